@@ -1,0 +1,51 @@
+# thalweg_layer(NAME [DEPS layer...] [LIBS target...]): the library of src/NAME from its *.cc, and one test
+# program from its *_test.cc. DEPS are other layers; LIBS are outside libraries.
+find_package(Threads REQUIRED)
+include(GoogleTest)
+
+add_library(thalweg_flags INTERFACE)
+target_include_directories(thalweg_flags INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+target_compile_options(thalweg_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  -ffp-contract=off -fno-omit-frame-pointer)
+if(THALWEG_SANITIZE)
+  target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE})
+endif()
+if(THALWEG_PLANTED_BUG)
+  target_compile_definitions(thalweg_flags INTERFACE THALWEG_BUG_${THALWEG_PLANTED_BUG}=1)
+endif()
+
+function(thalweg_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz)\\.cc$|/main\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(TRANSFORM ARG_DEPS PREPEND thalweg_)
+  if(sources)
+    add_library(thalweg_${name} STATIC ${sources})
+    target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
+  else()
+    add_library(thalweg_${name} INTERFACE)
+    target_link_libraries(thalweg_${name} INTERFACE thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
+  endif()
+  if(THALWEG_TESTS AND tests)
+    find_package(GTest REQUIRED)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE thalweg_${name} GTest::gtest GTest::gtest_main Threads::Threads)
+    target_compile_definitions(${name}_test PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "unit;${name}")
+  endif()
+endfunction()
+
+# thalweg_fuzz(NAME SOURCE LIBS...): a libFuzzer program; built only under the fuzz preset (clang).
+function(thalweg_fuzz name source)
+  if(THALWEG_FUZZ)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE ${ARGN})
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+endfunction()

@@ -1,0 +1,70 @@
+// One server's part of one parameter table. Single-threaded; virtual once per batch, never per row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/range.h"
+#include "thalweg/ids.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// One data shard's part of a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim floats
+// for each. Dense: `keys` is exactly one row number, the first of the block that `grads` covers.
+struct Contribution {
+  std::span<const std::uint64_t> keys;
+  std::span<const float> grads;
+};
+
+struct TableStats {
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;  // Everything the table has allocated.
+};
+
+// Rows of one range in ascending placed order: `width` floats each, the row first, then its optimizer state.
+struct RowsView {
+  std::span<const std::uint64_t> keys;
+  std::span<const float> rows;
+  std::size_t width = 0;
+};
+
+class Table {
+ public:
+  virtual ~Table() = default;
+  virtual const TableSpec& spec() const = 0;
+  // Floats per stored row: dim plus the rule's state.
+  virtual std::size_t stored_width() const = 0;
+  // Whether apply() may be given this: width, order, ownership of ranges, finite numbers. Changes nothing.
+  virtual Status check(const Contribution& part, RangeSpan ranges) const = 0;
+  // Reduces the parts in the order given and updates each touched row once. Precondition: check() passed for each.
+  virtual void apply(std::span<const Contribution> parts) = 0;
+  // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key reads as
+  // its initial value. Precondition: keys ascending (checked by check_keys()).
+  virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
+  // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.
+  virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
+  virtual Status load(RangeId range, const RowsView& rows) = 0;
+  // Order-independent hash of all keys, rows and state: equal for equal contents however they came about.
+  virtual std::uint64_t digest() const = 0;
+  virtual TableStats stats() const = 0;
+};
+
+// An update rule supplied by the application; called once per touched row.
+class CustomRule {
+ public:
+  virtual ~CustomRule() = default;
+  virtual std::size_t state_floats(std::size_t dim) const = 0;
+  virtual void update(std::span<float> row, std::span<float> state, std::span<const float> grad) const = 0;
+};
+
+// The part of `spec` that covers `owned`. `custom` is needed only when the rule's kind is kCustom.
+Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, RangeSpan owned,
+                                          std::shared_ptr<const CustomRule> custom = nullptr);
+
+}  // namespace thalweg
