@@ -9,20 +9,31 @@ namespace thalweg {
 
 // Which formula the owner of a row applies to a contribution; docs/optimizers.md has formulas and sources.
 enum class RuleKind : std::uint8_t {
-  kAdd, kAssign, kSgd, kMomentum, kNesterov, kAdagrad, kRmsprop, kAdam, kAdamW, kFtrl, kCustom
+  kAdd,
+  kAssign,
+  kSgd,
+  kMomentum,
+  kNesterov,
+  kAdagrad,
+  kRmsprop,
+  kAdam,
+  kAdamW,
+  kFtrl,
+  kCustom
 };
 
 struct RuleSpec {
   RuleKind kind = RuleKind::kAdd;
-  float rate = 0.1f;      // Learning rate (FTRL: alpha).
-  float l1 = 0.0f;        // FTRL; proximal step for SGD and Adagrad.
-  float l2 = 0.0f;        // Weight decay: added to the gradient, except AdamW (decoupled) and FTRL (in the closed form).
-  float momentum = 0.9f;  // Momentum, Nesterov.
-  float beta1 = 0.9f;     // Adam, AdamW.
-  float beta2 = 0.999f;   // Adam, AdamW; RMSProp: decay of the mean square.
-  float epsilon = 1e-8f;  // Added to a denominator. FTRL: beta.
+  float rate = 0.1f;  // Learning rate (FTRL: alpha).
+  float l1 = 0.0f;    // FTRL; proximal step for SGD and Adagrad.
+  float l2 =
+      0.0f;  // Weight decay: added to the gradient, except AdamW (decoupled) and FTRL (in the closed form).
+  float momentum = 0.9f;             // Momentum, Nesterov.
+  float beta1 = 0.9f;                // Adam, AdamW.
+  float beta2 = 0.999f;              // Adam, AdamW; RMSProp: decay of the mean square.
+  float epsilon = 1e-8f;             // Added to a denominator. FTRL: beta.
   float initial_accumulator = 0.0f;  // Adagrad.
-  std::string custom;     // Name of a registered rule when kind is kCustom.
+  std::string custom;                // Name of a registered rule when kind is kCustom.
   bool operator==(const RuleSpec&) const = default;
 };
 
@@ -37,9 +48,9 @@ struct InitSpec {
 struct TableSpec {
   enum class Kind : std::uint8_t { kSparse, kDense } kind = Kind::kSparse;
   std::string name;
-  std::uint32_t dim = 1;      // Floats in a row.
-  std::uint64_t rows = 0;     // Dense: number of rows. Sparse: 0, it grows on demand.
-  std::uint16_t ranges = 256; // Key ranges; the unit of placement. Fixed for a table's life.
+  std::uint32_t dim = 1;       // Floats in a row.
+  std::uint64_t rows = 0;      // Dense: number of rows. Sparse: 0, it grows on demand.
+  std::uint16_t ranges = 256;  // Key ranges; the unit of placement. Fixed for a table's life.
   RuleSpec rule;
   InitSpec init;
   bool operator==(const TableSpec&) const = default;

@@ -11,18 +11,18 @@ namespace thalweg {
 
 enum class Code : std::uint8_t {
   kOk = 0,
-  kUsage = 1,      // Wrong arguments or an impossible combination: change the call.
-  kConfig = 2,     // A configuration file or variable is wrong: change it.
-  kData = 3,       // Input data is wrong at the named place: fix or skip it.
-  kIo = 4,         // The operating system refused: look at the named path, port or limit.
-  kRefused = 5,    // A peer refused this request for good: the request is wrong.
-  kRetry = 6,      // Busy now: the same request may succeed later.
-  kStale = 7,      // The sender's map is old: fetch the new one, then send again.
-  kPeerLost = 8,   // A named peer is gone.
-  kTimeout = 9,    // A deadline passed; the message names who was waited for.
-  kNonFinite = 10, // A value became NaN or infinite.
-  kModel = 11,     // A model or snapshot is damaged or of another version.
-  kAborted = 12,   // Stopped on request.
+  kUsage = 1,       // Wrong arguments or an impossible combination: change the call.
+  kConfig = 2,      // A configuration file or variable is wrong: change it.
+  kData = 3,        // Input data is wrong at the named place: fix or skip it.
+  kIo = 4,          // The operating system refused: look at the named path, port or limit.
+  kRefused = 5,     // A peer refused this request for good: the request is wrong.
+  kRetry = 6,       // Busy now: the same request may succeed later.
+  kStale = 7,       // The sender's map is old: fetch the new one, then send again.
+  kPeerLost = 8,    // A named peer is gone.
+  kTimeout = 9,     // A deadline passed; the message names who was waited for.
+  kNonFinite = 10,  // A value became NaN or infinite.
+  kModel = 11,      // A model or snapshot is damaged or of another version.
+  kAborted = 12,    // Stopped on request.
 };
 const char* code_name(Code code);
 
@@ -46,8 +46,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}    // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
   bool is_ok() const { return value_.has_value(); }
   explicit operator bool() const { return is_ok(); }
   const Status& status() const { return status_; }

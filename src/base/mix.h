@@ -1,5 +1,6 @@
-// Key mixing: a fixed bijection of u64 that spreads keys evenly, so that the high bits of a mixed ("placed") key
-// choose the range and the slot, and ascending placed order is the order of ranges, of slots and of the wire.
+// Key mixing: a fixed bijection of u64 that spreads keys evenly, so that the high bits of a mixed ("placed")
+// key choose the range and the slot, and ascending placed order is the order of ranges, of slots and of the
+// wire.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,8 @@ constexpr PlacedKey range_first_key(std::uint32_t range, std::uint16_t ranges) {
   return static_cast<PlacedKey>(((static_cast<Wide>(range) << 64) + ranges - 1) / ranges);
 }
 
-// Dense: the first row of a range when `rows` rows are dealt into `ranges` ranges; `rows` for range == ranges.
+// Dense: the first row of a range when `rows` rows are dealt into `ranges` ranges; `rows` for range ==
+// ranges.
 constexpr std::uint64_t range_first_row(std::uint32_t range, std::uint16_t ranges, std::uint64_t rows) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<Wide>(rows) * range / ranges);

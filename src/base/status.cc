@@ -4,19 +4,32 @@ namespace thalweg {
 
 const char* code_name(Code code) {
   switch (code) {
-    case Code::kOk: return "OK";
-    case Code::kUsage: return "USAGE";
-    case Code::kConfig: return "CONFIG";
-    case Code::kData: return "DATA";
-    case Code::kIo: return "IO";
-    case Code::kRefused: return "REFUSED";
-    case Code::kRetry: return "RETRY";
-    case Code::kStale: return "STALE";
-    case Code::kPeerLost: return "PEER_LOST";
-    case Code::kTimeout: return "TIMEOUT";
-    case Code::kNonFinite: return "NON_FINITE";
-    case Code::kModel: return "MODEL";
-    case Code::kAborted: return "ABORTED";
+    case Code::kOk:
+      return "OK";
+    case Code::kUsage:
+      return "USAGE";
+    case Code::kConfig:
+      return "CONFIG";
+    case Code::kData:
+      return "DATA";
+    case Code::kIo:
+      return "IO";
+    case Code::kRefused:
+      return "REFUSED";
+    case Code::kRetry:
+      return "RETRY";
+    case Code::kStale:
+      return "STALE";
+    case Code::kPeerLost:
+      return "PEER_LOST";
+    case Code::kTimeout:
+      return "TIMEOUT";
+    case Code::kNonFinite:
+      return "NON_FINITE";
+    case Code::kModel:
+      return "MODEL";
+    case Code::kAborted:
+      return "ABORTED";
   }
   return "UNKNOWN";
 }

@@ -1,4 +1,5 @@
-// A batch with its keys replaced by small local numbers: each distinct key is pulled, computed on and pushed once.
+// A batch with its keys replaced by small local numbers: each distinct key is pulled, computed on and pushed
+// once.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace thalweg {
 // Built from a Batch and then independent of it; buffers are reused between batches.
 class LocalBatch {
  public:
-  // Deduplicates: keys() becomes the distinct placed keys, strictly ascending; local()[e] is the position in keys()
-  // of the key of entry e. Takes labels, weights, values and fields over by swap.
+  // Deduplicates: keys() becomes the distinct placed keys, strictly ascending; local()[e] is the position in
+  // keys() of the key of entry e. Takes labels, weights, values and fields over by swap.
   void assign(Batch& batch);
 
   std::span<const PlacedKey> keys() const { return keys_; }

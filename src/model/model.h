@@ -23,14 +23,14 @@ struct ModelSpec {
   std::uint32_t fields = 0;  // ffm: number of fields.
   float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
-  RuleSpec weights;          // Update rule of bias and linear weights.
-  RuleSpec factors;          // Update rule of factors.
+  RuleSpec weights;  // Update rule of bias and linear weights.
+  RuleSpec factors;  // Update rule of factors.
 };
 
 // Sum over the rows of a batch; what progress and reports add up.
 struct LossSum {
-  double loss = 0;     // Weighted sum of per-row losses, before this batch's update.
-  double weight = 0;   // Sum of row weights.
+  double loss = 0;    // Weighted sum of per-row losses, before this batch's update.
+  double weight = 0;  // Sum of row weights.
   std::uint64_t rows = 0;
 };
 

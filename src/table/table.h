@@ -14,8 +14,8 @@
 
 namespace thalweg {
 
-// One data shard's part of a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim floats
-// for each. Dense: `keys` is exactly one row number, the first of the block that `grads` covers.
+// One data shard's part of a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim
+// floats for each. Dense: `keys` is exactly one row number, the first of the block that `grads` covers.
 struct Contribution {
   std::span<const std::uint64_t> keys;
   std::span<const float> grads;
@@ -41,10 +41,11 @@ class Table {
   virtual std::size_t stored_width() const = 0;
   // Whether apply() may be given this: width, order, ownership of ranges, finite numbers. Changes nothing.
   virtual Status check(const Contribution& part, RangeSpan ranges) const = 0;
-  // Reduces the parts in the order given and updates each touched row once. Precondition: check() passed for each.
+  // Reduces the parts in the order given and updates each touched row once. Precondition: check() passed for
+  // each.
   virtual void apply(std::span<const Contribution> parts) = 0;
-  // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key reads as
-  // its initial value. Precondition: keys ascending (checked by check_keys()).
+  // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
+  // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
   // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.

@@ -1,0 +1,183 @@
+// Grammar, all integers little-endian:
+//   frame   := header first padding second padding
+//   header  := magic:u32 version:u16 op:u8 flags:u8 cluster:u64 map_epoch:u32 request:u32 table:u16
+//   range_begin:u16
+//              range_end:u16 code:u16 shard:u32 owner_epoch:u32 step_epoch:u32 step_index:u32 first_bytes:u32
+//              second_bytes:u32 reserved:u64(0) reserved:u64(0) checksum:u64
+//   padding := zero bytes up to a multiple of 8
+// checksum = XXH3-64 over (header without checksum, XXH3-64 of first, XXH3-64 of second).
+#include "base/frame.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "base/check.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kMagic = 0x474c4854;  // "THLG"
+constexpr std::size_t kChecksumAt = kHeaderBytes - 8;
+
+std::uint64_t checksum(std::span<const std::byte, kHeaderBytes> header, const Bytes& first,
+                       const Bytes& second) {
+  std::array<std::byte, kChecksumAt + 16> all;
+  std::memcpy(all.data(), header.data(), kChecksumAt);
+  const std::uint64_t hashes[2] = {XXH3_64bits(first.span().data(), first.size()),
+                                   XXH3_64bits(second.span().data(), second.size())};
+  std::memcpy(all.data() + kChecksumAt, hashes, sizeof hashes);
+  return XXH3_64bits(all.data(), all.size());
+}
+
+struct Put {
+  std::byte* at;
+  template <class T>
+  Put& operator<<(T value) {
+    std::memcpy(at, &value, sizeof value);
+    at += sizeof value;
+    return *this;
+  }
+};
+
+struct Get {
+  const std::byte* at;
+  template <class T>
+  T next() {
+    T value;
+    std::memcpy(&value, at, sizeof value);
+    at += sizeof value;
+    return value;
+  }
+};
+
+Status refused(std::string why) { return {Code::kRefused, "frame refused: " + std::move(why)}; }
+
+}  // namespace
+
+std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame) {
+  THALWEG_CHECK(frame.size_bytes() <= limits::kFrameBytesMax, "a frame above the limit is never built");
+  std::array<std::byte, kHeaderBytes> bytes{};
+  const FrameHeader& h = frame.head;
+  Put put{bytes.data()};
+  put << kMagic << kWireVersion << h.op << h.flags << h.cluster << h.map_epoch << h.request << h.table.value
+      << h.ranges.begin << h.ranges.end << static_cast<std::uint16_t>(h.code) << h.shard.value
+      << h.owner_epoch << h.step.epoch << h.step.index << static_cast<std::uint32_t>(frame.first.size())
+      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{0} << std::uint64_t{0};
+  THALWEG_CHECK(put.at == bytes.data() + kChecksumAt, "header fields fill the header");
+  put << checksum(bytes, frame.first, frame.second);
+  return bytes;
+}
+
+Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> bytes,
+                                     std::size_t frame_bytes_max, FrameHeader& head) {
+  Get get{bytes.data()};
+  const auto magic = get.next<std::uint32_t>();
+  if (magic != kMagic) {
+    return refused(
+        fmt::format("starts with {:08x}, expected {:08x}; is the peer a thalweg node?", magic, kMagic));
+  }
+  const auto version = get.next<std::uint16_t>();
+  if (version != kWireVersion) {
+    return refused(fmt::format("wire version {}, this node speaks {}", version, kWireVersion));
+  }
+  const auto op = get.next<std::uint8_t>();
+  if (op == 0 || op > kOpMax) return refused(fmt::format("operation {} is unknown", op));
+  head.op = static_cast<Op>(op);
+  head.flags = get.next<std::uint8_t>();
+  if ((head.flags & ~frame_flags::kKnown) != 0)
+    return refused(fmt::format("flags {:#x} are unknown", head.flags));
+  head.cluster = get.next<std::uint64_t>();
+  head.map_epoch = get.next<std::uint32_t>();
+  head.request = get.next<std::uint32_t>();
+  head.table = TableId{get.next<std::uint16_t>()};
+  head.ranges.begin = get.next<std::uint16_t>();
+  head.ranges.end = get.next<std::uint16_t>();
+  const auto code = get.next<std::uint16_t>();
+  if (code > static_cast<std::uint16_t>(Code::kAborted))
+    return refused(fmt::format("code {} is unknown", code));
+  head.code = static_cast<Code>(code);
+  head.shard = ShardId{get.next<std::uint32_t>()};
+  head.owner_epoch = get.next<std::uint32_t>();
+  head.step.epoch = get.next<std::uint32_t>();
+  head.step.index = get.next<std::uint32_t>();
+  PayloadLengths lengths;
+  lengths.first = get.next<std::uint32_t>();
+  lengths.second = get.next<std::uint32_t>();
+  const auto reserved = get.next<std::uint64_t>() | get.next<std::uint64_t>();
+  lengths.checksum = get.next<std::uint64_t>();
+  if (reserved != 0) return refused("reserved bytes are not zero");
+  if (head.ranges.begin > head.ranges.end) {
+    return refused(fmt::format("ranges [{},{}) run backwards", head.ranges.begin, head.ranges.end));
+  }
+  const std::size_t total = kHeaderBytes + lengths.wire_bytes();
+  if (total > frame_bytes_max)
+    return refused(fmt::format("{} bytes, the limit is {}", total, frame_bytes_max));
+  return lengths;
+}
+
+Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
+                     const PayloadLengths& lengths) {
+  if (checksum(bytes, frame.first, frame.second) == lengths.checksum) return Status::ok();
+  return refused("checksum does not match; the frame was damaged on its way");
+}
+
+std::vector<std::byte> encode_frame(const Frame& frame) {
+  std::vector<std::byte> out(frame.size_bytes());
+  const auto header = encode_header(frame);
+  std::memcpy(out.data(), header.data(), header.size());
+  std::size_t at = kHeaderBytes;
+  for (const Bytes* segment : {&frame.first, &frame.second}) {
+    if (!segment->empty()) std::memcpy(out.data() + at, segment->span().data(), segment->size());
+    at += Frame::padded(segment->size());
+  }
+  return out;
+}
+
+Result<Frame> decode_frame(std::span<const std::byte> bytes) {
+  if (bytes.size() < kHeaderBytes) {
+    return refused(fmt::format("{} bytes, a header has {}", bytes.size(), kHeaderBytes));
+  }
+  const auto header = bytes.first<kHeaderBytes>();
+  Frame frame;
+  const auto lengths = decode_header(header, limits::kFrameBytesMax, frame.head);
+  if (!lengths) return lengths.status();
+  if (bytes.size() != kHeaderBytes + lengths->wire_bytes()) {
+    return refused(
+        fmt::format("{} bytes, its header says {}", bytes.size(), kHeaderBytes + lengths->wire_bytes()));
+  }
+  const Bytes payload = Bytes::of(std::vector<std::byte>(bytes.begin() + kHeaderBytes, bytes.end()));
+  frame.first = payload.part(0, lengths->first);
+  frame.second = payload.part(Frame::padded(lengths->first), lengths->second);
+  if (Status status = check_payload(header, frame, *lengths); !status) return status;
+  return frame;
+}
+
+const char* op_name(Op op) {
+  static constexpr std::array<const char*, kOpMax + 1> kNames = {
+      "?",       "hello",      "join",          "welcome",     "map",
+      "get-map", "push",       "push-reply",    "pull",        "pull-reply",
+      "waiting", "barrier",    "barrier-reply", "report",      "report-reply",
+      "scan",    "scan-reply", "marks",         "marks-reply", "heartbeat",
+      "stop",    "failed"};
+  const auto index = static_cast<std::size_t>(op);
+  return index <= kOpMax ? kNames[index] : "?";
+}
+
+std::string node_name(NodeId node) {
+  switch (node.role) {
+    case Role::kScheduler:
+      return "scheduler";
+    case Role::kServer:
+      return fmt::format("server-{}", node.index);
+    case Role::kWorker:
+      return fmt::format("worker-{}", node.index);
+  }
+  return "?";
+}
+
+std::string describe(const FrameHeader& h) {
+  return fmt::format("{} table {} shard {} step {}.{} ranges [{},{})", op_name(h.op), h.table.value,
+                     h.shard.value, h.step.epoch, h.step.index, h.ranges.begin, h.ranges.end);
+}
+
+}  // namespace thalweg

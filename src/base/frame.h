@@ -1,0 +1,103 @@
+// A frame: what one node sends another. frame.cc holds its grammar.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/range.h"
+#include "thalweg/ids.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+enum class Op : std::uint8_t {
+  kHello = 1,    // First on every connection, by both sides: who I am. Handled by the driver.
+  kJoin = 2,     // To the scheduler: I want to take part.
+  kWelcome = 3,  // Scheduler: your id and the job.
+  kMap = 4,      // Scheduler: who owns what. Also answers kGetMap.
+  kGetMap = 5,
+  kPush = 6,  // Answered by kPushReply.
+  kPushReply = 7,
+  kPull = 8,  // Answered by kPullReply, or by kWaiting while the gate is shut.
+  kPullReply = 9,
+  kWaiting = 10,
+  kBarrier = 11,  // Answered by kBarrierReply when all shards are there.
+  kBarrierReply = 12,
+  kReport = 13,  // Worker to scheduler: numbers for people. Answered by kReportReply.
+  kReportReply = 14,
+  kScan = 15,  // Rows of one key range, in blocks.
+  kScanReply = 16,
+  kMarks = 17,  // How far a shard's pushes are known to a server.
+  kMarksReply = 18,
+  kHeartbeat = 19,
+  kStop = 20,    // Scheduler to all: the job is over, with this status.
+  kFailed = 21,  // Node to scheduler: I cannot go on.
+};
+inline constexpr std::uint8_t kOpMax = 21;
+const char* op_name(Op op);
+
+namespace frame_flags {
+inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch;
+}  // namespace frame_flags
+
+inline constexpr std::uint16_t kWireVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 80;
+
+struct FrameHeader {
+  Op op{};
+  std::uint8_t flags = 0;
+  std::uint64_t cluster = 0;    // The job; frames of another job are refused.
+  std::uint32_t map_epoch = 0;  // The sender's map; a data frame of another epoch is answered kStale.
+  std::uint32_t request = 0;    // The sender's number of a request; its answer carries the same.
+  TableId table{};
+  RangeSpan ranges{};     // The key ranges that a data frame speaks for.
+  Code code = Code::kOk;  // Answers: how it went; then `text` says why.
+  ShardId shard{};
+  std::uint32_t owner_epoch = 0;  // How often the shard has changed hands; a former owner is refused.
+  Step step{};
+};
+
+// A header and up to two payload segments, shared and never changed, so that queueing, forwarding and
+// retrying a frame copies nothing. Data frames: `first` holds u64 keys, `second` float values. Others:
+// `first` is the message.
+struct Frame {
+  FrameHeader head;
+  Bytes first;
+  Bytes second;
+
+  std::span<const std::uint64_t> keys() const { return first.as<std::uint64_t>(); }
+  std::span<const float> values() const { return second.as<float>(); }
+  std::size_t size_bytes() const { return kHeaderBytes + padded(first.size()) + padded(second.size()); }
+  static constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
+};
+
+// What encode_header() learned that the payload must match.
+struct PayloadLengths {
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+  std::uint64_t checksum = 0;
+  std::size_t wire_bytes() const { return Frame::padded(first) + Frame::padded(second); }
+};
+
+// The header's bytes, with lengths and checksum of the payload.
+std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame);
+// Refuses a wrong magic, version, op, flag or a length above `frame_bytes_max`; nothing is allocated.
+Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> bytes,
+                                     std::size_t frame_bytes_max, FrameHeader& head);
+// Whether header and payload are as they were sent. `bytes` are the header's.
+Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
+                     const PayloadLengths& lengths);
+// For a whole frame in one piece of memory; used by tests, fuzzers and the simulator's bit flips.
+std::vector<std::byte> encode_frame(const Frame& frame);
+Result<Frame> decode_frame(std::span<const std::byte> bytes);
+
+// "push table 1 shard 3 step 0.17 ranges [0,256)": how errors and traces name a frame.
+std::string describe(const FrameHeader& head);
+std::string node_name(NodeId node);  // "server-2"
+
+}  // namespace thalweg

@@ -1,0 +1,47 @@
+// The seam between protocol and world: nodes are driven by the network, by the simulator and by the fuzzers
+// alike.
+#pragma once
+
+#include <string_view>
+
+#include "base/frame.h"
+#include "base/instant.h"
+#include "thalweg/ids.h"
+
+namespace thalweg {
+
+// Read by drivers only; protocol code is handed `now`.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Instant now() const = 0;
+};
+
+// Where a node's frames go. Never blocks and never calls back. A frame may be lost, late, repeated or
+// reordered.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual void send(NodeId to, Frame frame) = 0;
+  // Where `node` can be reached, such as "10.0.0.7:7100"; drivers that need no addresses ignore it.
+  virtual void introduce(NodeId node, std::string_view address) = 0;
+  // The node whose turn it is has been given another id by the scheduler.
+  virtual void rename_self(NodeId id, std::uint64_t cluster) = 0;
+};
+
+// One participant: no I/O, thread, clock or randomness of its own. Its driver calls it from one thread at a
+// time; `out` is valid during the call only.
+class Node {
+ public:
+  virtual ~Node() = default;
+  virtual void on_frame(Instant now, NodeId from, Frame frame, Transport& out) = 0;
+  // Called at or after next_deadline().
+  virtual void on_time(Instant now, Transport& out) = 0;
+  virtual Instant next_deadline() const = 0;  // kNever when there is nothing to wait for.
+  // The driver has lost `peer` for longer than limits::kPeerGrace.
+  virtual void on_peer_lost(Instant now, NodeId peer, Transport& out) = 0;
+  // The node's work is over; its driver may let go of it.
+  virtual bool finished() const = 0;
+};
+
+}  // namespace thalweg
