@@ -1,0 +1,97 @@
+// The driver for a whole cluster inside one process: nodes are actors on a pool of threads, frames move by
+// reference.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <shared_mutex>
+#include <thread>
+#include <vector>
+
+#include "node/node.h"
+
+namespace thalweg {
+
+// Each node has a mailbox; its turns (one frame, or one on_time) run on any thread, never two at once.
+// Frames sent during a turn are delivered, in order, when the turn ends. A node whose deadline has passed is
+// run again behind all nodes that were ready before it, so long computations belong in such turns. All
+// functions may be called from any thread, but none that waits from inside a turn.
+class InProcess {
+ public:
+  explicit InProcess(const Clock& clock);
+  ~InProcess();  // Stops.
+  InProcess(const InProcess&) = delete;
+  InProcess& operator=(const InProcess&) = delete;
+
+  // `node` must outlive the driver, or be removed first. It gets a first turn even if nobody sends it
+  // anything.
+  void add(NodeId id, Node& node);
+  // Waits for the node's turn to end and drops it as if its process had died: all others get on_peer_lost.
+  void remove(NodeId id);
+
+  // `threads` may be 0: then only callers of wait_until() run turns.
+  void start(std::size_t threads);
+  // Waits for turns in progress; mail that is left stays unread.
+  void stop();
+
+  // Runs `act` on the calling thread as a turn of the node, after the turn in progress if there is one.
+  // False when there is no such node.
+  bool turn(NodeId id, const std::function<void(Instant, Transport&)>& act);
+  // Blocks until `done`, evaluated in turns of the node, is true; meanwhile the calling thread runs turns of
+  // any node. False after `deadline`, stop() or when there is no such node.
+  bool wait_until(NodeId id, const std::function<bool()>& done, Instant deadline = kNever);
+  // Blocks until every node is finished or removed; false after `deadline` or stop().
+  bool wait_all(Instant deadline = kNever);
+
+  Instant now() const { return clock_.now(); }
+
+ private:
+  struct Actor;
+  struct Mail;
+  class Outbox;
+  struct Timer {
+    Instant at;
+    Actor* actor;
+    bool operator<(const Timer& other) const { return other.at < at; }  // Earliest on top.
+  };
+
+  void work();
+  Actor* find(NodeId id) const;
+  bool acquire_free(Actor& actor);     // For the pool: false when somebody else has the turn.
+  void acquire_waiting(Actor& actor);  // For callers: waits, and comes before the pool.
+  void release(Actor& actor, Outbox& out);
+  void run_turn(Actor& actor, Outbox& out);
+  void deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready);
+  void enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched);
+  Actor* pop(std::unique_lock<std::mutex>& lock);  // Null when nothing is ready now.
+  bool run_one(Outbox& out);
+  template <class Ready>
+  void idle(const Ready& ready, Instant deadline);
+  void finish(Actor& actor);
+
+  const Clock& clock_;
+  mutable std::shared_mutex directory_mutex_;
+  std::map<NodeId, Actor*> directory_;  // A renamed node has two entries.
+  std::vector<std::unique_ptr<Actor>> actors_;
+
+  std::mutex mutex_;  // Guards what follows; never held while an actor's mutex is taken.
+  std::condition_variable wake_;
+  std::queue<Actor*> ready_;
+  std::priority_queue<Timer> timers_;
+  std::size_t sleepers_ = 0;
+  std::condition_variable finished_changed_;
+  std::size_t unfinished_ = 0;
+  std::atomic<std::size_t> ready_count_{0};
+  std::atomic<std::int64_t> next_timer_ns_{kNever.ns};
+  std::atomic<bool> stopping_{false};
+  bool may_spin_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace thalweg
