@@ -1,7 +1,6 @@
 # thalweg_layer(NAME [DEPS layer...] [LIBS target...]): the library of src/NAME from its *.cc, and one test
 # program from its *_test.cc. DEPS are other layers; LIBS are outside libraries.
 find_package(Threads REQUIRED)
-include(GoogleTest)
 
 add_library(thalweg_flags INTERFACE)
 target_include_directories(thalweg_flags INTERFACE
@@ -9,13 +8,43 @@ target_include_directories(thalweg_flags INTERFACE
 target_compile_options(thalweg_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
   -ffp-contract=off -fno-omit-frame-pointer)
+set(THALWEG_TEST_PREFIX "")
 if(THALWEG_SANITIZE)
   target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE})
+  string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
 endif()
 if(THALWEG_PLANTED_BUG)
   target_compile_definitions(thalweg_flags INTERFACE THALWEG_BUG_${THALWEG_PLANTED_BUG}=1)
 endif()
+
+# The layers that start threads. Under ThreadSanitizer only their tests exist: the others have nothing to find.
+set(THALWEG_THREADED_LAYERS data net client train)
+
+if(THALWEG_TESTS)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(STATUS "No tests: libgtest-dev is not installed; scripts/setup installs it")
+    set(THALWEG_TESTS OFF)
+  endif()
+  include(GoogleTest)
+  # Listing the tests when ctest starts keeps builds from running programs.
+  set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
+endif()
+
+# thalweg_gtest(NAME SOURCES source... LIBS target... [LABELS label...]): a GoogleTest program, its tests in ctest.
+function(thalweg_gtest name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT THALWEG_TESTS OR (THALWEG_SANITIZE STREQUAL "thread" AND NOT "threads" IN_LIST ARG_LABELS))
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
+  target_compile_definitions(${name} PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  string(REGEX REPLACE "_test$" "" prefix ${name})
+  gtest_discover_tests(${name} TEST_PREFIX "${THALWEG_TEST_PREFIX}${prefix}." DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}")
+endfunction()
 
 function(thalweg_layer name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
@@ -27,25 +56,31 @@ function(thalweg_layer name)
   if(sources)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
+    set_property(GLOBAL APPEND PROPERTY THALWEG_ARCHIVES thalweg_${name})
   else()
     add_library(thalweg_${name} INTERFACE)
     target_link_libraries(thalweg_${name} INTERFACE thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
   endif()
-  if(THALWEG_TESTS AND tests)
-    find_package(GTest REQUIRED)
-    add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE thalweg_${name} GTest::gtest GTest::gtest_main Threads::Threads)
-    target_compile_definitions(${name}_test PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "unit;${name}")
+  set(labels unit ${name})
+  if(name IN_LIST THALWEG_THREADED_LAYERS)
+    list(APPEND labels threads)
+  endif()
+  if(tests)
+    thalweg_gtest(${name}_test SOURCES ${tests} LIBS thalweg_${name} LABELS ${labels})
   endif()
 endfunction()
 
-# thalweg_fuzz(NAME SOURCE LIBS...): a libFuzzer program; built only under the fuzz preset (clang).
+# thalweg_fuzz(NAME SOURCE LIBS...): a libFuzzer program NAME, NAME ending in _fuzz, and a test that runs it for
+# FUZZ_SECONDS from tests/corpus. Built only under the fuzz preset (clang).
 function(thalweg_fuzz name source)
   if(THALWEG_FUZZ)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE ${ARGN})
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME fuzz.${name} COMMAND ${PROJECT_SOURCE_DIR}/tools/run_fuzz $<TARGET_FILE:${name}>
+      ${PROJECT_SOURCE_DIR}/tests/corpus ${PROJECT_BINARY_DIR}/crashes)
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz)
+    set_property(GLOBAL APPEND PROPERTY THALWEG_FUZZ_TARGETS ${name})
   endif()
 endfunction()
