@@ -5,16 +5,15 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model/local_batch.h"
+#include "model/loss.h"
+#include "thalweg/batch.h"
 #include "thalweg/options.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-enum class Loss : std::uint8_t { kLogistic, kSquared };
 
 struct ModelSpec {
   std::string name = "lr";  // lr | fm | ffm
@@ -25,35 +24,33 @@ struct ModelSpec {
   std::uint64_t seed = 1;
   RuleSpec weights;  // Update rule of bias and linear weights.
   RuleSpec factors;  // Update rule of factors.
+  bool operator==(const ModelSpec&) const = default;
 };
 
-// Sum over the rows of a batch; what progress and reports add up.
-struct LossSum {
-  double loss = 0;    // Weighted sum of per-row losses, before this batch's update.
-  double weight = 0;  // Sum of row weights.
-  std::uint64_t rows = 0;
-};
-
-// Stateless between batches but for scratch space; one per thread.
+// Stateless between batches but for scratch space; one per thread. Each entry of a row is a term of its own:
+// for fm and ffm a key that stands twice in a row also interacts with itself.
 class Model {
  public:
   virtual ~Model() = default;
-  // In the order in which compute() wants them. Table 0 is always the dense one-row "bias".
+  // In the order in which gradient() wants them. Table 0 is always the dense one-row "bias", table 1 the
+  // sparse "weights" of one float a key; fm and ffm have a third, "factors".
   virtual std::vector<TableSpec> tables() const = 0;
+  // Whether the model can take these rows; ffm: every entry has a field below ModelSpec::fields. kData,
+  // naming the row and entry (0-based, within the batch). Must pass before the two below, which trust the
+  // batch.
+  virtual Status validate(const Batch& batch) const = 0;
   // rows[t]: table t's rows for batch.keys() in order (dim floats a key; bias: one float).
   // scores: one raw score (margin or prediction before the link) a row of the batch.
   virtual LossSum forward(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                           std::span<float> scores) = 0;
-  // As forward(), and grads[t] (same shapes as rows[t], overwritten) gets d(sum of losses)/d(rows[t]).
+  // As forward(), and grads[t] (same shapes as rows[t], overwritten) gets d(sum of losses)/d(rows[t]): a sum
+  // over the rows of the batch in their order, not a mean.
   virtual LossSum gradient(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                            std::span<float> scores, std::span<const std::span<float>> grads) = 0;
 };
 
+// kUsage for an unknown name, a rank outside [1, 1024], ffm without fields, or a factor of more than 65,536
+// floats.
 Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec);
-
-// Raw score to prediction: probability for logistic loss, the score itself for squared.
-float predict(Loss loss, float score);
-// Weighted loss of one row. Logistic: label > 0 is positive.
-double row_loss(Loss loss, float score, float label);
 
 }  // namespace thalweg

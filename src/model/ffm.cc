@@ -1,0 +1,104 @@
+// Field-aware factorization machine (Juan, Zhuang, Chin, Lin 2016, RecSys): key i has a factor for each
+// field, and the pairwise part of a row's score is sum_{i<j} <v_{i, field(j)}, v_{j, field(i)}> x_i x_j.
+#include <array>
+#include <cstddef>
+
+#include "base/check.h"
+#include "model/scorer.h"
+
+namespace thalweg {
+namespace {
+
+class FieldAwareMachine final : public Scorer {
+ public:
+  explicit FieldAwareMachine(const ModelSpec& spec) : Scorer(spec) {}
+
+  std::vector<TableSpec> tables() const override {
+    std::vector<TableSpec> all = Scorer::tables();
+    all.push_back(factor_table(spec().rank * spec().fields));
+    return all;
+  }
+
+  Status validate(const Batch& batch) const override {
+    if (batch.fields.size() != batch.entries()) {
+      return {Code::kData,
+              "model ffm needs a field for each entry, and the data has none; expected a format with "
+              "fields, such as libffm"};
+    }
+    for (std::size_t r = 0; r < batch.rows(); ++r) {
+      for (std::size_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
+        if (batch.fields[e] < spec().fields) continue;
+        return {Code::kData, "row " + std::to_string(r) + ", entry " +
+                                 std::to_string(e - batch.row_begin[r]) + ": field " +
+                                 std::to_string(batch.fields[e]) + " is out of range; expected less than " +
+                                 std::to_string(spec().fields)};
+      }
+    }
+    return Status::ok();
+  }
+
+ protected:
+  void add_scores(const LocalBatch& batch, std::span<const float> factors, std::span<float> scores) override {
+    THALWEG_CHECK(factors.size() == batch.keys().size() * key_floats(), "factors of the batch's keys");
+    THALWEG_CHECK(batch.rows().fields.size() == batch.local().size(), "validate() came first");
+    for (std::size_t r = 0; r < scores.size(); ++r) {
+      float score = 0.0f;
+      for_pairs(batch, r, [&](std::size_t left, std::size_t right, float x) {
+        const float* const a = factors.data() + left;
+        const float* const b = factors.data() + right;
+        std::array<float, 4> sums{};
+        const std::size_t k = spec().rank;
+        for (std::size_t f = 0; f + 4 <= k; f += 4) {
+          for (std::size_t i = 0; i < 4; ++i) sums[i] += a[f + i] * b[f + i];
+        }
+        for (std::size_t f = k & ~std::size_t{3}; f < k; ++f) sums[f & 3] += a[f] * b[f];
+        score += x * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
+      });
+      scores[r] += score;
+    }
+  }
+
+  void add_gradients(const LocalBatch& batch, std::span<const float> factors, std::span<const float> slopes,
+                     std::span<float> grads) override {
+    for (std::size_t r = 0; r < slopes.size(); ++r) {
+      for_pairs(batch, r, [&, slope = slopes[r]](std::size_t left, std::size_t right, float x) {
+        const float scale = slope * x;
+        const float* const a = factors.data() + left;
+        const float* const b = factors.data() + right;
+        float* const ga = grads.data() + left;
+        float* const gb = grads.data() + right;
+        // A key repeated in one field pairs with itself, left == right; each statement then adds its half.
+        for (std::size_t f = 0; f < spec().rank; ++f) {
+          ga[f] += scale * b[f];
+          gb[f] += scale * a[f];
+        }
+      });
+    }
+  }
+
+ private:
+  std::size_t key_floats() const { return std::size_t{spec().rank} * spec().fields; }
+
+  // visit(offset of v_{i, field(j)}, offset of v_{j, field(i)}, x_i x_j) for each pair i < j of entries of
+  // row r.
+  template <class Visit>
+  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) const {
+    const Batch& rows = batch.rows();
+    const std::size_t end = rows.row_begin[r + 1];
+    const std::size_t k = spec().rank;
+    for (std::size_t i = rows.row_begin[r]; i < end; ++i) {
+      const std::size_t base = batch.local()[i] * key_floats();
+      const std::size_t column = rows.fields[i] * k;
+      for (std::size_t j = i + 1; j < end; ++j) {
+        const float x = rows.values.empty() ? 1.0f : rows.values[i] * rows.values[j];
+        visit(base + rows.fields[j] * k, batch.local()[j] * key_floats() + column, x);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_ffm(const ModelSpec& spec) { return std::make_unique<FieldAwareMachine>(spec); }
+
+}  // namespace thalweg

@@ -1,0 +1,84 @@
+#include "model/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "base/random.h"
+
+namespace thalweg {
+namespace {
+
+double exact_logistic(double margin) {
+  return std::log1p(std::exp(-std::fabs(margin))) + std::max(0.0, -margin);
+}
+
+TEST(Loss, ExpIsAccurateAndKeepsNan) {
+  for (float x = -87.0f; x <= 0.0f; x += 0.00137f) {
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_NEAR(static_cast<double>(exp_nonpositive(x)), exact, 3e-7 * exact) << x;
+  }
+  EXPECT_EQ(exp_nonpositive(0.0f), 1.0f);
+  EXPECT_GT(exp_nonpositive(-1e30f), 0.0f);
+  EXPECT_TRUE(std::isnan(exp_nonpositive(std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(Loss, LogisticAgreesWithDoublesForScoresOfAnySize) {
+  for (const float score :
+       {-1e30f, -1000.0f, -88.0f, -20.0f, -3.5f, -1e-4f, 0.0f, 1e-6f, 0.7f, 5.0f, 30.0f, 90.0f, 1e9f}) {
+    for (const float label : {-1.0f, 0.0f, 1.0f}) {
+      const double margin = static_cast<double>(label > 0 ? score : -score);
+      const double exact = exact_logistic(margin);
+      ASSERT_NEAR(row_loss(Loss::kLogistic, score, label), exact, 1e-6 * exact + 2e-38)
+          << score << ' ' << label;
+    }
+    const double p = 1.0 / (1.0 + std::exp(-static_cast<double>(score)));
+    ASSERT_NEAR(static_cast<double>(predict(Loss::kLogistic, score)), p, 1e-6 * p + 2e-38) << score;
+  }
+}
+
+TEST(Loss, SumsWeightedLossesAndSlopes) {
+  Random random(3);
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared}) {
+    std::vector<float> scores, labels, weights;
+    for (int i = 0; i < 1000; ++i) {
+      scores.push_back(static_cast<float>(4 * random.normal()));
+      labels.push_back(random.chance(0.3) ? 1.0f : 0.0f);
+      weights.push_back(static_cast<float>(random.unit()));
+    }
+    std::vector<float> slopes(scores.size());
+    const LossSum sum = sum_losses(loss, scores, labels, weights, slopes);
+    double expected = 0, weight = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const double w = static_cast<double>(weights[i]);
+      expected += w * row_loss(loss, scores[i], labels[i]);
+      weight += w;
+      const double target = static_cast<double>(labels[i]);
+      ASSERT_NEAR(static_cast<double>(slopes[i]),
+                  w * (static_cast<double>(predict(loss, scores[i])) - target), 2e-6);
+    }
+    EXPECT_NEAR(sum.loss, expected, 1e-9 * expected);
+    EXPECT_DOUBLE_EQ(sum.weight, weight);
+    EXPECT_EQ(sum.rows, scores.size());
+    const std::vector<float> ones(scores.size(), 1.0f);
+    std::vector<float> same(scores.size());
+    const LossSum plain = sum_losses(loss, scores, labels, {}, slopes);
+    EXPECT_EQ(plain.loss, sum_losses(loss, scores, labels, ones, same).loss);
+    EXPECT_EQ(slopes, same);
+  }
+}
+
+TEST(Loss, ScoreThatIsNotFiniteShows) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float score : {inf, -inf, std::numeric_limits<float>::quiet_NaN()}) {
+    for (const float label : {0.0f, 1.0f}) {
+      EXPECT_FALSE(std::isfinite(row_loss(Loss::kLogistic, score, label)));
+      EXPECT_FALSE(std::isfinite(row_loss(Loss::kSquared, score, label)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

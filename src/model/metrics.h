@@ -1,0 +1,81 @@
+// Quality of predictions: accumulators that add up over parts of the data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/loss.h"
+
+namespace thalweg {
+
+// Area under the ROC curve, exact: equal scores count half. Memory grows with the rows (12 bytes each).
+class ExactAuc {
+ public:
+  void add(float score, bool positive, float weight = 1.0f) { points_.push_back({score, weight, positive}); }
+  void merge(const ExactAuc& other) {
+    points_.insert(points_.end(), other.points_.begin(), other.points_.end());
+  }
+  // NaN without a positive or without a negative row. Sorts: call once, at the end.
+  double value();
+
+ private:
+  struct Point {
+    float score;
+    float weight;
+    bool positive;
+  };
+  std::vector<Point> points_;
+};
+
+// Approximate AUC in constant memory: rows are counted in 4,096 bins of the raw score (log-odds) from -16 to
+// 16, so a bin is 1/128 wide and rare-event probabilities keep their resolution; scores outside go to the end
+// bins. Rows in one bin count as ties, so the error is at most half the weight of pairs that share a bin.
+class AucHistogram {
+ public:
+  AucHistogram() : positive_(kBins), negative_(kBins) {}
+  void add(float score, bool positive, float weight = 1.0f);
+  void merge(const AucHistogram& other);
+  double value() const;  // NaN without a positive or without a negative row.
+
+ private:
+  static constexpr int kBins = 4096;
+  std::vector<double> positive_;
+  std::vector<double> negative_;
+};
+
+// Weighted means over rows. Logistic: `accuracy` and `logloss` hold and predictions are probabilities;
+// squared: `rmse` only. `calibration` is mean prediction / mean label, NaN when the labels' mean is 0.
+struct MetricValues {
+  std::uint64_t rows = 0;
+  double weight = 0;
+  double logloss = 0;
+  double rmse = 0;
+  double accuracy = 0;
+  double mean_prediction = 0;
+  double mean_label = 0;
+  double calibration = 0;
+};
+
+class Metrics {
+ public:
+  explicit Metrics(Loss loss) : loss_(loss) {}
+  // Raw scores of a batch; `weights` empty when all are 1. Logistic labels count as 1 when > 0 and as 0
+  // otherwise.
+  void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights = {});
+  void merge(const Metrics& other);
+  // All fractions are NaN when the weights sum to 0; logloss and accuracy are NaN for squared loss.
+  MetricValues values() const;
+
+ private:
+  Loss loss_;
+  std::uint64_t rows_ = 0;
+  double weight_ = 0;
+  double loss_sum_ = 0;
+  double square_sum_ = 0;
+  double correct_ = 0;
+  double prediction_ = 0;
+  double label_ = 0;
+};
+
+}  // namespace thalweg
