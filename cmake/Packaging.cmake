@@ -1,0 +1,80 @@
+# What is installed: the program with its man page and completions, and the library as one archive with the public
+# headers, a CMake package and a pkg-config file. CPack makes two Debian packages of it.
+include(CMakePackageConfigHelpers)
+
+# The layers that the public headers stand on, as one archive, so that inner libraries and headers stay private.
+if(TARGET thalweg_client)
+  set(objects)
+  set(outside)                                        # Libraries that a user of the archive links too.
+  set(seen)
+  set(open thalweg_client)
+  while(open)
+    list(POP_FRONT open target)
+    list(APPEND seen ${target})
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      list(APPEND objects $<TARGET_OBJECTS:${target}>)
+    endif()
+    get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
+    foreach(link ${links})
+      if(link MATCHES "^thalweg_" AND NOT link IN_LIST seen AND NOT link IN_LIST open)
+        list(APPEND open ${link})
+      elseif(link STREQUAL "Threads::Threads")
+        list(APPEND outside pthread)
+      elseif(link MATCHES "^((PkgConfig|[a-z]+)::)?([A-Za-z0-9]+)$")
+        string(TOLOWER ${CMAKE_MATCH_3} library)
+        list(APPEND outside ${library})
+      elseif(link AND NOT link MATCHES "^thalweg_")
+        message(FATAL_ERROR "${target} links ${link}; cmake/Packaging.cmake does not know its library's name")
+      endif()
+    endforeach()
+  endwhile()
+  list(REMOVE_DUPLICATES outside)
+
+  add_library(thalweg_archive STATIC ${objects})
+  set_target_properties(thalweg_archive PROPERTIES OUTPUT_NAME thalweg LINKER_LANGUAGE CXX)
+  install(FILES $<TARGET_FILE:thalweg_archive> DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  install(DIRECTORY include/thalweg DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
+    FILES_MATCHING PATTERN "*.h")
+
+  list(TRANSFORM outside PREPEND -l OUTPUT_VARIABLE THALWEG_LINK_FLAGS)
+  list(JOIN THALWEG_LINK_FLAGS " " THALWEG_LINK_FLAGS)
+  set(THALWEG_LINK_LIBRARIES ${outside})
+  file(RELATIVE_PATH THALWEG_PC_TO_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
+  configure_file(cmake/thalweg.pc.in ${PROJECT_BINARY_DIR}/package/thalweg.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/thalweg.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/thalweg)
+  configure_package_config_file(cmake/thalwegConfig.cmake.in ${PROJECT_BINARY_DIR}/package/thalwegConfig.cmake
+    INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/thalwegConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/package/thalwegConfig.cmake ${PROJECT_BINARY_DIR}/package/thalwegConfigVersion.cmake
+    DESTINATION ${package_dir} COMPONENT library)
+endif()
+
+if(TARGET thalweg)
+  install(TARGETS thalweg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL program library)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGE_CONTACT "Thalweg maintainers <thalweg@localhost>")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME thalweg)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
+  "trains sparse models through a parameter server\n Linear models and factorization machines from click logs.")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libthalweg-dev)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
+  "parameter server, development files\n C++ headers and the static library.")
+include(CPack)
