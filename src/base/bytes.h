@@ -51,6 +51,7 @@ class Bytes {
   std::span<const T> as() const {
     return {static_cast<const T*>(static_cast<const void*>(bytes_.data())), size() / sizeof(T)};
   }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
   Bytes part(std::size_t offset, std::size_t count) const { return {owner_, bytes_.subspan(offset, count)}; }
 
  private:
@@ -62,19 +63,20 @@ class Writer {
  public:
   template <class T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T> Writer& put(T value) {
-    const auto* p = reinterpret_cast<const char*>(&value);
-    out_.insert(out_.end(), p, p + sizeof value);
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    out_.append(bytes, sizeof value);
     return *this;
   }
   Writer& put_text(std::string_view text) {
     put(static_cast<std::uint32_t>(text.size()));
-    out_.insert(out_.end(), text.begin(), text.end());
+    out_.append(text);
     return *this;
   }
-  Bytes take() { return Bytes::of(std::move(out_)); }
+  Bytes take() { return Bytes::of(out_); }
 
  private:
-  std::vector<char> out_;
+  std::string out_;
 };
 
 // Reading past the end turns ok() false and yields zeros; nothing is allocated before its length is checked.

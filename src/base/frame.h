@@ -42,7 +42,8 @@ const char* op_name(Op op);
 
 namespace frame_flags {
 inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
-inline constexpr std::uint8_t kKnown = kEndOfEpoch;
+inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly;
 }  // namespace frame_flags
 
 inline constexpr std::uint16_t kWireVersion = 1;

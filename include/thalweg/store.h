@@ -1,0 +1,120 @@
+// The shared parameters as one data shard sees them: push, pull, and the clock of steps.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "thalweg/ids.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Floats that never change, shared without a copy.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(std::shared_ptr<const void> owner, std::span<const float> values)
+      : owner_(std::move(owner)), values_(values) {}
+  explicit Rows(std::vector<float> values) {
+    auto owner = std::make_shared<const std::vector<float>>(std::move(values));
+    values_ = *owner;
+    owner_ = std::move(owner);
+  }
+  std::span<const float> span() const { return values_; }
+  std::size_t size() const { return values_.size(); }
+  float operator[](std::size_t i) const { return values_[i]; }
+  const std::shared_ptr<const void>& owner() const { return owner_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::span<const float> values_;
+};
+
+// The keys of a push or pull: distinct, in the store's own order. Rows of a push or pull follow the same
+// order. A dense table's keys are a block of row numbers. Cheap to copy.
+class Keys {
+ public:
+  Keys() = default;
+  // Sorts and removes repeats; `order`, when given, gets for each input its position among the result.
+  // Precondition: no key is kReservedKey.
+  static Keys of(std::span<const Key> keys, std::vector<std::uint32_t>* order = nullptr);
+  // Already mixed, strictly ascending keys; what readers of training data produce.
+  static Keys placed(std::vector<std::uint64_t> placed) {
+    Keys keys;
+    keys.values_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(placed));
+    return keys;
+  }
+  static Keys block(std::uint64_t first_row, std::uint64_t rows) {
+    Keys keys;
+    keys.values_ =
+        std::make_shared<const std::vector<std::uint64_t>>(std::vector<std::uint64_t>{first_row, rows});
+    keys.dense_ = true;
+    return keys;
+  }
+  bool dense() const { return dense_; }
+  // Number of rows that these keys name.
+  std::size_t size() const { return !values_ ? 0 : dense_ ? (*values_)[1] : values_->size(); }
+  Key key(std::size_t i) const;  // The user's key at a position.
+  const std::shared_ptr<const std::vector<std::uint64_t>>& values() const { return values_; }
+
+ private:
+  std::shared_ptr<const std::vector<std::uint64_t>> values_;
+  bool dense_ = false;
+};
+
+// How a request ended; shared between the store and whoever waits.
+struct Completion {
+  bool done = false;
+  Status status;
+  Rows rows;                        // Pull: dim floats a key.
+  std::vector<std::uint64_t> keys;  // Scan: the placed keys of `rows`.
+  std::coroutine_handle<> waiter;   // Resumed, once, by the store's own thread.
+};
+
+// A request under way. Await it inside a task; outside, Job::wait() blocks on it. One waiter.
+class [[nodiscard]] Pending {
+ public:
+  explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
+  bool await_ready() const { return completion_->done; }
+  void await_suspend(std::coroutine_handle<> waiter) { completion_->waiter = waiter; }
+  Completion& await_resume() { return *completion_; }
+  const std::shared_ptr<Completion>& completion() const { return completion_; }
+  void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
+
+ private:
+  std::shared_ptr<Completion> completion_;
+};
+
+// One data shard's handle; used by one task at a time. Requests return at once and end in a Status:
+// kTimeout (names who was waited for), kPeerLost, kRefused (the request is wrong), kAborted (the job
+// stopped).
+class Store {
+ public:
+  virtual ~Store() = default;
+  virtual ShardId shard() const = 0;
+  virtual Step step() const = 0;  // The step that the next push and pull belong to.
+  // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.
+  virtual Pending push(TableId table, Keys keys, Rows grads) = 0;
+  // Rows that reflect every push that the consistency mode covers, and all of this shard's own.
+  virtual Pending pull(TableId table, Keys keys) = 0;
+  // As pull(), for looking only: nothing that is pushed depends on it.
+  virtual Pending read(TableId table, Keys keys) = 0;
+  // Ends the step; tables without a push count as pushed empty. Done when fewer than the window's steps are
+  // unanswered.
+  virtual Pending advance() = 0;
+  // Ends the epoch for this shard: it contributes nothing more to it. Done when all servers know.
+  virtual Pending end_epoch() = 0;
+  // Done when every data shard has come to the barrier of this number.
+  virtual Pending barrier(Step number) = 0;
+  // Hands `text` to the job's reporter, exactly once for each increasing `number`.
+  virtual Pending report(Step number, std::string text) = 0;
+  // Lets the other tasks of this node run.
+  virtual Pending yield() = 0;
+};
+
+}  // namespace thalweg

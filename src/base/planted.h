@@ -1,0 +1,31 @@
+// Protocol bugs that are planted on purpose, to show that the simulator finds them. THALWEG_BUG(name) is the
+// constant false in the product; only the separate `planted` test program is built with THALWEG_PLANTED_BUGS.
+#pragma once
+
+#ifdef THALWEG_PLANTED_BUGS
+namespace thalweg {
+enum class Bug {
+  kNone,
+  kNoDedup,           // Repeated pushes are applied again.
+  kWindowForgotten,   // Repeats above the low mark are applied again.
+  kGateOffByOne,      // The staleness gate lets one step too many through.
+  kGateTooStrict,     // The gate holds back one step too early.
+  kArrivalOrder,      // Sync mode reduces in arrival order.
+  kEarlyClose,        // Sync mode closes a step with one shard missing.
+  kNoFence,           // A former owner's pushes and pulls are accepted.
+  kNoRetry,           // A lost request is never sent again.
+  kHeirSkipsAhead,    // The heir of a shard starts at the largest mark instead of the smallest.
+  kNoReplayCache,     // The heir recomputes on rows that have moved on.
+  kNoChecksum,        // Damaged frames are accepted.
+  kPartialRepeat,     // A push that is partly a repeat is acknowledged and dropped.
+  kStaleMapAccepted,  // Frames of an old map are accepted, and none is told so.
+  kEndForgotten,      // A shard's end of epoch is not remembered.
+  kBarrierEarly,      // A barrier opens with one shard missing.
+  kAckBeforeCheck,    // A push is acknowledged although it was refused as too early.
+};
+inline Bug planted = Bug::kNone;
+}  // namespace thalweg
+#define THALWEG_BUG(name) (::thalweg::planted == ::thalweg::Bug::name)
+#else
+#define THALWEG_BUG(name) false
+#endif
