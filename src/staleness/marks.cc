@@ -1,0 +1,33 @@
+#include "staleness/marks.h"
+
+#include "base/check.h"
+#include "base/planted.h"
+
+namespace thalweg {
+
+Arrival Mark::classify(Step step) const {
+  if (THALWEG_BUG(kNoDedup)) return Arrival::kNew;
+  if (step < low_) return Arrival::kRepeat;
+  if (step.epoch > low_.epoch) return Arrival::kTooEarly;
+  const std::uint32_t ahead = step.index - low_.index;
+  if (ahead >= limits::kStepWindow) return Arrival::kTooEarly;
+  if (THALWEG_BUG(kWindowForgotten)) return Arrival::kNew;
+  return ((seen_ >> ahead) & 1) != 0 ? Arrival::kRepeat : Arrival::kNew;
+}
+
+void Mark::record(Step step, bool ends_epoch) {
+  if (THALWEG_BUG(kNoDedup) && classify(step) == Arrival::kNew && step < low_) return;
+  if (ends_epoch) end_ = step.index + 1;
+  seen_ |= std::uint64_t{1} << (step.index - low_.index);
+  while ((seen_ & 1) != 0) {
+    seen_ >>= 1;
+    ++low_.index;
+  }
+  if (low_.index == end_) {
+    low_ = low_.next_epoch();
+    end_ = kNoEnd;
+    seen_ = 0;
+  }
+}
+
+}  // namespace thalweg

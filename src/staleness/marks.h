@@ -1,0 +1,31 @@
+// Which steps of one data shard have arrived for one key range: a low mark and a window above it, so that any
+// repeat is recognised with a few bytes a (shard, range).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "base/limits.h"
+#include "thalweg/ids.h"
+
+namespace thalweg {
+
+enum class Arrival : std::uint8_t { kNew, kRepeat, kTooEarly };
+
+class Mark {
+ public:
+  // Every step before low() has arrived.
+  Step low() const { return low_; }
+  Arrival classify(Step step) const;
+  // Precondition: classify(step) == kNew. `ends_epoch`: no step of this epoch follows.
+  void record(Step step, bool ends_epoch);
+
+ private:
+  static constexpr std::uint32_t kNoEnd = std::numeric_limits<std::uint32_t>::max();
+  Step low_;
+  std::uint32_t end_ = kNoEnd;  // One past the epoch's last step, once known.
+  std::uint64_t seen_ = 0;      // Bit i: step low_.index + i has arrived. Bit 0 is never set.
+};
+static_assert(limits::kStepWindow == 64, "the window is one word");
+
+}  // namespace thalweg

@@ -1,0 +1,178 @@
+// Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
+//   join      := role:u8 observer:bool address:text name:text
+//   welcome   := role:u8 index:u32 cluster:u64
+//   map       := epoch:u32 consistency:u8 bound:u32 timeout_ns:i64 count:u32 table* count:u32 server:text*
+//                count:u32 (worker:u32 owner_epoch:u32)* job:text
+//   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
+//   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32
+//   custom:text init      := kind:u8 scale:f32 seed:u64 waiting   := progress:u64 count:u32 shard:u32* marks
+//   := epoch:u32 index:u32 heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 repeats:u64
+#include "wire/messages.h"
+
+#include "base/limits.h"
+
+namespace thalweg::wire {
+namespace {
+
+template <class Enum>
+Enum get_enum(Reader& in, Enum last) {
+  const auto value = in.get<std::uint8_t>();
+  if (value > static_cast<std::uint8_t>(last)) in.fail();
+  return static_cast<Enum>(value);
+}
+
+void put_table(Writer& out, const TableSpec& t) {
+  out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
+  const RuleSpec& r = t.rule;
+  out.put(r.kind).put(r.rate).put(r.l1).put(r.l2).put(r.momentum).put(r.beta1).put(r.beta2).put(r.epsilon);
+  out.put(r.initial_accumulator).put_text(r.custom);
+  out.put(t.init.kind).put(t.init.scale).put(t.init.seed);
+}
+
+TableSpec get_table(Reader& in) {
+  TableSpec t;
+  t.kind = get_enum(in, TableSpec::Kind::kDense);
+  t.name = in.get_text(limits::kNameBytesMax);
+  t.dim = in.get<std::uint32_t>();
+  t.rows = in.get<std::uint64_t>();
+  t.ranges = in.get<std::uint16_t>();
+  RuleSpec& r = t.rule;
+  r.kind = get_enum(in, RuleKind::kCustom);
+  for (float* value :
+       {&r.rate, &r.l1, &r.l2, &r.momentum, &r.beta1, &r.beta2, &r.epsilon, &r.initial_accumulator}) {
+    *value = in.get<float>();
+  }
+  r.custom = in.get_text(limits::kNameBytesMax);
+  t.init.kind = get_enum(in, InitSpec::Kind::kNormal);
+  t.init.scale = in.get<float>();
+  t.init.seed = in.get<std::uint64_t>();
+  if (t.dim == 0 || t.ranges == 0) in.fail();
+  return t;
+}
+
+template <class T>
+std::optional<T> finish(const Reader& in, T message) {
+  if (!in.done()) return std::nullopt;
+  return message;
+}
+
+}  // namespace
+
+Bytes encode(const Join& m) {
+  return Writer()
+      .put(m.role)
+      .put(static_cast<std::uint8_t>(m.observer))
+      .put_text(m.address)
+      .put_text(m.name)
+      .take();
+}
+
+std::optional<Join> decode_join(const Bytes& bytes) {
+  Reader in(bytes);
+  Join m;
+  m.role = get_enum(in, Role::kWorker);
+  m.observer = in.get<std::uint8_t>() != 0;
+  m.address = in.get_text(limits::kNameBytesMax);
+  m.name = in.get_text(limits::kNameBytesMax);
+  return finish(in, std::move(m));
+}
+
+Bytes encode(const Welcome& m) { return Writer().put(m.id.role).put(m.id.index).put(m.cluster).take(); }
+
+std::optional<Welcome> decode_welcome(const Bytes& bytes) {
+  Reader in(bytes);
+  Welcome m;
+  m.id.role = get_enum(in, Role::kWorker);
+  m.id.index = in.get<std::uint32_t>();
+  m.cluster = in.get<std::uint64_t>();
+  return finish(in, m);
+}
+
+Bytes encode(const Map& m) {
+  Writer out;
+  out.put(m.epoch)
+      .put(m.consistency.kind)
+      .put(m.consistency.bound)
+      .put(static_cast<std::int64_t>(m.timeout.count()));
+  out.put(static_cast<std::uint32_t>(m.tables.size()));
+  for (const TableSpec& table : m.tables) put_table(out, table);
+  out.put(static_cast<std::uint32_t>(m.servers.size()));
+  for (const std::string& server : m.servers) out.put_text(server);
+  out.put(static_cast<std::uint32_t>(m.shards.size()));
+  for (const ShardOwner& owner : m.shards) out.put(owner.worker).put(owner.owner_epoch);
+  out.put_text(m.job);
+  return out.take();
+}
+
+std::optional<Map> decode_map(const Bytes& bytes) {
+  Reader in(bytes);
+  Map m;
+  m.epoch = in.get<std::uint32_t>();
+  m.consistency.kind = get_enum(in, Consistency::Kind::kAsync);
+  m.consistency.bound = in.get<std::uint32_t>();
+  m.timeout = Duration{in.get<std::int64_t>()};
+  constexpr std::size_t kTableBytesMin = 70;
+  m.tables.resize(in.get_count(limits::kTablesMax, kTableBytesMin));
+  for (TableSpec& table : m.tables) table = get_table(in);
+  m.servers.resize(in.get_count(limits::kNodesMax, 4));
+  for (std::string& server : m.servers) server = in.get_text(limits::kNameBytesMax);
+  m.shards.resize(in.get_count(limits::kShardsMax, 8));
+  for (ShardOwner& owner : m.shards) {
+    owner.worker = in.get<std::uint32_t>();
+    owner.owner_epoch = in.get<std::uint32_t>();
+  }
+  m.job = in.get_text(limits::kControlBytesMax);
+  if (m.servers.empty() || m.shards.empty()) in.fail();
+  return finish(in, std::move(m));
+}
+
+Bytes encode(const Waiting& m) {
+  Writer out;
+  out.put(m.progress).put(static_cast<std::uint32_t>(m.missing.size()));
+  for (const ShardId shard : m.missing) out.put(shard.value);
+  return out.take();
+}
+
+std::optional<Waiting> decode_waiting(const Bytes& bytes) {
+  Reader in(bytes);
+  Waiting m;
+  m.progress = in.get<std::uint64_t>();
+  m.missing.resize(in.get_count(limits::kShardsMax, 4));
+  for (ShardId& shard : m.missing) shard.value = in.get<std::uint32_t>();
+  return finish(in, std::move(m));
+}
+
+Bytes encode(const Marks& m) { return Writer().put(m.low.epoch).put(m.low.index).take(); }
+
+std::optional<Marks> decode_marks(const Bytes& bytes) {
+  Reader in(bytes);
+  Marks m;
+  m.low.epoch = in.get<std::uint32_t>();
+  m.low.index = in.get<std::uint32_t>();
+  return finish(in, m);
+}
+
+Bytes encode(const Heartbeat& m) {
+  return Writer()
+      .put(m.rows)
+      .put(m.bytes)
+      .put(m.staleness_max)
+      .put(m.pulls)
+      .put(m.pushes)
+      .put(m.repeats)
+      .take();
+}
+
+std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes) {
+  Reader in(bytes);
+  Heartbeat m;
+  m.rows = in.get<std::uint64_t>();
+  m.bytes = in.get<std::uint64_t>();
+  m.staleness_max = in.get<std::uint32_t>();
+  m.pulls = in.get<std::uint64_t>();
+  m.pushes = in.get<std::uint64_t>();
+  m.repeats = in.get<std::uint64_t>();
+  return finish(in, m);
+}
+
+}  // namespace thalweg::wire

@@ -1,0 +1,84 @@
+// The bodies of control messages: one struct each, its bytes, and strict reading. Data frames have no body
+// but keys and values. Grammar of each stands atop its functions in messages.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/instant.h"
+#include "thalweg/ids.h"
+#include "thalweg/options.h"
+
+namespace thalweg::wire {
+
+// Node to scheduler. `observer`: reads and waits, owns no data shard.
+struct Join {
+  Role role{};
+  bool observer = false;
+  std::string address;  // Where others reach this node; empty when nobody needs to.
+  std::string name;     // For people: host and process.
+};
+
+// Scheduler to a joiner: its id and the job.
+struct Welcome {
+  NodeId id;
+  std::uint64_t cluster = 0;
+};
+
+struct ShardOwner {
+  std::uint32_t worker = 0;
+  std::uint32_t owner_epoch = 0;  // Grows each time the shard changes hands.
+  bool operator==(const ShardOwner&) const = default;
+};
+
+// Who owns what. Epochs grow with each change; nodes keep the newest only.
+struct Map {
+  std::uint32_t epoch = 0;
+  Consistency consistency;
+  Duration timeout{};  // Deadline of every wait.
+  std::vector<TableSpec> tables;
+  std::vector<std::string> servers;  // Addresses, by server index.
+  std::vector<ShardOwner> shards;
+  std::string job;  // The application's own configuration.
+};
+
+// A request that waits: which data shards have not arrived (some of them).
+struct Waiting {
+  std::uint64_t progress = 0;  // Grows while others get on; as long as it does, waiting is no stall.
+  std::vector<ShardId> missing;
+};
+
+// One shard's marks at one server: the earliest step that is not fully known there.
+struct Marks {
+  Step low;
+};
+
+// A heartbeat carries what the scheduler shows to people.
+struct Heartbeat {
+  std::uint64_t rows = 0;           // Servers: rows stored.
+  std::uint64_t bytes = 0;          // Servers: bytes of all tables.
+  std::uint32_t staleness_max = 0;  // Servers: largest lead of an answered pull.
+  std::uint64_t pulls = 0;
+  std::uint64_t pushes = 0;
+  std::uint64_t repeats = 0;  // Servers: repeated pushes that were answered and not applied.
+};
+
+Bytes encode(const Join& message);
+Bytes encode(const Welcome& message);
+Bytes encode(const Map& message);
+Bytes encode(const Waiting& message);
+Bytes encode(const Marks& message);
+Bytes encode(const Heartbeat& message);
+
+// Empty when the bytes are not exactly one message within its limits.
+std::optional<Join> decode_join(const Bytes& bytes);
+std::optional<Welcome> decode_welcome(const Bytes& bytes);
+std::optional<Map> decode_map(const Bytes& bytes);
+std::optional<Waiting> decode_waiting(const Bytes& bytes);
+std::optional<Marks> decode_marks(const Bytes& bytes);
+std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes);
+
+}  // namespace thalweg::wire
