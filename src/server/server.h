@@ -1,0 +1,78 @@
+// The server node: owns key ranges of every table, applies pushes exactly once, answers pulls when the gate
+// is open.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "node/node.h"
+#include "server/table_host.h"
+#include "wire/messages.h"
+
+namespace thalweg {
+
+struct ServerOptions {
+  std::string address;  // Where workers reach this server; empty for drivers without addresses.
+  std::string name;
+  // Finds an application's update rule by name; needed only for tables of kind kCustom.
+  std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
+};
+
+class Server final : public Node {
+ public:
+  explicit Server(ServerOptions options) : options_(std::move(options)) {}
+
+  void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
+  void on_time(Instant now, Transport& out) override;
+  Instant next_deadline() const override { return wake_; }
+  void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
+  bool finished() const override { return stopped_.has_value(); }
+
+  // Why the job ended; empty while it runs.
+  const std::optional<Status>& stopped() const { return stopped_; }
+  const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
+  std::uint32_t map_epoch() const { return map_.epoch; }
+
+ private:
+  void on_welcome(const Frame& frame, Transport& out);
+  void on_map(Instant now, const Frame& frame, Transport& out);
+  Status make_tables();
+  // The table a data frame is for, or why it may not be served now.
+  Result<TableHost*> admit(const FrameHeader& head) const;
+  void on_push(NodeId from, const Frame& frame, Transport& out);
+  void on_pull(NodeId from, Frame frame, Transport& out);
+  void on_scan(NodeId from, const Frame& frame, Transport& out);
+  void on_marks(NodeId from, const Frame& frame, Transport& out);
+  bool answer_pull(NodeId from, const Frame& frame, Transport& out);
+  void answer_waiting(TableHost& host, Transport& out);
+  void heartbeat(Transport& out);
+  void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
+             Transport& out) const;
+  void fail(const Status& status, Transport& out);
+
+  // Identifies a waiting pull: a repeat replaces it.
+  using PullKey = std::tuple<std::uint32_t, std::uint32_t, bool>;  // Shard, first range, read only.
+  struct WaitingPull {
+    NodeId from;
+    Frame frame;
+  };
+
+  ServerOptions options_;
+  std::optional<NodeId> id_;
+  std::uint64_t cluster_ = 0;
+  wire::Map map_;
+  std::vector<std::unique_ptr<TableHost>> tables_;       // By table id; null where this server owns no range.
+  std::vector<std::map<PullKey, WaitingPull>> waiting_;  // By table id.
+  std::uint64_t pulls_ = 0;
+  std::uint64_t pushes_ = 0;
+  Instant wake_{0};
+  std::optional<Status> stopped_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,203 @@
+#include "server/table_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/planted.h"
+
+namespace thalweg {
+namespace {
+
+Contribution view(const Bytes& keys, const Bytes& values) {
+  return {keys.as<std::uint64_t>(), values.as<float>()};
+}
+
+bool same_bytes(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
+}
+
+Status refused(const FrameHeader& head, std::string why) {
+  return {Code::kRefused, fmt::format("{}: {}", describe(head), why)};
+}
+
+}  // namespace
+
+TableHost::TableHost(std::unique_ptr<Table> table, RangeSpan owned, Consistency consistency,
+                     std::uint32_t shards)
+    : table_(std::move(table)),
+      owned_(owned),
+      sync_(consistency.kind == Consistency::Kind::kSync),
+      gate_(consistency, shards),
+      marks_(std::size_t{shards} * owned.size()),
+      replays_(shards) {}
+
+Status TableHost::check_push(const Frame& frame) const {
+  const FrameHeader& head = frame.head;
+  if (head.ranges.begin < owned_.begin || head.ranges.end > owned_.end || head.ranges.size() == 0) {
+    return refused(head, fmt::format("this server owns ranges [{},{})", owned_.begin, owned_.end));
+  }
+  if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
+    return refused(head, fmt::format("{} bytes of keys and {} of values are no whole numbers",
+                                     frame.first.size(), frame.second.size()));
+  }
+  if (frame.first.empty() && frame.second.empty()) return Status::ok();
+  return table_->check(view(frame.first, frame.second), head.ranges);
+}
+
+Status TableHost::push(const Frame& frame) {
+  if (Status status = check_push(frame); !status) return status;
+  const FrameHeader& head = frame.head;
+  // Runs of ranges for which this push is new; a re-split repeat may be new for some ranges only.
+  std::vector<RangeSpan> fresh;
+  for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
+    switch (mark(head.shard, range).classify(head.step)) {
+      case Arrival::kTooEarly:
+        if (THALWEG_BUG(kAckBeforeCheck)) return Status::ok();
+        return {Code::kRetry,
+                fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
+      case Arrival::kRepeat:
+        if (THALWEG_BUG(kPartialRepeat)) return Status::ok();
+        break;
+      case Arrival::kNew:
+        if (!fresh.empty() && fresh.back().end == range) {
+          ++fresh.back().end;
+        } else {
+          fresh.push_back({range, static_cast<std::uint16_t>(range + 1)});
+        }
+    }
+  }
+  if (fresh.empty()) ++repeats_;
+  for (const RangeSpan run : fresh) accept(frame, run);
+  advance_clock(head.shard);
+  return Status::ok();
+}
+
+TableHost::Part TableHost::cut(const Frame& frame, RangeSpan ranges) const {
+  if (ranges == frame.head.ranges || frame.first.empty()) return {frame.first, frame.second};
+  const TableSpec& spec = table_->spec();
+  const std::size_t row_bytes = spec.dim * sizeof(float);
+  if (spec.kind == TableSpec::Kind::kSparse) {
+    const auto keys = frame.keys();
+    const auto at = [&](std::uint16_t range) {
+      if (range >= spec.ranges) return keys.size();
+      const auto first = range_first_key(range, spec.ranges);
+      return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
+    };
+    const std::size_t begin = at(ranges.begin), count = at(ranges.end) - begin;
+    return {frame.first.part(begin * 8, count * 8), frame.second.part(begin * row_bytes, count * row_bytes)};
+  }
+  const std::uint64_t first = frame.keys()[0], last = first + frame.second.size() / row_bytes;
+  const std::uint64_t begin = std::clamp(range_first_row(ranges.begin, spec.ranges, spec.rows), first, last);
+  const std::uint64_t end = std::clamp(range_first_row(ranges.end, spec.ranges, spec.rows), first, last);
+  if (begin == end) return {};
+  return {Bytes::of(std::vector<std::uint64_t>{begin}),
+          frame.second.part((begin - first) * row_bytes, (end - begin) * row_bytes)};
+}
+
+void TableHost::accept(const Frame& frame, RangeSpan ranges) {
+  const FrameHeader& head = frame.head;
+  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
+    const bool ends = (head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten);
+    mark(head.shard, range).record(head.step, ends);
+  }
+  Part part = cut(frame, ranges);
+  if (part.keys.empty()) return;
+  if (!sync_) {
+    const Contribution one = view(part.keys, part.values);
+    table_->apply({&one, 1});
+    return;
+  }
+  StepParts& parts = open_steps_[head.step];
+  parts.resize(gate_.shards());
+  const std::size_t place = THALWEG_BUG(kArrivalOrder) ? 0 : head.shard.value;
+  parts[place].push_back(std::move(part));
+}
+
+void TableHost::advance_clock(ShardId shard) {
+  Step low = mark(shard, owned_.begin).low();
+  for (std::uint16_t range = owned_.begin; range < owned_.end; ++range)
+    low = std::min(low, mark(shard, range).low());
+  if (low <= gate_.clock(shard)) return;
+  gate_.advance(shard, low);
+  ++version_;
+  if (sync_) close_steps();
+}
+
+void TableHost::close_steps() {
+  std::vector<Contribution> contributions;
+  while (!open_steps_.empty()) {
+    const auto first = open_steps_.begin();
+    const Step closed_before = THALWEG_BUG(kEarlyClose) ? gate_.slowest().next() : gate_.slowest();
+    if (first->first >= closed_before) return;
+    contributions.clear();
+    for (const auto& shard_parts : first->second) {
+      for (const Part& part : shard_parts) contributions.push_back(view(part.keys, part.values));
+    }
+    if (!contributions.empty()) table_->apply(contributions);
+    open_steps_.erase(first);
+  }
+}
+
+Status TableHost::check_pull(const Frame& frame) const {
+  const TableSpec& spec = table_->spec();
+  const bool dense = spec.kind == TableSpec::Kind::kDense;
+  if (frame.first.size() % sizeof(std::uint64_t) != 0 || (dense && frame.first.size() != 16)) {
+    return refused(frame.head, fmt::format("{} bytes are no keys of this table", frame.first.size()));
+  }
+  const auto keys = frame.keys();
+  const std::uint64_t rows = dense ? keys[1] : keys.size();
+  if (rows > limits::kFrameBytesMax / sizeof(float) / spec.dim) {
+    return refused(frame.head, fmt::format("{} rows of {} floats exceed a frame", rows, spec.dim));
+  }
+  if (!dense) return table_->check_keys(keys, frame.head.ranges);
+  const std::uint64_t begin = range_first_row(owned_.begin, spec.ranges, spec.rows);
+  const std::uint64_t end = range_first_row(owned_.end, spec.ranges, spec.rows);
+  if (keys[0] >= begin && keys[0] <= end && rows <= end - keys[0]) return Status::ok();
+  return refused(frame.head, fmt::format("rows [{},{}) asked for, this server owns [{},{})", keys[0],
+                                         keys[0] + rows, begin, end));
+}
+
+Result<Bytes> TableHost::pull(const Frame& frame) {
+  if (Status status = check_pull(frame); !status) return status;
+  const FrameHeader& head = frame.head;
+  if (!gate_.open(head.shard, head.step)) return Status(Code::kRetry, "the gate is shut");
+  const bool read_only = (head.flags & frame_flags::kReadOnly) != 0;
+  if (sync_ && !read_only) {
+    if (const Replay* replay = find_replay(frame); replay != nullptr) return replay->rows;
+  }
+  if (!read_only) staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
+  const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
+  const auto keys = frame.keys();
+  std::vector<float> out((dense ? keys[1] : keys.size()) * table_->spec().dim);
+  table_->read(dense ? keys.first(1) : keys, out);
+  Bytes bytes = Bytes::of(std::move(out));
+  if (sync_ && !read_only) remember_reply(frame, bytes);
+  return bytes;
+}
+
+const TableHost::Replay* TableHost::find_replay(const Frame& frame) const {
+  if (THALWEG_BUG(kNoReplayCache)) return nullptr;
+  for (const Replay& replay : replays_[frame.head.shard.value]) {
+    if (replay.step == frame.head.step && replay.ranges == frame.head.ranges &&
+        same_bytes(replay.keys, frame.first)) {
+      return &replay;
+    }
+  }
+  return nullptr;
+}
+
+void TableHost::remember_reply(const Frame& frame, const Bytes& rows) {
+  constexpr std::size_t kRepliesMax = 64;
+  auto& replays = replays_[frame.head.shard.value];
+  std::erase_if(replays, [&](const Replay& old) { return old.step.next() < frame.head.step; });
+  if (replays.size() == kRepliesMax) replays.erase(replays.begin());
+  replays.push_back({frame.head.step, frame.head.ranges, frame.first, rows});
+}
+
+wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {
+  constexpr std::size_t kNamedMax = 16;
+  return {version_, gate_.missing(head.shard, head.step, kNamedMax)};
+}
+
+}  // namespace thalweg
