@@ -1,0 +1,56 @@
+// A request under way: one answer to its maker, from one or several frames.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/frame.h"
+#include "base/instant.h"
+#include "thalweg/store.h"
+#include "wire/messages.h"
+
+namespace thalweg {
+
+enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kMarks };
+
+struct Request {
+  RequestKind kind{};
+  std::shared_ptr<Completion> completion = std::make_shared<Completion>();
+  ShardId shard;
+  Step step;
+  std::size_t open = 0;  // Parts without an answer.
+  Instant started;
+  Instant deadline;
+  std::uint64_t progress = 0;    // What the peer last said of others' progress.
+  std::vector<ShardId> missing;  // Whom the peer waits for.
+  std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
+  std::vector<Bytes> keys;       // Scan: keys by block.
+  Step low{~0u, 0};              // Marks: the smallest answer.
+};
+
+// One frame of a request, kept until it is answered; sending it again copies nothing.
+struct RequestPart {
+  std::shared_ptr<Request> request;
+  std::size_t position = 0;  // Among the request's parts.
+  NodeId to;
+  Frame frame;
+  Instant retry_at;
+  Duration backoff{};
+};
+
+// The data frames of one push or pull: keys and values cut by server, and further where a frame would be too
+// large.
+struct Slice {
+  std::uint32_t server = 0;
+  RangeSpan ranges;
+  Bytes keys;
+  Bytes values;
+};
+std::vector<Slice> slice_push(const TableSpec& spec, std::uint32_t servers, const Keys& keys,
+                              const Rows& grads);
+// Servers that own none of the keys are left out.
+std::vector<Slice> slice_pull(const TableSpec& spec, std::uint32_t servers, const Keys& keys);
+
+}  // namespace thalweg

@@ -1,0 +1,129 @@
+#include "worker/shard_store.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "worker/worker.h"
+
+namespace thalweg {
+namespace {
+
+Pending completed(Status status) {
+  auto completion = std::make_shared<Completion>();
+  completion->done = true;
+  completion->status = std::move(status);
+  return Pending(std::move(completion));
+}
+
+}  // namespace
+
+ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step)
+    : worker_(worker),
+      shard_(shard),
+      owner_epoch_(owner_epoch),
+      step_(step),
+      pushed_(worker.map().tables.size()) {}
+
+Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
+  if (!failure_) return completed(failure_);
+  if (table.value >= pushed_.size())
+    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  const TableSpec& spec = worker_.map().tables[table.value];
+  if (keys.size() * spec.dim != grads.size()) {
+    return completed(
+        {Code::kUsage, fmt::format("push to {}: {} keys of {} floats need {} values, got {}", spec.name,
+                                   keys.size(), spec.dim, keys.size() * spec.dim, grads.size())});
+  }
+  if (pushed_[table.value]) {
+    return completed(
+        {Code::kUsage, fmt::format("second push to {} in step {}.{}; call advance() between them", spec.name,
+                                   step_.epoch, step_.index)});
+  }
+  pushed_[table.value] = true;
+  ++in_flight_[step_];
+  return worker_.push(*this, table, step_, keys, grads, 0);
+}
+
+Pending ShardStore::pull(TableId table, Keys keys) {
+  if (!failure_) return completed(failure_);
+  if (table.value >= pushed_.size())
+    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  return worker_.pull(*this, table, step_, keys, false);
+}
+
+Pending ShardStore::read(TableId table, Keys keys) {
+  if (!failure_) return completed(failure_);
+  if (table.value >= pushed_.size())
+    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  return worker_.pull(*this, table, step_, keys, true);
+}
+
+void ShardStore::push_empty(std::uint8_t flags) {
+  for (std::uint16_t t = 0; t < pushed_.size(); ++t) {
+    if (pushed_[t]) continue;
+    ++in_flight_[step_];
+    const bool dense = worker_.map().tables[t].kind == TableSpec::Kind::kDense;
+    const Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
+    worker_.push(*this, TableId{t}, step_, none, Rows(), flags).forget();
+  }
+  pushed_.assign(pushed_.size(), false);
+}
+
+Pending ShardStore::advance() {
+  if (!failure_) return completed(failure_);
+  THALWEG_CHECK(advancing_ == nullptr, "advance() is awaited before it is called again");
+  push_empty(0);
+  step_ = step_.next();
+  advancing_ = std::make_shared<Completion>();
+  Pending pending(advancing_);
+  release_advance();
+  return pending;
+}
+
+Pending ShardStore::end_epoch() {
+  if (!failure_) return completed(failure_);
+  for (const bool pushed : pushed_) {
+    if (pushed) return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
+  }
+  push_empty(frame_flags::kEndOfEpoch);
+  step_ = step_.next_epoch();
+  ending_ = std::make_shared<Completion>();
+  Pending pending(ending_);
+  release_advance();
+  return pending;
+}
+
+void ShardStore::push_done(Step step, const Status& status) {
+  if (!status && failure_) failure_ = status;
+  const auto found = in_flight_.find(step);
+  if (found != in_flight_.end() && --found->second == 0) in_flight_.erase(found);
+  release_advance();
+}
+
+void ShardStore::release_advance() {
+  if (advancing_ && (!failure_ || in_flight_.size() < limits::kStepsInFlightMax)) {
+    worker_.complete(*std::exchange(advancing_, nullptr), failure_);
+  }
+  if (ending_ && (!failure_ || in_flight_.empty()))
+    worker_.complete(*std::exchange(ending_, nullptr), failure_);
+}
+
+void ShardStore::abort(const Status& status) {
+  if (failure_) failure_ = status;
+  release_advance();
+}
+
+Pending ShardStore::barrier(Step number) {
+  return failure_ ? worker_.barrier(*this, number) : completed(failure_);
+}
+
+Pending ShardStore::report(Step number, std::string text) {
+  return failure_ ? worker_.report(*this, number, text) : completed(failure_);
+}
+
+Pending ShardStore::yield() { return worker_.yield(); }
+
+Pending ShardStore::scan(TableId table, RangeId range) { return worker_.scan(*this, table, range); }
+
+}  // namespace thalweg

@@ -1,0 +1,53 @@
+// The Store of one data shard, over a Worker node.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "thalweg/store.h"
+
+namespace thalweg {
+
+class Worker;
+
+class ShardStore final : public Store {
+ public:
+  ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step);
+
+  ShardId shard() const override { return shard_; }
+  Step step() const override { return step_; }
+  Pending push(TableId table, Keys keys, Rows grads) override;
+  Pending pull(TableId table, Keys keys) override;
+  Pending read(TableId table, Keys keys) override;
+  Pending advance() override;
+  Pending end_epoch() override;
+  Pending barrier(Step number) override;
+  Pending report(Step number, std::string text) override;
+  Pending yield() override;
+  // All stored rows (with optimizer state) of one range of a table; Completion::keys names them.
+  Pending scan(TableId table, RangeId range);
+
+  std::uint32_t owner_epoch() const { return owner_epoch_; }
+  // For the worker: a push of this shard was answered.
+  void push_done(Step step, const Status& status);
+  // For the worker: no request of this shard can succeed any more.
+  void abort(const Status& status);
+
+ private:
+  void push_empty(std::uint8_t flags);
+  void release_advance();
+
+  Worker& worker_;
+  ShardId shard_;
+  std::uint32_t owner_epoch_;
+  Step step_;
+  std::vector<bool> pushed_;                 // By table: this step has its push.
+  std::map<Step, std::uint32_t> in_flight_;  // Unanswered pushes by step.
+  std::shared_ptr<Completion> advancing_;
+  std::shared_ptr<Completion> ending_;
+  Status failure_;  // The first push that failed; sticky.
+};
+
+}  // namespace thalweg

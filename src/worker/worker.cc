@@ -1,0 +1,217 @@
+#include "worker/worker.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/planted.h"
+
+namespace thalweg {
+
+struct Worker::Turn {
+  Turn(Worker& worker, Instant now, Transport& out) : worker_(worker), outer_(worker.out_) {
+    worker_.now_ = now;
+    worker_.out_ = &out;
+  }
+  ~Turn() { worker_.out_ = outer_; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Worker& worker_;
+  Transport* outer_;
+};
+
+Worker::~Worker() = default;
+
+void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  Turn turn(*this, now, out);
+  switch (frame.head.op) {
+    case Op::kWelcome:
+      return on_welcome(frame);
+    case Op::kMap:
+      return on_map(frame);
+    case Op::kWaiting:
+      return on_waiting(frame);
+    case Op::kPushReply:
+    case Op::kPullReply:
+    case Op::kBarrierReply:
+    case Op::kReportReply:
+    case Op::kScanReply:
+    case Op::kMarksReply:
+      return on_answer(from, frame);
+    case Op::kStop:
+      if (!stopped_) {
+        stopped_ = Status(frame.head.code, std::string(frame.first.text()));
+        const Status why = *stopped_ ? Status(Code::kAborted, "the job is over") : *stopped_;
+        while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
+      }
+      return send_control(Op::kStop, Status::ok(), {});
+    default:
+      return;  // Nothing else is for a worker.
+  }
+}
+
+void Worker::on_time(Instant now, Transport& out) {
+  Turn turn(*this, now, out);
+  for (const auto& yielding : std::exchange(yielding_, {})) complete(*yielding, Status::ok());
+  if (!ready_.empty()) {
+    const auto handle = ready_.front();
+    ready_.pop_front();
+    handle.resume();
+    finish_tasks();
+    return;
+  }
+  if (stopped_) {
+    wake_ = kNever;
+    return;
+  }
+  if (!id_) {
+    send_control(Op::kJoin, Status::ok(),
+                 encode(wire::Join{Role::kWorker, options_.observer, {}, options_.name}));
+    wake_ = now + limits::kRetryFirst;
+    return;
+  }
+  if (now >= heartbeat_at_) heartbeat();
+  retry_due();
+}
+
+void Worker::turn(Instant now, Transport& out, const std::function<void()>& work) {
+  Turn turn(*this, now, out);
+  work();
+}
+
+void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
+  Turn turn(*this, now, out);
+  if (peer == kScheduler && !stopped_) {
+    stopped_ = Status(Code::kPeerLost, "scheduler is gone");
+    while (!parts_.empty()) finish_request(*parts_.begin()->second.request, *stopped_);
+  }
+}
+
+void Worker::send_control(Op op, const Status& status, Bytes first) {
+  Frame frame;
+  frame.head.op = op;
+  frame.head.cluster = cluster_;
+  frame.head.map_epoch = map_.epoch;
+  frame.head.code = status.code();
+  frame.first = status ? std::move(first) : Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  out_->send(kScheduler, std::move(frame));
+}
+
+void Worker::heartbeat() {
+  heartbeat_at_ = now_ + limits::kHeartbeatEvery;
+  send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
+}
+
+void Worker::fail(const Status& status) {
+  if (!stopped_ && out_ != nullptr) send_control(Op::kFailed, status, {});
+}
+
+void Worker::on_welcome(const Frame& frame) {
+  const auto welcome = wire::decode_welcome(frame.first);
+  if (!welcome || id_ || welcome->id.role != Role::kWorker) return;
+  id_ = welcome->id;
+  cluster_ = welcome->cluster;
+  out_->rename_self(*id_, cluster_);
+  heartbeat();
+  wake_ = std::min(wake_, heartbeat_at_);
+}
+
+void Worker::on_map(const Frame& frame) {
+  auto map = wire::decode_map(frame.first);
+  if (!map || !id_ || map->epoch <= map_.epoch) return;
+  map_ = std::move(*map);
+  for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
+  adopt_shards();
+  for (auto& [number, part] : parts_) {
+    if (part.to.role == Role::kServer) transmit(part);
+  }
+}
+
+void Worker::adopt_shards() {
+  std::vector<ShardId> lost;
+  for (const auto& [shard, run] : runs_) {
+    if (shard == kNoShard) continue;
+    const wire::ShardOwner& owner = map_.shards[shard.value];
+    if (owner.worker != id_->index || owner.owner_epoch != run.store->owner_epoch()) lost.push_back(shard);
+  }
+  for (const ShardId shard : lost)
+    drop_shard(shard, {Code::kAborted, "the shard was given to another worker"});
+  if (options_.observer) {
+    if (runs_.empty()) {
+      runs_[kNoShard].store = std::make_unique<ShardStore>(*this, kNoShard, 0, Step{});
+      start(kNoShard, Step{});
+    }
+    return;
+  }
+  for (std::uint32_t s = 0; s < map_.shards.size(); ++s) {
+    const wire::ShardOwner& owner = map_.shards[s];
+    if (owner.worker != id_->index || runs_.count(ShardId{s}) != 0) continue;
+    runs_[ShardId{s}].store = std::make_unique<ShardStore>(*this, ShardId{s}, owner.owner_epoch, Step{});
+    if (owner.owner_epoch == 0) {
+      start(ShardId{s}, Step{});
+    } else {
+      ask_marks(ShardId{s});
+    }
+  }
+}
+
+void Worker::drop_shard(ShardId shard, const Status& why) {
+  Run& run = runs_.at(shard);
+  std::vector<std::shared_ptr<Request>> requests;
+  for (auto& [number, part] : parts_) {
+    if (part.request->shard == shard) requests.push_back(part.request);
+  }
+  for (const auto& request : requests) finish_request(*request, why);
+  run.store->abort(why);
+  if (run.task && !run.task->done()) retired_.push_back(std::move(run));
+  runs_.erase(shard);
+}
+
+void Worker::ask_marks(ShardId shard) {
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  auto request = make_request(RequestKind::kMarks, shard, Step{});
+  for (std::uint32_t s = 0; s < servers; ++s) {
+    Frame frame;
+    frame.head.op = Op::kMarks;
+    frame.head.owner_epoch = map_.shards[shard.value].owner_epoch;
+    send_part(request, s, server_node(s), std::move(frame));
+  }
+}
+
+void Worker::start(ShardId shard, Step step) {
+  Run& run = runs_.at(shard);
+  if (step != Step{}) run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), step);
+  run.started = true;
+  if (!options_.program) return;
+  run.task.emplace(options_.program(*run.store, map_));
+  ready_.push_back(run.task->handle());
+}
+
+ShardStore* Worker::store(ShardId shard) {
+  const auto found = runs_.find(shard);
+  return found == runs_.end() || !found->second.started ? nullptr : found->second.store.get();
+}
+
+void Worker::finish_tasks() {
+  std::erase_if(retired_, [](const Run& run) { return run.task->done(); });
+  for (auto& [shard, run] : runs_) {
+    if (!run.task || run.ended || !run.task->done()) continue;
+    run.ended = true;
+    if (const Status status = run.task->take(); !status) fail(status);
+  }
+}
+
+Pending Worker::yield() {
+  yielding_.push_back(std::make_shared<Completion>());
+  return Pending(yielding_.back());
+}
+
+void Worker::complete(Completion& completion, Status status) {
+  if (completion.done) return;
+  completion.done = true;
+  completion.status = std::move(status);
+  if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,116 @@
+// The worker node: runs one task for each data shard it owns, and turns their pushes and pulls into frames
+// that are sent until they are answered.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/node.h"
+#include "thalweg/task.h"
+#include "wire/messages.h"
+#include "worker/request.h"
+#include "worker/shard_store.h"
+
+namespace thalweg {
+
+// The work of one data shard, from store.step() on. Its failure fails the job.
+using ShardProgram = std::function<Task<Status>(ShardStore& store, const wire::Map& map)>;
+
+struct WorkerOptions {
+  std::string name;
+  // An observer owns no shard; its program runs once, with a store that can read, scan and wait only.
+  bool observer = false;
+  ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
+};
+
+inline constexpr ShardId kNoShard{~0u};
+
+class Worker final : public Node {
+ public:
+  explicit Worker(WorkerOptions options) : options_(std::move(options)) {}
+  ~Worker() override;
+
+  void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
+  void on_time(Instant now, Transport& out) override;
+  Instant next_deadline() const override { return ready_.empty() && yielding_.empty() ? wake_ : Instant{0}; }
+  void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
+  bool finished() const override { return stopped_.has_value(); }
+
+  // Runs `work` as a turn of this node, so that it may use the stores. Used by blocking callers.
+  void turn(Instant now, Transport& out, const std::function<void()>& work);
+  // The store of a shard that this worker owns and has started; null otherwise.
+  ShardStore* store(ShardId shard);
+  bool joined() const { return map_.epoch != 0; }
+  const std::optional<NodeId>& id() const { return id_; }
+  const std::optional<Status>& stopped() const { return stopped_; }
+  const wire::Map& map() const { return map_; }
+  std::size_t shards_owned() const { return runs_.size(); }
+  // Stops taking part: fails the job with `status`.
+  void fail(const Status& status);
+
+  // For ShardStore; inside a turn.
+  Pending push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
+               std::uint8_t flags);
+  Pending pull(const ShardStore& store, TableId table, Step step, const Keys& keys, bool read_only);
+  Pending barrier(const ShardStore& store, Step number);
+  Pending report(const ShardStore& store, Step number, const std::string& text);
+  Pending scan(const ShardStore& store, TableId table, RangeId range);
+  Pending yield();
+  void complete(Completion& completion, Status status);
+
+ private:
+  struct Run {
+    std::unique_ptr<ShardStore> store;
+    std::optional<Task<Status>> task;
+    bool started = false;
+    bool ended = false;
+  };
+  struct Turn;  // Sets now_ and out_ for the length of a call.
+
+  void on_welcome(const Frame& frame);
+  void on_map(const Frame& frame);
+  void on_answer(NodeId from, Frame& frame);
+  void on_waiting(const Frame& frame);
+  void adopt_shards();
+  void drop_shard(ShardId shard, const Status& why);
+  void start(ShardId shard, Step step);
+  void ask_marks(ShardId shard);
+  void finish_tasks();
+
+  std::shared_ptr<Request> make_request(RequestKind kind, ShardId shard, Step step);
+  void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
+  void transmit(RequestPart& part);
+  void finish_part(std::map<std::uint32_t, RequestPart>::iterator part, Frame& frame);
+  void finish_request(Request& request, Status status);
+  void gather_pull(Request& request);
+  void gather_scan(Request& request);
+  void drop_parts(const Request& request);
+  void retry_due();
+  Status timeout(const RequestPart& part) const;
+  void heartbeat();
+  void send_control(Op op, const Status& status, Bytes first);
+
+  WorkerOptions options_;
+  std::optional<NodeId> id_;
+  std::uint64_t cluster_ = 0;
+  wire::Map map_;
+  std::map<ShardId, Run> runs_;
+  std::vector<Run> retired_;                    // Fenced shards whose tasks have still to notice.
+  std::map<std::uint32_t, RequestPart> parts_;  // By request number, oldest first but for wrap-around.
+  std::uint32_t next_request_ = 1;
+  std::deque<std::coroutine_handle<>> ready_;          // Tasks to resume, one a turn.
+  std::vector<std::shared_ptr<Completion>> yielding_;  // Tasks that let the ready ones go first.
+  Instant heartbeat_at_{0};
+  Instant wake_{0};
+  std::optional<Status> stopped_;
+  Instant now_;
+  Transport* out_ = nullptr;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,283 @@
+// The part of Worker that turns requests into frames and answers back into completions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/planted.h"
+#include "placement/placement.h"
+#include "worker/worker.h"
+
+namespace thalweg {
+
+std::shared_ptr<Request> Worker::make_request(RequestKind kind, ShardId shard, Step step) {
+  auto request = std::make_shared<Request>();
+  request->kind = kind;
+  request->shard = shard;
+  request->step = step;
+  request->started = now_;
+  request->deadline = now_ + map_.timeout;
+  return request;
+}
+
+void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to,
+                       Frame frame) {
+  const std::uint32_t number = next_request_++;
+  frame.head.request = number;
+  frame.head.shard = request->shard;
+  frame.head.cluster = cluster_;
+  ++request->open;
+  auto& part = parts_[number];
+  part = {request, position, to, std::move(frame), {}, limits::kRetryFirst};
+  transmit(part);
+}
+
+void Worker::transmit(RequestPart& part) {
+  part.frame.head.map_epoch = map_.epoch;
+  part.retry_at = now_ + part.backoff;
+  if (THALWEG_BUG(kNoRetry)) part.retry_at = part.request->deadline;
+  part.backoff = std::min<Duration>(part.backoff * 2, limits::kRetryMax);
+  wake_ = std::min(wake_, part.retry_at);
+  out_->send(part.to, part.frame);
+}
+
+Pending Worker::push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
+                     std::uint8_t flags) {
+  auto request = make_request(RequestKind::kPush, store.shard(), step);
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  std::size_t position = 0;
+  for (Slice& slice : slice_push(map_.tables[table.value], servers, keys, grads)) {
+    Frame frame;
+    frame.head.op = Op::kPush;
+    frame.head.flags = flags;
+    frame.head.table = table;
+    frame.head.ranges = slice.ranges;
+    frame.head.owner_epoch = store.owner_epoch();
+    frame.head.step = step;
+    frame.first = std::move(slice.keys);
+    frame.second = std::move(slice.values);
+    send_part(request, position++, server_node(slice.server), std::move(frame));
+  }
+  return Pending(request->completion);
+}
+
+Pending Worker::pull(const ShardStore& store, TableId table, Step step, const Keys& keys, bool read_only) {
+  auto request = make_request(RequestKind::kPull, store.shard(), step);
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  auto slices = slice_pull(map_.tables[table.value], servers, keys);
+  request->answers.resize(slices.size());
+  if (slices.empty()) complete(*request->completion, Status::ok());
+  std::size_t position = 0;
+  for (Slice& slice : slices) {
+    Frame frame;
+    frame.head.op = Op::kPull;
+    frame.head.flags = read_only ? frame_flags::kReadOnly : std::uint8_t{0};
+    frame.head.table = table;
+    frame.head.ranges = slice.ranges;
+    frame.head.owner_epoch = store.owner_epoch();
+    frame.head.step = step;
+    frame.first = std::move(slice.keys);
+    send_part(request, position++, server_node(slice.server), std::move(frame));
+  }
+  return Pending(request->completion);
+}
+
+Pending Worker::barrier(const ShardStore& store, Step number) {
+  auto request = make_request(RequestKind::kBarrier, store.shard(), number);
+  Frame frame;
+  frame.head.op = Op::kBarrier;
+  frame.head.step = number;
+  frame.head.owner_epoch = store.owner_epoch();
+  send_part(request, 0, kScheduler, std::move(frame));
+  return Pending(request->completion);
+}
+
+Pending Worker::report(const ShardStore& store, Step number, const std::string& text) {
+  auto request = make_request(RequestKind::kReport, store.shard(), number);
+  Frame frame;
+  frame.head.op = Op::kReport;
+  frame.head.step = number;
+  frame.head.owner_epoch = store.owner_epoch();
+  frame.first = Bytes::of(text);
+  send_part(request, 0, kScheduler, std::move(frame));
+  return Pending(request->completion);
+}
+
+Pending Worker::scan(const ShardStore& store, TableId table, RangeId range) {
+  auto request = make_request(RequestKind::kScan, store.shard(), Step{});
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  const std::uint16_t ranges = map_.tables[table.value].ranges;
+  std::uint32_t server = 0;
+  while (!server_ranges(ranges, server, servers).contains(range)) ++server;
+  Frame frame;
+  frame.head.op = Op::kScan;
+  frame.head.table = table;
+  frame.head.ranges = {range.value, static_cast<std::uint16_t>(range.value + 1)};
+  send_part(request, 0, server_node(server), std::move(frame));
+  return Pending(request->completion);
+}
+
+void Worker::on_waiting(const Frame& frame) {
+  const auto found = parts_.find(frame.head.request);
+  const auto waiting = wire::decode_waiting(frame.first);
+  if (found == parts_.end() || !waiting) return;
+  Request& request = *found->second.request;
+  request.missing = waiting->missing;
+  if (waiting->progress == request.progress) return;
+  request.progress = waiting->progress;
+  request.deadline = now_ + map_.timeout;
+}
+
+void Worker::on_answer(NodeId from, Frame& frame) {
+  const auto found = parts_.find(frame.head.request);
+  if (found == parts_.end() || found->second.to != from)
+    return;  // An answer to a repeat that was answered before.
+  RequestPart& part = found->second;
+  switch (frame.head.code) {
+    case Code::kOk:
+      return finish_part(found, frame);
+    case Code::kRetry:
+      return;  // The retry timer sends it again.
+    case Code::kStale:
+      return send_control(Op::kGetMap, Status::ok(), {});
+    default: {
+      const auto request = part.request;
+      finish_request(*request, {frame.head.code, fmt::format("{}: {}", node_name(from), frame.first.text())});
+    }
+  }
+}
+
+void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, Frame& frame) {
+  RequestPart& part = found->second;
+  const auto request = part.request;
+  switch (request->kind) {
+    case RequestKind::kPull: {
+      const FrameHeader& asked = part.frame.head;
+      const TableSpec& spec = map_.tables[asked.table.value];
+      const auto keys = part.frame.keys();
+      const std::size_t rows = spec.kind == TableSpec::Kind::kDense ? keys[1] : keys.size();
+      if (frame.second.size() != rows * spec.dim * sizeof(float)) {
+        return finish_request(
+            *request, {Code::kRefused, fmt::format("{}: answer of {} bytes for {} rows of {} floats",
+                                                   describe(asked), frame.second.size(), rows, spec.dim)});
+      }
+      request->answers[part.position] = frame.second;
+      break;
+    }
+    case RequestKind::kScan: {
+      const std::size_t block = frame.head.step.epoch, blocks = frame.head.step.index;
+      if (blocks == 0 || block >= blocks || (!request->answers.empty() && request->answers.size() != blocks))
+        return;
+      if (request->answers.empty()) {
+        request->answers.resize(blocks);
+        request->keys.resize(blocks);
+        request->open = blocks;
+      }
+      if (!request->answers[block].empty() || !request->keys[block].empty()) return;
+      request->answers[block] = frame.second;
+      request->keys[block] = frame.first;
+      if (--request->open > 0) return;
+      request->open = 1;
+      break;
+    }
+    case RequestKind::kMarks: {
+      const auto marks = wire::decode_marks(frame.first);
+      if (!marks) return;
+      const bool largest = THALWEG_BUG(kHeirSkipsAhead) && request->low.epoch != ~0u;
+      request->low = largest ? std::max(request->low, marks->low) : std::min(request->low, marks->low);
+      break;
+    }
+    default:
+      break;
+  }
+  parts_.erase(found);
+  if (--request->open == 0) finish_request(*request, Status::ok());
+}
+
+void Worker::drop_parts(const Request& request) {
+  std::erase_if(parts_, [&](const auto& entry) { return entry.second.request.get() == &request; });
+}
+
+void Worker::finish_request(Request& request, Status status) {
+  const auto keep = request.completion;  // The request dies with its last part.
+  const RequestKind kind = request.kind;
+  const ShardId shard = request.shard;
+  const Step step = request.step, low = request.low;
+  if (status && kind == RequestKind::kPull) gather_pull(request);
+  if (status && kind == RequestKind::kScan) gather_scan(request);
+  if (request.open > 0) drop_parts(request);
+  if (kind == RequestKind::kMarks) {
+    if (status) return start(shard, low);
+    return status.code() == Code::kAborted ? void() : fail(status);
+  }
+  complete(*keep, status);
+  if (kind != RequestKind::kPush) return;
+  const auto run = runs_.find(shard);
+  if (run != runs_.end()) run->second.store->push_done(step, status);
+}
+
+void Worker::gather_pull(Request& request) {
+  auto& answers = request.answers;
+  if (answers.size() == 1) {
+    request.completion->rows = Rows(answers[0].owner(), answers[0].as<float>());
+    return;
+  }
+  std::size_t total = 0;
+  for (const Bytes& part : answers) total += part.size() / sizeof(float);
+  std::vector<float> rows;
+  rows.reserve(total);
+  for (const Bytes& part : answers) {
+    const auto floats = part.as<float>();
+    rows.insert(rows.end(), floats.begin(), floats.end());
+  }
+  request.completion->rows = Rows(std::move(rows));
+}
+
+void Worker::gather_scan(Request& request) {
+  for (const Bytes& block : request.keys) {
+    const auto keys = block.as<std::uint64_t>();
+    request.completion->keys.insert(request.completion->keys.end(), keys.begin(), keys.end());
+  }
+  request.keys.clear();
+  gather_pull(request);
+}
+
+void Worker::retry_due() {
+  Instant wake = heartbeat_at_;
+  std::vector<std::shared_ptr<Request>> late;
+  std::vector<Status> why;
+  for (auto& [number, part] : parts_) {
+    if (now_ >= part.request->deadline) {
+      if (std::find(late.begin(), late.end(), part.request) != late.end()) continue;
+      late.push_back(part.request);
+      why.push_back(timeout(part));
+    } else if (now_ >= part.retry_at) {
+      transmit(part);
+    }
+    wake = std::min({wake, part.retry_at, part.request->deadline});
+  }
+  wake_ = wake;
+  for (std::size_t i = 0; i < late.size(); ++i) finish_request(*late[i], why[i]);
+}
+
+Status Worker::timeout(const RequestPart& part) const {
+  const FrameHeader& head = part.frame.head;
+  std::string what = head.op == Op::kBarrier || head.op == Op::kReport
+                         ? fmt::format("{} {}.{} of shard {}", op_name(head.op), head.step.epoch,
+                                       head.step.index, head.shard.value)
+                         : describe(head);
+  std::string at = node_name(part.to);
+  if (part.to.role == Role::kServer && !map_.servers[part.to.index].empty()) {
+    at += fmt::format(" ({})", map_.servers[part.to.index]);
+  }
+  std::string who;
+  for (const ShardId shard : part.request->missing) {
+    who += fmt::format("{}shard {} of worker-{}", who.empty() ? "; not arrived: " : ", ", shard.value,
+                       shard.value < map_.shards.size() ? map_.shards[shard.value].worker : ~0u);
+  }
+  const auto waited_s = std::chrono::duration<double>(now_ - part.request->started).count();
+  return {Code::kTimeout,
+          fmt::format("{} at {} waited {:.1f} s without progress{}", what, at, waited_s, who)};
+}
+
+}  // namespace thalweg
