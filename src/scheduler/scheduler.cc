@@ -1,0 +1,313 @@
+#include "scheduler/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "base/planted.h"
+#include "placement/placement.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kStopPatience = std::chrono::seconds(3);
+constexpr std::size_t kNamedMax = 16;
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerOptions options) : options_(std::move(options)) {}
+
+void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const {
+  Frame frame;
+  frame.head.op = op;
+  frame.head.cluster = options_.cluster;
+  frame.head.map_epoch = map_.epoch;
+  frame.head.code = status.code();
+  frame.first = status ? std::move(first) : Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  out.send(to, std::move(frame));
+}
+
+void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Status& status,
+                       Transport& out) const {
+  Frame frame;
+  frame.head = request;
+  frame.head.op = op;
+  frame.head.cluster = options_.cluster;
+  frame.head.map_epoch = map_.epoch;
+  frame.head.code = status.code();
+  if (!status) frame.first = Bytes::of(status.message());
+  out.send(to, std::move(frame));
+}
+
+void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  if (const auto member = members_.find(from); member != members_.end()) member->second.heard = now;
+  switch (frame.head.op) {
+    case Op::kJoin:
+      return on_join(now, from, frame, out);
+    case Op::kHeartbeat:
+      return on_heartbeat(now, from, frame, out);
+    case Op::kGetMap:
+      if (map_.epoch != 0) send(from, Op::kMap, Status::ok(), encode(map_), out);
+      return;
+    case Op::kBarrier:
+      return on_barrier(from, frame, out);
+    case Op::kReport:
+      return on_report(from, frame, out);
+    case Op::kFailed:
+      if (members_.count(from) == 0 || members_.at(from).lost) return;
+      return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), frame.first.text())}, out);
+    case Op::kStop:
+      if (const auto member = members_.find(from); member != members_.end()) member->second.stop_seen = true;
+      wake_ = now;
+      return;
+    default:
+      return;  // Nothing else is for a scheduler.
+  }
+}
+
+void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport& out) {
+  const auto join = wire::decode_join(frame.first);
+  if (!join || join->role == Role::kScheduler) return;
+  for (const auto& [id, member] : members_) {
+    if (member.temporary == from)
+      return send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
+  }
+  const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
+  if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
+    const Status why(Code::kRefused, stopped_ ? "the job is over"
+                                              : fmt::format("{} servers are here already", options_.servers));
+    return send(from, Op::kStop, why, {}, out);
+  }
+  constexpr std::uint32_t kFirstObserver = 1u << 20;
+  std::uint32_t index = join->observer ? kFirstObserver : 0;
+  while (members_.count({join->role, index}) != 0) ++index;
+  const NodeId id{join->role, index};
+  Member member;
+  member.temporary = from;
+  member.observer = join->observer;
+  member.address = join->address;
+  member.name = join->name;
+  member.heard = now;
+  members_[id] = member;
+  send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
+  if (started()) {
+    send(id, Op::kMap, Status::ok(), encode(map_), out);
+  } else if (missing().empty()) {
+    begin(out);
+  }
+}
+
+std::uint32_t Scheduler::count(Role role, bool alive_only) const {
+  return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [&](const auto& entry) {
+    return entry.first.role == role && !entry.second.observer && !(alive_only && entry.second.lost);
+  }));
+}
+
+std::string Scheduler::missing() const {
+  std::string out;
+  const auto name = [&](Role role, std::uint32_t wanted) {
+    for (std::uint32_t i = 0; i < wanted; ++i) {
+      if (members_.count({role, i}) == 0) out += (out.empty() ? "" : ", ") + node_name({role, i});
+    }
+  };
+  name(Role::kServer, options_.servers);
+  name(Role::kWorker, options_.workers);
+  return out;
+}
+
+void Scheduler::begin(Transport& out) {
+  map_.consistency = options_.consistency;
+  map_.timeout = options_.timeout;
+  map_.tables = options_.tables;
+  map_.job = options_.job;
+  for (std::uint32_t s = 0; s < options_.servers; ++s)
+    map_.servers.push_back(members_.at(server_node(s)).address);
+  for (std::uint32_t d = 0; d < options_.shards; ++d) {
+    map_.shards.push_back({shard_worker(ShardId{d}, options_.workers), 0});
+  }
+  publish(out);
+}
+
+void Scheduler::publish(Transport& out) {
+  ++map_.epoch;
+  const Bytes bytes = encode(map_);
+  for (const auto& [id, member] : members_) {
+    if (!member.lost) send(id, Op::kMap, Status::ok(), bytes, out);
+  }
+}
+
+void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport& out) {
+  const auto member = members_.find(from);
+  const auto beat = wire::decode_heartbeat(frame.first);
+  if (member == members_.end() || !beat) return;
+  if (member->second.lost) {
+    return send(from, Op::kStop,
+                {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
+  }
+  member->second.beat = *beat;
+  if (stopped_) return send(from, Op::kStop, *stopped_, {}, out);
+  if (frame.head.map_epoch < map_.epoch) send(from, Op::kMap, Status::ok(), encode(map_), out);
+}
+
+void Scheduler::on_time(Instant now, Transport& out) {
+  wake_ = now + limits::kHeartbeatEvery;
+  if (stopped_) {
+    const bool all_seen = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
+      return entry.second.stop_seen || entry.second.lost;
+    });
+    if (all_seen || now >= stop_until_) {
+      finished_ = true;
+      wake_ = kNever;
+    }
+    return;
+  }
+  std::vector<NodeId> silent;
+  for (const auto& [id, member] : members_) {
+    if (!member.lost && now - member.heard > options_.suspect_after) silent.push_back(id);
+  }
+  for (const NodeId node : silent) lose(now, node, "was silent too long", out);
+}
+
+void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
+  lose(now, peer, "closed its connection", out);
+}
+
+std::string Scheduler::describe_member(NodeId node) const {
+  const Member& member = members_.at(node);
+  const std::string& where = member.address.empty() ? member.name : member.address;
+  return where.empty() ? node_name(node) : fmt::format("{} ({})", node_name(node), where);
+}
+
+void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport& out) {
+  const auto found = members_.find(node);
+  if (found == members_.end() || found->second.lost || stopped_) return;
+  found->second.lost = true;
+  if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
+  if (node.role == Role::kServer) {
+    std::string ranges;
+    for (const TableSpec& table : options_.tables) {
+      const RangeSpan span = server_ranges(table.ranges, node.index, options_.servers);
+      ranges += fmt::format("{}{} [{},{}) of {}", ranges.empty() ? "" : ", ", table.name, span.begin,
+                            span.end, table.ranges);
+    }
+    return stop(
+        now, {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why, ranges)},
+        out);
+  }
+  if (!started()) {
+    members_.erase(found);  // Another may take its place.
+    return;
+  }
+  if (count(Role::kWorker, true) == 0) {
+    return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
+                out);
+  }
+  reassign(node.index);
+  publish(out);
+}
+
+void Scheduler::reassign(std::uint32_t worker) {
+  std::map<std::uint32_t, std::uint32_t> load;
+  for (const auto& [id, member] : members_) {
+    if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
+  }
+  for (const wire::ShardOwner& owner : map_.shards) {
+    if (load.count(owner.worker) != 0) ++load[owner.worker];
+  }
+  for (wire::ShardOwner& owner : map_.shards) {
+    if (owner.worker != worker) continue;
+    const auto least = std::min_element(load.begin(), load.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    owner.worker = least->first;
+    ++owner.owner_epoch;
+    ++least->second;
+  }
+}
+
+// Whether a shard's message comes from its present owner.
+bool Scheduler::owns(const FrameHeader& head) const {
+  return head.shard.value < map_.shards.size() &&
+         (map_.shards[head.shard.value].owner_epoch == head.owner_epoch || THALWEG_BUG(kNoFence));
+}
+
+void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
+  const FrameHeader& head = frame.head;
+  if (!started()) return;
+  const bool watches = head.shard.value == ~0u;
+  if (!watches && !owns(head)) {
+    return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
+                  out);
+  }
+  Barrier& barrier = barriers_[head.step];
+  if (!watches && barrier.arrived.insert(head.shard).second) ++progress_;
+  const std::size_t wanted =
+      map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
+  if (barrier.open || barrier.arrived.size() >= wanted) {
+    barrier.open = true;
+    answer(from, head, Op::kBarrierReply, Status::ok(), out);
+    return release(head.step, out);
+  }
+  auto& waiting = barrier.waiting[from];
+  std::erase_if(waiting, [&](const FrameHeader& old) { return old.shard == head.shard; });
+  waiting.push_back(head);
+  wire::Waiting message{progress_, {}};
+  for (std::uint32_t d = 0; d < map_.shards.size() && message.missing.size() < kNamedMax; ++d) {
+    if (barrier.arrived.count(ShardId{d}) == 0) message.missing.push_back(ShardId{d});
+  }
+  Frame reply;
+  reply.head = head;
+  reply.head.op = Op::kWaiting;
+  reply.head.cluster = options_.cluster;
+  reply.first = encode(message);
+  out.send(from, std::move(reply));
+}
+
+void Scheduler::release(Step number, Transport& out) {
+  Barrier& barrier = barriers_[number];
+  for (const auto& [node, heads] : std::exchange(barrier.waiting, {})) {
+    for (const FrameHeader& head : heads) answer(node, head, Op::kBarrierReply, Status::ok(), out);
+  }
+}
+
+void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
+  const FrameHeader& head = frame.head;
+  if (!started()) return;
+  if (!owns(head)) {
+    return answer(from, head, Op::kReportReply, {Code::kAborted, "the shard was given to another worker"},
+                  out);
+  }
+  const auto newest = reported_.find(head.shard);
+  if (newest == reported_.end() || newest->second < head.step) {
+    reported_[head.shard] = head.step;
+    ++progress_;
+    if (options_.on_report) options_.on_report(head.shard, head.step, frame.first.text());
+  }
+  answer(from, head, Op::kReportReply, Status::ok(), out);
+}
+
+void Scheduler::stop(Instant now, const Status& status, Transport& out) {
+  if (stopped_) return;
+  stopped_ = status;
+  stop_until_ = now + kStopPatience;
+  wake_ = now;
+  for (const auto& [id, member] : members_) {
+    if (!member.lost) send(id, Op::kStop, status, {}, out);
+  }
+}
+
+ClusterView Scheduler::view() const {
+  ClusterView view;
+  view.servers = count(Role::kServer, true);
+  view.workers = count(Role::kWorker, true);
+  view.map_epoch = map_.epoch;
+  for (const auto& [id, member] : members_) {
+    view.rows += member.beat.rows;
+    view.table_bytes += member.beat.bytes;
+    view.staleness_max = std::max(view.staleness_max, member.beat.staleness_max);
+    view.repeats += member.beat.repeats;
+  }
+  return view;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,105 @@
+// The scheduler node: names the nodes, hands out the map, gives a lost worker's shards to others, runs
+// barriers. Pushes and pulls do not pass through it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "node/node.h"
+#include "wire/messages.h"
+
+namespace thalweg {
+
+struct SchedulerOptions {
+  std::uint64_t cluster = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t workers = 1;  // To start with; more may join later and take over shards of lost ones.
+  std::uint32_t shards = 1;
+  Consistency consistency;
+  std::vector<TableSpec> tables;
+  std::string job;                              // The application's own configuration, handed to every node.
+  Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
+  Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
+  // Each report of a shard once, in the shard's order; called inside a turn.
+  std::function<void(ShardId, Step, std::string_view)> on_report;
+};
+
+// For people: what the scheduler knows of the cluster.
+struct ClusterView {
+  std::uint32_t servers = 0;  // Alive.
+  std::uint32_t workers = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t table_bytes = 0;
+  std::uint32_t staleness_max = 0;
+  std::uint64_t repeats = 0;
+  std::uint32_t map_epoch = 0;
+};
+
+class Scheduler final : public Node {
+ public:
+  explicit Scheduler(SchedulerOptions options);
+
+  void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
+  void on_time(Instant now, Transport& out) override;
+  Instant next_deadline() const override { return wake_; }
+  void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
+  bool finished() const override { return finished_; }
+
+  // Ends the job on every node. The first call decides the status.
+  void stop(Instant now, const Status& status, Transport& out);
+  const std::optional<Status>& stopped() const { return stopped_; }
+  bool started() const { return map_.epoch != 0; }
+  ClusterView view() const;
+  // "waiting for server-1, worker-0": who has not joined yet; empty once all have.
+  std::string missing() const;
+
+ private:
+  struct Member {
+    NodeId temporary;  // The id it joined under.
+    bool observer = false;
+    bool lost = false;
+    bool stop_seen = false;
+    std::string address;
+    std::string name;
+    Instant heard;
+    wire::Heartbeat beat;
+  };
+
+  void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void on_barrier(NodeId from, const Frame& frame, Transport& out);
+  void on_report(NodeId from, const Frame& frame, Transport& out);
+  void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);
+  std::uint32_t count(Role role, bool alive_only) const;
+  void begin(Transport& out);
+  void publish(Transport& out);
+  void lose(Instant now, NodeId node, const std::string& why, Transport& out);
+  void reassign(std::uint32_t worker);
+  bool owns(const FrameHeader& head) const;
+  void release(Step number, Transport& out);
+  std::string describe_member(NodeId node) const;
+  void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;
+  void answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out) const;
+
+  SchedulerOptions options_;
+  std::map<NodeId, Member> members_;
+  wire::Map map_;
+  struct Barrier {
+    std::set<ShardId> arrived;
+    bool open = false;
+    std::map<NodeId, std::vector<FrameHeader>> waiting;
+  };
+  std::map<Step, Barrier> barriers_;
+  std::map<ShardId, Step> reported_;  // The newest report of each shard.
+  std::uint64_t progress_ = 0;
+  std::optional<Status> stopped_;
+  Instant stop_until_ = kNever;
+  bool finished_ = false;
+  Instant wake_{0};
+};
+
+}  // namespace thalweg
