@@ -1,0 +1,33 @@
+// Text on its way from a source to a row parser.
+#pragma once
+
+#include <cstdint>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+inline constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
+
+// Whole lines of one file: end[-1] is '\n' and kTextPad bytes after `end` may be read.
+struct Block {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  std::uint32_t file = 0;
+  std::uint64_t offset = 0;             // Of `begin` in the (unpacked) file.
+  std::uint64_t first_line = kUnknown;  // Lines of the file before `begin`.
+  std::uint64_t first_row =
+      kUnknown;  // Rows of all files before `begin`; kUnknown: goes on from the last block.
+};
+
+// One data shard's text, block after block. Used by one thread at a time.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+  // False at the shard's end. The block stays valid until the next call. kRetry: see RowReader::next().
+  virtual Result<bool> next(Block& block) = 0;
+  virtual Status rewind() = 0;
+  virtual double fraction_done() const = 0;
+};
+
+}  // namespace thalweg

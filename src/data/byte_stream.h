@@ -1,0 +1,28 @@
+// The bytes of a file, pipe or standard input in order, unpacked if they are gzip or zstd.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+enum class Packing : std::uint8_t { kPlain, kGzip, kZstd };
+
+// One thread at a time.
+class ByteStream {
+ public:
+  virtual ~ByteStream() = default;
+  // Up to `size` unpacked bytes; 0: the end. Damaged or cut packed data is an error.
+  virtual Result<std::size_t> read(char* to, std::size_t size) = 0;
+  virtual std::uint64_t bytes_consumed() const = 0;  // Of the packed file.
+  virtual Packing packing() const = 0;
+};
+
+// Looks at the first bytes, not at the name. path "-": standard input.
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path);
+
+}  // namespace thalweg

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "data/row_loop.h"
+#include "data/stream_hub.h"
+
+namespace thalweg {
+
+std::uint64_t ChunkCutter::bytes_consumed() const {
+  return consumed_before_file_ + (stream_ ? stream_->bytes_consumed() : 0);
+}
+
+Status ChunkCutter::open_file() {
+  InputFile& file = files_[file_];
+  text_.clear();
+  if (file.seekable) {
+    Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(file.path);
+    if (!stream) return stream.status();
+    stream_ = std::move(*stream);
+  } else {
+    text_.assign(file.head.begin(), file.head.end());
+    stream_ = std::move(file.unread);
+  }
+  offset_ = lines_ = 0;
+  stream_ended_ = false;
+  return skip_first_line();
+}
+
+// Passes over the byte order mark and the header.
+Status ChunkCutter::skip_first_line() {
+  const auto drop = [this](std::size_t size) {
+    text_.erase(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(size));
+    offset_ += size;
+  };
+  while (text_.size() < 3) {
+    const Result<bool> more = read_more(kStreamChunkBytes);
+    if (!more) return more.status();
+    if (!*more) break;
+  }
+  if (text_.size() >= 3 && std::memcmp(text_.data(), "\xef\xbb\xbf", 3) == 0) drop(3);
+  if (!rules_.header) return {};
+  for (;;) {
+    const char* end = text_.data() + text_.size();
+    const char* newline = text_.empty() ? nullptr : line_end(text_.data(), end);
+    if (newline != nullptr) {
+      drop(static_cast<std::size_t>(newline + 1 - text_.data()));
+      lines_ = 1;
+      return {};
+    }
+    const Result<bool> more = read_more(kStreamChunkBytes);
+    if (!more) return more.status();
+    if (!*more) return drop(text_.size()), Status();
+  }
+}
+
+// False: the file has no more text.
+Result<bool> ChunkCutter::read_more(std::size_t size) {
+  if (stream_ended_) return false;
+  const std::size_t before = text_.size();
+  text_.resize(before + size);
+  const Result<std::size_t> count = stream_->read(text_.data() + before, size);
+  text_.resize(before + (count ? *count : 0));
+  if (!count) return count.status();
+  stream_ended_ = *count == 0;
+  if (stream_ended_ && !text_.empty() && text_.back() != '\n') text_.push_back('\n');
+  return !stream_ended_;
+}
+
+StreamChunkRef ChunkCutter::cut(std::size_t size) {
+  auto chunk = std::make_shared<StreamChunk>();
+  chunk->size = size;
+  chunk->bytes = std::vector<char>(size + kTextPad);
+  std::memcpy(chunk->bytes.data(), text_.data(), size);
+  text_.erase(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(size));
+  const char* begin = chunk->bytes.data();
+  chunk->block = {begin, begin + size, file_, offset_, lines_, rules_.count_rows ? rows_ : kUnknown};
+  lines_ += static_cast<std::uint64_t>(std::count(begin, begin + size, '\n'));
+  if (rules_.count_rows) rows_ += count_rows(begin, begin + size, rules_.comments);
+  offset_ += size;
+  return chunk;
+}
+
+Result<StreamChunkRef> ChunkCutter::next(std::uint64_t& index) {
+  for (; file_ < files_.size(); ++file_) {
+    if (!stream_) {
+      if (const Status status = open_file(); !status) return status;
+    }
+    const std::uint64_t chunk = offset_ / kStreamChunkBytes;
+    // The chunk's last line is the one that holds its last byte, and ends with the first '\n' from there on.
+    const std::size_t last_byte = (chunk + 1) * kStreamChunkBytes - 1 - offset_;
+    for (std::size_t from = last_byte;;) {
+      if (text_.size() > from) {
+        const char* begin = text_.data();
+        const char* newline = line_end(begin + from, begin + text_.size());
+        if (newline != nullptr) {
+          index = chunks_before_file_ + chunk;
+          return cut(static_cast<std::size_t>(newline + 1 - begin));
+        }
+        from = text_.size();
+        if (text_.size() > kMaxLineBytes + 2 * kStreamChunkBytes) {
+          return Status(
+              Code::kData,
+              fmt::format("{}: a line near byte {} is longer than {} bytes, expected rows one a line",
+                          files_[file_].path, offset_ + text_.size(), kMaxLineBytes));
+        }
+      }
+      const Result<bool> more = read_more(kStreamChunkBytes);
+      if (!more)
+        return Status(more.status().code(),
+                      fmt::format("{} (after line {})", more.status().message(),
+                                  lines_ + std::count(text_.begin(), text_.end(), '\n')));
+      if (!*more) break;
+    }
+    if (!text_.empty()) {
+      index = chunks_before_file_ + chunk;
+      return cut(text_.size());
+    }
+    chunks_before_file_ += (offset_ + kStreamChunkBytes - 1) / kStreamChunkBytes;
+    consumed_before_file_ += stream_->bytes_consumed();
+    stream_.reset();
+  }
+  return StreamChunkRef();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,49 @@
+// What the columns of separated text (CSV, TSV) are.
+//
+// The language of ReadOptions::columns is a comma-separated list of items, one a column in file order:
+//   item := [NAME ':'] KIND ['*' [COUNT]]      KIND := label | weight | num | cat | -
+// '*' repeats the item for all remaining columns, '*N' for N columns. "user:cat,item:cat,label,-" reads
+// MovieLens, "label,num*13,cat*26" Criteo. If the file has a header and every item has a name, items are
+// matched by name and the columns that are not listed stay as they were found.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/read_options.h"
+#include "thalweg/ids.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct Column {
+  enum class Kind : std::uint8_t { kIgnored, kLabel, kWeight, kNumeric, kCategorical };
+  std::string name;
+  Kind kind = Kind::kIgnored;
+  Key salt = 0;             // Hash of the name; the key of a numeric column.
+  std::uint32_t field = 0;  // Number among the numeric and categorical columns.
+};
+const char* column_kind_name(Column::Kind kind);
+
+struct Columns {
+  std::vector<Column> list;
+  char separator = ',';
+  bool header = false;  // The first line of each file names the columns.
+};
+
+// Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
+// every cell of the first 100 rows that is not empty is a number.
+Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options);
+
+// Files of one data set have the same columns in the same order; kinds are taken from the first file.
+Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,
+                          const std::string& other_path);
+
+// The next cell of the line at p, unquoted; `scratch` holds it if it had doubled quotes. Moves p to the
+// separator or
+// '\n' behind it. False: a quote is not closed on this line, or is followed by text.
+bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch);
+
+}  // namespace thalweg

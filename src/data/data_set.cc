@@ -1,0 +1,148 @@
+#include "data/data_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/detect.h"
+#include "data/row_loop.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kSkippedExamples = 10;
+
+Status check_options(const ReadOptions& options) {
+  if (options.hash_bits > 63) {
+    return {Code::kUsage, fmt::format("hash bits: saw {}, expected 0 (off) to 63", options.hash_bits)};
+  }
+  if (options.part != Part::kAll && options.part_modulus < 2) {
+    return {Code::kUsage, fmt::format("held-out part: saw {}, expected every N-th row with N at least 2",
+                                      options.part_modulus)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
+  if (const Status status = check_options(options); !status) return status;
+  Result<std::vector<InputFile>> files = open_input_files(options.paths);
+  if (!files) return files.status();
+  std::shared_ptr<DataSet> data(new DataSet);
+  data->options_ = std::move(options);
+  if (const Status status = data->look(std::move(*files)); !status) return status;
+  return data;
+}
+
+// Finds format and columns and whether the files can be read directly.
+Status DataSet::look(std::vector<InputFile> files) {
+  format_ = options_.format;
+  if (format_ == Format::kAuto && !options_.columns.empty()) format_ = Format::kCsv;
+  const bool detect = format_ == Format::kAuto;
+  bool plain = true;
+  for (const InputFile& file : files) {
+    paths_.push_back(file.path);
+    total_bytes_ += file.size_bytes;
+    seekable_ = seekable_ && file.seekable;
+    plain = plain && file.plain();
+    if (detect) {
+      const Result<Format> found = detect_format(file.head_lines(), file.path);
+      if (!found) return found.status();
+      if (format_ == Format::kAuto) format_ = *found;
+      if (*found != format_) {
+        return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
+                                         format_name(*found), format_name(format_), paths_.front())};
+      }
+    }
+    if (format_ != Format::kCsv) continue;
+    Result<Columns> columns = find_columns(file.head_lines(), file.path, options_);
+    if (!columns) return columns.status();
+    if (columns_.list.empty())
+      columns_ = std::move(*columns);
+    else if (const Status same = check_same_columns(columns_, paths_.front(), *columns, file.path); !same)
+      return same;
+  }
+  if (!seekable_) total_bytes_ = 0;
+  if (!plain) {
+    const ChunkCutter::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll};
+    hub_ = std::make_shared<StreamHub>(std::move(files), rules);
+    return {};
+  }
+  for (InputFile& file : files) file.head = {};
+  files_ = std::move(files);
+  return {};
+}
+
+std::vector<std::string> DataSet::paths() const { return paths_; }
+
+std::string DataSet::description() const {
+  std::string text = format_name(format_);
+  if (format_ != Format::kCsv) return text;
+  text += fmt::format(", {} columns:", columns_.list.size());
+  for (const Column& c : columns_.list) {
+    text += fmt::format("{} {}:{}", &c == columns_.list.data() ? "" : ",", c.name, column_kind_name(c.kind));
+  }
+  return text;
+}
+
+Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, std::uint32_t shards,
+                                                           std::uint32_t epoch) {
+  if (hub_) return std::unique_ptr<BlockSource>(std::make_unique<StreamBlocks>(hub_, shard, shards, epoch));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<PlainFiles>& plain = plain_[shards];
+  if (!plain) {
+    const PlainFiles::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll};
+    Result<std::shared_ptr<PlainFiles>> opened = PlainFiles::open(files_, shards, rules);
+    if (!opened) return opened.status();
+    plain = std::move(*opened);
+  }
+  return std::unique_ptr<BlockSource>(std::make_unique<PlainBlocks>(plain, shard, shards));
+}
+
+Result<std::unique_ptr<RowReader>> DataSet::reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch) {
+  if (shard.value >= shards) {
+    return Status(Code::kUsage, fmt::format("data shard {}: expected one below {}", shard.value, shards));
+  }
+  Result<std::unique_ptr<BlockSource>> source = block_source(shard.value, shards, epoch);
+  if (!source) return source.status();
+  return std::unique_ptr<RowReader>(new RowReader(shared_from_this(), std::move(*source)));
+}
+
+bool DataSet::may_skip(const std::string& message) {
+  const std::uint64_t count = ++skipped_;
+  if (count <= kSkippedExamples) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    skipped_examples_.push_back(message);
+  }
+  return count <= options_.max_bad_rows;
+}
+
+std::vector<std::string> DataSet::skipped_examples() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return skipped_examples_;
+}
+
+// Lines are counted only now; a plain file is read again for it.
+std::string DataSet::place(const Block& block, const char* at) const {
+  const char* begin = at;
+  while (begin > block.begin && begin[-1] != '\n') --begin;
+  std::uint64_t line = block.first_line;
+  if (line == kUnknown) {
+    line = 0;
+    const Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(paths_[block.file]);
+    std::vector<char> buffer(kBlockBytes);
+    for (std::uint64_t left = block.offset; stream && left > 0;) {
+      const Result<std::size_t> count =
+          (*stream)->read(buffer.data(), std::min<std::uint64_t>(left, buffer.size()));
+      if (!count || *count == 0) break;
+      line += static_cast<std::uint64_t>(
+          std::count(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*count), '\n'));
+      left -= *count;
+    }
+  }
+  line += static_cast<std::uint64_t>(std::count(block.begin, begin, '\n'));
+  return fmt::format("{}:{}:{}", paths_[block.file], line + 1, at - begin + 1);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,115 @@
+// Training data: one or many files of rows, read by data shards.
+//
+// The text is cut into chunks and chunk i belongs to shard i mod shards, so a shard's rows, and their cut
+// into batches, are a function of the data and the number of shards alone. Plain files are read directly by
+// every shard; compressed files and pipes are unpacked once per pass for all the shards that this process
+// reads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "data/block.h"
+#include "data/columns.h"
+#include "data/input_files.h"
+#include "data/plain_blocks.h"
+#include "data/read_options.h"
+#include "data/row_parser.h"
+#include "data/stream_hub.h"
+#include "thalweg/batch.h"
+#include "thalweg/ids.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class RowReader;
+
+// Thread-safe; readers keep it alive.
+class DataSet : public std::enable_shared_from_this<DataSet> {
+ public:
+  static Result<std::shared_ptr<DataSet>> open(ReadOptions options);
+
+  Format format() const { return format_; }
+  const ReadOptions& options() const { return options_; }
+  // Of the files as they lie on disk; 0: not known, some file is a pipe.
+  std::uint64_t total_bytes() const { return total_bytes_; }
+  // Whether the data can be read more than once.
+  bool seekable() const { return seekable_; }
+  std::vector<std::string> paths() const;
+  const Columns& columns() const { return columns_; }  // Empty but for CSV.
+  // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
+  std::string description() const;
+
+  // A reader of one data shard. epoch: the pass it starts with; when a shard changes hands in a later pass,
+  // naming it lets compressed data be unpacked in step with the other shards.
+  Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0);
+
+  // Bad rows that were skipped, each counted in its reader's first pass only, and the messages of the first
+  // few.
+  std::uint64_t skipped_rows() const { return skipped_.load(); }
+  std::vector<std::string> skipped_examples() const;
+
+ private:
+  friend class RowReader;
+  DataSet() = default;
+  Status look(std::vector<InputFile> files);
+  Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
+                                                    std::uint32_t epoch);
+  // Counts a skipped row; false: there are more than max_bad_rows.
+  bool may_skip(const std::string& message);
+  // path:line:column of a place in a block.
+  std::string place(const Block& block, const char* at) const;
+
+  ReadOptions options_;
+  Format format_ = Format::kAuto;
+  Columns columns_;
+  std::vector<InputFile> files_;  // Without heads. Of a stream they are in hub_.
+  std::vector<std::string> paths_;
+  std::uint64_t total_bytes_ = 0;
+  bool seekable_ = true;
+  std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
+  mutable std::mutex mutex_;                                    // Guards the rest.
+  std::map<std::uint32_t, std::shared_ptr<PlainFiles>> plain_;  // By number of shards.
+  std::vector<std::string> skipped_examples_;
+  std::atomic<std::uint64_t> skipped_{0};
+};
+
+// One shard's rows in a fixed order. One thread at a time.
+class RowReader {
+ public:
+  ~RowReader();
+  // Fills `out` (its content is forgotten, its memory reused) with exactly max_rows rows, fewer at the
+  // shard's end; returns their number, 0 at the end. kRetry: other shards' readers in this process must be
+  // read first; call again with the same max_rows. Any other error is final.
+  Result<std::size_t> next(std::size_t max_rows, Batch& out);
+  // To the shard's begin for another pass. An error if the data is a pipe.
+  Status rewind();
+  std::uint64_t rows_read() const { return rows_read_; }             // In this pass.
+  std::uint64_t rows_skipped() const { return rows_skipped_; }       // Bad rows, in this pass.
+  double fraction_done() const { return source_->fraction_done(); }  // Of the pass, roughly; 0 if not known.
+
+ private:
+  friend class DataSet;
+  RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource> source);
+  Status fill(std::size_t max_rows);
+  Status skip_bad_row(const RowError& error);
+
+  std::shared_ptr<DataSet> data_;
+  std::unique_ptr<BlockSource> source_;
+  std::unique_ptr<RowParser> parser_;
+  Block block_;
+  Cursor cursor_;
+  BatchWriter writer_;
+  Batch unfinished_;  // Rows of a batch that kRetry interrupted.
+  bool first_pass_ = true;
+  bool ended_ = false;
+  Status failed_;
+  std::uint64_t rows_read_ = 0, rows_skipped_ = 0;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,97 @@
+#include "data/detect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "data/number.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::array<const char*, 5> kFormatNames = {"auto", "libsvm", "libffm", "criteo", "csv"};
+constexpr std::string_view kBlanks = " \t\r";
+
+// Number of colons if text is numbers between colons and a number at the end, such as 3:17:0.5; -1 otherwise.
+int colons_in_entry(std::string_view text) {
+  int colons = 0;
+  for (const char c : text) {
+    const bool in_number = (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+    if (c == ':') ++colons;
+    if (c != ':' && !in_number) return -1;
+  }
+  return text.front() == ':' || text.back() == ':' ? -1 : colons;
+}
+
+Format format_of_line(std::string_view line) {
+  int most = -1;  // Colons in the entries after the label; -1: there are none.
+  bool entries_only = true;
+  std::size_t tokens = 0;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos && entries_only;
+       ++tokens) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    const std::string_view token = line.substr(at, end - at);
+    if (token.front() == '#') break;
+    const int colons = colons_in_entry(token.starts_with("qid:") ? token.substr(4) : token);
+    if (tokens > 0 && !token.starts_with("qid:")) most = std::max(most, colons);
+    entries_only = colons >= 0 && (tokens == 0 || token.starts_with("qid:") || colons == most);
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  if (entries_only && tokens > 1 && most == 1) return Format::kLibsvm;
+  if (entries_only && most == 2) return Format::kLibffm;
+  if (std::count(line.begin(), line.end(), '\t') == 39) return Format::kCriteo;
+  if (line.find_first_of(",;\t") != std::string_view::npos) return Format::kCsv;
+  return entries_only ? Format::kLibsvm : Format::kAuto;
+}
+
+}  // namespace
+
+const char* format_name(Format format) { return kFormatNames[static_cast<std::size_t>(format)]; }
+
+std::optional<Format> format_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kFormatNames.size(); ++i) {
+    if (name == kFormatNames[i]) return static_cast<Format>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Format> detect_format(std::string_view head, const std::string& path) {
+  constexpr int kLinesLookedAt = 32;
+  std::array<int, kFormatNames.size()> votes{};
+  int lines = 0;
+  std::size_t number = 0, first = 0;
+  std::string_view first_line;
+  for (std::size_t at = 0; at < head.size() && lines < kLinesLookedAt;) {
+    const std::size_t end = std::min(head.find('\n', at), head.size());
+    const std::string_view line = head.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    const std::size_t text = line.find_first_not_of(kBlanks);
+    if (text == std::string_view::npos || line[text] == '#') continue;
+    if (lines++ == 0) first_line = line, first = number;
+    ++votes[static_cast<std::size_t>(format_of_line(line))];
+  }
+  if (lines == 0)
+    return Status(Code::kData, fmt::format("{}: has no row among its first lines, expected rows", path));
+  votes[0] = 0;
+  const auto best = std::max_element(votes.begin(), votes.end());
+  if (*best > 0) return static_cast<Format>(best - votes.begin());
+  return Status(Code::kData,
+                fmt::format("{}:{}:1: saw \"{}\", expected a row of libsvm, libffm, Criteo or CSV", path,
+                            first, shown(first_line.data(), first_line.data() + first_line.size())));
+}
+
+std::string shown(const char* at, const char* end) {
+  constexpr std::ptrdiff_t kMost = 40;
+  std::string text;
+  const char* p = at;
+  for (; p < end && p - at < kMost && (p == at || (*p != ' ' && *p != '\t')) && *p != '\n'; ++p) {
+    const auto byte = static_cast<unsigned char>(*p);
+    if (*p == '\r' && (p + 1 == end || p[1] == '\n')) break;
+    text += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, *p);
+  }
+  return p - at == kMost ? text + "..." : text;
+}
+
+}  // namespace thalweg

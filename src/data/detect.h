@@ -1,0 +1,19 @@
+// Finding a file's format by looking at its first rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "data/read_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// `head` is the text's begin and ends with '\n'. Each of the first lines is taken for what it looks like;
+// most win.
+Result<Format> detect_format(std::string_view head, const std::string& path);
+
+// Text as it can be shown in a message: at most 40 bytes of [at, end) up to a blank, control bytes as \xNN.
+std::string shown(const char* at, const char* end);
+
+}  // namespace thalweg

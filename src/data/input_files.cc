@@ -1,0 +1,108 @@
+#include "data/input_files.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace thalweg {
+namespace {
+
+Status expand(const std::string& pattern, std::vector<std::string>& paths) {
+  struct stat info {};
+  const bool looks_like_glob = pattern.find_first_of("*?[") != std::string::npos;
+  if (!looks_like_glob || ::stat(pattern.c_str(), &info) == 0) {
+    paths.push_back(pattern);
+    return {};
+  }
+  glob_t found{};
+  const int result = ::glob(pattern.c_str(), 0, nullptr, &found);
+  for (std::size_t i = 0; result == 0 && i < found.gl_pathc; ++i) paths.emplace_back(found.gl_pathv[i]);
+  ::globfree(&found);
+  if (result == 0) return {};
+  return {Code::kIo, fmt::format("{}: no file matches", pattern)};
+}
+
+Result<std::string> read_head(ByteStream& stream, bool& is_all) {
+  std::string head(kHeadBytes, '\0');
+  std::size_t size = 0;
+  is_all = false;
+  while (size < head.size() && !is_all) {
+    const Result<std::size_t> count = stream.read(head.data() + size, head.size() - size);
+    if (!count) return count.status();
+    size += *count;
+    is_all = *count == 0;
+  }
+  head.resize(size);
+  return head;
+}
+
+Status check_head(const InputFile& file) {
+  if (file.head.empty()) return {Code::kData, fmt::format("{}: is empty, expected rows", file.path)};
+  const std::size_t nul = file.head.find('\0');
+  if (nul == std::string::npos) return {};
+  const std::string_view before(file.head.data(), nul);
+  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0.
+  return {Code::kData, fmt::format("{}:{}:{}: saw \"\\x00\", expected text (is it a binary file?)", file.path,
+                                   std::count(before.begin(), before.end(), '\n') + 1, nul - line_begin + 1)};
+}
+
+Result<InputFile> open_input_file(const std::string& path) {
+  InputFile file;
+  file.path = path == "-" ? "standard input" : path;
+  if (path != "-") {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+      return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    }
+    if (S_ISDIR(info.st_mode)) {
+      return Status(Code::kIo, fmt::format("{}: is a directory, expected a file (\"{}/*\" names its files)",
+                                           path, path));
+    }
+    file.seekable = S_ISREG(info.st_mode);
+    if (file.seekable) file.size_bytes = static_cast<std::uint64_t>(info.st_size);
+  }
+  Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(path);
+  if (!stream) return stream.status();
+  file.packing = (*stream)->packing();
+  Result<std::string> head = read_head(**stream, file.head_is_all);
+  if (!head) return head.status();
+  file.head = std::move(*head);
+  if (!file.seekable) file.unread = std::move(*stream);
+  if (const Status status = check_head(file); !status) return status;
+  return file;
+}
+
+}  // namespace
+
+std::string InputFile::head_lines() const {
+  const std::size_t skip = head.starts_with("\xef\xbb\xbf") ? 3 : 0;
+  std::string lines = head.substr(skip);
+  const std::size_t last = lines.rfind('\n');
+  if (!head_is_all && last != std::string::npos) lines.resize(last + 1);
+  if (lines.empty() || lines.back() != '\n') lines += '\n';
+  return lines;
+}
+
+Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    if (const Status status = expand(path, names); !status) return status;
+  }
+  if (names.empty()) return Status(Code::kUsage, "no data file given, expected one or more");
+  if (std::count(names.begin(), names.end(), "-") > 1) {
+    return Status(Code::kUsage, "standard input is named twice, expected once");
+  }
+  std::vector<InputFile> files;
+  for (const std::string& name : names) {
+    Result<InputFile> file = open_input_file(name);
+    if (!file) return file.status();
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+}  // namespace thalweg

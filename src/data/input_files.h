@@ -1,0 +1,33 @@
+// The files that a data set is made of: named, opened once, looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/byte_stream.h"
+#include "data/read_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct InputFile {
+  std::string path;  // As shown in messages.
+  bool seekable = false;
+  Packing packing = Packing::kPlain;
+  std::uint64_t size_bytes = 0;        // Of the packed file; 0 if it is not seekable.
+  std::string head;                    // The unpacked text's begin, at most kHeadBytes.
+  bool head_is_all = false;            // The head is the whole text.
+  std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
+
+  bool plain() const { return seekable && packing == Packing::kPlain; }
+  // The whole lines of the head, the last one closed if it is the text's end or the only one.
+  std::string head_lines() const;
+};
+
+// Names to files: a glob's in sorted order, the others as given. Missing, unreadable and empty files,
+// directories and text with NUL bytes are errors.
+Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths);
+
+}  // namespace thalweg

@@ -1,0 +1,47 @@
+// What to read and how, as plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalweg {
+
+enum class Format : std::uint8_t { kAuto, kLibsvm, kLibffm, kCriteo, kCsv };
+const char* format_name(Format format);
+std::optional<Format> format_from_name(std::string_view name);
+
+// Which rows of the data are read, when every N-th row is held out.
+enum class Part : std::uint8_t { kAll, kTrain, kHeldOut };
+
+struct ReadOptions {
+  std::vector<std::string> paths;  // Files, globs, or "-" for standard input.
+  Format format = Format::kAuto;   // kAuto: found by looking at the first rows.
+  std::uint64_t max_bad_rows =
+      0;                   // Rows that may be skipped as bad before reading fails; 0: the first one fails.
+  unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
+  Part part = Part::kAll;
+  std::uint64_t part_modulus =
+      0;                       // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
+  bool binary_labels = false;  // A label must be -1, 0 or 1, and -1 becomes 0.
+  // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
+  std::string columns;
+  std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
+  std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
+};
+
+// Limits of reading, in one place.
+inline constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kMaxBatchEntries = std::size_t{1} << 28;
+inline constexpr std::size_t kHeadBytes = std::size_t{64} << 10;      // Looked at to find the format.
+inline constexpr std::size_t kBlockBytes = std::size_t{128} << 10;    // Read at once from a plain file.
+inline constexpr std::size_t kMinChunkBytes = std::size_t{16} << 10;  // Plain files: bounds of a chunk.
+inline constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kStreamChunkBytes = std::size_t{64} << 10;  // Compressed files and pipes.
+inline constexpr std::size_t kStashBytes = std::size_t{32} << 20;  // Chunks that wait for slower shards.
+inline constexpr std::size_t kTextPad = 16;                        // Readable bytes after a block's end.
+
+}  // namespace thalweg
