@@ -1,0 +1,19 @@
+#include <utility>
+
+#include "table/dense_table.h"
+#include "table/sparse_table.h"
+#include "table/table.h"
+#include "table/validate.h"
+
+namespace thalweg {
+
+Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, RangeSpan owned,
+                                          std::shared_ptr<const CustomRule> custom) {
+  if (Status status = check_spec(spec, owned, custom.get()); !status) return status;
+  if (spec.kind == TableSpec::Kind::kDense) {
+    return std::unique_ptr<Table>(std::make_unique<DenseTable>(spec, owned, std::move(custom)));
+  }
+  return std::unique_ptr<Table>(std::make_unique<SparseTable>(spec, owned, std::move(custom)));
+}
+
+}  // namespace thalweg

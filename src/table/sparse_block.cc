@@ -1,0 +1,69 @@
+#include "table/sparse_block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+// Load at which a block grows, as a fraction, and by how much: after growth the load is 0.64, which keeps a
+// row of three floats and its key within 32 bytes.
+constexpr std::size_t kLoadNumerator = 4, kLoadDenominator = 5;
+constexpr std::size_t kFirstCapacity = 4;
+
+std::size_t grown(std::size_t capacity) { return capacity + capacity / 4 + 1; }
+std::size_t capacity_for(std::size_t size) { return size * kLoadDenominator / kLoadNumerator + 1; }
+std::size_t default_slack(std::size_t capacity) { return std::clamp<std::size_t>(capacity / 4, 4, 40); }
+
+}  // namespace
+
+void SparseBlock::reserve(std::size_t extra) {
+  const std::size_t needed = capacity_for(size_ + extra);
+  if (extra == 0 || needed <= capacity_) return;
+  const std::size_t capacity = std::max({needed, grown(capacity_), kFirstCapacity});
+  rebuild(capacity, default_slack(capacity));
+}
+
+std::size_t SparseBlock::insert(PlacedKey key) {
+  reserve(1);
+  for (;;) {
+    const std::size_t slot = find(key);
+    std::size_t hole = slot;
+    while (keys_[hole] != kNoPlace) ++hole;
+    if (hole == slots_) {
+      rebuild(capacity_, 2 * (slots_ - capacity_));
+      continue;
+    }
+    PlacedKey* keys = key_buffer_.data();
+    std::memmove(keys + slot + 1, keys + slot, (hole - slot) * sizeof(PlacedKey));
+    std::memmove(row(slot + 1), row(slot), (hole - slot) * width_ * sizeof(float));
+    keys[slot] = key;
+    ++size_;
+    return slot;
+  }
+}
+
+void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
+  const std::size_t slots = capacity + slack;
+  Buffer<PlacedKey> keys(slots + 1);
+  Buffer<float> rows(slots * width_);
+  std::fill_n(keys.data(), slots + 1, kNoPlace);
+  std::size_t next = 0;
+  for (std::size_t old = 0; old < slots_; ++old) {
+    if (keys_[old] == kNoPlace) continue;
+    const std::size_t slot = std::max<std::size_t>(next, scale_to(fraction(keys_[old], ranges_), capacity));
+    if (slot >= slots) return rebuild(capacity, 2 * slack);
+    keys.data()[slot] = keys_[old];
+    std::memcpy(rows.data() + slot * width_, row(old), width_ * sizeof(float));
+    next = slot + 1;
+  }
+  key_buffer_ = std::move(keys);
+  row_buffer_ = std::move(rows);
+  keys_ = key_buffer_.data();
+  rows_ = row_buffer_.data();
+  capacity_ = capacity;
+  slots_ = slots;
+}
+
+}  // namespace thalweg

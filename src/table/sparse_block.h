@@ -1,0 +1,62 @@
+// The rows of one key range: ordered linear probing (Amble and Knuth, "Ordered hash tables", The Computer
+// Journal 1974) whose home slot grows with the placed key. So slots are sorted by key, a search ends at the
+// first larger key or empty slot, iteration ascends, and growth is one sequential copy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/mix.h"
+#include "table/buffer.h"
+
+namespace thalweg {
+
+class SparseBlock {
+ public:
+  // Rows of `width` floats for keys of one of `ranges` ranges. Allocates nothing before the first row.
+  SparseBlock(std::size_t width, std::uint16_t ranges) : width_(width), ranges_(ranges) {}
+
+  // Where a key lies inside its range, as a fraction of 2^64.
+  static constexpr std::uint64_t fraction(PlacedKey key, std::uint16_t ranges) { return key * ranges; }
+  std::size_t home(std::uint64_t fraction) const { return scale_to(fraction, capacity_); }
+
+  // First slot at or after `slot`, the key's home, whose key is not below `key`: the key's slot if it is
+  // stored.
+  std::size_t find_from(std::size_t slot, PlacedKey key) const {
+    while (keys_[slot] < key) ++slot;
+    return slot;
+  }
+  std::size_t find(PlacedKey key) const { return find_from(home(fraction(key, ranges_)), key); }
+  bool holds(std::size_t slot, PlacedKey key) const { return keys_[slot] == key; }
+
+  // Makes room for `extra` new keys, so that inserting them moves no more than one cluster each.
+  void reserve(std::size_t extra);
+  // Adds an absent key and returns its slot; its row is not initialised. Other keys may change slots.
+  std::size_t insert(PlacedKey key);
+
+  const PlacedKey* slot_key(std::size_t slot) const { return keys_ + slot; }
+  float* row(std::size_t slot) { return rows_ + slot * width_; }
+  const float* row(std::size_t slot) const { return rows_ + slot * width_; }
+  // One entry a slot, ascending but for kNoPlace in empty slots.
+  std::span<const PlacedKey> slots() const { return {keys_, slots_}; }
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const { return key_buffer_.bytes() + row_buffer_.bytes(); }
+
+ private:
+  static constexpr PlacedKey kNoSlots[1] = {kNoPlace};
+
+  void rebuild(std::size_t capacity, std::size_t slack);
+
+  const PlacedKey* keys_ = kNoSlots;  // slots_ keys, then kNoPlace as a sentinel.
+  float* rows_ = nullptr;
+  std::size_t capacity_ = 0;  // Home slots; beyond them lie the slack slots, instead of wrapping around.
+  std::size_t width_;
+  std::size_t slots_ = 0;
+  std::size_t size_ = 0;
+  std::uint16_t ranges_;
+  Buffer<PlacedKey> key_buffer_;
+  Buffer<float> row_buffer_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,211 @@
+#include "table/sparse_table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "table/digest.h"
+#include "table/init_value.h"
+#include "table/validate.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kScanRows = 1024;
+
+inline void prefetch_floats(const float* row, std::size_t floats) {
+  constexpr std::size_t kFloatsPerLine = 64 / sizeof(float);
+  for (std::size_t i = 0; i < floats; i += kFloatsPerLine) __builtin_prefetch(row + i, 1);
+  __builtin_prefetch(row + floats - 1, 1);
+}
+
+// Copies `dim` floats; the usual widths without a call.
+inline void copy_row(const float* from, std::size_t dim, float* to) {
+  if (dim == 1) {
+    *to = *from;
+  } else if (dim % 4 == 0) {
+    for (std::size_t i = 0; i < dim; i += 4) std::memcpy(to + i, from + i, 4 * sizeof(float));
+  } else {
+    for (std::size_t i = 0; i < dim; ++i) to[i] = from[i];
+  }
+}
+
+}  // namespace
+
+SparseTable::SparseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom)
+    : spec_(spec),
+      owned_(owned),
+      rule_(spec.rule, spec.dim, std::move(custom)),
+      width_(spec.dim + rule_.state_floats()) {
+  blocks_.reserve(owned.size());
+  for (std::size_t i = 0; i < owned.size(); ++i) blocks_.emplace_back(width_, spec.ranges);
+}
+
+Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const {
+  return check_placed_keys(spec_, owned_, keys, ranges);
+}
+
+Status SparseTable::check(const Contribution& part, RangeSpan ranges) const {
+  if (Status keys = check_keys(part.keys, ranges); !keys) return keys;
+  return check_values(spec_, part.grads, spec_.dim, part.keys.size(),
+                      [&](std::size_t i) { return unplace(part.keys[i]); });
+}
+
+void SparseTable::start(std::span<const PlacedKey> keys, Probe* probes) const {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::size_t block = range_of(keys[i], spec_.ranges).value - std::size_t{owned_.begin};
+    const std::size_t home = blocks_[block].home(SparseBlock::fraction(keys[i], spec_.ranges));
+    __builtin_prefetch(blocks_[block].slot_key(home));
+    probes[i] = {block, home};
+  }
+}
+
+std::size_t SparseTable::find(std::span<const PlacedKey> keys, Probe* probes, std::size_t floats,
+                              const float** rows) const {
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const SparseBlock& block = blocks_[probes[i].block];
+    const std::size_t slot = block.find_from(probes[i].slot, keys[i]);
+    if (block.holds(slot, keys[i])) {
+      rows[i] = block.row(slot);
+      prefetch_floats(rows[i], floats);
+    } else {
+      rows[i] = nullptr;
+      ++missing;
+    }
+  }
+  return missing;
+}
+
+void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {
+  const std::size_t dim = spec_.dim;
+  Probe probes[kBatch];
+  const float* rows[kBatch];
+  const auto batch = [&](std::size_t done) {
+    return keys.subspan(done, std::min(kBatch, keys.size() - done));
+  };
+  start(batch(0), probes);
+  float* to = out.data();
+  for (std::size_t done = 0; done < keys.size();) {
+    const auto now = batch(done);
+    find(now, probes, dim, rows);
+    done += now.size();
+    start(batch(done), probes);
+    for (std::size_t i = 0; i < now.size(); ++i, to += dim) {
+      if (rows[i] != nullptr) {
+        copy_row(rows[i], dim, to);
+      } else {
+        fill_initial(spec_.init, unplace(now[i]), {to, dim});
+      }
+    }
+  }
+}
+
+void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* const* rows) {
+  const auto block_of = [&](std::size_t i) { return range_of(keys[i], spec_.ranges).value - owned_.begin; };
+  for (std::size_t begin = 0; begin < keys.size();) {
+    std::size_t end = begin, missing = 0;
+    for (; end < keys.size() && block_of(end) == block_of(begin); ++end) missing += rows[end] == nullptr;
+    SparseBlock& block = blocks_[static_cast<std::size_t>(block_of(begin))];
+    block.reserve(missing);
+    for (; begin < end; ++begin) {
+      if (rows[begin] != nullptr) continue;
+      const std::span<float> row{block.row(block.insert(keys[begin])), width_};
+      fill_initial(spec_.init, unplace(keys[begin]), row.first(spec_.dim));
+      rule_.fill_state(row.first(spec_.dim), row.subspan(spec_.dim));
+    }
+  }
+}
+
+void SparseTable::update(const Contribution& part) {
+  Probe probes[kBatch];
+  const float* found[kBatch];
+  float* rows[kBatch];
+  const auto batch = [&](std::size_t done) {
+    return part.keys.subspan(done, std::min(kBatch, part.keys.size() - done));
+  };
+  start(batch(0), probes);
+  const float* grads = part.grads.data();
+  for (std::size_t done = 0; done < part.keys.size();) {
+    const auto now = batch(done);
+    if (find(now, probes, width_, found) > 0) {
+      insert_missing(now, found);
+      start(now, probes);
+      find(now, probes, width_, found);
+    }
+    for (std::size_t i = 0; i < now.size(); ++i) rows[i] = const_cast<float*>(found[i]);
+    done += now.size();
+    start(batch(done), probes);
+    rule_.update_rows(rows, grads, now.size());
+    grads += now.size() * spec_.dim;
+  }
+}
+
+void SparseTable::apply(std::span<const Contribution> parts) {
+  if (parts.empty()) return;
+  update(parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins()));
+}
+
+void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
+  if (!owned_.contains(range)) return;
+  const SparseBlock& block = blocks_[std::size_t{range.value} - owned_.begin];
+  std::vector<std::uint64_t> keys;
+  std::vector<float> rows;
+  const auto flush = [&] {
+    if (!keys.empty()) sink({keys, rows, width_});
+    keys.clear(), rows.clear();
+  };
+  for (std::size_t slot = 0; slot < block.slots().size(); ++slot) {
+    const PlacedKey key = block.slots()[slot];
+    if (key == kNoPlace) continue;
+    keys.push_back(key);
+    rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
+    if (keys.size() == kScanRows) flush();
+  }
+  flush();
+}
+
+Status SparseTable::load(RangeId range, const RowsView& rows) {
+  const RangeSpan only{range.value, static_cast<std::uint16_t>(range.value + 1)};
+  if (Status keys = check_keys(rows.keys, only); !keys) return keys;
+  if (rows.width != width_) {
+    return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
+                                      rows.width, width_)};
+  }
+  Status values = check_values(spec_, rows.rows, width_, rows.keys.size(),
+                               [&](std::size_t i) { return unplace(rows.keys[i]); });
+  if (!values) return values;
+  SparseBlock& block = blocks_[std::size_t{range.value} - owned_.begin];
+  block.reserve(rows.keys.size());
+  for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+    std::size_t slot = block.find(rows.keys[i]);
+    if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
+    copy_row(rows.rows.data() + i * width_, width_, block.row(slot));
+  }
+  return Status::ok();
+}
+
+std::uint64_t SparseTable::digest() const {
+  std::uint64_t sum = 0;
+  for (const SparseBlock& block : blocks_) {
+    for (std::size_t slot = 0; slot < block.slots().size(); ++slot) {
+      const PlacedKey key = block.slots()[slot];
+      if (key != kNoPlace) sum += row_digest(unplace(key), {block.row(slot), width_});
+    }
+  }
+  return sum;
+}
+
+TableStats SparseTable::stats() const {
+  TableStats stats{0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes()};
+  for (const SparseBlock& block : blocks_) {
+    stats.rows += block.size();
+    stats.bytes += block.bytes();
+  }
+  return stats;
+}
+
+}  // namespace thalweg

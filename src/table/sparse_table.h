@@ -1,0 +1,57 @@
+// A table from u64 keys to rows that grows on demand: one ordered hash block per key range.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "table/reduce.h"
+#include "table/sparse_block.h"
+#include "table/table.h"
+#include "table/update_rule.h"
+
+namespace thalweg {
+
+class SparseTable final : public Table {
+ public:
+  // Precondition: check_spec() passed.
+  SparseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom);
+
+  const TableSpec& spec() const override { return spec_; }
+  std::size_t stored_width() const override { return width_; }
+  Status check(const Contribution& part, RangeSpan ranges) const override;
+  void apply(std::span<const Contribution> parts) override;
+  void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
+  void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
+  Status load(RangeId range, const RowsView& rows) override;
+  std::uint64_t digest() const override;
+  TableStats stats() const override;
+
+ private:
+  // Where a key is being looked for: its block's index, and its home slot, later its slot.
+  struct Probe {
+    std::size_t block;
+    std::size_t slot;
+  };
+  // Keys that are looked up together, so that their cache misses overlap.
+  static constexpr std::size_t kBatch = 64;
+
+  // Computes the home slots of `keys` and starts to fetch their lines.
+  void start(std::span<const PlacedKey> keys, Probe* probes) const;
+  // Moves each probe to its key's slot and starts to fetch the row's first `floats` floats; rows of absent
+  // keys are null. Returns the number of absent keys.
+  std::size_t find(std::span<const PlacedKey> keys, Probe* probes, std::size_t floats,
+                   const float** rows) const;
+  // Gives each key that lacks a row its initial row.
+  void insert_missing(std::span<const PlacedKey> keys, const float* const* rows);
+  void update(const Contribution& part);
+
+  TableSpec spec_;
+  RangeSpan owned_;
+  UpdateRule rule_;
+  std::size_t width_;
+  std::vector<SparseBlock> blocks_;  // One an owned range.
+  SparseReducer reducer_;
+};
+
+}  // namespace thalweg

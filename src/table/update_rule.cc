@@ -1,0 +1,98 @@
+#include "table/update_rule.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kPreparedSteps = 4096;
+
+bool is_adam(RuleKind kind) { return kind == RuleKind::kAdam || kind == RuleKind::kAdamW; }
+
+std::size_t builtin_state_floats(RuleKind kind, std::size_t dim) {
+  switch (kind) {
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
+    case RuleKind::kAdagrad:
+    case RuleKind::kRmsprop:
+      return dim;
+    case RuleKind::kAdam:
+    case RuleKind::kAdamW:
+      return 2 * dim + 1;
+    case RuleKind::kFtrl:
+      return 2 * dim;
+    default:
+      return 0;
+  }
+}
+
+Status must_be(bool holds, const char* field, float value, const char* expected) {
+  if (holds) return Status::ok();
+  return {Code::kUsage, fmt::format("update rule: {} is {}, expected {}", field, value, expected)};
+}
+
+}  // namespace
+
+Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
+  const auto decay = [](float beta) { return beta >= 0.0f && beta < 1.0f; };
+  const auto amount = [](float x) { return std::isfinite(x) && x >= 0.0f; };
+  const bool positive_rate = rule.kind != RuleKind::kFtrl || rule.rate > 0.0f;
+  for (const Status& status :
+       {must_be(amount(rule.rate) && positive_rate, "rate", rule.rate, "a finite number above 0"),
+        must_be(amount(rule.l1), "l1", rule.l1, "a finite number of at least 0"),
+        must_be(amount(rule.l2), "l2", rule.l2, "a finite number of at least 0"),
+        must_be(decay(rule.momentum), "momentum", rule.momentum, "a number in [0, 1)"),
+        must_be(decay(rule.beta1), "beta1", rule.beta1, "a number in [0, 1)"),
+        must_be(decay(rule.beta2), "beta2", rule.beta2, "a number in [0, 1)"),
+        must_be(amount(rule.epsilon), "epsilon", rule.epsilon, "a finite number of at least 0"),
+        must_be(amount(rule.initial_accumulator), "initial_accumulator", rule.initial_accumulator,
+                "a finite number of at least 0")}) {
+    if (!status) return status;
+  }
+  if (rule.kind == RuleKind::kCustom && custom == nullptr) {
+    return {Code::kUsage, fmt::format("update rule: no custom rule '{}' is registered here", rule.custom)};
+  }
+  return Status::ok();
+}
+
+UpdateRule::UpdateRule(const RuleSpec& rule, std::size_t dim, std::shared_ptr<const CustomRule> custom)
+    : params_{rule, dim, {}}, custom_(rule.kind == RuleKind::kCustom ? std::move(custom) : nullptr) {
+  state_floats_ = custom_ ? custom_->state_floats(dim) : builtin_state_floats(rule.kind, dim);
+  if (!is_adam(rule.kind)) return;
+  for (std::uint32_t t = 1; t <= kPreparedSteps; ++t) factors_.push_back(adam_factors(rule, t));
+  params_.factors = factors_;
+}
+
+void UpdateRule::fill_state(std::span<const float> row, std::span<float> state) const {
+  const RuleSpec& rule = params_.rule;
+  std::fill(state.begin(), state.end(), rule.kind == RuleKind::kAdagrad ? rule.initial_accumulator : 0.0f);
+  if (rule.kind != RuleKind::kFtrl) return;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (row[i] == 0.0f) continue;
+    state[i] = -(row[i] * (rule.epsilon / rule.rate + rule.l2) + std::copysign(rule.l1, row[i]));
+  }
+}
+
+void UpdateRule::update_rows(float* const* rows, const float* grads, std::size_t count) const {
+  if (!custom_) return kernels::update_rows(params_, rows, grads, count);
+  const std::size_t dim = params_.dim;
+  for (std::size_t r = 0; r < count; ++r) {
+    custom_->update({rows[r], dim}, {rows[r] + dim, state_floats_}, {grads + r * dim, dim});
+  }
+}
+
+void UpdateRule::update_planes(const RowPlanes& planes, const float* grads, std::size_t count) const {
+  if (!custom_) return kernels::update_planes(params_, planes, grads, count);
+  const std::size_t dim = params_.dim;
+  for (std::size_t r = 0; r < count; ++r) {
+    custom_->update({planes.row + r * dim, dim}, {planes.state0 + r * state_floats_, state_floats_},
+                    {grads + r * dim, dim});
+  }
+}
+
+}  // namespace thalweg

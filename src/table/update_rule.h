@@ -1,0 +1,42 @@
+// A table's update rule: its state's width and first value, and its application to blocks of rows.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "table/table.h"
+#include "table/update_kernels.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class UpdateRule {
+ public:
+  // Refuses numbers for which the formula is undefined (a rate of 0 in FTRL, a beta of 1, a NaN).
+  static Status check(const RuleSpec& rule, const CustomRule* custom);
+  UpdateRule(const RuleSpec& rule, std::size_t dim, std::shared_ptr<const CustomRule> custom);
+  UpdateRule(const UpdateRule&) = delete;
+  UpdateRule& operator=(const UpdateRule&) = delete;
+
+  std::size_t state_floats() const { return state_floats_; }
+  // Rule `assign`: of several contributions the last wins; all others are summed.
+  bool last_wins() const { return params_.rule.kind == RuleKind::kAssign; }
+  bool is_custom() const { return custom_ != nullptr; }
+  // Fills the state of a row that has its initial value. FTRL: z such that its closed form gives this value.
+  void fill_state(std::span<const float> row, std::span<float> state) const;
+  // Applies the rule once to each stored row (dim floats, then the state); grads holds count * dim floats.
+  void update_rows(float* const* rows, const float* grads, std::size_t count) const;
+  // The same to rows kept as planes. A custom rule's state is planes.state0, state_floats() a row.
+  void update_planes(const RowPlanes& planes, const float* grads, std::size_t count) const;
+
+ private:
+  UpdateParams params_;
+  std::vector<AdamFactors> factors_;
+  std::shared_ptr<const CustomRule> custom_;
+  std::size_t state_floats_ = 0;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,107 @@
+#include "table/validate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "table/update_kernels.h"
+#include "table/update_rule.h"
+
+namespace thalweg {
+namespace {
+
+Status refuse(const TableSpec& spec, Code code, const std::string& what) {
+  return {code, fmt::format("table '{}': {}", spec.name, what)};
+}
+
+Status check_span(const TableSpec& spec, RangeSpan owned, RangeSpan ranges) {
+  if (ranges.begin >= owned.begin && ranges.end <= owned.end && ranges.begin <= ranges.end)
+    return Status::ok();
+  return refuse(spec, Code::kRefused,
+                fmt::format("ranges [{}, {}) are not held here, expected ranges inside [{}, {})",
+                            ranges.begin, ranges.end, owned.begin, owned.end));
+}
+
+}  // namespace
+
+Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* custom) {
+  if (spec.dim == 0) return refuse(spec, Code::kUsage, "dim is 0, expected at least 1 float a row");
+  if (spec.ranges == 0) return refuse(spec, Code::kUsage, "ranges is 0, expected at least 1");
+  if (owned.begin > owned.end || owned.end > spec.ranges) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("owned ranges [{}, {}) lie outside the table's [0, {})", owned.begin, owned.end,
+                              spec.ranges));
+  }
+  const bool dense = spec.kind == TableSpec::Kind::kDense;
+  if (dense != (spec.rows > 0)) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("rows is {}, expected {}", spec.rows,
+                              dense ? "at least 1 for a dense table" : "0 for a sparse table, which grows"));
+  }
+  if (!std::isfinite(spec.init.scale)) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("initial scale is {}, expected a finite number", spec.init.scale));
+  }
+  const Status rule = UpdateRule::check(spec.rule, custom);
+  return rule ? rule : refuse(spec, rule.code(), rule.message());
+}
+
+Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> keys,
+                         RangeSpan ranges) {
+  if (Status span = check_span(spec, owned, ranges); !span || keys.empty()) return span;
+  if (const std::size_t bad = kernels::find_unsorted(keys); bad < keys.size()) {
+    return refuse(
+        spec, Code::kRefused,
+        fmt::format("position {}: key {} (placed {:#x}) follows placed {:#x}, expected strictly ascending "
+                    "placed keys",
+                    bad, unplace(keys[bad]), keys[bad], keys[bad - 1]));
+  }
+  if (keys.back() == kNoPlace) {
+    return refuse(
+        spec, Code::kRefused,
+        fmt::format("position {}: key {} is reserved, expected any other", keys.size() - 1, kReservedKey));
+  }
+  const auto outside = [&](std::size_t i) { return !ranges.contains(range_of(keys[i], spec.ranges)); };
+  if (!outside(0) && !outside(keys.size() - 1)) return Status::ok();
+  std::size_t bad = 0;
+  while (!outside(bad)) ++bad;
+  return refuse(
+      spec, Code::kRefused,
+      fmt::format("position {}: key {} belongs to range {}, expected a range in [{}, {})", bad,
+                  unplace(keys[bad]), range_of(keys[bad], spec.ranges).value, ranges.begin, ranges.end));
+}
+
+Status check_row_numbers(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> rows,
+                         RangeSpan ranges) {
+  if (Status span = check_span(spec, owned, ranges); !span || rows.empty()) return span;
+  if (const std::size_t bad = kernels::find_unsorted(rows); bad < rows.size()) {
+    return refuse(spec, Code::kRefused,
+                  fmt::format("position {}: row {} follows row {}, expected strictly ascending rows", bad,
+                              rows[bad], rows[bad - 1]));
+  }
+  const std::uint64_t begin = range_first_row(ranges.begin, spec.ranges, spec.rows);
+  const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
+  if (rows.front() >= begin && rows.back() < end) return Status::ok();
+  const auto bad =
+      std::find_if(rows.begin(), rows.end(), [&](auto row) { return row < begin || row >= end; });
+  return refuse(spec, Code::kRefused,
+                fmt::format("position {}: row {} lies outside [{}, {}), the rows of ranges [{}, {})",
+                            bad - rows.begin(), *bad, begin, end, ranges.begin, ranges.end));
+}
+
+Status check_values(const TableSpec& spec, std::span<const float> values, std::size_t width,
+                    std::size_t count, const std::function<std::uint64_t(std::size_t)>& key_at) {
+  if (values.size() / width != count || values.size() % width != 0) {
+    return refuse(spec, Code::kRefused,
+                  fmt::format("{} values for {} keys, expected {} a key", values.size(), count, width));
+  }
+  const std::size_t bad = kernels::find_non_finite(values);
+  if (bad == values.size()) return Status::ok();
+  return refuse(spec, Code::kNonFinite,
+                fmt::format("position {}: key {}, column {} is {}, expected a finite number", bad / width,
+                            key_at(bad / width), bad % width, values[bad]));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,30 @@
+// What a table refuses before it changes anything. Every message names the table, the place and what was
+// expected.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/range.h"
+#include "table/table.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* custom);
+
+// Strictly ascending placed keys, each inside `ranges`, which lie inside `owned`; none is the reserved key.
+Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> keys,
+                         RangeSpan ranges);
+// Strictly ascending row numbers, each inside `ranges`, which lie inside `owned`.
+Status check_row_numbers(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> rows,
+                         RangeSpan ranges);
+
+// `values` holds `width` finite floats for each of `count` rows; key_at(i) names row i's key in messages.
+Status check_values(const TableSpec& spec, std::span<const float> values, std::size_t width,
+                    std::size_t count, const std::function<std::uint64_t(std::size_t)>& key_at);
+
+}  // namespace thalweg
