@@ -1,0 +1,21 @@
+// The commands of the program. Each has a file of its own or shares one with its kin.
+#pragma once
+
+#include <span>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace thalweg {
+
+// Every command that the program has, in the order of the help.
+std::span<const Command> program_commands();
+
+Status run_doctor(const Options& options, Output& out);
+Status run_config_show(const Options& options, Output& out);
+Status run_completion(const Options& options, Output& out);
+Status run_version(const Options& options, Output& out);
+Status run_help(const Options& options, Output& out);
+
+}  // namespace thalweg

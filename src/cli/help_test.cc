@@ -1,0 +1,89 @@
+#include "cli/help.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/completion.h"
+#include "cli/option_table.h"
+
+namespace thalweg {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Help, EveryCommandShowsItsFlagsAndItsExample) {
+  for (const Command& command : program_commands()) {
+    const std::string text = command_help(command);
+    EXPECT_TRUE(has(text, std::string(command.example)));
+    EXPECT_EQ(command.example.rfind("thalweg ", 0), 0u) << command.path;
+    for (const OptionRow* row : options_of(command.path)) {
+      EXPECT_TRUE(has(text, "--" + std::string(spelling(*row)))) << command.path << " " << row->name;
+      EXPECT_TRUE(has(text, std::string(row->help))) << row->name;
+    }
+    EXPECT_TRUE(has(program_help(program_commands()), std::string(command.summary)));
+  }
+}
+
+TEST(Help, EveryCommandOfTheTableIsKnownOnce) {
+  for (const Command& command : program_commands()) {
+    EXPECT_EQ(find_command(program_commands(), command.path), &command) << command.path;
+  }
+}
+
+TEST(ManualPage, NamesEveryOptionWithItsVariableAndKey) {
+  const std::string page = manual_page(program_commands(), "1.2.3");
+  EXPECT_EQ(page.rfind(".TH THALWEG 1", 0), 0u);
+  for (const OptionRow& row : option_rows()) {
+    std::string flag = "\\-\\-";
+    for (const char c : spelling(row)) flag += c == '-' ? std::string("\\-") : std::string(1, c);
+    EXPECT_TRUE(has(page, flag)) << row.name;
+    if (row.key.empty()) continue;
+    EXPECT_TRUE(has(page, "Key " + std::string(row.key) + ", variable " + variable_name(row))) << row.name;
+  }
+}
+
+// Whether a shell finds the script well-formed; true when the shell is not there.
+bool well_formed(const std::string& shell, const std::string& script) {
+  if (std::system(("command -v " + shell + " >/dev/null").c_str()) != 0) {
+    std::printf("no %s here, its script is not checked\n", shell.c_str());
+    return true;
+  }
+  const std::string path = testing::TempDir() + "thalweg_completion." + shell;
+  std::ofstream(path) << script;
+  const bool good = std::system((shell + " -n " + path).c_str()) == 0;
+  std::remove(path.c_str());
+  return good;
+}
+
+TEST(Completion, ScriptsAreWellFormed) {
+  EXPECT_TRUE(well_formed("bash", bash_completion(program_commands())));
+  EXPECT_TRUE(well_formed("zsh", zsh_completion(program_commands())));
+  EXPECT_TRUE(well_formed("fish", fish_completion(program_commands())));
+  EXPECT_FALSE(well_formed("bash", bash_completion(program_commands()) + "if"));
+}
+
+std::string bash_offers(const std::string& words) {
+  const std::string path = testing::TempDir() + "thalweg_offers.bash";
+  std::ofstream(path) << bash_completion(program_commands()) << "COMP_WORDS=(" << words
+                      << "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _thalweg; echo \"${COMPREPLY[*]}\"\n";
+  std::FILE* pipe = popen(("bash " + path).c_str(), "r");
+  char line[4096] = {};
+  const bool any = std::fgets(line, sizeof line, pipe) != nullptr;
+  pclose(pipe);
+  std::remove(path.c_str());
+  return any ? line : "";
+}
+
+TEST(Completion, BashOffersCommandsFlagsAndChoices) {
+  EXPECT_EQ(bash_offers("thalweg comp"), "completion\n");
+  EXPECT_EQ(bash_offers("thalweg config ''"), "show\n");
+  EXPECT_EQ(bash_offers("thalweg config show --or"), "--origin\n");
+  EXPECT_EQ(bash_offers("thalweg completion ''"), "bash zsh fish\n");
+}
+
+}  // namespace
+}  // namespace thalweg

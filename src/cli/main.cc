@@ -1,0 +1,23 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cli/program.h"
+
+int main(int argc, char** argv) {
+  thalweg::Variables variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    if (text.rfind("THALWEG_", 0) == 0 && equals != text.npos) {
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  const char* no_color = std::getenv("NO_COLOR");
+  const bool color = isatty(STDERR_FILENO) == 1 && (no_color == nullptr || std::strlen(no_color) == 0);
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return thalweg::run_program(words, variables, color, stdout, stderr);
+}

@@ -1,0 +1,232 @@
+#include "cli/option_table.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace thalweg {
+namespace {
+
+constexpr double kIntMax = 9.2e18;
+constexpr double kHuge = 1e30;
+using T = OptionType;
+
+constexpr std::string_view kInput = "Input";
+constexpr std::string_view kModel = "Model";
+constexpr std::string_view kTraining = "Training";
+constexpr std::string_view kCluster = "Cluster";
+constexpr std::string_view kOutput = "Output";
+constexpr std::string_view kCommon = "Common";
+
+constexpr std::string_view kTrain = "train|node scheduler";
+constexpr std::string_view kReads =
+    "train|node worker|predict|eval|data check|data stats|data split|bench parse";
+constexpr std::string_view kRules = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
+
+// A row is read as a row.
+// clang-format off
+constexpr OptionRow kRows[] = {
+    {.name = "format", .key = "input.format", .type = T::kChoice, .commands = kReads, .group = kInput,
+     .help = "How the input is written; auto finds out by looking", .example = "libffm", .fallback = "auto",
+     .choices = "auto|libsvm|libffm|criteo|csv"},
+    {.name = "on-bad-row", .key = "input.on_bad_row", .type = T::kChoice, .commands = kReads,
+     .group = kInput, .help = "Stop at a row that cannot be read, or leave out up to N of them",
+     .example = "skip:100", .fallback = "fail", .choices = "fail|skip:N"},
+    {.name = "hash-bits", .key = "input.hash_bits", .type = T::kInt, .commands = kReads, .group = kInput,
+     .help = "Hash features to this many bits; unset keeps 64-bit ids", .example = "22", .placeholder = "N",
+     .low = 1, .high = 63},
+    {.name = "columns", .key = "input.columns", .type = T::kText, .commands = kReads, .group = kInput,
+     .help = "What the columns of a CSV file are", .example = "label,num*13,cat*26",
+     .placeholder = "SPEC"},
+    {.name = "valid", .key = "input.valid", .type = T::kText, .commands = kTrain, .group = kInput,
+     .help = "Held-out rows to measure on after each epoch", .example = "valid.svm", .placeholder = "FILE"},
+    {.name = "valid-part", .key = "input.valid_part", .type = T::kInt,
+     .commands = "train|node scheduler|node worker|data split", .group = kInput,
+     .help = "Hold out every N-th row of the input", .example = "10", .placeholder = "N", .low = 2,
+     .high = 1e9},
+    {.name = "model", .key = "model.kind", .type = T::kChoice, .commands = kTrain, .group = kModel,
+     .help = "Logistic or linear regression, factorization machine, field-aware factorization machine",
+     .example = "fm", .fallback = "lr", .choices = "lr|fm|ffm"},
+    {.name = "rank", .key = "model.rank", .type = T::kInt, .commands = kTrain, .group = kModel,
+     .help = "Length of a factor (fm, ffm)", .example = "8", .placeholder = "K", .low = 1, .high = 1024},
+    {.name = "fields", .key = "model.fields", .type = T::kInt, .commands = kTrain, .group = kModel,
+     .help = "Number of fields (ffm); unset takes it from the data", .example = "39", .placeholder = "N",
+     .low = 1, .high = 65536},
+    {.name = "loss", .key = "model.loss", .type = T::kChoice, .commands = kTrain, .group = kModel,
+     .help = "Loss to minimise: logistic for clicks, squared for ratings", .example = "squared",
+     .fallback = "logistic", .choices = "logistic|squared"},
+    {.name = "init-scale", .key = "model.init_scale", .type = T::kReal, .commands = kTrain, .group = kModel,
+     .help = "Standard deviation of the factors before training", .example = "0.05", .placeholder = "X",
+     .low = 0, .high = 1e3},
+    {.name = "epochs", .key = "train.epochs", .type = T::kInt, .commands = kTrain, .group = kTraining,
+     .help = "Passes over the training data", .example = "3", .fallback = "1", .placeholder = "N", .low = 1,
+     .high = 1e6},
+    {.name = "batch", .key = "train.batch", .type = T::kInt, .commands = kTrain, .group = kTraining,
+     .help = "Rows in a batch of one data shard", .example = "1000", .placeholder = "N", .low = 1,
+     .high = 1e8},
+    {.name = "optimizer", .key = "train.optimizer", .type = T::kChoice, .commands = kTrain,
+     .group = kTraining, .help = "Update rule of bias and weights", .example = "ftrl", .choices = kRules},
+    {.name = "rate", .key = "train.rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "Learning rate", .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "l1", .key = "train.l1", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "L1 penalty on weights", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "l2", .key = "train.l2", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "L2 penalty on weights", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "factor-optimizer", .key = "train.factor_optimizer", .type = T::kChoice, .commands = kTrain,
+     .group = kTraining, .help = "Update rule of factors", .example = "adagrad", .choices = kRules},
+    {.name = "factor-rate", .key = "train.factor_rate", .type = T::kReal, .commands = kTrain,
+     .group = kTraining, .help = "Learning rate of factors", .example = "0.05", .placeholder = "X",
+     .low = 0, .high = kHuge},
+    {.name = "factor-l2", .key = "train.factor_l2", .type = T::kReal, .commands = kTrain,
+     .group = kTraining, .help = "L2 penalty on factors", .example = "0.001", .placeholder = "X", .low = 0,
+     .high = kHuge},
+    {.name = "seed", .key = "train.seed", .type = T::kInt, .commands = "train|node scheduler|data synth",
+     .group = kTraining, .help = "Seed of everything that is drawn at random", .example = "7",
+     .fallback = "1", .placeholder = "N", .low = 0, .high = kIntMax},
+    {.name = "sync", .key = "cluster.sync", .type = T::kChoice, .commands = kTrain, .group = kCluster,
+     .help = "Steps in lockstep, at most S apart, or free", .example = "ssp:4", .fallback = "bsp",
+     .choices = "bsp|ssp:S|async"},
+    {.name = "servers", .key = "cluster.servers", .type = T::kInt, .commands = kTrain, .group = kCluster,
+     .help = "Nodes that keep parameters", .example = "2", .placeholder = "N", .low = 1, .high = 4096},
+    {.name = "workers", .key = "cluster.workers", .type = T::kInt, .commands = kTrain, .group = kCluster,
+     .help = "Nodes that read data and compute", .example = "2", .placeholder = "N", .low = 1,
+     .high = 4096},
+    {.name = "processes", .key = "cluster.processes", .type = T::kFlag, .commands = "train",
+     .group = kCluster, .help = "One process a node, over TCP, instead of threads", .example = ""},
+    {.name = "data-shards", .key = "cluster.data_shards", .type = T::kInt, .commands = kTrain,
+     .group = kCluster,
+     .help = "Logical parts of the data; the result depends on it, not on the number of workers",
+     .example = "8", .placeholder = "N", .low = 1, .high = 65536},
+    {.name = "listen", .key = "cluster.listen", .type = T::kText,
+     .commands = "node scheduler|node server|node worker", .group = kCluster,
+     .help = "Address to accept connections on", .example = "127.0.0.1:7100", .placeholder = "ADDR"},
+    {.name = "join", .key = "cluster.join", .type = T::kText, .commands = "node server|node worker",
+     .group = kCluster, .help = "Address of the scheduler", .example = "127.0.0.1:7100",
+     .placeholder = "ADDR"},
+    {.name = "timeout", .key = "cluster.timeout", .type = T::kDuration,
+     .commands = "train|node scheduler|node server|node worker", .group = kCluster,
+     .help = "Longest wait for any node before the job ends with an error", .example = "30s",
+     .fallback = "60s", .placeholder = "SECONDS", .low = 0.001, .high = 86400 * 30.0},
+    {.name = "insecure-no-auth", .key = "cluster.insecure_no_auth", .type = T::kFlag,
+     .commands = "train|node scheduler|node server|node worker", .group = kCluster,
+     .help = "Accept unauthenticated peers on addresses other than loopback", .example = ""},
+    {.name = "threads", .key = "cluster.threads", .type = T::kInt,
+     .commands = "train|node worker|predict|eval|bench parse", .group = kCluster,
+     .help = "Threads that parse and compute; unset takes every core", .example = "2", .placeholder = "N",
+     .low = 1, .high = 1024},
+    {.name = "model-dir", .key = "", .type = T::kText, .commands = "predict|eval", .group = kModel,
+     .help = "Directory that train wrote", .example = "runs/ctr", .placeholder = "DIR", .flag = "model"},
+    {.name = "out", .key = "output.dir", .type = T::kText, .commands = "train|node scheduler|data split",
+     .group = kOutput, .help = "Directory to write to", .example = "runs/ctr", .placeholder = "DIR"},
+    {.name = "output", .key = "", .type = T::kText, .commands = "predict|model export|data synth",
+     .group = kOutput, .help = "File to write to; unset is standard output", .example = "scores.txt",
+     .placeholder = "FILE", .letter = 'o'},
+    {.name = "export-format", .key = "", .type = T::kChoice, .commands = "model export", .group = kOutput,
+     .help = "How to write the model", .example = "text", .fallback = "safetensors",
+     .choices = "safetensors|text|npz", .flag = "format"},
+    {.name = "synth-format", .key = "", .type = T::kChoice, .commands = "data synth", .group = kOutput,
+     .help = "How to write the rows", .example = "libffm", .fallback = "libsvm",
+     .choices = "libsvm|libffm|criteo", .flag = "format"},
+    {.name = "rows", .key = "", .type = T::kInt, .commands = "data synth", .group = kOutput,
+     .help = "Rows to write", .example = "1000000", .fallback = "100000", .placeholder = "N", .low = 1,
+     .high = 1e12},
+    {.name = "seeds", .key = "", .type = T::kInterval, .commands = "simulate faults", .group = "Simulation",
+     .help = "Run one random cluster for each seed from A to B-1", .example = "0:1000", .fallback = "0:100",
+     .placeholder = "A:B"},
+    {.name = "replay", .key = "", .type = T::kInt, .commands = "simulate faults", .group = "Simulation",
+     .help = "Run the cluster of one seed alone", .example = "17", .placeholder = "SEED", .low = 0,
+     .high = kIntMax},
+    {.name = "trace", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
+     .help = "Write every event to standard error", .example = ""},
+    {.name = "keys", .key = "", .type = T::kInt, .commands = "bench table", .group = "Benchmark",
+     .help = "Keys in the table", .example = "1000000", .fallback = "1000000", .placeholder = "N", .low = 1,
+     .high = 1e10},
+    {.name = "dim", .key = "", .type = T::kInt, .commands = "bench table", .group = "Benchmark",
+     .help = "Floats in a row", .example = "16", .fallback = "16", .placeholder = "N", .low = 1,
+     .high = 4096},
+    {.name = "origin", .key = "", .type = T::kFlag, .commands = "config show", .group = kOutput,
+     .help = "Say where each value comes from", .example = ""},
+    {.name = "deps", .key = "", .type = T::kFlag, .commands = "version", .group = kOutput,
+     .help = "List the libraries in the program and their versions", .example = ""},
+    {.name = "man", .key = "", .type = T::kFlag, .commands = "help", .group = kOutput,
+     .help = "Print the manual page as roff", .example = ""},
+    {.name = "config", .key = "", .type = T::kText, .commands = "*", .group = kCommon,
+     .help = "Read options from a TOML file", .example = "thalweg.toml", .placeholder = "FILE"},
+    {.name = "set", .key = "", .type = T::kText, .commands = "*", .group = kCommon,
+     .help = "Set one option by its key in the configuration file", .example = "train.rate=0.05",
+     .placeholder = "KEY=VALUE", .repeats = true},
+    {.name = "json", .key = "output.json", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "End standard output with one line of JSON: the result or the error", .example = ""},
+    {.name = "quiet", .key = "output.quiet", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Write nothing to standard error but errors", .example = "", .letter = 'q'},
+    {.name = "verbose", .key = "output.verbose", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Say more on standard error", .example = "", .letter = 'v'},
+    {.name = "help", .key = "", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Show this help", .example = "", .letter = 'h'},
+};
+// clang-format on
+
+template <class Test>
+const OptionRow* find_row(Test test) {
+  const auto* found = std::find_if(std::begin(kRows), std::end(kRows), test);
+  return found == std::end(kRows) ? nullptr : found;
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() { return kRows; }
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool applies_to(const OptionRow& row, std::string_view command) {
+  if (row.commands == "*") return true;
+  const auto commands = split(row.commands, '|');
+  return std::find(commands.begin(), commands.end(), command) != commands.end();
+}
+
+const OptionRow* find_option(std::string_view name) {
+  return find_row([&](const OptionRow& row) { return row.name == name; });
+}
+
+const OptionRow* find_flag(std::string_view text, std::string_view command) {
+  return find_row([&](const OptionRow& row) { return spelling(row) == text && applies_to(row, command); });
+}
+
+const OptionRow* find_key(std::string_view key) {
+  if (key.empty()) return nullptr;
+  return find_row([&](const OptionRow& row) { return row.key == key; });
+}
+
+std::vector<const OptionRow*> options_of(std::string_view command) {
+  std::vector<const OptionRow*> rows;
+  for (const OptionRow& row : kRows) {
+    if (applies_to(row, command)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::string_view spelling(const OptionRow& row) { return row.flag.empty() ? row.name : row.flag; }
+
+std::string variable_name(const OptionRow& row) {
+  if (row.name == "config") return "THALWEG_CONFIG";
+  if (row.key.empty()) return {};
+  std::string name = "THALWEG_";
+  for (const char c : row.name) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string placeholder_text(const OptionRow& row) {
+  if (row.type == OptionType::kFlag) return {};
+  return std::string(row.type == OptionType::kChoice ? row.choices : row.placeholder);
+}
+
+}  // namespace thalweg

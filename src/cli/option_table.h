@@ -1,0 +1,55 @@
+// The one option table: flags, THALWEG_* variables, configuration keys, help, completion and the manual page
+// are all read off its rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace thalweg {
+
+enum class OptionType : std::uint8_t {
+  kFlag,      // Present or not; true or false in files and variables.
+  kInt,       // Whole number in [low, high].
+  kReal,      // Finite number in [low, high].
+  kText,      // Any text but the empty one.
+  kChoice,    // One of `choices`; a choice written "word:N" takes a whole number >= 0.
+  kDuration,  // Seconds, or a number with the unit ms, s, m or h; in [low, high] seconds.
+  kInterval   // A:B, whole numbers with 0 <= A <= B.
+};
+
+struct OptionRow {
+  std::string_view name;  // Unique; the program's own name for it, and its variable: THALWEG_NAME.
+  std::string_view key;   // In a configuration file and in --set. Empty: on the command line only.
+  OptionType type = OptionType::kText;
+  std::string_view commands;          // Separated by '|'; "*" for every command.
+  std::string_view group;             // Heading in the help.
+  std::string_view help;              // One sentence without a full stop.
+  std::string_view example;           // A value that the option takes. Flags have none.
+  std::string_view fallback = {};     // Default. Empty: unset, and the command decides.
+  std::string_view choices = {};      // kChoice: separated by '|'.
+  std::string_view placeholder = {};  // Stands for the value in the help.
+  double low = 0;
+  double high = 0;
+  std::string_view flag = {};  // Spelling after "--" where it differs from `name`.
+  char letter = 0;             // Short flag.
+  bool repeats = false;        // May be given more than once; the values add up.
+};
+
+std::span<const OptionRow> option_rows();
+const OptionRow* find_option(std::string_view name);
+// The row behind --spelling for a command, or null.
+const OptionRow* find_flag(std::string_view spelling, std::string_view command);
+const OptionRow* find_key(std::string_view key);
+bool applies_to(const OptionRow& row, std::string_view command);
+// In the table's order.
+std::vector<const OptionRow*> options_of(std::string_view command);
+
+std::string_view spelling(const OptionRow& row);     // "factor-rate"
+std::string variable_name(const OptionRow& row);     // "THALWEG_FACTOR_RATE"; empty when it has no key
+std::string placeholder_text(const OptionRow& row);  // "N", "sgd|adagrad", ""
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+}  // namespace thalweg

@@ -1,0 +1,103 @@
+#include "cli/output.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kHint = "\nhint: ";
+
+void put(std::FILE* file, std::string_view text) { std::fwrite(text.data(), 1, text.size(), file); }
+
+}  // namespace
+
+int exit_code(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return 0;
+    case Code::kIo:
+    case Code::kRefused:
+    case Code::kStale:
+      return 1;
+    case Code::kUsage:
+      return 2;
+    case Code::kConfig:
+      return 3;
+    case Code::kData:
+      return 4;
+    case Code::kPeerLost:
+      return 5;
+    case Code::kTimeout:
+    case Code::kRetry:
+      return 6;
+    case Code::kNonFinite:
+      return 7;
+    case Code::kModel:
+      return 8;
+    case Code::kAborted:
+      return 130;
+  }
+  return 1;
+}
+
+Status with_hint(const Status& status, std::string_view hint) {
+  return {status.code(), fmt::format("{}{}{}", status.message(), kHint, hint)};
+}
+
+void Output::write_words(std::string_view text) {
+  put(words_, text);
+  std::fflush(words_);
+}
+
+void Output::note(std::string_view line) {
+  if (!style_.quiet) write_words(fmt::format("{}\n", line));
+}
+
+void Output::detail(std::string_view line) {
+  if (style_.verbose) note(line);
+}
+
+void Output::warn(std::string_view line) {
+  const bool color = style_.color;
+  note(fmt::format("thalweg: {}warning{}: {}", color ? "\x1b[33m" : "", color ? "\x1b[0m" : "", line));
+}
+
+void Output::text(std::string_view text) { put(results_, text); }
+
+void Output::human(std::string_view text) {
+  if (!style_.json) put(results_, text);
+}
+
+void Output::json(const nlohmann::ordered_json& object) {
+  if (!style_.json) return;
+  // Names of files may be any bytes; JSON may not.
+  text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+void Output::error(const Status& status) {
+  const std::string& whole = status.message();
+  const std::size_t end = std::min(whole.find(kHint), whole.size());
+  const std::string message = whole.substr(0, end);
+  const std::string hint = end == whole.size() ? std::string() : whole.substr(end + kHint.size());
+  std::fflush(results_);
+  const bool color = style_.color;
+  write_words(fmt::format("thalweg: {}{}{}: {}\n", color ? "\x1b[31m" : "", code_name(status.code()),
+                          color ? "\x1b[0m" : "", message));
+  if (!hint.empty()) write_words(fmt::format("hint: {}\n", hint));
+  nlohmann::ordered_json object = {{"code", code_name(status.code())}, {"message", message}};
+  if (!hint.empty()) object["hint"] = hint;
+  json({{"error", object}});
+  std::fflush(results_);
+}
+
+Status Output::finish() {
+  errno = 0;
+  if (std::fflush(results_) == 0 && std::ferror(results_) == 0) return Status::ok();
+  return {Code::kIo, fmt::format("cannot write to standard output: {}", std::strerror(errno))};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,57 @@
+// Where words go: what people read to standard error, results to standard output.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// 0 ok, 1 internal or refused by the system, 2 usage, 3 configuration, 4 data, 5 peer lost, 6 stall or
+// timeout, 7 non-finite, 8 model, 130 interrupted after saving.
+int exit_code(Code code);
+
+// Appends what the reader could do about it, shown on a line of its own.
+Status with_hint(const Status& status, std::string_view hint);
+
+// One thread. Borrows both streams.
+class Output {
+ public:
+  struct Style {
+    bool json = false;
+    bool quiet = false;
+    bool verbose = false;
+    bool color = false;  // On standard error.
+  };
+  Output(Style style, std::FILE* results, std::FILE* words)
+      : style_(style), results_(results), words_(words) {}
+
+  const Style& style() const { return style_; }
+  std::FILE* results() const { return results_; }
+  std::FILE* words() const { return words_; }
+
+  void note(std::string_view line);    // For people, unless quiet.
+  void detail(std::string_view line);  // For people who asked for more.
+  void warn(std::string_view line);    // As note(), marked as a warning.
+  void text(std::string_view text);    // A result as is, in either style; the caller ends its lines.
+  // A result as a person reads it; nothing with --json.
+  void human(std::string_view text);
+  // The last line of standard output with --json; nothing without.
+  void json(const nlohmann::ordered_json& object);
+  // "thalweg: CODE: message", "hint: ..."; with --json also {"error":{"code","message","hint"}}.
+  void error(const Status& status);
+  // Whether all results reached standard output.
+  Status finish();
+
+ private:
+  void write_words(std::string_view text);
+
+  Style style_;
+  std::FILE* results_;
+  std::FILE* words_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,56 @@
+#include "cli/program.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/help.h"
+
+namespace thalweg {
+namespace {
+
+// For errors that come before the options are known.
+bool wants_json(std::span<const std::string> words, const Variables& variables) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const bool flag = std::find(words.begin(), end, "--json") != end;
+  return flag || std::any_of(variables.begin(), variables.end(), [](const auto& variable) {
+           return variable.first == "THALWEG_JSON" && (variable.second == "1" || variable.second == "true");
+         });
+}
+
+void show_help(const CommandLine& line, Output& out) {
+  std::string text = program_help(program_commands());
+  if (!line.topic.empty()) text = group_help(program_commands(), line.topic);
+  if (line.command != nullptr) text = command_help(*line.command);
+  out.human(text);
+  out.json({{"help", text}});
+}
+
+int end(Output& out, Status status) {
+  if (status) status = out.finish();
+  if (!status) out.error(status);
+  return exit_code(status.code());
+}
+
+}  // namespace
+
+int run_program(std::span<const std::string> words, const Variables& variables, bool color,
+                std::FILE* results, std::FILE* people) {
+  Output early({.json = wants_json(words, variables), .color = color}, results, people);
+  Result<CommandLine> line = parse_command_line(program_commands(), words);
+  if (!line) return end(early, line.status());
+  if (line->help) {
+    show_help(*line, early);
+    return end(early, Status::ok());
+  }
+  Result<Options> options = resolve(*line, variables);
+  if (!options) return end(early, options.status());
+  Output out({.json = options->flag("json"),
+              .quiet = options->flag("quiet"),
+              .verbose = options->flag("verbose"),
+              .color = color},
+             results, people);
+  return end(out, line->command->run(*options, out));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,15 @@
+// The program from its words to its exit code.
+#pragma once
+
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "cli/resolve.h"
+
+namespace thalweg {
+
+int run_program(std::span<const std::string> words, const Variables& variables, bool color,
+                std::FILE* results, std::FILE* people);
+
+}  // namespace thalweg

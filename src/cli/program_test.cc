@@ -1,0 +1,112 @@
+// The built program from outside: exit codes, streams, messages.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "cli/output.h"
+
+namespace thalweg {
+namespace {
+
+struct Ran {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Ran run(const std::string& arguments, const std::string& before = "") {
+  const std::string errors = testing::TempDir() + "thalweg_program_test.err";
+  const std::string program = THALWEG_PROGRAM;
+  const std::string line = before + " '" + program + "' " + arguments + " 2>'" + errors + "' </dev/null";
+  std::FILE* pipe = popen(line.c_str(), "r");
+  Ran ran{-1, "", ""};
+  char block[4096];
+  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) ran.out.append(block, got);
+  const int status = pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+  std::stringstream text;
+  text << std::ifstream(errors).rdbuf();
+  ran.err = text.str();
+  std::remove(errors.c_str());
+  return ran;
+}
+
+nlohmann::json last_line(const std::string& out) {
+  const std::size_t end = out.find_last_not_of('\n');
+  const std::size_t start = out.rfind('\n', end);
+  return nlohmann::json::parse(out.substr(start == out.npos ? 0 : start + 1), nullptr, false);
+}
+
+TEST(Program, ExitCodesFollowTheCause) {
+  EXPECT_EQ(run("version").code, 0);
+  EXPECT_EQ(run("--help").code, 0);
+  EXPECT_EQ(run("").code, 2);
+  EXPECT_EQ(run("nonsense").code, 2);
+  EXPECT_EQ(run("version --nonsense").code, 2);
+  EXPECT_EQ(run("version extra").code, 2);
+  EXPECT_EQ(run("version --config /does/not/exist").code, 3);
+  EXPECT_EQ(run("version", "THALWEG_NONSENSE=1").code, 3);
+  EXPECT_EQ(run("version", "THALWEG_EPOCHS=many").code, 3);
+  EXPECT_EQ(run("completion tcsh").code, 2);
+  EXPECT_EQ(run("version >/dev/full").code, 1);
+}
+
+TEST(Program, ErrorsGoToStandardErrorInOneForm) {
+  const Ran ran = run("version --depps");
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err,
+            "thalweg: USAGE: '--depps' is not a flag of thalweg version\nhint: did you mean '--deps'?\n");
+}
+
+TEST(Program, JsonEndsStandardOutputWhateverHappens) {
+  EXPECT_TRUE(last_line(run("version --json").out).contains("version"));
+  EXPECT_TRUE(last_line(run("doctor --json").out).contains("checks"));
+  EXPECT_TRUE(last_line(run("help --json").out).contains("help"));
+  EXPECT_TRUE(last_line(run("version --help --json").out).contains("help"));
+  EXPECT_TRUE(last_line(run("completion bash --json").out).contains("script"));
+  const auto error = last_line(run("version --depps --json").out)["error"];
+  EXPECT_EQ(error["code"], "USAGE");
+  EXPECT_EQ(error["hint"], "did you mean '--deps'?");
+  EXPECT_EQ(last_line(run("version", "THALWEG_JSON=1").out).contains("version"), true);
+  EXPECT_TRUE(last_line(run("nonsense --json --set $'\\xff'").out).contains("error"));
+}
+
+TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
+  const std::string path = testing::TempDir() + "thalweg_program_test.toml";
+  const std::string flags =
+      " --set train.rate=0.25 --set input.valid='a \"b\".svm' --set cluster.sync=ssp:4 ";
+  EXPECT_EQ(run("config show" + flags + ">" + path).code, 0);
+  const Ran from_flags = run("config show --json" + flags);
+  const Ran from_file = run("config show --json --config " + path);
+  auto one = last_line(from_flags.out)["options"], two = last_line(from_file.out)["options"];
+  ASSERT_TRUE(one.is_object() && two.is_object()) << from_file.err;
+  EXPECT_EQ(one["train.rate"]["value"], 0.25);
+  EXPECT_EQ(one["train.rate"]["origin"], "--set train.rate");
+  for (auto& [key, shown] : one.items()) {
+    if (key != "output.json") {
+      EXPECT_EQ(shown["value"], two[key]["value"]) << key;
+    }
+  }
+  EXPECT_NE(run("config show --origin", "THALWEG_EPOCHS=7").out.find("train.epochs = 7"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Program, CodesMapToExitCodes) {
+  EXPECT_EQ(exit_code(Code::kOk), 0);
+  EXPECT_EQ(exit_code(Code::kUsage), 2);
+  EXPECT_EQ(exit_code(Code::kConfig), 3);
+  EXPECT_EQ(exit_code(Code::kData), 4);
+  EXPECT_EQ(exit_code(Code::kPeerLost), 5);
+  EXPECT_EQ(exit_code(Code::kTimeout), 6);
+  EXPECT_EQ(exit_code(Code::kNonFinite), 7);
+  EXPECT_EQ(exit_code(Code::kModel), 8);
+  EXPECT_EQ(exit_code(Code::kAborted), 130);
+}
+
+}  // namespace
+}  // namespace thalweg
