@@ -1,0 +1,53 @@
+// Frames out of a stream of bytes, payloads read straight into where they stay.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/frame.h"
+#include "base/limits.h"
+#include "net/buffer_pool.h"
+
+namespace thalweg {
+
+class FrameReader {
+ public:
+  explicit FrameReader(std::shared_ptr<BufferPool> pool) : pool_(std::move(pool)) {}
+
+  // Larger frames are refused. Starts at what a stranger may send.
+  void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
+  // Where the next bytes of the stream go; how many of `parts` are used. Precondition: next() has returned
+  // nothing since the last filled().
+  std::size_t space(std::span<iovec, 2> parts);
+  // `bytes` have been read into space().
+  void filled(std::size_t bytes);
+  // The next whole frame, nothing when more bytes are needed, or why the stream cannot go on.
+  Result<std::optional<Frame>> next();
+  // Whether a frame has begun and not ended.
+  bool inside_frame() const { return payload_ != nullptr || begin_ != end_; }
+
+ private:
+  Result<std::optional<Frame>> finish_frame();
+
+  std::shared_ptr<BufferPool> pool_;
+  std::size_t frame_bytes_max_ = limits::kFrameBytesBeforeHello;
+  std::vector<std::byte> small_;  // Headers and short payloads: [begin_, end_) is not yet used.
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool large_frames_ = false;  // The last payload was large, so little is read ahead of it.
+
+  // Of the frame whose payload is being read.
+  std::array<std::byte, kHeaderBytes> header_{};
+  FrameHeader head_;
+  PayloadLengths lengths_;
+  std::shared_ptr<std::byte> payload_;
+  std::size_t payload_got_ = 0;
+};
+
+}  // namespace thalweg

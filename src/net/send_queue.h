@@ -1,0 +1,47 @@
+// Frames on their way to one peer, as the parts of a vectored write.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <span>
+
+#include "base/frame.h"
+
+namespace thalweg {
+
+class SendQueue {
+ public:
+  void push(Frame frame);
+  // Moves all of `other` behind this queue's end; none of them is partly sent.
+  void append(SendQueue& other);
+  bool empty() const { return items_.empty(); }
+  std::size_t bytes() const { return bytes_; }
+  // Of bytes(), those in frames that answer the peer.
+  std::size_t answer_bytes() const { return answer_bytes_; }
+  // Whether the first frame is partly sent, so that nothing may be sent before the rest of it.
+  bool inside_frame() const { return offset_ > 0; }
+
+  // Fills `parts` with the next bytes to send, up to about `bytes_max`; how many parts.
+  std::size_t fill(std::span<iovec> parts, std::size_t bytes_max) const;
+  // `bytes` of what fill() gave are sent.
+  void sent(std::size_t bytes);
+  // For a new connection: a frame partly sent goes out again whole.
+  void restart() { offset_ = 0; }
+  void clear();
+
+ private:
+  struct Item {
+    Frame frame;
+    std::array<std::byte, kHeaderBytes> header;
+    std::size_t bytes;
+  };
+  std::deque<Item> items_;
+  std::size_t offset_ = 0;  // Bytes of the first item that are sent.
+  std::size_t bytes_ = 0;
+  std::size_t answer_bytes_ = 0;
+};
+
+}  // namespace thalweg

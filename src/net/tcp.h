@@ -1,0 +1,81 @@
+// The driver between processes: nodes of this process talk over TCP connections, all on the calling thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/limits.h"
+#include "node/node.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct TcpOptions {
+  // How long to look for new bytes before sleeping. 0 where processes outnumber cores.
+  Duration spin = std::chrono::microseconds(50);
+  // Listen beyond this machine although nobody is asked who they are.
+  bool insecure_no_auth = false;
+  Duration peer_grace = limits::kPeerGrace;
+  Duration hello_timeout = limits::kHelloTimeout;
+  // Of a peer on this machine that was connected: its port is closed, so its process is gone. Do not wait
+  // for the grace to pass.
+  bool refused_is_lost = true;
+  std::size_t send_queue_bytes_max = limits::kSendQueueBytesMax;
+  // Answers queued for one peer; above it nothing more is read from that peer until half is sent.
+  std::size_t answer_bytes_high = std::size_t{32} << 20;
+  // Kernel buffers of each connection and direction.
+  int socket_buffer_bytes = 4 << 20;
+  std::size_t connections_max = limits::kConnectionsMax;
+  std::size_t strangers_max = limits::kConnectionsBeforeHelloMax;
+  // Ends every wait soon after it turns true; may be set by a signal handler.
+  const std::atomic<bool>* stop = nullptr;
+  // One line for people about each refused connection and each lost peer.
+  std::function<void(std::string)> log = [](const std::string&) {};
+};
+
+struct TcpStats {
+  std::size_t connections = 0;
+  std::size_t strangers = 0;         // Of them, those that have not said who they are.
+  std::size_t queued_bytes = 0;      // In all send queues.
+  std::uint64_t frames_dropped = 0;  // By full send queues.
+  std::uint64_t refused = 0;         // Connections closed because of what they sent.
+};
+
+// Not for several threads. Nodes run only inside run_until(), flush() and turn(); none of these is called
+// from inside a turn. Frames between nodes of one driver pass by reference.
+class Tcp {
+ public:
+  Tcp(const Clock& clock, TcpOptions options);
+  ~Tcp();  // Closes all connections; what is queued is lost, see flush().
+  Tcp(const Tcp&) = delete;
+  Tcp& operator=(const Tcp&) = delete;
+
+  // `address` is "host:port"; port 0 takes a free one. The port listened on. May be called several times.
+  Result<std::uint16_t> listen(std::string_view address);
+  // `node` must outlive the driver. `cluster` 0: not yet known.
+  void add(NodeId id, Node& node, std::uint64_t cluster = 0);
+  // Where `node` can be reached; also what Transport::introduce does.
+  Status introduce(NodeId node, std::string_view address);
+
+  // Runs `act` as a turn of the node, which is of this driver.
+  void turn(NodeId id, const std::function<void(Instant, Transport&)>& act);
+  // Runs nodes and connections until `done` is true; false after `deadline` or when told to stop.
+  bool run_until(const std::function<bool()>& done, Instant deadline = kNever);
+  // Until everything for connected peers has been given to the kernel.
+  bool flush(Instant deadline);
+
+  Instant now() const;
+  TcpStats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace thalweg

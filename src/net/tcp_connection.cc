@@ -1,0 +1,250 @@
+// Bytes in and out of a connection, and its handshake.
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "net/socket_options.h"
+#include "net/tcp_impl.h"
+
+namespace thalweg {
+namespace {
+
+constexpr int kMissesMax = 64;  // Then a connection is no longer polled in each pass.
+constexpr std::size_t kBytesPerWrite = std::size_t{4} << 20;
+constexpr int kWritesPerTurn = 8;  // Others wait meanwhile.
+
+}  // namespace
+
+Tcp::Impl::Connection* Tcp::Impl::adopt(int fd, const SocketAddress& remote) {
+  auto owned = std::make_unique<Connection>(fd, pool_);
+  Connection* conn = owned.get();
+  conn->remote = remote;
+  conn->opened_at = conn->progress_at = clock_.now();
+  tune(fd, remote);
+  conn->watch = loop_.watch(
+      fd,
+      [this, conn] {
+        read_some(*conn);
+        if (!conn->closed && !conn->hot && !conn->paused) conn->watch->want_read();
+      },
+      [this, conn] { on_writable(*conn); });
+  if (conn->watch == nullptr) {
+    ::close(fd);
+    return nullptr;
+  }
+  connections_.push_back(std::move(owned));
+  housekeep_by(conn->opened_at + options_.hello_timeout);
+  return conn;
+}
+
+void Tcp::Impl::on_writable(Connection& conn) {
+  if (conn.closed) return;
+  if (conn.state == State::kConnecting) return on_connected(conn);
+  conn.blocked = false;
+  write(conn);
+}
+
+void Tcp::Impl::heat(Connection& conn) {
+  conn.misses = 0;
+  if (conn.hot || conn.closed) return;
+  conn.hot = true;
+  hot_.push_back(&conn);
+}
+
+// Reads once and handles the whole frames that are there; whether there was anything.
+bool Tcp::Impl::read_some(Connection& conn) {
+  if (conn.closed || conn.paused || conn.state == State::kConnecting) {
+    conn.hot = false;
+    return false;
+  }
+  iovec parts[2];
+  const std::size_t count = conn.reader.space(parts);
+  const ssize_t got = count == 1 ? ::recv(conn.fd, parts[0].iov_base, parts[0].iov_len, 0)
+                                 : ::readv(conn.fd, parts, static_cast<int>(count));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (conn.hot && ++conn.misses > kMissesMax) {
+      conn.hot = false;
+      conn.watch->want_read();
+    }
+    return false;
+  }
+  if (got <= 0) {
+    close(conn);
+    return true;
+  }
+  heat(conn);
+  conn.progress_at = clock_.now();
+  conn.reader.filled(static_cast<std::size_t>(got));
+  while (handle_frames(conn)) {
+  }
+  return true;
+}
+
+// Handles one frame; whether to look for another.
+bool Tcp::Impl::handle_frames(Connection& conn) {
+  Result<std::optional<Frame>> next = conn.reader.next();
+  if (!next) {
+    refuse(conn, next.status().message());
+    return false;
+  }
+  if (!next->has_value()) return false;
+  return handle_frame(conn, **std::move(next)) && !conn.closed;
+}
+
+bool Tcp::Impl::handle_frame(Connection& conn, Frame frame) {
+  if (conn.state == State::kAwaitHello || frame.head.op == Op::kHello) return handle_hello(conn, frame);
+  const Hosted& self = *conn.peer->self;
+  if (frame.head.cluster != self.cluster && frame.head.cluster != 0 && self.cluster != 0) {
+    refuse(conn, fmt::format("{} is of cluster {:016x}, this node of {:016x}", describe(frame.head),
+                             frame.head.cluster, self.cluster));
+    return false;
+  }
+  deliver(*conn.peer->self, conn.peer->id, std::move(frame));
+  return true;
+}
+
+bool Tcp::Impl::handle_hello(Connection& conn, const Frame& frame) {
+  const auto hello = decode_hello(frame);
+  if (!hello) {
+    refuse(conn, hello.status().message());
+    return false;
+  }
+  if (conn.state == State::kAwaitHello) {
+    return conn.dialled ? open_dialled(conn, *hello) : open_accepted(conn, *hello);
+  }
+  // The peer has been renamed.
+  if (hello->incarnation != conn.peer->incarnation) {
+    refuse(conn, "a second hello is of another process");
+    return false;
+  }
+  if (hello->from != conn.peer->id) rename_peer(conn, hello->from);
+  return true;
+}
+
+namespace {
+
+std::string other_cluster(NodeId from, std::uint64_t theirs, NodeId self, std::uint64_t ours) {
+  return fmt::format("{} is of cluster {:016x}, {} here of {:016x}", node_name(from), theirs, node_name(self),
+                     ours);
+}
+
+bool clusters_differ(std::uint64_t a, std::uint64_t b) { return a != b && a != 0 && b != 0; }
+
+}  // namespace
+
+bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
+  Hosted* self = find_hosted(hello.to);
+  if (self == nullptr) {
+    refuse(conn,
+           fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)));
+    return false;
+  }
+  send_hello(conn, *self, hello.from);  // Also to those refused below, so that they can say why.
+  write(conn);
+  if (conn.closed) return false;
+  if (clusters_differ(hello.cluster, self->cluster)) {
+    refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
+    return false;
+  }
+  return attach(conn, peer_of(*self, hello.from), hello.incarnation);
+}
+
+bool Tcp::Impl::open_dialled(Connection& conn, const Hello& hello) {
+  Peer& peer = *conn.peer;
+  const Hosted& self = *peer.self;
+  std::string why;
+  if (clusters_differ(hello.cluster, self.cluster)) {
+    why = other_cluster(hello.from, hello.cluster, self.id, self.cluster);
+  } else if (hello.from != peer.id) {
+    why = fmt::format("{} answers where {} was expected", node_name(hello.from), node_name(peer.id));
+  }
+  if (!why.empty()) {
+    ++refused_;
+    abandon(conn);
+    dial_failed(peer, why, false);
+    return false;
+  }
+  return attach(conn, peer, hello.incarnation);
+}
+
+void Tcp::Impl::send_hello(Connection& conn, const Hosted& self, NodeId to) {
+  conn.control.push(encode_hello({self.id, to, self.cluster, incarnation_}));
+}
+
+void Tcp::Impl::write(Connection& conn) {
+  for (int writes = 0; writes < kWritesPerTurn; ++writes) {
+    if (conn.closed || conn.blocked || conn.state == State::kConnecting) return;
+    const bool mine = conn.peer != nullptr && conn.peer->conn == &conn;
+    const bool control = !conn.control.empty() && !(mine && conn.peer->queue.inside_frame());
+    if (!control && (!mine || conn.peer->queue.empty())) return;
+    SendQueue& queue = control ? conn.control : conn.peer->queue;
+    iovec parts[64];
+    msghdr message{};
+    message.msg_iov = parts;
+    message.msg_iovlen = queue.fill(parts, kBytesPerWrite);
+    const ssize_t sent = ::sendmsg(conn.fd, &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != ENOBUFS) return close(conn);
+      conn.blocked = true;
+      conn.watch->want_write();
+      return;
+    }
+    progress_ = true;
+    queue.sent(static_cast<std::size_t>(sent));
+    if (mine) set_paused(*conn.peer);
+  }
+  if (conn.peer != nullptr) mark(*conn.peer);
+}
+
+// A peer that does not read our answers is not read from, so that its requests cannot fill our memory.
+void Tcp::Impl::set_paused(Peer& peer) {
+  const std::size_t queued = peer.queue.answer_bytes();
+  for (Connection* conn : peer.conns) {
+    if (!conn->paused && queued > options_.answer_bytes_high) conn->paused = true;
+    if (conn->paused && queued <= options_.answer_bytes_high / 2) {
+      conn->paused = false;
+      heat(*conn);
+    }
+  }
+}
+
+void Tcp::Impl::refuse(Connection& conn, const std::string& why) {
+  ++refused_;
+  const std::string who = conn.state == State::kOpen ? node_name(conn.peer->id) + " at " : "";
+  log(fmt::format("connection with {}{} closed: {}", who, to_text(conn.remote), why));
+  close(conn);
+}
+
+// The object stays until bury(), as callers further up hold it.
+void Tcp::Impl::close(Connection& conn) {
+  if (std::exchange(conn.closed, true)) return;
+  if (!conn.dialled && conn.state == State::kAwaitHello) --strangers_;
+  any_closed_ = true;
+  conn.watch.reset();
+  // What is unread would turn the close into a reset, which may overtake what we sent.
+  ::shutdown(conn.fd, SHUT_WR);
+  std::byte unread[4096];
+  for (int i = 0; i < 64 && ::recv(conn.fd, unread, sizeof unread, 0) > 0; ++i) {
+  }
+  ::close(conn.fd);
+  if (conn.peer != nullptr) detach(conn);
+}
+
+void Tcp::Impl::abandon(Connection& conn) {
+  conn.peer = nullptr;
+  close(conn);
+}
+
+void Tcp::Impl::bury() {
+  if (!std::exchange(any_closed_, false)) return;
+  std::erase_if(hot_, [](const Connection* conn) { return conn->closed; });
+  std::erase_if(connections_, [](const auto& conn) { return conn->closed; });
+}
+
+}  // namespace thalweg

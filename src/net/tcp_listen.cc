@@ -1,0 +1,137 @@
+// Listening and accepting.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "net/socket_options.h"
+#include "net/tcp_impl.h"
+
+namespace thalweg {
+namespace {
+
+const sockaddr* as_sockaddr(const SocketAddress& address) {
+  const void* storage = &address.storage;
+  return static_cast<const sockaddr*>(storage);
+}
+
+Status no_authentication(std::string_view text) {
+  return {
+      Code::kUsage,
+      fmt::format("cannot listen on {}: other machines could reach it, and nodes do not yet ask each other "
+                  "who they are, so anybody there could read and change the model; listen on 127.0.0.1 "
+                  "or [::1], or accept the risk with --insecure-no-auth",
+                  text)};
+}
+
+Status cannot_listen(std::string_view text, const SocketAddress& address, int error) {
+  std::string why = std::strerror(error);
+  if (error == EADDRINUSE) {
+    const auto holder = port_holder(port_of(address));
+    why = fmt::format("port {} is in use by {}", port_of(address), holder.value_or("another process"));
+  }
+  return {Code::kIo, fmt::format("cannot listen on {}: {}", text, why)};
+}
+
+}  // namespace
+
+Result<std::uint16_t> Tcp::Impl::listen(std::string_view text) {
+  const auto parsed = parse_host_port(text);
+  if (!parsed) return parsed.status();
+  Result<std::vector<SocketAddress>> found = Status{Code::kIo, "no answer"};
+  bool answered = false;
+  loop_.resolve(parsed->host, parsed->port, [&](Result<std::vector<SocketAddress>> addresses) {
+    found = std::move(addresses);
+    answered = true;
+  });
+  while (!answered) loop_.wait(std::chrono::seconds(1));
+  if (!found) return found.status();
+  Result<std::uint16_t> port = Status{Code::kIo, fmt::format("{} has no address", text)};
+  for (const SocketAddress& address : *found) {
+    port = listen_on(text, address);
+    if (port) break;
+  }
+  return port;
+}
+
+Result<std::uint16_t> Tcp::Impl::listen_on(std::string_view text, const SocketAddress& address) {
+  if (!is_loopback(address) && !options_.insecure_no_auth) return no_authentication(text);
+  const int fd = open_socket(address.storage.ss_family);
+  if (fd < 0) return cannot_listen(text, address, errno);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  set_buffers(fd, options_.socket_buffer_bytes);
+  if (::bind(fd, as_sockaddr(address), address.size) != 0 || ::listen(fd, SOMAXCONN) != 0) {
+    const int error = errno;
+    ::close(fd);
+    return cannot_listen(text, address, error);
+  }
+  auto listener = std::make_unique<Listener>(Listener{fd, nullptr});
+  Listener* raw = listener.get();
+  listener->watch = loop_.watch(
+      fd,
+      [this, raw] {
+        accept_all(*raw);
+        raw->watch->want_read();
+      },
+      [] {});
+  if (listener->watch == nullptr) {
+    ::close(fd);
+    return Status{Code::kIo, fmt::format("cannot listen on {}: the socket cannot be watched", text)};
+  }
+  listener->watch->want_read();
+  listeners_.push_back(std::move(listener));
+  return port_of(local_address(fd));
+}
+
+void Tcp::Impl::accept_all(Listener& listener) {
+  for (;;) {
+    SocketAddress remote;
+    remote.size = sizeof remote.storage;
+    void* storage = &remote.storage;
+    const int fd =
+        ::accept4(listener.fd, static_cast<sockaddr*>(storage), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      accept_one(fd, remote);
+    } else if (errno == EMFILE || errno == ENFILE) {
+      if (!refuse_for_want_of_descriptors(listener)) return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+void Tcp::Impl::accept_one(int fd, const SocketAddress& remote) {
+  const bool full = connections_.size() >= options_.connections_max;
+  if (full || strangers_ >= options_.strangers_max) {
+    ++refused_;
+    log(fmt::format("connection from {} refused: {}", to_text(remote),
+                    full ? fmt::format("there are {} already", connections_.size())
+                         : fmt::format("{} others have not yet said who they are", strangers_)));
+    ::close(fd);
+    return;
+  }
+  Connection* conn = adopt(fd, remote);
+  if (conn == nullptr) return;
+  ++strangers_;
+  conn->watch->want_read();
+}
+
+// The descriptor kept in reserve is used to take the connection off the queue, so that its peer learns of it
+// and the loop does not spin. False when there was none to take.
+bool Tcp::Impl::refuse_for_want_of_descriptors(const Listener& listener) {
+  if (reserve_fd_ >= 0) ::close(reserve_fd_);
+  const int fd = ::accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd >= 0) {
+    ::close(fd);
+    ++refused_;
+    log("connection refused: this process has no file descriptors left; see ulimit -n");
+  }
+  reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return fd >= 0;
+}
+
+}  // namespace thalweg
