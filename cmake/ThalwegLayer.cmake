@@ -7,6 +7,7 @@ target_include_directories(thalweg_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 target_compile_options(thalweg_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # Part of clang's -Wconversion, but not of g++'s.
   -ffp-contract=off -fno-omit-frame-pointer)
 set(THALWEG_TEST_PREFIX "")
 if(THALWEG_SANITIZE)

@@ -51,7 +51,8 @@ NONDETERMINISM = [
 ]
 # In the core's own code; its tests may read golden files.
 OUTSIDE_WORLD = [
-    ('a stream or file', r'#\s*include\s*<(?:fstream|iostream|filesystem)>|\b(?:std::)?f?open\s*\(\s*[^)\s]'
+    ('a stream or file', r'#\s*include\s*<(?:fstream|iostream|filesystem|fcntl\.h|unistd\.h)>'
+                         r'|\bfopen\s*\(|(?<![\w>])::open\s*\('
                          r'|\bstd::(?:i|o)?fstream\b|\bstd::c(?:out|err|in)\b'),
     ('a socket', r'#\s*include\s*<(?:sys/socket\.h|netinet/\w+\.h|asio[^>]*)>|(?<![\w.>:])::?socket\s*\('
                  r'|(?<![\w.>:])(?:socket|recvmsg|sendmsg)\s*\('),
