@@ -9,10 +9,11 @@ namespace thalweg {
 namespace {
 
 constexpr unsigned kMinBits = 8;
+constexpr std::uint64_t kFree = ~kNoPlace;
 constexpr std::size_t kBlock = 256;  // Entries placed between two looks at the load.
 
 unsigned bits_for(std::size_t distinct) {
-  return std::max(kMinBits, static_cast<unsigned>(std::bit_width(2 * distinct)));
+  return std::max(kMinBits, static_cast<unsigned>(std::bit_width(3 * distinct)));
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ void LocalBatch::assign(Batch& batch) {
   if (wanted > bits_ || wanted + 2 <= bits_) set_capacity(wanted);
   local_.resize(entries);
   while (!place_entries(batch.keys)) {
-    std::fill(slots_.begin(), slots_.end(), kNoPlace);
+    std::fill(slots_.begin(), slots_.end(), kFree);
     set_capacity(bits_ + 1);
   }
   gather_keys();
@@ -45,7 +46,7 @@ void LocalBatch::assign(Batch& batch) {
 void LocalBatch::set_capacity(unsigned bits) {
   bits_ = bits;
   const std::size_t home = std::size_t{1} << bits;
-  slots_.resize(home + home / 2 + kBlock + 1, kNoPlace);
+  slots_.resize(home + home / 2 + kBlock + 1, kFree);
   rank_.resize(slots_.size());
 }
 
@@ -53,7 +54,7 @@ void LocalBatch::set_capacity(unsigned bits) {
 bool LocalBatch::place_entries(std::span<const Key> keys) {
   const unsigned shift = 64 - bits_;
   const std::size_t limit = std::size_t{1} << (bits_ - 1);
-  PlacedKey* const slots = slots_.data();
+  std::uint64_t* const slots = slots_.data();
   std::uint32_t* const local = local_.data();
   std::size_t used = 0;
   bool reserved = false;
@@ -61,14 +62,15 @@ bool LocalBatch::place_entries(std::span<const Key> keys) {
     const std::size_t end = std::min(begin + kBlock, keys.size());
     for (std::size_t e = begin; e < end; ++e) {
       const PlacedKey key = place(keys[e]);
-      reserved |= key == kNoPlace;
+      const std::uint64_t wanted = ~key;
+      reserved |= wanted == kFree;
       std::size_t slot = key >> shift;
-      PlacedKey held = slots[slot];
-      // Found and free are one outcome here: telling them apart would cost a mispredicted branch for each new
-      // key.
-      while ((held != key) & (held != kNoPlace)) held = slots[++slot];
-      used += held == kNoPlace;
-      slots[slot] = key;
+      std::uint64_t held = slots[slot];
+      // min() is zero when the slot is free or holds the key, without telling which: a branch on that would
+      // be mispredicted for each new key.
+      while (std::min(held, held ^ wanted) != 0) held = slots[++slot];
+      used += held == kFree;
+      slots[slot] = wanted;
       local[e] = static_cast<std::uint32_t>(slot);
     }
     if (used > limit) return false;
@@ -82,23 +84,23 @@ bool LocalBatch::place_entries(std::span<const Key> keys) {
 void LocalBatch::gather_keys() {
   keys_.resize(distinct_ + 1);  // The branch-free loop writes one past the last key.
   slot_of_.resize(distinct_ + 1);
-  PlacedKey* const slots = slots_.data();
+  std::uint64_t* const slots = slots_.data();
   PlacedKey* const keys = keys_.data();
   std::uint32_t* const slot_of = slot_of_.data();
   const std::size_t home = std::size_t{1} << bits_;
   std::size_t count = 0;
   std::size_t slot = 0;
   for (; slot < home; ++slot) {
-    const PlacedKey held = slots[slot];
-    slots[slot] = kNoPlace;
-    keys[count] = held;
+    const std::uint64_t held = slots[slot];
+    slots[slot] = kFree;
+    keys[count] = ~held;
     slot_of[count] = static_cast<std::uint32_t>(slot);
-    count += held != kNoPlace;
+    count += held != kFree;
   }
-  for (; slots[slot] != kNoPlace; ++slot) {
-    keys[count] = slots[slot];
+  for (; slots[slot] != kFree; ++slot) {
+    keys[count] = ~slots[slot];
     slot_of[count++] = static_cast<std::uint32_t>(slot);
-    slots[slot] = kNoPlace;
+    slots[slot] = kFree;
   }
   THALWEG_CHECK(count == distinct_, "each distinct key is in one slot");
   keys_.resize(count);

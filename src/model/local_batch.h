@@ -36,8 +36,8 @@ class LocalBatch {
   std::vector<std::uint32_t> local_;
   // An open-addressing table ordered by placed key's high bits, so that one scan yields nearly sorted keys.
   // It has 2^bits_ home slots and behind them room for the longest overflow, so probing never wraps and never
-  // tests for the end. All slots are kNoPlace between calls.
-  std::vector<PlacedKey> slots_;
+  // tests for the end. A slot holds ~placed; all are zero, free, between calls.
+  std::vector<std::uint64_t> slots_;
   std::vector<std::uint32_t> rank_;     // Of the key in each slot; valid only for slots in use.
   std::vector<std::uint32_t> slot_of_;  // Slot of each key of keys_.
   unsigned bits_ = 0;
