@@ -1,0 +1,106 @@
+#include "model/predictor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace thalweg {
+
+Result<FrozenTable> FrozenTable::load(const ModelReader& model, std::size_t table) {
+  const TableManifest& manifest = model.manifest().tables[table];
+  const bool sparse = manifest.spec.kind == TableSpec::Kind::kSparse;
+  FrozenTable out;
+  out.dim_ = manifest.spec.dim;
+  out.keys_.reserve(sparse ? manifest.rows : 0);
+  out.rows_.reserve(manifest.rows * out.dim_);
+  const Status status = model.scan(table, false, [&](const StoredRows& block) {
+    if (sparse) {
+      for (const Key key : block.keys) out.keys_.push_back(place(key));
+    }
+    out.rows_.insert(out.rows_.end(), block.rows.begin(), block.rows.end());
+    return Status::ok();
+  });
+  if (!status) return status;
+  out.index_keys();
+  return out;
+}
+
+// One or two keys for each index entry, so that a lookup is one step to the index and one or two to the keys.
+void FrozenTable::index_keys() {
+  const unsigned bits = std::max(2u, static_cast<unsigned>(std::bit_width(keys_.size()))) - 1;
+  shift_ = 64 - bits;
+  first_.assign((std::size_t{1} << bits) + 1, 0);
+  for (const PlacedKey key : keys_) ++first_[(key >> shift_) + 1];
+  for (std::size_t h = 1; h < first_.size(); ++h) first_[h] += first_[h - 1];
+}
+
+void FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> out) const {
+  THALWEG_CHECK(out.size() == keys.size() * dim_, "dim floats a key");
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::size_t high = keys[i] >> shift_;
+    std::uint64_t at = first_[high];
+    const std::uint64_t end = first_[high + 1];
+    while (at < end && keys_[at] < keys[i]) ++at;
+    float* const row = out.data() + i * dim_;
+    if (at < end && keys_[at] == keys[i]) {
+      std::memcpy(row, rows_.data() + at * dim_, dim_ * sizeof(float));
+    } else {
+      std::fill_n(row, dim_, 0.0f);
+    }
+  }
+}
+
+Result<Predictor> Predictor::load(const std::string& model_directory) {
+  const Result<ModelReader> reader = ModelReader::open(model_directory);
+  return reader ? load(*reader) : reader.status();
+}
+
+Result<Predictor> Predictor::load(const ModelReader& model) {
+  Predictor out;
+  out.spec_ = model.manifest().model;
+  const Result<std::unique_ptr<Model>> made = make_model(out.spec_);
+  if (!made) return Status(Code::kModel, model.path() + ": " + made.status().message());
+  const std::vector<TableManifest>& stored = model.manifest().tables;
+  for (const TableSpec& wanted : (*made)->tables()) {
+    const auto found = std::find_if(stored.begin(), stored.end(), [&](const TableManifest& table) {
+      return table.spec.name == wanted.name && table.spec.dim == wanted.dim &&
+             table.spec.kind == wanted.kind &&
+             (wanted.kind == TableSpec::Kind::kSparse || table.rows == wanted.rows);
+    });
+    if (found == stored.end()) {
+      return Status(Code::kModel, fmt::format("{}: table {} of model {} is missing or of another shape",
+                                              model.path(), wanted.name, out.spec_.name));
+    }
+    Result<FrozenTable> table = FrozenTable::load(model, static_cast<std::size_t>(found - stored.begin()));
+    if (!table) return table.status();
+    out.tables_.push_back(std::move(*table));
+  }
+  return out;
+}
+
+Predictor::Scratch::Scratch(const Predictor& predictor) {
+  Result<std::unique_ptr<Model>> made = make_model(predictor.spec());
+  THALWEG_CHECK(made.is_ok(), "load() has made this model before");
+  model_ = std::move(*made);
+  rows_.resize(predictor.tables_.size());
+}
+
+Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
+  if (Status status = scratch.model_->validate(batch); !status) return status;
+  scratch.batch_.assign(batch);
+  std::vector<std::span<const float>> rows = {tables_[0].rows()};
+  for (std::size_t t = 1; t < tables_.size(); ++t) {
+    scratch.rows_[t].resize(scratch.batch_.keys().size() * tables_[t].dim());
+    tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
+    rows.emplace_back(scratch.rows_[t]);
+  }
+  scores.resize(scratch.batch_.size());
+  scratch.model_->forward(scratch.batch_, rows, scores);
+  return Status::ok();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,70 @@
+// A stored model in memory, for scoring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mix.h"
+#include "model/local_batch.h"
+#include "model/model.h"
+#include "model/model_dir.h"
+#include "thalweg/batch.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Read-only rows of one table by placed key: keys ascending, found through an index by their high bits.
+class FrozenTable {
+ public:
+  static Result<FrozenTable> load(const ModelReader& model, std::size_t table);
+  // Fills dim floats for each key (ascending or not). A key that training never met reads as zeros, for
+  // factors too: a random factor would only add noise.
+  void read(std::span<const PlacedKey> keys, std::span<float> out) const;
+  std::span<const float> rows() const { return rows_; }
+  std::size_t dim() const { return dim_; }
+
+ private:
+  void index_keys();
+
+  std::size_t dim_ = 1;
+  std::vector<PlacedKey> keys_;
+  std::vector<float> rows_;
+  std::vector<std::uint64_t> first_;  // first_[h]: position of the first key whose high bits are >= h.
+  unsigned shift_ = 63;
+};
+
+// Immutable; any number of threads may score at once, each with its own Scratch.
+class Predictor {
+ public:
+  // kModel when the directory's tables are not those of its model.
+  static Result<Predictor> load(const std::string& model_directory);
+  static Result<Predictor> load(const ModelReader& model);
+
+  class Scratch {
+   public:
+    explicit Scratch(const Predictor& predictor);
+
+   private:
+    friend class Predictor;
+    std::unique_ptr<Model> model_;
+    LocalBatch batch_;
+    std::vector<std::vector<float>> rows_;
+  };
+
+  // Raw scores of the rows, to be turned into predictions by predict(spec().loss, score). Consumes the batch
+  // as LocalBatch::assign() does; its labels are kept in scratch only. kData when the model cannot take the
+  // rows.
+  Status score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
+
+  const ModelSpec& spec() const { return spec_; }
+
+ private:
+  ModelSpec spec_;
+  std::vector<FrozenTable> tables_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,110 @@
+// A small model on disk and a folder to put it in, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/mix.h"
+#include "base/random.h"
+#include "model/model_dir.h"
+
+namespace thalweg {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "thalweg-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no temporary folder";
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::size_t entries() const {
+    const std::filesystem::directory_iterator all(path_);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+struct TestTable {
+  TableSpec spec;
+  std::size_t width = 1;
+  std::vector<std::uint64_t> keys;  // Placed and ascending, or row numbers.
+  std::vector<float> rows;
+};
+
+// Tables of an fm with odd state widths: bias, weights, factors.
+inline std::vector<TestTable> test_tables(const ModelSpec& spec, std::size_t rows, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<TestTable> out;
+  for (const TableSpec& table : (*make_model(spec))->tables()) {
+    TestTable& made = out.emplace_back();
+    made.spec = table;
+    const bool dense = table.kind == TableSpec::Kind::kDense;
+    for (std::size_t i = 0; i < (dense ? table.rows : rows); ++i) {
+      made.keys.push_back(dense ? i : place(i < 3 ? i : random.next() >> random.below(60)));
+    }
+    std::sort(made.keys.begin(), made.keys.end());
+    made.keys.erase(std::unique(made.keys.begin(), made.keys.end()), made.keys.end());
+    made.width = table.dim + (table.dim > 1 ? table.dim + 1 : 2);
+    made.rows.resize(made.keys.size() * made.width);
+    for (float& value : made.rows) value = static_cast<float>(random.normal());
+  }
+  return out;
+}
+
+inline Status write_tables(ModelWriter& writer, const std::vector<TestTable>& tables, std::size_t block = 7) {
+  for (const TestTable& table : tables) {
+    if (Status status = writer.begin_table(table.spec, table.keys.size(), table.width); !status)
+      return status;
+    for (std::size_t i = 0; i < table.keys.size(); i += block) {
+      const std::size_t count = std::min(block, table.keys.size() - i);
+      const Status status =
+          writer.append(std::span(table.keys).subspan(i, count),
+                        std::span(table.rows).subspan(i * table.width, count * table.width));
+      if (!status) return status;
+    }
+    if (Status status = writer.end_table(); !status) return status;
+  }
+  return Status::ok();
+}
+
+inline Result<std::uint64_t> save_model(const std::string& path, const ModelSpec& spec,
+                                        const std::vector<TestTable>& tables) {
+  Result<std::unique_ptr<ModelWriter>> writer = ModelWriter::create(path);
+  if (!writer) return writer.status();
+  if (Status status = write_tables(**writer, tables); !status) return status;
+  return (*writer)->commit(spec, {{"epochs", "2"}, {"rate", "0.1"}},
+                           {{"valid_auc", 0.75}, {"bad", std::stod("nan")}});
+}
+
+inline ModelSpec fm_spec(std::uint32_t rank = 3) {
+  ModelSpec spec;
+  spec.name = "fm", spec.rank = rank, spec.init_scale = 0.05f, spec.seed = ~std::uint64_t{0};
+  spec.weights.kind = RuleKind::kFtrl;
+  spec.weights.l1 = 0.3f;
+  spec.factors.kind = RuleKind::kAdagrad;
+  return spec;
+}
+
+}  // namespace thalweg
