@@ -30,7 +30,8 @@ const char* column_kind_name(Column::Kind kind);
 struct Columns {
   std::vector<Column> list;
   char separator = ',';
-  bool header = false;  // The first line of each file names the columns.
+  bool header = false;      // The first line of each file names the columns.
+  std::string header_line;  // That line, with its '\n'.
 };
 
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
