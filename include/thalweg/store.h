@@ -67,13 +67,18 @@ class Keys {
   bool dense_ = false;
 };
 
-// How a request ended; shared between the store and whoever waits.
-struct Completion {
-  bool done = false;
+// How a request ended.
+struct Answer {
   Status status;
   Rows rows;                        // Pull: dim floats a key.
   std::vector<std::uint64_t> keys;  // Scan: the placed keys of `rows`.
-  std::coroutine_handle<> waiter;   // Resumed, once, by the store's own thread.
+};
+
+// Shared between the store and whoever waits.
+struct Completion {
+  bool done = false;
+  Answer answer;
+  std::coroutine_handle<> waiter;  // Resumed, once, by the store's own thread.
 };
 
 // A request under way. Await it inside a task; outside, Job::wait() blocks on it. One waiter.
@@ -82,7 +87,7 @@ class [[nodiscard]] Pending {
   explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
   bool await_ready() const { return completion_->done; }
   void await_suspend(std::coroutine_handle<> waiter) { completion_->waiter = waiter; }
-  Completion& await_resume() { return *completion_; }
+  Answer await_resume() { return std::move(completion_->answer); }
   const std::shared_ptr<Completion>& completion() const { return completion_; }
   void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
 
@@ -97,6 +102,8 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual ShardId shard() const = 0;
+  // The job asks its shards to end early: finish the step, end the epoch, and go to the last barrier.
+  virtual bool closing() const = 0;
   virtual Step step() const = 0;  // The step that the next push and pull belong to.
   // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.
   virtual Pending push(TableId table, Keys keys, Rows grads) = 0;

@@ -158,7 +158,7 @@ const char* op_name(Op op) {
       "get-map", "push",       "push-reply",    "pull",        "pull-reply",
       "waiting", "barrier",    "barrier-reply", "report",      "report-reply",
       "scan",    "scan-reply", "marks",         "marks-reply", "heartbeat",
-      "stop",    "failed"};
+      "stop",    "ended"};
   const auto index = static_cast<std::size_t>(op);
   return index <= kOpMax ? kNames[index] : "?";
 }

@@ -34,15 +34,15 @@ enum class Op : std::uint8_t {
   kMarks = 17,  // How far a shard's pushes are known to a server.
   kMarksReply = 18,
   kHeartbeat = 19,
-  kStop = 20,    // Scheduler to all: the job is over, with this status.
-  kFailed = 21,  // Node to scheduler: I cannot go on.
+  kStop = 20,   // Scheduler to all: the job is over, with this status.
+  kEnded = 21,  // Node to scheduler: my part is over. Unless OK, so is the job; an observer's ends it anyway.
 };
 inline constexpr std::uint8_t kOpMax = 21;
 const char* op_name(Op op);
 
 namespace frame_flags {
 inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
-inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it.
+inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. Scan: only count the rows.
 inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly;
 }  // namespace frame_flags
 

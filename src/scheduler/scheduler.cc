@@ -54,8 +54,10 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       return on_barrier(from, frame, out);
     case Op::kReport:
       return on_report(from, frame, out);
-    case Op::kFailed:
+    case Op::kEnded:
       if (members_.count(from) == 0 || members_.at(from).lost) return;
+      if (frame.head.code == Code::kOk)
+        return members_.at(from).observer ? stop(now, Status::ok(), out) : void();
       return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), frame.first.text())}, out);
     case Op::kStop:
       if (const auto member = members_.find(from); member != members_.end()) member->second.stop_seen = true;
@@ -146,7 +148,10 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
   member->second.beat = *beat;
-  if (stopped_) return send(from, Op::kStop, *stopped_, {}, out);
+  if (stopped_) {
+    if (!member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
+    return;
+  }
   if (frame.head.map_epoch < map_.epoch) send(from, Op::kMap, Status::ok(), encode(map_), out);
 }
 
@@ -243,7 +248,8 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   if (!watches && barrier.arrived.insert(head.shard).second) ++progress_;
   const std::size_t wanted =
       map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
-  if (barrier.open || barrier.arrived.size() >= wanted) {
+  const bool held_by_none = map_.closing && head.step.epoch != ~0u;
+  if (barrier.open || held_by_none || barrier.arrived.size() >= wanted) {
     barrier.open = true;
     answer(from, head, Op::kBarrierReply, Status::ok(), out);
     return release(head.step, out);
@@ -294,6 +300,19 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
   for (const auto& [id, member] : members_) {
     if (!member.lost) send(id, Op::kStop, status, {}, out);
   }
+}
+
+void Scheduler::close(Transport& out) {
+  if (stopped_ || !started() || map_.closing) return;
+  map_.closing = true;
+  publish(out);
+  std::vector<Step> held;
+  for (auto& [number, barrier] : barriers_) {
+    if (number.epoch == ~0u) continue;
+    barrier.open = true;
+    held.push_back(number);
+  }
+  for (const Step number : held) release(number, out);
 }
 
 ClusterView Scheduler::view() const {

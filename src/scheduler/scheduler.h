@@ -52,6 +52,8 @@ class Scheduler final : public Node {
 
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
+  // Asks the data shards to end early; from then on only the last barrier, epoch 2^32-1, holds anybody.
+  void close(Transport& out);
   const std::optional<Status>& stopped() const { return stopped_; }
   bool started() const { return map_.epoch != 0; }
   ClusterView view() const;

@@ -40,6 +40,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_marks(from, frame, out);
     case Op::kStop:
       if (!stopped_) stopped_ = Status(frame.head.code, std::string(frame.first.text()));
+      if (id_) heartbeat(out);  // The last numbers, for the job's summary.
       return reply(kScheduler, frame.head, Op::kStop, Status::ok(), {}, {}, out);
     default:
       return;  // Nothing else is for a server; a stray answer is no reason to stop.
@@ -67,7 +68,7 @@ void Server::fail(const Status& status, Transport& out) {
   if (stopped_) return;
   stopped_ = status;
   Frame frame;
-  frame.head.op = Op::kFailed;
+  frame.head.op = Op::kEnded;
   frame.head.cluster = cluster_;
   frame.head.code = status.code();
   frame.first = Bytes::of(std::string_view(status.message()).substr(0, 1024));
@@ -212,6 +213,10 @@ void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
 void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   const TableHost* table_host = host ? *host : nullptr;
+  if (table_host != nullptr && (frame.head.flags & frame_flags::kReadOnly) != 0) {
+    const Bytes count = Bytes::of(std::vector<std::uint64_t>{table_host->table().stats().rows});
+    return reply(from, frame.head, Op::kScanReply, Status::ok(), count, {}, out);
+  }
   if (table_host == nullptr || frame.head.ranges.size() != 1) {
     const Status status = host ? Status(Code::kRefused, "a scan is for one range") : host.status();
     return reply(from, frame.head, Op::kScanReply, status, {}, {}, out);

@@ -1,7 +1,8 @@
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 timeout_ns:i64 count:u32 table* count:u32 server:text*
+//   map       := epoch:u32 consistency:u8 bound:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
+//   server:text*
 //                count:u32 (worker:u32 owner_epoch:u32)* job:text
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
 //   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32
@@ -94,6 +95,7 @@ Bytes encode(const Map& m) {
       .put(m.consistency.kind)
       .put(m.consistency.bound)
       .put(static_cast<std::int64_t>(m.timeout.count()));
+  out.put(static_cast<std::uint8_t>(m.closing));
   out.put(static_cast<std::uint32_t>(m.tables.size()));
   for (const TableSpec& table : m.tables) put_table(out, table);
   out.put(static_cast<std::uint32_t>(m.servers.size()));
@@ -111,6 +113,7 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.consistency.kind = get_enum(in, Consistency::Kind::kAsync);
   m.consistency.bound = in.get<std::uint32_t>();
   m.timeout = Duration{in.get<std::int64_t>()};
+  m.closing = in.get<std::uint8_t>() != 0;
   constexpr std::size_t kTableBytesMin = 70;
   m.tables.resize(in.get_count(limits::kTablesMax, kTableBytesMin));
   for (TableSpec& table : m.tables) table = get_table(in);

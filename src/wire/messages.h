@@ -38,7 +38,8 @@ struct ShardOwner {
 struct Map {
   std::uint32_t epoch = 0;
   Consistency consistency;
-  Duration timeout{};  // Deadline of every wait.
+  bool closing = false;  // Data shards are to end their work early.
+  Duration timeout{};    // Deadline of every wait.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
   std::vector<ShardOwner> shards;

@@ -13,7 +13,7 @@
 
 namespace thalweg {
 
-enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kMarks };
+enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kMarks };
 
 struct Request {
   RequestKind kind{};
@@ -27,6 +27,7 @@ struct Request {
   std::vector<ShardId> missing;  // Whom the peer waits for.
   std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
   std::vector<Bytes> keys;       // Scan: keys by block.
+  std::uint64_t count = 0;       // Count: the sum of the answers.
   Step low{~0u, 0};              // Marks: the smallest answer.
 };
 

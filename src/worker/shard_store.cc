@@ -12,7 +12,7 @@ namespace {
 Pending completed(Status status) {
   auto completion = std::make_shared<Completion>();
   completion->done = true;
-  completion->status = std::move(status);
+  completion->answer.status = std::move(status);
   return Pending(std::move(completion));
 }
 
@@ -122,7 +122,11 @@ Pending ShardStore::report(Step number, std::string text) {
   return failure_ ? worker_.report(*this, number, text) : completed(failure_);
 }
 
+bool ShardStore::closing() const { return worker_.map().closing; }
+
 Pending ShardStore::yield() { return worker_.yield(); }
+
+Pending ShardStore::count(TableId table) { return worker_.count(*this, table); }
 
 Pending ShardStore::scan(TableId table, RangeId range) { return worker_.scan(*this, table, range); }
 

@@ -17,6 +17,7 @@ class ShardStore final : public Store {
   ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step);
 
   ShardId shard() const override { return shard_; }
+  bool closing() const override;
   Step step() const override { return step_; }
   Pending push(TableId table, Keys keys, Rows grads) override;
   Pending pull(TableId table, Keys keys) override;
@@ -28,6 +29,8 @@ class ShardStore final : public Store {
   Pending yield() override;
   // All stored rows (with optimizer state) of one range of a table; Completion::keys names them.
   Pending scan(TableId table, RangeId range);
+  // Number of stored rows of a sparse table, in Completion::keys[0].
+  Pending count(TableId table);
 
   std::uint32_t owner_epoch() const { return owner_epoch_; }
   // For the worker: a push of this shard was answered.

@@ -103,8 +103,8 @@ void Worker::heartbeat() {
   send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
 }
 
-void Worker::fail(const Status& status) {
-  if (!stopped_ && out_ != nullptr) send_control(Op::kFailed, status, {});
+void Worker::end(const Status& status) {
+  if (!stopped_ && out_ != nullptr) send_control(Op::kEnded, status, {});
 }
 
 void Worker::on_welcome(const Frame& frame) {
@@ -198,7 +198,8 @@ void Worker::finish_tasks() {
   for (auto& [shard, run] : runs_) {
     if (!run.task || run.ended || !run.task->done()) continue;
     run.ended = true;
-    if (const Status status = run.task->take(); !status) fail(status);
+    const Status status = run.task->take();
+    if (!status || options_.observer) end(status);
   }
 }
 
@@ -210,7 +211,7 @@ Pending Worker::yield() {
 void Worker::complete(Completion& completion, Status status) {
   if (completion.done) return;
   completion.done = true;
-  completion.status = std::move(status);
+  completion.answer.status = std::move(status);
   if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
 }
 

@@ -51,8 +51,8 @@ class Worker final : public Node {
   const std::optional<Status>& stopped() const { return stopped_; }
   const wire::Map& map() const { return map_; }
   std::size_t shards_owned() const { return runs_.size(); }
-  // Stops taking part: fails the job with `status`.
-  void fail(const Status& status);
+  // Tells the scheduler that this node's part is over; unless OK, that ends the job.
+  void end(const Status& status);
 
   // For ShardStore; inside a turn.
   Pending push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
@@ -61,6 +61,7 @@ class Worker final : public Node {
   Pending barrier(const ShardStore& store, Step number);
   Pending report(const ShardStore& store, Step number, const std::string& text);
   Pending scan(const ShardStore& store, TableId table, RangeId range);
+  Pending count(const ShardStore& store, TableId table);
   Pending yield();
   void complete(Completion& completion, Status status);
 

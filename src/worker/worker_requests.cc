@@ -117,6 +117,20 @@ Pending Worker::scan(const ShardStore& store, TableId table, RangeId range) {
   return Pending(request->completion);
 }
 
+Pending Worker::count(const ShardStore& store, TableId table) {
+  auto request = make_request(RequestKind::kCount, store.shard(), Step{});
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  for (std::uint32_t s = 0; s < servers; ++s) {
+    Frame frame;
+    frame.head.op = Op::kScan;
+    frame.head.flags = frame_flags::kReadOnly;
+    frame.head.table = table;
+    frame.head.ranges = server_ranges(map_.tables[table.value].ranges, s, servers);
+    if (frame.head.ranges.size() > 0) send_part(request, s, server_node(s), std::move(frame));
+  }
+  return Pending(request->completion);
+}
+
 void Worker::on_waiting(const Frame& frame) {
   const auto found = parts_.find(frame.head.request);
   const auto waiting = wire::decode_waiting(frame.first);
@@ -180,6 +194,10 @@ void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, F
       request->open = 1;
       break;
     }
+    case RequestKind::kCount:
+      if (frame.first.size() != sizeof(std::uint64_t)) return;
+      request->count += frame.first.as<std::uint64_t>()[0];
+      break;
     case RequestKind::kMarks: {
       const auto marks = wire::decode_marks(frame.first);
       if (!marks) return;
@@ -205,21 +223,24 @@ void Worker::finish_request(Request& request, Status status) {
   const Step step = request.step, low = request.low;
   if (status && kind == RequestKind::kPull) gather_pull(request);
   if (status && kind == RequestKind::kScan) gather_scan(request);
+  if (kind == RequestKind::kCount) request.completion->answer.keys = {request.count};
   if (request.open > 0) drop_parts(request);
   if (kind == RequestKind::kMarks) {
     if (status) return start(shard, low);
-    return status.code() == Code::kAborted ? void() : fail(status);
+    return status.code() == Code::kAborted ? void() : end(status);
   }
   complete(*keep, status);
   if (kind != RequestKind::kPush) return;
   const auto run = runs_.find(shard);
-  if (run != runs_.end()) run->second.store->push_done(step, status);
+  if (run == runs_.end()) return;
+  run->second.store->push_done(step, status);
+  if (!status && run->second.ended) end(status);  // Its task can no longer tell.
 }
 
 void Worker::gather_pull(Request& request) {
   auto& answers = request.answers;
   if (answers.size() == 1) {
-    request.completion->rows = Rows(answers[0].owner(), answers[0].as<float>());
+    request.completion->answer.rows = Rows(answers[0].owner(), answers[0].as<float>());
     return;
   }
   std::size_t total = 0;
@@ -230,13 +251,13 @@ void Worker::gather_pull(Request& request) {
     const auto floats = part.as<float>();
     rows.insert(rows.end(), floats.begin(), floats.end());
   }
-  request.completion->rows = Rows(std::move(rows));
+  request.completion->answer.rows = Rows(std::move(rows));
 }
 
 void Worker::gather_scan(Request& request) {
   for (const Bytes& block : request.keys) {
     const auto keys = block.as<std::uint64_t>();
-    request.completion->keys.insert(request.completion->keys.end(), keys.begin(), keys.end());
+    request.completion->answer.keys.insert(request.completion->answer.keys.end(), keys.begin(), keys.end());
   }
   request.keys.clear();
   gather_pull(request);
