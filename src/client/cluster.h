@@ -1,0 +1,23 @@
+// A running job as its starter sees it, whatever drives its nodes.
+#pragma once
+
+#include "base/instant.h"
+#include "scheduler/scheduler.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Functions may be called from one thread, outside any program.
+class Cluster {
+ public:
+  virtual ~Cluster() = default;
+  // Blocks for at most `wait` while the job runs; true once it is over, however it ended.
+  virtual bool wait(Duration wait) = 0;
+  // How the job ended. Precondition: wait() returned true.
+  virtual Status status() = 0;
+  virtual ClusterView view() = 0;
+  virtual void close() = 0;                     // Asks the shards to end early.
+  virtual void stop(const Status& status) = 0;  // Ends the job at once.
+};
+
+}  // namespace thalweg

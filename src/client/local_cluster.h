@@ -1,0 +1,48 @@
+// The embedded cluster: scheduler, servers and workers in this process, frames by reference, no sockets.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "client/cluster.h"
+#include "net/in_process.h"
+#include "net/real_clock.h"
+#include "scheduler/scheduler.h"
+#include "server/server.h"
+#include "worker/worker.h"
+
+namespace thalweg {
+
+struct LocalClusterOptions {
+  SchedulerOptions job;  // Numbers of servers, workers and data shards among the rest.
+  std::size_t threads = 2;
+  ShardProgram program;   // Of every data shard. Empty: shards are used through store().
+  ShardProgram observer;  // Runs once beside the shards; may be empty.
+  std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
+};
+
+class LocalCluster final : public Cluster {
+ public:
+  explicit LocalCluster(LocalClusterOptions options);
+  ~LocalCluster() override;
+  LocalCluster(const LocalCluster&) = delete;
+  LocalCluster& operator=(const LocalCluster&) = delete;
+
+  bool wait(Duration wait) override;
+  Status status() override;
+  ClusterView view() override;
+  void close() override;
+  void stop(const Status& status) override;
+
+ private:
+  RealClock clock_;
+  InProcess driver_;
+  Scheduler scheduler_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Worker> observer_;
+};
+
+}  // namespace thalweg
