@@ -1,0 +1,235 @@
+#include "train/shard_trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "model/local_batch.h"
+#include "model/model.h"
+#include "train/train_report.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kStepsPerReport = 8;
+constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
+constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.
+
+// One batch with the keys that its rows are pulled and pushed by.
+struct Prepared {
+  LocalBatch batch;
+  Keys keys;
+  std::size_t rows = 0;  // 0: the shard's pass is over.
+};
+
+class ShardTrainer {
+ public:
+  ShardTrainer(Store& store, std::shared_ptr<const TrainInputs> inputs)
+      : store_(store), inputs_(std::move(inputs)), spec_(inputs_->spec) {}
+
+  Task<Status> run();
+
+ private:
+  Task<Status> prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
+  Task<Status> pull(const Prepared& prepared, bool read_only);
+  Task<Status> train_pass(RowReader& reader);
+  Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
+  Task<Status> score_held_out(std::uint32_t epoch);
+  Task<Status> report(Step number, const RowReader& reader);
+  Status learn(const Prepared& prepared);
+  Pending request(TableId table, const Prepared& prepared, bool read_only);
+
+  Store& store_;
+  std::shared_ptr<const TrainInputs> inputs_;
+  const TrainSpec& spec_;
+  std::unique_ptr<Model> model_;
+  std::vector<TableSpec> tables_;
+  Batch raw_;
+  std::vector<Rows> rows_;  // By table, of the batch being worked on.
+  std::vector<std::span<const float>> row_spans_;
+  std::vector<float> scores_;
+  TrainReport report_;
+};
+
+Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
+  for (;;) {
+    const auto rows = reader.next(rows_max, raw_);
+    if (!rows) {
+      if (rows.status().code() != Code::kRetry) co_return rows.status();
+      (void)co_await store_.yield();  // Other shards of this process read the same stream and must catch up.
+      continue;
+    }
+    out.rows = *rows;
+    if (out.rows == 0) co_return Status::ok();
+    if (Status status = model_->validate(raw_); !status) co_return status;
+    out.batch.assign(raw_);
+    const auto keys = out.batch.keys();
+    out.keys = Keys::placed({keys.begin(), keys.end()});
+    co_return Status::ok();
+  }
+}
+
+Pending ShardTrainer::request(TableId table, const Prepared& prepared, bool read_only) {
+  const bool dense = tables_[table.value].kind == TableSpec::Kind::kDense;
+  Keys keys = dense ? Keys::block(0, tables_[table.value].rows) : prepared.keys;
+  return read_only ? store_.read(table, std::move(keys)) : store_.pull(table, std::move(keys));
+}
+
+Task<Status> ShardTrainer::pull(const Prepared& prepared, bool read_only) {
+  std::vector<Pending> pending;
+  for (std::uint16_t t = 0; t < tables_.size(); ++t)
+    pending.push_back(request(TableId{t}, prepared, read_only));
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    Answer answer = co_await pending[t];
+    if (!answer.status) co_return answer.status;
+    rows_[t] = std::move(answer.rows);
+    row_spans_[t] = rows_[t].span();
+  }
+  co_return Status::ok();
+}
+
+Status ShardTrainer::learn(const Prepared& prepared) {
+  std::vector<std::vector<float>> grads(tables_.size());
+  std::vector<std::span<float>> grad_spans(tables_.size());
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    grads[t].resize(rows_[t].size());
+    grad_spans[t] = grads[t];
+  }
+  scores_.resize(prepared.rows);
+  const LossSum sum = model_->gradient(prepared.batch, row_spans_, scores_, grad_spans);
+  if (!std::isfinite(sum.loss)) {
+    return {Code::kNonFinite,
+            "the loss is no longer finite; lower --rate, or look for extreme feature values"};
+  }
+  report_.sum += sum;
+  const Batch& batch = prepared.batch.rows();
+  for (std::size_t r = 0; r < prepared.rows; r += kSampleEvery) {
+    report_.scores.push_back(scores_[r]);
+    report_.labels.push_back(batch.labels[r]);
+    if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
+  }
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    const bool dense = tables_[t].kind == TableSpec::Kind::kDense;
+    Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
+    store_.push(TableId{t}, std::move(keys), Rows(std::move(grads[t]))).forget();
+  }
+  return Status::ok();
+}
+
+// One step on `current`; `next` is prepared while the rows are on their way.
+Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& reader) {
+  std::vector<Pending> pending;
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) pending.push_back(request(TableId{t}, current, false));
+  (void)co_await store_.yield();  // Lets the requests leave before the long work of preparing.
+  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status) co_return status;
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    Answer answer = co_await pending[t];
+    if (!answer.status) co_return answer.status;
+    rows_[t] = std::move(answer.rows);
+    row_spans_[t] = rows_[t].span();
+  }
+  if (Status status = learn(current); !status) co_return status;
+  co_return (co_await store_.advance()).status;
+}
+
+Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
+  report_.fraction_done =
+      inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
+  TrainReport report = std::exchange(report_, {});
+  co_return (co_await store_.report(number, to_text(report))).status;
+}
+
+Task<Status> ShardTrainer::train_pass(RowReader& reader) {
+  Prepared current, next;
+  const std::uint32_t epoch = store_.step().epoch;
+  // An heir walks over the batches that its predecessor finished.
+  for (std::uint32_t skipped = 0; skipped < store_.step().index; ++skipped) {
+    if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
+      co_return status;
+  }
+  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status) co_return status;
+  while (current.rows > 0 && !store_.closing()) {
+    if (Status status = co_await step(current, next, reader); !status) co_return status;
+    std::swap(current, next);
+    const bool last = current.rows == 0;
+    if (last || store_.step().index % kStepsPerReport == 0) {
+      const Step number{2 * epoch, store_.step().index};
+      if (Status status = co_await report(number, reader); !status) co_return status;
+    }
+  }
+  co_return (co_await store_.end_epoch()).status;
+}
+
+Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
+  auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
+  if (!reader) co_return reader.status();
+  Prepared batch;
+  for (std::uint32_t part = 1;; ++part) {
+    if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
+    if (batch.rows == 0) co_return Status::ok();
+    if (Status status = co_await pull(batch, true); !status) co_return status;
+    scores_.resize(batch.rows);
+    TrainReport scored;
+    scored.sum = model_->forward(batch.batch, row_spans_, scores_);
+    scored.scores = scores_;
+    scored.labels = batch.batch.rows().labels;
+    scored.weights = batch.batch.rows().weights;
+    const Step number{2 * epoch + 1, part};
+    if (const Status status = (co_await store_.report(number, to_text(scored))).status; !status)
+      co_return status;
+  }
+}
+
+Task<Status> ShardTrainer::run() {
+  auto model = make_model(spec_.model);
+  if (!model) co_return model.status();
+  model_ = std::move(model).value();
+  tables_ = model_->tables();
+  rows_.resize(tables_.size());
+  row_spans_.resize(tables_.size());
+  const std::uint32_t first = store_.step().epoch;
+  auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
+  if (!reader) co_return reader.status();
+  // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
+  const bool between = first > 0 && store_.step().index == 0;
+  for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
+    if (store_.closing()) break;
+    if (epoch >= first) {
+      if (epoch > first) {
+        if (Status status = (*reader)->rewind(); !status) co_return status;
+      }
+      if (Status status = co_await train_pass(**reader); !status) co_return status;
+    }
+    if (store_.closing()) break;
+    if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status) co_return status;
+    if (inputs_->valid != nullptr) {
+      if (Status status = co_await score_held_out(epoch); !status) co_return status;
+    }
+    if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status) co_return status;
+  }
+  co_return (co_await store_.barrier(kTrainedBarrier)).status;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec) {
+  auto inputs = std::make_shared<TrainInputs>();
+  inputs->spec = std::move(spec);
+  auto train = DataSet::open(inputs->spec.train);
+  if (!train) return train.status();
+  inputs->train = std::move(train).value();
+  if (inputs->spec.has_valid()) {
+    auto valid = DataSet::open(inputs->spec.valid);
+    if (!valid) return valid.status();
+    inputs->valid = std::move(valid).value();
+  }
+  return std::shared_ptr<const TrainInputs>(std::move(inputs));
+}
+
+Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs) {
+  ShardTrainer trainer(store, std::move(inputs));
+  co_return co_await trainer.run();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,101 @@
+// Grammar of a report, little-endian: loss:f64 weight:f64 rows:u64 fraction:f32 rows:u32 weighted:u32
+//   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
+#include "train/train_report.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/limits.h"
+
+namespace thalweg {
+namespace {
+
+bool decode(std::string_view text, TrainReport& out) {
+  Reader in(std::as_bytes(std::span(text)));
+  out.sum.loss = in.get<double>();
+  out.sum.weight = in.get<double>();
+  out.sum.rows = in.get<std::uint64_t>();
+  out.fraction_done = in.get<float>();
+  const std::uint32_t rows = in.get_count(~0u, 2 * sizeof(float));
+  const bool weighted = in.get<std::uint32_t>() != 0;
+  for (auto* values : {&out.scores, &out.labels, &out.weights}) {
+    if (values == &out.weights && !weighted) break;
+    values->resize(rows);
+    for (float& value : *values) value = in.get<float>();
+  }
+  return in.done();
+}
+
+}  // namespace
+
+std::string to_text(const TrainReport& report) {
+  Writer out;
+  out.put(report.sum.loss).put(report.sum.weight).put(report.sum.rows).put(report.fraction_done);
+  out.put(static_cast<std::uint32_t>(report.scores.size()));
+  out.put(static_cast<std::uint32_t>(report.weights.empty() ? 0 : 1));
+  for (const auto* values : {&report.scores, &report.labels, &report.weights}) {
+    for (const float value : *values) out.put(value);
+  }
+  return std::string(out.take().text());
+}
+
+TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
+    : loss_(loss),
+      epochs_(epochs, Epoch{{}, Metrics(loss), {}, false, 0}),
+      shard_done_(shards),
+      shard_epoch_(shards) {}
+
+bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
+  TrainReport report;
+  if (!decode(text, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
+    return false;
+  const std::lock_guard lock(mutex_);
+  Epoch& epoch = epochs_[number.epoch / 2];
+  const bool held_out = number.epoch % 2 == 1;
+  const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };
+  for (std::size_t i = 0; i < report.scores.size(); ++i) {
+    const bool positive = report.labels[i] > 0;
+    if (held_out) {
+      epoch.auc.add(report.scores[i], positive, weight(i));
+    } else {
+      sampled_.add(report.scores[i], positive, weight(i));
+    }
+  }
+  if (held_out) {
+    epoch.has_valid = true;
+    epoch.metrics.add(report.scores, report.labels, report.weights);
+    return true;
+  }
+  epoch.train += report.sum;
+  examples_ += report.sum.rows;
+  shard_done_[shard.value] = report.fraction_done;
+  shard_epoch_[shard.value] = number.epoch / 2;
+  return true;
+}
+
+TrainNumbers TrainMonitor::numbers() const {
+  const std::lock_guard lock(mutex_);
+  TrainNumbers out;
+  out.examples = examples_;
+  out.progressive = epochs_.front().train;
+  out.sampled_auc = sampled_.value();
+  out.epoch = *std::max_element(shard_epoch_.begin(), shard_epoch_.end());
+  out.last = epochs_[out.epoch].train;
+  double done = 0;
+  bool known = true;
+  for (std::size_t s = 0; s < shard_done_.size(); ++s) {
+    known = known && shard_done_[s] >= 0;
+    done += shard_epoch_[s] + shard_done_[s];
+  }
+  out.done = known ? done / static_cast<double>(shard_done_.size() * epochs_.size()) : -1;
+  return out;
+}
+
+EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
+  const std::lock_guard lock(mutex_);
+  Epoch& e = epochs_[epoch];
+  return {e.train, e.metrics.values(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
+          e.has_valid};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,70 @@
+// What a data shard tells the job's reporter, and the sums that the reporter keeps.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/metrics.h"
+#include "thalweg/ids.h"
+
+namespace thalweg {
+
+// A part of a shard's work since its last report. Numbered (2 * epoch, step) while training and (2 * epoch +
+// 1, part) while scoring the held-out rows after that epoch.
+struct TrainReport {
+  LossSum sum;                // Training: losses before each batch's update.
+  float fraction_done = 0;    // Training: of this pass over the shard; below 0 when not known.
+  std::vector<float> scores;  // Held out: every row. Training: a sample of the rows.
+  std::vector<float> labels;
+  std::vector<float> weights;  // Empty when all are 1.
+};
+std::string to_text(const TrainReport& report);
+
+// Of one pass.
+struct EpochNumbers {
+  LossSum train;
+  MetricValues valid;
+  double valid_auc = 0;
+  bool has_valid = false;
+};
+
+struct TrainNumbers {
+  std::uint64_t examples = 0;  // Trained on, over all passes.
+  double done = 0;             // Part of the whole job, 0 to 1; below 0 when not known.
+  std::uint32_t epoch = 0;
+  LossSum progressive;     // First pass: every row was scored before it was learnt.
+  LossSum last;            // Newest pass.
+  double sampled_auc = 0;  // Progressive, from a sample of the rows; NaN before both labels were seen.
+};
+
+// Thread-safe: fed by the scheduler's thread, read by the one that shows progress.
+class TrainMonitor {
+ public:
+  TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
+  // False when the text is no report.
+  bool add(ShardId shard, Step number, std::string_view text);
+  TrainNumbers numbers() const;
+  // Exact metrics of the rows held out, after pass `epoch`; sorts, so call it once the pass is over.
+  EpochNumbers epoch_numbers(std::uint32_t epoch);
+
+ private:
+  struct Epoch {
+    LossSum train;
+    Metrics metrics;
+    ExactAuc auc;
+    bool has_valid = false;
+    std::uint32_t shards_done = 0;
+  };
+  mutable std::mutex mutex_;
+  Loss loss_;
+  std::vector<Epoch> epochs_;
+  std::vector<double> shard_done_;
+  std::vector<std::uint32_t> shard_epoch_;
+  AucHistogram sampled_;
+  std::uint64_t examples_ = 0;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,109 @@
+#include "train/train_spec.h"
+
+#include <nlohmann/json.hpp>
+
+namespace thalweg {
+namespace {
+
+using Json = nlohmann::json;
+
+Json rule_json(const RuleSpec& r) {
+  return {{"kind", static_cast<int>(r.kind)},
+          {"rate", r.rate},
+          {"l1", r.l1},
+          {"l2", r.l2},
+          {"momentum", r.momentum},
+          {"beta1", r.beta1},
+          {"beta2", r.beta2},
+          {"epsilon", r.epsilon},
+          {"initial_accumulator", r.initial_accumulator}};
+}
+
+RuleSpec rule_from(const Json& j) {
+  RuleSpec r;
+  r.kind = static_cast<RuleKind>(j.at("kind").get<int>());
+  r.rate = j.at("rate").get<float>();
+  r.l1 = j.at("l1").get<float>();
+  r.l2 = j.at("l2").get<float>();
+  r.momentum = j.at("momentum").get<float>();
+  r.beta1 = j.at("beta1").get<float>();
+  r.beta2 = j.at("beta2").get<float>();
+  r.epsilon = j.at("epsilon").get<float>();
+  r.initial_accumulator = j.at("initial_accumulator").get<float>();
+  return r;
+}
+
+Json read_json(const ReadOptions& o) {
+  return {{"paths", o.paths},
+          {"format", static_cast<int>(o.format)},
+          {"max_bad_rows", o.max_bad_rows},
+          {"hash_bits", o.hash_bits},
+          {"part", static_cast<int>(o.part)},
+          {"part_modulus", o.part_modulus},
+          {"binary_labels", o.binary_labels},
+          {"columns", o.columns},
+          {"label_column", o.label_column},
+          {"weight_column", o.weight_column}};
+}
+
+ReadOptions read_from(const Json& j) {
+  ReadOptions o;
+  o.paths = j.at("paths").get<std::vector<std::string>>();
+  o.format = static_cast<Format>(j.at("format").get<int>());
+  o.max_bad_rows = j.at("max_bad_rows").get<std::uint64_t>();
+  o.hash_bits = j.at("hash_bits").get<unsigned>();
+  o.part = static_cast<Part>(j.at("part").get<int>());
+  o.part_modulus = j.at("part_modulus").get<std::uint64_t>();
+  o.binary_labels = j.at("binary_labels").get<bool>();
+  o.columns = j.at("columns").get<std::string>();
+  o.label_column = j.at("label_column").get<std::string>();
+  o.weight_column = j.at("weight_column").get<std::string>();
+  return o;
+}
+
+}  // namespace
+
+std::string to_text(const TrainSpec& spec) {
+  const ModelSpec& m = spec.model;
+  const Json j = {{"model",
+                   {{"name", m.name},
+                    {"loss", static_cast<int>(m.loss)},
+                    {"rank", m.rank},
+                    {"fields", m.fields},
+                    {"init_scale", m.init_scale},
+                    {"seed", m.seed},
+                    {"weights", rule_json(m.weights)},
+                    {"factors", rule_json(m.factors)}}},
+                  {"train", read_json(spec.train)},
+                  {"valid", read_json(spec.valid)},
+                  {"epochs", spec.epochs},
+                  {"batch_rows", spec.batch_rows},
+                  {"shards", spec.shards}};
+  return j.dump();
+}
+
+Result<TrainSpec> train_spec_from_text(std::string_view text) {
+  try {
+    const Json j = Json::parse(text);
+    TrainSpec spec;
+    const Json& m = j.at("model");
+    spec.model.name = m.at("name").get<std::string>();
+    spec.model.loss = static_cast<Loss>(m.at("loss").get<int>());
+    spec.model.rank = m.at("rank").get<std::uint32_t>();
+    spec.model.fields = m.at("fields").get<std::uint32_t>();
+    spec.model.init_scale = m.at("init_scale").get<float>();
+    spec.model.seed = m.at("seed").get<std::uint64_t>();
+    spec.model.weights = rule_from(m.at("weights"));
+    spec.model.factors = rule_from(m.at("factors"));
+    spec.train = read_from(j.at("train"));
+    spec.valid = read_from(j.at("valid"));
+    spec.epochs = j.at("epochs").get<std::uint32_t>();
+    spec.batch_rows = j.at("batch_rows").get<std::uint32_t>();
+    spec.shards = j.at("shards").get<std::uint32_t>();
+    return spec;
+  } catch (const Json::exception& error) {
+    return Status(Code::kRefused, std::string("the scheduler's job cannot be read: ") + error.what());
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,29 @@
+// Everything that a worker needs to know to train its data shards; travels to every node as the job's text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "data/read_options.h"
+#include "model/model.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct TrainSpec {
+  ModelSpec model;
+  ReadOptions train;
+  ReadOptions valid;  // Without paths: nothing is held out.
+  std::uint32_t epochs = 1;
+  std::uint32_t batch_rows = 4096;  // Rows of one step over all data shards.
+  std::uint32_t shards = 8;
+
+  std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }
+  bool has_valid() const { return !valid.paths.empty(); }
+};
+
+std::string to_text(const TrainSpec& spec);
+Result<TrainSpec> train_spec_from_text(std::string_view text);
+
+}  // namespace thalweg
