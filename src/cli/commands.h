@@ -12,10 +12,7 @@ namespace thalweg {
 // Every command that the program has, in the order of the help.
 std::span<const Command> program_commands();
 
-Status run_data_check(const Options& options, Output& out);
-Status run_data_stats(const Options& options, Output& out);
-Status run_data_split(const Options& options, Output& out);
-Status run_data_synth(const Options& options, Output& out);
+Status run_train(const Options& options, Output& out);
 Status run_doctor(const Options& options, Output& out);
 Status run_config_show(const Options& options, Output& out);
 Status run_completion(const Options& options, Output& out);

@@ -96,29 +96,6 @@ TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
   std::remove(path.c_str());
 }
 
-TEST(Program, BadInputIsADataError) {
-  EXPECT_EQ(run("data check /does/not/exist").code, 4);
-  EXPECT_EQ(run("data check /").code, 4);
-  EXPECT_EQ(run("data check '" THALWEG_PROGRAM "'").code, 4);
-  EXPECT_EQ(run("data stats /dev/null").code, 4);
-  EXPECT_EQ(run("data stats").code, 2);
-  EXPECT_EQ(run("data split some.svm").code, 2);
-  EXPECT_EQ(run("data synth --rows 10 -o /does/not/exist/a").code, 1);
-  EXPECT_EQ(run("data synth --rows 1000 -o /dev/full").code, 1);
-}
-
-TEST(Program, ChecksWhatItMakes) {
-  const std::string path = testing::TempDir() + "thalweg_program_test.svm";
-  EXPECT_EQ(last_line(run("data synth --rows 500 --json -o " + path).out)["rows"], 500);
-  EXPECT_EQ(last_line(run("data check --json " + path).out)["rows"], 500);
-  EXPECT_EQ(last_line(run("data stats --json " + path).out)["entries"], 500 * 39);
-  std::ofstream(path, std::ios::app) << "maybe 1:1\n";
-  EXPECT_EQ(run("data check " + path).code, 4);
-  EXPECT_NE(run("data check " + path).err.find(":501:1: saw \"maybe\""), std::string::npos);
-  EXPECT_EQ(run("data check --on-bad-row skip:1 " + path).code, 0);
-  std::remove(path.c_str());
-}
-
 TEST(Program, CodesMapToExitCodes) {
   EXPECT_EQ(exit_code(Code::kOk), 0);
   EXPECT_EQ(exit_code(Code::kUsage), 2);

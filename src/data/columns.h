@@ -30,8 +30,7 @@ const char* column_kind_name(Column::Kind kind);
 struct Columns {
   std::vector<Column> list;
   char separator = ',';
-  bool header = false;      // The first line of each file names the columns.
-  std::string header_line;  // That line, with its '\n'.
+  bool header = false;  // The first line of each file names the columns.
 };
 
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if

@@ -1,0 +1,253 @@
+#include "cli/train_job.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "net/real_clock.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kRefresh = std::chrono::milliseconds(100);
+
+double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
+
+nlohmann::ordered_json number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+// The largest of this process and the ended ones that it started.
+std::uint64_t max_rss_bytes() {
+  rusage own{}, children{};
+  getrusage(RUSAGE_SELF, &own);
+  getrusage(RUSAGE_CHILDREN, &children);
+  return static_cast<std::uint64_t>(std::max(own.ru_maxrss, children.ru_maxrss)) * 1024;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Output& out) {
+  if (const auto dir = options.maybe_text("out")) {
+    if (Status status = check_model_destination(*dir); !status) return status;
+  }
+  auto spec = train_spec(options, options.arguments());
+  if (!spec) return spec.status();
+  auto model = make_model(spec->model);
+  if (!model) return model.status();
+  auto inputs = open_inputs(std::move(spec).value());
+  if (!inputs) return inputs.status();
+  std::unique_ptr<TrainJob> job(new TrainJob(options, out));
+  job->inputs_ = std::move(inputs).value();
+  job->tables_ = (*model)->tables();
+  const TrainSpec& s = job->spec();
+  job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
+  out.detail(fmt::format("{}; {} rows a step over {} data shards", job->inputs_->train->description(),
+                         s.batch_rows, s.shards));
+  return job;
+}
+
+SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {
+  SchedulerOptions job;
+  job.servers = servers;
+  job.workers = workers;
+  job.shards = spec().shards;
+  const Choice& sync = options_.choice("sync");
+  if (sync.word == "async") job.consistency = Consistency::async();
+  if (sync.word == "ssp")
+    job.consistency = Consistency::bounded(static_cast<std::uint32_t>(sync.number.value_or(0)));
+  job.tables = tables_;
+  job.job = to_text(spec());
+  job.timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options_.real("timeout")));
+  job.on_report = [this](ShardId shard, Step number, std::string_view text) {
+    monitor_->add(shard, number, text);
+  };
+  return job;
+}
+
+ShardProgram TrainJob::observer() {
+  return [this](ShardStore& store, const wire::Map&) { return observe(store); };
+}
+
+Task<Status> TrainJob::observe(ShardStore& store) {
+  for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
+    if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
+    epochs_.push_back(monitor_->epoch_numbers(epoch));
+    epochs_done_.store(epoch + 1, std::memory_order_release);
+  }
+  if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  std::unique_ptr<ModelWriter> writer;
+  const auto dir = options_.maybe_text("out");
+  if (dir) {
+    auto created = ModelWriter::create(*dir);
+    if (!created) co_return created.status();
+    writer = std::move(created).value();
+  }
+  if (Status status = co_await collect(store, writer.get()); !status) co_return status;
+  if (writer) {
+    const auto digest = writer->commit(spec().model, {}, metrics());
+    if (!digest) co_return digest.status();
+    digest_ = *digest;
+  }
+  co_return Status::ok();
+}
+
+Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    if (Status status = co_await collect_table(store, TableId{t}, writer); !status) co_return status;
+  }
+  co_return Status::ok();
+}
+
+Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWriter* writer) {
+  const TableSpec& spec = tables_[table.value];
+  const Answer counted = co_await store.count(table);
+  if (!counted.status) co_return counted.status;
+  const std::uint64_t rows = spec.kind == TableSpec::Kind::kDense ? spec.rows : counted.keys.at(0);
+  if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
+  TableDigest digest(spec.dim);
+  bool begun = false;
+  for (std::uint16_t range = 0; range < spec.ranges; ++range) {
+    const Answer scanned = co_await store.scan(table, RangeId{range});
+    if (!scanned.status) co_return scanned.status;
+    if (scanned.keys.empty()) continue;
+    const std::size_t width = scanned.rows.size() / scanned.keys.size();
+    if (writer != nullptr && !begun) {
+      if (Status status = writer->begin_table(spec, rows, width); !status) co_return status;
+      begun = true;
+    }
+    const bool dense = spec.kind == TableSpec::Kind::kDense;
+    for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
+      digest.add(dense ? scanned.keys[i] : unplace(scanned.keys[i]),
+                 scanned.rows.span().subspan(i * width, spec.dim));
+    }
+    if (writer == nullptr) continue;
+    if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status) co_return status;
+  }
+  digest_ += table_part_of_digest(spec.name, digest.sum());
+  if (writer == nullptr) co_return Status::ok();
+  if (!begun) {
+    if (Status status = writer->begin_table(spec, rows, spec.dim); !status) co_return status;
+  }
+  co_return writer->end_table();
+}
+
+std::map<std::string, double> TrainJob::metrics() const {
+  std::map<std::string, double> out;
+  const TrainNumbers numbers = monitor_->numbers();
+  out["examples"] = static_cast<double>(numbers.examples);
+  if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
+  if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
+  if (epochs_.empty() || !epochs_.back().has_valid) return out;
+  const EpochNumbers& last = epochs_.back();
+  if (spec().model.loss == Loss::kSquared) {
+    out["valid_rmse"] = last.valid.rmse;
+    return out;
+  }
+  if (std::isfinite(last.valid_auc)) out["valid_auc"] = last.valid_auc;
+  out["valid_logloss"] = last.valid.logloss;
+  return out;
+}
+
+void TrainJob::show_epoch(std::uint32_t epoch) {
+  const EpochNumbers& e = epochs_[epoch];
+  const bool squared = spec().model.loss == Loss::kSquared;
+  std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch + 1, spec().epochs,
+                                 e.train.rows, squared ? "train rmse" : "train logloss",
+                                 squared ? std::sqrt(2 * mean(e.train)) : mean(e.train));
+  if (e.has_valid && squared) line += fmt::format("  held-out rmse {:.5f}", e.valid.rmse);
+  if (e.has_valid && !squared) {
+    line += fmt::format("  held-out auc {:.5f}  logloss {:.5f}", e.valid_auc, e.valid.logloss);
+  }
+  out_.note(line);
+}
+
+Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
+  const std::atomic<bool>& interrupted = catch_interrupts();
+  const RealClock clock;
+  Progress progress(
+      terminal_columns(2) > 0 && !out_.style().quiet,
+      [this](std::string_view text) {
+        if (!out_.style().quiet) std::fwrite(text.data(), 1, text.size(), out_.words());
+        std::fflush(out_.words());
+      },
+      [] { return terminal_columns(2); });
+  bool closing = false;
+  std::uint32_t shown = 0;
+  ProgressNumbers shown_numbers;
+  while (!cluster.wait(kRefresh)) {
+    if (interrupted && !closing) {
+      progress.clear();
+      out_.note("stopping: saving what is learnt so far; press Ctrl-C again to stop at once");
+      cluster.close();
+      closing = true;
+    }
+    for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) {
+      progress.clear();
+      show_epoch(shown);
+    }
+    const TrainNumbers numbers = monitor_->numbers();
+    const ClusterView view = cluster.view();
+    ProgressNumbers& p = shown_numbers;
+    p.epoch = numbers.epoch + 1;
+    p.epochs = spec().epochs;
+    p.examples = numbers.examples;
+    p.done = numbers.done >= 0 ? std::optional(numbers.done) : std::nullopt;
+    const bool squared = spec().model.loss == Loss::kSquared;
+    p.loss_name = squared ? "squared loss" : "logloss";
+    p.loss = numbers.last.weight > 0 ? std::optional(mean(numbers.last)) : std::nullopt;
+    p.auc =
+        !squared && std::isfinite(numbers.sampled_auc) ? std::optional(numbers.sampled_auc) : std::nullopt;
+    p.staleness = view.staleness_max;
+    p.workers = workers, p.workers_alive = view.workers;
+    p.servers = servers, p.servers_alive = view.servers;
+    progress.update(p, clock.now());
+  }
+  const double seconds = std::chrono::duration<double>(clock.now() - Instant{}).count();
+  progress.clear();
+  const Status status = cluster.status();
+  if (!status) return status;
+  for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) show_epoch(shown);
+  summary(cluster.view(), seconds, closing);
+  return closing ? Status(Code::kAborted, "interrupted; what was learnt so far is saved") : Status::ok();
+}
+
+void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted) {
+  const TrainNumbers numbers = monitor_->numbers();
+  const double rate = seconds > 0 ? static_cast<double>(numbers.examples) / seconds : 0;
+  const auto dir = options_.maybe_text("out");
+  const std::uint64_t skipped =
+      inputs_->train->skipped_rows() + (inputs_->valid ? inputs_->valid->skipped_rows() : 0);
+  std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
+                                 numbers.examples, seconds, rate, model_rows_, digest_);
+  if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);
+  if (dir) line += fmt::format("; saved to {}", *dir);
+  out_.note(line);
+  nlohmann::ordered_json json;
+  json["examples"] = numbers.examples;
+  json["seconds"] = seconds;
+  json["examples_per_second"] = rate;
+  const bool squared = spec().model.loss == Loss::kSquared;
+  json[squared ? "train_loss" : "train_logloss"] = number(mean(numbers.last));
+  json[squared ? "progressive_loss" : "progressive_logloss"] = number(mean(numbers.progressive));
+  if (!epochs_.empty() && epochs_.back().has_valid) {
+    if (squared) json["valid_rmse"] = number(epochs_.back().valid.rmse);
+    if (!squared) json["valid_auc"] = number(epochs_.back().valid_auc);
+    if (!squared) json["valid_logloss"] = number(epochs_.back().valid.logloss);
+    json["valid_calibration"] = number(epochs_.back().valid.calibration);
+  }
+  json["model_digest"] = fmt::format("{:016x}", digest_);
+  json["model_rows"] = model_rows_;
+  json["max_rss_bytes"] = max_rss_bytes();
+  json["staleness_max"] = view.staleness_max;
+  json["skipped_rows"] = skipped;
+  json["interrupted"] = interrupted;
+  if (dir) json["model"] = *dir;
+  out_.json(json);
+}
+
+}  // namespace thalweg

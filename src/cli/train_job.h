@@ -1,0 +1,59 @@
+// One training job: runs it on a cluster, shows its progress, saves the model, and sums it up.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "cli/output.h"
+#include "client/cluster.h"
+#include "client/local_cluster.h"
+#include "model/model_dir.h"
+#include "train/shard_trainer.h"
+#include "train/train_report.h"
+
+namespace thalweg {
+
+// The job's own part: what is trained, and what is known of it so far.
+class TrainJob {
+ public:
+  static Result<std::unique_ptr<TrainJob>> create(const Options& options, Output& out);
+
+  const TrainSpec& spec() const { return inputs_->spec; }
+  const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
+  // The cluster's part that does not depend on how its nodes are driven.
+  SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
+  // Waits for each pass and shows its numbers; then scans the tables, and saves them when asked to.
+  ShardProgram observer();
+  // Runs until the model is saved, the job failed or Ctrl-C was answered by saving.
+  Status run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
+
+ private:
+  TrainJob(const Options& options, Output& out) : options_(options), out_(out) {}
+  Task<Status> observe(ShardStore& store);
+  Task<Status> collect(ShardStore& store, ModelWriter* writer);
+  Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
+  void show_epoch(std::uint32_t epoch);
+  void summary(const ClusterView& view, double seconds, bool interrupted);
+  std::map<std::string, double> metrics() const;
+
+  const Options& options_;
+  Output& out_;
+  std::shared_ptr<const TrainInputs> inputs_;
+  std::vector<TableSpec> tables_;
+  std::unique_ptr<TrainMonitor> monitor_;
+  // Written by the observer's turns; epochs_ is read up to epochs_done_, the rest once the job is over.
+  std::vector<EpochNumbers> epochs_;
+  std::uint64_t digest_ = 0;
+  std::uint64_t model_rows_ = 0;
+  std::atomic<std::uint32_t> epochs_done_{0};
+};
+
+// The options of a job as its spec; kUsage for combinations that cannot be meant. Reads a little of the input
+// where an option is left to be chosen from the data.
+Result<TrainSpec> train_spec(const Options& options, const std::vector<std::string>& paths);
+
+}  // namespace thalweg

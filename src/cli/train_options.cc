@@ -1,0 +1,144 @@
+// From command-line options to a TrainSpec: what the user left open is chosen here.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/train_job.h"
+
+namespace thalweg {
+namespace {
+
+RuleKind rule_kind(const std::string& word) {
+  static constexpr std::pair<const char*, RuleKind> kKinds[] = {
+      {"sgd", RuleKind::kSgd},         {"momentum", RuleKind::kMomentum}, {"nesterov", RuleKind::kNesterov},
+      {"adagrad", RuleKind::kAdagrad}, {"rmsprop", RuleKind::kRmsprop},   {"adam", RuleKind::kAdam},
+      {"adamw", RuleKind::kAdamW},     {"ftrl", RuleKind::kFtrl}};
+  const auto found =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return word == k.first; });
+  return found->second;
+}
+
+// Rates that did well on the train parts of the data sets in docs/quality.md.
+float default_rate(RuleKind kind) {
+  switch (kind) {
+    case RuleKind::kFtrl:
+      return 0.1f;
+    case RuleKind::kAdagrad:
+      return 0.05f;
+    case RuleKind::kSgd:
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
+      return 1e-4f;
+    default:
+      return 1e-3f;
+  }
+}
+
+RuleSpec rule(RuleKind kind, std::optional<double> rate) {
+  RuleSpec spec;
+  spec.kind = kind;
+  spec.rate = rate ? static_cast<float>(*rate) : default_rate(kind);
+  if (kind == RuleKind::kFtrl) spec.epsilon = 1.0f;  // FTRL's beta.
+  return spec;
+}
+
+void choose_rules(const Options& options, ModelSpec& model) {
+  const bool linear = model.name == "lr";
+  const auto optimizer = options.maybe_choice("optimizer");
+  const auto factor_optimizer = options.maybe_choice("factor-optimizer");
+  const RuleKind weights = optimizer                                 ? rule_kind(optimizer->word)
+                           : linear && model.loss == Loss::kLogistic ? RuleKind::kFtrl
+                                                                     : RuleKind::kAdagrad;
+  const RuleKind factors = factor_optimizer                          ? rule_kind(factor_optimizer->word)
+                           : optimizer && weights != RuleKind::kFtrl ? weights
+                                                                     : RuleKind::kAdagrad;
+  model.weights = rule(weights, options.maybe_real("rate"));
+  model.weights.l1 = static_cast<float>(options.maybe_real("l1").value_or(0));
+  model.weights.l2 = static_cast<float>(options.maybe_real("l2").value_or(0));
+  model.factors = rule(factors, options.maybe_real("factor-rate"));
+  model.factors.l2 = static_cast<float>(options.maybe_real("factor-l2").value_or(0));
+}
+
+// Steps should be many for small data, and large for much data, where they cost less a row.
+std::uint32_t choose_batch(std::uint64_t total_bytes) {
+  constexpr std::uint64_t kBytesPerRow = 300, kStepsPerPass = 200;
+  const std::uint64_t rows = total_bytes / kBytesPerRow;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rows / kStepsPerPass, 256, 8192));
+}
+
+// One more than the largest field of the data.
+Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
+  auto reader = data->reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  std::uint32_t fields = 0;
+  for (;;) {
+    const auto rows = (*reader)->next(4096, batch);
+    if (!rows) return rows.status();
+    if (*rows == 0) return fields;
+    for (const std::uint32_t field : batch.fields) fields = std::max(fields, field + 1);
+  }
+}
+
+void read_options(const Options& options, ReadOptions& read, bool binary) {
+  read.format = format_from_name(options.choice("format").word).value_or(Format::kAuto);
+  const Choice& bad = options.choice("on-bad-row");
+  read.max_bad_rows = bad.word == "skip" ? static_cast<std::uint64_t>(bad.number.value_or(0)) : 0;
+  read.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
+  read.columns = options.maybe_text("columns").value_or("");
+  read.binary_labels = binary;
+}
+
+}  // namespace
+
+Result<TrainSpec> train_spec(const Options& options, const std::vector<std::string>& paths) {
+  TrainSpec spec;
+  ModelSpec& model = spec.model;
+  model.name = options.choice("model").word;
+  model.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
+  model.rank = static_cast<std::uint32_t>(options.maybe_integer("rank").value_or(8));
+  model.init_scale = static_cast<float>(options.maybe_real("init-scale").value_or(0.05));
+  model.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  choose_rules(options, model);
+  spec.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
+  spec.shards = static_cast<std::uint32_t>(options.maybe_integer("data-shards").value_or(8));
+
+  read_options(options, spec.train, model.loss == Loss::kLogistic);
+  spec.train.paths = paths;
+  if (const auto part = options.maybe_integer("valid-part")) {
+    spec.train.part = Part::kTrain;
+    spec.train.part_modulus = static_cast<std::uint64_t>(*part);
+    spec.valid = spec.train;
+    spec.valid.part = Part::kHeldOut;
+  } else if (const auto valid = options.maybe_text("valid")) {
+    spec.valid = spec.train;
+    spec.valid.paths = {*valid};
+  }
+  const bool piped = std::find(paths.begin(), paths.end(), "-") != paths.end();
+  if (piped && (spec.valid.part != Part::kAll || spec.epochs > 1)) {
+    return Status(Code::kUsage,
+                  "standard input can be read once only: --epochs above 1 and --valid-part need a file");
+  }
+
+  auto data = DataSet::open(spec.train);
+  if (!data) return data.status();
+  spec.batch_rows = static_cast<std::uint32_t>(
+      options.maybe_integer("batch").value_or(choose_batch((*data)->total_bytes())));
+  if (model.name == "ffm") {
+    auto fields = options.maybe_integer("fields");
+    if (!fields && !(*data)->seekable()) {
+      return Status(Code::kUsage, "--fields must be given when ffm reads standard input");
+    }
+    if (!fields) {
+      const auto counted = count_fields(*data);
+      if (!counted) return counted.status();
+      fields = *counted;
+    }
+    if (*fields == 0)
+      return Status(Code::kData, "ffm needs rows with fields (libffm or criteo); this input has none");
+    model.fields = static_cast<std::uint32_t>(*fields);
+  }
+  return spec;
+}
+
+}  // namespace thalweg
