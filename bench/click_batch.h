@@ -11,13 +11,14 @@ namespace thalweg {
 
 inline constexpr std::uint32_t kFields = 39;
 
-// Log-uniform ranks are close to Zipf with exponent 1; fields have 10 to 10^6 values.
+// Shaped like Criteo's rows: 13 bucketed integers and 26 categories with 3 to 10^6 values. Log-uniform ranks
+// are close to Zipf with exponent 1.
 inline Batch click_batch(std::size_t rows, Random& random) {
   Batch batch;
   for (std::size_t r = 0; r < rows; ++r) {
     batch.labels.push_back(random.chance(0.25) ? 1.0f : 0.0f);
     for (std::uint32_t f = 0; f < kFields; ++f) {
-      const double size = std::pow(10.0, 1.0 + 5.0 * f / (kFields - 1));
+      const double size = f < 13 ? 40.0 : std::pow(10.0, 0.5 + 5.5 * (f - 13) / 25);
       const auto rank = static_cast<std::uint64_t>(std::exp(random.unit() * std::log(size)));
       batch.keys.push_back((std::uint64_t{f} << 32) + rank);
     }
