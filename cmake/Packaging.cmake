@@ -54,6 +54,21 @@ if(TARGET thalweg_client)
 endif()
 
 if(TARGET thalweg)
+  # The program writes its man page and completions itself, from its own table of options.
+  set(extras ${PROJECT_BINARY_DIR}/package)
+  file(MAKE_DIRECTORY ${extras})
+  add_custom_command(OUTPUT ${extras}/thalweg.1 ${extras}/thalweg.bash ${extras}/_thalweg ${extras}/thalweg.fish
+    COMMAND thalweg help --man > ${extras}/thalweg.1
+    COMMAND thalweg completion bash > ${extras}/thalweg.bash
+    COMMAND thalweg completion zsh > ${extras}/_thalweg
+    COMMAND thalweg completion fish > ${extras}/thalweg.fish
+    DEPENDS thalweg VERBATIM)
+  add_custom_target(thalweg_extras ALL DEPENDS ${extras}/thalweg.1)
+  install(FILES ${extras}/thalweg.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${extras}/thalweg.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME thalweg COMPONENT program)
+  install(FILES ${extras}/_thalweg DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+  install(FILES ${extras}/thalweg.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
   install(TARGETS thalweg RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
   install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)

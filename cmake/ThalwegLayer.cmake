@@ -15,9 +15,6 @@ if(THALWEG_SANITIZE)
   target_link_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE})
   string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
 endif()
-if(THALWEG_PLANTED_BUG)
-  target_compile_definitions(thalweg_flags INTERFACE THALWEG_BUG_${THALWEG_PLANTED_BUG}=1)
-endif()
 
 # The layers that start threads. Under ThreadSanitizer only their tests exist: the others have nothing to find.
 set(THALWEG_THREADED_LAYERS data net client train)
