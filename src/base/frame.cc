@@ -115,6 +115,21 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   return lengths;
 }
 
+Status check_padding(std::span<const std::byte> payload, const PayloadLengths& lengths) {
+  THALWEG_CHECK(payload.size() == lengths.wire_bytes(), "the payload is whole");
+  const std::size_t second_at = Frame::padded(lengths.first);
+  const auto is_zero = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (payload[i] != std::byte{0}) return false;
+    }
+    return true;
+  };
+  if (is_zero(lengths.first, second_at) && is_zero(second_at + lengths.second, payload.size())) {
+    return Status::ok();
+  }
+  return refused("padding is not zero");
+}
+
 Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
                      const PayloadLengths& lengths) {
   if (checksum(bytes, frame.first, frame.second) == lengths.checksum) return Status::ok();
@@ -145,6 +160,7 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
     return refused(
         fmt::format("{} bytes, its header says {}", bytes.size(), kHeaderBytes + lengths->wire_bytes()));
   }
+  if (Status status = check_padding(bytes.subspan(kHeaderBytes), *lengths); !status) return status;
   const Bytes payload = Bytes::of(std::vector<std::byte>(bytes.begin() + kHeaderBytes, bytes.end()));
   frame.first = payload.part(0, lengths->first);
   frame.second = payload.part(Frame::padded(lengths->first), lengths->second);

@@ -90,6 +90,8 @@ std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame);
 // Refuses a wrong magic, version, op, flag or a length above `frame_bytes_max`; nothing is allocated.
 Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                                      std::size_t frame_bytes_max, FrameHeader& head);
+// Whether what lies between and behind the segments is zero. `payload` is everything after the header.
+Status check_padding(std::span<const std::byte> payload, const PayloadLengths& lengths);
 // Whether header and payload are as they were sent. `bytes` are the header's.
 Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
                      const PayloadLengths& lengths);

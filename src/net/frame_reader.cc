@@ -69,7 +69,9 @@ Result<std::optional<Frame>> FrameReader::finish_frame() {
   const std::byte* bytes = payload_.get();
   frame.first = Bytes(payload_, {bytes, lengths_.first});
   frame.second = Bytes(payload_, {bytes + Frame::padded(lengths_.first), lengths_.second});
+  const Status padding = check_padding({bytes, lengths_.wire_bytes()}, lengths_);
   payload_.reset();
+  if (!padding) return padding;
   if (Status status = check_payload(header_, frame, lengths_); !status) return status;
   return std::optional<Frame>(std::move(frame));
 }

@@ -1,95 +1,23 @@
+// Connections: kept, lost, found again, refused and bounded.
 #include "net/tcp.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include <thread>
+#include <optional>
 
-#include "net/echo_node_for_test.h"
-#include "net/real_clock.h"
+#include "net/raw_peer_for_test.h"
+#include "net/tcp_process_for_test.h"
 
 namespace thalweg {
 namespace {
 
+using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-const NodeId kAsker = worker_node(0);
-const NodeId kEcho = server_node(0);
-const RealClock kClock;
 constexpr std::string_view kAnyPort = "127.0.0.1:0";
-
-std::string at(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
-
-// A driver with one echo node that runs on a thread of its own until destroyed.
-class EchoProcess {
- public:
-  explicit EchoProcess(TcpOptions options = {}, std::string_view address = kAnyPort,
-                       std::uint64_t cluster = 0) {
-    options.stop = &stop_;
-    net_ = std::make_unique<Tcp>(kClock, std::move(options));
-    net_->add(kEcho, echo_, cluster);
-    auto port_or = net_->listen(address);
-    EXPECT_TRUE(port_or.is_ok()) << port_or.status().message();
-    port = port_or.is_ok() ? *port_or : std::uint16_t{0};
-    thread_ = std::thread([this] { net_->run_until([] { return false; }); });
-  }
-  ~EchoProcess() { end(); }
-  EchoProcess(const EchoProcess&) = delete;
-  EchoProcess& operator=(const EchoProcess&) = delete;
-  void end() {
-    if (!thread_.joinable()) return;
-    stop_ = true;
-    thread_.join();
-    stats = net_->stats();
-    net_.reset();
-  }
-  std::uint64_t received() const { return echo_.received; }  // After end().
-
-  std::uint16_t port = 0;
-  TcpStats stats;  // After end().
-
- private:
-  std::atomic<bool> stop_{false};
-  EchoNode echo_;
-  std::unique_ptr<Tcp> net_;
-  std::thread thread_;
-};
-
-Frame with_payload(std::size_t keys, std::size_t floats) {
-  Frame frame;
-  std::vector<std::uint64_t> k(keys);
-  for (std::size_t i = 0; i < keys; ++i) k[i] = i * 0x9e3779b97f4a7c15ULL;
-  std::vector<float> v(floats);
-  for (std::size_t i = 0; i < floats; ++i) v[i] = static_cast<float>(i);
-  frame.first = Bytes::of(std::move(k));
-  frame.second = Bytes::of(std::move(v));
-  return frame;
-}
-
-TEST(Tcp, FramesOfAllSizesComeBackInOrder) {
-  EchoProcess echo;
-  for (const std::size_t floats : {0U, 1U, 3U, 1000U, 16383U, 16384U, 300000U}) {
-    AskNode ask({kEcho}, 200, 16, with_payload(floats / 8, floats));
-    Tcp net(kClock, {});
-    net.add(kAsker, ask);
-    ASSERT_TRUE(net.introduce(kEcho, at(echo.port)));
-    EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s)) << floats;
-    EXPECT_EQ(ask.wrong, 0U);
-  }
-}
-
-TEST(Tcp, LargestFrame) {
-  EchoProcess echo;
-  const std::size_t bytes = limits::kFrameBytesMax - kHeaderBytes;
-  AskNode ask({kEcho}, 3, 2, with_payload(0, bytes / 4));
-  ask.retry = 60s;
-  Tcp net(kClock, {});
-  net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(echo.port)));
-  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
-  EXPECT_EQ(ask.wrong, 0U);
-}
 
 TEST(Tcp, NodesOfOneDriverShareFrames) {
   EchoNode echo;
@@ -97,18 +25,294 @@ TEST(Tcp, NodesOfOneDriverShareFrames) {
   Tcp net(kClock, {});
   net.add(kEcho, echo);
   net.add(kAsker, ask);
-  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 10s));
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
   EXPECT_EQ(ask.wrong, 0U);
   EXPECT_EQ(net.stats().connections, 0U);
 }
 
-TEST(Tcp, Ipv6Loopback) {
-  EchoProcess echo({}, "[::1]:0");
+TEST(Tcp, Ipv6LoopbackAndNames) {
+  EchoNode echo;
+  TcpProcess process(kEcho, echo, {}, "[::1]:0");
+  process.start();
   AskNode ask({kEcho}, 10, 4);
   Tcp net(kClock, {});
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, "[::1]:" + std::to_string(echo.port)));
-  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 10s));
+  ASSERT_TRUE(net.introduce(kEcho, "localhost:1"));  // Refused; the second address is better.
+  ASSERT_TRUE(net.introduce(kEcho, "[::1]:" + std::to_string(process.port)));
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+}
+
+TEST(Tcp, NodesMayStartInAnyOrder) {
+  // A port that is free now and, most likely, a moment later.
+  const std::uint16_t port = RawPeer::listening().second;
+  AskNode ask({kEcho}, 10, 4);
+  LogLines lines;
+  TcpOptions options;
+  options.log = lines.sink();
+  Tcp net(kClock, options);
+  net.add(kAsker, ask);
+  ASSERT_TRUE(net.introduce(kEcho, at(port)));
+  EXPECT_FALSE(net.run_until([&] { return ask.done(); }, kClock.now() + 100ms));
+  EXPECT_EQ(lines.count("cannot connect to server-0 at " + at(port)), 1U) << lines.all();
+  EXPECT_TRUE(ask.lost.empty());  // It was never there.
+  EchoNode echo;
+  TcpProcess process(kEcho, echo, {}, at(port));
+  process.start();
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+}
+
+TEST(Tcp, RestartedPeerIsLostAndFoundAgain) {
+  EchoNode first;
+  TcpProcess process(kEcho, first);
+  process.start();
+  AskNode ask({kEcho}, 50, 8, with_payload(100, 1000));
+  ask.finishes = false;
+  ask.retry = 50ms;
+  Tcp net(kClock, {});
+  net.add(kAsker, ask);
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+  process.end();
+  EchoNode second;
+  TcpProcess again(kEcho, second, {}, at(process.port));
+  again.start();
+  ask.ask_more(50);
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+  EXPECT_EQ(ask.lost, std::vector<NodeId>{kEcho});
+  EXPECT_EQ(ask.wrong, 0U);
+}
+
+// A peer that closes its connection but comes back within the grace is not lost, and a frame that was cut is
+// sent again whole.
+TEST(Tcp, ReconnectsWithinGrace) {
+  auto [listener, port] = RawPeer::listening();
+  const Frame request = with_payload(0, 1U << 22);  // More than the kernel's buffers take.
+  AskNode ask({kEcho}, 1, 1, request);
+  ask.finishes = false;
+  ask.retry = 1h;
+  TcpOptions options;
+  options.socket_buffer_bytes = 256 << 10;
+  std::optional<Tcp> net(std::in_place, kClock, options);
+  net->add(kAsker, ask);
+  ASSERT_TRUE(net->introduce(kEcho, at(port)));
+  const std::size_t hello_bytes = encode_frame(encode_hello({kEcho, kAsker, 0, 5})).size();
+  std::thread server([&its = listener, &request, hello_bytes] {
+    const auto greet = [&] {
+      RawPeer peer = its.accept();
+      peer.send(encode_frame(encode_hello({kEcho, kAsker, 0, 5})));
+      return peer;
+    };
+    EXPECT_TRUE(greet().receive(hello_bytes + 1000));  // Then closes in the middle of the push.
+    const RawPeer peer = greet();
+    EXPECT_TRUE(peer.receive(hello_bytes + request.size_bytes()));
+    Frame reply = request;
+    reply.head.op = Op::kPushReply;
+    peer.send(encode_frame(reply));
+    peer.await_close();
+  });
+  EXPECT_TRUE(net->run_until([&] { return ask.done(); }, kClock.now() + 60s));
+  EXPECT_TRUE(ask.lost.empty());
+  EXPECT_EQ(ask.wrong, 0U);
+  net.reset();
+  server.join();
+}
+
+TEST(Tcp, OneByteAtATime) {
+  EchoNode echo;
+  TcpProcess process(kEcho, echo);
+  process.start();
+  const RawPeer peer = RawPeer::greeted(process.port, kEcho);
+  Frame push = with_payload(3, 5);
+  push.head.op = Op::kPush;
+  const auto bytes = encode_frame(push);
+  for (const std::byte& one : bytes) ASSERT_TRUE(peer.send(std::span(&one, 1)));
+  EXPECT_TRUE(peer.receive(bytes.size()));
+  process.end();
+  EXPECT_EQ(echo.received, 1U);
+  EXPECT_EQ(process.stats.refused, 0U);
+}
+
+// A peer that asks but does not read the answers is not read from; once it reads, all goes on.
+TEST(Tcp, SlowReaderBoundsMemory) {
+  TcpOptions options;
+  options.answer_bytes_high = std::size_t{4} << 20;
+  options.socket_buffer_bytes = 256 << 10;
+  EchoNode echo;
+  TcpProcess process(kEcho, echo, options);
+  process.start();
+  const RawPeer peer = RawPeer::greeted(process.port, kEcho);
+  Frame push = with_payload(0, (1U << 18) - 20);
+  push.head.op = Op::kPush;
+  const auto bytes = encode_frame(push);
+  constexpr std::size_t kFrames = 64;
+  std::size_t sent = 0;
+  const auto send_part = [&] {
+    const std::size_t at_byte = sent % bytes.size();
+    const ssize_t now = ::send(peer.fd(), bytes.data() + at_byte, bytes.size() - at_byte, MSG_DONTWAIT);
+    if (now > 0) sent += static_cast<std::size_t>(now);
+  };
+  while (sent < kFrames * bytes.size() && peer.can_send_within(500)) send_part();
+  EXPECT_LT(sent, 16U << 20) << "the driver read on although its answers were not";
+  std::thread reader([&] { EXPECT_TRUE(peer.receive(kFrames * bytes.size())); });
+  while (sent < kFrames * bytes.size()) {
+    if (peer.can_send_within(1000)) send_part();
+  }
+  reader.join();
+  process.end();
+  EXPECT_EQ(echo.received, kFrames);
+}
+
+TEST(Tcp, QueueToAPeerThatReadsNothingIsBounded) {
+  auto [listener, port] = RawPeer::listening();
+  TestNode node;
+  TcpOptions options;
+  options.send_queue_bytes_max = std::size_t{8} << 20;
+  Tcp net(kClock, options);
+  net.add(kAsker, node);
+  ASSERT_TRUE(net.introduce(kEcho, at(port)));
+  Frame push = with_payload(0, 1U << 18);
+  push.head.op = Op::kPush;
+  for (int i = 0; i < 64; ++i) {
+    net.turn(kAsker, [&](Instant, Transport& out) { out.send(kEcho, push); });
+    EXPECT_LE(net.stats().queued_bytes, options.send_queue_bytes_max);
+  }
+  EXPECT_GE(net.stats().frames_dropped, 50U);
+}
+
+TEST(Tcp, AnotherClusterIsRefusedByName) {
+  EchoNode echo;
+  LogLines lines;
+  TcpOptions options;
+  options.log = lines.sink();
+  TcpProcess process(kEcho, echo, options, kAnyPort, 0xaaaa);
+  process.start();
+  AskNode ask({kEcho}, 1, 1);
+  Tcp net(kClock, options);
+  net.add(kAsker, ask, 0xbbbb);
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  EXPECT_TRUE(net.run_until([&] { return lines.count("000000000000aaaa") >= 2; }, kClock.now() + 60s));
+  EXPECT_GE(lines.count("000000000000bbbb"), 2U) << lines.all();
+  EXPECT_FALSE(ask.done());
+}
+
+TEST(Tcp, SecondNodeOfOneNameIsRefused) {
+  EchoNode echo;
+  LogLines lines;
+  TcpOptions options;
+  options.log = lines.sink();
+  TcpProcess process(kEcho, echo, options);
+  process.start();
+  AskNode ask({kEcho}, 1, 1);
+  ask.finishes = false;
+  Tcp net(kClock, {});
+  net.add(kAsker, ask);
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+  const RawPeer impostor = RawPeer::greeted(process.port, kEcho, kAsker);
+  impostor.await_close();
+  EXPECT_EQ(lines.count("another worker-0 is connected"), 1U) << lines.all();
+  ask.ask_more(1);
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+}
+
+TEST(Tcp, WrongNodeAtAnAddressIsNamed) {
+  EchoNode echo;
+  TcpProcess process(kEcho, echo);
+  process.start();
+  TestNode node;
+  LogLines lines;
+  TcpOptions options;
+  options.log = lines.sink();
+  Tcp net(kClock, options);
+  net.add(kAsker, node);
+  ASSERT_TRUE(net.introduce(server_node(3), at(process.port)));
+  net.turn(kAsker, [](Instant, Transport& out) { out.send(server_node(3), Frame{{Op::kPush}, {}, {}}); });
+  EXPECT_TRUE(
+      net.run_until([&] { return lines.count("cannot connect to server-3") == 1; }, kClock.now() + 60s));
+}
+
+TEST(Tcp, ListensBeyondThisMachineOnlyWhenTold) {
+  Tcp strict(kClock, {});
+  for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
+    const auto port = strict.listen(address);
+    ASSERT_FALSE(port.is_ok()) << address;
+    EXPECT_EQ(port.status().code(), Code::kUsage);
+    EXPECT_NE(port.status().message().find("--insecure-no-auth"), std::string::npos);
+  }
+  TcpOptions options;
+  options.insecure_no_auth = true;
+  Tcp open(kClock, options);
+  EXPECT_TRUE(open.listen("0.0.0.0:0").is_ok());
+}
+
+TEST(Tcp, PortInUseNamesItsHolder) {
+  Tcp first(kClock, {});
+  const auto port = first.listen(kAnyPort);
+  ASSERT_TRUE(port.is_ok());
+  Tcp second(kClock, {});
+  const auto refused = second.listen(at(*port));
+  ASSERT_FALSE(refused.is_ok());
+  EXPECT_EQ(refused.status().code(), Code::kIo);
+  EXPECT_NE(refused.status().message().find("port " + std::to_string(*port)), std::string::npos);
+  EXPECT_NE(refused.status().message().find("process " + std::to_string(::getpid()) + " ("),
+            std::string::npos)
+      << refused.status().message();
+}
+
+TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
+  EchoNode echo;
+  LogLines lines;
+  TcpOptions options;
+  options.log = lines.sink();
+  options.hello_timeout = 500ms;
+  TcpProcess process(kEcho, echo, options);
+  process.start();
+  AskNode ask({kEcho}, 1, 1);
+  ask.finishes = false;
+  ask.retry = 60s;
+  Tcp net(kClock, {});
+  net.add(kAsker, ask);
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+  std::vector<RawPeer> crowd(30);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(crowd.back().fd()) + 4;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  for (RawPeer& peer : crowd) peer.connect(process.port);
+  for (RawPeer& peer : crowd) peer.await_close();
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_GE(lines.count("no file descriptors left"), 20U) << lines.all();
+  ask.ask_more(1);
+  EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+}
+
+TEST(Tcp, FlushLeavesNothingQueued) {
+  EchoNode echo;
+  TcpProcess process(kEcho, echo);
+  process.start();
+  TestNode node;
+  {
+    Tcp net(kClock, {});
+    net.add(kAsker, node);
+    ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+    Frame frame = with_payload(0, 1U << 20);
+    frame.head.op = Op::kHeartbeat;
+    net.turn(kAsker, [&](Instant, Transport& out) {
+      for (int i = 0; i < 10; ++i) out.send(kEcho, frame);
+    });
+    EXPECT_TRUE(net.flush(kClock.now() + 60s));
+    EXPECT_EQ(net.stats().queued_bytes, 0U);
+  }
+  // All that was given to the kernel arrives although its sender is gone.
+  const RawPeer after = RawPeer::greeted(process.port, kEcho);
+  Frame push;
+  push.head.op = Op::kPush;
+  after.send(encode_frame(push));
+  EXPECT_TRUE(after.receive(kHeaderBytes));
+  process.end();
+  EXPECT_EQ(echo.received, 11U);
 }
 
 }  // namespace

@@ -1,0 +1,149 @@
+// One body of tests for both drivers: what nodes may rely on wherever they run.
+#include <gtest/gtest.h>
+
+#include "net/in_process.h"
+#include "net/tcp_process_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""ms;
+
+// The node `here` waits on this thread; `there` is run by others.
+class InProcessPair {
+ public:
+  InProcessPair(NodeId here, Node& here_node, NodeId there, Node& there_node) : here_(here), there_(there) {
+    net_.add(here, here_node);
+    net_.add(there, there_node);
+    net_.start(2);
+  }
+  bool wait(const std::function<bool()>& done) { return net_.wait_until(here_, done, kClock.now() + 60s); }
+  void act(const std::function<void(Instant, Transport&)>& act) { net_.turn(here_, act); }
+  void end_there() { net_.remove(there_); }
+  void end() { net_.stop(); }
+
+ private:
+  NodeId here_;
+  NodeId there_;
+  InProcess net_{kClock};
+};
+
+class TcpPair {
+ public:
+  TcpPair(NodeId here, Node& here_node, NodeId there, Node& there_node)
+      : here_(here), there_(there, there_node) {
+    there_.start();
+    net_.add(here, here_node);
+    EXPECT_TRUE(net_.introduce(there, at(there_.port)));
+  }
+  bool wait(const std::function<bool()>& done) { return net_.run_until(done, kClock.now() + 60s); }
+  void act(const std::function<void(Instant, Transport&)>& act) { net_.turn(here_, act); }
+  void end_there() { there_.end(); }
+  void end() { there_.end(); }
+
+ private:
+  NodeId here_;
+  TcpProcess there_;
+  Tcp net_{kClock, {}};
+};
+
+template <class Pair>
+class Driver : public testing::Test {};
+using Pairs = testing::Types<InProcessPair, TcpPair>;
+TYPED_TEST_SUITE(Driver, Pairs);
+
+TYPED_TEST(Driver, AnswersComeInOrderWithTheirPayload) {
+  for (const std::size_t floats : {0U, 1U, 3U, 1000U, 16383U, 16384U, 300000U}) {
+    EchoNode echo;
+    AskNode ask({kEcho}, 200, 16, with_payload(floats / 8, floats));
+    TypeParam pair(kAsker, ask, kEcho, echo);
+    EXPECT_TRUE(pair.wait([&] { return ask.done(); })) << floats;
+    pair.end();
+    EXPECT_EQ(ask.wrong, 0U);
+    EXPECT_EQ(echo.received, 200U);
+  }
+}
+
+TYPED_TEST(Driver, LargestFrame) {
+  EchoNode echo;
+  AskNode ask({kEcho}, 2, 2, with_payload(0, (limits::kFrameBytesMax - kHeaderBytes) / sizeof(float)));
+  ask.retry = 60s;
+  TypeParam pair(kAsker, ask, kEcho, echo);
+  EXPECT_TRUE(pair.wait([&] { return ask.done(); }));
+  EXPECT_EQ(ask.wrong, 0U);
+}
+
+TYPED_TEST(Driver, LostPeerIsTold) {
+  EchoNode echo;
+  AskNode ask({kEcho}, 1, 1);
+  ask.finishes = false;
+  TypeParam pair(kAsker, ask, kEcho, echo);
+  ASSERT_TRUE(pair.wait([&] { return ask.done(); }));
+  EXPECT_TRUE(ask.lost.empty());
+  pair.end_there();
+  EXPECT_TRUE(pair.wait([&] { return !ask.lost.empty(); }));
+  EXPECT_EQ(ask.lost, std::vector<NodeId>{kEcho});
+}
+
+TYPED_TEST(Driver, TimersRunWithoutFrames) {
+  class Ticker : public TestNode {
+   public:
+    void on_time(Instant now, Transport&) override {
+      EXPECT_GE(now, next);
+      ++ticks;
+      next = now + 5ms;
+    }
+    Instant next_deadline() const override { return next; }
+    Instant next{};
+    int ticks = 0;
+  };
+  Ticker here;
+  Ticker there;
+  TypeParam pair(kAsker, here, kEcho, there);
+  EXPECT_TRUE(pair.wait([&] { return here.ticks >= 5; }));
+  pair.end();
+}
+
+// Notes who sent to it, and greets worker 5, which it has never heard of, each time.
+class Scheduler : public TestNode {
+ public:
+  void on_frame(Instant, NodeId from, Frame, Transport& out) override {
+    senders.push_back(from);
+    Frame greeting;
+    greeting.head.op = Op::kWelcome;
+    out.send(worker_node(5), greeting);
+  }
+  std::vector<NodeId> senders;
+};
+
+TYPED_TEST(Driver, JoinerTakesItsNewNameOnTheSameWay) {
+  class Joiner : public TestNode {
+   public:
+    void on_frame(Instant, NodeId, Frame, Transport&) override { ++greetings; }
+    int greetings = 0;
+  };
+  const NodeId temporary = worker_node(0x80000007);
+  const NodeId mine = worker_node(5);
+  Scheduler scheduler;
+  Joiner joiner;
+  TypeParam pair(temporary, joiner, kScheduler, scheduler);
+  Frame join;
+  join.head.op = Op::kJoin;
+  pair.act([&](Instant, Transport& out) { out.send(kScheduler, join); });
+  // The first greeting of worker 5 may find nobody: it is kept, or repeated by a real scheduler.
+  pair.act([&](Instant, Transport& out) {
+    out.rename_self(mine, 0xc1);
+    out.send(kScheduler, join);
+  });
+  for (int i = 0; i < 3; ++i) {
+    pair.act([&](Instant, Transport& out) { out.send(kScheduler, join); });
+  }
+  EXPECT_TRUE(pair.wait([&] { return joiner.greetings >= 3; }));
+  pair.end();
+  ASSERT_GE(scheduler.senders.size(), 3U);
+  EXPECT_EQ(scheduler.senders.back(), mine);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,119 @@
+#include "net/frame_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/random.h"
+
+namespace thalweg {
+namespace {
+
+Frame frame_of(std::size_t first_bytes, std::size_t second_bytes, std::uint32_t request) {
+  Frame frame;
+  frame.head.op = Op::kPush;
+  frame.head.request = request;
+  std::vector<std::byte> first(first_bytes, std::byte{7});
+  std::vector<std::byte> second(second_bytes, std::byte{9});
+  frame.first = Bytes::of(std::move(first));
+  frame.second = Bytes::of(std::move(second));
+  return frame;
+}
+
+// Feeds `stream` in pieces of at most `piece` bytes and checks that `frames` come out.
+void expect_frames(const std::vector<Frame>& frames, const std::vector<std::byte>& stream,
+                   std::size_t piece) {
+  FrameReader reader(std::make_shared<BufferPool>());
+  reader.set_frame_bytes_max(limits::kFrameBytesMax);
+  std::size_t read = 0;
+  std::size_t found = 0;
+  while (found < frames.size()) {
+    iovec parts[2];
+    const std::size_t count = reader.space(parts);
+    std::size_t left = std::min(piece, stream.size() - read);
+    ASSERT_GT(left, 0U);
+    std::size_t filled = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t size = std::min(left, parts[i].iov_len);
+      std::memcpy(parts[i].iov_base, stream.data() + read, size);
+      read += size;
+      left -= size;
+      filled += size;
+    }
+    reader.filled(filled);
+    for (;;) {
+      auto next = reader.next();
+      ASSERT_TRUE(next.is_ok()) << next.status().message();
+      if (!next->has_value()) break;
+      ASSERT_LT(found, frames.size());
+      EXPECT_EQ(encode_frame(**next), encode_frame(frames[found]));
+      ++found;
+    }
+  }
+  EXPECT_EQ(read, stream.size());
+  EXPECT_FALSE(reader.inside_frame());
+}
+
+TEST(FrameReader, AnyCutOfTheStreamGivesTheSameFrames) {
+  std::vector<Frame> frames;
+  std::vector<std::byte> stream;
+  Random random(3);
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    const std::size_t scale = std::size_t{1} << random.below(19);
+    frames.push_back(frame_of(random.below(scale), random.below(scale), i));
+    const auto bytes = encode_frame(frames.back());
+    stream.insert(stream.end(), bytes.begin(), bytes.end());
+  }
+  for (const std::size_t piece : {1U, 79U, 80U, 81U, 4096U, 100000U, 1U << 24}) {
+    SCOPED_TRACE(piece);
+    expect_frames(frames, stream, piece);
+  }
+}
+
+TEST(FrameReader, SegmentsAreAligned) {
+  const std::vector<Frame> frames = {frame_of(3, 5, 0)};
+  const auto stream = encode_frame(frames[0]);
+  FrameReader reader(std::make_shared<BufferPool>());
+  iovec parts[2];
+  ASSERT_EQ(reader.space(parts), 1U);
+  std::memcpy(parts[0].iov_base, stream.data(), stream.size());
+  reader.filled(stream.size());
+  const auto next = reader.next();
+  ASSERT_TRUE(next.is_ok() && next->has_value());
+  for (const Bytes* segment : {&(*next)->first, &(*next)->second}) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(segment->span().data()) % 8, 0U);
+  }
+}
+
+TEST(FrameReader, StrangersMaySendLittle) {
+  FrameReader reader(std::make_shared<BufferPool>());
+  const auto stream = encode_frame(frame_of(limits::kFrameBytesBeforeHello, 0, 0));
+  iovec parts[2];
+  reader.space(parts);
+  ASSERT_GE(parts[0].iov_len, kHeaderBytes);
+  EXPECT_LE(parts[0].iov_len, limits::kFrameBytesBeforeHello);
+  std::memcpy(parts[0].iov_base, stream.data(), kHeaderBytes);
+  reader.filled(kHeaderBytes);
+  EXPECT_EQ(reader.next().status().code(), Code::kRefused);
+}
+
+TEST(BufferPool, ReusesLargeBuffersUpToItsBound) {
+  const auto pool = std::make_shared<BufferPool>(3 * BufferPool::kPooledFrom);
+  const std::byte* first = nullptr;
+  {
+    const auto buffer = pool->take(BufferPool::kPooledFrom);
+    first = buffer.get();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0U);
+  }
+  EXPECT_EQ(pool->idle_bytes(), BufferPool::kPooledFrom);
+  EXPECT_EQ(pool->take(BufferPool::kPooledFrom).get(), first);
+  {
+    std::vector<std::shared_ptr<std::byte>> many;
+    for (int i = 0; i < 5; ++i) many.push_back(pool->take(BufferPool::kPooledFrom));
+  }
+  EXPECT_LE(pool->idle_bytes(), 3 * BufferPool::kPooledFrom);
+}
+
+}  // namespace
+}  // namespace thalweg

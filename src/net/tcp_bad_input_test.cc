@@ -1,0 +1,202 @@
+// Whatever strangers and peers send, only their own connection ends: an honest pair goes on all the while.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/raw_peer_for_test.h"
+#include "net/tcp_process_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+using Input = std::pair<std::string, std::vector<std::byte>>;
+
+constexpr std::size_t kVersionAt = 4;
+constexpr std::size_t kOpAt = 6;
+constexpr std::size_t kFlagsAt = 7;
+constexpr std::size_t kRangesAt = 26;
+constexpr std::size_t kFirstBytesAt = 48;
+constexpr std::size_t kSecondBytesAt = 52;
+constexpr std::size_t kReservedAt = 56;
+
+std::vector<std::byte> as_bytes(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+std::vector<std::byte> patched(std::vector<std::byte> frame, std::size_t at_byte, T value) {
+  std::memcpy(frame.data() + at_byte, &value, sizeof value);
+  return frame;
+}
+
+// Each is to be answered by closing the connection at once. `frame` is a good one.
+std::vector<Input> bad_inputs(const std::vector<std::byte>& frame) {
+  std::vector<std::byte> damaged = frame;
+  damaged.back() ^= std::byte{1};
+  std::string tls("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  tls.resize(517, 'r');
+  return {
+      {"first length 2^32-1", patched(frame, kFirstBytesAt, ~std::uint32_t{0})},
+      {"second length 2^32-1", patched(frame, kSecondBytesAt, ~std::uint32_t{0})},
+      {"length over the limit", patched(frame, kFirstBytesAt, std::uint32_t{64U << 20})},
+      {"length 0",
+       patched(patched(frame, kFirstBytesAt, std::uint32_t{0}), kSecondBytesAt, std::uint32_t{0})},
+      {"HTTP", as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a-browser-with-a-long-name/1.0 "
+                        "(X11; Linux x86_64)\r\nAccept: */*\r\n\r\n")},
+      {"TLS", as_bytes(tls)},
+      {"wrong checksum", patched(frame, kHeaderBytes - 8, std::uint64_t{12345})},
+      {"damaged payload", damaged},
+      {"operation 0", patched(frame, kOpAt, std::uint8_t{0})},
+      {"operation 255", patched(frame, kOpAt, std::uint8_t{255})},
+      {"version 0", patched(frame, kVersionAt, std::uint16_t{0})},
+      {"version 65535", patched(frame, kVersionAt, std::uint16_t{65535})},
+      {"unknown flags", patched(frame, kFlagsAt, std::uint8_t{0x80})},
+      {"ranges backwards", patched(frame, kRangesAt, std::uint32_t{0x00010002})},
+      {"reserved bytes", patched(frame, kReservedAt, std::uint8_t{1})},
+      {"zeros", std::vector<std::byte>(4096)},
+  };
+}
+
+// An echo server under attack and an honest client of it, exchanging all the time over one connection.
+class HonestPair : public testing::Test {
+ protected:
+  HonestPair() : ask_({kEcho}, 1U << 30, 4, with_payload(8, 8)) {
+    // The first connection must last: a repeat would come too late for the test to pass.
+    ask_.retry = std::chrono::hours(1);
+    TcpOptions options;
+    options.log = lines_.sink();
+    options.hello_timeout = 500ms;
+    server_ = std::make_unique<TcpProcess>(kEcho, echo_, options, "127.0.0.1:0", 0xc1);
+    server_->start();
+    TcpOptions client_options;
+    client_options.stop = &stop_;
+    client_ = std::make_unique<Tcp>(kClock, client_options);
+    client_->add(kAsker, ask_);
+    EXPECT_TRUE(client_->introduce(kEcho, at(server_->port)));
+    EXPECT_TRUE(client_->run_until([&] { return ask_.answered() > 100; }, kClock.now() + 60s));
+    honest_ = std::thread([this] { client_->run_until([] { return false; }); });
+  }
+  ~HonestPair() override {
+    stop_ = true;
+    honest_.join();
+    stop_ = false;
+    const auto before = ask_.answered();
+    EXPECT_TRUE(client_->run_until([&] { return ask_.answered() > before + 100; }, kClock.now() + 60s));
+    EXPECT_EQ(ask_.wrong, 0U);
+    EXPECT_TRUE(ask_.lost.empty());
+    server_->end();
+    EXPECT_EQ(server_->stats.refused, lines_.count("connection ")) << lines_.all();
+  }
+  std::uint16_t port() const { return server_->port; }
+
+  LogLines lines_;
+
+ private:
+  EchoNode echo_;
+  AskNode ask_;
+  std::unique_ptr<TcpProcess> server_;
+  std::unique_ptr<Tcp> client_;
+  std::atomic<bool> stop_{false};
+  std::thread honest_;
+};
+
+using TcpBadInput = HonestPair;
+
+TEST_F(TcpBadInput, BeforeTheHandshake) {
+  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  auto inputs = bad_inputs(hello);
+  Frame push = with_payload(1, 1);
+  push.head.op = Op::kPush;
+  inputs.emplace_back("a push without a hello", encode_frame(push));
+  inputs.emplace_back("a frame larger than a stranger may send",
+                      patched(hello, kFirstBytesAt, std::uint32_t{8000}));
+  inputs.emplace_back("hello for nobody here",
+                      encode_frame(encode_hello({worker_node(9), server_node(77), 0, 3})));
+  inputs.emplace_back("hello of another cluster",
+                      encode_frame(encode_hello({worker_node(9), kEcho, 0xc2, 3})));
+  Frame odd_hello = encode_hello({worker_node(9), kEcho, 0, 3});
+  odd_hello.first = Bytes::of("not a hello");
+  inputs.emplace_back("hello with an odd payload", encode_frame(odd_hello));
+  for (const auto& [name, bytes] : inputs) {
+    SCOPED_TRACE(name);
+    const std::size_t before = lines_.count("closed: ");
+    const RawPeer peer = RawPeer::connected(port());
+    peer.send(bytes);
+    peer.await_close();
+    EXPECT_EQ(lines_.count("closed: "), before + 1);
+  }
+}
+
+TEST_F(TcpBadInput, AfterTheHandshake) {
+  Frame push = with_payload(2, 3);
+  push.head.op = Op::kHeartbeat;
+  auto inputs = bad_inputs(encode_frame(push));
+  std::erase_if(inputs, [](const Input& input) { return input.first == "length 0"; });
+  push.head.cluster = 0xc2;
+  inputs.emplace_back("a frame of another cluster", encode_frame(push));
+  inputs.emplace_back("a hello of another process",
+                      encode_frame(encode_hello({worker_node(100), kEcho, 0, 78})));
+  for (const auto& [name, bytes] : inputs) {
+    SCOPED_TRACE(name);
+    const std::size_t before = lines_.count("closed: ");
+    const RawPeer peer = RawPeer::greeted(port(), kEcho);
+    peer.send(bytes);
+    peer.await_close();
+    EXPECT_EQ(lines_.count("closed: "), before + 1);
+    EXPECT_EQ(lines_.count("another worker-100"), 0U);
+  }
+}
+
+TEST_F(TcpBadInput, CutAtEachByte) {
+  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  for (std::size_t size = 0; size < hello.size(); ++size) {
+    const RawPeer peer = RawPeer::connected(port());
+    peer.send(std::span(hello).first(size));
+  }
+  Frame push = with_payload(2, 3);
+  push.head.op = Op::kPush;
+  const auto bytes = encode_frame(push);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const RawPeer peer =
+        RawPeer::greeted(port(), kEcho, worker_node(1000 + static_cast<std::uint32_t>(size)));
+    peer.send(std::span(bytes).first(size));
+  }
+}
+
+TEST_F(TcpBadInput, IdleAndSlowStrangers) {
+  std::vector<RawPeer> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(RawPeer::connected(port()));
+  std::vector<RawPeer> slow;
+  for (int i = 0; i < 20; ++i) slow.push_back(RawPeer::connected(port()));
+  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  // The last byte is never sent.
+  for (std::size_t i = 0; i + 1 < hello.size(); ++i) {
+    bool open = false;
+    for (const RawPeer& peer : slow) open = peer.send(std::span(hello).subspan(i, 1)) || open;
+    if (!open) break;
+    std::this_thread::sleep_for(10ms);
+  }
+  for (const RawPeer& peer : idle) peer.await_close();
+  for (const RawPeer& peer : slow) peer.await_close();
+  EXPECT_EQ(lines_.count("has not said who it is in time"), 220U) << lines_.all();
+}
+
+TEST_F(TcpBadInput, TooManyStrangersAreTurnedAway) {
+  std::vector<RawPeer> crowd;
+  for (std::size_t i = 0; i < limits::kConnectionsBeforeHelloMax + 20; ++i) {
+    crowd.push_back(RawPeer::connected(port()));
+  }
+  for (const RawPeer& peer : crowd) peer.await_close();
+  EXPECT_GE(lines_.count("have not yet said who they are"), 1U);
+}
+
+}  // namespace
+}  // namespace thalweg
