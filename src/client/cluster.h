@@ -16,6 +16,8 @@ class Cluster {
   // How the job ended. Precondition: wait() returned true.
   virtual Status status() = 0;
   virtual ClusterView view() = 0;
+  // Nodes that have not joined yet, in words; empty once all have.
+  virtual std::string missing() = 0;
   virtual void close() = 0;                     // Asks the shards to end early.
   virtual void stop(const Status& status) = 0;  // Ends the job at once.
 };

@@ -33,6 +33,7 @@ class LocalCluster final : public Cluster {
   bool wait(Duration wait) override;
   Status status() override;
   ClusterView view() override;
+  std::string missing() override { return {}; }
   void close() override;
   void stop(const Status& status) override;
 

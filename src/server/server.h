@@ -38,6 +38,7 @@ class Server final : public Node {
   const std::optional<Status>& stopped() const { return stopped_; }
   const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
   std::uint32_t map_epoch() const { return map_.epoch; }
+  bool welcomed() const { return id_.has_value(); }
 
  private:
   void on_welcome(const Frame& frame, Transport& out);

@@ -46,8 +46,8 @@ class Worker final : public Node {
   void turn(Instant now, Transport& out, const std::function<void()>& work);
   // The store of a shard that this worker owns and has started; null otherwise.
   ShardStore* store(ShardId shard);
-  bool joined() const { return map_.epoch != 0; }
-  const std::optional<NodeId>& id() const { return id_; }
+  std::uint32_t map_epoch() const { return map_.epoch; }
+  bool welcomed() const { return id_.has_value(); }
   const std::optional<Status>& stopped() const { return stopped_; }
   const wire::Map& map() const { return map_; }
   std::size_t shards_owned() const { return runs_.size(); }

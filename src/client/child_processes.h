@@ -1,0 +1,44 @@
+// Processes of a job on this machine: started together, and ended with their parent whatever ends it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class ChildProcesses {
+ public:
+  ChildProcesses() = default;
+  ~ChildProcesses();  // Kills those that still run.
+  ChildProcesses(const ChildProcesses&) = delete;
+  ChildProcesses& operator=(const ChildProcesses&) = delete;
+
+  // Runs `program` with `arguments`, in a process group of its own so that the terminal's Ctrl-C is the
+  // parent's to answer; the kernel kills it when the thread that started it ends.
+  Status start(const std::string& program, const std::vector<std::string>& arguments);
+  // The first child found to have ended by itself, in words; empty when all run.
+  std::string first_ended();
+  // Waits for all to end; kills those that have not after `patience`.
+  void finish(Duration patience);
+
+ private:
+  struct Child {
+    pid_t pid = 0;
+    std::string what;
+    bool ended = false;
+    int status = 0;
+  };
+  void reap();
+
+  std::vector<Child> children_;
+};
+
+// The path of the running program, for starting more of it.
+std::string own_program();
+
+}  // namespace thalweg
