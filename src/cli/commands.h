@@ -13,6 +13,9 @@ namespace thalweg {
 std::span<const Command> program_commands();
 
 Status run_train(const Options& options, Output& out);
+Status run_node_scheduler(const Options& options, Output& out);
+Status run_node_server(const Options& options, Output& out);
+Status run_node_worker(const Options& options, Output& out);
 Status run_doctor(const Options& options, Output& out);
 Status run_config_show(const Options& options, Output& out);
 Status run_completion(const Options& options, Output& out);

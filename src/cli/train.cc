@@ -4,13 +4,41 @@
 
 #include "cli/commands.h"
 #include "cli/train_job.h"
+#include "client/remote_cluster.h"
 
 namespace thalweg {
+namespace {
+
+Status run_processes(const Options& options, Output& out, TrainJob& job, std::uint32_t cores) {
+  const auto servers = static_cast<std::uint32_t>(options.maybe_integer("servers").value_or(1));
+  const auto workers = static_cast<std::uint32_t>(
+      options.maybe_integer("workers").value_or(std::min(cores, job.spec().shards)));
+  const auto& paths = job.spec().train.paths;
+  if (std::find(paths.begin(), paths.end(), "-") != paths.end()) {
+    return {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"};
+  }
+  RemoteClusterOptions cluster;
+  cluster.job = job.scheduler_options(servers, workers);
+  cluster.observer = job.observer();
+  cluster.log = [&out](const std::string& line) { out.detail(line); };
+  const auto add = [&](const char* role, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i)
+      cluster.processes.push_back({"node", role, "--join", "{scheduler}", "--quiet"});
+  };
+  add("server", servers);
+  add("worker", workers);
+  auto remote = RemoteCluster::start(std::move(cluster));
+  if (!remote) return remote.status();
+  return job.run(**remote, servers, workers);
+}
+
+}  // namespace
 
 Status run_train(const Options& options, Output& out) {
   auto job = TrainJob::create(options, out);
   if (!job) return job.status();
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  if (options.flag("processes")) return run_processes(options, out, **job, cores);
   const auto threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(cores));
   const auto servers =
       static_cast<std::uint32_t>(options.maybe_integer("servers").value_or(std::min(threads, 8u)));

@@ -14,6 +14,7 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kRefresh = std::chrono::milliseconds(100);
+constexpr Duration kNagEvery = std::chrono::seconds(5);
 
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
@@ -177,6 +178,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
       },
       [] { return terminal_columns(2); });
   bool closing = false;
+  Instant nag_at = clock.now() + kNagEvery;
   std::uint32_t shown = 0;
   ProgressNumbers shown_numbers;
   while (!cluster.wait(kRefresh)) {
@@ -189,6 +191,15 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
     for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) {
       progress.clear();
       show_epoch(shown);
+    }
+    const std::string missing = cluster.missing();
+    if (!missing.empty()) {
+      if (clock.now() >= nag_at) {
+        progress.clear();
+        out_.note("waiting for " + missing);
+        nag_at = clock.now() + kNagEvery;
+      }
+      continue;
     }
     const TrainNumbers numbers = monitor_->numbers();
     const ClusterView view = cluster.view();
@@ -220,8 +231,8 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   const TrainNumbers numbers = monitor_->numbers();
   const double rate = seconds > 0 ? static_cast<double>(numbers.examples) / seconds : 0;
   const auto dir = options_.maybe_text("out");
-  const std::uint64_t skipped =
-      inputs_->train->skipped_rows() + (inputs_->valid ? inputs_->valid->skipped_rows() : 0);
+  const std::uint64_t skipped = (inputs_->train ? inputs_->train->skipped_rows() : 0) +
+                                (inputs_->valid ? inputs_->valid->skipped_rows() : 0);
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
                                  numbers.examples, seconds, rate, model_rows_, digest_);
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);

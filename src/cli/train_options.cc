@@ -120,6 +120,15 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");
   }
 
+  if (paths.empty()) {
+    if (model.name == "ffm" && !options.has("fields")) {
+      return Status(Code::kUsage, "--fields must be given when the workers bring the data");
+    }
+    constexpr std::uint32_t kBatchRows = 4096;
+    model.fields = static_cast<std::uint32_t>(options.maybe_integer("fields").value_or(0));
+    spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRows));
+    return spec;
+  }
   auto data = DataSet::open(spec.train);
   if (!data) return data.status();
   spec.batch_rows = static_cast<std::uint32_t>(

@@ -216,9 +216,11 @@ Task<Status> ShardTrainer::run() {
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec) {
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
-  auto train = DataSet::open(inputs->spec.train);
-  if (!train) return train.status();
-  inputs->train = std::move(train).value();
+  if (!inputs->spec.train.paths.empty()) {
+    auto train = DataSet::open(inputs->spec.train);
+    if (!train) return train.status();
+    inputs->train = std::move(train).value();
+  }
   if (inputs->spec.has_valid()) {
     auto valid = DataSet::open(inputs->spec.valid);
     if (!valid) return valid.status();

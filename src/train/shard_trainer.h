@@ -13,7 +13,7 @@ namespace thalweg {
 // What the shards of one process share. The data sets are thread-safe.
 struct TrainInputs {
   TrainSpec spec;
-  std::shared_ptr<DataSet> train;
+  std::shared_ptr<DataSet> train;  // Null: only the workers have the data.
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
 };
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec);

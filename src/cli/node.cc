@@ -1,0 +1,103 @@
+// thalweg node: one role of a cluster by hand, and what train --processes starts.
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "cli/commands.h"
+#include "cli/signals.h"
+#include "cli/train_job.h"
+#include "client/remote_cluster.h"
+
+namespace thalweg {
+namespace {
+
+RemoteNodeOptions node_options(const Options& options, Output& out) {
+  RemoteNodeOptions node;
+  node.join = options.text("join");
+  node.listen = options.maybe_text("listen").value_or("127.0.0.1:0");
+  node.insecure_no_auth = options.flag("insecure-no-auth");
+  node.patience =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.real("timeout")));
+  node.stop = &catch_interrupts();
+  node.log = [&out](const std::string& line) { out.note(line); };
+  return node;
+}
+
+void warn_if_insecure(const Options& options, Output& out) {
+  if (!options.flag("insecure-no-auth")) return;
+  out.warn("--insecure-no-auth: whoever reaches this port can read and change the model");
+}
+
+// A job's end as its scheduler told it is no error of this node's; the scheduler shows it.
+Status ended(const Status& status, Output& out) {
+  if (!status && out.style().quiet) return status;
+  out.note(status ? "the job is done" : "the job ended: " + status.message());
+  return status;
+}
+
+// Opens the data once for all shards of this process, when the job is known.
+class LazyInputs {
+ public:
+  explicit LazyInputs(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  Result<std::shared_ptr<const TrainInputs>> open(const std::string& job) {
+    if (inputs_) return inputs_;
+    auto spec = train_spec_from_text(job);
+    if (!spec) return spec.status();
+    if (!paths_.empty()) spec->train.paths = paths_;
+    if (!paths_.empty() && spec->valid.part != Part::kAll) spec->valid.paths = paths_;
+    if (spec->train.paths.empty()) {
+      return Status(Code::kUsage, "no training files: name them after -- here or at the scheduler");
+    }
+    auto inputs = open_inputs(std::move(spec).value());
+    if (!inputs) return inputs.status();
+    inputs_ = std::move(inputs).value();
+    return inputs_;
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  std::shared_ptr<const TrainInputs> inputs_;
+};
+
+Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_ptr<LazyInputs> lazy) {
+  const auto inputs = lazy->open(job);
+  if (!inputs) co_return inputs.status();
+  co_return co_await train_shard(store, *inputs);
+}
+
+}  // namespace
+
+Status run_node_server(const Options& options, Output& out) {
+  warn_if_insecure(options, out);
+  return ended(run_remote_server(node_options(options, out)), out);
+}
+
+Status run_node_worker(const Options& options, Output& out) {
+  const auto lazy = std::make_shared<LazyInputs>(options.arguments());
+  const auto program = [lazy](ShardStore& store, const wire::Map& map) {
+    return train_remote_shard(store, map.job, lazy);
+  };
+  return ended(run_remote_worker(node_options(options, out), program), out);
+}
+
+Status run_node_scheduler(const Options& options, Output& out) {
+  warn_if_insecure(options, out);
+  auto job = TrainJob::create(options, out);
+  if (!job) return job.status();
+  const auto servers = static_cast<std::uint32_t>(options.maybe_integer("servers").value_or(1));
+  const auto workers = static_cast<std::uint32_t>(options.maybe_integer("workers").value_or(1));
+  RemoteClusterOptions cluster;
+  cluster.job = (*job)->scheduler_options(servers, workers);
+  cluster.observer = (*job)->observer();
+  cluster.listen = options.maybe_text("listen").value_or("127.0.0.1:7100");
+  cluster.insecure_no_auth = options.flag("insecure-no-auth");
+  cluster.log = [&out](const std::string& line) { out.note(line); };
+  auto remote = RemoteCluster::start(std::move(cluster));
+  if (!remote) return remote.status();
+  out.note(
+      fmt::format("scheduler listens on {}; waiting for {}", (*remote)->address(), (*remote)->missing()));
+  return (*job)->run(**remote, servers, workers);
+}
+
+}  // namespace thalweg
