@@ -216,7 +216,10 @@ bool next_cell(const char*& p, char separator, std::string_view& cell, std::stri
     begin = p + 1;
   }
   cell = {begin, static_cast<std::size_t>(p - begin)};
-  if (!scratch.empty()) cell = scratch.append(begin, p);
+  if (!scratch.empty()) {
+    const std::size_t size = scratch.append(begin, p).size();
+    cell = {scratch.append(kTextPad, '\0').data(), size};
+  }
   ++p;
   if (*p == '\r' && p[1] == '\n') ++p;
   return *p == separator || *p == '\n';
@@ -226,14 +229,20 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   Columns columns;
   std::vector<Cells> rows;
   Cells first, cells;
+  std::string first_line;
   for (std::size_t at = 0; at < head.size() && rows.size() < kRowsLookedAt;) {
     const std::size_t end = std::min(head.find('\n', at), head.size());
     const std::string_view line = head.substr(at, end - at);
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-      if (first.empty()) columns.separator = find_separator(line);
       const std::string copy = std::string(line) + "\n";
-      if (split_line(copy.c_str(), columns.separator, cells))
-        first.empty() ? void(first = cells) : rows.push_back(cells);
+      const bool is_first = first.empty();
+      if (is_first) columns.separator = find_separator(line);
+      if (split_line(copy.c_str(), columns.separator, cells)) {
+        if (is_first)
+          first = cells, first_line = copy;
+        else
+          rows.push_back(cells);
+      }
     }
     at = end + 1;
   }
@@ -241,6 +250,7 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
     return Status(Code::kData, fmt::format("{}:1:1: saw no line, expected a header or a row", path));
   columns.header = std::none_of(first.begin(), first.end(), is_number) &&
                    std::none_of(first.begin(), first.end(), [](const std::string& c) { return c.empty(); });
+  if (columns.header) columns.header_line = first_line;
   for (std::size_t c = 0; c < first.size(); ++c) {
     columns.list.push_back({columns.header ? first[c] : fmt::format("c{}", c + 1), Kind::kIgnored, 0, 0});
   }

@@ -30,7 +30,8 @@ const char* column_kind_name(Column::Kind kind);
 struct Columns {
   std::vector<Column> list;
   char separator = ',';
-  bool header = false;  // The first line of each file names the columns.
+  bool header = false;      // The first line of each file names the columns.
+  std::string header_line;  // That line, with its '\n'.
 };
 
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
@@ -41,8 +42,8 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
 Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,
                           const std::string& other_path);
 
-// The next cell of the line at p, unquoted; `scratch` holds it if it had doubled quotes. Moves p to the
-// separator or
+// The next cell of the line at p, unquoted; `scratch` holds it, padded like a block, if it had doubled
+// quotes. Moves p to the separator or
 // '\n' behind it. False: a quote is not closed on this line, or is followed by text.
 bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch);
 

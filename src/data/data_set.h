@@ -49,6 +49,10 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // naming it lets compressed data be unpacked in step with the other shards.
   Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0);
 
+  // The same shard as text.
+  Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
+                                                    std::uint32_t epoch);
+
   // Bad rows that were skipped, each counted in its reader's first pass only, and the messages of the first
   // few.
   std::uint64_t skipped_rows() const { return skipped_.load(); }
@@ -58,8 +62,6 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   friend class RowReader;
   DataSet() = default;
   Status look(std::vector<InputFile> files);
-  Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
-                                                    std::uint32_t epoch);
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.

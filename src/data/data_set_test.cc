@@ -1,103 +1,376 @@
 #include "data/data_set.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "data/test_files.h"
 
 namespace thalweg {
 namespace {
 
-struct Totals {
-  std::uint64_t rows = 0, positives = 0, entries = 0;
-  Key smallest = kReservedKey, largest = 0;
-};
+// Row i has the label i and keys that tell i, in lines of very different lengths.
+std::string numbered_rows(std::uint64_t count, std::uint64_t first = 0) {
+  std::string text;
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    text += std::to_string(i);
+    const std::uint64_t entries = i % 97 == 0 ? 900 : i % 5;
+    for (std::uint64_t e = 0; e < entries; ++e) text += ' ' + std::to_string(i * 1000 + e) + ":1";
+    if (i % 31 == 0) text += "  \r\n\n# between";
+    text += '\n';
+  }
+  return text;
+}
 
-Totals read_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shards) {
-  Totals totals;
-  for (std::uint32_t s = 0; s < shards; ++s) {
-    Result<std::unique_ptr<RowReader>> reader = data->reader(ShardId{s}, shards);
-    EXPECT_TRUE(reader.is_ok()) << reader.status().message();
-    Batch batch;
-    for (;;) {
-      const Result<std::size_t> rows = (*reader)->next(1000, batch);
-      EXPECT_TRUE(rows.is_ok()) << rows.status().message();
-      if (!rows || *rows == 0) break;
-      EXPECT_EQ(*rows, batch.rows());
-      EXPECT_EQ(batch.row_begin.size(), batch.rows() + 1);
-      EXPECT_EQ(batch.row_begin.back(), batch.entries());
-      totals.rows += *rows;
-      totals.entries += batch.entries();
-      for (const float label : batch.labels) totals.positives += label > 0 ? 1 : 0;
-      for (const Key key : batch.keys) {
-        totals.smallest = std::min(totals.smallest, key);
-        totals.largest = std::max(totals.largest, key);
-      }
+std::shared_ptr<DataSet> open_data(ReadOptions options) {
+  Result<std::shared_ptr<DataSet>> data = DataSet::open(std::move(options));
+  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  return data ? *data : nullptr;
+}
+
+ReadOptions files(std::vector<std::string> paths) {
+  ReadOptions options;
+  options.paths = std::move(paths);
+  return options;
+}
+
+std::unique_ptr<RowReader> open_reader(const std::shared_ptr<DataSet>& data, std::uint32_t shard = 0,
+                                       std::uint32_t shards = 1) {
+  Result<std::unique_ptr<RowReader>> reader = data->reader(ShardId{shard}, shards);
+  EXPECT_TRUE(reader.is_ok()) << reader.status().message();
+  return std::move(*reader);
+}
+
+using Labels = std::vector<std::uint64_t>;
+
+// The labels of a shard's rows in order, with their keys checked; every batch but the last is full.
+Labels read_labels(RowReader& reader, std::size_t batch_rows = 100) {
+  Labels labels;
+  Batch batch;
+  bool ended = false;
+  for (;;) {
+    const Result<std::size_t> rows = reader.next(batch_rows, batch);
+    EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+    if (!rows || *rows == 0) return labels;
+    EXPECT_FALSE(ended) << "a batch in the middle is not full";
+    ended = *rows < batch_rows;
+    for (std::size_t r = 0; r < *rows; ++r) {
+      const auto label = static_cast<std::uint64_t>(batch.labels[r]);
+      labels.push_back(label);
+      const std::uint64_t entries = label % 97 == 0 ? 900 : label % 5;
+      EXPECT_EQ(batch.row_begin[r + 1] - batch.row_begin[r], entries);
+      for (std::uint64_t e = 0; e < entries; ++e)
+        EXPECT_EQ(batch.keys[batch.row_begin[r] + e], label * 1000 + e);
     }
   }
-  return totals;
 }
 
-Totals read_shards(const std::string& path, std::uint32_t shards, ReadOptions options = {}) {
-  options.paths = {path};
-  Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
-  return data ? read_shards(*data, shards) : Totals{};
+Labels counted(std::uint64_t count) {
+  Labels labels(count);
+  for (std::uint64_t i = 0; i < count; ++i) labels[i] = i;
+  return labels;
 }
 
-struct RealFile {
-  const char* path;
-  Format format;
-  std::uint64_t rows, positives, entries;
-  const char* columns;
-};
-
-class RealData : public testing::TestWithParam<RealFile> {};
-
-TEST_P(RealData, HasTheDocumentedRows) {
-  const std::string path = test_data(GetParam().path);
-  if (path.empty()) GTEST_SKIP() << "real data is absent: set THALWEG_TEST_DATA";
-  for (const std::uint32_t shards : {1u, 7u}) {
-    ReadOptions options;
-    options.columns = GetParam().columns;
-    const Totals totals = read_shards(path, shards, options);
-    EXPECT_EQ(totals.rows, GetParam().rows);
-    EXPECT_EQ(totals.positives, GetParam().positives);
-    EXPECT_EQ(totals.entries, GetParam().entries);
+Labels read_all_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shards,
+                       std::size_t batch_rows = 100) {
+  Labels all;
+  for (std::uint32_t s = 0; s < shards; ++s) {
+    const Labels labels = read_labels(*open_reader(data, s, shards), batch_rows);
+    EXPECT_TRUE(std::is_sorted(labels.begin(), labels.end()));
+    all.insert(all.end(), labels.begin(), labels.end());
   }
-  ReadOptions options;
-  options.paths = {path};
-  options.columns = GetParam().columns;
-  const Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  ASSERT_TRUE(data.is_ok());
-  EXPECT_EQ((*data)->format(), GetParam().format);
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, RealData,
-    testing::Values(
-        RealFile{"a9a/a9a", Format::kLibsvm, 32561, 7841, 451592, ""},
-        RealFile{"a9a/a9a.t", Format::kLibsvm, 16281, 3846, 225731, ""},
-        RealFile{"agaricus/agaricus.txt.train", Format::kLibsvm, 6513, 3140, 143286, ""},
-        RealFile{"agaricus/agaricus.txt.test", Format::kLibsvm, 1611, 776, 35442, ""},
-        RealFile{"criteo-raw8k/train.tsv", Format::kCriteo, 7200, 1549, 280800, ""},
-        RealFile{"criteo-raw8k/dev.tsv", Format::kCriteo, 409, 93, 15951, ""},
-        RealFile{"criteo-raw8k/test.tsv", Format::kCriteo, 391, 86, 15249, ""},
-        RealFile{"criteo-20k/tiny_train_input.csv", Format::kCsv, 10000, 2563, 390000, "label,cat*"},
-        RealFile{"criteo-20k/onehot.test.libsvm", Format::kLibsvm, 10000, 2526, 390000, ""},
-        RealFile{"ipinyou/train.fm.txt", Format::kLibsvm, 26773, 255, 428368, ""},
-        RealFile{"ipinyou/test.fm.txt", Format::kLibsvm, 21150, 50, 338400, ""},
-        RealFile{"frappe/frappe.validation.libfm", Format::kLibsvm, 57722, 19063, 577220, ""},
-        RealFile{"libffm-tiny/bigdata.tr.txt", Format::kLibffm, 200, 48, 3508, ""},
-        RealFile{"ml-100k/u.data", Format::kCsv, 100000, 100000, 200000, "user:cat,item:cat,label,-"}),
-    [](const auto& test) {
-      std::string name = test.param.path;
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-      return name;
-    });
+constexpr std::uint64_t kRows = 6000;
+
+TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
+  const TestDirectory directory;
+  std::string text = numbered_rows(kRows);
+  text.pop_back();  // The last line has no '\n'.
+  for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text)),
+                                  directory.write("a.zst", zstd_packed(text))}) {
+    const std::shared_ptr<DataSet> data = open_data(files({path}));
+    for (const std::uint32_t shards : {1, 2, 3, 8, 64, 1000}) {
+      EXPECT_EQ(read_all_shards(data, shards), counted(kRows)) << path << " in " << shards;
+    }
+  }
+}
+
+TEST(Sharding, ShardsShareTheRowsEvenly) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data = open_data(files({directory.write("a", numbered_rows(kRows))}));
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    const Labels labels = read_labels(*open_reader(data, s, 4));
+    EXPECT_GT(labels.size(), kRows / 8);
+    EXPECT_LT(labels.size(), kRows / 2);
+  }
+}
+
+TEST(Sharding, BatchesAreCutFromTheShardWhateverTheChunks) {
+  const TestDirectory directory;
+  const std::string path = directory.write("a.gz", gzipped(numbered_rows(kRows)));
+  const std::shared_ptr<DataSet> data = open_data(files({path}));
+  const Labels once = read_labels(*open_reader(data, 1, 3), 1000000);
+  for (const std::size_t batch_rows : {1, 7, 64, 999}) {
+    EXPECT_EQ(read_labels(*open_reader(data, 1, 3), batch_rows), once);
+  }
+}
+
+TEST(Sharding, LinesAreCutAtEveryPossiblePlace) {
+  // Lines whose ends fall on, before and behind each border of the smallest chunks.
+  const TestDirectory directory;
+  for (std::size_t length = kMinChunkBytes - 3; length <= kMinChunkBytes + 3; ++length) {
+    std::string text = "1";
+    text.append(length - 2, ' ');
+    text += "\n2\n3\n";
+    text.append(kMinChunkBytes * 2 - text.size() - 1, '\n');
+    text += "\n4\n5 ";
+    const std::shared_ptr<DataSet> data = open_data(files({directory.write("a", text)}));
+    for (const std::uint32_t shards : {1, 2, 5}) {
+      Labels all;
+      Batch batch;
+      for (std::uint32_t s = 0; s < shards; ++s) {
+        const std::unique_ptr<RowReader> reader = open_reader(data, s, shards);
+        while (reader->next(2, batch).value() > 0)
+          all.insert(all.end(), batch.labels.begin(), batch.labels.end());
+      }
+      std::sort(all.begin(), all.end());
+      EXPECT_EQ(all, (Labels{1, 2, 3, 4, 5})) << length;
+    }
+  }
+}
+
+TEST(Files, ManyFilesAndGlobsInOrder) {
+  const TestDirectory directory;
+  directory.write("part-1", numbered_rows(50, 100));
+  const std::string zero = directory.write("part-0", numbered_rows(100));
+  const std::string two = directory.write("part-2.gz", gzipped(numbered_rows(50, 150)));
+  EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.name("part-*")})))), counted(200));
+  EXPECT_EQ(read_all_shards(open_data(files({directory.name("part-?")})), 3), counted(150));
+  const Labels given = read_labels(*open_reader(open_data(files({two, zero}))));
+  EXPECT_EQ(given.front(), 150u);
+  EXPECT_EQ(given.back(), 99u);
+}
+
+TEST(Files, AFileMayBearAGlobsName) {
+  const TestDirectory directory;
+  EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.write("a[1]", numbered_rows(3))})))),
+            counted(3));
+}
+
+TEST(Files, ByteOrderMarkAndHeaderArePassedOver) {
+  const TestDirectory directory;
+  const std::string csv = "\xef\xbb\xbflabel,x\n1,2\n2,3\n";
+  const std::string libsvm =
+      "\xef\xbb\xbf"
+      "1 3:1\n2\n";
+  for (const std::string& text : {csv, libsvm}) {
+    for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text))}) {
+      Batch batch;
+      ASSERT_EQ(open_reader(open_data(files({path})))->next(9, batch).value(), 2u);
+      EXPECT_EQ(batch.labels, (std::vector<float>{1, 2}));
+    }
+  }
+}
+
+TEST(Part, EveryNthRowOverAllFilesIsHeldOut) {
+  const TestDirectory directory;
+  const std::string a = directory.write("a", numbered_rows(3001)),
+                    b = directory.write("b", numbered_rows(2000, 3001));
+  const std::string c = directory.write("c.gz", gzipped(numbered_rows(2000, 3001)));
+  for (const std::vector<std::string>& paths :
+       {std::vector<std::string>{a, b}, std::vector<std::string>{a, c}}) {
+    ReadOptions options = files(paths);
+    options.part_modulus = 10;
+    options.part = Part::kHeldOut;
+    const std::shared_ptr<DataSet> held = open_data(options);
+    options.part = Part::kTrain;
+    const std::shared_ptr<DataSet> train = open_data(options);
+    for (const std::uint32_t shards : {1, 4, 9}) {
+      const Labels out = read_all_shards(held, shards), in = read_all_shards(train, shards);
+      EXPECT_EQ(out.size(), 500u);
+      EXPECT_EQ(in.size(), 4501u);
+      for (const std::uint64_t label : out) EXPECT_EQ((label + 1) % 10, 0u);
+      for (const std::uint64_t label : in) EXPECT_NE((label + 1) % 10, 0u);
+    }
+  }
+}
+
+TEST(Rewind, GivesTheSameRowsAgain) {
+  const TestDirectory directory;
+  const std::string text = numbered_rows(3000);
+  for (const std::string& path : {directory.write("a", text), directory.write("a.zst", zstd_packed(text))}) {
+    const std::shared_ptr<DataSet> data = open_data(files({path}));
+    const std::unique_ptr<RowReader> reader = open_reader(data, 1, 2);
+    const Labels first = read_labels(*reader);
+    EXPECT_EQ(reader->rows_read(), first.size());
+    EXPECT_GT(reader->fraction_done(), 0.9);
+    Batch batch;
+    EXPECT_EQ(reader->next(5, batch).value(), 0u) << "the end stays the end";
+    ASSERT_TRUE(reader->rewind().is_ok());
+    EXPECT_EQ(reader->rows_read(), 0u);
+    ASSERT_EQ(reader->next(100, batch).value(), 100u);
+    ASSERT_TRUE(reader->rewind().is_ok()) << "also in the middle";
+    EXPECT_EQ(read_labels(*reader), first);
+  }
+}
+
+TEST(BadRows, FailNamesFileLineAndColumn) {
+  const TestDirectory directory;
+  std::string text = numbered_rows(4000);
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  text += "1 5:1 six:1\n" + numbered_rows(10);
+  const std::string plain = directory.write("a", text), packed = directory.write("a.gz", gzipped(text));
+  for (const std::string& path : {plain, packed}) {
+    const std::shared_ptr<DataSet> data = open_data(files({path}));
+    int failures = 0;
+    for (std::uint32_t s = 0; s < 3; ++s) {
+      const std::unique_ptr<RowReader> reader = open_reader(data, s, 3);
+      Batch batch;
+      Result<std::size_t> rows = std::size_t{1};
+      while (rows && *rows > 0) rows = reader->next(64, batch);
+      if (rows) continue;
+      ++failures;
+      EXPECT_EQ(rows.status().code(), Code::kData);
+      EXPECT_EQ(rows.status().message(),
+                path + ":" + std::to_string(lines + 1) +
+                    ":7: saw \"six:1\", expected index:value (index below 2^64-1, finite value)");
+      EXPECT_EQ(reader->next(64, batch).status(), rows.status()) << "the error is final";
+    }
+    EXPECT_EQ(failures, 1);
+  }
+}
+
+TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
+  const TestDirectory directory;
+  const std::string path = directory.write("a", "1 1:1\nbad\n2 2:1\n3 x\n4 4:1\n");
+  ReadOptions options = files({path});
+  options.max_bad_rows = 2;
+  const std::shared_ptr<DataSet> data = open_data(options);
+  const std::unique_ptr<RowReader> reader = open_reader(data);
+  for (int pass = 0; pass < 3; ++pass) {
+    Batch batch;
+    ASSERT_EQ(reader->next(10, batch).value(), 3u);
+    EXPECT_EQ(batch.labels, (std::vector<float>{1, 2, 4}));
+    EXPECT_EQ(batch.row_begin, (std::vector<std::uint32_t>{0, 1, 2, 3}));
+    EXPECT_EQ(reader->rows_skipped(), 2u);
+    ASSERT_TRUE(reader->rewind().is_ok());
+  }
+  EXPECT_EQ(data->skipped_rows(), 2u) << "a row is counted in the first pass only";
+  ASSERT_EQ(data->skipped_examples().size(), 2u);
+  EXPECT_NE(data->skipped_examples()[0].find("a:2:1: saw \"bad\""), std::string::npos);
+  options.max_bad_rows = 1;
+  Batch batch;
+  const Result<std::size_t> rows = open_reader(open_data(options))->next(10, batch);
+  ASSERT_FALSE(rows.is_ok());
+  EXPECT_NE(rows.status().message().find("a:4:3: saw \"x\""), std::string::npos) << rows.status().message();
+  EXPECT_NE(rows.status().message().find("at most 1 may be skipped"), std::string::npos);
+}
+
+std::string refusal(ReadOptions options) {
+  const Result<std::shared_ptr<DataSet>> data = DataSet::open(std::move(options));
+  if (!data) return data.status().message();
+  Batch batch;
+  const std::unique_ptr<RowReader> reader = open_reader(*data);
+  for (;;) {
+    const Result<std::size_t> rows = reader->next(1000, batch);
+    if (!rows) return rows.status().message();
+    if (*rows == 0) return "none";
+  }
+}
+
+void expect_refusal(const ReadOptions& options, const std::string& part) {
+  const std::string message = refusal(options);
+  EXPECT_NE(message.find(part), std::string::npos) << message << "\nexpected: " << part;
+}
+
+TEST(BadFiles, EachHasOneClearError) {
+  const TestDirectory directory;
+  const std::string rows = numbered_rows(3000), packed = gzipped(rows), zpacked = zstd_packed(rows);
+  const auto file = [&](const char* name, std::string_view text) {
+    return files({directory.write(name, text)});
+  };
+  expect_refusal(files({}), "no data file given");
+  expect_refusal(files({directory.name("missing")}), "missing: cannot be opened: No such file");
+  expect_refusal(files({directory.name("no-*")}), "no-*: no file matches");
+  expect_refusal(files({directory.name("")}), "is a directory");
+  expect_refusal(files({"-", "-"}), "named twice");
+  expect_refusal(file("empty", ""), "empty: is empty, expected rows");
+  expect_refusal(file("blank", "\n\n# only this\n"), "has no row");
+  expect_refusal(file("binary", std::string_view("1 3:1\n1 \0\1\2", 11)),
+                 "binary:2:3: saw \"\\x00\", expected text");
+  expect_refusal(file("late-binary", rows + std::string(1, '\0')), "saw \"\\x00\", expected a label");
+  expect_refusal(file("words", "hello world\n"), "words:1:1: saw \"hello\", expected a row of libsvm");
+  expect_refusal(file("cut.gz", packed.substr(0, packed.size() / 2)),
+                 "cut.gz: ends in the middle of its gzip data");
+  expect_refusal(file("cut.zst", zpacked.substr(0, zpacked.size() - 5)),
+                 "cut.zst: ends in the middle of its zstd data");
+  expect_refusal(file("tail.gz", packed + "garbage"), "tail.gz: gzip data is damaged");
+  std::string flipped = packed;
+  flipped[packed.size() / 2] = static_cast<char>(flipped[packed.size() / 2] ^ 0x55);
+  expect_refusal(file("flip.gz", flipped), "flip.gz:");  // Bad rows or a bad checksum, whichever comes first.
+  std::string zflipped = zpacked;
+  zflipped[4] = static_cast<char>(0xff);
+  expect_refusal(file("flip.zst", zflipped), "flip.zst: zstd data is damaged");
+}
+
+TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
+  const TestDirectory directory;
+  const std::string svm = directory.write("a.svm", "1 3:1\n"), ffm = directory.write("b.ffm", "1 0:3:1\n");
+  expect_refusal(files({svm, ffm}), "b.ffm: looks like libffm, expected libsvm as in " + svm);
+  const std::string a = directory.write("a.csv", "label,x\n1,2\n"),
+                    b = directory.write("b.csv", "label,y\n1,2\n");
+  expect_refusal(files({a, b}), "b.csv:1:1: saw columns label, y, expected label, x as in " + a);
+  expect_refusal(files({directory.write("c.csv", "1,2\n")}), "--columns");
+}
+
+TEST(BadFiles, AnUnreadableFileSaysSo) {
+  const TestDirectory directory;
+  const std::string path = directory.write("a", "1 3:1\n");
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  // Root may read everything, so it becomes somebody else for a moment.
+  const bool root = ::geteuid() == 0;
+  ASSERT_EQ(root ? ::seteuid(65534) : 0, 0);
+  const std::string message = refusal(files({path}));
+  ASSERT_EQ(root ? ::seteuid(0) : 0, 0);
+  EXPECT_NE(message.find("cannot be opened: Permission denied"), std::string::npos) << message;
+}
+
+TEST(BadFiles, AnEndlessLineIsRefusedInBoundedMemory) {
+  const TestDirectory directory;
+  std::string text = "1 3:1\n1 ";
+  text.append(kMaxLineBytes + 3 * kMaxChunkBytes, '7');
+  expect_refusal(files({directory.write("a", text)}), "is longer than 16777216 bytes");
+  expect_refusal(files({directory.write("a.zst", zstd_packed(text))}), "is longer than 16777216 bytes");
+}
+
+TEST(BadFiles, AFileThatShrinksIsAnError) {
+  const TestDirectory directory;
+  const std::string path = directory.write("a", numbered_rows(50000));
+  const std::shared_ptr<DataSet> data = open_data(files({path}));
+  const std::unique_ptr<RowReader> reader = open_reader(data);
+  Batch batch;
+  ASSERT_TRUE(reader->next(10, batch).is_ok());
+  std::filesystem::resize_file(path, 200000);
+  Result<std::size_t> rows = std::size_t{1};
+  while (rows && *rows > 0) rows = reader->next(1000, batch);
+  ASSERT_FALSE(rows.is_ok());
+  EXPECT_NE(rows.status().message().find("became shorter"), std::string::npos);
+}
+
+TEST(Options, ImpossibleOnesAreRefused) {
+  ReadOptions options = files({"any"});
+  options.hash_bits = 64;
+  expect_refusal(options, "hash bits: saw 64");
+  options.hash_bits = 0;
+  options.part = Part::kTrain;
+  options.part_modulus = 1;
+  expect_refusal(options, "held-out part: saw 1");
+}
 
 }  // namespace
 }  // namespace thalweg

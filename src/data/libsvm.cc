@@ -1,4 +1,5 @@
 // libsvm: label[:weight] (index[:value])*, blanks between, '#' starts a comment, qid:N is passed over.
+#include <bit>
 #include <cstring>
 
 #include "data/row_loop.h"
@@ -9,14 +10,35 @@ namespace {
 constexpr const char* kEntryExpected = "index:value (index below 2^64-1, finite value)";
 constexpr const char* kFullExpected = "at most 2^28 entries in a batch";
 
+// The colons of 64 bytes of text, those before the reading place left out.
+struct Colons {
+  explicit Colons(const char* p) : base(p), bits(colon_bits(p)) {}
+  void seek(const char* p) {
+    const auto passed = static_cast<std::uint64_t>(p - base);
+    if (passed < 64) {
+      bits &= ~std::uint64_t{0} << passed;
+    } else {
+      *this = Colons(p);
+    }
+  }
+  // To the next 64 bytes; false: no colon there either.
+  bool move_on() {
+    *this = Colons(base + 64);
+    return bits != 0;
+  }
+  const char* base;
+  std::uint64_t bits;
+};
+
 template <bool kHashed>
 class LibsvmParser final : public RowParser {
  public:
   explicit LibsvmParser(const ReadOptions& options) : rules_(options) {}
 
   bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
-    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
-      return parse_row(p, end, w, e);
+    Colons colons(cursor.p);
+    const auto row = [&](const char* p, const char* end, BatchWriter& w, RowError& e) {
+      return parse_row(p, end, colons, w, e);
     };
     return parse_rows(row, rules_, true, cursor, max_rows, out, error);
   }
@@ -38,40 +60,78 @@ class LibsvmParser final : public RowParser {
     return true;
   }
 
-  const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) const {
+  // Entries [first, next) are written and not yet counted.
+  struct Room {
+    explicit Room(BatchWriter& out) : first(out.keys()), next(first), limit(first + out.room()) {}
+    void count(BatchWriter& out) {
+      out.advance(static_cast<std::size_t>(next - first));
+      first = next;
+    }
+    // At least `size` entries more; false: the batch is full.
+    bool ensure(std::ptrdiff_t size, BatchWriter& out) {
+      while (limit - next < size) {
+        count(out);
+        if (!out.grow()) return false;
+        *this = Room(out);
+      }
+      return true;
+    }
+    Key* first;
+    Key* next;
+    Key* limit;
+  };
+
+  // Reads entries of the form " 12345:1", nearly all of one-hot data, as long as one follows the other. Where
+  // a colon stands is known for 64 bytes at once, so no entry waits for the one before it to be read.
+  const char* parse_ones(const char* p, Colons& colons, Room& room) const {
+    constexpr std::uint32_t kOneAndBlank = ':' | '1' << 8 | ' ' << 16;
+    constexpr std::uint32_t kOneAndEnd = ':' | '1' << 8 | '\n' << 16;
+    colons.seek(p);
+    Key* key = room.next;
+    if (*p == ' ') {
+      while (room.limit - key >= 64) {
+        if (colons.bits == 0 && !colons.move_on()) break;
+        const char* colon = colons.base + std::countr_zero(colons.bits);
+        const auto digits = static_cast<std::uint64_t>(colon - p - 1);
+        if (digits - 1 > 7) break;
+        const std::uint64_t nibbles = (load_word(p + 1) ^ 0x3030303030303030ULL) << (64 - 8 * digits);
+        const std::uint32_t rest = load_half_word(colon) & 0xffffff;
+        const std::uint64_t index = join_digits(nibbles);
+        *key = kHashed ? rules_.key(index) : index;
+        const std::uint64_t others = not_digits(nibbles);
+        if ((others | (rest ^ kOneAndBlank)) != 0) {
+          if ((others | (rest ^ kOneAndEnd)) == 0) ++key, p = colon + 2;
+          break;
+        }
+        ++key;
+        p = colon + 2;
+        colons.bits &= colons.bits - 1;
+      }
+    }
+    room.next = key;
+    return p;
+  }
+
+  const char* parse_row(const char* p, const char* end, Colons& colons, BatchWriter& out,
+                        RowError& error) const {
     float label = 0.0f, weight = 1.0f;
     if (!parse_head(p, end, label, weight, error)) return nullptr;
-    Key* first = out.keys();  // Entries [first, key) are written and not yet counted.
-    Key* key = first;
-    Key* limit = first + out.room();
+    Room room(out);
     for (;;) {
-      if (key == limit) {
-        out.advance(static_cast<std::size_t>(key - first));
-        if (!out.grow()) return fail(error, p, kFullExpected), nullptr;
-        key = first = out.keys();
-        limit = first + out.room();
-      }
-      const EightDigits index = eight_digits(p + 1);
-      const std::uint64_t rest = load_word(p + 1 + index.count);
-      // " 12345:1" and then a blank or a line's end: nearly every entry of one-hot data.
-      if (*p == ' ' && index.count - 1 < 7 && (rest & 0xffff) == 0x313a && ((rest >> 16) & 0xff) <= ' ') {
-        *key++ = kHashed ? rules_.key(index.value) : index.value;
-        p += index.count + 3;
-        continue;
-      }
+      if (!room.ensure(64, out)) return fail(error, p, kFullExpected), nullptr;
+      p = parse_ones(p, colons, room);
       float value = 1.0f;
-      const Token token = parse_token(p, end, *key, value, error);
+      const Token token = parse_token(p, end, *room.next, value, error);
       if (token == Token::kBad) return nullptr;
       if (token == Token::kEnd) break;
       if (token == Token::kNone) continue;
-      ++key;
+      ++room.next;
       if (value != 1.0f) {
-        out.advance(static_cast<std::size_t>(key - first));
+        room.count(out);
         out.set_last_value(value);
-        first = key;
       }
     }
-    out.advance(static_cast<std::size_t>(key - first));
+    room.count(out);
     out.end_row(label, weight);
     return p;
   }

@@ -1,5 +1,6 @@
 #include "data/number.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -7,9 +8,33 @@
 #include <system_error>
 
 namespace thalweg {
+namespace {
+
+constexpr std::array<std::uint64_t, 9> kPowers = {1,      10,      100,      1000,     10000,
+                                                  100000, 1000000, 10000000, 100000000};
+
+// Up to seven digits, then perhaps a point and up to seven more; null if p is followed by anything else. Both
+// parts of the quotient are exact, so it is rounded once, like from_chars' result.
+const char* parse_short_real(const char* p, const char* end, double& value) {
+  const bool negative = *p == '-';
+  const EightDigits whole = eight_digits(p + (negative ? 1 : 0));
+  if (whole.count - 1 > 6) return nullptr;
+  p += whole.count + (negative ? 1 : 0);
+  value = static_cast<double>(whole.value);
+  if (*p == '.') {
+    const EightDigits part = eight_digits(p + 1);
+    if (part.count - 1 > 6) return nullptr;
+    const std::uint64_t power = kPowers[part.count];
+    value = static_cast<double>(whole.value * power + part.value) / static_cast<double>(power);
+    p += 1 + part.count;
+  }
+  if (negative) value = -value;
+  return p == end || *p == ' ' || *p == '\n' || *p == ':' || *p == '\r' ? p : nullptr;
+}
+
+}  // namespace
 
 const char* parse_unsigned(const char* p, std::uint64_t& value, bool& overflow) {
-  constexpr std::uint64_t kPowers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   overflow = false;
   value = 0;
   for (unsigned digits = 0;; digits += 8) {
@@ -37,6 +62,11 @@ const char* parse_signed(const char* p, std::int64_t& value) {
 }
 
 const char* parse_real(const char* p, const char* end, float& value) {
+  double quick = 0;
+  if (const char* q = parse_short_real(p, end, quick); q != nullptr) {
+    value = static_cast<float>(quick);
+    return q;
+  }
   if (*p == '+' && p[1] != '-') ++p;
   double wide = 0;
   const std::from_chars_result result = std::from_chars(p, end, wide);

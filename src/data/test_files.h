@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +20,27 @@ inline std::string test_data(const std::string& name) {
                        : std::filesystem::path(THALWEG_SOURCE_DIR) / "../shared/data") /
       name;
   return std::filesystem::exists(path) ? path.string() : "";
+}
+
+inline std::string gzipped(std::string_view text) {
+  z_stream z{};
+  deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&z, text.size()), '\0');
+  std::string copy(text);
+  z.next_in = reinterpret_cast<Bytef*>(copy.data());
+  z.avail_in = static_cast<uInt>(copy.size());
+  z.next_out = reinterpret_cast<Bytef*>(packed.data());
+  z.avail_out = static_cast<uInt>(packed.size());
+  deflate(&z, Z_FINISH);
+  packed.resize(z.total_out);
+  deflateEnd(&z);
+  return packed;
+}
+
+inline std::string zstd_packed(std::string_view text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+  return packed;
 }
 
 class TestDirectory {

@@ -1,0 +1,56 @@
+#include "data/columns.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg {
+namespace {
+
+std::string kinds(const std::string& head, const std::string& spec, const std::string& label = "") {
+  ReadOptions options;
+  options.columns = spec;
+  options.label_column = label;
+  const Result<Columns> columns = find_columns(head, "f.csv", options);
+  if (!columns) return columns.status().message();
+  std::string text;
+  for (const Column& c : columns->list) text += c.name + ":" + column_kind_name(c.kind) + " ";
+  return text;
+}
+
+TEST(Columns, HeaderAndRowsDecide) {
+  EXPECT_EQ(kinds("id,label,city\n3,1,Rome\n,0,7\n", ""), "id:num label:label city:cat ");
+  EXPECT_EQ(kinds("y;weight;a b\n1;1;\"x;y\"\n", ""), "y:label weight:weight a b:cat ");
+}
+
+TEST(Columns, SpecByPosition) {
+  EXPECT_EQ(kinds("196\t242\t3\t881250949\n", "user:cat,item:cat,label,-"),
+            "user:cat item:cat c3:label c4:- ");
+  EXPECT_EQ(kinds("0,1,2,3\n", "label,cat*"), "c1:label c2:cat c3:cat c4:cat ");
+  EXPECT_EQ(kinds("0,1,2,3\n", "label,num*2,cat"), "c1:label c2:num c3:num c4:cat ");
+  EXPECT_EQ(kinds("0,1,2,3\n", "label,f:num*3"), "c1:label f1:num f2:num f3:num ");
+  EXPECT_EQ(kinds("a,b,c\n1,2,3\n", "cat,label,-"), "a:cat b:label c:- ");
+}
+
+TEST(Columns, SpecByNameLeavesTheOthers) {
+  EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:cat"), "label:label a:num b:cat ");
+  EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:label"), "label:- a:num b:label ");
+  EXPECT_EQ(kinds("p,a\n1,2\n", "", "p"), "p:label a:num ");
+}
+
+TEST(Columns, WrongSpecsSayWhatWasExpected) {
+  const auto says = [](const std::string& message, const char* part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  says(kinds("0,1,2\n", ""), "saw no header");
+  says(kinds("0,1,2\n", "label,cat"), "has 3 columns, --columns names 2");
+  says(kinds("0,1,2\n", "label,cat,cat,cat"), "--columns names more");
+  says(kinds("0,1,2\n", "label,dog,cat"), "saw \"dog\"");
+  says(kinds("0,1,2\n", "label,cat*x"), "saw \"cat*x\"");
+  says(kinds("0,1,2\n", "cat*"), "no column is the label");
+  says(kinds("0,1,2\n", "label,label,cat"), "2 label");
+  says(kinds("a,b\n1,2\n", ""), "no column is the label");
+  says(kinds("label,b\n1,2\n", "c:cat"), "has no column \"c\", its columns are label, b");
+  says(kinds("a,b\n1,2\n", "", "z"), "has no column \"z\"");
+}
+
+}  // namespace
+}  // namespace thalweg

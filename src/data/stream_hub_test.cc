@@ -1,0 +1,193 @@
+// Compressed files and pipes: passes shared by several readers.
+#include "data/stream_hub.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "data/data_set.h"
+#include "data/test_files.h"
+
+namespace thalweg {
+namespace {
+
+// Rows with labels 0, 1, ... of about `width` bytes.
+std::string wide_rows(std::uint64_t count, std::size_t width) {
+  std::string text;
+  for (std::uint64_t i = 0; i < count; ++i)
+    text += std::to_string(i) + " 5:1" + std::string(width, ' ') + '\n';
+  return text;
+}
+
+std::shared_ptr<DataSet> open_path(const std::string& path) {
+  ReadOptions options;
+  options.paths = {path};
+  Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
+  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  return data ? *data : nullptr;
+}
+
+using Labels = std::vector<float>;
+
+// Reads on until the end or kRetry; true at the end.
+bool read_on(RowReader& reader, Labels& labels, std::size_t batch_rows) {
+  Batch batch;
+  for (;;) {
+    const Result<std::size_t> rows = reader.next(batch_rows, batch);
+    if (!rows) {
+      EXPECT_EQ(rows.status().code(), Code::kRetry) << rows.status().message();
+      return rows.status().code() != Code::kRetry;
+    }
+    if (*rows == 0) return true;
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+  }
+}
+
+Labels sorted_union(std::vector<Labels> parts) {
+  Labels all;
+  for (const Labels& part : parts) all.insert(all.end(), part.begin(), part.end());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void expect_counted(const Labels& labels, std::uint64_t count) {
+  ASSERT_EQ(labels.size(), count);
+  for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(labels[i], static_cast<float>(i));
+}
+
+// 75 MB of text, twice the stash, in few packed bytes.
+constexpr std::uint64_t kWideRows = 1500;
+constexpr std::size_t kWidth = 50000;
+
+TEST(StreamHub, AReaderFarAheadWaitsAndNoRowIsLost) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data =
+      open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
+  std::vector<std::unique_ptr<RowReader>> readers;
+  for (std::uint32_t s = 0; s < 3; ++s) readers.push_back(std::move(*data->reader(ShardId{s}, 3)));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::vector<Labels> parts(3);
+    std::vector<bool> ended(3, false);
+    int waits = 0;
+    while (std::count(ended.begin(), ended.end(), true) < 3) {
+      for (std::size_t s = 0; s < 3; ++s) {
+        if (ended[s]) continue;
+        ended[s] = read_on(*readers[s], parts[s], 33);
+        waits += ended[s] ? 0 : 1;
+      }
+    }
+    EXPECT_GT(waits, 0);
+    expect_counted(sorted_union(parts), kWideRows);
+    for (const auto& reader : readers) ASSERT_TRUE(reader->rewind().is_ok());
+  }
+}
+
+TEST(StreamHub, ChunksOfShardsReadElsewhereAreDropped) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data =
+      open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
+  const auto reader = data->reader(ShardId{2}, 3);
+  Labels labels;
+  EXPECT_TRUE(read_on(**reader, labels, 100)) << "nobody else is to be waited for";
+  EXPECT_GT(labels.size(), kWideRows / 4);
+}
+
+TEST(StreamHub, AReaderThatLeavesFreesTheOthers) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data =
+      open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
+  auto first = data->reader(ShardId{0}, 2), second = data->reader(ShardId{1}, 2);
+  Labels labels, late;
+  EXPECT_FALSE(read_on(**first, labels, 100));
+  second->reset();
+  EXPECT_TRUE(read_on(**first, labels, 100));
+  // The shard that was given up is read by another, in a pass of its own.
+  second = data->reader(ShardId{1}, 2);
+  EXPECT_TRUE(read_on(**second, late, 100));
+  expect_counted(sorted_union({labels, late}), kWideRows);
+}
+
+TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(500, 2000))));
+  auto first = data->reader(ShardId{0}, 2);
+  Labels labels;
+  EXPECT_TRUE(read_on(**first, labels, 64));
+  ASSERT_TRUE((*first)->rewind().is_ok());
+  Batch batch;
+  ASSERT_EQ((*first)->next(10, batch).value(), 10u);
+  auto second = data->reader(ShardId{1}, 2, 1);
+  for (int epoch = 1; epoch < 3; ++epoch) {
+    Labels one, two;
+    if (epoch == 1) one.insert(one.end(), batch.labels.begin(), batch.labels.end());
+    EXPECT_TRUE(read_on(**second, two, 64));
+    EXPECT_TRUE(read_on(**first, one, 64));
+    expect_counted(sorted_union({one, two}), 500);
+    ASSERT_TRUE((*first)->rewind().is_ok());
+    ASSERT_TRUE((*second)->rewind().is_ok());
+  }
+}
+
+TEST(StreamHub, ManyThreadsReadOnePass) {
+  const TestDirectory directory;
+  const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(20000, 100))));
+  std::vector<std::unique_ptr<RowReader>> readers;
+  for (std::uint32_t s = 0; s < 4; ++s) readers.push_back(std::move(*data->reader(ShardId{s}, 4)));
+  std::vector<Labels> parts(4);
+  std::vector<std::thread> threads;
+  for (std::size_t s = 0; s < 4; ++s) {
+    threads.emplace_back([&, s] {
+      while (!read_on(*readers[s], parts[s], 100)) std::this_thread::yield();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  expect_counted(sorted_union(parts), 20000);
+}
+
+TEST(StreamHub, GzipMembersAndZstdFramesFollowEachOther) {
+  const TestDirectory directory;
+  const std::string a = "0\n1\n", b = "2 5:1\n3\n";
+  for (const std::string& packed : {gzipped(a) + gzipped(b), zstd_packed(a) + zstd_packed(b)}) {
+    Labels labels;
+    EXPECT_TRUE(read_on(**open_path(directory.write("a", packed))->reader(ShardId{0}, 1), labels, 10));
+    expect_counted(labels, 4);
+  }
+}
+
+class Pipes : public testing::TestWithParam<bool> {};
+
+TEST_P(Pipes, AreReadOnceByAllShards) {
+  const TestDirectory directory;
+  const std::string path = directory.name("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] {
+    const std::string text = wide_rows(3000, 500);
+    std::ofstream(path, std::ios::binary) << (GetParam() ? gzipped(text) : text);
+  });
+  const std::shared_ptr<DataSet> data = open_path(path);
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data->total_bytes(), 0u);
+  EXPECT_FALSE(data->seekable());
+  std::vector<Labels> parts(3);
+  // Readers may also come after others have read: a pipe's chunks are kept for all shards.
+  std::unique_ptr<RowReader> last;
+  for (std::uint32_t s = 0; s < 3; ++s) {
+    last = std::move(*data->reader(ShardId{s}, 3));
+    EXPECT_TRUE(read_on(*last, parts[s], 100));
+  }
+  writer.join();
+  expect_counted(sorted_union(parts), 3000);
+  const Status again = last->rewind();
+  EXPECT_EQ(again.code(), Code::kUsage);
+  EXPECT_NE(again.message().find("only once"), std::string::npos);
+  Batch batch;
+  EXPECT_EQ((*data->reader(ShardId{0}, 3))->next(5, batch).status().code(), Code::kUsage);
+}
+
+INSTANTIATE_TEST_SUITE_P(PlainAndPacked, Pipes, testing::Bool(),
+                         [](const auto& test) { return test.param ? "gzip" : "plain"; });
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,130 @@
+#include "data/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/mix.h"
+#include "data/row_loop.h"
+
+namespace thalweg {
+namespace {
+
+constexpr unsigned kRegisterBits = 14;
+constexpr std::size_t kRegisters = std::size_t{1} << kRegisterBits;
+
+void add_rows(const Batch& batch, Summary& summary, DistinctKeys& distinct) {
+  summary.rows += batch.rows();
+  summary.entries += batch.entries();
+  summary.weighted = summary.weighted || !batch.weights.empty();
+  for (std::size_t r = 0; r < batch.rows(); ++r) {
+    const std::uint64_t entries = batch.row_begin[r + 1] - batch.row_begin[r];
+    summary.fewest_entries = std::min(summary.fewest_entries, entries);
+    summary.most_entries = std::max(summary.most_entries, entries);
+    summary.positives += batch.labels[r] > 0 ? 1 : 0;
+    summary.smallest_label = std::min(summary.smallest_label, batch.labels[r]);
+    summary.largest_label = std::max(summary.largest_label, batch.labels[r]);
+  }
+  for (const Key key : batch.keys) {
+    distinct.add(key);
+    summary.smallest_key = std::min(summary.smallest_key, key);
+    summary.largest_key = std::max(summary.largest_key, key);
+  }
+  summary.values_not_one += static_cast<std::uint64_t>(
+      std::count_if(batch.values.begin(), batch.values.end(), [](float value) { return value != 1.0f; }));
+  for (const std::uint32_t field : batch.fields) {
+    summary.fields = std::max(summary.fields, field == UINT32_MAX ? field : field + 1);
+  }
+}
+
+}  // namespace
+
+DistinctKeys::DistinctKeys() : slots_(2 * kExactKeys, kReservedKey) {}
+
+void DistinctKeys::note(std::uint64_t hash) {
+  const std::size_t which = hash >> (64 - kRegisterBits);
+  const int zeros = std::countl_zero((hash << kRegisterBits) | (std::uint64_t{1} << (kRegisterBits - 1)));
+  registers_[which] = std::max(registers_[which], static_cast<std::uint8_t>(zeros + 1));
+}
+
+void DistinctKeys::add(Key key) {
+  const std::uint64_t hash = place(key);
+  if (!exact()) return note(hash);
+  std::size_t slot = scale_to(hash, slots_.size());
+  while (slots_[slot] != kReservedKey && slots_[slot] != key) slot = (slot + 1) % slots_.size();
+  if (slots_[slot] == key) return;
+  slots_[slot] = key;
+  if (++used_ <= kExactKeys) return;
+  registers_.assign(kRegisters, 0);
+  for (const Key known : slots_) {
+    if (known != kReservedKey) note(place(known));
+  }
+  slots_ = {};
+}
+
+double DistinctKeys::count() const {
+  if (exact()) return static_cast<double>(used_);
+  double sum = 0;
+  for (const std::uint8_t zeros : registers_) sum += std::ldexp(1.0, -zeros);
+  constexpr double kCount = kRegisters;
+  return 0.7213 / (1.0 + 1.079 / kCount) * kCount * kCount / sum;
+}
+
+Result<Summary> summarize(DataSet& data) {
+  Result<std::unique_ptr<RowReader>> reader = data.reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Summary summary;
+  DistinctKeys distinct;
+  Batch batch;
+  for (;;) {
+    const Result<std::size_t> rows = (*reader)->next(4096, batch);
+    if (!rows) return rows.status();
+    if (*rows == 0) break;
+    add_rows(batch, summary, distinct);
+  }
+  summary.distinct_keys = distinct.count();
+  summary.distinct_keys_exact = distinct.exact();
+  summary.bad_rows = (*reader)->rows_skipped();
+  summary.bad_row_examples = data.skipped_examples();
+  if (summary.rows == 0) summary.fewest_entries = 0;
+  return summary;
+}
+
+Result<SplitReport> split_rows(DataSet& data, std::uint64_t modulus, std::ostream& kept,
+                               std::ostream& held_out) {
+  if (modulus < 2) {
+    return Status(Code::kUsage,
+                  fmt::format("split: saw {}, expected every N-th row with N at least 2", modulus));
+  }
+  Result<std::unique_ptr<BlockSource>> source = data.block_source(0, 1, 0);
+  if (!source) return source.status();
+  SplitReport report;
+  std::uint64_t row = 0;
+  const bool comments = has_comments(data.format());
+  kept << data.columns().header_line;
+  held_out << data.columns().header_line;
+  Block block;
+  for (;;) {
+    const Result<bool> more = (*source)->next(block);
+    if (!more) return more.status();
+    if (!*more) break;
+    for (const char* p = block.begin; p != block.end;) {
+      const char* next = line_end(p, block.end) + 1;
+      if (is_row(p, comments)) {
+        const bool held = ++row % modulus == 0;
+        (held ? held_out : kept).write(p, next - p);
+        ++(held ? report.rows_held_out : report.rows_kept);
+      }
+      p = next;
+    }
+    if (!kept || !held_out) break;
+  }
+  if (!kept.flush() || !held_out.flush()) {
+    return Status(Code::kIo, fmt::format("split: writing failed after {} rows (is the disk full?)", row));
+  }
+  return report;
+}
+
+}  // namespace thalweg
