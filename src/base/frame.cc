@@ -9,7 +9,11 @@
 #include "base/frame.h"
 
 #include <fmt/format.h>
+#if THALWEG_XXH_DISPATCH
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include "base/check.h"
 
