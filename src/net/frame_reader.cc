@@ -13,6 +13,13 @@ constexpr std::size_t kReadAhead = std::size_t{64} << 10;
 constexpr std::size_t kReadAheadOfLarge = 4096;
 static_assert(kReadAheadOfLarge >= limits::kFrameBytesBeforeHello);
 
+// Uninitialized. Large buffers are not pooled here: the C library's allocator keeps and reuses them as well.
+std::shared_ptr<std::byte> allocate(std::size_t bytes) {
+  auto words = std::make_shared_for_overwrite<std::uint64_t[]>(bytes / sizeof(std::uint64_t) + 1);
+  auto* start = static_cast<std::byte*>(static_cast<void*>(words.get()));
+  return {std::move(words), start};
+}
+
 }  // namespace
 
 std::size_t FrameReader::space(std::span<iovec, 2> parts) {
@@ -53,7 +60,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     begin_ += kHeaderBytes;
     lengths_ = *lengths;
     const std::size_t total = lengths_.wire_bytes();
-    payload_ = pool_->take(std::max<std::size_t>(total, 1));
+    payload_ = allocate(total);
     payload_got_ = std::min(end_ - begin_, total);
     if (payload_got_ > 0) std::memcpy(payload_.get(), small_.data() + begin_, payload_got_);
     begin_ += payload_got_;

@@ -12,14 +12,11 @@
 
 #include "base/frame.h"
 #include "base/limits.h"
-#include "net/buffer_pool.h"
 
 namespace thalweg {
 
 class FrameReader {
  public:
-  explicit FrameReader(std::shared_ptr<BufferPool> pool) : pool_(std::move(pool)) {}
-
   // Larger frames are refused. Starts at what a stranger may send.
   void set_frame_bytes_max(std::size_t bytes) { frame_bytes_max_ = bytes; }
   // Where the next bytes of the stream go; how many of `parts` are used. Precondition: next() has returned
@@ -35,7 +32,6 @@ class FrameReader {
  private:
   Result<std::optional<Frame>> finish_frame();
 
-  std::shared_ptr<BufferPool> pool_;
   std::size_t frame_bytes_max_ = limits::kFrameBytesBeforeHello;
   std::vector<std::byte> small_;  // Headers and short payloads: [begin_, end_) is not yet used.
   std::size_t begin_ = 0;
@@ -46,7 +42,7 @@ class FrameReader {
   std::array<std::byte, kHeaderBytes> header_{};
   FrameHeader head_;
   PayloadLengths lengths_;
-  std::shared_ptr<std::byte> payload_;
+  std::shared_ptr<std::byte> payload_;  // 8-byte aligned.
   std::size_t payload_got_ = 0;
 };
 

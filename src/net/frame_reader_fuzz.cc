@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::size_t piece = std::size_t{data[0]} + 1;
   const std::span<const std::byte> stream = std::as_bytes(std::span(data + 1, size - 1));
-  FrameReader reader(std::make_shared<BufferPool>());
+  FrameReader reader;
   std::size_t read = 0;
   std::size_t used = 0;
   while (read < stream.size()) {

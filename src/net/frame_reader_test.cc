@@ -24,7 +24,7 @@ Frame frame_of(std::size_t first_bytes, std::size_t second_bytes, std::uint32_t 
 // Feeds `stream` in pieces of at most `piece` bytes and checks that `frames` come out.
 void expect_frames(const std::vector<Frame>& frames, const std::vector<std::byte>& stream,
                    std::size_t piece) {
-  FrameReader reader(std::make_shared<BufferPool>());
+  FrameReader reader;
   reader.set_frame_bytes_max(limits::kFrameBytesMax);
   std::size_t read = 0;
   std::size_t found = 0;
@@ -74,7 +74,7 @@ TEST(FrameReader, AnyCutOfTheStreamGivesTheSameFrames) {
 TEST(FrameReader, SegmentsAreAligned) {
   const std::vector<Frame> frames = {frame_of(3, 5, 0)};
   const auto stream = encode_frame(frames[0]);
-  FrameReader reader(std::make_shared<BufferPool>());
+  FrameReader reader;
   iovec parts[2];
   ASSERT_EQ(reader.space(parts), 1U);
   std::memcpy(parts[0].iov_base, stream.data(), stream.size());
@@ -87,7 +87,7 @@ TEST(FrameReader, SegmentsAreAligned) {
 }
 
 TEST(FrameReader, StrangersMaySendLittle) {
-  FrameReader reader(std::make_shared<BufferPool>());
+  FrameReader reader;
   const auto stream = encode_frame(frame_of(limits::kFrameBytesBeforeHello, 0, 0));
   iovec parts[2];
   reader.space(parts);
@@ -96,23 +96,6 @@ TEST(FrameReader, StrangersMaySendLittle) {
   std::memcpy(parts[0].iov_base, stream.data(), kHeaderBytes);
   reader.filled(kHeaderBytes);
   EXPECT_EQ(reader.next().status().code(), Code::kRefused);
-}
-
-TEST(BufferPool, ReusesLargeBuffersUpToItsBound) {
-  const auto pool = std::make_shared<BufferPool>(3 * BufferPool::kPooledFrom);
-  const std::byte* first = nullptr;
-  {
-    const auto buffer = pool->take(BufferPool::kPooledFrom);
-    first = buffer.get();
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 64, 0U);
-  }
-  EXPECT_EQ(pool->idle_bytes(), BufferPool::kPooledFrom);
-  EXPECT_EQ(pool->take(BufferPool::kPooledFrom).get(), first);
-  {
-    std::vector<std::shared_ptr<std::byte>> many;
-    for (int i = 0; i < 5; ++i) many.push_back(pool->take(BufferPool::kPooledFrom));
-  }
-  EXPECT_LE(pool->idle_bytes(), 3 * BufferPool::kPooledFrom);
 }
 
 }  // namespace

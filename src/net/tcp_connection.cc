@@ -21,7 +21,7 @@ constexpr int kWritesPerTurn = 8;  // Others wait meanwhile.
 }  // namespace
 
 Tcp::Impl::Connection* Tcp::Impl::adopt(int fd, const SocketAddress& remote) {
-  auto owned = std::make_unique<Connection>(fd, pool_);
+  auto owned = std::make_unique<Connection>(fd);
   Connection* conn = owned.get();
   conn->remote = remote;
   conn->opened_at = conn->progress_at = clock_.now();

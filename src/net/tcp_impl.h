@@ -48,7 +48,7 @@ class Tcp::Impl {
   struct Peer;
   enum class State { kConnecting, kAwaitHello, kOpen };
   struct Connection {
-    Connection(int its_fd, std::shared_ptr<BufferPool> pool) : fd(its_fd), reader(std::move(pool)) {}
+    explicit Connection(int its_fd) : fd(its_fd) {}
     int fd;
     std::unique_ptr<EventLoop::Watch> watch;
     FrameReader reader;
@@ -155,7 +155,6 @@ class Tcp::Impl {
   std::uint64_t incarnation_;
   Random random_;
   EventLoop loop_;  // Outlives the watches below.
-  std::shared_ptr<BufferPool> pool_ = std::make_shared<BufferPool>();
   std::vector<std::unique_ptr<Hosted>> hosted_;
   std::map<NodeId, std::string> addresses_;
   std::map<PeerKey, std::shared_ptr<Peer>> peers_;  // A renamed peer has two entries.
