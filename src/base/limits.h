@@ -20,6 +20,10 @@ inline constexpr std::size_t kRequestBytesTarget = std::size_t{16}
 // A node's own queues and windows.
 inline constexpr std::uint32_t kStepWindow = 64;        // Steps of one shard that a server tells apart.
 inline constexpr std::uint32_t kStepsInFlightMax = 32;  // Steps of one shard that a worker has unanswered.
+// Sync mode: an heir starts at the first step that some server lacks; this keeps it among the steps whose
+// answers servers remember.
+inline constexpr std::uint32_t kStepsInFlightSync = 2;
+inline constexpr std::size_t kPullsRememberedMax = 256;  // Sync mode: different pulls of one shard in one step.
 inline constexpr std::size_t kWaitingPullsMax = 65536;  // Held by one server until the gate opens.
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;

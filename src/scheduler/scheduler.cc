@@ -71,9 +71,10 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
 void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport& out) {
   const auto join = wire::decode_join(frame.first);
   if (!join || join->role == Role::kScheduler) return;
-  for (const auto& [id, member] : members_) {
-    if (member.temporary == from)
-      return send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
+  for (auto& [id, member] : members_) {
+    if (member.temporary != from) continue;
+    member.heard = now;  // Its welcome was lost on the way.
+    return send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
   }
   const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
   if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
@@ -109,8 +110,12 @@ std::uint32_t Scheduler::count(Role role, bool alive_only) const {
 std::string Scheduler::missing() const {
   std::string out;
   const auto name = [&](Role role, std::uint32_t wanted) {
-    for (std::uint32_t i = 0; i < wanted; ++i) {
-      if (members_.count({role, i}) == 0) out += (out.empty() ? "" : ", ") + node_name({role, i});
+    std::uint32_t here = count(role, true);
+    for (std::uint32_t i = 0; here < wanted; ++i) {
+      const auto member = members_.find({role, i});
+      if (member != members_.end() && !member->second.lost) continue;
+      out += (out.empty() ? "" : ", ") + node_name({role, i});
+      ++here;
     }
   };
   name(Role::kServer, options_.servers);
@@ -125,8 +130,12 @@ void Scheduler::begin(Transport& out) {
   map_.job = options_.job;
   for (std::uint32_t s = 0; s < options_.servers; ++s)
     map_.servers.push_back(members_.at(server_node(s)).address);
+  std::vector<std::uint32_t> workers;
+  for (const auto& [id, member] : members_) {
+    if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
+  }
   for (std::uint32_t d = 0; d < options_.shards; ++d) {
-    map_.shards.push_back({shard_worker(ShardId{d}, options_.workers), 0});
+    map_.shards.push_back({workers[shard_worker(ShardId{d}, options_.workers)], 0});
   }
   publish(out);
 }
@@ -143,6 +152,10 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
   const auto member = members_.find(from);
   const auto beat = wire::decode_heartbeat(frame.first);
   if (member == members_.end() || !beat) return;
+  if (member->second.lost && !started() && !stopped_) {
+    member->second.lost = false;
+    if (missing().empty()) begin(out);
+  }
   if (member->second.lost) {
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
@@ -200,10 +213,7 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
         now, {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why, ranges)},
         out);
   }
-  if (!started()) {
-    members_.erase(found);  // Another may take its place.
-    return;
-  }
+  if (!started()) return;  // Another may take its place, or it comes back; never two under one name.
   if (count(Role::kWorker, true) == 0) {
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
                 out);

@@ -37,8 +37,14 @@ class Server final : public Node {
   // Why the job ended; empty while it runs.
   const std::optional<Status>& stopped() const { return stopped_; }
   const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
-  std::uint32_t map_epoch() const { return map_.epoch; }
   bool welcomed() const { return id_.has_value(); }
+  const wire::Map& map() const { return map_; }
+  std::uint32_t map_epoch() const { return map_.epoch; }
+  std::size_t pulls_waiting() const {
+    std::size_t count = 0;
+    for (const auto& table : waiting_) count += table.size();
+    return count;
+  }
 
  private:
   void on_welcome(const Frame& frame, Transport& out);

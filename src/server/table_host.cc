@@ -172,27 +172,33 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   std::vector<float> out((dense ? keys[1] : keys.size()) * table_->spec().dim);
   table_->read(dense ? keys.first(1) : keys, out);
   Bytes bytes = Bytes::of(std::move(out));
-  if (sync_ && !read_only) remember_reply(frame, bytes);
+  if (sync_ && !read_only) {
+    if (Status status = remember_reply(frame, bytes); !status) return status;
+  }
   return bytes;
 }
 
 const TableHost::Replay* TableHost::find_replay(const Frame& frame) const {
   if (THALWEG_BUG(kNoReplayCache)) return nullptr;
-  for (const Replay& replay : replays_[frame.head.shard.value]) {
-    if (replay.step == frame.head.step && replay.ranges == frame.head.ranges &&
-        same_bytes(replay.keys, frame.first)) {
-      return &replay;
-    }
+  const auto& replays = replays_[frame.head.shard.value];
+  const auto of_step = replays.find(frame.head.step);
+  if (of_step == replays.end()) return nullptr;
+  for (const Replay& replay : of_step->second) {
+    if (replay.ranges == frame.head.ranges && same_bytes(replay.keys, frame.first)) return &replay;
   }
   return nullptr;
 }
 
-void TableHost::remember_reply(const Frame& frame, const Bytes& rows) {
-  constexpr std::size_t kRepliesMax = 64;
+Status TableHost::remember_reply(const Frame& frame, const Bytes& rows) {
   auto& replays = replays_[frame.head.shard.value];
-  std::erase_if(replays, [&](const Replay& old) { return old.step.next() < frame.head.step; });
-  if (replays.size() == kRepliesMax) replays.erase(replays.begin());
-  replays.push_back({frame.head.step, frame.head.ranges, frame.first, rows});
+  auto& of_step = replays[frame.head.step];
+  if (of_step.size() == limits::kPullsRememberedMax) {
+    return refused(frame.head, fmt::format("more than {} different pulls in one step of sync mode",
+                                           limits::kPullsRememberedMax));
+  }
+  of_step.push_back({frame.head.ranges, frame.first, rows});
+  if (replays.size() > limits::kStepsInFlightSync) replays.erase(replays.begin());
+  return Status::ok();
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

@@ -30,6 +30,14 @@ class TableHost {
   const Table& table() const { return *table_; }
   std::uint32_t staleness_max() const { return staleness_max_; }
   std::uint64_t repeats() const { return repeats_; }
+  std::size_t steps_open() const { return open_steps_.size(); }
+  std::size_t replies_remembered() const {
+    std::size_t count = 0;
+    for (const auto& of_shard : replays_) {
+      for (const auto& [step, replies] : of_shard) count += replies.size();
+    }
+    return count;
+  }
   // Grows whenever a waiting pull may have become answerable.
   std::uint64_t version() const { return version_; }
 
@@ -42,7 +50,6 @@ class TableHost {
   using StepParts = std::vector<std::vector<Part>>;  // By shard, in arrival order within a shard.
   // An answer given to a shard, so that its heir computes on the very same rows (sync mode).
   struct Replay {
-    Step step;
     RangeSpan ranges;
     Bytes keys;
     Bytes rows;
@@ -58,7 +65,7 @@ class TableHost {
   void close_steps();
   Part cut(const Frame& frame, RangeSpan ranges) const;
   const Replay* find_replay(const Frame& frame) const;
-  void remember_reply(const Frame& frame, const Bytes& rows);
+  Status remember_reply(const Frame& frame, const Bytes& rows);
 
   std::unique_ptr<Table> table_;
   RangeSpan owned_;
@@ -66,7 +73,7 @@ class TableHost {
   Gate gate_;
   std::vector<Mark> marks_;  // shards x owned ranges
   std::map<Step, StepParts> open_steps_;
-  std::vector<std::vector<Replay>> replays_;  // By shard; the two newest steps.
+  std::vector<std::map<Step, std::vector<Replay>>> replays_;  // By shard; the newest steps that pulled.
   std::uint32_t staleness_max_ = 0;
   std::uint64_t repeats_ = 0;
   std::uint64_t version_ = 0;

@@ -102,7 +102,9 @@ void ShardStore::push_done(Step step, const Status& status) {
 }
 
 void ShardStore::release_advance() {
-  if (advancing_ && (!failure_ || in_flight_.size() < limits::kStepsInFlightMax)) {
+  const bool sync = worker_.map().consistency.kind == Consistency::Kind::kSync;
+  const std::size_t window = sync ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
+  if (advancing_ && (!failure_ || in_flight_.size() < window)) {
     worker_.complete(*std::exchange(advancing_, nullptr), failure_);
   }
   if (ending_ && (!failure_ || in_flight_.empty()))

@@ -1,0 +1,128 @@
+// A whole cluster on one thread: production nodes, virtual time, a network that misbehaves on purpose. A run
+// is a pure function of its plan.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/server.h"
+#include "sim/event_queue.h"
+#include "sim/findings.h"
+#include "sim/network.h"
+#include "sim/server_watch.h"
+#include "sim/shard_work.h"
+#include "worker/worker.h"
+
+namespace thalweg::sim {
+
+using Trace = std::function<void(std::string_view line)>;
+
+// One incarnation of one node; its place in the cluster is its number.
+struct Process {
+  std::uint32_t place = 0;
+  NodeId id;
+  std::unique_ptr<Node> node;  // Null once killed.
+  Scheduler* scheduler = nullptr;
+  Server* server = nullptr;
+  Worker* worker = nullptr;
+  bool kept = false;  // The job could not go on without it: spared what would make it seem lost.
+  bool over = false;  // Its work has ended; it takes no more turns.
+  Duration turn{};    // How long one turn takes.
+  Instant busy_until{0};
+  Instant armed = kNever;
+  std::deque<std::uint32_t> inbox;
+  bool inbox_armed = false;
+  Instant heard{0};  // Kept: when the scheduler last got a sign of life.
+  std::uint32_t map_epoch = 0;
+
+  bool runs() const { return node != nullptr && !over; }
+};
+
+class Cluster {
+ public:
+  // `plan` outlives the cluster.
+  explicit Cluster(const Plan& plan, Trace trace = nullptr);
+  Cluster(const Cluster&) = delete;
+  ~Cluster();
+
+  // One event; false when nothing is left to happen, or a violation was found.
+  bool step();
+  // Every node's work has ended.
+  bool over() const;
+
+  Instant now() const { return now_; }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t trace_hash() const { return trace_hash_; }
+  Findings& findings() { return findings_; }
+  Network& network() { return network_; }
+  const ServerWatch& watch() const { return watch_; }
+  const ShardWork& work() const { return work_; }
+  const Workload& workload() const { return workload_; }
+  const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
+  const Scheduler& scheduler() const { return *processes_[0]->scheduler; }
+
+  // What faults are made of.
+  void at(Instant when, std::function<void()> action);
+  void kill(std::uint32_t process);
+  void pause(std::uint32_t process, Instant until);
+  void tell_lost(std::uint32_t process, NodeId peer);
+  std::uint32_t start_worker(Duration turn);
+  void end_faults();
+  void note(std::string_view what);
+
+  // All rows of a table, state included, over all servers in ascending key order.
+  struct Contents {
+    std::vector<std::uint64_t> keys;
+    std::vector<float> rows;
+    std::size_t width = 0;
+  };
+  Contents contents(TableId table) const;
+
+ private:
+  class Outgoing;
+  struct Mail {
+    std::uint32_t to = 0;
+    NodeId from;
+    Frame frame;
+  };
+
+  std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
+  void start_scheduler();
+  void deliver(std::uint32_t slot);
+  void read_inbox(std::uint32_t process);
+  void on_timer(std::uint32_t process);
+  void take_frame(Process& process, Mail mail);
+  void after_turn(std::uint32_t place);
+  void send(Process& from, NodeId to, Frame frame);
+  void stop_when_done();
+  void record(const Process& process, const Mail* mail);
+
+  const Plan& plan_;
+  Findings findings_;
+  Workload workload_;
+  ShardWork work_;
+  ServerWatch watch_;
+  Network network_;
+  Trace trace_;
+  EventQueue queue_;
+  Slots<Mail> mails_;
+  Slots<std::function<void()>> actions_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::map<NodeId, std::uint32_t> directory_;
+  const Frame* asked_ = nullptr;  // What the server whose turn it is was given.
+  std::vector<Network::Arrival> arrivals_;
+  Instant now_{0};
+  std::uint64_t events_ = 0;
+  std::uint64_t trace_hash_ = 0;
+  std::uint32_t births_ = 0;
+  bool stopping_ = false;
+  bool gone_ = false;  // The scheduler has left.
+};
+
+}  // namespace thalweg::sim

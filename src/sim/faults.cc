@@ -1,0 +1,118 @@
+#include "sim/faults.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace thalweg::sim {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr std::size_t kProcessesForFaults = 30;
+
+Duration scaled(Duration duration, double factor) {
+  return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
+}
+
+}  // namespace
+
+Faults::Faults(const Plan& plan, Cluster& cluster)
+    : plan_(plan), cluster_(cluster), random_(Random(plan.seed).split(2)) {
+  const NodeFaults& faults = plan.node_faults;
+  if (faults.partition) kinds_.push_back(Kind::kPartition);
+  if (faults.clog) kinds_.push_back(Kind::kClog);
+  if (faults.pause) kinds_.push_back(Kind::kPause);
+  if (faults.crash) kinds_.push_back(Kind::kCrash);
+  if (faults.disconnect) kinds_.push_back(Kind::kDisconnect);
+}
+
+void Faults::start() {
+  cluster_.at(Instant{plan_.node_faults.until.count()}, [this] { cluster_.end_faults(); });
+  if (!kinds_.empty()) next();
+}
+
+void Faults::next() {
+  const Duration wait = scaled(plan_.node_faults.every, -std::log(1 - random_.unit()));
+  cluster_.at(cluster_.now() + wait, [this] {
+    if (ended() || cluster_.work().all_done()) return;
+    strike();
+    next();
+  });
+}
+
+// Short as a rule, at times longer than the scheduler's patience.
+Duration Faults::some_time() {
+  const double log_ms = random_.unit() * std::log(scaled(plan_.suspect_after, 2) / 1ms);
+  return scaled(1ms, std::exp(log_ms));
+}
+
+void Faults::strike() {
+  const Kind kind = kinds_[random_.below(kinds_.size())];
+  if (kind == Kind::kPartition) return partition();
+  if (kind == Kind::kClog) return clog();
+  std::vector<std::uint32_t> victims;
+  for (std::uint32_t p = 0; p < cluster_.processes().size(); ++p) {
+    const Process& process = *cluster_.processes()[p];
+    // Until the kept worker is there, the others are all that the job has.
+    if (process.kept && process.worker != nullptr && process.worker->map().epoch == 0) return;
+    if (process.worker != nullptr && process.runs() && !process.kept) victims.push_back(p);
+  }
+  if (victims.empty()) return;
+  const std::uint32_t victim = victims[random_.below(victims.size())];
+  if (kind == Kind::kPause) return pause(victim);
+  if (kind == Kind::kCrash) return crash(victim);
+  disconnect(victim);
+}
+
+void Faults::partition() {
+  std::vector<Link> cut;
+  const bool both_ways = random_.chance(0.5);
+  const auto count = static_cast<std::uint32_t>(cluster_.processes().size());
+  std::vector<bool> apart(count);
+  for (std::uint32_t p = 0; p < count; ++p) apart[p] = random_.chance(0.3);
+  for (std::uint32_t a = 0; a < count; ++a) {
+    for (std::uint32_t b = 0; b < count; ++b) {
+      if (!apart[a] || apart[b]) continue;
+      cut.push_back({a, b});
+      if (both_ways) cut.push_back({b, a});
+    }
+  }
+  for (const Link link : cut) cluster_.network().block(link);
+  cluster_.note("partition");
+  cluster_.at(cluster_.now() + some_time(), [this, cut] {
+    cluster_.note("partition heals");
+    for (const Link link : cut) cluster_.network().unblock(link);
+  });
+}
+
+void Faults::clog() {
+  const std::uint64_t count = cluster_.processes().size();
+  const Link link{static_cast<std::uint32_t>(random_.below(count)),
+                  static_cast<std::uint32_t>(random_.below(count))};
+  cluster_.network().clog(link, cluster_.now() + std::min<Duration>(some_time(), 10 * limits::kRetryFirst));
+}
+
+void Faults::pause(std::uint32_t victim) { cluster_.pause(victim, cluster_.now() + some_time()); }
+
+void Faults::crash(std::uint32_t victim) {
+  const NodeId id = cluster_.processes()[victim]->id;
+  if (cluster_.processes().size() >= kProcessesForFaults) return;
+  cluster_.kill(victim);
+  // A closed connection is noticed after a grace; a machine that lost its power only by its silence.
+  if (random_.chance(0.7))
+    cluster_.at(cluster_.now() + limits::kPeerGrace, [this, id] { cluster_.tell_lost(0, id); });
+  replace(some_time());
+}
+
+void Faults::disconnect(std::uint32_t victim) {
+  if (cluster_.processes().size() >= kProcessesForFaults) return;
+  cluster_.tell_lost(0, cluster_.processes()[victim]->id);
+  if (random_.chance(0.5)) replace(some_time());
+}
+
+void Faults::replace(Duration after) {
+  cluster_.at(cluster_.now() + after, [this] {
+    if (!cluster_.work().all_done()) cluster_.start_worker(scaled(1ms, random_.unit()));
+  });
+}
+
+}  // namespace thalweg::sim

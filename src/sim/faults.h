@@ -1,0 +1,39 @@
+// What goes wrong with nodes and links, at random moments, until the plan's faults end and all is mended.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/cluster.h"
+
+namespace thalweg::sim {
+
+class Faults {
+ public:
+  // `plan` and `cluster` outlive this.
+  Faults(const Plan& plan, Cluster& cluster);
+  // Sets the first fault and the end of all.
+  void start();
+
+ private:
+  enum class Kind : std::uint8_t { kPartition, kClog, kPause, kCrash, kDisconnect };
+
+  void next();
+  void strike();
+  void partition();
+  void clog();
+  void pause(std::uint32_t victim);
+  void crash(std::uint32_t victim);
+  void disconnect(std::uint32_t victim);
+  void replace(Duration after);
+  Duration some_time();
+  bool ended() const { return cluster_.now() >= Instant{plan_.node_faults.until.count()}; }
+
+  const Plan& plan_;
+  Cluster& cluster_;
+  Random random_;
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace thalweg::sim

@@ -1,0 +1,126 @@
+#include "sim/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace thalweg::sim {
+namespace {
+
+constexpr std::uint64_t kThroughBytesEvery = 64;
+
+bool same_bytes(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
+}
+
+}  // namespace
+
+Network::Network(const Plan& plan, Findings& findings)
+    : plan_(plan),
+      findings_(findings),
+      random_(Random(plan.seed).split(1)),
+      broken_(std::size_t{kProcessesMax} * kProcessesMax) {}
+
+void Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
+  ++counts_.sent;
+  if (must_arrive || healed_) {
+    out.push_back({plan_.latency, frame});
+    return;
+  }
+  const FrameFaults& faults = plan_.frame_faults;
+  if (broken(link).blocks > 0) {
+    ++counts_.cut_off;
+    return;
+  }
+  if (happens(faults.split) && frame.head.op == Op::kPush && frame.head.ranges.size() > 1) {
+    ++counts_.split;
+    out.push_back({latency(now, link), part_of(frame)});
+  }
+  const bool twice = happens(faults.repeat);
+  if (twice) {
+    ++counts_.repeated;
+    out.push_back({latency(now, link), frame});
+  }
+  if (happens(faults.drop)) {
+    ++counts_.dropped;
+    return;
+  }
+  if (happens(faults.flip)) {
+    ++counts_.flipped;
+    return check_flip(frame);
+  }
+  out.push_back({latency(now, link), counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame});
+}
+
+Duration Network::latency(Instant now, Link link) {
+  Duration latency = plan_.latency;
+  if (plan_.jitter.count() > 0)
+    latency +=
+        Duration{static_cast<std::int64_t>(random_.unit() * static_cast<double>(plan_.jitter.count()))};
+  if (happens(plan_.frame_faults.delay)) {
+    ++counts_.delayed;
+    latency += Duration{static_cast<std::int64_t>(random_.unit() *
+                                                  static_cast<double>(plan_.frame_faults.delay_max.count()))};
+  }
+  const Instant free = broken(link).clogged_until;
+  return free > now ? latency + (free - now) : latency;
+}
+
+void Network::check_flip(const Frame& frame) {
+  std::vector<std::byte> bytes = encode_frame(frame);
+  const std::uint64_t bit = random_.below(bytes.size() * 8);
+  bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+  const auto damaged = decode_frame(bytes);
+  // Padding carries nothing, so damage there is none.
+  if (damaged && !(same_bytes(damaged->first, frame.first) && same_bytes(damaged->second, frame.second) &&
+                   encode_header(*damaged) == encode_header(frame))) {
+    findings_.add(fmt::format("{}: bit {} of {} bytes was flipped and nobody noticed", describe(frame.head),
+                              bit, bytes.size()));
+  }
+}
+
+Frame Network::through_bytes(const Frame& frame) {
+  auto back = decode_frame(encode_frame(frame));
+  if (!back) {
+    findings_.add(fmt::format("{}: {}", describe(frame.head), back.status().message()));
+    return frame;
+  }
+  if (describe(back->head) != describe(frame.head) || !same_bytes(back->first, frame.first) ||
+      !same_bytes(back->second, frame.second)) {
+    findings_.add(fmt::format("{}: reads back otherwise than it was written", describe(frame.head)));
+  }
+  return std::move(back).value();
+}
+
+Frame Network::part_of(const Frame& push) {
+  Frame part = push;
+  part.head.request = kNoRequest;
+  RangeSpan& ranges = part.head.ranges;
+  const auto middle =
+      static_cast<std::uint16_t>(ranges.begin + 1 + random_.below(std::uint64_t{ranges.size()} - 1));
+  const bool front = random_.chance(0.5);
+  (front ? ranges.end : ranges.begin) = middle;
+  if (push.first.empty()) return part;
+  const TableSpec& spec = plan_.tables[push.head.table.value];
+  const std::size_t row_bytes = spec.dim * sizeof(float);
+  const auto keys = push.keys();
+  const std::size_t rows = push.second.size() / row_bytes;
+  std::size_t cut = 0;
+  if (spec.kind == TableSpec::Kind::kSparse) {
+    const auto first = range_first_key(middle, spec.ranges);
+    cut = static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
+  } else {
+    const std::uint64_t row = range_first_row(middle, spec.ranges, spec.rows);
+    cut = std::clamp(row, keys[0], keys[0] + rows) - keys[0];
+  }
+  const std::size_t begin = front ? 0 : cut, count = front ? cut : rows - cut;
+  part.second = push.second.part(begin * row_bytes, count * row_bytes);
+  if (spec.kind == TableSpec::Kind::kSparse) {
+    part.first = push.first.part(begin * 8, count * 8);
+  } else {
+    part.first = count == 0 ? Bytes() : Bytes::of(std::vector<std::uint64_t>{keys[0] + begin});
+  }
+  return part;
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,68 @@
+// What becomes of frames between processes: late, lost, doubled, overtaken, damaged, cut, or held up by a
+// broken link. Knows nothing of nodes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/frame.h"
+#include "base/instant.h"
+#include "base/random.h"
+#include "sim/findings.h"
+#include "sim/plan.h"
+
+namespace thalweg::sim {
+
+inline constexpr std::uint32_t kProcessesMax = 64;
+// Answers to this request number belong to no request.
+inline constexpr std::uint32_t kNoRequest = ~0u;
+
+struct Link {
+  std::uint32_t from = 0;  // Processes.
+  std::uint32_t to = 0;
+};
+
+struct NetworkCounts {
+  std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
+};
+
+class Network {
+ public:
+  struct Arrival {
+    Duration after{};
+    Frame frame;
+  };
+
+  Network(const Plan& plan, Findings& findings);
+
+  // Adds to `out` what arrives of `frame`. `must_arrive`: this one is spared.
+  void send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out);
+  void block(Link link) { ++broken(link).blocks; }
+  void unblock(Link link) { --broken(link).blocks; }
+  void clog(Link link, Instant until) { broken(link).clogged_until = until; }
+  // From now on nothing goes wrong.
+  void heal() { healed_ = true; }
+  const NetworkCounts& counts() const { return counts_; }
+
+ private:
+  struct Broken {
+    int blocks = 0;
+    Instant clogged_until{0};
+  };
+  Broken& broken(Link link) { return broken_[link.from * kProcessesMax + link.to]; }
+  bool happens(double probability) { return probability > 0 && random_.chance(probability); }
+  Duration latency(Instant now, Link link);
+  void check_flip(const Frame& frame);
+  // A push's first or last ranges in a frame of its own, as a sender with other limits would cut it.
+  Frame part_of(const Frame& push);
+  Frame through_bytes(const Frame& frame);
+
+  const Plan& plan_;
+  Findings& findings_;
+  Random random_;
+  std::vector<Broken> broken_;
+  bool healed_ = false;
+  NetworkCounts counts_;
+};
+
+}  // namespace thalweg::sim

@@ -1,0 +1,155 @@
+#include "sim/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace thalweg::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+Duration between(Random& random, Duration low, Duration high) {
+  return low + Duration{static_cast<std::int64_t>(random.unit() * static_cast<double>((high - low).count()))};
+}
+
+std::uint32_t count(Random& random, std::uint32_t low, std::uint32_t high) {
+  return low + static_cast<std::uint32_t>(random.below(high - low + 1));
+}
+
+TableSpec draw_table(Random& random, std::uint32_t shards, std::uint32_t keys, std::size_t number) {
+  TableSpec table;
+  table.name = fmt::format("t{}", number);
+  table.dim = count(random, 1, 4);
+  table.ranges = static_cast<std::uint16_t>(count(random, 1, random.chance(0.5) ? 4 : 16));
+  if (random.chance(0.35)) {
+    table.kind = TableSpec::Kind::kDense;
+    table.rows = shards + count(random, 1, keys);
+  }
+  return table;
+}
+
+RuleSpec draw_rule(Random& random) {
+  static constexpr RuleKind kRules[] = {RuleKind::kSgd, RuleKind::kMomentum, RuleKind::kAdagrad,
+                                        RuleKind::kAdam, RuleKind::kFtrl};
+  RuleSpec rule;
+  rule.kind = kRules[random.below(std::size(kRules))];
+  rule.initial_accumulator = 0.1f;
+  if (rule.kind == RuleKind::kFtrl) rule.epsilon = 1.0f;
+  return rule;
+}
+
+void draw_tables(Plan& plan, Random& random) {
+  const std::uint32_t tables = count(random, 1, 3);
+  for (std::uint32_t t = 0; t < tables; ++t)
+    plan.tables.push_back(draw_table(random, plan.shards, plan.keys, t));
+  if (plan.consistency.kind != Consistency::Kind::kSync) return;
+  TableSpec& model = plan.tables[random.below(tables)];
+  model.rule = draw_rule(random);
+  model.init = {InitSpec::Kind::kNormal, 0.5f, plan.seed};
+}
+
+void draw_steps(Plan& plan, Random& random) {
+  const std::uint32_t epochs = count(random, 1, 2), most = count(random, 1, 12);
+  plan.steps.resize(plan.shards);
+  for (auto& shard : plan.steps) {
+    for (std::uint32_t e = 0; e < epochs; ++e) {
+      shard.push_back(random.chance(0.1) ? 0 : random.chance(0.5) ? most : count(random, 0, most));
+    }
+  }
+}
+
+void draw_faults(Plan& plan, Random& random) {
+  const auto rate = [&](double most) { return random.chance(0.5) ? most * random.unit() : 0.0; };
+  FrameFaults& frame = plan.frame_faults;
+  frame.drop = rate(0.3);
+  frame.repeat = rate(0.3);
+  frame.delay = rate(0.3);
+  frame.flip = rate(0.05);
+  frame.split = rate(0.2);
+  frame.delay_max = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 5s);
+  NodeFaults& node = plan.node_faults;
+  for (bool* kind : {&node.partition, &node.clog, &node.pause, &node.crash, &node.disconnect})
+    *kind = random.chance(0.5);
+  node.every = random.chance(0.5) ? between(random, 5ms, 100ms) : between(random, 100ms, 3s);
+  node.until = between(random, 100ms, 20s);
+}
+
+}  // namespace
+
+Plan draw_plan(std::uint64_t seed) {
+  Random random = Random(seed).split(0);
+  Plan plan;
+  plan.seed = seed;
+  plan.servers = count(random, 1, 4);
+  plan.workers = count(random, 1, 6);
+  plan.shards = count(random, 1, 8);
+  plan.keys = count(random, 1, random.chance(0.5) ? 6 : 40);
+  plan.skew = random.chance(0.5) ? 0 : 3 * random.unit();
+  switch (random.below(5)) {
+    case 0:
+    case 1:
+      plan.consistency = Consistency::sync();
+      break;
+    case 2:
+    case 3:
+      plan.consistency = Consistency::bounded(count(random, 0, 3));
+      break;
+    default:
+      plan.consistency = Consistency::async();
+  }
+  draw_tables(plan, random);
+  draw_steps(plan, random);
+  plan.pull_chance = random.chance(0.5) ? 1 : 0.2 + 0.8 * random.unit();
+  plan.push_chance = random.chance(0.5) ? 1 : 0.3 + 0.7 * random.unit();
+  plan.unanswered_max = random.chance(0.3) ? 0 : count(random, 1, 40);
+  plan.barriers = random.chance(0.8);
+  plan.latency = between(random, 20us, 2ms);
+  plan.jitter = random.chance(0.3) ? 0ns : between(random, 10us, 10ms);
+  for (std::uint32_t w = 0; w < plan.workers; ++w) {
+    plan.worker_turn.push_back(random.chance(0.5)   ? 0ns
+                               : random.chance(0.7) ? between(random, 1us, 200us)
+                                                    : between(random, 200us, 10ms));
+  }
+  plan.server_turn = random.chance(0.5) ? 0ns : between(random, 1us, 20us);
+  plan.timeout = 120s;
+  plan.suspect_after = between(random, 2500ms, 5s);
+  draw_faults(plan, random);
+  return plan;
+}
+
+Plan fault_free(const Plan& plan) {
+  Plan calm = plan;
+  calm.servers = calm.workers = 1;
+  calm.worker_turn = {0ns};
+  calm.jitter = calm.server_turn = 0ns;
+  calm.frame_faults = {};
+  calm.node_faults = {};
+  return calm;
+}
+
+std::string describe(const Plan& plan) {
+  std::string mode = plan.consistency.kind == Consistency::Kind::kSync    ? "sync"
+                     : plan.consistency.kind == Consistency::Kind::kAsync ? "async"
+                                                                          : "bounded";
+  if (mode == "bounded") mode += fmt::format(" {}", plan.consistency.bound);
+  std::string tables;
+  for (const TableSpec& table : plan.tables) {
+    tables +=
+        fmt::format(" {}({} dim {} ranges {} rule {})", table.name,
+                    table.kind == TableSpec::Kind::kDense ? fmt::format("dense {}", table.rows) : "sparse",
+                    table.dim, table.ranges, static_cast<int>(table.rule.kind));
+  }
+  const FrameFaults& f = plan.frame_faults;
+  const NodeFaults& n = plan.node_faults;
+  return fmt::format(
+      "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
+      "flip {:.2f} split {:.2f}{}{}{}{}{}",
+      mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
+      f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
+      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "");
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,68 @@
+// Everything that one seed decides before a run: the cluster, its work and its faults (swarm testing: Groce
+// et al., "Swarm Testing", ISSTA 2012: each kind of fault is off in half of the runs).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/instant.h"
+#include "thalweg/options.h"
+
+namespace thalweg::sim {
+
+// What may happen to one frame, each with its probability.
+struct FrameFaults {
+  double drop = 0;
+  double repeat = 0;
+  double delay = 0;  // By up to `delay_max`, so that later frames overtake it.
+  double flip = 0;   // One bit.
+  double split = 0;  // A push: a part of its ranges arrives in a frame of its own as well.
+  Duration delay_max{};
+};
+
+// What may happen to a node or a link, each at random moments, `every` apart on average, until `until`.
+struct NodeFaults {
+  bool partition = false;
+  bool clog = false;  // A directed link holds everything back for a while.
+  bool pause = false;
+  bool crash = false;       // A worker is killed; another process takes its place.
+  bool disconnect = false;  // The scheduler's driver gives up on a worker that lives.
+  Duration every{};
+  Duration until{};  // All faults, those of frames too.
+  bool any() const { return partition || clog || pause || crash || disconnect; }
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  std::uint32_t servers = 1;
+  std::uint32_t workers = 1;
+  std::uint32_t shards = 1;
+  Consistency consistency;
+  std::vector<TableSpec> tables;  // Rule kAdd: whole numbers, checked by sums. Others: checked by bits.
+  std::vector<std::vector<std::uint32_t>> steps;  // By shard and epoch.
+  std::uint32_t keys = 16;                        // Distinct sparse keys, counters not included.
+  double skew = 0;                                // 0: keys equally likely; 3: mostly the first few.
+  double pull_chance = 1;
+  double push_chance = 1;
+  std::uint32_t unanswered_max = 0;  // Pushes that a task leaves unawaited.
+  bool barriers = true;              // Meet and read back after each epoch.
+  Duration latency{};
+  Duration jitter{};
+  std::vector<Duration> worker_turn;  // How long one turn takes, by order of birth.
+  Duration server_turn{};
+  Duration timeout{};
+  Duration suspect_after{};
+  FrameFaults frame_faults;
+  NodeFaults node_faults;
+
+  std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }
+};
+
+Plan draw_plan(std::uint64_t seed);
+// The same work by one worker and one server, where nothing ever goes wrong.
+Plan fault_free(const Plan& plan);
+// One line for people.
+std::string describe(const Plan& plan);
+
+}  // namespace thalweg::sim

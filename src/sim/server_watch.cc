@@ -1,0 +1,88 @@
+#include "sim/server_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "placement/placement.h"
+
+namespace thalweg::sim {
+
+RangeSpan ServerWatch::owned(NodeId server, TableId table) const {
+  const Plan& plan = workload_.plan();
+  return server_ranges(plan.tables[table.value].ranges, server.index, plan.servers);
+}
+
+void ServerWatch::on_answer(NodeId id, const Server& server, const Frame* asked, const Frame& sent) {
+  const FrameHeader& head = sent.head;
+  if (head.op == Op::kWaiting) {
+    if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step)) {
+      findings_.add(fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
+    }
+    return;
+  }
+  if (head.code != Code::kOk) return;
+  if (head.op == Op::kPushReply && asked != nullptr) on_push_reply(server, *asked);
+  if (head.op == Op::kPullReply) {
+    check_owner(server, head);
+    on_pull_reply(id, head);
+  }
+  if (head.op == Op::kMarksReply) on_marks_reply(id, sent);
+}
+
+void ServerWatch::check_owner(const Server& server, const FrameHeader& head) {
+  const std::uint32_t now = server.map().shards[head.shard.value].owner_epoch;
+  if (head.owner_epoch != now) {
+    findings_.add(fmt::format("{} of owner epoch {} was served, the owner epoch is {}", describe(head),
+                              head.owner_epoch, now));
+  }
+}
+
+void ServerWatch::on_push_reply(const Server& server, const Frame& asked) {
+  check_owner(server, asked.head);
+  if (asked.head.map_epoch != server.map().epoch) {
+    findings_.add(fmt::format("{} of map epoch {} was served, the map epoch is {}", describe(asked.head),
+                              asked.head.map_epoch, server.map().epoch));
+  }
+  if (std::string wrong = arrivals_.accept(asked.head); !wrong.empty()) findings_.add(std::move(wrong));
+}
+
+void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head) {
+  const RangeSpan ranges = owned(id, head.table);
+  if (!arrivals_.may_read(head.table, ranges, head.shard, head.step)) {
+    findings_.add(fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
+                              node_name(id), describe(head), arrivals_.lead(head.table, ranges, head.step)));
+  }
+  lead_max_ = std::max(lead_max_, arrivals_.lead(head.table, ranges, head.step));
+}
+
+void ServerWatch::on_marks_reply(NodeId id, const Frame& sent) {
+  const auto marks = wire::decode_marks(sent.first);
+  if (!marks) return findings_.add(fmt::format("{}: unreadable marks", node_name(id)));
+  Step low{~0u, 0};
+  for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
+    const RangeSpan ranges = owned(id, TableId{t});
+    if (ranges.size() > 0) low = std::min(low, arrivals_.clock(TableId{t}, ranges, sent.head.shard));
+  }
+  if (marks->low != low) {
+    findings_.add(fmt::format("{}: told the heir of shard {} to start at {}.{}, {}.{} has not arrived",
+                              node_name(id), sent.head.shard.value, marks->low.epoch, marks->low.index,
+                              low.epoch, low.index));
+  }
+}
+
+void ServerWatch::check_limits(NodeId id, const Server& server) {
+  const auto check = [&](const char* what, std::size_t count, std::size_t most) {
+    if (count > most) findings_.add(fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
+  };
+  // A task waits for one pull and one look at each table at a time.
+  const Plan& plan = workload_.plan();
+  check("waiting pulls", server.pulls_waiting(), std::size_t{2} * plan.shards * plan.tables.size());
+  for (const auto& host : server.tables()) {
+    if (host == nullptr) continue;
+    check("open steps", host->steps_open(), std::size_t{2} * limits::kStepWindow);
+    check("remembered answers", host->replies_remembered(), std::size_t{2} * plan.shards);
+  }
+}
+
+}  // namespace thalweg::sim

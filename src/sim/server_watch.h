@@ -1,0 +1,37 @@
+// Watches every answer of every server and compares it with what the protocol promises.
+#pragma once
+
+#include <cstdint>
+
+#include "server/server.h"
+#include "sim/arrivals.h"
+#include "sim/findings.h"
+
+namespace thalweg::sim {
+
+class ServerWatch {
+ public:
+  ServerWatch(const Workload& workload, Findings& findings)
+      : workload_(workload), findings_(findings), arrivals_(workload) {}
+
+  // `sent` leaves `server` in the turn that it was given `asked` (null: it was given none).
+  void on_answer(NodeId id, const Server& server, const Frame* asked, const Frame& sent);
+  // After a turn of `server`.
+  void check_limits(NodeId id, const Server& server);
+  // The largest number of steps by which an answered pull led the slowest shard.
+  std::uint32_t lead_max() const { return lead_max_; }
+
+ private:
+  RangeSpan owned(NodeId server, TableId table) const;
+  void on_push_reply(const Server& server, const Frame& asked);
+  void on_pull_reply(NodeId id, const FrameHeader& head);
+  void on_marks_reply(NodeId id, const Frame& sent);
+  void check_owner(const Server& server, const FrameHeader& head);
+
+  const Workload& workload_;
+  Findings& findings_;
+  Arrivals arrivals_;
+  std::uint32_t lead_max_ = 0;
+};
+
+}  // namespace thalweg::sim

@@ -1,0 +1,64 @@
+// The programs of the data shards: they do the workload and check, as any application could, what comes back.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/instant.h"
+#include "sim/findings.h"
+#include "sim/workload.h"
+#include "worker/worker.h"
+
+namespace thalweg::sim {
+
+class ShardWork {
+ public:
+  ShardWork(const Workload& workload, Findings& findings, std::function<Instant()> now)
+      : workload_(workload), findings_(findings), now_(std::move(now)) {}
+
+  ShardProgram program();
+  // Every shard's program has come to its end in some worker.
+  bool all_done() const { return done_.size() == workload_.plan().shards; }
+  void on_report(ShardId shard, Step number, std::string_view text);
+  // Time that tasks spent waiting for pulls, summed over all shards.
+  Duration pull_wait() const { return pull_wait_; }
+
+ private:
+  // What one task knows, from the step where it took the shard over.
+  struct Run {
+    bool heir = false;  // Some of its steps may have been done, in part, by an earlier owner.
+    std::deque<Pending> unanswered;
+    std::optional<Pending> ending;
+    std::map<std::pair<TableId, ShardId>, float> counters;  // As last read.
+  };
+
+  Task<Status> run(ShardStore& store);
+  Task<Status> one_step(ShardStore& store, Run& run);
+  Task<Status> settle(Run& run, std::size_t keep);
+  Task<Status> end_epoch(ShardStore& store, Run& run);
+  Task<Status> meet(ShardStore& store, Run& run, std::uint32_t epoch);
+  Task<Status> barrier(ShardStore& store, Step number);
+  void check_pull(const ShardStore& store, Run& run, TableId table, const RowSet& set,
+                  std::span<const float> read);
+  void check_counter(const ShardStore& store, Run& run, TableId table, ShardId counted, float value);
+  void check_look(const ShardStore& store, const Run& run, TableId table, std::uint32_t epoch,
+                  const RowSet& set, std::span<const float> read);
+
+  const Workload& workload_;
+  Findings& findings_;
+  std::function<Instant()> now_;
+  std::set<ShardId> done_;
+  std::map<Step, std::set<ShardId>> came_to_barrier_;
+  std::map<ShardId, Step> reported_;
+  Duration pull_wait_{};
+};
+
+}  // namespace thalweg::sim
