@@ -27,50 +27,44 @@ Status check_options(const ReadOptions& options) {
 
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (const Status status = check_options(options); !status) return status;
-  Result<std::vector<InputFile>> files = open_input_files(options.paths);
-  if (!files) return files.status();
   std::shared_ptr<DataSet> data(new DataSet);
   data->options_ = std::move(options);
-  if (const Status status = data->look(std::move(*files)); !status) return status;
+  data->format_ = data->options_.format;
+  if (data->format_ == Format::kAuto && !data->options_.columns.empty()) data->format_ = Format::kCsv;
+  data->detect_ = data->format_ == Format::kAuto;
+  Result<std::vector<InputFile>> files =
+      open_input_files(data->options_.paths, [&](const InputFile& file) { return data->look(file); });
+  if (!files) return files.status();
+  if (!data->seekable_) data->total_bytes_ = 0;
+  if (std::all_of(files->begin(), files->end(), [](const InputFile& file) { return file.plain(); })) {
+    data->files_ = std::move(*files);
+  } else {
+    const ChunkCutter::Rules rules{data->columns_.header, has_comments(data->format_),
+                                   data->options_.part != Part::kAll};
+    data->hub_ = std::make_shared<StreamHub>(std::move(*files), rules);
+  }
   return data;
 }
 
-// Finds format and columns and whether the files can be read directly.
-Status DataSet::look(std::vector<InputFile> files) {
-  format_ = options_.format;
-  if (format_ == Format::kAuto && !options_.columns.empty()) format_ = Format::kCsv;
-  const bool detect = format_ == Format::kAuto;
-  bool plain = true;
-  for (const InputFile& file : files) {
-    paths_.push_back(file.path);
-    total_bytes_ += file.size_bytes;
-    seekable_ = seekable_ && file.seekable;
-    plain = plain && file.plain();
-    if (detect) {
-      const Result<Format> found = detect_format(file.head_lines(), file.path);
-      if (!found) return found.status();
-      if (format_ == Format::kAuto) format_ = *found;
-      if (*found != format_) {
-        return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
-                                         format_name(*found), format_name(format_), paths_.front())};
-      }
+// Finds format and columns, from the first file, and sees that the others have the same.
+Status DataSet::look(const InputFile& file) {
+  paths_.push_back(file.path);
+  total_bytes_ += file.size_bytes;
+  seekable_ = seekable_ && file.seekable;
+  if (detect_) {
+    const Result<Format> found = detect_format(file.head_lines(), file.path);
+    if (!found) return found.status();
+    if (format_ == Format::kAuto) format_ = *found;
+    if (*found != format_) {
+      return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
+                                       format_name(*found), format_name(format_), paths_.front())};
     }
-    if (format_ != Format::kCsv) continue;
-    Result<Columns> columns = find_columns(file.head_lines(), file.path, options_);
-    if (!columns) return columns.status();
-    if (columns_.list.empty())
-      columns_ = std::move(*columns);
-    else if (const Status same = check_same_columns(columns_, paths_.front(), *columns, file.path); !same)
-      return same;
   }
-  if (!seekable_) total_bytes_ = 0;
-  if (!plain) {
-    const ChunkCutter::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll};
-    hub_ = std::make_shared<StreamHub>(std::move(files), rules);
-    return {};
-  }
-  for (InputFile& file : files) file.head = {};
-  files_ = std::move(files);
+  if (format_ != Format::kCsv) return {};
+  Result<Columns> columns = find_columns(file.head_lines(), file.path, options_);
+  if (!columns) return columns.status();
+  if (!columns_.list.empty()) return check_same_columns(columns_, paths_.front(), *columns, file.path);
+  columns_ = std::move(*columns);
   return {};
 }
 

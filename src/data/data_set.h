@@ -61,7 +61,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
  private:
   friend class RowReader;
   DataSet() = default;
-  Status look(std::vector<InputFile> files);
+  Status look(const InputFile& file);
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.
@@ -69,8 +69,9 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
 
   ReadOptions options_;
   Format format_ = Format::kAuto;
+  bool detect_ = true;
   Columns columns_;
-  std::vector<InputFile> files_;  // Without heads. Of a stream they are in hub_.
+  std::vector<InputFile> files_;  // Empty if hub_ has them.
   std::vector<std::string> paths_;
   std::uint64_t total_bytes_ = 0;
   bool seekable_ = true;

@@ -156,6 +156,15 @@ TEST(Files, ManyFilesAndGlobsInOrder) {
   EXPECT_EQ(given.back(), 99u);
 }
 
+TEST(Files, MoreFilesThanMayBeOpenAtOnce) {
+  const TestDirectory directory;
+  for (std::uint64_t i = 0; i < kMaxOpenFiles + 5; ++i) {
+    directory.write("part-" + std::to_string(1000 + i), numbered_rows(3, 3 * i));
+  }
+  const std::shared_ptr<DataSet> data = open_data(files({directory.name("part-*")}));
+  EXPECT_EQ(read_all_shards(data, 3), counted(3 * (kMaxOpenFiles + 5)));
+}
+
 TEST(Files, AFileMayBearAGlobsName) {
   const TestDirectory directory;
   EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.write("a[1]", numbered_rows(3))})))),

@@ -87,7 +87,8 @@ std::string InputFile::head_lines() const {
   return lines;
 }
 
-Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths) {
+Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths,
+                                                const std::function<Status(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
     if (const Status status = expand(path, names); !status) return status;
@@ -100,6 +101,8 @@ Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& 
   for (const std::string& name : names) {
     Result<InputFile> file = open_input_file(name);
     if (!file) return file.status();
+    if (const Status status = look(*file); !status) return status;
+    if (file->seekable) file->head = {};
     files.push_back(std::move(*file));
   }
   return files;

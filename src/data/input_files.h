@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,9 +17,9 @@ struct InputFile {
   std::string path;  // As shown in messages.
   bool seekable = false;
   Packing packing = Packing::kPlain;
-  std::uint64_t size_bytes = 0;        // Of the packed file; 0 if it is not seekable.
-  std::string head;                    // The unpacked text's begin, at most kHeadBytes.
-  bool head_is_all = false;            // The head is the whole text.
+  std::uint64_t size_bytes = 0;  // Of the packed file; 0 if it is not seekable.
+  std::string head;              // The unpacked text's begin, at most kHeadBytes; see open_input_files().
+  bool head_is_all = false;      // The head is the whole text.
   std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
 
   bool plain() const { return seekable && packing == Packing::kPlain; }
@@ -27,7 +28,9 @@ struct InputFile {
 };
 
 // Names to files: a glob's in sorted order, the others as given. Missing, unreadable and empty files,
-// directories and text with NUL bytes are errors.
-Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths);
+// directories and text with NUL bytes are errors, and so is what `look` returns for a file. Afterwards only
+// pipes keep their heads.
+Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths,
+                                                const std::function<Status(const InputFile&)>& look);
 
 }  // namespace thalweg

@@ -11,6 +11,15 @@
 #include "data/row_loop.h"
 
 namespace thalweg {
+namespace {
+
+Result<int> open_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  return fd;
+}
+
+}  // namespace
 
 ChunkGrid::ChunkGrid(const std::vector<InputFile>& files, std::uint32_t shards) : first_chunk_{0} {
   std::uint64_t total = 0;
@@ -45,18 +54,28 @@ PlainFiles::~PlainFiles() {
 Result<std::shared_ptr<PlainFiles>> PlainFiles::open(const std::vector<InputFile>& files,
                                                      std::uint32_t shards, Rules rules) {
   std::shared_ptr<PlainFiles> opened(new PlainFiles(files, shards, rules));
+  if (files.size() > kMaxOpenFiles) return opened;
   for (const InputFile& file : files) {
-    const int fd = ::open(file.path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-      return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", file.path, std::strerror(errno)));
-    opened->fds_.push_back(fd);
+    const Result<int> fd = open_file(file.path);
+    if (!fd) return fd.status();
+    opened->fds_.push_back(*fd);
   }
   return opened;
 }
 
 Status PlainFiles::read(std::uint32_t file, std::uint64_t offset, char* to, std::size_t size) const {
+  if (!fds_.empty()) return read_at(fds_[file], file, offset, to, size);
+  const Result<int> fd = open_file(paths_[file]);
+  if (!fd) return fd.status();
+  const Status status = read_at(*fd, file, offset, to, size);
+  ::close(*fd);
+  return status;
+}
+
+Status PlainFiles::read_at(int fd, std::uint32_t file, std::uint64_t offset, char* to,
+                           std::size_t size) const {
   while (size > 0) {
-    const ssize_t count = ::pread(fds_[file], to, size, static_cast<off_t>(offset));
+    const ssize_t count = ::pread(fd, to, size, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0)
       return {Code::kIo, fmt::format("{}: cannot be read: {}", paths_[file], std::strerror(errno))};

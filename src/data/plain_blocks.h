@@ -56,12 +56,13 @@ class PlainFiles {
 
  private:
   PlainFiles(const std::vector<InputFile>& files, std::uint32_t shards, Rules rules);
+  Status read_at(int fd, std::uint32_t file, std::uint64_t offset, char* to, std::size_t size) const;
 
   ChunkGrid grid_;
   Rules rules_;
   std::vector<std::string> paths_;
   std::vector<std::uint64_t> sizes_;
-  std::vector<int> fds_;
+  std::vector<int> fds_;  // Empty if there are more files than kMaxOpenFiles: then each read opens one.
   std::mutex counting_;
   std::vector<std::uint64_t> rows_before_{0};  // Of chunks 0, 1, ... as far as counted.
 };

@@ -42,6 +42,7 @@ inline constexpr std::size_t kMinChunkBytes = std::size_t{16} << 10;  // Plain f
 inline constexpr std::size_t kMaxChunkBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kStreamChunkBytes = std::size_t{64} << 10;  // Compressed files and pipes.
 inline constexpr std::size_t kStashBytes = std::size_t{32} << 20;  // Chunks that wait for slower shards.
+inline constexpr std::size_t kMaxOpenFiles = 256;                  // Kept open at once by a data set.
 inline constexpr std::size_t kTextPad = 128;                       // Readable bytes after a block's end.
 
 }  // namespace thalweg
