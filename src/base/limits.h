@@ -23,7 +23,8 @@ inline constexpr std::uint32_t kStepsInFlightMax = 32;  // Steps of one shard th
 // Sync mode: an heir starts at the first step that some server lacks; this keeps it among the steps whose
 // answers servers remember.
 inline constexpr std::uint32_t kStepsInFlightSync = 2;
-inline constexpr std::size_t kPullsRememberedMax = 256;  // Sync mode: different pulls of one shard in one step.
+inline constexpr std::size_t kPullsRememberedMax =
+    256;  // Sync mode: different pulls of one shard in one step.
 inline constexpr std::size_t kWaitingPullsMax = 65536;  // Held by one server until the gate opens.
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;
