@@ -1,8 +1,11 @@
-// An array of plain values in memory of its own, aligned to a cache line and not initialised.
+// An array of plain values in memory of its own, aligned and not initialised.
 #pragma once
+
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 
@@ -16,12 +19,18 @@ class Buffer {
 
  public:
   static constexpr std::size_t kAlign = 64;
+  // Arrays from this size on ask for huge pages: random rows then miss the TLB far less often.
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
   Buffer() = default;
   explicit Buffer(std::size_t size) : size_(size) {
     if (size == 0) return;
-    data_.reset(static_cast<T*>(std::aligned_alloc(kAlign, bytes())));
-    THALWEG_CHECK(data_ != nullptr, "out of memory for a table");
+    const bool huge = bytes() >= kHugePage;
+    void* memory = nullptr;
+    THALWEG_CHECK(posix_memalign(&memory, huge ? kHugePage : kAlign, bytes()) == 0,
+                  "out of memory for a table");
+    data_.reset(static_cast<T*>(memory));
+    if (huge) static_cast<void>(madvise(data_.get(), bytes(), MADV_HUGEPAGE));
   }
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
@@ -36,5 +45,18 @@ class Buffer {
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;
 };
+
+// Copies the few floats of a row, the usual widths without a call.
+inline void copy_floats(const float* from, std::size_t count, float* to) {
+  if (count == 1) {
+    *to = *from;
+  } else if (count == 3) {
+    std::memcpy(to, from, 3 * sizeof(float));
+  } else if (count % 4 == 0) {
+    for (std::size_t i = 0; i < count; i += 4) std::memcpy(to + i, from + i, 4 * sizeof(float));
+  } else {
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+}
 
 }  // namespace thalweg

@@ -27,21 +27,16 @@ void SparseBlock::reserve(std::size_t extra) {
 
 std::size_t SparseBlock::insert(PlacedKey key) {
   reserve(1);
-  for (;;) {
-    const std::size_t slot = find(key);
-    std::size_t hole = slot;
-    while (keys_[hole] != kNoPlace) ++hole;
-    if (hole == slots_) {
-      rebuild(capacity_, 2 * (slots_ - capacity_));
-      continue;
-    }
-    PlacedKey* keys = key_buffer_.data();
-    std::memmove(keys + slot + 1, keys + slot, (hole - slot) * sizeof(PlacedKey));
-    std::memmove(row(slot + 1), row(slot), (hole - slot) * width_ * sizeof(float));
-    keys[slot] = key;
-    ++size_;
-    return slot;
-  }
+  if (last_taken_) rebuild(capacity_, 2 * (slots_ - capacity_));
+  const std::size_t slot = find(key);
+  // Each key of the cluster from there on moves up by one, and so do their rows.
+  PlacedKey* keys = key_buffer_.data();
+  std::size_t hole = slot;
+  for (PlacedKey carried = key; carried != kNoPlace; ++hole) std::swap(keys[hole], carried);
+  std::memmove(row(slot + 1), row(slot), (hole - 1 - slot) * width_ * sizeof(float));
+  last_taken_ = last_taken_ || hole == slots_;
+  ++size_;
+  return slot;
 }
 
 void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
@@ -53,9 +48,9 @@ void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
   for (std::size_t old = 0; old < slots_; ++old) {
     if (keys_[old] == kNoPlace) continue;
     const std::size_t slot = std::max<std::size_t>(next, scale_to(fraction(keys_[old], ranges_), capacity));
-    if (slot >= slots) return rebuild(capacity, 2 * slack);
+    if (slot + 1 >= slots) return rebuild(capacity, 2 * slack);
     keys.data()[slot] = keys_[old];
-    std::memcpy(rows.data() + slot * width_, row(old), width_ * sizeof(float));
+    copy_floats(row(old), width_, rows.data() + slot * width_);
     next = slot + 1;
   }
   key_buffer_ = std::move(keys);
@@ -64,6 +59,7 @@ void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
   rows_ = row_buffer_.data();
   capacity_ = capacity;
   slots_ = slots;
+  last_taken_ = false;
 }
 
 }  // namespace thalweg

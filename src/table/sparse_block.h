@@ -55,6 +55,7 @@ class SparseBlock {
   std::size_t slots_ = 0;
   std::size_t size_ = 0;
   std::uint16_t ranges_;
+  bool last_taken_ = false;  // The last slack slot holds a key.
   Buffer<PlacedKey> key_buffer_;
   Buffer<float> row_buffer_;
 };

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -16,21 +15,13 @@ namespace {
 
 constexpr std::size_t kScanRows = 1024;
 
+// By address, for the row may not exist.
 inline void prefetch_floats(const float* row, std::size_t floats) {
-  constexpr std::size_t kFloatsPerLine = 64 / sizeof(float);
-  for (std::size_t i = 0; i < floats; i += kFloatsPerLine) __builtin_prefetch(row + i, 1);
-  __builtin_prefetch(row + floats - 1, 1);
-}
-
-// Copies `dim` floats; the usual widths without a call.
-inline void copy_row(const float* from, std::size_t dim, float* to) {
-  if (dim == 1) {
-    *to = *from;
-  } else if (dim % 4 == 0) {
-    for (std::size_t i = 0; i < dim; i += 4) std::memcpy(to + i, from + i, 4 * sizeof(float));
-  } else {
-    for (std::size_t i = 0; i < dim; ++i) to[i] = from[i];
-  }
+  constexpr std::size_t kLine = 64;
+  const auto begin = reinterpret_cast<std::uintptr_t>(row), last = begin + floats * sizeof(float) - 1;
+  for (std::uintptr_t at = begin; at < last; at += kLine)
+    __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+  __builtin_prefetch(reinterpret_cast<const void*>(last), 1);
 }
 
 }  // namespace
@@ -69,13 +60,11 @@ std::size_t SparseTable::find(std::span<const PlacedKey> keys, Probe* probes, st
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const SparseBlock& block = blocks_[probes[i].block];
     const std::size_t slot = block.find_from(probes[i].slot, keys[i]);
-    if (block.holds(slot, keys[i])) {
-      rows[i] = block.row(slot);
-      prefetch_floats(rows[i], floats);
-    } else {
-      rows[i] = nullptr;
-      ++missing;
-    }
+    const float* row = block.row(slot);
+    prefetch_floats(row, floats);  // An absent key's row will be inserted here.
+    const bool absent = !block.holds(slot, keys[i]);
+    rows[i] = absent ? nullptr : row;
+    missing += absent;
   }
   return missing;
 }
@@ -96,7 +85,7 @@ void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out
     start(batch(done), probes);
     for (std::size_t i = 0; i < now.size(); ++i, to += dim) {
       if (rows[i] != nullptr) {
-        copy_row(rows[i], dim, to);
+        copy_floats(rows[i], dim, to);
       } else {
         fill_initial(spec_.init, unplace(now[i]), {to, dim});
       }
@@ -183,7 +172,7 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
   for (std::size_t i = 0; i < rows.keys.size(); ++i) {
     std::size_t slot = block.find(rows.keys[i]);
     if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
-    copy_row(rows.rows.data() + i * width_, width_, block.row(slot));
+    copy_floats(rows.rows.data() + i * width_, width_, block.row(slot));
   }
   return Status::ok();
 }
