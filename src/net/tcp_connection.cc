@@ -133,12 +133,19 @@ std::string other_cluster(NodeId from, std::uint64_t theirs, NodeId self, std::u
                      ours);
 }
 
+// A joiner's own name, until the scheduler gives it one.
+bool is_temporary(NodeId id) { return (id.index >> 31) != 0; }
+
 bool clusters_differ(std::uint64_t a, std::uint64_t b) { return a != b && a != 0 && b != 0; }
 
 }  // namespace
 
 bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
   Hosted* self = find_hosted(hello.to);
+  if (self == nullptr && std::ranges::all_of(hosted_, [](const auto& it) { return is_temporary(it->id); })) {
+    close(conn);  // It comes again when we have been named.
+    return false;
+  }
   if (self == nullptr) {
     refuse(conn,
            fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)));
@@ -150,6 +157,12 @@ bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
   if (clusters_differ(hello.cluster, self->cluster)) {
     refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
     return false;
+  }
+  // A name that its former bearer has changed for another is free again.
+  const auto known = peers_.find({self, hello.from});
+  if (known != peers_.end() && known->second->id != hello.from &&
+      known->second->incarnation != hello.incarnation) {
+    peers_.erase(known);
   }
   return attach(conn, peer_of(*self, hello.from), hello.incarnation);
 }

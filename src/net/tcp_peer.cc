@@ -57,7 +57,11 @@ bool Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
 void Tcp::Impl::detach(Connection& conn) {
   Peer& peer = *conn.peer;
   std::erase(peer.conns, &conn);
-  if (conn.state != State::kOpen) return dial_failed(peer, "it closes the connection", false);
+  if (conn.state != State::kOpen) {
+    // Once is no news: the node there may not yet have been given its name.
+    const bool again = peer.backoff > limits::kReconnectFirst;
+    return dial_failed(peer, again ? "it closes the connection" : "", false);
+  }
   if (peer.conn != &conn) return;
   peer.conn = peer.conns.empty() ? nullptr : peer.conns.front();
   peer.queue.restart();
@@ -180,7 +184,7 @@ void Tcp::Impl::back_off(Peer& peer) {
 void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
   peer.dialling = false;
   back_off(peer);
-  if (peer.complaint != why) {
+  if (!why.empty() && peer.complaint != why) {
     peer.complaint = why;
     log(fmt::format("cannot connect to {} at {}: {}; trying again", node_name(peer.id), addresses_[peer.id],
                     why));

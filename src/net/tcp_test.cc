@@ -117,6 +117,43 @@ TEST(Tcp, ReconnectsWithinGrace) {
   server.join();
 }
 
+// A peer that dialled us cannot be dialled back, so only time tells that it is gone.
+TEST(Tcp, VanishedPeerIsLostAfterTheGrace) {
+  EchoNode echo;
+  LogLines lines;
+  TcpOptions options;
+  options.peer_grace = 50ms;
+  options.log = lines.sink();
+  TcpProcess process(kEcho, echo, options);
+  process.start();
+  RawPeer::greeted(process.port, kEcho).close();
+  while (lines.count("lost worker-100: not connected for 50 ms") == 0) std::this_thread::sleep_for(1ms);
+  process.end();
+  EXPECT_EQ(echo.lost, std::vector<NodeId>{worker_node(100)});
+}
+
+// Joiners that chose the same name for themselves are let in one after the other.
+TEST(Tcp, TemporaryNameIsFreeOnceChanged) {
+  EchoNode scheduler;
+  TcpProcess process(kScheduler, scheduler);
+  process.start();
+  const NodeId temporary = worker_node(0x80000000);
+  Frame join;
+  join.head.op = Op::kPush;
+  std::vector<RawPeer> joined;  // Stay connected under their new names.
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    joined.push_back(RawPeer::connected(process.port));
+    joined.back().send(encode_frame(encode_hello({temporary, kScheduler, 0, 50 + i})));
+    joined.back().send(encode_frame(encode_hello({worker_node(i), kScheduler, 0, 50 + i})));
+    joined.back().send(encode_frame(join));
+    const std::size_t hello = encode_frame(encode_hello({kScheduler, temporary, 0, 0})).size();
+    EXPECT_TRUE(joined.back().receive(hello + join.size_bytes()));
+  }
+  process.end();
+  EXPECT_EQ(scheduler.received, 3U);
+  EXPECT_EQ(process.stats.refused, 0U);
+}
+
 TEST(Tcp, OneByteAtATime) {
   EchoNode echo;
   TcpProcess process(kEcho, echo);
