@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 #include <xxhash.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include <CLI/Version.hpp>
 #include <nlohmann/json.hpp>
@@ -50,6 +52,8 @@ BuildInfo build_info() {
                                     NLOHMANN_JSON_VERSION_PATCH)},
       {"toml++", fmt::format("{}.{}.{}", TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH)},
       {"xxhash", fmt::format("{}.{}.{}", XXH_VERSION_MAJOR, XXH_VERSION_MINOR, XXH_VERSION_RELEASE)},
+      {"zlib", ZLIB_VERSION},
+      {"zstd", ZSTD_VERSION_STRING},
   };
   return info;
 }

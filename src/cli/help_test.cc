@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/option_table.h"
+#include "cli/test_path.h"
 
 namespace thalweg {
 namespace {
@@ -52,7 +53,7 @@ bool well_formed(const std::string& shell, const std::string& script) {
     std::printf("no %s here, its script is not checked\n", shell.c_str());
     return true;
   }
-  const std::string path = testing::TempDir() + "thalweg_completion." + shell;
+  const std::string path = test_path("completion." + shell);
   std::ofstream(path) << script;
   const bool good = std::system((shell + " -n " + path).c_str()) == 0;
   std::remove(path.c_str());
@@ -67,7 +68,7 @@ TEST(Completion, ScriptsAreWellFormed) {
 }
 
 std::string bash_offers(const std::string& words) {
-  const std::string path = testing::TempDir() + "thalweg_offers.bash";
+  const std::string path = test_path("offers.bash");
   std::ofstream(path) << bash_completion(program_commands()) << "COMP_WORDS=(" << words
                       << "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _thalweg; echo \"${COMPREPLY[*]}\"\n";
   std::FILE* pipe = popen(("bash " + path).c_str(), "r");

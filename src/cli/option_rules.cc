@@ -30,6 +30,8 @@ constexpr Rule kRules[] = {
     {RuleType::kOnlyWith, "fields", "model", "ffm"},
     {RuleType::kOnlyWith, "l1", "optimizer", "sgd|adagrad|ftrl"},
     {RuleType::kOnlyWith, "columns", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "label-column", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "weight-column", "format", "auto|csv"},
     {RuleType::kAtMost, "workers", "data-shards"},
 };
 

@@ -94,10 +94,14 @@ void Output::error(const Status& status) {
   std::fflush(results_);
 }
 
-Status Output::finish() {
-  errno = 0;
-  if (std::fflush(results_) == 0 && std::ferror(results_) == 0) return Status::ok();
+Status Output::check() const {
+  if (std::ferror(results_) == 0) return Status::ok();
   return {Code::kIo, fmt::format("cannot write to standard output: {}", std::strerror(errno))};
+}
+
+Status Output::finish() {
+  std::fflush(results_);
+  return check();
 }
 
 }  // namespace thalweg

@@ -43,7 +43,8 @@ class Output {
   void json(const nlohmann::ordered_json& object);
   // "thalweg: CODE: message", "hint: ..."; with --json also {"error":{"code","message","hint"}}.
   void error(const Status& status);
-  // Whether all results reached standard output.
+  // Whether results reach standard output so far, and whether all did.
+  Status check() const;
   Status finish();
 
  private:

@@ -3,12 +3,14 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "cli/output.h"
+#include "cli/test_path.h"
 
 namespace thalweg {
 namespace {
@@ -20,7 +22,7 @@ struct Ran {
 };
 
 Ran run(const std::string& arguments, const std::string& before = "") {
-  const std::string errors = testing::TempDir() + "thalweg_program_test.err";
+  const std::string errors = test_path("program_test.err");
   const std::string program = THALWEG_PROGRAM;
   const std::string line = before + " '" + program + "' " + arguments + " 2>'" + errors + "' </dev/null";
   std::FILE* pipe = popen(line.c_str(), "r");
@@ -77,7 +79,7 @@ TEST(Program, JsonEndsStandardOutputWhateverHappens) {
 }
 
 TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
-  const std::string path = testing::TempDir() + "thalweg_program_test.toml";
+  const std::string path = test_path("program_test.toml");
   const std::string flags =
       " --set train.rate=0.25 --set input.valid='a \"b\".svm' --set cluster.sync=ssp:4 ";
   EXPECT_EQ(run("config show" + flags + ">" + path).code, 0);
@@ -93,6 +95,36 @@ TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
     }
   }
   EXPECT_NE(run("config show --origin", "THALWEG_EPOCHS=7").out.find("train.epochs = 7"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Program, BadInputIsADataError) {
+  EXPECT_EQ(run("data check /does/not/exist").code, 4);
+  EXPECT_EQ(run("data check /").code, 4);
+  EXPECT_EQ(run("data check '" THALWEG_PROGRAM "'").code, 4);
+  EXPECT_EQ(run("data check /dev/null").code, 4);
+  EXPECT_EQ(run("data check").code, 2);
+  EXPECT_EQ(run("data stats /dev/null").code, 4);
+  EXPECT_EQ(run("data split some.svm").code, 2);
+  EXPECT_EQ(run("data synth --rows 10 -o /does/not/exist/a").code, 1);
+  EXPECT_EQ(run("data synth --rows 1000 -o /dev/full").code, 1);
+}
+
+TEST(Program, ChecksWhatItMakes) {
+  const std::string path = test_path("program_test.svm");
+  EXPECT_EQ(last_line(run("data synth --rows 500 --json -o " + path).out)["rows"], 500);
+  EXPECT_EQ(last_line(run("data check --json " + path).out)["rows"], 500);
+  EXPECT_EQ(last_line(run("data stats --json " + path).out)["entries"], 500 * 39);
+  const std::string parts = test_path("parts");
+  const auto split = last_line(run("data split --json --valid-part 10 --out " + parts + " " + path).out);
+  EXPECT_EQ(split["valid_rows"], 50);
+  EXPECT_EQ(last_line(run("data check --json " + parts + "/train.svm").out)["rows"], 450);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(parts), {}), 2);
+  std::filesystem::remove_all(parts);
+  std::ofstream(path, std::ios::app) << "maybe 1:1\n";
+  EXPECT_EQ(run("data check " + path).code, 4);
+  EXPECT_NE(run("data check " + path).err.find(":501:1: saw \"maybe\""), std::string::npos);
+  EXPECT_EQ(run("data check --on-bad-row skip:1 " + path).code, 0);
   std::remove(path.c_str());
 }
 

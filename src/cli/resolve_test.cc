@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/config_file.h"
+#include "cli/test_path.h"
 
 namespace thalweg {
 namespace {
@@ -37,7 +38,7 @@ std::string error(const Words& words, const Variables& variables = {}) {
 
 class ConfigFile : public testing::Test {
  protected:
-  ConfigFile() : path_(testing::TempDir() + "thalweg_resolve_test.toml") {}
+  ConfigFile() : path_(test_path("resolve_test.toml")) {}
   ~ConfigFile() override { std::filesystem::remove(path_); }
   std::string write(const std::string& text) {
     std::ofstream(path_, std::ios::binary) << text;

@@ -1,0 +1,48 @@
+#include "cli/new_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+std::string part_of(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  return special ? path : path + ".part";
+}
+
+}  // namespace
+
+NewFile::NewFile(std::string path)
+    : path_(std::move(path)), part_(part_of(path_)), file_(part_, std::ios::binary | std::ios::trunc) {}
+
+NewFile::~NewFile() {
+  if (!file_.is_open() || committed_) return;
+  file_.close();
+  if (part_ != path_) std::remove(part_.c_str());
+}
+
+Status NewFile::write(std::string_view text) {
+  if (file_.write(text.data(), static_cast<std::streamsize>(text.size()))) return Status::ok();
+  return refused();
+}
+
+Status NewFile::commit() {
+  if (!file_.is_open() || !file_.flush()) return refused();
+  if (part_ != path_ && std::rename(part_.c_str(), path_.c_str()) != 0) return refused();
+  committed_ = true;
+  return Status::ok();
+}
+
+Status NewFile::refused() const {
+  return {Code::kIo, fmt::format("{}: cannot be written: {}", path_, std::strerror(errno))};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,36 @@
+// A file that gets its name when it is complete.
+#pragma once
+
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Until commit() the text is in PATH.part, which goes when this does. A path that is no regular file, such as
+// a pipe, is written to directly. Errors are kIo.
+class NewFile {
+ public:
+  explicit NewFile(std::string path);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  // For who writes by itself; commit() finds out whether it went well.
+  std::ostream& stream() { return file_; }
+  Status write(std::string_view text);  // Nothing: only whether the file could be opened.
+  Status commit();
+
+ private:
+  Status refused() const;
+
+  std::string path_;
+  std::string part_;
+  std::ofstream file_;
+  bool committed_ = false;
+};
+
+}  // namespace thalweg

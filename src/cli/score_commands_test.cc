@@ -1,0 +1,171 @@
+// Scoring and model commands of the built program, on a model whose predictions are known.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "cli/stored_model.h"
+#include "model/stored_model_for_test.h"
+
+namespace thalweg {
+namespace {
+
+// Logistic regression with bias -1, weight 2 for key 3 and 0.5 for key 5.
+class Scoring : public testing::Test {
+ protected:
+  void SetUp() override {
+    save(folder_ / "model", 2.0f);
+    write_text(rows_, "1 3:1\n0 5:2\n0 3:0.5 5:2\n1 9:1\n");
+  }
+
+  void save(const std::string& path, float weight, std::map<std::string, std::string> options = {}) {
+    ModelSpec spec;
+    const std::vector<TableSpec> tables = (*make_model(spec))->tables();
+    const auto writer = ModelWriter::create(path);
+    ASSERT_TRUE(writer.is_ok()) << writer.status().message();
+    const std::uint64_t row = 0;
+    const float bias = -1;
+    std::vector<std::pair<PlacedKey, float>> weights = {{place(3), weight}, {place(5), 0.5f}};
+    std::sort(weights.begin(), weights.end());
+    ASSERT_TRUE((*writer)->begin_table(tables[0], 1, 1) && (*writer)->append({&row, 1}, {&bias, 1}) &&
+                (*writer)->end_table());
+    ASSERT_TRUE((*writer)->begin_table(tables[1], 2, 1));
+    for (const auto& [key, value] : weights) ASSERT_TRUE((*writer)->append({&key, 1}, {&value, 1}));
+    ASSERT_TRUE((*writer)->end_table());
+    ASSERT_TRUE((*writer)->commit(spec, std::move(options), {{"valid_auc", 0.75}}).is_ok());
+  }
+
+  // Exit code; standard output in out_.
+  int run(const std::string& arguments) {
+    const std::string line = "'" THALWEG_PROGRAM "' " + arguments + " 2>'" + (folder_ / "err") + "'";
+    std::FILE* pipe = popen(line.c_str(), "r");
+    out_.clear();
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out_ += static_cast<char>(c);
+    const int status = pclose(pipe);
+    err_ = read_text(folder_ / "err");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  nlohmann::json json() const { return nlohmann::json::parse(out_, nullptr, false); }
+
+  TemporaryFolder folder_;
+  std::string model_ = folder_ / "model";
+  std::string rows_ = folder_ / "rows.svm";
+  std::string out_, err_;
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+TEST_F(Scoring, PredictsInInputOrder) {
+  ASSERT_EQ(run("predict --model " + model_ + " " + rows_), 0) << err_;
+  std::istringstream lines(out_);
+  for (const double score : {1.0, 0.0, 1.0, -1.0}) {
+    double prediction = -1;
+    lines >> prediction;
+    EXPECT_NEAR(prediction, sigmoid(score), 1e-6);
+  }
+  const std::string on_screen = out_;
+  ASSERT_EQ(run("predict --json -o " + (folder_ / "scores") + " --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "scores"), on_screen);
+  EXPECT_EQ(json()["examples"], 4);
+  EXPECT_EQ(run("predict --threads 1 --model " + model_ + " - <" + rows_), 0) << err_;
+  EXPECT_EQ(out_, on_screen);
+}
+
+TEST_F(Scoring, ManyBatchesKeepTheirOrder) {
+  std::string text, expected;
+  for (int row = 0; row < 20000; ++row) text += row % 3 == 0 ? "1 3:1\n" : "0 5:2\n";
+  write_text(rows_, text);
+  ASSERT_EQ(run("predict --model " + model_ + " " + rows_), 0) << err_;
+  std::istringstream lines(out_);
+  double prediction = 0;
+  for (int row = 0; row < 20000; ++row) {
+    ASSERT_TRUE(lines >> prediction);
+    ASSERT_NEAR(prediction, sigmoid(row % 3 == 0 ? 1 : 0), 1e-6) << row;
+  }
+}
+
+TEST_F(Scoring, EvalMeasures) {
+  ASSERT_EQ(run("eval --json --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(json()["examples"], 4);
+  // Scores 1 and -1 of positives against 0 and 1 of negatives: 1 wins once and ties once, -1 never.
+  EXPECT_NEAR(json()["auc"].get<double>(), 1.5 / 4, 1e-9);
+  const double loss = -(2 * std::log(sigmoid(-1)) + std::log(0.5) + std::log(sigmoid(1))) / 4;
+  EXPECT_NEAR(json()["logloss"].get<double>(), loss, 1e-6);
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0);
+  EXPECT_NE(out_.find("auc          0.375000"), std::string::npos) << out_;
+}
+
+TEST_F(Scoring, ErrorsHaveTheirCodes) {
+  EXPECT_EQ(run("predict " + rows_), 2);
+  EXPECT_EQ(run("predict --model " + (folder_ / "nothing") + " " + rows_), 8);
+  EXPECT_EQ(run("predict --model " + model_ + " " + (folder_ / "nothing")), 4);
+  EXPECT_EQ(run("predict -o /does/not/exist/x --model " + model_ + " " + rows_), 1);
+  EXPECT_EQ(run("predict --model " + model_ + " " + rows_ + " >/dev/full"), 1);
+  write_text(folder_ / "bad.svm", "1 3:1\n7 3:1\n");
+  EXPECT_EQ(run("eval --model " + model_ + " " + (folder_ / "bad.svm")), 4);
+  EXPECT_NE(err_.find("bad.svm:2:1: saw \"7\", expected a label"), std::string::npos) << err_;
+  EXPECT_EQ(run("predict -o " + (folder_ / "scores") + " --model " + model_ + " " + (folder_ / "bad.svm")),
+            0);
+  EXPECT_EQ(run("predict --hash-bits 5 --model " + model_ + " " + rows_), 2);
+  std::string table;
+  for (const auto& entry : std::filesystem::directory_iterator(model_)) {
+    if (entry.path().string().find("weights") != std::string::npos) table = entry.path().string();
+  }
+  std::string bytes = read_text(table);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_text(table, bytes);
+  EXPECT_EQ(run("predict --model " + model_ + " " + rows_), 8);
+  EXPECT_NE(err_.find("thalweg: MODEL: " + table), std::string::npos) << err_;
+  EXPECT_EQ(run("model digest " + model_), 8);
+}
+
+TEST_F(Scoring, ModelCommandsShowWhatIsStored) {
+  ASSERT_EQ(run("model inspect --json " + model_), 0) << err_;
+  EXPECT_EQ(json()["model"], "lr");
+  EXPECT_EQ(json()["metrics"]["valid_auc"], 0.75);
+  EXPECT_EQ(json()["tables"][1]["rows"], 2);
+  ASSERT_EQ(run("model digest " + model_), 0) << err_;
+  EXPECT_EQ(out_.size(), 17u);
+  const std::string digest = out_.substr(0, 16);
+  save(folder_ / "other", 2.5f);
+  ASSERT_EQ(run("model digest --json " + (folder_ / "other")), 0);
+  EXPECT_NE(json()["digest"], digest);
+  ASSERT_EQ(run("model diff --json " + model_ + " " + (folder_ / "other")), 0) << err_;
+  EXPECT_EQ(json()["equal"], false);
+  EXPECT_EQ(json()["tables"][1]["different_rows"], 1);
+  EXPECT_EQ(json()["tables"][1]["max_abs_difference"], 0.5);
+  ASSERT_EQ(run("model diff --json " + model_ + " " + model_), 0);
+  EXPECT_EQ(json()["equal"], true);
+}
+
+TEST_F(Scoring, ModelExportWritesEachFormat) {
+  ASSERT_EQ(run("model export " + model_ + " --format text -o " + (folder_ / "text")), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "text/weights.tsv"), "3\t2\n5\t0.5\n");
+  ASSERT_EQ(run("model export " + model_ + " --format npz -o " + (folder_ / "m.npz")), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "m.npz").substr(0, 2), "PK");
+  ASSERT_EQ(run("model export " + model_ + " -o " + (folder_ / "m.safetensors")), 0) << err_;
+  EXPECT_EQ(run("model export " + model_), 2);
+  EXPECT_EQ(run("model export --format hdf5 " + model_), 2);
+}
+
+TEST_F(Scoring, InputOptionsOfTheTrainingAreKept) {
+  Options trained;
+  trained.assign(*find_option("hash-bits"), std::int64_t{20}, Origin::kFlag, "flag");
+  const auto stored = options_to_store(trained, "train");
+  EXPECT_EQ(stored.at("hash-bits"), "20");
+  EXPECT_EQ(stored.at("sync"), "bsp");
+  EXPECT_EQ(stored.count("rate"), 0u);
+  EXPECT_EQ(stored.count("out"), 0u);
+  save(folder_ / "hashed", 2.0f, stored);
+  const Result<ModelReader> model = open_model(folder_ / "hashed");
+  EXPECT_EQ(read_options_for(model->manifest(), Options())->hash_bits, 20u);
+  EXPECT_EQ(run("predict --hash-bits 20 --model " + (folder_ / "hashed") + " " + rows_), 0) << err_;
+}
+
+}  // namespace
+}  // namespace thalweg
