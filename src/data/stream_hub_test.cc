@@ -17,7 +17,7 @@ namespace {
 std::string wide_rows(std::uint64_t count, std::size_t width) {
   std::string text;
   for (std::uint64_t i = 0; i < count; ++i)
-    text += std::to_string(i) + " 5:1" + std::string(width, ' ') + '\n';
+    text += std::to_string(i) + " 5:1 #" + std::string(width, 'x') + '\n';
   return text;
 }
 
