@@ -43,6 +43,8 @@ struct Step {
   constexpr Step next() const { return {epoch, index + 1}; }
   constexpr Step next_epoch() const { return {epoch + 1, 0}; }
 };
+// After every other step: where a data shard stands that has ended its work.
+inline constexpr Step kEndOfWork{~0u, 0};
 
 }  // namespace thalweg
 

@@ -11,6 +11,7 @@
 
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
+#include "thalweg/task.h"
 
 namespace thalweg {
 
@@ -81,7 +82,7 @@ struct Completion {
   std::coroutine_handle<> waiter;  // Resumed, once, by the store's own thread.
 };
 
-// A request under way. Await it inside a task; outside, Job::wait() blocks on it. One waiter.
+// A request under way, for a task to await; outside tasks there is BlockingStore. One waiter.
 class [[nodiscard]] Pending {
  public:
   explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
@@ -116,6 +117,9 @@ class Store {
   virtual Pending advance() = 0;
   // Ends the epoch for this shard: it contributes nothing more to it. Done when all servers know.
   virtual Pending end_epoch() = 0;
+  // Ends the work of this shard: it contributes nothing more and holds nobody back; step() is kEndOfWork.
+  // Implies advance() when the step has a push. Done when all servers know.
+  virtual Pending end_work() = 0;
   // Done when every data shard has come to the barrier of this number.
   virtual Pending barrier(Step number) = 0;
   // Hands `text` to the job's reporter, exactly once for each increasing `number`.
@@ -123,5 +127,9 @@ class Store {
   // Lets the other tasks of this node run.
   virtual Pending yield() = 0;
 };
+
+// push(), advance(), then pull() of the same keys in the next step, in one round trip. The first failure, or
+// the rows pulled.
+Task<Answer> push_pull(Store& store, TableId table, Keys keys, Rows grads);
 
 }  // namespace thalweg

@@ -43,7 +43,8 @@ const char* op_name(Op op);
 namespace frame_flags {
 inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
 inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. Scan: only count the rows.
-inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly;
+inline constexpr std::uint8_t kEndOfWork = 4;   // Push: the shard has no more steps in any epoch.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
 }  // namespace frame_flags
 
 inline constexpr std::uint16_t kWireVersion = 1;

@@ -1,5 +1,7 @@
 #include "client/local_cluster.h"
 
+#include <algorithm>
+
 #include "placement/placement.h"
 
 namespace thalweg {
@@ -10,7 +12,8 @@ constexpr std::uint32_t kTemporary = 1u << 31;
 
 }  // namespace
 
-LocalCluster::LocalCluster(LocalClusterOptions options) : driver_(clock_), scheduler_(options.job) {
+LocalCluster::LocalCluster(LocalClusterOptions options)
+    : driver_(clock_), scheduler_(options.job), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
     servers_.push_back(std::make_unique<Server>(ServerOptions{{}, "embedded", options.custom_rule}));
@@ -48,6 +51,20 @@ Status LocalCluster::status() {
 ClusterView LocalCluster::view() {
   ClusterView view;
   driver_.turn(kScheduler, [&](Instant, Transport&) { view = scheduler_.view(); });
+  // The servers themselves know better than their last heartbeats.
+  view.rows = view.table_bytes = view.repeats = 0;
+  for (std::uint32_t s = 0; s < servers_.size(); ++s) {
+    driver_.turn(server_node(kTemporary + s), [&](Instant, Transport&) {
+      for (const auto& host : servers_[s]->tables()) {
+        if (host == nullptr) continue;
+        const TableStats stats = host->table().stats();
+        view.rows += stats.rows;
+        view.table_bytes += stats.bytes;
+        view.repeats += host->repeats();
+        view.staleness_max = std::max(view.staleness_max, host->staleness_max());
+      }
+    });
+  }
   return view;
 }
 
@@ -57,6 +74,58 @@ void LocalCluster::close() {
 
 void LocalCluster::stop(const Status& status) {
   driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
+}
+
+Status LocalCluster::wait_started() {
+  std::vector<std::uint32_t> owners(shards_);
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = *workers_[w];
+    std::optional<Status> over;
+    driver_.wait_until(worker_node(kTemporary + w), [&] {
+      over = worker.stopped();
+      for (std::uint32_t s = 0; s < shards_; ++s) {
+        if (worker.store(ShardId{s}) != nullptr) owners[s] = w;
+      }
+      return over || worker.map_epoch() != 0;
+    });
+    if (over) return *over;
+  }
+  owners_ = std::move(owners);
+  return Status::ok();
+}
+
+void LocalCluster::turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) {
+  const std::uint32_t owner = owners_.at(shard.value);
+  Worker& worker = *workers_[owner];
+  driver_.turn(worker_node(kTemporary + owner), [&](Instant now, Transport& out) {
+    worker.turn(now, out, [&] { act(worker, *worker.store(shard)); });
+  });
+}
+
+bool LocalCluster::wait_until(ShardId shard, const std::function<bool(const Worker&)>& done,
+                              Instant deadline) {
+  const std::uint32_t owner = owners_.at(shard.value);
+  return driver_.wait_until(
+      worker_node(kTemporary + owner), [&] { return done(*workers_[owner]); }, deadline);
+}
+
+bool LocalCluster::wait_until(const std::function<bool()>& done) {
+  bool over = false;
+  driver_.wait_until(kScheduler, [&] {
+    over = scheduler_.finished();
+    return over || done();
+  });
+  return !over;
+}
+
+void LocalCluster::drop_programs() {
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    driver_.wait_until(worker_node(kTemporary + w), [&] {
+      if (!workers_[w]->stopped()) return false;
+      workers_[w]->drop_programs();
+      return true;
+    });
+  }
 }
 
 }  // namespace thalweg

@@ -18,7 +18,7 @@ namespace thalweg {
 struct LocalClusterOptions {
   SchedulerOptions job;  // Numbers of servers, workers and data shards among the rest.
   std::size_t threads = 2;
-  ShardProgram program;   // Of every data shard. Empty: shards are used through store().
+  ShardProgram program;   // Of every data shard. Empty: shards are used through turn().
   ShardProgram observer;  // Runs once beside the shards; may be empty.
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
 };
@@ -37,13 +37,29 @@ class LocalCluster final : public Cluster {
   void close() override;
   void stop(const Status& status) override;
 
+  // For callers outside any program, from any thread.
+  // Blocks until every data shard may be used; the job's status if it ends before.
+  Status wait_started();
+  // The following need wait_started() to have returned OK.
+  // Runs `act` as a turn of the shard's owner.
+  void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act);
+  // Blocks until `done`, evaluated in turns of the shard's owner, holds; false after `deadline`.
+  bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline);
+  // Blocks until `done`, evaluated in turns of the scheduler, holds; false once the job is over.
+  bool wait_until(const std::function<bool()>& done);
+  // Waits until every worker knows that the job is over, and destroys what is left of their programs.
+  void drop_programs();
+  Instant now() const { return driver_.now(); }
+
  private:
   RealClock clock_;
   InProcess driver_;
   Scheduler scheduler_;
+  std::uint32_t shards_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Worker> observer_;
+  std::vector<std::uint32_t> owners_;  // By data shard: position in workers_.
 };
 
 }  // namespace thalweg

@@ -97,8 +97,10 @@ TableHost::Part TableHost::cut(const Frame& frame, RangeSpan ranges) const {
 
 void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   const FrameHeader& head = frame.head;
+  LastOf ends = LastOf::kNothing;
+  if ((head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten)) ends = LastOf::kEpoch;
+  if ((head.flags & frame_flags::kEndOfWork) != 0) ends = LastOf::kWork;
   for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-    const bool ends = (head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten);
     mark(head.shard, range).record(head.step, ends);
   }
   Part part = cut(frame, ranges);

@@ -15,16 +15,17 @@ Arrival Mark::classify(Step step) const {
   return ((seen_ >> ahead) & 1) != 0 ? Arrival::kRepeat : Arrival::kNew;
 }
 
-void Mark::record(Step step, bool ends_epoch) {
+void Mark::record(Step step, LastOf ends) {
   if (THALWEG_BUG(kNoDedup) && classify(step) == Arrival::kNew && step < low_) return;
-  if (ends_epoch) end_ = step.index + 1;
+  if (ends != LastOf::kNothing) end_ = step.index + 1;
+  if (ends == LastOf::kWork) end_of_work_ = true;
   seen_ |= std::uint64_t{1} << (step.index - low_.index);
   while ((seen_ & 1) != 0) {
     seen_ >>= 1;
     ++low_.index;
   }
   if (low_.index == end_) {
-    low_ = low_.next_epoch();
+    low_ = end_of_work_ ? kEndOfWork : low_.next_epoch();
     end_ = kNoEnd;
     seen_ = 0;
   }

@@ -11,19 +11,22 @@
 namespace thalweg {
 
 enum class Arrival : std::uint8_t { kNew, kRepeat, kTooEarly };
+// A step may be the last of its epoch, or of all that the shard will ever do.
+enum class LastOf : std::uint8_t { kNothing, kEpoch, kWork };
 
 class Mark {
  public:
   // Every step before low() has arrived.
   Step low() const { return low_; }
   Arrival classify(Step step) const;
-  // Precondition: classify(step) == kNew. `ends_epoch`: no step of this epoch follows.
-  void record(Step step, bool ends_epoch);
+  // Precondition: classify(step) == kNew. `ends`: what the step is the last of.
+  void record(Step step, LastOf ends);
 
  private:
   static constexpr std::uint32_t kNoEnd = std::numeric_limits<std::uint32_t>::max();
   Step low_;
   std::uint32_t end_ = kNoEnd;  // One past the epoch's last step, once known.
+  bool end_of_work_ = false;    // That step is the last of all.
   std::uint64_t seen_ = 0;      // Bit i: step low_.index + i has arrived. Bit 0 is never set.
 };
 static_assert(limits::kStepWindow == 64, "the window is one word");

@@ -10,6 +10,7 @@
 #include "base/range.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
+#include "thalweg/rule.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -54,14 +55,6 @@ class Table {
   // Order-independent hash of all keys, rows and state: equal for equal contents however they came about.
   virtual std::uint64_t digest() const = 0;
   virtual TableStats stats() const = 0;
-};
-
-// An update rule supplied by the application; called once per touched row.
-class CustomRule {
- public:
-  virtual ~CustomRule() = default;
-  virtual std::size_t state_floats(std::size_t dim) const = 0;
-  virtual void update(std::span<float> row, std::span<float> state, std::span<const float> grad) const = 0;
 };
 
 // The part of `spec` that covers `owned`. `custom` is needed only when the rule's kind is kCustom.

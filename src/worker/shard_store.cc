@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/limits.h"
 #include "worker/worker.h"
@@ -16,6 +18,8 @@ Pending completed(Status status) {
   return Pending(std::move(completion));
 }
 
+Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
+
 }  // namespace
 
 ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step)
@@ -25,10 +29,28 @@ ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch,
       step_(step),
       pushed_(worker.map().tables.size()) {}
 
+Status ShardStore::check(TableId table, const Keys& keys) const {
+  if (!failure_) return failure_;
+  if (table.value >= pushed_.size()) {
+    return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, pushed_.size())};
+  }
+  const TableSpec& spec = worker_.map().tables[table.value];
+  const bool dense = spec.kind == TableSpec::Kind::kDense;
+  if (!keys.values() || keys.dense() != dense) {
+    return {Code::kUsage,
+            fmt::format("table {} takes Keys from Keys::{}()", spec.name, dense ? "block" : "of")};
+  }
+  const auto& block = *keys.values();
+  if (dense && (block[0] > spec.rows || block[1] > spec.rows - block[0])) {
+    return {Code::kUsage, fmt::format("table {} has {} rows, asked for [{}, {})", spec.name, spec.rows,
+                                      block[0], block[0] + block[1])};
+  }
+  return Status::ok();
+}
+
 Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
-  if (!failure_) return completed(failure_);
-  if (table.value >= pushed_.size())
-    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  if (Status status = check(table, keys); !status) return completed(std::move(status));
+  if (step_ == kEndOfWork) return completed(work_ended());
   const TableSpec& spec = worker_.map().tables[table.value];
   if (keys.size() * spec.dim != grads.size()) {
     return completed(
@@ -46,16 +68,12 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
 }
 
 Pending ShardStore::pull(TableId table, Keys keys) {
-  if (!failure_) return completed(failure_);
-  if (table.value >= pushed_.size())
-    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  if (Status status = check(table, keys); !status) return completed(std::move(status));
   return worker_.pull(*this, table, step_, keys, false);
 }
 
 Pending ShardStore::read(TableId table, Keys keys) {
-  if (!failure_) return completed(failure_);
-  if (table.value >= pushed_.size())
-    return completed({Code::kUsage, fmt::format("no table {}", table.value)});
+  if (Status status = check(table, keys); !status) return completed(std::move(status));
   return worker_.pull(*this, table, step_, keys, true);
 }
 
@@ -72,6 +90,7 @@ void ShardStore::push_empty(std::uint8_t flags) {
 
 Pending ShardStore::advance() {
   if (!failure_) return completed(failure_);
+  if (step_ == kEndOfWork) return completed(work_ended());
   THALWEG_CHECK(advancing_ == nullptr, "advance() is awaited before it is called again");
   push_empty(0);
   step_ = step_.next();
@@ -83,11 +102,31 @@ Pending ShardStore::advance() {
 
 Pending ShardStore::end_epoch() {
   if (!failure_) return completed(failure_);
-  for (const bool pushed : pushed_) {
-    if (pushed) return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
+  if (step_ == kEndOfWork) return completed(work_ended());
+  if (step_has_push()) {
+    return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
   }
-  push_empty(frame_flags::kEndOfEpoch);
-  step_ = step_.next_epoch();
+  return end(frame_flags::kEndOfEpoch, step_.next_epoch());
+}
+
+Pending ShardStore::end_work() {
+  if (!failure_) return completed(failure_);
+  if (step_ == kEndOfWork) return completed(Status::ok());
+  if (step_has_push()) {
+    push_empty(0);
+    step_ = step_.next();
+  }
+  return end(frame_flags::kEndOfWork, kEndOfWork);
+}
+
+bool ShardStore::step_has_push() const {
+  return std::find(pushed_.begin(), pushed_.end(), true) != pushed_.end();
+}
+
+Pending ShardStore::end(std::uint8_t flags, Step next) {
+  THALWEG_CHECK(ending_ == nullptr, "an end is awaited before the next");
+  push_empty(flags);
+  step_ = next;
   ending_ = std::make_shared<Completion>();
   Pending pending(ending_);
   release_advance();

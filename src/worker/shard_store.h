@@ -24,6 +24,7 @@ class ShardStore final : public Store {
   Pending read(TableId table, Keys keys) override;
   Pending advance() override;
   Pending end_epoch() override;
+  Pending end_work() override;
   Pending barrier(Step number) override;
   Pending report(Step number, std::string text) override;
   Pending yield() override;
@@ -33,6 +34,7 @@ class ShardStore final : public Store {
   Pending count(TableId table);
 
   std::uint32_t owner_epoch() const { return owner_epoch_; }
+  bool failed() const { return !failure_.is_ok(); }
   // For the worker: a push of this shard was answered.
   void push_done(Step step, const Status& status);
   // For the worker: no request of this shard can succeed any more.
@@ -40,6 +42,10 @@ class ShardStore final : public Store {
 
  private:
   void push_empty(std::uint8_t flags);
+  // Whether these keys can be asked of this table.
+  Status check(TableId table, const Keys& keys) const;
+  bool step_has_push() const;
+  Pending end(std::uint8_t flags, Step next);
   void release_advance();
 
   Worker& worker_;

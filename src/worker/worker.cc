@@ -158,11 +158,7 @@ void Worker::adopt_shards() {
 
 void Worker::drop_shard(ShardId shard, const Status& why) {
   Run& run = runs_.at(shard);
-  std::vector<std::shared_ptr<Request>> requests;
-  for (auto& [number, part] : parts_) {
-    if (part.request->shard == shard) requests.push_back(part.request);
-  }
-  for (const auto& request : requests) finish_request(*request, why);
+  finish_all(shard, why);
   run.store->abort(why);
   if (run.task && !run.task->done()) retired_.push_back(std::move(run));
   runs_.erase(shard);
@@ -183,9 +179,21 @@ void Worker::start(ShardId shard, Step step) {
   Run& run = runs_.at(shard);
   if (step != Step{}) run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), step);
   run.started = true;
-  if (!options_.program) return;
-  run.task.emplace(options_.program(*run.store, map_));
+  if (options_.program) Worker::run(shard, options_.program);
+}
+
+void Worker::run(ShardId shard, const ShardProgram& program) {
+  Run& run = runs_.at(shard);
+  run.task.emplace(program(*run.store, map_));
   ready_.push_back(run.task->handle());
+}
+
+void Worker::drop_programs() {
+  THALWEG_CHECK(stopped_.has_value() && parts_.empty(), "nothing resumes a program of a stopped worker");
+  ready_.clear();
+  yielding_.clear();
+  retired_.clear();
+  for (auto& [shard, run] : runs_) run.task.reset();
 }
 
 ShardStore* Worker::store(ShardId shard) {

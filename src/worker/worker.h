@@ -48,6 +48,12 @@ class Worker final : public Node {
   ShardStore* store(ShardId shard);
   std::uint32_t map_epoch() const { return map_.epoch; }
   bool welcomed() const { return id_.has_value(); }
+  // Runs `program` on a shard that this worker owns and has started, as if it had been its own. In a turn.
+  void run(ShardId shard, const ShardProgram& program);
+  // Destroys what is left of the programs. Precondition: stopped().
+  void drop_programs();
+  // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
+  Status overdue(ShardId shard, const Completion& completion) const;
   const std::optional<Status>& stopped() const { return stopped_; }
   const wire::Map& map() const { return map_; }
   std::size_t shards_owned() const { return runs_.size(); }
@@ -90,6 +96,7 @@ class Worker final : public Node {
   void transmit(RequestPart& part);
   void finish_part(std::map<std::uint32_t, RequestPart>::iterator part, Frame& frame);
   void finish_request(Request& request, Status status);
+  void finish_all(ShardId shard, const Status& why);
   void gather_pull(Request& request);
   void gather_scan(Request& request);
   void drop_parts(const Request& request);

@@ -233,8 +233,18 @@ void Worker::finish_request(Request& request, Status status) {
   if (kind != RequestKind::kPush) return;
   const auto run = runs_.find(shard);
   if (run == runs_.end()) return;
+  const bool fails_shard = !status && !run->second.store->failed();
   run->second.store->push_done(step, status);
+  if (fails_shard) finish_all(shard, status);
   if (!status && run->second.ended) end(status);  // Its task can no longer tell.
+}
+
+void Worker::finish_all(ShardId shard, const Status& why) {
+  std::vector<std::shared_ptr<Request>> requests;
+  for (auto& [number, part] : parts_) {
+    if (part.request->shard == shard) requests.push_back(part.request);
+  }
+  for (const auto& request : requests) finish_request(*request, why);
 }
 
 void Worker::gather_pull(Request& request) {
@@ -279,6 +289,16 @@ void Worker::retry_due() {
   }
   wake_ = wake;
   for (std::size_t i = 0; i < late.size(); ++i) finish_request(*late[i], why[i]);
+}
+
+Status Worker::overdue(ShardId shard, const Completion& completion) const {
+  const RequestPart* oldest = nullptr;  // The end of a step or epoch waits for the shard's pushes.
+  for (const auto& [number, part] : parts_) {
+    if (part.request->completion.get() == &completion) return timeout(part);
+    const bool push = part.request->kind == RequestKind::kPush && part.request->shard == shard;
+    if (push && oldest == nullptr) oldest = &part;
+  }
+  return oldest != nullptr ? timeout(*oldest) : Status(Code::kTimeout, "the answer was being handled");
 }
 
 Status Worker::timeout(const RequestPart& part) const {

@@ -1,0 +1,171 @@
+#include "thalweg/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/mix.h"
+#include "client/blocking_calls.h"
+#include "client/local_cluster.h"
+#include "table/validate.h"
+
+namespace thalweg {
+namespace {
+
+// The work of one data shard: the application's program, then the end of the shard and word of it.
+Task<Status> run_shard(Program program, ShardStore& store) {
+  if (store.step() != kEndOfWork) {
+    if (Status status = co_await program(store); !status) co_return status;
+    if (Status status = (co_await store.end_work()).status; !status) co_return status;
+  }
+  co_return (co_await store.report(kEndOfWork, {})).status;
+}
+
+std::shared_ptr<const CustomRule> find_rule(const JobOptions& options, const std::string& name) {
+  const auto found = options.rules.find(name);
+  return found == options.rules.end() ? nullptr : found->second;
+}
+
+Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
+  if (value >= 1 && value <= max) return Status::ok();
+  return {Code::kUsage, fmt::format("JobOptions::{} is {}, expected 1 to {}", name, value, max)};
+}
+
+Status check(const JobOptions& options) {
+  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 4),
+                            check_number("workers", options.workers, limits::kNodesMax / 4),
+                            check_number("data_shards", options.data_shards, limits::kShardsMax),
+                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
+  for (const Status& status : numbers) {
+    if (!status) return status;
+  }
+  if (options.timeout <= std::chrono::nanoseconds(0)) {
+    return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0",
+                                      std::chrono::nanoseconds(options.timeout).count())};
+  }
+  std::set<std::string> names;
+  for (const TableSpec& table : options.tables) {
+    if (table.name.empty() || table.name.size() > limits::kNameBytesMax) {
+      return {Code::kUsage, fmt::format("a table's name of {} bytes, expected 1 to {}", table.name.size(),
+                                        limits::kNameBytesMax)};
+    }
+    if (!names.insert(table.name).second) {
+      return {Code::kUsage, fmt::format("table '{}' is given twice", table.name)};
+    }
+    const auto custom = find_rule(options, table.rule.custom);
+    if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status) return status;
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+class Job::Impl {
+ public:
+  explicit Impl(JobOptions options)
+      : options_(std::move(options)), cluster_(cluster_options()), calls_(cluster_, options_.data_shards) {}
+
+  LocalCluster& cluster() { return cluster_; }
+  BlockingStore::Calls& calls() { return calls_; }
+  const JobOptions& options() const { return options_; }
+
+  Status run(const Program& program) {
+    if (ran_.exchange(true)) return {Code::kUsage, "a job runs programs once"};
+    calls_.refuse("programs run on this job's shards");
+    for (std::uint32_t s = 0; s < options_.data_shards; ++s) {
+      const ShardId shard{s};
+      cluster_.turn(shard, [&](Worker& worker, ShardStore&) {
+        worker.run(shard, [&](ShardStore& store, const wire::Map&) { return run_shard(program, store); });
+      });
+    }
+    const bool all_ended = cluster_.wait_until([&] { return ended_.size() == options_.data_shards; });
+    calls_.refuse(nullptr);
+    if (all_ended) return Status::ok();
+    cluster_.drop_programs();
+    const Status status = cluster_.status();
+    return status ? Status(Code::kAborted, "the job ended before its programs") : status;
+  }
+
+ private:
+  LocalClusterOptions cluster_options() {
+    LocalClusterOptions out;
+    out.job.servers = options_.servers;
+    out.job.workers = options_.workers;
+    out.job.shards = options_.data_shards;
+    out.job.consistency = options_.consistency;
+    out.job.tables = options_.tables;
+    out.job.timeout = options_.timeout;
+    // Nobody dies alone inside one process, and a program may compute for long.
+    out.job.suspect_after = Duration::max();
+    out.job.on_report = [this](ShardId shard, Step number, std::string_view text) {
+      if (number == kEndOfWork) {
+        ended_.insert(shard);
+      } else if (options_.on_report) {
+        options_.on_report(shard, number, text);
+      }
+    };
+    out.threads = options_.threads;
+    out.custom_rule = [this](const std::string& name) { return find_rule(options_, name); };
+    return out;
+  }
+
+  const JobOptions options_;
+  std::set<ShardId> ended_;  // Shards whose program returned OK; used in turns of the scheduler only.
+  std::atomic<bool> ran_{false};
+  LocalCluster cluster_;
+  BlockingStore::Calls calls_;
+};
+
+Job::Job(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Job::Job(Job&& other) noexcept = default;
+Job& Job::operator=(Job&& other) noexcept = default;
+Job::~Job() = default;
+
+Result<Job> Job::start(JobOptions options) {
+  if (Status status = check(options); !status) return status;
+  Job job(std::make_unique<Impl>(std::move(options)));
+  if (Status status = job.impl_->cluster().wait_started(); !status) return status;
+  return job;
+}
+
+Status Job::run(Program program) { return impl_->run(program); }
+
+BlockingStore Job::shard(ShardId shard) {
+  THALWEG_CHECK(shard.value < impl_->options().data_shards, "the job has fewer data shards");
+  return BlockingStore(impl_->calls(), shard);
+}
+
+Step Job::clock(ShardId shard) const { return impl_->calls().clock(shard); }
+
+Status Job::scan(TableId table, const std::function<void(Key, std::span<const float>)>& row) {
+  const auto& tables = impl_->options().tables;
+  if (table.value >= tables.size()) {
+    return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, tables.size())};
+  }
+  const TableSpec& spec = tables[table.value];
+  for (std::uint16_t range = 0; range < spec.ranges; ++range) {
+    Answer answer = impl_->calls().scan(table, RangeId{range});
+    if (!answer.status) return answer.status;
+    if (answer.keys.empty()) continue;
+    const std::size_t width = answer.rows.size() / answer.keys.size();
+    for (std::size_t i = 0; i < answer.keys.size(); ++i) {
+      const Key key = spec.kind == TableSpec::Kind::kDense ? answer.keys[i] : unplace(answer.keys[i]);
+      row(key, answer.rows.span().subspan(i * width, spec.dim));
+    }
+  }
+  return Status::ok();
+}
+
+JobStats Job::stats() const {
+  const ClusterView view = impl_->cluster().view();
+  return {view.rows, view.table_bytes, view.staleness_max};
+}
+
+void Job::close() { impl_->cluster().close(); }
+
+}  // namespace thalweg
