@@ -128,6 +128,19 @@ TEST(Program, ChecksWhatItMakes) {
   std::remove(path.c_str());
 }
 
+TEST(Program, WhatIsTrainedWithHashedKeysIsScoredWithThem) {
+  const std::string rows = test_path("hashed.svm"), model = test_path("model");
+  EXPECT_EQ(run("data synth --rows 2000 -o " + rows).code, 0);
+  const Ran trained = run("train " + rows + " --valid " + rows + " --hash-bits 12 --json --out " + model);
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  const auto scored = last_line(run("eval --json --model " + model + " " + rows).out);
+  EXPECT_NEAR(scored["logloss"].get<double>(), last_line(trained.out)["valid_logloss"].get<double>(), 1e-9);
+  EXPECT_EQ(run("predict --hash-bits 13 --model " + model + " " + rows).code, 2);
+  EXPECT_EQ(run("train /does/not/exist").code, 4);
+  std::filesystem::remove_all(model);
+  std::remove(rows.c_str());
+}
+
 TEST(Program, CodesMapToExitCodes) {
   EXPECT_EQ(exit_code(Code::kOk), 0);
   EXPECT_EQ(exit_code(Code::kUsage), 2);

@@ -8,6 +8,7 @@
 
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cli/stored_model.h"
 #include "net/real_clock.h"
 
 namespace thalweg {
@@ -90,7 +91,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   }
   if (Status status = co_await collect(store, writer.get()); !status) co_return status;
   if (writer) {
-    const auto digest = writer->commit(spec().model, {}, metrics());
+    const auto digest = writer->commit(spec().model, options_to_store(options_, "train"), metrics());
     if (!digest) co_return digest.status();
     digest_ = *digest;
   }

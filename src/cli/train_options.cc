@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/input.h"
 #include "cli/train_job.h"
 
 namespace thalweg {
@@ -80,15 +81,6 @@ Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
   }
 }
 
-void read_options(const Options& options, ReadOptions& read, bool binary) {
-  read.format = format_from_name(options.choice("format").word).value_or(Format::kAuto);
-  const Choice& bad = options.choice("on-bad-row");
-  read.max_bad_rows = bad.word == "skip" ? static_cast<std::uint64_t>(bad.number.value_or(0)) : 0;
-  read.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
-  read.columns = options.maybe_text("columns").value_or("");
-  read.binary_labels = binary;
-}
-
 }  // namespace
 
 Result<TrainSpec> train_spec(const Options& options, const std::vector<std::string>& paths) {
@@ -103,8 +95,8 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
   spec.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
   spec.shards = static_cast<std::uint32_t>(options.maybe_integer("data-shards").value_or(8));
 
-  read_options(options, spec.train, model.loss == Loss::kLogistic);
-  spec.train.paths = paths;
+  spec.train = read_options(options, paths);
+  spec.train.binary_labels = model.loss == Loss::kLogistic;
   if (const auto part = options.maybe_integer("valid-part")) {
     spec.train.part = Part::kTrain;
     spec.train.part_modulus = static_cast<std::uint64_t>(*part);
@@ -130,7 +122,7 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
     return spec;
   }
   auto data = DataSet::open(spec.train);
-  if (!data) return data.status();
+  if (!data) return as_input(data.status());
   spec.batch_rows = static_cast<std::uint32_t>(
       options.maybe_integer("batch").value_or(choose_batch((*data)->total_bytes())));
   if (model.name == "ffm") {
