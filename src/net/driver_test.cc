@@ -56,12 +56,13 @@ TYPED_TEST_SUITE(Driver, Pairs);
 TYPED_TEST(Driver, AnswersComeInOrderWithTheirPayload) {
   for (const std::size_t floats : {0U, 1U, 3U, 1000U, 16383U, 16384U, 300000U}) {
     EchoNode echo;
-    AskNode ask({kEcho}, 200, 16, with_payload(floats / 8, floats));
+    const std::uint32_t asks = floats < 100000 ? 200 : 20;
+    AskNode ask({kEcho}, asks, 16, with_payload(floats / 8, floats));
     TypeParam pair(kAsker, ask, kEcho, echo);
     EXPECT_TRUE(pair.wait([&] { return ask.done(); })) << floats;
     pair.end();
     EXPECT_EQ(ask.wrong, 0U);
-    EXPECT_EQ(echo.received, 200U);
+    EXPECT_EQ(echo.received, asks);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -80,7 +81,10 @@ class AskNode : public TestNode {
   std::uint64_t wrong = 0;
 
  private:
-  static bool same(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.span(), b.span()); }
+  static bool same(const Bytes& a, const Bytes& b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.span().data(), b.span().data(), a.size()) == 0);
+  }
   void fill(Transport& out) {
     while (sent_ < total_ && sent_ - answered_ < window_) {
       Frame frame = model_;
