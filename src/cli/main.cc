@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    if (text.rfind("THALWEG_", 0) == 0 && equals != text.npos) {
+    const bool for_tests = text.rfind("THALWEG_TEST_", 0) == 0;
+    if (text.rfind("THALWEG_", 0) == 0 && !for_tests && equals != text.npos) {
       variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
   }

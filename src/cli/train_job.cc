@@ -48,8 +48,8 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   job->tables_ = (*model)->tables();
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
-  out.detail(fmt::format("{}; {} rows a step over {} data shards", job->inputs_->train->description(),
-                         s.batch_rows, s.shards));
+  if (job->inputs_->train != nullptr) out.detail(job->inputs_->train->description());
+  out.detail(fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;
 }
 
@@ -65,6 +65,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   job.tables = tables_;
   job.job = to_text(spec());
   job.timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options_.real("timeout")));
+  job.suspect_after = std::min<Duration>(job.suspect_after, job.timeout / 2);
   job.on_report = [this](ShardId shard, Step number, std::string_view text) {
     monitor_->add(shard, number, text);
   };
@@ -232,8 +233,10 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   const TrainNumbers numbers = monitor_->numbers();
   const double rate = seconds > 0 ? static_cast<double>(numbers.examples) / seconds : 0;
   const auto dir = options_.maybe_text("out");
-  const std::uint64_t skipped = (inputs_->train ? inputs_->train->skipped_rows() : 0) +
-                                (inputs_->valid ? inputs_->valid->skipped_rows() : 0);
+  std::uint64_t skipped = 0;
+  for (const auto& data : {inputs_->train, inputs_->valid}) {
+    if (data != nullptr) skipped += data->skipped_rows();
+  }
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
                                  numbers.examples, seconds, rate, model_rows_, digest_);
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);

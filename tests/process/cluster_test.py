@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""Whole jobs as real processes: same bits however they are spread, and clean ends however they are hurt."""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
+SOURCE = os.environ["THALWEG_TEST_SOURCE"]
+PATIENCE_S = 120
+
+
+def write_rows(path, rows, seed):
+    """Sparse rows with a planted logistic rule, so that there is something to learn."""
+    chance = random.Random(seed)
+    with open(path, "w", encoding="ascii") as out:
+        for _ in range(rows):
+            ids = sorted(chance.sample(range(1, 2000), 12))
+            score = sum(((i * 2654435761) % 1000) / 500 - 1 for i in ids)
+            label = 1 if chance.random() < 1 / (1 + 2.718281828 ** -score) else 0
+            out.write("%d %s\n" % (label, " ".join("%d:1" % i for i in ids)))
+
+
+def last_json(text):
+    return json.loads(text.strip().splitlines()[-1])
+
+
+def children_of(pid, word):
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as stat:
+                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
+            with open("/proc/%s/cmdline" % entry, "rb") as line:
+                words = line.read().split(b"\0")
+        except (OSError, ValueError, IndexError):
+            continue
+        if parent == pid and word.encode() in words:
+            found.append(int(entry))
+    return found
+
+
+class ClusterTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.train = os.path.join(cls.folder.name, "train.svm")
+        cls.valid = os.path.join(cls.folder.name, "valid.svm")
+        write_rows(cls.train, 20000, 1)
+        write_rows(cls.valid, 2000, 2)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def command(self, *flags):
+        return [PROGRAM, "train", self.train, "--json", *flags]
+
+    def run_job(self, *flags):
+        done = subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return last_json(done.stdout)
+
+    def start_long_job(self, *flags):
+        job = subprocess.Popen(self.command("--processes", "--servers", "2", "--workers", "3", *flags),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.time() + PATIENCE_S
+        while len(children_of(job.pid, "worker")) < 3 or len(children_of(job.pid, "server")) < 2:
+            self.assertLess(time.time(), deadline, "the nodes never started")
+            time.sleep(0.01)
+        return job
+
+    def finish(self, job):
+        out, err = job.communicate(timeout=PATIENCE_S)
+        return out, err
+
+    def test_bits_do_not_depend_on_how_the_job_is_spread(self):
+        digests = {self.run_job(*flags)["model_digest"]
+                   for flags in [("--servers", "1", "--workers", "1"), ("--servers", "3", "--workers", "2"),
+                                 ("--threads", "4", "--workers", "5"), ("--processes",),
+                                 ("--processes", "--servers", "2", "--workers", "3")]}
+        self.assertEqual(len(digests), 1)
+
+    def test_a_killed_worker_changes_no_bit(self):
+        calm = self.run_job("--epochs", "12", "--batch", "256")["model_digest"]
+        for round_number in range(3):
+            job = self.start_long_job("--epochs", "12", "--batch", "256")
+            time.sleep(0.2 + 0.3 * round_number)
+            victims = children_of(job.pid, "worker")
+            if victims:
+                os.kill(victims[round_number % len(victims)], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+
+    def test_a_stopped_worker_is_replaced_and_fenced(self):
+        calm = self.run_job("--epochs", "8", "--batch", "256")["model_digest"]
+        job = self.start_long_job("--epochs", "8", "--batch", "256", "--timeout", "4s")
+        time.sleep(0.3)
+        victim = children_of(job.pid, "worker")[0]
+        os.kill(victim, signal.SIGSTOP)
+        time.sleep(3)
+        try:
+            os.kill(victim, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(last_json(out)["model_digest"], calm)
+
+    def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
+        job = self.start_long_job("--epochs", "100", "--batch", "256", "--timeout", "20s")
+        time.sleep(0.5)
+        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
+        os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 5, err)
+        self.assertRegex(err, r"server-\d")
+        self.assertRegex(err, r"lost key ranges: .*weights \[\d+,\d+\) of 256")
+        self.assertIn("error", last_json(out))
+        self.assert_gone(nodes)
+
+    def test_killing_the_parent_ends_every_node(self):
+        job = self.start_long_job("--epochs", "100")
+        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
+        job.kill()
+        self.finish(job)
+        self.assert_gone(nodes)
+
+    def test_interrupt_saves_and_ends(self):
+        model = os.path.join(self.folder.name, "interrupted")
+        for flags in [(), ("--processes",)]:
+            job = subprocess.Popen(self.command("--epochs", "1000", "--out", model, *flags),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            time.sleep(1.5)
+            job.send_signal(signal.SIGINT)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 130, err)
+            digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
+            self.assertRegex(digest.stdout, r"[0-9a-f]{16}")
+
+    def test_the_page_about_clusters_is_true(self):
+        with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:
+            blocks = dict(re.findall(r"```sh terminal=(\d)\n(.*?)```", page.read(), re.S))
+        self.assertEqual(sorted(blocks), ["1", "2", "3", "4"])
+        port = random.randint(20000, 30000)
+        env = dict(os.environ, PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
+        for order in ("123", "321"):
+            port += 1
+            terminals = {}
+            for number in order:
+                script = blocks[number].replace(":7100", ":%d" % port) + "\nwait\n"
+                terminals[number] = subprocess.Popen(["bash", "-ec", script], cwd=self.folder.name, env=env,
+                                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                time.sleep(0.2)
+            for number, terminal in terminals.items():
+                _, err = terminal.communicate(timeout=PATIENCE_S)
+                self.assertEqual(terminal.returncode, 0, "terminal %s: %s" % (number, err))
+            last = subprocess.run(["bash", "-ec", blocks["4"]], cwd=self.folder.name, env=env, capture_output=True,
+                                  text=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(last.returncode, 0, last.stderr)
+            with open(os.path.join(self.folder.name, "scores.txt"), encoding="ascii") as scores:
+                self.assertEqual(len(scores.read().splitlines()), 2000)
+
+    def assert_gone(self, pids):
+        deadline = time.time() + 15
+        left = pids
+        while left and time.time() < deadline:
+            left = [pid for pid in left if os.path.exists("/proc/%d" % pid) and not self.is_zombie(pid)]
+            time.sleep(0.05)
+        self.assertEqual(left, [])
+
+    @staticmethod
+    def is_zombie(pid):
+        try:
+            with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            return True
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
