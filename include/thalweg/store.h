@@ -108,7 +108,8 @@ class Store {
   virtual Step step() const = 0;  // The step that the next push and pull belong to.
   // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.
   virtual Pending push(TableId table, Keys keys, Rows grads) = 0;
-  // Rows that reflect every push that the consistency mode covers, and all of this shard's own.
+  // Rows that reflect every push that the consistency mode covers, and all of this shard's own. Sync mode: at
+  // most 256 different pulls a step.
   virtual Pending pull(TableId table, Keys keys) = 0;
   // As pull(), for looking only: nothing that is pushed depends on it.
   virtual Pending read(TableId table, Keys keys) = 0;
