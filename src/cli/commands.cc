@@ -52,6 +52,8 @@ constexpr Command kCommands[] = {
     {.path = "bench parse", .summary = "Measure how fast the input is read, apart from any training",
      .example = "thalweg bench parse clicks.svm --threads 1", .run = run_bench_parse,
      .arguments = "FILE...", .arguments_min = 1, .arguments_max = kMany},
+    {.path = "simulate faults", .summary = "Run random clusters under random faults and check what they promise",
+     .example = "thalweg simulate faults --seeds 0:1000", .run = run_simulate_faults},
     {.path = "doctor", .summary = "Look at this machine for what slows training down or stops it",
      .example = "thalweg doctor", .run = run_doctor},
     {.path = "config show", .summary = "Show the value of every option, of one command or of all",

@@ -160,6 +160,9 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
+  // While servers are at work, nobody waits at a barrier in vain.
+  const wire::Heartbeat& last = member->second.beat;
+  if (beat->pulls > last.pulls || beat->pushes > last.pushes) ++progress_;
   member->second.beat = *beat;
   if (stopped_) {
     if (!member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);

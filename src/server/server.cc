@@ -94,7 +94,7 @@ void Server::on_map(Instant, const Frame& frame, Transport& out) {
   }
   for (std::size_t t = 0; t < waiting_.size(); ++t) {
     std::erase_if(waiting_[t], [&](const auto& entry) {
-      const FrameHeader& head = entry.second.frame.head;
+      const FrameHeader& head = entry.second.head;
       return head.owner_epoch < map_.shards[head.shard.value].owner_epoch;
     });
   }
@@ -160,14 +160,13 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
   ++pulls_;
   if (answer_pull(from, frame, out)) return;
   auto& waiting = waiting_[frame.head.table.value];
-  const PullKey key{frame.head.shard.value, frame.head.ranges.begin,
-                    (frame.head.flags & frame_flags::kReadOnly) != 0};
+  const PullKey key{from, frame.head.request};
   if (waiting.size() >= limits::kWaitingPullsMax && waiting.count(key) == 0) {
     return reply(from, frame.head, Op::kPullReply, {Code::kRetry, "too many pulls wait here"}, {}, {}, out);
   }
   const auto missing = tables_[frame.head.table.value]->waiting_for(frame.head);
   reply(from, frame.head, Op::kWaiting, Status::ok(), encode(missing), {}, out);
-  waiting.insert_or_assign(key, WaitingPull{from, std::move(frame)});
+  waiting.insert_or_assign(key, std::move(frame));
 }
 
 // False when the pull must wait.
@@ -189,7 +188,7 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     if (tables_[t].get() != &host) continue;
     std::erase_if(waiting_[t],
-                  [&](auto& entry) { return answer_pull(entry.second.from, entry.second.frame, out); });
+                  [&](auto& entry) { return answer_pull(entry.first.first, entry.second, out); });
   }
 }
 

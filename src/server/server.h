@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "node/node.h"
@@ -63,19 +63,15 @@ class Server final : public Node {
              Transport& out) const;
   void fail(const Status& status, Transport& out);
 
-  // Identifies a waiting pull: a repeat replaces it.
-  using PullKey = std::tuple<std::uint32_t, std::uint32_t, bool>;  // Shard, first range, read only.
-  struct WaitingPull {
-    NodeId from;
-    Frame frame;
-  };
+  // Who waits for which request of its own; a repeat replaces it.
+  using PullKey = std::pair<NodeId, std::uint32_t>;
 
   ServerOptions options_;
   std::optional<NodeId> id_;
   std::uint64_t cluster_ = 0;
   wire::Map map_;
-  std::vector<std::unique_ptr<TableHost>> tables_;       // By table id; null where this server owns no range.
-  std::vector<std::map<PullKey, WaitingPull>> waiting_;  // By table id.
+  std::vector<std::unique_ptr<TableHost>> tables_;  // By table id; null where this server owns no range.
+  std::vector<std::map<PullKey, Frame>> waiting_;   // By table id.
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   Instant wake_{0};

@@ -48,6 +48,9 @@ Status TableHost::check_push(const Frame& frame) const {
 Status TableHost::push(const Frame& frame) {
   if (Status status = check_push(frame); !status) return status;
   const FrameHeader& head = frame.head;
+  if (sync_ && too_far(head.step)) {
+    return {Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head))};
+  }
   // Runs of ranges for which this push is new; a re-split repeat may be new for some ranges only.
   std::vector<RangeSpan> fresh;
   for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
@@ -71,6 +74,11 @@ Status TableHost::push(const Frame& frame) {
   for (const RangeSpan run : fresh) accept(frame, run);
   advance_clock(head.shard);
   return Status::ok();
+}
+
+// Keeps the contributions of open steps within bounds when shards push and never pull.
+bool TableHost::too_far(Step step) const {
+  return step.epoch > gate_.slowest().epoch + 1 || gate_.lead(step) >= limits::kStepWindow;
 }
 
 TableHost::Part TableHost::cut(const Frame& frame, RangeSpan ranges) const {

@@ -60,6 +60,7 @@ class TableHost {
   }
   Status check_push(const Frame& frame) const;
   Status check_pull(const Frame& frame) const;
+  bool too_far(Step step) const;
   void accept(const Frame& frame, RangeSpan ranges);
   void advance_clock(ShardId shard);
   void close_steps();

@@ -52,6 +52,7 @@ Cluster::Cluster(const Plan& plan, Trace trace)
     const std::uint32_t place = start_worker(plan.worker_turn[w]);
     processes_[place]->kept = w == 0;
   }
+  processes_[start_worker({}, true)]->kept = true;
 }
 
 Cluster::~Cluster() = default;
@@ -73,8 +74,9 @@ void Cluster::start_scheduler() {
   processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
 }
 
-std::uint32_t Cluster::start_worker(Duration turn) {
-  auto worker = std::make_unique<Worker>(WorkerOptions{{}, false, work_.program()});
+std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
+  auto program = observer ? work_.observer() : work_.program();
+  auto worker = std::make_unique<Worker>(WorkerOptions{{}, observer, std::move(program)});
   Worker* raw = worker.get();
   const std::uint32_t place = add({Role::kWorker, kFirstTemporary + births_++}, std::move(worker), turn);
   processes_[place]->worker = raw;
@@ -181,7 +183,6 @@ void Cluster::after_turn(std::uint32_t place) {
   if (map_epoch < process.map_epoch)
     findings_.add(fmt::format("{}: map epoch fell to {}", node_name(process.id), map_epoch));
   process.map_epoch = map_epoch;
-  stop_when_done();
   if (process.node->finished()) {
     process.over = true;
     process.inbox.clear();
@@ -196,15 +197,6 @@ void Cluster::after_turn(std::uint32_t place) {
   if (process.node->next_deadline() == kNever || deadline >= process.armed) return;
   process.armed = deadline;
   queue_.push(deadline, {Event::Kind::kTimer, place});
-}
-
-void Cluster::stop_when_done() {
-  if (stopping_ || !work_.all_done()) return;
-  stopping_ = true;
-  note("all shards have done their work");
-  Outgoing out(*this, *processes_[0]);
-  processes_[0]->scheduler->stop(now_, Status::ok(), out);
-  after_turn(0);
 }
 
 void Cluster::send(Process& from, NodeId to, Frame frame) {

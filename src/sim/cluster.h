@@ -72,7 +72,7 @@ class Cluster {
   void kill(std::uint32_t process);
   void pause(std::uint32_t process, Instant until);
   void tell_lost(std::uint32_t process, NodeId peer);
-  std::uint32_t start_worker(Duration turn);
+  std::uint32_t start_worker(Duration turn, bool observer = false);
   void end_faults();
   void note(std::string_view what);
 
@@ -100,7 +100,6 @@ class Cluster {
   void take_frame(Process& process, Mail mail);
   void after_turn(std::uint32_t place);
   void send(Process& from, NodeId to, Frame frame);
-  void stop_when_done();
   void record(const Process& process, const Mail* mail);
 
   const Plan& plan_;
@@ -121,7 +120,6 @@ class Cluster {
   std::uint64_t events_ = 0;
   std::uint64_t trace_hash_ = 0;
   std::uint32_t births_ = 0;
-  bool stopping_ = false;
   bool gone_ = false;  // The scheduler has left.
 };
 

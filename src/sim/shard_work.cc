@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/mix.h"
+
 namespace thalweg::sim {
 namespace {
+
+constexpr Step kLastBarrier{~0u, 0};
 
 std::string place(const ShardStore& store) {
   return fmt::format("shard {} (owner epoch {}) step {}.{}", store.shard().value, store.owner_epoch(),
@@ -47,8 +51,51 @@ Task<Status> ShardWork::run(ShardStore& store) {
     if (!ended) co_return ended;
   }
   const Status settled = co_await settle(run, 0);
-  if (settled) done_.insert(store.shard());
-  co_return settled;
+  if (!settled) co_return settled;
+  done_.insert(store.shard());
+  co_return (co_await store.barrier(kLastBarrier)).status;
+}
+
+ShardProgram ShardWork::observer() {
+  return [this](ShardStore& store, const wire::Map&) { return read_all(store); };
+}
+
+Task<Status> ShardWork::read_all(ShardStore& store) {
+  const Status met = (co_await store.barrier(kLastBarrier)).status;
+  if (!met) co_return met;
+  if (!all_done()) findings_.add("the last barrier opened before all shards were done");
+  const Plan& plan = workload_.plan();
+  for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
+    if (!workload_.whole(TableId{t})) continue;
+    const auto& sums = workload_.oracle(TableId{t}, plan.epochs() - 1);
+    std::size_t found = 0;
+    for (std::uint16_t range = 0; range < plan.tables[t].ranges; ++range) {
+      const Answer answer = co_await store.scan(TableId{t}, RangeId{range});
+      if (!answer.status) co_return answer.status;
+      found += check_scan(TableId{t}, sums, answer);
+    }
+    if (found != sums.size())
+      findings_.add(fmt::format("a scan of table {} found {} of {} rows", t, found, sums.size()));
+  }
+  co_return Status::ok();
+}
+
+// How many rows of `sums` the answer holds.
+std::size_t ShardWork::check_scan(TableId table, const std::map<Key, std::vector<float>>& sums,
+                                  const Answer& answer) {
+  const TableSpec& spec = workload_.plan().tables[table.value];
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < answer.keys.size(); ++i) {
+    const Key key = spec.kind == TableSpec::Kind::kDense ? answer.keys[i] : unplace(answer.keys[i]);
+    const auto sum = sums.find(key);
+    if (sum == sums.end()) continue;
+    ++found;
+    const auto row = answer.rows.span().subspan(i * spec.dim, spec.dim);
+    if (!std::equal(row.begin(), row.end(), sum->second.begin()))
+      findings_.add(fmt::format("a scan of table {} gives another row {} than the sum of all pushes",
+                                table.value, key));
+  }
+  return found;
 }
 
 Task<Status> ShardWork::one_step(ShardStore& store, Run& run) {

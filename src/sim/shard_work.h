@@ -25,6 +25,8 @@ class ShardWork {
       : workload_(workload), findings_(findings), now_(std::move(now)) {}
 
   ShardProgram program();
+  // Waits until all shards are done, then reads every row of every table.
+  ShardProgram observer();
   // Every shard's program has come to its end in some worker.
   bool all_done() const { return done_.size() == workload_.plan().shards; }
   void on_report(ShardId shard, Step number, std::string_view text);
@@ -41,6 +43,7 @@ class ShardWork {
   };
 
   Task<Status> run(ShardStore& store);
+  Task<Status> read_all(ShardStore& store);
   Task<Status> one_step(ShardStore& store, Run& run);
   Task<Status> settle(Run& run, std::size_t keep);
   Task<Status> end_epoch(ShardStore& store, Run& run);
@@ -49,6 +52,7 @@ class ShardWork {
   void check_pull(const ShardStore& store, Run& run, TableId table, const RowSet& set,
                   std::span<const float> read);
   void check_counter(const ShardStore& store, Run& run, TableId table, ShardId counted, float value);
+  std::size_t check_scan(TableId table, const std::map<Key, std::vector<float>>& sums, const Answer& answer);
   void check_look(const ShardStore& store, const Run& run, TableId table, std::uint32_t epoch,
                   const RowSet& set, std::span<const float> read);
 

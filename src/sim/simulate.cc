@@ -39,7 +39,7 @@ std::string ended_badly(const Cluster& cluster, const Process& process) {
 
 std::string end_state(const Cluster& cluster) {
   for (const auto& process : cluster.processes()) {
-    if (process->node == nullptr) continue;
+    if (process->node == nullptr) continue;  // Killed.
     if (std::string bad = ended_badly(cluster, *process); !bad.empty()) return bad;
   }
   return {};

@@ -23,7 +23,6 @@ struct Request {
   std::size_t open = 0;  // Parts without an answer.
   Instant started;
   Instant deadline;
-  std::uint64_t progress = 0;    // What the peer last said of others' progress.
   std::vector<ShardId> missing;  // Whom the peer waits for.
   std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
   std::vector<Bytes> keys;       // Scan: keys by block.
@@ -39,6 +38,7 @@ struct RequestPart {
   Frame frame;
   Instant retry_at;
   Duration backoff{};
+  std::uint64_t progress = 0;  // What its peer last said of others' progress.
 };
 
 // The data frames of one push or pull: keys and values cut by server, and further where a frame would be too

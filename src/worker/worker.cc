@@ -54,13 +54,17 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 void Worker::on_time(Instant now, Transport& out) {
   Turn turn(*this, now, out);
   for (const auto& yielding : std::exchange(yielding_, {})) complete(*yielding, Status::ok());
+  // Ahead of the tasks: those that yield in turns would keep it waiting for ever.
+  if (now >= wake_) keep_in_touch();
   if (!ready_.empty()) {
     const auto handle = ready_.front();
     ready_.pop_front();
     handle.resume();
     finish_tasks();
-    return;
   }
+}
+
+void Worker::keep_in_touch() {
   if (stopped_) {
     wake_ = kNever;
     return;
@@ -68,10 +72,10 @@ void Worker::on_time(Instant now, Transport& out) {
   if (!id_) {
     send_control(Op::kJoin, Status::ok(),
                  encode(wire::Join{Role::kWorker, options_.observer, {}, options_.name}));
-    wake_ = now + limits::kRetryFirst;
+    wake_ = now_ + limits::kRetryFirst;
     return;
   }
-  if (now >= heartbeat_at_) heartbeat();
+  if (now_ >= heartbeat_at_) heartbeat();
   retry_due();
 }
 
@@ -101,10 +105,13 @@ void Worker::send_control(Op op, const Status& status, Bytes first) {
 void Worker::heartbeat() {
   heartbeat_at_ = now_ + limits::kHeartbeatEvery;
   send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
+  if (ended_) send_control(Op::kEnded, *ended_, {});
 }
 
 void Worker::end(const Status& status) {
-  if (!stopped_ && out_ != nullptr) send_control(Op::kEnded, status, {});
+  if (stopped_ || ended_ || out_ == nullptr) return;
+  ended_ = status;
+  send_control(Op::kEnded, status, {});
 }
 
 void Worker::on_welcome(const Frame& frame) {

@@ -90,6 +90,7 @@ class Worker final : public Node {
   void start(ShardId shard, Step step);
   void ask_marks(ShardId shard);
   void finish_tasks();
+  void keep_in_touch();
 
   std::shared_ptr<Request> make_request(RequestKind kind, ShardId shard, Step step);
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
@@ -117,6 +118,7 @@ class Worker final : public Node {
   std::vector<std::shared_ptr<Completion>> yielding_;  // Tasks that let the ready ones go first.
   Instant heartbeat_at_{0};
   Instant wake_{0};
+  std::optional<Status> ended_;  // Told to the scheduler until it stops the job.
   std::optional<Status> stopped_;
   Instant now_;
   Transport* out_ = nullptr;

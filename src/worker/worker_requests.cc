@@ -137,8 +137,8 @@ void Worker::on_waiting(const Frame& frame) {
   if (found == parts_.end() || !waiting) return;
   Request& request = *found->second.request;
   request.missing = waiting->missing;
-  if (waiting->progress == request.progress) return;
-  request.progress = waiting->progress;
+  if (waiting->progress == found->second.progress) return;
+  found->second.progress = waiting->progress;
   request.deadline = now_ + map_.timeout;
 }
 

@@ -1,0 +1,238 @@
+// Runs that are set up by hand, each for one promise.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "placement/placement.h"
+#include "sim/simulate.h"
+
+namespace thalweg::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+TableSpec table(std::string name, std::uint32_t dim, std::uint16_t ranges, RuleKind rule = RuleKind::kAdd) {
+  TableSpec spec;
+  spec.name = std::move(name);
+  spec.dim = dim;
+  spec.ranges = ranges;
+  spec.rule.kind = rule;
+  spec.rule.initial_accumulator = 0.1f;
+  return spec;
+}
+
+Plan calm_plan(std::uint32_t servers, std::uint32_t workers, std::uint32_t shards, std::uint32_t steps) {
+  Plan plan;
+  plan.seed = 7;
+  plan.servers = servers;
+  plan.workers = workers;
+  plan.shards = shards;
+  plan.tables = {table("t", 2, 8)};
+  plan.steps.assign(shards, {steps});
+  plan.latency = 100us;
+  plan.worker_turn.assign(workers, Duration{});
+  plan.timeout = 60s;
+  plan.suspect_after = 5s;
+  return plan;
+}
+
+Report run_ok(const Plan& plan) {
+  Report report = run_plan(plan);
+  EXPECT_TRUE(report.ok()) << report.violation << "\n" << report.plan;
+  return report;
+}
+
+// Ho et al. 2013, section 3: the fastest worker leads the slowest by the bound, never by more.
+TEST(Scenario, BoundIsReachedAndNeverExceeded) {
+  for (const std::uint32_t bound : {0u, 1u, 3u, 10u}) {
+    Plan plan = calm_plan(2, 4, 4, 60);
+    plan.consistency = Consistency::bounded(bound);
+    plan.worker_turn = {500us, 100us, 100us, 100us};
+    plan.worker_turn[0] = 5ms;
+    EXPECT_EQ(run_ok(plan).lead_max, bound);
+  }
+}
+
+// The larger the bound, the less time is spent waiting.
+TEST(Scenario, WaitingFallsAsTheBoundGrows) {
+  Duration last = Duration::max();
+  for (const std::uint32_t bound : {0u, 1u, 4u, 16u}) {
+    Plan plan = calm_plan(2, 4, 4, 100);
+    plan.consistency = Consistency::bounded(bound);
+    plan.jitter = 4ms;
+    plan.worker_turn.assign(4, 200us);
+    Cluster cluster(plan);
+    ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+    EXPECT_LE(cluster.watch().lead_max(), bound);
+    EXPECT_LT(cluster.work().pull_wait(), last) << "bound " << bound;
+    last = cluster.work().pull_wait();
+  }
+}
+
+TEST(Scenario, SyncIsStalenessZeroHoweverSlowAWorkerIs) {
+  Plan plan = calm_plan(2, 3, 5, 30);
+  plan.tables.push_back(table("model", 3, 5, RuleKind::kAdagrad));
+  plan.worker_turn[1] = 20ms;
+  EXPECT_EQ(run_ok(plan).lead_max, 0u);
+}
+
+// Additions commute, and a sync step is reduced in the shards' order: 1000 orders of arrival, one result.
+TEST(Scenario, OrderOfArrivalChangesNothing) {
+  for (const bool sync : {true, false}) {
+    Plan plan = calm_plan(2, 3, 4, 4);
+    plan.consistency = sync ? Consistency::sync() : Consistency::async();
+    if (sync) plan.tables.push_back(table("model", 2, 4, RuleKind::kAdam));
+    plan.jitter = 5ms;
+    std::vector<float> first;
+    for (std::uint32_t order = 0; order < 500; ++order) {
+      // The seed of the work stays; the network's own draws move on with the latency.
+      plan.latency = 100us + Duration{order};
+      plan.frame_faults.delay = 0.5;
+      plan.frame_faults.delay_max = 20ms + Duration{order};
+      plan.node_faults.until = 1s;
+      Cluster cluster(plan);
+      ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+      const auto rows = cluster.contents(TableId{static_cast<std::uint16_t>(sync ? 1 : 0)}).rows;
+      if (order == 0) first = rows;
+      ASSERT_EQ(rows, first) << "order " << order;
+    }
+  }
+}
+
+TEST(Scenario, PushesWithoutPullsStayWithinBounds) {
+  Plan plan = calm_plan(2, 2, 2, 300);
+  plan.pull_chance = 0;
+  plan.unanswered_max = 40;
+  plan.worker_turn = {10ms, 0ms};
+  run_ok(plan);
+}
+
+TEST(Scenario, ALongPassOfOneShardIsNoStallAtTheBarrier) {
+  Plan plan = calm_plan(1, 2, 2, 1);
+  plan.steps[0] = {40};
+  plan.timeout = 10s;
+  plan.consistency = Consistency::async();
+  plan.worker_turn = {400ms, 0ms};
+  plan.suspect_after = 60s;
+  Cluster cluster(plan);
+  EXPECT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+  EXPECT_GT(cluster.now(), Instant{0} + 2 * plan.timeout);
+}
+
+// A killed worker's shards go on elsewhere, whenever it was killed, and no bit of the model changes.
+TEST(Scenario, SyncBitsSurviveAKillAtAnyMoment) {
+  Plan plan = calm_plan(3, 3, 4, 4);
+  plan.steps[1] = {2, 3};
+  plan.steps[0] = plan.steps[2] = plan.steps[3] = {4, 2};
+  plan.tables = {table("model", 2, 6, RuleKind::kAdagrad), table("counts", 1, 3)};
+  plan.pull_chance = 0.6;
+  plan.unanswered_max = 3;
+  plan.jitter = 3ms;
+  std::uint64_t events = 0;
+  {
+    Cluster cluster(plan);
+    ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+    events = cluster.events();
+  }
+  for (std::uint64_t moment = 1; moment < events; moment += 3) {
+    for (const bool silent : {false, true}) {
+      Cluster cluster(plan);
+      while (cluster.events() < moment && cluster.step()) {
+      }
+      constexpr std::uint32_t kVictim = 5;  // After the scheduler, three servers and a worker.
+      const NodeId id = cluster.processes()[kVictim]->id;
+      cluster.kill(kVictim);
+      if (!silent) cluster.at(cluster.now() + limits::kPeerGrace, [&] { cluster.tell_lost(0, id); });
+      cluster.start_worker({});
+      ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "") << "killed after event " << moment;
+      ASSERT_EQ(compare_with_oracle(cluster), "") << "killed after event " << moment;
+      ASSERT_EQ(compare_with_fault_free(plan, cluster), "") << "killed after event " << moment;
+    }
+  }
+}
+
+// A worker that was taken for dead comes back with frames of its own under way.
+TEST(Scenario, APausedWorkerIsFencedAndChangesNothing) {
+  Plan plan = calm_plan(2, 3, 3, 6);
+  plan.tables.push_back(table("model", 2, 6, RuleKind::kSgd));
+  for (std::uint64_t moment = 30; moment < 150; moment += 5) {
+    Cluster cluster(plan);
+    while (cluster.events() < moment && cluster.step()) {
+    }
+    constexpr std::uint32_t kVictim = 4;
+    cluster.pause(kVictim, cluster.now() + 3 * plan.suspect_after);
+    while (cluster.now() < Instant{0} + 4 * plan.suspect_after && cluster.step()) {
+    }
+    ASSERT_TRUE(cluster.findings().none()) << cluster.findings().first();
+    ASSERT_EQ(compare_with_oracle(cluster), "") << moment;
+    ASSERT_EQ(compare_with_fault_free(plan, cluster), "") << moment;
+  }
+}
+
+TEST(Scenario, ALostServerEndsTheJobAndIsNamed) {
+  Plan plan = calm_plan(3, 2, 4, 20);
+  plan.worker_turn = {5ms, 5ms};
+  Cluster cluster(plan);
+  while (cluster.events() < 60 && cluster.step()) {
+  }
+  constexpr std::uint32_t kVictim = 2;
+  const NodeId id = cluster.processes()[kVictim]->id;
+  ASSERT_EQ(id.role, Role::kServer);
+  cluster.kill(kVictim);
+  while (!cluster.over() && cluster.now() < Instant{Duration(20s).count()} && cluster.step()) {
+  }
+  ASSERT_TRUE(cluster.over()) << "a node still waits";
+  const auto ranges = server_ranges(8, id.index, 3);
+  const std::string lost = fmt::format("[{},{}) of 8", ranges.begin, ranges.end);
+  for (const auto& process : cluster.processes()) {
+    const std::optional<Status>* how = process->scheduler != nullptr ? &process->scheduler->stopped()
+                                       : process->server != nullptr  ? &process->server->stopped()
+                                       : process->worker != nullptr  ? &process->worker->stopped()
+                                                                     : nullptr;
+    if (how == nullptr) continue;
+    ASSERT_TRUE(how->has_value());
+    EXPECT_EQ((*how)->code(), Code::kPeerLost);
+    EXPECT_NE((*how)->message().find(node_name(id)), std::string::npos) << (*how)->message();
+    EXPECT_NE((*how)->message().find(lost), std::string::npos) << (*how)->message();
+  }
+}
+
+// One worker is stuck for ever while the scheduler trusts it: those who wait for its shard say so and end.
+TEST(Scenario, AStuckShardEndsTheJobAtTheDeadlineAndIsNamed) {
+  Plan plan = calm_plan(2, 3, 3, 60);
+  plan.consistency = Consistency::bounded(3);
+  plan.pull_chance = 0.5;
+  plan.unanswered_max = 10;
+  plan.jitter = 5ms;  // Pushes overtake each other, so that two servers tell of different progress.
+  plan.suspect_after = 24h;
+  plan.timeout = 30s;
+  Cluster cluster(plan);
+  while (cluster.events() < 600 && cluster.step()) {
+  }
+  constexpr std::uint32_t kVictim = 4;
+  const NodeId id = cluster.processes()[kVictim]->id;
+  cluster.pause(kVictim, Instant{Duration(24h).count()});
+  while (!cluster.scheduler().stopped() && cluster.now() < Instant{Duration(200s).count()} &&
+         cluster.step()) {
+  }
+  ASSERT_TRUE(cluster.scheduler().stopped()) << "everybody still waits";
+  EXPECT_EQ(cluster.scheduler().stopped()->code(), Code::kTimeout);
+  EXPECT_NE(cluster.scheduler().stopped()->message().find("of " + node_name(id)), std::string::npos)
+      << cluster.scheduler().stopped()->message();
+}
+
+TEST(Scenario, AWorkerCutOffFromAServerForEverEndsAtTheDeadline) {
+  Plan plan = calm_plan(2, 2, 2, 20);
+  plan.timeout = 30s;
+  plan.node_faults.until = 24h;
+  Cluster cluster(plan);
+  cluster.network().block({3, 1});
+  while (!cluster.over() && cluster.now() < Instant{Duration(100s).count()} && cluster.step()) {
+  }
+  ASSERT_TRUE(cluster.over()) << "a node still waits";
+  EXPECT_EQ(cluster.scheduler().stopped()->code(), Code::kTimeout);
+  EXPECT_NE(cluster.scheduler().stopped()->message().find("server-0"), std::string::npos)
+      << cluster.scheduler().stopped()->message();
+}
+
+}  // namespace
+}  // namespace thalweg::sim
