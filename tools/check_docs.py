@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Fails where the documentation has come apart from the tree and the program.
+
+Usage: tools/check_docs.py ROOT [PROGRAM]    prints file:line: what is wrong; exit 1 if anything.
+
+In every *.md file: relative links and their #headings lead somewhere; paths in backticks that start with a
+folder of the tree exist (globs and {a,b} allowed); and each `thalweg COMMAND --flag`, in backticks or in a block
+of shell commands, is one that PROGRAM, asked through its own help, knows. Without PROGRAM the last is not checked.
+"""
+import glob
+import itertools
+import pathlib
+import re
+import subprocess
+import sys
+
+FOLDERS = ('src', 'include', 'docs', 'scripts', 'tests', 'tools', 'bench', 'examples', 'cmake')
+SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
+FENCE = re.compile(r'^\s*```\s*(\w*)')
+INLINE_CODE = re.compile(r'(?<!`)`([^`]+)`(?!`)')
+LINK = re.compile(r'\]\(([^)\s]+)(?:\s+"[^"]*")?\)')
+# At a command's place: first on the line, behind a prompt or assignments, or behind a shell operator.
+COMMAND = re.compile(r'(?:^\s*(?:\$ )?|[|;&]\s*)(?:\w+=\S*\s+|time\s+)*(?:[\w.$/{}]*/)?thalweg(?=\s|$)([^|;&<>#`]*)')
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r'[`*]|\[([^\]]*)\]\([^)]*\)', r'\1', heading).strip().lower()
+    return re.sub(r'[^\w\- ]', '', text).replace(' ', '-')
+
+
+def lines_of(path):
+    """(number, line, language of the block that the line stands in or None); fences themselves left out."""
+    language = None
+    for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), 1):
+        fence = FENCE.match(line)
+        if fence:
+            language = fence.group(1) if language is None else None
+        else:
+            yield number, line, language
+
+
+def anchors_of(path):
+    return {slug(line.lstrip('#')) for _, line, block in lines_of(path)
+            if block is None and line.startswith('#')}
+
+
+def expand_braces(path):
+    parts = [part.split(',') if i % 2 else [part] for i, part in enumerate(re.split(r'\{([^}]*)\}', path))]
+    return [''.join(choice) for choice in itertools.product(*parts)]
+
+
+class Program:
+    """What the program says of itself."""
+
+    def __init__(self, path):
+        self.path = path
+        self.commands = re.findall(r'^  ([a-z]+(?: [a-z]+)*)  +\S', self._help(), re.M)
+        self.flags = {}
+
+    def _help(self, *words):
+        done = subprocess.run([self.path, 'help', *words], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def flags_of(self, command):
+        if command not in self.flags:
+            options = re.findall(r'^ +(?:(-\w), )?(--[a-z][a-z0-9-]*)', self._help(*command.split()), re.M)
+            self.flags[command] = {flag for pair in options for flag in pair if flag}
+        return self.flags[command]
+
+    def check(self, words):
+        """What is wrong with `thalweg WORDS...`, or None."""
+        if words and words[0].startswith('-'):
+            return None if words[0] in ('--help', '-h', '--version') else f'no option {words[0]} before a command'
+        plain = list(itertools.takewhile(lambda word: re.fullmatch(r'[a-z]+', word), words))
+        if not plain:
+            return None  # A placeholder, or nothing.
+        for length in range(min(len(plain), 2), 0, -1):
+            command = ' '.join(plain[:length])
+            if command in self.commands:
+                return self._check_flags(command, words[length:])
+        if len(plain) == 1 and any(known.startswith(plain[0] + ' ') for known in self.commands):
+            return None  # A group of commands.
+        return f'no command "{" ".join(plain[:2])}"'
+
+    def _check_flags(self, command, words):
+        if command in ('config show', 'help'):
+            return None  # Their arguments are other commands with their options.
+        for word in itertools.takewhile(lambda word: word != '--', words):
+            flag = word.strip('[]').split('=')[0]
+            if re.fullmatch(r'--?[A-Za-z][\w-]*', flag) and flag not in self.flags_of(command):
+                return f'thalweg {command} has no option {flag}'
+        return None
+
+
+class Checker:
+    def __init__(self, root, program=None):
+        self.root = pathlib.Path(root).resolve()
+        self.program = Program(program) if program else None
+        self.errors = []
+
+    def run(self):
+        for path in sorted(self.root.rglob('*.md')):
+            if path.relative_to(self.root).parts[0] not in ('build', '.git'):
+                self._check_file(path)
+        return self.errors
+
+    def _fail(self, path, line, message):
+        self.errors.append(f'{path.relative_to(self.root)}:{line}: {message}')
+
+    def _check_file(self, path):
+        command = ''  # A command that goes on over several lines.
+        for number, line, block in lines_of(path):
+            if block is None:
+                self._check_prose(path, number, line)
+            elif block in SHELL_BLOCKS:
+                command += line
+                if command.endswith('\\'):
+                    command = command[:-1]
+                    continue
+                self._check_commands(path, number, command)
+            command = ''
+
+    def _check_prose(self, path, number, line):
+        for code in INLINE_CODE.findall(line):
+            self._check_path(path, number, code)
+            self._check_commands(path, number, code)
+        for target in LINK.findall(INLINE_CODE.sub('', line)):
+            if not re.match(r'[a-z]+:', target):
+                self._check_link(path, number, target)
+
+    def _check_link(self, path, number, target):
+        name, _, anchor = target.partition('#')
+        file = (path.parent / name) if name else path
+        if not file.exists():
+            self._fail(path, number, f'link to {target}: there is no {name}')
+        elif anchor and file.suffix == '.md' and anchor not in anchors_of(file):
+            self._fail(path, number, f'link to {target}: no heading has this anchor')
+
+    def _check_path(self, path, number, code):
+        if not re.match(rf'(?:\./)?(?:{"|".join(FOLDERS)})/', code):
+            return
+        name = re.sub(r':[\d:]+$', '', code.split()[0]).removeprefix('./')
+        for part in expand_braces(name):
+            if not glob.glob(str(self.root / part)):
+                self._fail(path, number, f'`{code}`: there is no {part}')
+
+    def _check_commands(self, path, number, text):
+        for arguments in COMMAND.findall(text) if self.program else []:
+            wrong = self.program.check(arguments.split())
+            if wrong:
+                self._fail(path, number, wrong)
+
+
+def main(arguments):
+    if not 1 <= len(arguments) <= 2:
+        sys.exit(__doc__)
+    errors = Checker(*arguments).run()
+    print('\n'.join(errors) or 'the documentation agrees with the tree and the program')
+    return 1 if errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""check_docs.py finds each kind of error that it is for, and nothing in a tree without one."""
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_docs  # noqa: E402
+
+PROGRAM = '''#!/bin/sh
+case "$*" in
+  help) printf 'Commands:\\n  train             Train\\n  node server       Serve\\n' ;;
+  "help train") printf 'Usage: thalweg train [OPTIONS]\\n  -q, --quiet   Less\\n      --rate X   Rate\\n' ;;
+  "help node server") printf 'Output:\\n      --join ADDR   Where\\n' ;;
+  *) exit 2 ;;
+esac
+'''
+GOOD = '''# A page
+
+See [the other](sub/other.md#second-part), [this](#a-page) and [the web](https://example.org/x).
+`src/a.cc`, `src/a.{cc,h}`, `src/*.h:3`, `thalweg train FILE --rate 1`, `thalweg COMMAND --anything`, `thalweg node`.
+```
+$ thalweg train data \\
+    --quiet --rate=2 -- --not-a-flag && build/release/thalweg node server --join x | tee log
+cd thalweg
+```
+```cpp
+thalweg nonsense --flag
+```
+'''
+
+
+class CheckDocs(unittest.TestCase):
+    def errors(self, text, program=True):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / 'sub').mkdir()
+            (root / 'src').mkdir()
+            (root / 'src/a.cc').touch()
+            (root / 'src/a.h').touch()
+            (root / 'sub/other.md').write_text('# Other\n## Second part\n')
+            (root / 'page.md').write_text(text)
+            script = root / 'program'
+            script.write_text(PROGRAM)
+            script.chmod(script.stat().st_mode | stat.S_IXUSR)
+            return check_docs.Checker(root, script if program else None).run()
+
+    def assert_found(self, text, expected):
+        found = self.errors(text)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(expected, found[0])
+
+    def test_a_good_page_passes(self):
+        self.assertEqual(self.errors(GOOD), [])
+
+    def test_a_broken_link(self):
+        self.assert_found('\n[x](sub/gone.md)\n', 'page.md:2: link to sub/gone.md')
+
+    def test_a_broken_anchor(self):
+        self.assert_found('[x](sub/other.md#third-part)\n', 'no heading has this anchor')
+        self.assert_found('[x](#nowhere)\n', 'no heading has this anchor')
+
+    def test_a_path_that_does_not_exist(self):
+        self.assert_found('`src/gone.cc`\n', 'there is no src/gone.cc')
+        self.assert_found('`src/a.{cc,py}`\n', 'there is no src/a.py')
+        self.assert_found('`src/*.rs`\n', 'there is no src/*.rs')
+
+    def test_an_unknown_command(self):
+        self.assert_found('`thalweg fly`\n', 'no command "fly"')
+        self.assert_found('```sh\nx=1 ./build/release/thalweg node client --join y\n```\n',
+                          'no command "node client"')
+
+    def test_an_unknown_flag(self):
+        self.assert_found('`thalweg train --speed 3`\n', 'thalweg train has no option --speed')
+        self.assert_found('```\nthalweg train a \\\n  -x\n```\n', 'page.md:3: thalweg train has no option -x')
+        self.assert_found('```\necho a | thalweg node server --rate 1\n```\n', 'node server has no option --rate')
+
+    def test_commands_are_left_alone_without_a_program(self):
+        self.assertEqual(self.errors('`thalweg fly`\n', program=False), [])
+
+
+if __name__ == '__main__':
+    unittest.main()
