@@ -24,7 +24,13 @@ class SparseBlock {
   // First slot at or after `slot`, the key's home, whose key is not below `key`: the key's slot if it is
   // stored.
   std::size_t find_from(std::size_t slot, PlacedKey key) const {
-    while (keys_[slot] < key) ++slot;
+    // Counting takes no branch that depends on how far a key lies from its home; few lie further than this.
+    std::size_t below = 0;
+    for (std::size_t i = 0; i < kCounted; ++i) below += keys_[slot + i] < key ? 1 : 0;
+    slot += below;
+    if (below == kCounted) {
+      while (keys_[slot] < key) ++slot;
+    }
     return slot;
   }
   std::size_t find(PlacedKey key) const { return find_from(home(fraction(key, ranges_)), key); }
@@ -44,11 +50,13 @@ class SparseBlock {
   std::size_t bytes() const { return key_buffer_.bytes() + row_buffer_.bytes(); }
 
  private:
-  static constexpr PlacedKey kNoSlots[1] = {kNoPlace};
+  static constexpr std::size_t kCounted = 8;
+  static constexpr PlacedKey kNoSlots[kCounted + 1] = {kNoPlace, kNoPlace, kNoPlace, kNoPlace, kNoPlace,
+                                                       kNoPlace, kNoPlace, kNoPlace, kNoPlace};
 
   void rebuild(std::size_t capacity, std::size_t slack);
 
-  const PlacedKey* keys_ = kNoSlots;  // slots_ keys, then kNoPlace as a sentinel.
+  const PlacedKey* keys_ = kNoSlots;  // slots_ keys, then kCounted + 1 of kNoPlace.
   float* rows_ = nullptr;
   std::size_t capacity_ = 0;  // Home slots; beyond them lie the slack slots, instead of wrapping around.
   std::size_t width_;
