@@ -16,6 +16,7 @@ void assign_batches(benchmark::State& state) {
   for (int i = 0; i < 8; ++i)
     batches.push_back(click_batch(static_cast<std::size_t>(state.range(0)), random));
   LocalBatch local;
+  KeyIndex index;
   std::size_t next = 0, entries = 0, distinct = 0;
   Batch batch;
   for (auto _ : state) {
@@ -23,7 +24,7 @@ void assign_batches(benchmark::State& state) {
     batch = batches[next++ % batches.size()];
     entries += batch.entries();
     state.ResumeTiming();
-    local.assign(batch);
+    local.assign(batch, index);
     distinct += local.keys().size();
   }
   state.counters["ns_per_entry"] = benchmark::Counter(

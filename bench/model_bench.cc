@@ -16,7 +16,8 @@ void gradient(benchmark::State& state, const char* name, std::uint32_t rank) {
   for (std::size_t e = 0; e < batch.entries(); ++e)
     batch.fields.push_back(static_cast<std::uint32_t>(e % 39));
   LocalBatch local;
-  local.assign(batch);
+  KeyIndex index;
+  local.assign(batch, index);
   ModelSpec spec;
   spec.name = name, spec.rank = rank, spec.fields = 39;
   std::unique_ptr<Model> model = *make_model(spec);

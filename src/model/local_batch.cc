@@ -1,125 +1,22 @@
 #include "model/local_batch.h"
 
-#include <algorithm>
-#include <bit>
+#include <utility>
 
 #include "base/check.h"
 
 namespace thalweg {
-namespace {
 
-constexpr unsigned kMinBits = 8;
-constexpr std::uint64_t kFree = ~kNoPlace;
-constexpr std::size_t kBlock = 256;  // Entries placed between two looks at the load.
-
-// Load at most 0.4: fewer collisions are not worth a table that outgrows the cache.
-unsigned bits_for(std::size_t distinct) {
-  return std::max(kMinBits, static_cast<unsigned>(std::bit_width(distinct * 5 / 2)));
-}
-
-}  // namespace
-
-void LocalBatch::assign(Batch& batch) {
-  const std::size_t entries = batch.keys.size();
-  THALWEG_CHECK(batch.row_begin.size() == batch.labels.size() + 1 && batch.row_begin.back() == entries,
-                "row offsets cover the entries");
+void LocalBatch::assign(Batch& batch, KeyIndex& index) {
+  THALWEG_CHECK(
+      batch.row_begin.size() == batch.labels.size() + 1 && batch.row_begin.back() == batch.keys.size(),
+      "row offsets cover the entries");
   std::swap(rows_.labels, batch.labels);
   std::swap(rows_.weights, batch.weights);
   std::swap(rows_.row_begin, batch.row_begin);
   std::swap(rows_.values, batch.values);
   std::swap(rows_.fields, batch.fields);
-
-  // The previous batch tells how many distinct keys to expect; a batch far smaller than it must not pay for
-  // its scan.
-  const std::size_t expected = distinct_ == 0 ? entries / 4 : std::min(distinct_ + distinct_ / 8, entries);
-  const unsigned wanted = bits_for(expected);
-  if (wanted > bits_ || wanted + 2 <= bits_) set_capacity(wanted);
-  local_.resize(entries);
-  while (!place_entries(batch.keys)) {
-    std::fill(slots_.begin(), slots_.end(), kFree);
-    set_capacity(bits_ + 1);
-  }
-  gather_keys();
-  rank_keys();
+  index.assign(batch.keys, keys_, local_);
   batch.clear();
-}
-
-void LocalBatch::set_capacity(unsigned bits) {
-  bits_ = bits;
-  const std::size_t home = std::size_t{1} << bits;
-  slots_.resize(home + home / 2 + kBlock + 1, kFree);
-  rank_.resize(slots_.size());
-}
-
-// Gives each entry the slot of its key; false when the table would get more than half full.
-bool LocalBatch::place_entries(std::span<const Key> keys) {
-  const unsigned shift = 64 - bits_;
-  const std::size_t limit = std::size_t{1} << (bits_ - 1);
-  std::uint64_t* const slots = slots_.data();
-  std::uint32_t* const local = local_.data();
-  std::size_t used = 0;
-  bool reserved = false;
-  for (std::size_t begin = 0; begin < keys.size(); begin += kBlock) {
-    const std::size_t end = std::min(begin + kBlock, keys.size());
-    for (std::size_t e = begin; e < end; ++e) {
-      const PlacedKey key = place(keys[e]);
-      const std::uint64_t wanted = ~key;
-      reserved |= wanted == kFree;
-      std::size_t slot = key >> shift;
-      std::uint64_t held = slots[slot];
-      // min() is zero when the slot is free or holds the key, without telling which: a branch on that would
-      // be mispredicted for each new key.
-      while (std::min(held, held ^ wanted) != 0) held = slots[++slot];
-      used += held == kFree;
-      slots[slot] = wanted;
-      local[e] = static_cast<std::uint32_t>(slot);
-    }
-    if (used > limit) return false;
-  }
-  THALWEG_CHECK(!reserved, "readers refuse the reserved key");
-  distinct_ = used;
-  return true;
-}
-
-// Empties the table into keys_ and slot_of_, in slot order.
-void LocalBatch::gather_keys() {
-  keys_.resize(distinct_ + 1);  // The branch-free loop writes one past the last key.
-  slot_of_.resize(distinct_ + 1);
-  std::uint64_t* const slots = slots_.data();
-  PlacedKey* const keys = keys_.data();
-  std::uint32_t* const slot_of = slot_of_.data();
-  const std::size_t home = std::size_t{1} << bits_;
-  std::size_t count = 0;
-  std::size_t slot = 0;
-  for (; slot < home; ++slot) {
-    const std::uint64_t held = slots[slot];
-    slots[slot] = kFree;
-    keys[count] = ~held;
-    slot_of[count] = static_cast<std::uint32_t>(slot);
-    count += held != kFree;
-  }
-  for (; slots[slot] != kFree; ++slot) {
-    keys[count] = ~slots[slot];
-    slot_of[count++] = static_cast<std::uint32_t>(slot);
-    slots[slot] = kFree;
-  }
-  THALWEG_CHECK(count == distinct_, "each distinct key is in one slot");
-  keys_.resize(count);
-}
-
-// Sorts the nearly sorted keys by insertion (no key leaves its cluster) and turns slots into positions.
-void LocalBatch::rank_keys() {
-  const std::size_t count = keys_.size();
-  for (std::size_t i = 1; i < count; ++i) {
-    if (keys_[i - 1] < keys_[i]) continue;
-    const PlacedKey key = keys_[i];
-    const std::uint32_t slot = slot_of_[i];
-    std::size_t j = i;
-    for (; j > 0 && keys_[j - 1] > key; --j) keys_[j] = keys_[j - 1], slot_of_[j] = slot_of_[j - 1];
-    keys_[j] = key, slot_of_[j] = slot;
-  }
-  for (std::size_t i = 0; i < count; ++i) rank_[slot_of_[i]] = static_cast<std::uint32_t>(i);
-  for (std::uint32_t& entry : local_) entry = rank_[entry];
 }
 
 }  // namespace thalweg

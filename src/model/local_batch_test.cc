@@ -33,11 +33,12 @@ void expect_deduplicated(const LocalBatch& local, const std::vector<Key>& keys) 
 TEST(LocalBatch, GivesAscendingDistinctKeysForBatchesOfAnySizeInAnyOrder) {
   Random random(7);
   LocalBatch local;
+  KeyIndex index;
   for (int round = 0; round < 200; ++round) {
     const std::size_t rows = random.below(round % 10 == 0 ? 3000 : 30);
     Batch batch = make_batch(rows, random.below(40), 1 + random.below(1u << (1 + random.below(24))), random);
     const std::vector<Key> keys = batch.keys;
-    local.assign(batch);
+    local.assign(batch, index);
     ASSERT_NO_FATAL_FAILURE(expect_deduplicated(local, keys));
   }
 }
@@ -50,13 +51,14 @@ TEST(LocalBatch, KeepsOrderWhenKeysCrowdTheEndsOfTheTable) {
     batch.row_begin = {0, 500};
     const std::vector<Key> keys = batch.keys;
     LocalBatch local;
-    local.assign(batch);
+    KeyIndex index;
+    local.assign(batch, index);
     ASSERT_NO_FATAL_FAILURE(expect_deduplicated(local, keys));
     batch.keys = {unplace(kNoPlace - 1), 3, unplace(kNoPlace - 1)};
     batch.labels = {1};
     batch.row_begin = {0, 3};
     const std::vector<Key> again = batch.keys;
-    local.assign(batch);
+    local.assign(batch, index);
     ASSERT_NO_FATAL_FAILURE(expect_deduplicated(local, again));
   }
 }
@@ -70,7 +72,8 @@ TEST(LocalBatch, TakesTheRowsAndLeavesAnEmptyBatch) {
   batch.values = {0.5f, 1.5f, 2.5f};
   batch.fields = {0, 1, 0};
   LocalBatch local;
-  local.assign(batch);
+  KeyIndex index;
+  local.assign(batch, index);
   EXPECT_EQ(batch.rows(), 0u);
   EXPECT_EQ(batch.entries(), 0u);
   EXPECT_EQ(batch.row_begin, std::vector<std::uint32_t>{0});
@@ -78,7 +81,7 @@ TEST(LocalBatch, TakesTheRowsAndLeavesAnEmptyBatch) {
   EXPECT_EQ(local.rows().fields, (std::vector<std::uint32_t>{0, 1, 0}));
   EXPECT_EQ(local.rows().weights, (std::vector<float>{2, 3}));
   EXPECT_EQ(local.size(), 2u);
-  local.assign(batch);
+  local.assign(batch, index);
   EXPECT_EQ(local.size(), 0u);
   EXPECT_TRUE(local.keys().empty());
 }
@@ -89,7 +92,8 @@ TEST(LocalBatchDeathTest, ReservedKeyIsOurOwnError) {
   batch.row_begin = {0, 1};
   batch.keys = {kReservedKey};
   LocalBatch local;
-  EXPECT_DEATH(local.assign(batch), "reserved key");
+  KeyIndex index;
+  EXPECT_DEATH(local.assign(batch, index), "reserved key");
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ void check_against_naive(const ModelSpec& spec, const Shape& shape, Random& rand
   Batch batch = random_batch(shape, random);
   ASSERT_TRUE(model.validate(batch).is_ok());
   LocalBatch local;
-  local.assign(batch);
+  KeyIndex index;
+  local.assign(batch, index);
   Parameters parameters = random_parameters(model, local, random);
   Tables tables = to_double(parameters);
   std::vector<float> scores(local.size()), forward_scores(local.size());
@@ -170,8 +171,9 @@ TEST(Model, ValuesOfOneGiveTheBitsOfNoValues) {
     Batch valued = plain;
     valued.values.assign(valued.keys.size(), 1.0f);
     LocalBatch a, b;
-    a.assign(plain);
-    b.assign(valued);
+    KeyIndex index;
+    a.assign(plain, index);
+    b.assign(valued, index);
     std::unique_ptr<Model> model = *make_model(spec);
     Parameters parameters = random_parameters(*model, a, random);
     std::vector<float> scores_a(a.size()), scores_b(b.size());

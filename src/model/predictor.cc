@@ -91,7 +91,7 @@ Predictor::Scratch::Scratch(const Predictor& predictor) {
 
 Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
   if (Status status = scratch.model_->validate(batch); !status) return status;
-  scratch.batch_.assign(batch);
+  scratch.batch_.assign(batch, scratch.index_);
   std::vector<std::span<const float>> rows = {tables_[0].rows()};
   for (std::size_t t = 1; t < tables_.size(); ++t) {
     scratch.rows_[t].resize(scratch.batch_.keys().size() * tables_[t].dim());

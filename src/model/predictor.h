@@ -52,6 +52,7 @@ class Predictor {
     friend class Predictor;
     std::unique_ptr<Model> model_;
     LocalBatch batch_;
+    KeyIndex index_;
     std::vector<std::vector<float>> rows_;
   };
 

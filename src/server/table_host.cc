@@ -179,9 +179,10 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (!read_only) staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
-  std::vector<float> out((dense ? keys[1] : keys.size()) * table_->spec().dim);
-  table_->read(dense ? keys.first(1) : keys, out);
-  Bytes bytes = Bytes::of(std::move(out));
+  const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
+  const std::shared_ptr<float[]> out(new float[floats]);
+  table_->read(dense ? keys.first(1) : keys, {out.get(), floats});
+  const Bytes bytes(out, std::as_bytes(std::span<const float>(out.get(), floats)));
   if (sync_ && !read_only) {
     if (Status status = remember_reply(frame, bytes); !status) return status;
   }

@@ -32,6 +32,7 @@ class ShardTrainer {
 
  private:
   Task<Status> prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
+  Status try_prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
   Task<Status> pull(const Prepared& prepared, bool read_only);
   Task<Status> train_pass(RowReader& reader);
   Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
@@ -45,7 +46,6 @@ class ShardTrainer {
   const TrainSpec& spec_;
   std::unique_ptr<Model> model_;
   std::vector<TableSpec> tables_;
-  Batch raw_;
   std::vector<Rows> rows_;  // By table, of the batch being worked on.
   std::vector<std::span<const float>> row_spans_;
   std::vector<float> scores_;
@@ -54,20 +54,23 @@ class ShardTrainer {
 
 Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
   for (;;) {
-    const auto rows = reader.next(rows_max, raw_);
-    if (!rows) {
-      if (rows.status().code() != Code::kRetry) co_return rows.status();
-      (void)co_await store_.yield();  // Other shards of this process read the same stream and must catch up.
-      continue;
-    }
-    out.rows = *rows;
-    if (out.rows == 0) co_return Status::ok();
-    if (Status status = model_->validate(raw_); !status) co_return status;
-    out.batch.assign(raw_);
-    const auto keys = out.batch.keys();
-    out.keys = Keys::placed({keys.begin(), keys.end()});
-    co_return Status::ok();
+    const Status status = try_prepare(reader, rows_max, out);
+    if (status.code() != Code::kRetry) co_return status;
+    (void)co_await store_.yield();  // Other shards of this process read the same stream and must catch up.
   }
+}
+
+Status ShardTrainer::try_prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
+  Workbench& bench = inputs_->benches->mine();
+  const auto rows = reader.next(rows_max, bench.raw);
+  if (!rows) return rows.status();
+  out.rows = *rows;
+  if (out.rows == 0) return Status::ok();
+  if (Status status = model_->validate(bench.raw); !status) return status;
+  out.batch.assign(bench.raw, bench.index);
+  const auto keys = out.batch.keys();
+  out.keys = Keys::placed({keys.begin(), keys.end()});
+  return Status::ok();
 }
 
 Pending ShardTrainer::request(TableId table, const Prepared& prepared, bool read_only) {
@@ -191,6 +194,8 @@ Task<Status> ShardTrainer::run() {
   const std::uint32_t first = store_.step().epoch;
   auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
   if (!reader) co_return reader.status();
+  (void)co_await store_
+      .yield();  // Shards of this process share one pass over packed files if all are there first.
   // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
   const bool between = first > 0 && store_.step().index == 0;
   for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
@@ -212,6 +217,11 @@ Task<Status> ShardTrainer::run() {
 }
 
 }  // namespace
+
+Workbench& Workbenches::mine() {
+  const std::lock_guard lock(mutex_);
+  return benches_[std::this_thread::get_id()];
+}
 
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec) {
   auto inputs = std::make_shared<TrainInputs>();

@@ -1,20 +1,42 @@
 // Mini-batch training of one data shard through the store: pull the batch's rows, compute, push gradients.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <thread>
 
 #include "data/data_set.h"
+#include "model/key_index.h"
 #include "thalweg/store.h"
 #include "thalweg/task.h"
 #include "train/train_spec.h"
 
 namespace thalweg {
 
+// What preparing a batch needs only while it lasts.
+struct Workbench {
+  Batch raw;
+  KeyIndex index;
+};
+
+// One workbench a thread, so that it stays in that core's cache whichever shard uses it. Thread-safe; what
+// mine() returns is the calling thread's until the thread ends.
+class Workbenches {
+ public:
+  Workbench& mine();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::thread::id, Workbench> benches_;
+};
+
 // What the shards of one process share. The data sets are thread-safe.
 struct TrainInputs {
   TrainSpec spec;
   std::shared_ptr<DataSet> train;  // Null: only the workers have the data.
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
+  std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
 };
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec);
 
