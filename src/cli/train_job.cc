@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <cmath>
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
@@ -15,6 +16,7 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kRefresh = std::chrono::milliseconds(100);
+constexpr std::uint16_t kScansAhead = 8;
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
@@ -114,8 +116,14 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
   if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
   TableDigest digest(spec.dim);
   bool begun = false;
+  std::deque<Pending> ahead;  // The servers prepare these ranges while an earlier one is hashed and written.
+  std::uint16_t asked = 0;
   for (std::uint16_t range = 0; range < spec.ranges; ++range) {
-    const Answer scanned = co_await store.scan(table, RangeId{range});
+    for (; asked < spec.ranges && asked < range + kScansAhead; ++asked) {
+      ahead.push_back(store.scan(table, RangeId{asked}));
+    }
+    const Answer scanned = co_await ahead.front();
+    ahead.pop_front();
     if (!scanned.status) co_return scanned.status;
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();

@@ -229,11 +229,15 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   };
   std::vector<Block> blocks(1);
   table.scan(RangeId{frame.head.ranges.begin}, [&](const RowsView& view) {
-    for (std::size_t i = 0; i < view.keys.size(); ++i) {
+    for (std::size_t done = 0; done < view.keys.size();) {
       if (blocks.back().keys.size() == rows_max) blocks.emplace_back();
-      const auto row = view.rows.subspan(i * view.width, view.width);
-      blocks.back().keys.push_back(view.keys[i]);
-      blocks.back().rows.insert(blocks.back().rows.end(), row.begin(), row.end());
+      Block& block = blocks.back();
+      const std::size_t rows = std::min(view.keys.size() - done, rows_max - block.keys.size());
+      const auto keys = view.keys.subspan(done, rows);
+      const auto values = view.rows.subspan(done * view.width, rows * view.width);
+      block.keys.insert(block.keys.end(), keys.begin(), keys.end());
+      block.rows.insert(block.rows.end(), values.begin(), values.end());
+      done += rows;
     }
   });
   const auto count = static_cast<std::uint32_t>(blocks.size());
