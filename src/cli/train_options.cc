@@ -9,6 +9,8 @@
 namespace thalweg {
 namespace {
 
+constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the entries of a row not seen.
+
 RuleKind rule_kind(const std::string& word) {
   static constexpr std::pair<const char*, RuleKind> kKinds[] = {
       {"sgd", RuleKind::kSgd},         {"momentum", RuleKind::kMomentum}, {"nesterov", RuleKind::kNesterov},
@@ -19,13 +21,14 @@ RuleKind rule_kind(const std::string& word) {
   return found->second;
 }
 
-// Rates that did well on the train parts of the data sets in docs/quality.md.
+// What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
+// rows, which is why the rules that do not divide by its size have small rates.
 float default_rate(RuleKind kind) {
   switch (kind) {
     case RuleKind::kFtrl:
       return 0.1f;
     case RuleKind::kAdagrad:
-      return 0.05f;
+      return 0.3f;
     case RuleKind::kSgd:
     case RuleKind::kMomentum:
     case RuleKind::kNesterov:
@@ -33,6 +36,15 @@ float default_rate(RuleKind kind) {
     default:
       return 1e-3f;
   }
+}
+
+// FTRL's penalty counts once for all rows, so it holds back rare features and vanishes beside frequent ones.
+float default_l2(RuleKind kind) { return kind == RuleKind::kFtrl ? 10.0f : 0.0f; }
+
+// Adagrad adds the penalty to the gradient at each touch of a key; slopes of squared loss are the larger.
+float default_factor_l2(RuleKind kind, Loss loss) {
+  if (kind != RuleKind::kAdagrad) return 0.0f;
+  return loss == Loss::kSquared ? 0.5f : 0.02f;
 }
 
 RuleSpec rule(RuleKind kind, std::optional<double> rate) {
@@ -43,28 +55,55 @@ RuleSpec rule(RuleKind kind, std::optional<double> rate) {
   return spec;
 }
 
-void choose_rules(const Options& options, ModelSpec& model) {
-  const bool linear = model.name == "lr";
+// Adagrad's first step moves each factor by the whole rate and with it each of a row's pairs of entries, so
+// many pairs need a small rate. `entries` is the mean number in a row.
+float default_factor_rate(RuleKind kind, double entries) {
+  constexpr double kMax = 0.2, kRateTimesPairs = 6;
+  if (kind != RuleKind::kAdagrad) return default_rate(kind);
+  const double pairs = entries * (entries - 1) / 2;
+  return static_cast<float>(std::min(kMax, kRateTimesPairs / std::max(pairs, 1.0)));
+}
+
+void choose_rules(const Options& options, double entries, ModelSpec& model) {
   const auto optimizer = options.maybe_choice("optimizer");
   const auto factor_optimizer = options.maybe_choice("factor-optimizer");
-  const RuleKind weights = optimizer                                 ? rule_kind(optimizer->word)
-                           : linear && model.loss == Loss::kLogistic ? RuleKind::kFtrl
-                                                                     : RuleKind::kAdagrad;
+  const RuleKind weights = optimizer                       ? rule_kind(optimizer->word)
+                           : model.loss == Loss::kLogistic ? RuleKind::kFtrl
+                                                           : RuleKind::kAdagrad;
   const RuleKind factors = factor_optimizer                          ? rule_kind(factor_optimizer->word)
                            : optimizer && weights != RuleKind::kFtrl ? weights
                                                                      : RuleKind::kAdagrad;
   model.weights = rule(weights, options.maybe_real("rate"));
   model.weights.l1 = static_cast<float>(options.maybe_real("l1").value_or(0));
-  model.weights.l2 = static_cast<float>(options.maybe_real("l2").value_or(0));
-  model.factors = rule(factors, options.maybe_real("factor-rate"));
-  model.factors.l2 = static_cast<float>(options.maybe_real("factor-l2").value_or(0));
+  model.weights.l2 = static_cast<float>(options.maybe_real("l2").value_or(default_l2(weights)));
+  model.factors =
+      rule(factors, options.maybe_real("factor-rate").value_or(default_factor_rate(factors, entries)));
+  model.factors.l2 =
+      static_cast<float>(options.maybe_real("factor-l2").value_or(default_factor_l2(factors, model.loss)));
 }
 
-// Steps should be many for small data, and large for much data, where they cost less a row.
-std::uint32_t choose_batch(std::uint64_t total_bytes) {
-  constexpr std::uint64_t kBytesPerRow = 300, kStepsPerPass = 200;
-  const std::uint64_t rows = total_bytes / kBytesPerRow;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(rows / kStepsPerPass, 256, 8192));
+// Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
+// touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
+// clicks.
+std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t total_bytes) {
+  constexpr double kBytesPerEntry = 8;
+  const bool factors_of_clicks = model.name != "lr" && model.loss == Loss::kLogistic;
+  const double steps_per_pass = factors_of_clicks ? 50 : 200;
+  const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
+  return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
+}
+
+// Mean number of entries in the first rows; for data that can be read once only, as in Criteo's logs.
+Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
+  constexpr std::size_t kRows = 1024;
+  if (!data->seekable()) return kUnknownEntries;
+  auto reader = data->reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  const auto rows = (*reader)->next(kRows, batch);
+  if (!rows) return rows.status();
+  if (*rows == 0) return kUnknownEntries;
+  return static_cast<double>(batch.entries()) / static_cast<double>(*rows);
 }
 
 // One more than the largest field of the data.
@@ -89,9 +128,8 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
   model.name = options.choice("model").word;
   model.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
   model.rank = static_cast<std::uint32_t>(options.maybe_integer("rank").value_or(8));
-  model.init_scale = static_cast<float>(options.maybe_real("init-scale").value_or(0.05));
+  model.init_scale = static_cast<float>(options.maybe_real("init-scale").value_or(0.02));
   model.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  choose_rules(options, model);
   spec.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
   spec.shards = static_cast<std::uint32_t>(options.maybe_integer("data-shards").value_or(8));
 
@@ -117,14 +155,18 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
       return Status(Code::kUsage, "--fields must be given when the workers bring the data");
     }
     constexpr std::uint32_t kBatchRows = 4096;
+    choose_rules(options, kUnknownEntries, model);
     model.fields = static_cast<std::uint32_t>(options.maybe_integer("fields").value_or(0));
     spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRows));
     return spec;
   }
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
+  const auto entries = mean_entries(*data);
+  if (!entries) return as_input(entries.status());
+  choose_rules(options, *entries, model);
   spec.batch_rows = static_cast<std::uint32_t>(
-      options.maybe_integer("batch").value_or(choose_batch((*data)->total_bytes())));
+      options.maybe_integer("batch").value_or(choose_batch(model, *entries, (*data)->total_bytes())));
   if (model.name == "ffm") {
     auto fields = options.maybe_integer("fields");
     if (!fields && !(*data)->seekable()) {
