@@ -241,10 +241,7 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   const TrainNumbers numbers = monitor_->numbers();
   const double rate = seconds > 0 ? static_cast<double>(numbers.examples) / seconds : 0;
   const auto dir = options_.maybe_text("out");
-  std::uint64_t skipped = 0;
-  for (const auto& data : {inputs_->train, inputs_->valid}) {
-    if (data != nullptr) skipped += data->skipped_rows();
-  }
+  const std::uint64_t skipped = numbers.skipped_rows;
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
                                  numbers.examples, seconds, rate, model_rows_, digest_);
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);

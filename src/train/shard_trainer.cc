@@ -50,6 +50,7 @@ class ShardTrainer {
   std::vector<std::span<const float>> row_spans_;
   std::vector<float> scores_;
   TrainReport report_;
+  std::uint64_t skipped_told_ = 0;  // Of this pass, already reported.
 };
 
 Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
@@ -139,6 +140,8 @@ Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& re
 Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
+  report_.skipped_rows = reader.rows_skipped() - skipped_told_;
+  skipped_told_ = reader.rows_skipped();
   TrainReport report = std::exchange(report_, {});
   co_return (co_await store_.report(number, to_text(report))).status;
 }
@@ -146,6 +149,7 @@ Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
 Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   Prepared current, next;
   const std::uint32_t epoch = store_.step().epoch;
+  skipped_told_ = 0;
   // An heir walks over the batches that its predecessor finished.
   for (std::uint32_t skipped = 0; skipped < store_.step().index; ++skipped) {
     if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
@@ -168,6 +172,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
   if (!reader) co_return reader.status();
   Prepared batch;
+  std::uint64_t skipped = 0;
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
     if (batch.rows == 0) co_return Status::ok();
@@ -178,6 +183,8 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     scored.scores = scores_;
     scored.labels = batch.batch.rows().labels;
     scored.weights = batch.batch.rows().weights;
+    scored.skipped_rows = (*reader)->rows_skipped() - skipped;
+    skipped = (*reader)->rows_skipped();
     const Step number{2 * epoch + 1, part};
     if (const Status status = (co_await store_.report(number, to_text(scored))).status; !status)
       co_return status;

@@ -1,4 +1,5 @@
-// Grammar of a report, little-endian: loss:f64 weight:f64 rows:u64 fraction:f32 rows:u32 weighted:u32
+// Grammar of a report, little-endian: loss:f64 weight:f64 rows:u64 skipped:u64 fraction:f32 rows:u32
+// weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
 #include "train/train_report.h"
 
@@ -15,6 +16,7 @@ bool decode(std::string_view text, TrainReport& out) {
   out.sum.loss = in.get<double>();
   out.sum.weight = in.get<double>();
   out.sum.rows = in.get<std::uint64_t>();
+  out.skipped_rows = in.get<std::uint64_t>();
   out.fraction_done = in.get<float>();
   const std::uint32_t rows = in.get_count(~0u, 2 * sizeof(float));
   const bool weighted = in.get<std::uint32_t>() != 0;
@@ -30,7 +32,11 @@ bool decode(std::string_view text, TrainReport& out) {
 
 std::string to_text(const TrainReport& report) {
   Writer out;
-  out.put(report.sum.loss).put(report.sum.weight).put(report.sum.rows).put(report.fraction_done);
+  out.put(report.sum.loss)
+      .put(report.sum.weight)
+      .put(report.sum.rows)
+      .put(report.skipped_rows)
+      .put(report.fraction_done);
   out.put(static_cast<std::uint32_t>(report.scores.size()));
   out.put(static_cast<std::uint32_t>(report.weights.empty() ? 0 : 1));
   for (const auto* values : {&report.scores, &report.labels, &report.weights}) {
@@ -51,6 +57,7 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
     return false;
   const std::lock_guard lock(mutex_);
   Epoch& epoch = epochs_[number.epoch / 2];
+  if (number.epoch < 2) skipped_rows_ += report.skipped_rows;
   const bool held_out = number.epoch % 2 == 1;
   const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
@@ -77,6 +84,7 @@ TrainNumbers TrainMonitor::numbers() const {
   const std::lock_guard lock(mutex_);
   TrainNumbers out;
   out.examples = examples_;
+  out.skipped_rows = skipped_rows_;
   out.progressive = epochs_.front().train;
   out.sampled_auc = sampled_.value();
   out.epoch = *std::max_element(shard_epoch_.begin(), shard_epoch_.end());

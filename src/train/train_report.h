@@ -15,9 +15,10 @@ namespace thalweg {
 // A part of a shard's work since its last report. Numbered (2 * epoch, step) while training and (2 * epoch +
 // 1, part) while scoring the held-out rows after that epoch.
 struct TrainReport {
-  LossSum sum;                // Training: losses before each batch's update.
-  float fraction_done = 0;    // Training: of this pass over the shard; below 0 when not known.
-  std::vector<float> scores;  // Held out: every row. Training: a sample of the rows.
+  LossSum sum;                     // Training: losses before each batch's update.
+  std::uint64_t skipped_rows = 0;  // Bad rows left out.
+  float fraction_done = 0;         // Training: of this pass over the shard; below 0 when not known.
+  std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
   std::vector<float> labels;
   std::vector<float> weights;  // Empty when all are 1.
 };
@@ -32,8 +33,9 @@ struct EpochNumbers {
 };
 
 struct TrainNumbers {
-  std::uint64_t examples = 0;  // Trained on, over all passes.
-  double done = 0;             // Part of the whole job, 0 to 1; below 0 when not known.
+  std::uint64_t skipped_rows = 0;  // Bad rows left out in the first pass, held-out ones included.
+  std::uint64_t examples = 0;      // Trained on, over all passes.
+  double done = 0;                 // Part of the whole job, 0 to 1; below 0 when not known.
   std::uint32_t epoch = 0;
   LossSum progressive;     // First pass: every row was scored before it was learnt.
   LossSum last;            // Newest pass.
@@ -64,6 +66,7 @@ class TrainMonitor {
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
   AucHistogram sampled_;
+  std::uint64_t skipped_rows_ = 0;
   std::uint64_t examples_ = 0;
 };
 

@@ -1,0 +1,64 @@
+#include "train/train_report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace thalweg {
+namespace {
+
+TrainReport training(double loss, std::uint64_t rows, float fraction) {
+  TrainReport report;
+  report.sum = {loss, static_cast<double>(rows), rows};
+  report.skipped_rows = 2;
+  report.fraction_done = fraction;
+  return report;
+}
+
+TEST(TrainMonitor, AddsUpReportsOfAllShards) {
+  TrainMonitor monitor(Loss::kLogistic, 2, 2);
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(training(5, 10, 0.5f))));
+  EXPECT_TRUE(monitor.add(ShardId{1}, {0, 8}, to_text(training(3, 10, 1.0f))));
+  TrainNumbers numbers = monitor.numbers();
+  EXPECT_EQ(numbers.examples, 20u);
+  EXPECT_DOUBLE_EQ(numbers.progressive.loss, 8);
+  EXPECT_DOUBLE_EQ(numbers.done, (0.5 + 1.0) / 4);
+  EXPECT_TRUE(monitor.add(ShardId{1}, {2, 8}, to_text(training(1, 10, 0.5f))));
+  numbers = monitor.numbers();
+  EXPECT_EQ(numbers.epoch, 1u);
+  EXPECT_EQ(numbers.skipped_rows, 4u) << "each bad row once, in the first pass";
+  EXPECT_DOUBLE_EQ(numbers.last.loss, 1);
+  EXPECT_DOUBLE_EQ(numbers.progressive.loss, 8) << "the second pass saw no row for the first time";
+}
+
+TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
+  TrainMonitor monitor(Loss::kLogistic, 1, 2);
+  TrainReport scored;
+  scored.scores = {2, -1};
+  scored.labels = {1, 0};
+  ASSERT_TRUE(monitor.add(ShardId{0}, {1, 1}, to_text(scored)));
+  scored.scores = {0, 3};
+  scored.labels = {1, 0};
+  scored.weights = {1, 2};
+  ASSERT_TRUE(monitor.add(ShardId{1}, {1, 1}, to_text(scored)));
+  const EpochNumbers epoch = monitor.epoch_numbers(0);
+  EXPECT_TRUE(epoch.has_valid);
+  // Pairs (positive, negative, weight): (2,-1,1) and (0,-1,1) right, (2,3,2) and (0,3,2) wrong.
+  EXPECT_DOUBLE_EQ(epoch.valid_auc, 2.0 / 6.0);
+  EXPECT_EQ(epoch.valid.rows, 4u);
+}
+
+TEST(TrainMonitor, RefusesWhatIsNoReport) {
+  TrainMonitor monitor(Loss::kLogistic, 1, 1);
+  const std::string text = to_text(training(5, 10, 0.5f));
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(monitor.add(ShardId{0}, {0, 1}, std::string_view(text).substr(0, size)));
+  }
+  EXPECT_FALSE(monitor.add(ShardId{0}, {0, 1}, text + "x"));
+  EXPECT_FALSE(monitor.add(ShardId{1}, {0, 1}, text)) << "no such shard";
+  EXPECT_FALSE(monitor.add(ShardId{0}, {2, 1}, text)) << "no such pass";
+  EXPECT_EQ(monitor.numbers().examples, 0u);
+}
+
+}  // namespace
+}  // namespace thalweg

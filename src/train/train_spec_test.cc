@@ -1,0 +1,46 @@
+#include "train/train_spec.h"
+
+#include <gtest/gtest.h>
+
+namespace thalweg {
+namespace {
+
+TEST(TrainSpec, SurvivesItsJourneyAsText) {
+  TrainSpec spec;
+  spec.model.name = "ffm";
+  spec.model.loss = Loss::kSquared;
+  spec.model.fields = 39;
+  spec.model.rank = 4;
+  spec.model.seed = ~std::uint64_t{0};
+  spec.model.weights.kind = RuleKind::kAdamW;
+  spec.model.weights.rate = 0.1f;
+  spec.model.factors.l2 = 1e-7f;
+  spec.train.paths = {"a b.svm", "\"quoted\".gz"};
+  spec.train.format = Format::kCriteo;
+  spec.train.max_bad_rows = 7;
+  spec.train.part = Part::kTrain;
+  spec.train.part_modulus = 10;
+  spec.train.columns = "user:cat,label";
+  spec.valid = spec.train;
+  spec.valid.part = Part::kHeldOut;
+  spec.epochs = 3;
+  spec.batch_rows = 1000;
+  spec.shards = 5;
+  const auto back = train_spec_from_text(to_text(spec));
+  ASSERT_TRUE(back.is_ok()) << back.status().message();
+  EXPECT_EQ(back->model, spec.model);
+  EXPECT_EQ(back->train.paths, spec.train.paths);
+  EXPECT_EQ(back->train.columns, spec.train.columns);
+  EXPECT_EQ(back->train.max_bad_rows, 7u);
+  EXPECT_EQ(back->valid.part, Part::kHeldOut);
+  EXPECT_EQ(to_text(*back), to_text(spec));
+}
+
+TEST(TrainSpec, RefusesTextThatIsNoSpec) {
+  for (const char* text : {"", "{}", "[1]", "{\"model\":{}}"}) {
+    EXPECT_FALSE(train_spec_from_text(text).is_ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace thalweg
