@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/resolve.h"
+#include "cli/test_path.h"
+#include "cli/train_job.h"
+
+namespace thalweg {
+namespace {
+
+Status do_nothing(const Options&, Output&) { return Status::ok(); }
+
+constexpr Command kCommands[] = {
+    {"train", "Train", "thalweg train a.svm", do_nothing, "FILE...", 1, 1 << 20},
+};
+
+class TrainOptions : public testing::Test {
+ protected:
+  ~TrainOptions() override { std::filesystem::remove(path_); }
+
+  // What `thalweg train WORDS` makes of `rows` rows of `entries` entries.
+  TrainSpec spec(int rows, int entries, std::vector<std::string> words) {
+    std::ofstream file(path_);
+    for (int r = 0; r < rows; ++r) {
+      file << r % 2;
+      for (int e = 1; e <= entries; ++e) file << ' ' << e << ":1";
+      file << '\n';
+    }
+    file.close();
+    words.insert(words.begin(), {"train", path_});
+    const auto line = parse_command_line(kCommands, words);
+    EXPECT_TRUE(line) << line.status().message();
+    const auto options = resolve(*line, {});
+    EXPECT_TRUE(options) << options.status().message();
+    const auto found = train_spec(*options, {path_});
+    EXPECT_TRUE(found) << found.status().message();
+    return *found;
+  }
+
+  std::string path_ = test_path("train_options.svm");
+};
+
+TEST_F(TrainOptions, ClicksAreLearntByFtrlAndRatingsByAdagrad) {
+  EXPECT_EQ(spec(9, 2, {}).model.weights.kind, RuleKind::kFtrl);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).model.weights.kind, RuleKind::kFtrl);
+  EXPECT_EQ(spec(9, 2, {"--loss", "squared"}).model.weights.kind, RuleKind::kAdagrad);
+}
+
+TEST_F(TrainOptions, FactorRateFallsWithThePairsOfARow) {
+  EXPECT_FLOAT_EQ(spec(9, 1, {"--model", "fm"}).model.factors.rate, 0.2f);
+  EXPECT_FLOAT_EQ(spec(9, 5, {"--model", "fm"}).model.factors.rate, 0.2f);
+  EXPECT_FLOAT_EQ(spec(9, 10, {"--model", "fm"}).model.factors.rate, 6.0f / 45);
+  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm"}).model.factors.rate, 6.0f / 741);
+  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm", "--factor-rate", "0.5"}).model.factors.rate, 0.5f);
+}
+
+TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {
+  EXPECT_EQ(spec(9, 2, {}).model.weights.l2, 10.0f);
+  EXPECT_EQ(spec(9, 2, {"--l2", "0"}).model.weights.l2, 0.0f);
+  EXPECT_EQ(spec(9, 2, {"--optimizer", "adagrad"}).model.weights.l2, 0.0f);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).model.factors.l2, 0.02f);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm", "--loss", "squared"}).model.factors.l2, 0.5f);
+}
+
+TEST_F(TrainOptions, BatchGrowsWithTheRows) {
+  EXPECT_EQ(spec(1000, 10, {}).batch_rows, 256u);
+  const std::uint32_t rows = 50000;
+  const std::uint32_t fewer_steps = spec(rows, 10, {"--model", "fm"}).batch_rows;
+  EXPECT_GT(fewer_steps, rows / 100);
+  EXPECT_LT(fewer_steps, rows / 25);
+  EXPECT_EQ(spec(1000, 10, {"--batch", "77"}).batch_rows, 77u);
+}
+
+}  // namespace
+}  // namespace thalweg

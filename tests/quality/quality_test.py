@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Runs the command lines of docs/quality.md and holds their figures against what the page promises.
+
+quality_test.py THALWEG SOURCE_DIR. The commands come from the page: each section has one `sh` block, and a line
+"Holds: NAME OP NUMBER, ..." over the last line of JSON that its last command prints. Data sets lie in
+$THALWEG_TEST_DATA; without it the test is skipped (77), and without one of them that section is.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+COMPARE = {">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b}
+SECTION = re.compile(r"^### (.+?)\n(.*?)(?=^##|\Z)", re.M | re.S)
+PROMISED = {"a9a", "agaricus", "criteo-20k", "criteo-20k, from CSV", "criteo-raw8k", "frappe", "ipinyou",
+            "libffm-tiny", "ml-100k"}
+SYNTHETIC = {"synthetic, LR", "synthetic, FM"}
+
+
+def sections(page):
+    """Title to (commands, bounds)."""
+    found = {}
+    for title, body in SECTION.findall(page):
+        blocks = re.findall(r"^```sh\n(.*?)^```", body, re.M | re.S)
+        holds = re.findall(r"^Holds: (.+?)\.$", body, re.M)
+        assert len(blocks) == 1 and len(holds) == 1, f"{title}: expected one sh block and one line of bounds"
+        commands = [shlex.split(line) for line in blocks[0].replace("\\\n", " ").splitlines()]
+        assert all(c[:1] == ["thalweg"] for c in commands), f"{title}: a command that is not thalweg"
+        bounds = [b.strip().strip("`").split() for b in holds[0].split(",")]
+        found[title] = commands, [(name, op, float(number)) for name, op, number in bounds]
+    return found
+
+
+def run(command, thalweg, data, scratch):
+    """The last line of JSON. Paths of data sets are taken from `data`, others from `scratch`."""
+    words = [os.path.join(data, w) if os.path.isdir(os.path.join(data, w.split("/")[0])) and "/" in w else w
+             for w in command[1:]]
+    done = subprocess.run([thalweg, *words, "--json", "--quiet"], cwd=scratch, text=True, capture_output=True)
+    if done.returncode != 0:
+        raise AssertionError(f"exit {done.returncode}: {done.stderr}{done.stdout}")
+    lines = done.stdout.splitlines()
+    return json.loads(lines[-1]) if lines else {}
+
+
+def main():
+    thalweg, source = os.path.abspath(sys.argv[1]), sys.argv[2]
+    with open(os.path.join(source, "docs", "quality.md"), encoding="utf-8") as page:
+        todo = sections(page.read())
+    assert set(todo) == PROMISED | SYNTHETIC, f"docs/quality.md has sections {sorted(todo)}"
+    data = os.environ.get("THALWEG_TEST_DATA") or os.path.join(source, "..", "shared", "data")
+    if not os.path.isdir(data):
+        print(f"skipped: no data sets in {data}; THALWEG_TEST_DATA says where they are")
+        return 77
+    failures = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for title, (commands, bounds) in todo.items():
+            name = title.split(",")[0]
+            if title in PROMISED and not os.path.isdir(os.path.join(data, name)):
+                print(f"{title}: skipped, {name} is not in {data}")
+                continue
+            for command in commands:
+                result = run(command, thalweg, data, scratch)
+            for key, op, number in bounds:
+                value = result.get(key)
+                kept = value is not None and COMPARE[op](value, number)
+                failures += not kept
+                print(f"{title}: {key} {value} {'' if kept else 'NOT '}{op} {number}", flush=True)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
