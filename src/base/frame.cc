@@ -16,6 +16,7 @@
 #endif
 
 #include "base/check.h"
+#include "base/planted.h"
 
 namespace thalweg {
 namespace {
@@ -136,7 +137,8 @@ Status check_padding(std::span<const std::byte> payload, const PayloadLengths& l
 
 Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
                      const PayloadLengths& lengths) {
-  if (checksum(bytes, frame.first, frame.second) == lengths.checksum) return Status::ok();
+  if (checksum(bytes, frame.first, frame.second) == lengths.checksum || THALWEG_BUG(kNoChecksum))
+    return Status::ok();
   return refused("checksum does not match; the frame was damaged on its way");
 }
 

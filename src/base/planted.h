@@ -22,6 +22,11 @@ enum class Bug {
   kEndForgotten,      // A shard's end of epoch is not remembered.
   kBarrierEarly,      // A barrier opens with one shard missing.
   kAckBeforeCheck,    // A push is acknowledged although it was refused as too early.
+  kReportTwice,       // A repeated report reaches the application again.
+  kOwnWritesMissed,   // A shard may read before its own pushes have arrived.
+  kEpochsMixed,       // A shard may read in the next epoch while others are in the last.
+  kEndSaidOnce,       // That a task has ended is told once, and may be lost.
+  kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

@@ -297,7 +297,7 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
                   out);
   }
   const auto newest = reported_.find(head.shard);
-  if (newest == reported_.end() || newest->second < head.step) {
+  if (newest == reported_.end() || newest->second < head.step || THALWEG_BUG(kReportTwice)) {
     reported_[head.shard] = head.step;
     ++progress_;
     if (options_.on_report) options_.on_report(head.shard, head.step, frame.first.text());

@@ -78,6 +78,7 @@ Status TableHost::push(const Frame& frame) {
 
 // Keeps the contributions of open steps within bounds when shards push and never pull.
 bool TableHost::too_far(Step step) const {
+  if (step <= gate_.slowest()) return false;
   return step.epoch > gate_.slowest().epoch + 1 || gate_.lead(step) >= limits::kStepWindow;
 }
 

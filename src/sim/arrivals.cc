@@ -14,6 +14,7 @@ Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
       for (std::uint16_t r = 0; r < table.ranges; ++r) {
         for (std::uint32_t e = 0; e < plan.epochs(); ++e)
           cells[std::size_t{s} * table.ranges + r].seen.emplace_back(workload.steps(ShardId{s}, e) + 1);
+        cells[std::size_t{s} * table.ranges + r].seen.emplace_back(1);  // The end of work.
       }
     }
   }
@@ -28,17 +29,23 @@ std::string Arrivals::accept(const FrameHeader& push) {
     return fmt::format("{} was accepted: {}", describe(push), why);
   };
   const Step step = push.step;
-  if (step.epoch >= workload_.plan().epochs()) return refuse("there is no such epoch");
-  const std::uint32_t end = workload_.steps(push.shard, step.epoch);
+  const std::uint32_t epochs = workload_.plan().epochs();
+  if (step.epoch > epochs) return refuse("there is no such epoch");
+  const bool last = step.epoch == epochs;
+  const std::uint32_t end = last ? 0 : workload_.steps(push.shard, step.epoch);
   if (step.index > end) return refuse("there is no such step");
-  if ((step.index == end) != ((push.flags & frame_flags::kEndOfEpoch) != 0))
-    return refuse("its end of epoch is elsewhere");
+  const std::uint8_t expected = step.index < end ? 0
+                                : last           ? frame_flags::kEndOfWork
+                                                 : frame_flags::kEndOfEpoch;
+  if ((push.flags & (frame_flags::kEndOfEpoch | frame_flags::kEndOfWork)) != expected)
+    return refuse("the end is elsewhere");
   for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
     Cell& at = cells_[push.table.value][place(push.table, push.shard, range)];
     at.seen[step.epoch][step.index] = true;
     while (at.low.epoch < at.seen.size() && at.seen[at.low.epoch][at.low.index]) {
       at.low = at.low.next();
-      if (at.low.index == at.seen[at.low.epoch].size()) at.low = at.low.next_epoch();
+      if (at.low.index < at.seen[at.low.epoch].size()) continue;
+      at.low = at.low.epoch == epochs ? kEndOfWork : at.low.next_epoch();
     }
   }
   return {};

@@ -88,7 +88,9 @@ void Faults::clog() {
   const std::uint64_t count = cluster_.processes().size();
   const Link link{static_cast<std::uint32_t>(random_.below(count)),
                   static_cast<std::uint32_t>(random_.below(count))};
-  cluster_.network().clog(link, cluster_.now() + std::min<Duration>(some_time(), 10 * limits::kRetryFirst));
+  const Instant until = cluster_.now() + std::min<Duration>(some_time(), 10 * limits::kRetryFirst);
+  cluster_.note("clog");
+  cluster_.network().clog(link, until);
 }
 
 void Faults::pause(std::uint32_t victim) { cluster_.pause(victim, cluster_.now() + some_time()); }

@@ -73,6 +73,8 @@ void draw_faults(Plan& plan, Random& random) {
   NodeFaults& node = plan.node_faults;
   for (bool* kind : {&node.partition, &node.clog, &node.pause, &node.crash, &node.disconnect})
     *kind = random.chance(0.5);
+  // Pushes that one server never hears of, while their worker goes on with the others, and dies.
+  if (random.chance(0.2)) node.partition = node.crash = true;
   node.every = random.chance(0.5) ? between(random, 5ms, 100ms) : between(random, 100ms, 3s);
   node.until = between(random, 100ms, 20s);
 }
@@ -106,6 +108,7 @@ Plan draw_plan(std::uint64_t seed) {
   plan.push_chance = random.chance(0.5) ? 1 : 0.3 + 0.7 * random.unit();
   plan.unanswered_max = random.chance(0.3) ? 0 : count(random, 1, 40);
   plan.barriers = random.chance(0.8);
+  plan.end_work = random.chance(0.4);
   plan.latency = between(random, 20us, 2ms);
   plan.jitter = random.chance(0.3) ? 0ns : between(random, 10us, 10ms);
   for (std::uint32_t w = 0; w < plan.workers; ++w) {

@@ -46,6 +46,7 @@ struct Plan {
   double pull_chance = 1;
   double push_chance = 1;
   std::uint32_t unanswered_max = 0;  // Pushes that a task leaves unawaited.
+  bool end_work = false;             // Shards end their work for good, which lets go of all the others.
   bool barriers = true;              // Meet and read back after each epoch.
   Duration latency{};
   Duration jitter{};

@@ -32,7 +32,7 @@ Task<Status> ShardWork::run(ShardStore& store) {
   run.heir = store.owner_epoch() > 0;
   const std::uint32_t epochs = workload_.plan().epochs();
   const Step begin = store.step();
-  if (begin.epoch > 0 && begin.index == 0) {
+  if (begin != kEndOfWork && begin.epoch > 0 && begin.index == 0) {
     // The former owner may have fallen between its last push of an epoch and the meeting after it.
     const Status met = co_await meet(store, run, begin.epoch - 1);
     if (!met) co_return met;
@@ -52,6 +52,10 @@ Task<Status> ShardWork::run(ShardStore& store) {
   }
   const Status settled = co_await settle(run, 0);
   if (!settled) co_return settled;
+  if (workload_.plan().end_work) {
+    const Status ended = (co_await store.end_work()).status;
+    if (!ended) co_return ended;
+  }
   done_.insert(store.shard());
   co_return (co_await store.barrier(kLastBarrier)).status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/planted.h"
 #include "worker/worker.h"
 
 namespace thalweg {
@@ -142,7 +143,8 @@ void ShardStore::push_done(Step step, const Status& status) {
 
 void ShardStore::release_advance() {
   const bool sync = worker_.map().consistency.kind == Consistency::Kind::kSync;
-  const std::size_t window = sync ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
+  const std::size_t window =
+      sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
   if (advancing_ && (!failure_ || in_flight_.size() < window)) {
     worker_.complete(*std::exchange(advancing_, nullptr), failure_);
   }

@@ -105,7 +105,7 @@ void Worker::send_control(Op op, const Status& status, Bytes first) {
 void Worker::heartbeat() {
   heartbeat_at_ = now_ + limits::kHeartbeatEvery;
   send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
-  if (ended_) send_control(Op::kEnded, *ended_, {});
+  if (ended_ && !THALWEG_BUG(kEndSaidOnce)) send_control(Op::kEnded, *ended_, {});
 }
 
 void Worker::end(const Status& status) {
