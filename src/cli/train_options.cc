@@ -22,19 +22,25 @@ RuleKind rule_kind(const std::string& word) {
 }
 
 // What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
-// rows, which is why the rules that do not divide by its size have small rates.
-float default_rate(RuleKind kind) {
+// rows; the rules of the SGD family follow its size, so their rates fall with the rows.
+float default_rate(RuleKind kind, const TrainSpec& spec) {
+  const bool squared = spec.model.loss == Loss::kSquared;
+  const float steepness = squared ? 4.0f : 1.0f;  // Of the slope; a logistic one changes by at most 1/4.
+  const float per_row = 1.0f / (steepness * static_cast<float>(spec.batch_rows));
   switch (kind) {
     case RuleKind::kFtrl:
       return 0.1f;
     case RuleKind::kAdagrad:
-      return 0.3f;
+      return squared ? 0.3f : 0.05f;
     case RuleKind::kSgd:
+      return 0.75f * per_row;
     case RuleKind::kMomentum:
     case RuleKind::kNesterov:
-      return 1e-4f;
+      return 0.1f * per_row;
+    case RuleKind::kRmsprop:
+      return 0.003f;
     default:
-      return 1e-3f;
+      return 0.01f;
   }
 }
 
@@ -47,24 +53,25 @@ float default_factor_l2(RuleKind kind, Loss loss) {
   return loss == Loss::kSquared ? 0.5f : 0.02f;
 }
 
-RuleSpec rule(RuleKind kind, std::optional<double> rate) {
+RuleSpec rule(RuleKind kind, double rate) {
   RuleSpec spec;
   spec.kind = kind;
-  spec.rate = rate ? static_cast<float>(*rate) : default_rate(kind);
+  spec.rate = static_cast<float>(rate);
   if (kind == RuleKind::kFtrl) spec.epsilon = 1.0f;  // FTRL's beta.
   return spec;
 }
 
 // Adagrad's first step moves each factor by the whole rate and with it each of a row's pairs of entries, so
 // many pairs need a small rate. `entries` is the mean number in a row.
-float default_factor_rate(RuleKind kind, double entries) {
+float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) {
   constexpr double kMax = 0.2, kRateTimesPairs = 6;
-  if (kind != RuleKind::kAdagrad) return default_rate(kind);
+  if (kind != RuleKind::kAdagrad) return default_rate(kind, spec);
   const double pairs = entries * (entries - 1) / 2;
   return static_cast<float>(std::min(kMax, kRateTimesPairs / std::max(pairs, 1.0)));
 }
 
-void choose_rules(const Options& options, double entries, ModelSpec& model) {
+void choose_rules(const Options& options, double entries, TrainSpec& spec) {
+  ModelSpec& model = spec.model;
   const auto optimizer = options.maybe_choice("optimizer");
   const auto factor_optimizer = options.maybe_choice("factor-optimizer");
   const RuleKind weights = optimizer                       ? rule_kind(optimizer->word)
@@ -73,11 +80,11 @@ void choose_rules(const Options& options, double entries, ModelSpec& model) {
   const RuleKind factors = factor_optimizer                          ? rule_kind(factor_optimizer->word)
                            : optimizer && weights != RuleKind::kFtrl ? weights
                                                                      : RuleKind::kAdagrad;
-  model.weights = rule(weights, options.maybe_real("rate"));
+  model.weights = rule(weights, options.maybe_real("rate").value_or(default_rate(weights, spec)));
   model.weights.l1 = static_cast<float>(options.maybe_real("l1").value_or(0));
   model.weights.l2 = static_cast<float>(options.maybe_real("l2").value_or(default_l2(weights)));
   model.factors =
-      rule(factors, options.maybe_real("factor-rate").value_or(default_factor_rate(factors, entries)));
+      rule(factors, options.maybe_real("factor-rate").value_or(default_factor_rate(factors, spec, entries)));
   model.factors.l2 =
       static_cast<float>(options.maybe_real("factor-l2").value_or(default_factor_l2(factors, model.loss)));
 }
@@ -155,18 +162,18 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
       return Status(Code::kUsage, "--fields must be given when the workers bring the data");
     }
     constexpr std::uint32_t kBatchRows = 4096;
-    choose_rules(options, kUnknownEntries, model);
     model.fields = static_cast<std::uint32_t>(options.maybe_integer("fields").value_or(0));
     spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRows));
+    choose_rules(options, kUnknownEntries, spec);
     return spec;
   }
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
-  choose_rules(options, *entries, model);
   spec.batch_rows = static_cast<std::uint32_t>(
       options.maybe_integer("batch").value_or(choose_batch(model, *entries, (*data)->total_bytes())));
+  choose_rules(options, *entries, spec);
   if (model.name == "ffm") {
     auto fields = options.maybe_integer("fields");
     if (!fields && !(*data)->seekable()) {

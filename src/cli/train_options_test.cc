@@ -56,6 +56,12 @@ TEST_F(TrainOptions, FactorRateFallsWithThePairsOfARow) {
   EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm", "--factor-rate", "0.5"}).model.factors.rate, 0.5f);
 }
 
+TEST_F(TrainOptions, RateOfSgdIsForTheSumOverAStepsRows) {
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "100"}).model.weights.rate, 0.0075f);
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "1000"}).model.weights.rate, 0.00075f);
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--batch", "1000"}).model.weights.rate, 0.1f);
+}
+
 TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {
   EXPECT_EQ(spec(9, 2, {}).model.weights.l2, 10.0f);
   EXPECT_EQ(spec(9, 2, {"--l2", "0"}).model.weights.l2, 0.0f);

@@ -189,9 +189,12 @@ TEST(Model, DeclaresItsTables) {
   ModelSpec spec;
   spec.name = "ffm", spec.rank = 4, spec.fields = 3, spec.init_scale = 0.5f, spec.seed = 9;
   spec.weights.kind = RuleKind::kFtrl;
+  spec.weights.l1 = 2, spec.weights.l2 = 3;
   spec.factors.kind = RuleKind::kAdagrad;
   const std::vector<TableSpec> tables = (*make_model(spec))->tables();
   ASSERT_EQ(tables.size(), 3u);
+  EXPECT_EQ(tables[0].rule.l1 + tables[0].rule.l2, 0.0f);
+  EXPECT_EQ(tables[1].rule, spec.weights);
   EXPECT_EQ(tables[0].name, "bias");
   EXPECT_EQ(tables[0].kind, TableSpec::Kind::kDense);
   EXPECT_EQ(tables[0].rows, 1u);
