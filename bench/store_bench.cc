@@ -1,6 +1,7 @@
 // Pull and push between a worker process and a server process over TCP, through the real protocol, beside
 // Redis. Asynchronous consistency, rule "add". Each round measures every case once, in turn.
-//   store_bench [MILLION_KEYS [ROUNDS [JSON_FILE [REDIS_PORT]]]]     default 10 and 5, no file, no Redis
+//   store_bench [MILLION_KEYS [ROUNDS [JSON_FILE [REDIS_PORT [CASES]]]]]
+//   Default 10 and 5, no file ("-"), no Redis (0), all cases ("random,hot,small,dense").
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
@@ -147,11 +148,12 @@ class Bench {
 #endif
   }
 
-  void round() {
-    random_keys();
-    hot_keys();
-    small_values();
-    dense_block();
+  void round(const std::string& cases) {
+    const auto wanted = [&](const char* name) { return cases.find(name) != std::string::npos; };
+    if (wanted("random")) random_keys();
+    if (wanted("hot")) hot_keys();
+    if (wanted("small")) small_values();
+    if (wanted("dense")) dense_block();
   }
   const Rates& rates() const { return rates_; }
 
@@ -247,14 +249,15 @@ class Bench {
 int main(int argc, char** argv) {
   const int millions = argc > 1 ? std::atoi(argv[1]) : 10;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 5;
-  const std::string json = argc > 3 ? argv[3] : "";
+  const std::string json = argc > 3 ? argv[3] : "-";
+  const std::string cases = argc > 5 ? argv[5] : "random,hot,small,dense";
   if (millions < 1 || rounds < 1) {
-    fmt::print(stderr, "usage: store_bench [MILLION_KEYS [ROUNDS [JSON_FILE [REDIS_PORT]]]]\n");
+    fmt::print(stderr, "usage: store_bench [MILLION_KEYS [ROUNDS [JSON_FILE [REDIS_PORT [CASES]]]]]\n");
     return 2;
   }
   thalweg::bench::Bench bench(static_cast<std::size_t>(millions) * 1'000'000,
                               argc > 4 ? std::atoi(argv[4]) : 0);
-  for (int i = 0; i < rounds; ++i) bench.round();
+  for (int i = 0; i < rounds; ++i) bench.round(cases);
   bench.rates().print();
-  return json.empty() || bench.rates().write(json) ? 0 : 1;
+  return json == "-" || bench.rates().write(json) ? 0 : 1;
 }
