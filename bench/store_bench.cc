@@ -131,7 +131,10 @@ TableSpec dense(std::uint64_t rows) {
 class Bench {
  public:
   Bench(std::size_t keys, [[maybe_unused]] int redis_port)
-      : many_(sparse(kDim), kSpin), values_(sparse(kValueDim), kSpin), block_(dense(kBlock), kSpin) {
+      : many_(sparse(kDim), kSpin),
+        few_(sparse(kDim), kSpin),
+        values_(sparse(kValueDim), kSpin),
+        block_(dense(kBlock), kSpin) {
     Random random(1);
     std::vector<Key> all(keys);
     for (Key& key : all) key = random.next() >> 1;
@@ -140,6 +143,7 @@ class Bench {
       return std::span<const Key>(all).subspan(i * kBatch, std::min(kBatch, keys - i * kBatch));
     };
     push(many_, (keys + kBatch - 1) / kBatch, kWindow, [&](std::size_t i) { return Keys::of(part(i)); });
+    push(few_, 1, 1, [this](std::size_t) { return load_.hot; });
 #ifdef THALWEG_BENCH_REDIS
     if (redis_port > 0) {
       redis_.emplace(redis_port, kDim * sizeof(float));
@@ -158,8 +162,8 @@ class Bench {
   const Rates& rates() const { return rates_; }
 
  private:
-  double pull(std::size_t count, std::size_t window, const KeysOf& keys_of) {
-    return many_.time([&](Store& store) { return pulls(store, count, window, keys_of); });
+  double pull(StoreSession& session, std::size_t count, std::size_t window, const KeysOf& keys_of) {
+    return session.time([&](Store& store) { return pulls(store, count, window, keys_of); });
   }
   double push(StoreSession& session, std::size_t count, std::size_t window, const KeysOf& keys_of) {
     const std::function<Rows(const Keys&)> grads_of = [this](const Keys& keys) {
@@ -180,9 +184,9 @@ class Bench {
   void random_keys() {
     const KeysOf placed = [this](std::size_t i) { return load_.placed[i % kBatches]; };
     const KeysOf of = [this](std::size_t i) { return Keys::of(load_.random[i % kBatches]); };
-    add_keys("pull, random", kBatches, pull(kBatches, kWindow, placed));
-    add_keys("pull, random, 1 in flight", kBatches, pull(kBatches, 1, placed));
-    add_keys("pull, random, Keys::of included", kBatches, pull(kBatches, kWindow, of));
+    add_keys("pull, random", kBatches, pull(many_, kBatches, kWindow, placed));
+    add_keys("pull, random, 1 in flight", kBatches, pull(many_, kBatches, 1, placed));
+    add_keys("pull, random, Keys::of included", kBatches, pull(many_, kBatches, kWindow, of));
     redis(false);
     add_keys("push, random", kBatches, push(many_, kBatches, kWindow, placed));
     add_keys("push, random, 1 in flight", kBatches, push(many_, kBatches, 1, placed));
@@ -206,8 +210,10 @@ class Bench {
   void hot_keys() {
     constexpr std::size_t kCount = 100;
     const KeysOf hot = [this](std::size_t) { return load_.hot; };
-    add_keys("pull, hot", kCount, pull(kCount, kWindow, hot));
+    add_keys("pull, hot", kCount, pull(many_, kCount, kWindow, hot));
     add_keys("push, hot", kCount, push(many_, kCount, kWindow, hot));
+    add_keys("pull, hot, no other keys", kCount, pull(few_, kCount, kWindow, hot));
+    add_keys("push, hot, no other keys", kCount, push(few_, kCount, kWindow, hot));
   }
 
   void small_values() {
@@ -233,6 +239,7 @@ class Bench {
   }
 
   StoreSession many_;
+  StoreSession few_;
   StoreSession values_;
   StoreSession block_;
   Load load_;
