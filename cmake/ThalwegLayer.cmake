@@ -11,7 +11,8 @@ target_compile_options(thalweg_flags INTERFACE
   -ffp-contract=off -fno-omit-frame-pointer)
 set(THALWEG_TEST_PREFIX "")
 if(THALWEG_SANITIZE)
-  target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all)
+  target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all
+    $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)  # clang 14 cannot compile it for coroutines.
   target_link_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE})
   # AVX2 and scalar code are enough here: the other vector targets cost more than half of the kernels' compile time.
   target_compile_definitions(thalweg_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")

@@ -174,6 +174,11 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
   return frame;
 }
 
+Status status_of(const Frame& frame) {
+  if (frame.head.code == Code::kOk) return Status::ok();
+  return {frame.head.code, std::string(frame.first.text().substr(0, limits::kTextOfStatusMax))};
+}
+
 const char* op_name(Op op) {
   static constexpr std::array<const char*, kOpMax + 1> kNames = {
       "?",       "hello",      "join",          "welcome",     "map",

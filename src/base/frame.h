@@ -100,6 +100,9 @@ Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame
 std::vector<std::byte> encode_frame(const Frame& frame);
 Result<Frame> decode_frame(std::span<const std::byte> bytes);
 
+// How a request or the job went, as the frame tells it.
+Status status_of(const Frame& frame);
+
 // "push table 1 shard 3 step 0.17 ranges [0,256)": how errors and traces name a frame.
 std::string describe(const FrameHeader& head);
 std::string node_name(NodeId node);  // "server-2"

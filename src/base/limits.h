@@ -29,6 +29,11 @@ inline constexpr std::size_t kWaitingPullsMax = 65536;  // Held by one server un
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;
 inline constexpr std::uint32_t kTablesMax = 1024;
+inline constexpr std::uint32_t kDimMax = 1u << 20;    // Floats in a row, so that a row fits a frame.
+inline constexpr std::uint64_t kMarksMax = 1u << 25;  // Of one server and table: data shards times ranges.
+inline constexpr std::uint32_t kScanBlocksMax = 1u << 16;  // Answers to one scan.
+inline constexpr std::size_t kBarriersMax = 1u << 20;      // Different ones in a job.
+inline constexpr std::size_t kTextOfStatusMax = 1024;      // Of a message that travels.
 inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;
 
@@ -47,5 +52,6 @@ inline constexpr Duration kPeerGrace =
 inline constexpr Duration kRetryFirst = 500ms;
 inline constexpr Duration kRetryMax = 5s;
 inline constexpr Duration kHeartbeatEvery = 1s;
+inline constexpr Duration kTimeoutMax = 24h * 3650;
 
 }  // namespace thalweg::limits

@@ -24,7 +24,8 @@ void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transp
   frame.head.cluster = options_.cluster;
   frame.head.map_epoch = map_.epoch;
   frame.head.code = status.code();
-  frame.first = status ? std::move(first) : Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  frame.first = status ? std::move(first)
+                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
   out.send(to, std::move(frame));
 }
 
@@ -41,10 +42,12 @@ void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Statu
 }
 
 void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
-  if (const auto member = members_.find(from); member != members_.end()) member->second.heard = now;
+  if (frame.head.op == Op::kJoin) return on_join(now, from, frame, out);
+  const auto found = members_.find(from);
+  if (found == members_.end()) return;  // Strangers may ask to join and nothing else.
+  Member& member = found->second;
+  member.heard = now;
   switch (frame.head.op) {
-    case Op::kJoin:
-      return on_join(now, from, frame, out);
     case Op::kHeartbeat:
       return on_heartbeat(now, from, frame, out);
     case Op::kGetMap:
@@ -55,12 +58,13 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     case Op::kReport:
       return on_report(from, frame, out);
     case Op::kEnded:
-      if (members_.count(from) == 0 || members_.at(from).lost) return;
-      if (frame.head.code == Code::kOk)
-        return members_.at(from).observer ? stop(now, Status::ok(), out) : void();
-      return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), frame.first.text())}, out);
+      if (member.lost) return;
+      if (frame.head.code == Code::kOk) return member.observer ? stop(now, Status::ok(), out) : void();
+      return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())},
+                  out);
     case Op::kStop:
-      if (const auto member = members_.find(from); member != members_.end()) member->second.stop_seen = true;
+      if (!stopped_) return;
+      member.stop_seen = true;
       wake_ = now;
       return;
     default:
@@ -244,17 +248,24 @@ void Scheduler::reassign(std::uint32_t worker) {
 }
 
 // Whether a shard's message comes from its present owner.
-bool Scheduler::owns(const FrameHeader& head) const {
-  return head.shard.value < map_.shards.size() &&
-         (map_.shards[head.shard.value].owner_epoch == head.owner_epoch || THALWEG_BUG(kNoFence));
+bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
+  if (head.shard.value >= map_.shards.size()) return false;
+  const wire::ShardOwner& owner = map_.shards[head.shard.value];
+  return (owner.owner_epoch == head.owner_epoch && from == worker_node(owner.worker)) ||
+         THALWEG_BUG(kNoFence);
 }
 
 void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
   const bool watches = head.shard.value == ~0u;
-  if (!watches && !owns(head)) {
+  if (!watches && !owns(from, head)) {
     return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
+                  out);
+  }
+  if (barriers_.size() >= limits::kBarriersMax && barriers_.count(head.step) == 0) {
+    return answer(from, head, Op::kBarrierReply,
+                  {Code::kRefused, fmt::format("the job has had {} different barriers", barriers_.size())},
                   out);
   }
   Barrier& barrier = barriers_[head.step];
@@ -292,7 +303,7 @@ void Scheduler::release(Step number, Transport& out) {
 void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
-  if (!owns(head)) {
+  if (!owns(from, head)) {
     return answer(from, head, Op::kReportReply, {Code::kAborted, "the shard was given to another worker"},
                   out);
   }

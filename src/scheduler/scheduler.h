@@ -81,7 +81,7 @@ class Scheduler final : public Node {
   void publish(Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   void reassign(std::uint32_t worker);
-  bool owns(const FrameHeader& head) const;
+  bool owns(NodeId from, const FrameHeader& head) const;
   void release(Step number, Transport& out);
   std::string describe_member(NodeId node) const;
   void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;

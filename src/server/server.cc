@@ -18,13 +18,17 @@ void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& s
   frame.head.cluster = cluster_;
   frame.head.map_epoch = map_.epoch;
   frame.head.code = status.code();
-  frame.first = status ? std::move(first) : Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  frame.first = status ? std::move(first)
+                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
   frame.second = std::move(second);
   out.send(to, std::move(frame));
 }
 
 void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   if (stopped_ && frame.head.op != Op::kStop) return;
+  const bool orders =
+      frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
+  if (orders && from != kScheduler) return;
   switch (frame.head.op) {
     case Op::kWelcome:
       return on_welcome(frame, out);
@@ -39,7 +43,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kMarks:
       return on_marks(from, frame, out);
     case Op::kStop:
-      if (!stopped_) stopped_ = Status(frame.head.code, std::string(frame.first.text()));
+      if (!stopped_) stopped_ = status_of(frame);
       if (id_) heartbeat(out);  // The last numbers, for the job's summary.
       return reply(kScheduler, frame.head, Op::kStop, Status::ok(), {}, {}, out);
     default:
@@ -71,7 +75,7 @@ void Server::fail(const Status& status, Transport& out) {
   frame.head.op = Op::kEnded;
   frame.head.cluster = cluster_;
   frame.head.code = status.code();
-  frame.first = Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
   out.send(kScheduler, std::move(frame));
 }
 
@@ -88,6 +92,7 @@ void Server::on_map(Instant, const Frame& frame, Transport& out) {
   auto map = wire::decode_map(frame.first);
   if (!map || !id_ || map->epoch <= map_.epoch || id_->index >= map->servers.size()) return;
   const bool first = map_.epoch == 0;
+  if (!first && !same_job(*map, map_)) return;
   map_ = std::move(*map);
   if (first) {
     if (Status status = make_tables(); !status) return fail(status, out);
@@ -107,6 +112,12 @@ Status Server::make_tables() {
     const RangeSpan owned = server_ranges(spec.ranges, id_->index, servers);
     tables_.push_back(nullptr);
     if (owned.size() == 0) continue;
+    if (std::uint64_t{shards} * owned.size() > limits::kMarksMax) {
+      return {Code::kUsage,
+              fmt::format("table {}: {} data shards and {} key ranges on one server, expected at "
+                          "most {} pairs of them",
+                          spec.name, shards, owned.size(), limits::kMarksMax)};
+    }
     std::shared_ptr<const CustomRule> custom;
     if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
       custom = options_.custom_rule(spec.rule.custom);
@@ -133,12 +144,18 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
 namespace {
 
 // A data shard's request must come from its present owner.
-Status check_owner(const FrameHeader& head, const wire::Map& map) {
+Status check_owner(NodeId from, const FrameHeader& head, const wire::Map& map) {
   if (head.shard.value >= map.shards.size()) {
     return {Code::kRefused, fmt::format("{}: the job has {} data shards", describe(head), map.shards.size())};
   }
-  const std::uint32_t now = map.shards[head.shard.value].owner_epoch;
-  if (head.owner_epoch == now || THALWEG_BUG(kNoFence)) return Status::ok();
+  const wire::ShardOwner& owner = map.shards[head.shard.value];
+  const std::uint32_t now = owner.owner_epoch;
+  if (THALWEG_BUG(kNoFence)) return Status::ok();
+  if (head.owner_epoch == now && from != worker_node(owner.worker)) {
+    return {Code::kRefused, fmt::format("{}: {} owns this shard, not {}", describe(head),
+                                        node_name(worker_node(owner.worker)), node_name(from))};
+  }
+  if (head.owner_epoch == now) return Status::ok();
   return {Code::kAborted, fmt::format("{}: shard changed hands (owner epoch {}, now {})", describe(head),
                                       head.owner_epoch, now)};
 }
@@ -148,7 +165,7 @@ Status check_owner(const FrameHeader& head, const wire::Map& map) {
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = check_owner(frame.head, map_);
+  if (host) status = check_owner(from, frame.head, map_);
   const std::uint64_t before = host ? (*host)->version() : 0;
   if (status) status = (*host)->push(frame);
   ++pushes_;
@@ -173,7 +190,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
 bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = check_owner(frame.head, map_);
+  if (host) status = check_owner(from, frame.head, map_);
   if (!status) {
     reply(from, frame.head, Op::kPullReply, status, {}, {}, out);
     return true;
@@ -197,7 +214,7 @@ void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
   if (map_.epoch == 0 || frame.head.map_epoch > map_.epoch)
     status = {Code::kRetry, "this server awaits the map"};
   if (status && frame.head.map_epoch < map_.epoch) status = {Code::kStale, "map is old"};
-  if (status) status = check_owner(frame.head, map_);
+  if (status) status = check_owner(from, frame.head, map_);
   wire::Marks marks{{~0u, 0}};
   if (status) {
     for (const auto& host : tables_) {

@@ -21,6 +21,12 @@ Status refused(const FrameHeader& head, std::string why) {
   return {Code::kRefused, fmt::format("{}: {}", describe(head), why)};
 }
 
+LastOf ends_of(const FrameHeader& head) {
+  if ((head.flags & frame_flags::kEndOfWork) != 0) return LastOf::kWork;
+  if ((head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten)) return LastOf::kEpoch;
+  return LastOf::kNothing;
+}
+
 }  // namespace
 
 TableHost::TableHost(std::unique_ptr<Table> table, RangeSpan owned, Consistency consistency,
@@ -63,6 +69,9 @@ Status TableHost::push(const Frame& frame) {
         if (THALWEG_BUG(kPartialRepeat)) return Status::ok();
         break;
       case Arrival::kNew:
+        if (mark(head.shard, range).contradicts(head.step, ends_of(head))) {
+          return refused(head, "the shard's end says otherwise");
+        }
         if (!fresh.empty() && fresh.back().end == range) {
           ++fresh.back().end;
         } else {
@@ -106,9 +115,7 @@ TableHost::Part TableHost::cut(const Frame& frame, RangeSpan ranges) const {
 
 void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   const FrameHeader& head = frame.head;
-  LastOf ends = LastOf::kNothing;
-  if ((head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten)) ends = LastOf::kEpoch;
-  if ((head.flags & frame_flags::kEndOfWork) != 0) ends = LastOf::kWork;
+  const LastOf ends = ends_of(head);
   for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
     mark(head.shard, range).record(head.step, ends);
   }
@@ -158,7 +165,7 @@ Status TableHost::check_pull(const Frame& frame) const {
   }
   const auto keys = frame.keys();
   const std::uint64_t rows = dense ? keys[1] : keys.size();
-  if (rows > limits::kFrameBytesMax / sizeof(float) / spec.dim) {
+  if (rows > (limits::kFrameBytesMax - kHeaderBytes) / sizeof(float) / spec.dim) {
     return refused(frame.head, fmt::format("{} rows of {} floats exceed a frame", rows, spec.dim));
   }
   if (!dense) return table_->check_keys(keys, frame.head.ranges);

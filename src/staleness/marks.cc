@@ -7,12 +7,18 @@ namespace thalweg {
 
 Arrival Mark::classify(Step step) const {
   if (THALWEG_BUG(kNoDedup)) return Arrival::kNew;
-  if (step < low_) return Arrival::kRepeat;
+  if (step < low_ || low_ == kEndOfWork) return Arrival::kRepeat;
   if (step.epoch > low_.epoch) return Arrival::kTooEarly;
   const std::uint32_t ahead = step.index - low_.index;
   if (ahead >= limits::kStepWindow) return Arrival::kTooEarly;
   if (THALWEG_BUG(kWindowForgotten)) return Arrival::kNew;
   return ((seen_ >> ahead) & 1) != 0 ? Arrival::kRepeat : Arrival::kNew;
+}
+
+bool Mark::contradicts(Step step, LastOf ends) const {
+  if (THALWEG_BUG(kNoDedup)) return false;
+  if (end_ != kNoEnd && (step.index >= end_ || ends != LastOf::kNothing)) return true;
+  return ends != LastOf::kNothing && (seen_ >> (step.index - low_.index)) != 0;
 }
 
 void Mark::record(Step step, LastOf ends) {

@@ -19,7 +19,10 @@ class Mark {
   // Every step before low() has arrived.
   Step low() const { return low_; }
   Arrival classify(Step step) const;
-  // Precondition: classify(step) == kNew. `ends`: what the step is the last of.
+  // Whether `step` and what it ends cannot be true together with what has arrived: a step behind the last, or
+  // a last one before another. Precondition: classify(step) == kNew.
+  bool contradicts(Step step, LastOf ends) const;
+  // Precondition: classify(step) == kNew, and no contradiction. `ends`: what the step is the last of.
   void record(Step step, LastOf ends);
 
  private:

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "base/random.h"
+
 namespace thalweg {
 namespace {
 
@@ -36,6 +42,75 @@ TEST(Mark, EndsForGoodWhenTheLastGapCloses) {
   EXPECT_EQ(mark.low(), kEndOfWork);
   EXPECT_EQ(mark.classify({0, 1}), Arrival::kRepeat);
   EXPECT_EQ(mark.classify({7, 0}), Arrival::kRepeat);
+}
+
+TEST(Mark, TakesNothingAfterTheEndOfWork) {
+  Mark mark;
+  mark.record({0, 0}, LastOf::kWork);
+  for (const Step step : {Step{0, 1}, Step{1, 0}, Step{~0u, 0}, Step{~0u, 3}, Step{~0u, ~0u}}) {
+    EXPECT_EQ(mark.classify(step), Arrival::kRepeat);
+  }
+}
+
+TEST(Mark, KnowsWhatContradictsTheEnd) {
+  Mark mark;
+  mark.record({0, 3}, LastOf::kEpoch);
+  EXPECT_TRUE(mark.contradicts({0, 4}, LastOf::kNothing));
+  EXPECT_TRUE(mark.contradicts({0, 1}, LastOf::kEpoch));
+  EXPECT_FALSE(mark.contradicts({0, 1}, LastOf::kNothing));
+  Mark other;
+  other.record({0, 5}, LastOf::kNothing);
+  EXPECT_TRUE(other.contradicts({0, 4}, LastOf::kWork));
+  EXPECT_FALSE(other.contradicts({0, 6}, LastOf::kWork));
+}
+
+// The same as a set of all that has arrived.
+struct NaiveMark {
+  std::set<Step> arrived;
+  std::vector<std::uint32_t> lengths;  // Of each epoch; the work ends with the last.
+  Step low() const {
+    for (std::uint32_t epoch = 0; epoch < lengths.size(); ++epoch) {
+      for (std::uint32_t i = 0; i < lengths[epoch]; ++i) {
+        if (arrived.count({epoch, i}) == 0) return {epoch, i};
+      }
+    }
+    return kEndOfWork;
+  }
+  Arrival classify(Step step) const {
+    const Step from = low();
+    if (step < from || arrived.count(step) != 0) return Arrival::kRepeat;
+    const bool near = step.epoch == from.epoch && step.index < from.index + limits::kStepWindow;
+    return near ? Arrival::kNew : Arrival::kTooEarly;
+  }
+};
+
+TEST(Mark, FollowsASetOfAllArrivalsInAnyOrder) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    NaiveMark naive;
+    for (std::uint64_t e = 0; e <= random.below(4); ++e)
+      naive.lengths.push_back(static_cast<std::uint32_t>(1 + random.below(150)));
+    const auto epochs = static_cast<std::uint32_t>(naive.lengths.size());
+    Mark mark;
+    while (mark.low() != kEndOfWork) {
+      Step step;
+      step.epoch = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+          epochs - 1, mark.low().epoch + random.below(2) - (mark.low().epoch > 0 ? random.below(2) : 0)));
+      step.index = static_cast<std::uint32_t>(
+          random.below(std::min(naive.lengths[step.epoch], mark.low().index + limits::kStepWindow + 8)));
+      const Arrival arrival = mark.classify(step);
+      ASSERT_EQ(arrival, naive.classify(step))
+          << "seed " << seed << " step " << step.epoch << "." << step.index;
+      if (arrival != Arrival::kNew) continue;
+      LastOf ends = LastOf::kNothing;
+      if (step.index + 1 == naive.lengths[step.epoch])
+        ends = step.epoch + 1 == epochs ? LastOf::kWork : LastOf::kEpoch;
+      ASSERT_FALSE(mark.contradicts(step, ends));
+      mark.record(step, ends);
+      naive.arrived.insert(step);
+      ASSERT_EQ(mark.low(), naive.low()) << "seed " << seed;
+    }
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/limits.h"
 #include "table/update_kernels.h"
 #include "table/update_rule.h"
 
@@ -28,6 +29,10 @@ Status check_span(const TableSpec& spec, RangeSpan owned, RangeSpan ranges) {
 
 Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* custom) {
   if (spec.dim == 0) return refuse(spec, Code::kUsage, "dim is 0, expected at least 1 float a row");
+  if (spec.dim > limits::kDimMax) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("dim is {}, expected at most {}", spec.dim, limits::kDimMax));
+  }
   if (spec.ranges == 0) return refuse(spec, Code::kUsage, "ranges is 0, expected at least 1");
   if (owned.begin > owned.end || owned.end > spec.ranges) {
     return refuse(spec, Code::kUsage,
@@ -44,8 +49,9 @@ Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* cust
     return refuse(spec, Code::kUsage,
                   fmt::format("initial scale is {}, expected a finite number", spec.init.scale));
   }
-  const Status rule = UpdateRule::check(spec.rule, custom);
-  return rule ? rule : refuse(spec, rule.code(), rule.message());
+  if (const Status rule = UpdateRule::check(spec.rule, custom); !rule)
+    return refuse(spec, rule.code(), rule.message());
+  return Status::ok();
 }
 
 Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> keys,

@@ -22,6 +22,12 @@ Enum get_enum(Reader& in, Enum last) {
   return static_cast<Enum>(value);
 }
 
+bool get_bool(Reader& in) {
+  const auto value = in.get<std::uint8_t>();
+  if (value > 1) in.fail();
+  return value != 0;
+}
+
 void put_table(Writer& out, const TableSpec& t) {
   out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
   const RuleSpec& r = t.rule;
@@ -47,7 +53,7 @@ TableSpec get_table(Reader& in) {
   t.init.kind = get_enum(in, InitSpec::Kind::kNormal);
   t.init.scale = in.get<float>();
   t.init.seed = in.get<std::uint64_t>();
-  if (t.dim == 0 || t.ranges == 0) in.fail();
+  if (t.dim == 0 || t.dim > limits::kDimMax || t.ranges == 0) in.fail();
   return t;
 }
 
@@ -72,7 +78,7 @@ std::optional<Join> decode_join(const Bytes& bytes) {
   Reader in(bytes);
   Join m;
   m.role = get_enum(in, Role::kWorker);
-  m.observer = in.get<std::uint8_t>() != 0;
+  m.observer = get_bool(in);
   m.address = in.get_text(limits::kNameBytesMax);
   m.name = in.get_text(limits::kNameBytesMax);
   return finish(in, std::move(m));
@@ -113,8 +119,9 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.consistency.kind = get_enum(in, Consistency::Kind::kAsync);
   m.consistency.bound = in.get<std::uint32_t>();
   m.timeout = Duration{in.get<std::int64_t>()};
-  m.closing = in.get<std::uint8_t>() != 0;
-  constexpr std::size_t kTableBytesMin = 70;
+  m.closing = get_bool(in);
+  if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();
+  constexpr std::size_t kTableBytesMin = 69;
   m.tables.resize(in.get_count(limits::kTablesMax, kTableBytesMin));
   for (TableSpec& table : m.tables) table = get_table(in);
   m.servers.resize(in.get_count(limits::kNodesMax, 4));
@@ -127,6 +134,11 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.job = in.get_text(limits::kControlBytesMax);
   if (m.servers.empty() || m.shards.empty()) in.fail();
   return finish(in, std::move(m));
+}
+
+bool same_job(const Map& a, const Map& b) {
+  return a.tables == b.tables && a.servers.size() == b.servers.size() && a.shards.size() == b.shards.size() &&
+         a.consistency == b.consistency;
 }
 
 Bytes encode(const Waiting& m) {

@@ -26,6 +26,7 @@ struct Request {
   std::vector<ShardId> missing;  // Whom the peer waits for.
   std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
   std::vector<Bytes> keys;       // Scan: keys by block.
+  std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.
   Step low{~0u, 0};              // Marks: the smallest answer.
 };

@@ -24,6 +24,9 @@ struct Worker::Turn {
 Worker::~Worker() = default;
 
 void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  const bool orders =
+      frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
+  if (orders && from != kScheduler) return;
   Turn turn(*this, now, out);
   switch (frame.head.op) {
     case Op::kWelcome:
@@ -31,7 +34,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kMap:
       return on_map(frame);
     case Op::kWaiting:
-      return on_waiting(frame);
+      return on_waiting(from, frame);
     case Op::kPushReply:
     case Op::kPullReply:
     case Op::kBarrierReply:
@@ -41,7 +44,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_answer(from, frame);
     case Op::kStop:
       if (!stopped_) {
-        stopped_ = Status(frame.head.code, std::string(frame.first.text()));
+        stopped_ = status_of(frame);
         const Status why = *stopped_ ? Status(Code::kAborted, "the job is over") : *stopped_;
         while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
       }
@@ -98,7 +101,8 @@ void Worker::send_control(Op op, const Status& status, Bytes first) {
   frame.head.cluster = cluster_;
   frame.head.map_epoch = map_.epoch;
   frame.head.code = status.code();
-  frame.first = status ? std::move(first) : Bytes::of(std::string_view(status.message()).substr(0, 1024));
+  frame.first = status ? std::move(first)
+                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
   out_->send(kScheduler, std::move(frame));
 }
 
@@ -126,7 +130,7 @@ void Worker::on_welcome(const Frame& frame) {
 
 void Worker::on_map(const Frame& frame) {
   auto map = wire::decode_map(frame.first);
-  if (!map || !id_ || map->epoch <= map_.epoch) return;
+  if (!map || !id_ || map->epoch <= map_.epoch || (map_.epoch != 0 && !same_job(*map, map_))) return;
   map_ = std::move(*map);
   for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
   adopt_shards();

@@ -84,7 +84,7 @@ class Worker final : public Node {
   void on_welcome(const Frame& frame);
   void on_map(const Frame& frame);
   void on_answer(NodeId from, Frame& frame);
-  void on_waiting(const Frame& frame);
+  void on_waiting(NodeId from, const Frame& frame);
   void adopt_shards();
   void drop_shard(ShardId shard, const Status& why);
   void start(ShardId shard, Step step);
@@ -96,6 +96,7 @@ class Worker final : public Node {
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
   void transmit(RequestPart& part);
   void finish_part(std::map<std::uint32_t, RequestPart>::iterator part, Frame& frame);
+  bool take_scan(RequestPart& part, const Frame& frame);
   void finish_request(Request& request, Status status);
   void finish_all(ShardId shard, const Status& why);
   void gather_pull(Request& request);

@@ -131,10 +131,10 @@ Pending Worker::count(const ShardStore& store, TableId table) {
   return Pending(request->completion);
 }
 
-void Worker::on_waiting(const Frame& frame) {
+void Worker::on_waiting(NodeId from, const Frame& frame) {
   const auto found = parts_.find(frame.head.request);
   const auto waiting = wire::decode_waiting(frame.first);
-  if (found == parts_.end() || !waiting) return;
+  if (found == parts_.end() || found->second.to != from || !waiting) return;
   Request& request = *found->second.request;
   request.missing = waiting->missing;
   if (waiting->progress == found->second.progress) return;
@@ -147,6 +147,7 @@ void Worker::on_answer(NodeId from, Frame& frame) {
   if (found == parts_.end() || found->second.to != from)
     return;  // An answer to a repeat that was answered before.
   RequestPart& part = found->second;
+  if (static_cast<int>(frame.head.op) != static_cast<int>(part.frame.head.op) + 1) return;
   switch (frame.head.code) {
     case Code::kOk:
       return finish_part(found, frame);
@@ -156,7 +157,8 @@ void Worker::on_answer(NodeId from, Frame& frame) {
       return send_control(Op::kGetMap, Status::ok(), {});
     default: {
       const auto request = part.request;
-      finish_request(*request, {frame.head.code, fmt::format("{}: {}", node_name(from), frame.first.text())});
+      finish_request(*request,
+                     {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())});
     }
   }
 }
@@ -179,19 +181,7 @@ void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, F
       break;
     }
     case RequestKind::kScan: {
-      const std::size_t block = frame.head.step.epoch, blocks = frame.head.step.index;
-      if (blocks == 0 || block >= blocks || (!request->answers.empty() && request->answers.size() != blocks))
-        return;
-      if (request->answers.empty()) {
-        request->answers.resize(blocks);
-        request->keys.resize(blocks);
-        request->open = blocks;
-      }
-      if (!request->answers[block].empty() || !request->keys[block].empty()) return;
-      request->answers[block] = frame.second;
-      request->keys[block] = frame.first;
-      if (--request->open > 0) return;
-      request->open = 1;
+      if (!take_scan(part, frame)) return;
       break;
     }
     case RequestKind::kCount:
@@ -210,6 +200,37 @@ void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, F
   }
   parts_.erase(found);
   if (--request->open == 0) finish_request(*request, Status::ok());
+}
+
+// Whether this was the last block of a scan's answer.
+bool Worker::take_scan(RequestPart& part, const Frame& frame) {
+  Request& request = *part.request;
+  const std::uint32_t block = frame.head.step.epoch, blocks = frame.head.step.index;
+  const std::size_t rows = frame.first.size() / sizeof(std::uint64_t);
+  const std::size_t width = rows == 0 ? 0 : frame.second.size() / sizeof(float) / rows;
+  const bool whole =
+      frame.first.size() % sizeof(std::uint64_t) == 0 && frame.second.size() == rows * width * sizeof(float);
+  const bool filled = rows == 0 ? blocks == 1 : width >= map_.tables[part.frame.head.table.value].dim;
+  if (!whole || !filled || block >= blocks || blocks > limits::kScanBlocksMax) {
+    const std::string what =
+        fmt::format("{}: block {} of {} with {} bytes of keys and {} of rows is no answer",
+                    describe(part.frame.head), block, blocks, frame.first.size(), frame.second.size());
+    finish_request(request, {Code::kRefused, what});
+    return false;
+  }
+  if (request.answers.empty()) {
+    request.answers.resize(blocks);
+    request.keys.resize(blocks);
+    request.width = width;
+    request.open = blocks;
+  }
+  if (request.answers.size() != blocks || request.width != width) return false;  // Of another answer.
+  if (!request.keys[block].empty()) return false;
+  request.answers[block] = frame.second;
+  request.keys[block] = frame.first;
+  if (--request.open > 0) return false;
+  request.open = 1;
+  return true;
 }
 
 void Worker::drop_parts(const Request& request) {

@@ -1,0 +1,178 @@
+#include "server/server.h"
+
+#include <gtest/gtest.h>
+
+#include "node/sent_frames_for_test.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Instant kNow{};
+
+wire::Map job_map(std::uint32_t epoch) {
+  wire::Map map;
+  map.epoch = epoch;
+  TableSpec table;
+  table.name = "t";
+  table.ranges = 4;
+  map.tables = {table};
+  map.servers = {"", ""};
+  map.shards = {{0, 0}, {1, 0}};
+  return map;
+}
+
+// Server 0 of two, in a job of two shards; it owns ranges 0 and 1.
+struct Started {
+  Started() {
+    server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
+                    out);
+    server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(job_map(1))), out);
+    out.take();
+  }
+  // The answers to one frame.
+  std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
+    server.on_frame(kNow, from, std::move(frame), out);
+    return out.take();
+  }
+  Code code_of(NodeId from, Frame frame) {
+    const auto answers = tell(from, std::move(frame));
+    EXPECT_EQ(answers.size(), 1u);
+    return answers.at(0).second.head.code;
+  }
+
+  SentFrames out;
+  Server server{ServerOptions{}};
+};
+
+Frame request(Op op, std::uint32_t shard, std::uint32_t step) {
+  Frame frame = make_frame(op, Bytes::of(std::vector<std::uint64_t>{5}));
+  frame.head.map_epoch = 1;
+  frame.head.ranges = {0, 2};
+  frame.head.shard = ShardId{shard};
+  frame.head.step.index = step;
+  if (op == Op::kPush) frame.second = Bytes::of(std::vector<float>{1.0f});
+  return frame;
+}
+
+TEST(Server, TakesOrdersFromTheSchedulerAlone) {
+  Started job;
+  for (const NodeId from : {worker_node(0), worker_node(1u << 31), server_node(1)}) {
+    EXPECT_TRUE(job.tell(from, make_frame(Op::kStop)).empty());
+    EXPECT_TRUE(job.tell(from, make_frame(Op::kMap, encode(job_map(9)))).empty());
+    EXPECT_TRUE(job.tell(from, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(1), 8}))).empty());
+  }
+  EXPECT_FALSE(job.server.stopped().has_value());
+  EXPECT_EQ(job.server.map_epoch(), 1u);
+  EXPECT_FALSE(job.tell(kScheduler, make_frame(Op::kStop)).empty());
+  EXPECT_TRUE(job.server.stopped().has_value());
+}
+
+TEST(Server, ServesAShardToItsOwnerAlone) {
+  Started job;
+  EXPECT_EQ(job.code_of(worker_node(1), request(Op::kPush, 0, 0)), Code::kRefused);
+  EXPECT_EQ(job.code_of(worker_node(1), request(Op::kPull, 0, 0)), Code::kRefused);
+  EXPECT_EQ(job.code_of(server_node(0), request(Op::kPush, 0, 0)), Code::kRefused);
+  EXPECT_EQ(job.code_of(worker_node(0), request(Op::kPush, 2, 0)), Code::kRefused);
+  Frame former = request(Op::kPush, 0, 0);
+  former.head.owner_epoch = 1;
+  EXPECT_EQ(job.code_of(worker_node(0), former), Code::kAborted);
+  EXPECT_EQ(job.server.tables()[0]->table().stats().rows, 0u);
+  EXPECT_EQ(job.code_of(worker_node(0), request(Op::kPush, 0, 0)), Code::kOk);
+}
+
+TEST(Server, TellsApartOldMapsAndThoseToCome) {
+  Started job;
+  Frame frame = request(Op::kPush, 0, 0);
+  frame.head.map_epoch = 0;
+  EXPECT_EQ(job.code_of(worker_node(0), frame), Code::kStale);
+  frame.head.map_epoch = 2;
+  EXPECT_EQ(job.code_of(worker_node(0), frame), Code::kRetry);
+}
+
+TEST(Server, KeepsTheJobsShapeWhateverMapComes) {
+  Started job;
+  const auto refused = [&](const std::function<void(wire::Map&)>& change) {
+    wire::Map map = job_map(2);
+    change(map);
+    job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+    return job.server.map_epoch() == 1;
+  };
+  EXPECT_TRUE(refused([](wire::Map& m) { m.shards.pop_back(); }));
+  EXPECT_TRUE(refused([](wire::Map& m) { m.servers.pop_back(); }));
+  EXPECT_TRUE(refused([](wire::Map& m) { m.tables.emplace_back(); }));
+  EXPECT_TRUE(refused([](wire::Map& m) { m.tables[0].dim = 2; }));
+  EXPECT_TRUE(refused([](wire::Map& m) { m.epoch = 0; }));
+  EXPECT_FALSE(refused([](wire::Map& m) { m.shards[0].worker = 1; }));
+}
+
+TEST(Server, ARequestForNoTableOrRangeIsRefused) {
+  Started job;
+  Frame table = request(Op::kPush, 0, 0);
+  table.head.table = TableId{1};
+  EXPECT_EQ(job.code_of(worker_node(0), table), Code::kRefused);
+  Frame range = request(Op::kPull, 0, 0);
+  range.head.ranges = {2, 4};
+  EXPECT_EQ(job.code_of(worker_node(0), range), Code::kRefused);
+  Frame scan = request(Op::kScan, 0, 0);
+  EXPECT_EQ(job.code_of(worker_node(0), scan), Code::kRefused);  // Two ranges.
+}
+
+TEST(Server, AWaitingPullIsAnsweredWhenTheStepIsWhole) {
+  Started job;
+  EXPECT_EQ(job.code_of(worker_node(0), request(Op::kPush, 0, 0)), Code::kOk);
+  Frame pull = request(Op::kPull, 0, 1);
+  pull.head.request = 5;
+  auto answers = job.tell(worker_node(0), pull);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kWaiting);
+  const auto waiting = wire::decode_waiting(answers[0].second.first);
+  ASSERT_TRUE(waiting.has_value());
+  EXPECT_EQ(waiting->missing, (std::vector<ShardId>{ShardId{1}}));
+  pull.head.request = 6;  // A repeat takes the first one's place.
+  job.tell(worker_node(0), pull);
+  EXPECT_EQ(job.server.pulls_waiting(), 1u);
+  answers = job.tell(worker_node(1), request(Op::kPush, 1, 0));
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[1].first, worker_node(0));
+  EXPECT_EQ(answers[1].second.head.request, 6u);
+  EXPECT_EQ(answers[1].second.values()[0], 2.0f);
+  EXPECT_EQ(job.server.pulls_waiting(), 0u);
+}
+
+TEST(Server, AFormerOwnersPullWaitsNoLonger) {
+  Started job;
+  job.tell(worker_node(0), request(Op::kPush, 0, 0));
+  job.tell(worker_node(0), request(Op::kPull, 0, 1));
+  EXPECT_EQ(job.server.pulls_waiting(), 1u);
+  wire::Map map = job_map(2);
+  map.shards[0] = {1, 1};
+  job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+  EXPECT_EQ(job.server.pulls_waiting(), 0u);
+}
+
+TEST(Server, RefusesAJobOfTooManyMarks) {
+  SentFrames out;
+  Server server{ServerOptions{}};
+  server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})), out);
+  wire::Map map = job_map(1);
+  map.tables[0].ranges = 65535;
+  map.shards.resize(limits::kShardsMax);
+  server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(map)), out);
+  const auto ended = out.take(Op::kEnded);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].second.head.code, Code::kUsage);
+}
+
+TEST(Server, JoinsUntilItIsWelcome) {
+  SentFrames out;
+  Server server{ServerOptions{"127.0.0.1:1", "name", {}}};
+  server.on_time(kNow, out);
+  server.on_time(server.next_deadline(), out);
+  EXPECT_EQ(out.take(Op::kJoin).size(), 2u);
+  EXPECT_EQ(server.next_deadline(), kNow + limits::kRetryFirst + limits::kRetryFirst);
+  server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
+  EXPECT_FALSE(server.welcomed());  // A worker's name is not for a server.
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,221 @@
+#include "server/table_host.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint16_t kRanges = 4;
+constexpr RangeSpan kAll{0, kRanges};
+
+TableHost host(Consistency consistency, std::uint32_t shards,
+               TableSpec::Kind kind = TableSpec::Kind::kSparse) {
+  TableSpec spec;
+  spec.kind = kind;
+  spec.name = "t";
+  spec.rows = kind == TableSpec::Kind::kDense ? 40 : 0;
+  spec.ranges = kRanges;
+  return TableHost(*make_table(spec, kAll), kAll, consistency, shards);
+}
+
+// A key in the middle of a range.
+std::uint64_t key_in(std::uint16_t range) { return range_first_key(range, kRanges) + 12345; }
+
+Frame push(std::uint32_t shard, Step step, RangeSpan ranges, float value = 1.0f, std::uint8_t flags = 0) {
+  Frame frame;
+  frame.head.op = Op::kPush;
+  frame.head.shard = ShardId{shard};
+  frame.head.step = step;
+  frame.head.ranges = ranges;
+  frame.head.flags = flags;
+  std::vector<std::uint64_t> keys;
+  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) keys.push_back(key_in(range));
+  frame.second = Bytes::of(std::vector<float>(keys.size(), value));
+  frame.first = Bytes::of(std::move(keys));
+  return frame;
+}
+
+Frame pull(std::uint32_t shard, Step step, std::uint8_t flags = 0) {
+  Frame frame = push(shard, step, kAll, 0, flags);
+  frame.head.op = Op::kPull;
+  frame.second = {};
+  return frame;
+}
+
+std::vector<float> read(TableHost& host, std::uint32_t shard, Step step) {
+  const auto rows = host.pull(pull(shard, step, frame_flags::kReadOnly));
+  EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+  if (!rows) return {};
+  const auto floats = rows->as<float>();
+  return {floats.begin(), floats.end()};
+}
+
+using Floats = std::vector<float>;
+
+TEST(TableHost, AResplitRepeatIsAppliedOncePerRange) {
+  TableHost t = host(Consistency::async(), 1);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).is_ok());
+  EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 0}));
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {1, 3})).is_ok());  // Range 1 again, range 2 anew.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());    // Only range 3 is new.
+  EXPECT_EQ(t.repeats(), 0u);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_EQ(t.repeats(), 1u);
+  EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
+}
+
+TEST(TableHost, ADenseRepeatIsCutByRangesToo) {
+  TableHost t = host(Consistency::async(), 1, TableSpec::Kind::kDense);
+  const auto block = [](RangeSpan ranges) {
+    Frame frame = push(0, {0, 0}, ranges);
+    frame.first = Bytes::of(std::vector<std::uint64_t>{ranges.begin * 10u});
+    frame.second = Bytes::of(std::vector<float>(ranges.size() * std::size_t{10}, 1.0f));
+    return frame;
+  };
+  EXPECT_TRUE(t.push(block({1, 2})).is_ok());
+  EXPECT_TRUE(t.push(block({0, 4})).is_ok());
+  Frame all = pull(0, {0, 1});
+  all.first = Bytes::of(std::vector<std::uint64_t>{0, 40});
+  const auto rows = t.pull(all);
+  ASSERT_TRUE(rows.is_ok());
+  for (const float value : rows->as<float>()) EXPECT_EQ(value, 1.0f);
+}
+
+TEST(TableHost, ASyncStepClosesInShardOrderOnceAllAreThere) {
+  TableHost t = host(Consistency::sync(), 3);
+  // 1e8 + 1 - 1e8 is 0 in floats, and 1e8 - 1e8 + 1 is 1: the order shows.
+  EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 1.0f)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1e8f)).is_ok());
+  EXPECT_EQ(t.table().stats().rows, 0u);
+  EXPECT_EQ(t.steps_open(), 1u);
+  EXPECT_EQ(t.pull(pull(0, {0, 1})).status().code(), Code::kRetry);
+  EXPECT_EQ(t.waiting_for(pull(0, {0, 1}).head).missing, (std::vector<ShardId>{ShardId{1}}));
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, -1e8f)).is_ok());
+  EXPECT_EQ(t.steps_open(), 0u);
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
+}
+
+TEST(TableHost, AnHeirIsGivenTheSameRowsAfterTheStepClosed) {
+  TableHost t = host(Consistency::sync(), 2);
+  const auto before = t.pull(pull(0, {0, 0}));
+  ASSERT_TRUE(before.is_ok());
+  for (std::uint32_t shard = 0; shard < 2; ++shard) EXPECT_TRUE(t.push(push(shard, {0, 0}, kAll)).is_ok());
+  const auto again = t.pull(pull(0, {0, 0}));
+  ASSERT_TRUE(again.is_ok());
+  EXPECT_EQ(again->owner(), before->owner());
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{2, 2, 2, 2}));
+  EXPECT_EQ(t.replies_remembered(), 1u);  // Looking is not remembered.
+}
+
+TEST(TableHost, RemembersABoundedNumberOfPulls) {
+  TableHost t = host(Consistency::sync(), 1);
+  Status status;
+  for (std::size_t i = 0; i <= limits::kPullsRememberedMax && status; ++i) {
+    Frame frame = pull(0, {0, 0});
+    frame.first = Bytes::of(std::vector<std::uint64_t>{i});
+    status = t.pull(frame).status();
+  }
+  EXPECT_EQ(status.code(), Code::kRefused);
+  EXPECT_EQ(t.replies_remembered(), limits::kPullsRememberedMax);
+}
+
+TEST(TableHost, RefusesWhatIsWrongAndChangesNothing) {
+  struct Case {
+    const char* what;
+    std::function<void(Frame&)> change;
+    Code code;
+  };
+  const auto keys = [](std::vector<std::uint64_t> values) {
+    return [values](Frame& f) { f.first = Bytes::of(values); };
+  };
+  const auto value = [](float bad) {
+    return [bad](Frame& f) { f.second = Bytes::of(std::vector<float>{1, bad, 1, 1}); };
+  };
+  const Case cases[] = {
+      {"unsorted keys", keys({key_in(1), key_in(0), key_in(2), key_in(3)}), Code::kRefused},
+      {"twice the same key", keys({key_in(0), key_in(1), key_in(1), key_in(3)}), Code::kRefused},
+      {"a key of another range",
+       [](Frame& f) {
+         f.head.ranges = {0, 3};
+       },
+       Code::kRefused},
+      {"the reserved key", keys({key_in(0), key_in(1), key_in(2), ~std::uint64_t{0}}), Code::kRefused},
+      {"more keys than values", keys({1, 2, 3, 4, 5}), Code::kRefused},
+      {"values without keys", keys({}), Code::kRefused},
+      {"keys without values", [](Frame& f) { f.second = {}; }, Code::kRefused},
+      {"half a key", [](Frame& f) { f.first = f.first.part(0, 28); }, Code::kRefused},
+      {"half a value", [](Frame& f) { f.second = f.second.part(0, 14); }, Code::kRefused},
+      {"no ranges",
+       [](Frame& f) {
+         f.head.ranges = {2, 2};
+       },
+       Code::kRefused},
+      {"ranges of another server",
+       [](Frame& f) {
+         f.head.ranges = {0, 5};
+       },
+       Code::kRefused},
+      {"NaN", value(std::nanf("")), Code::kNonFinite},
+      {"infinity", value(std::numeric_limits<float>::infinity()), Code::kNonFinite},
+      {"a far step", [](Frame& f) { f.head.step.index = limits::kStepWindow + 1; }, Code::kRetry},
+      {"a far epoch",
+       [](Frame& f) {
+         f.head.step = {1, 0};
+       },
+       Code::kRetry},
+      {"the last of all steps",
+       [](Frame& f) {
+         f.head.step = {~0u, ~0u};
+       },
+       Code::kRetry},
+  };
+  for (const auto kind : {Consistency::sync(), Consistency::async()}) {
+    TableHost t = host(kind, 1);
+    EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+    const std::uint64_t digest = t.table().digest(), version = t.version();
+    for (const Case& c : cases) {
+      Frame frame = push(0, {0, 1}, kAll);
+      c.change(frame);
+      EXPECT_EQ(t.push(frame).code(), c.code) << c.what;
+      EXPECT_EQ(t.table().digest(), digest) << c.what;
+      EXPECT_EQ(t.version(), version) << c.what;
+      EXPECT_EQ(t.steps_open(), 0u) << c.what;
+    }
+    EXPECT_TRUE(t.push(push(0, {0, 1}, kAll)).is_ok());
+  }
+}
+
+TEST(TableHost, RefusesStepsBehindTheShardsEnd) {
+  TableHost t = host(Consistency::async(), 1);
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_EQ(t.push(push(0, {0, 2}, kAll)).code(), Code::kRefused);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
+  EXPECT_TRUE(t.push(push(0, {1, 0}, kAll, 1, frame_flags::kEndOfWork)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {~0u, 0}, kAll)).is_ok());  // As a repeat: not applied.
+  EXPECT_EQ(read(t, 0, {1, 0}), (Floats{3, 3, 3, 3}));
+}
+
+TEST(TableHost, AnAnswerNeverExceedsAFrame) {
+  TableSpec spec;
+  spec.kind = TableSpec::Kind::kDense;
+  spec.name = "big";
+  spec.dim = 1024;
+  spec.rows = limits::kFrameBytesMax / 4096 + 1;
+  spec.ranges = 1;
+  TableHost t(*make_table(spec, {0, 1}), {0, 1}, Consistency::async(), 1);
+  Frame frame;
+  frame.head.ranges = {0, 1};
+  frame.first = Bytes::of(std::vector<std::uint64_t>{0, limits::kFrameBytesMax / 4096});
+  EXPECT_EQ(t.pull(frame).status().code(), Code::kRefused);
+  frame.first = Bytes::of(std::vector<std::uint64_t>{0, limits::kFrameBytesMax / 4096 - 1});
+  EXPECT_TRUE(t.pull(frame).is_ok());
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,129 @@
+#include "wire/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/limits.h"
+
+namespace thalweg::wire {
+namespace {
+
+Map some_map() {
+  Map map;
+  map.epoch = 9;
+  map.consistency = Consistency::bounded(4);
+  map.closing = true;
+  map.timeout = std::chrono::seconds(30);
+  TableSpec sparse;
+  sparse.name = "weights";
+  sparse.dim = 3;
+  sparse.rule.kind = RuleKind::kFtrl;
+  sparse.rule.custom = "none";
+  sparse.init = {InitSpec::Kind::kNormal, 0.5f, 11};
+  TableSpec dense;
+  dense.kind = TableSpec::Kind::kDense;
+  dense.rows = 70;
+  dense.ranges = 5;
+  map.tables = {sparse, dense};
+  map.servers = {"127.0.0.1:1", ""};
+  map.shards = {{0, 0}, {1, 4}, {0, 1}};
+  map.job = "rate = 1";
+  return map;
+}
+
+bool same(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.span(), b.span()); }
+
+// Reading gives what was written, and nothing but all of the bytes is a message.
+template <class T, class Decode>
+void expect_exact(const T& message, Decode decode) {
+  const Bytes bytes = encode(message);
+  const auto again = decode(bytes);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(same(encode(*again), bytes));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode(bytes.part(0, size)).has_value()) << "cut to " << size << " of " << bytes.size();
+  }
+  std::vector<std::byte> longer(bytes.span().begin(), bytes.span().end());
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(decode(Bytes::of(std::move(longer))).has_value());
+}
+
+TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
+  expect_exact(Join{Role::kServer, false, "127.0.0.1:7100", "host"}, decode_join);
+  expect_exact(Join{Role::kWorker, true, "", ""}, decode_join);
+  expect_exact(Welcome{worker_node(3), 0x123456789abcdefu}, decode_welcome);
+  expect_exact(some_map(), decode_map);
+  expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
+  expect_exact(Waiting{}, decode_waiting);
+  expect_exact(Marks{{3, 17}}, decode_marks);
+  expect_exact(Heartbeat{1, 2, 3, 4, 5, 6}, decode_heartbeat);
+}
+
+TEST(Messages, AMapTellsEverythingOfTheJob) {
+  const Map map = some_map();
+  const auto again = decode_map(encode(map));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(same_job(map, *again));
+  EXPECT_EQ(again->servers, map.servers);
+  EXPECT_EQ(again->shards, map.shards);
+  EXPECT_EQ(again->job, map.job);
+  EXPECT_EQ(again->timeout, map.timeout);
+  EXPECT_EQ(again->closing, map.closing);
+  EXPECT_EQ(again->epoch, map.epoch);
+}
+
+TEST(Messages, AMapMayHaveNamelessTables) {
+  Map map;
+  map.tables.resize(limits::kTablesMax);
+  map.servers = {""};
+  map.shards = {{}};
+  EXPECT_TRUE(decode_map(encode(map)).has_value());
+  map.tables.emplace_back();
+  EXPECT_FALSE(decode_map(encode(map)).has_value());
+}
+
+TEST(Messages, AMapIsRefusedOutsideItsLimits) {
+  const auto refused = [](const std::function<void(Map&)>& change) {
+    Map map = some_map();
+    change(map);
+    return !decode_map(encode(map)).has_value();
+  };
+  EXPECT_TRUE(refused([](Map& m) { m.servers.clear(); }));
+  EXPECT_TRUE(refused([](Map& m) { m.shards.clear(); }));
+  EXPECT_TRUE(refused([](Map& m) { m.shards.resize(limits::kShardsMax + 1); }));
+  EXPECT_TRUE(refused([](Map& m) { m.servers.resize(limits::kNodesMax + 1); }));
+  EXPECT_TRUE(refused([](Map& m) { m.servers[0].resize(limits::kNameBytesMax + 1); }));
+  EXPECT_TRUE(refused([](Map& m) { m.tables[0].dim = 0; }));
+  EXPECT_TRUE(refused([](Map& m) { m.tables[0].dim = limits::kDimMax + 1; }));
+  EXPECT_TRUE(refused([](Map& m) { m.tables[1].ranges = 0; }));
+  EXPECT_TRUE(refused([](Map& m) { m.timeout = Duration{-1}; }));
+  EXPECT_TRUE(refused([](Map& m) { m.timeout = Duration::max(); }));
+  EXPECT_FALSE(refused([](Map&) {}));
+}
+
+TEST(Messages, AClaimedCountAllocatesNothing) {
+  const std::uint32_t huge = ~0u;
+  Writer waiting;
+  waiting.put(std::uint64_t{1}).put(huge).put(std::uint32_t{1});
+  EXPECT_FALSE(decode_waiting(waiting.take()).has_value());
+  Writer join;
+  join.put(Role::kWorker).put(std::uint8_t{0}).put(huge).put(std::uint32_t{0});
+  EXPECT_FALSE(decode_join(join.take()).has_value());
+  Reader reader(Bytes::of(std::string_view("\xff\xff\x00\x00 and four", 13)));
+  EXPECT_EQ(reader.get_count(limits::kShardsMax, 8), 0u);
+  EXPECT_FALSE(reader.ok());
+}
+
+TEST(Messages, ChoicesOutsideTheirListAreRefused) {
+  Writer role;
+  role.put(std::uint8_t{3}).put(std::uint8_t{0}).put_text("").put_text("");
+  EXPECT_FALSE(decode_join(role.take()).has_value());
+  Writer observer;
+  observer.put(Role::kWorker).put(std::uint8_t{2}).put_text("").put_text("");
+  EXPECT_FALSE(decode_join(observer.take()).has_value());
+}
+
+}  // namespace
+}  // namespace thalweg::wire
