@@ -32,13 +32,14 @@ class Cluster::Outgoing final : public Transport {
   Process& process_;
 };
 
-Cluster::Cluster(const Plan& plan, Trace trace)
+Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
     : plan_(plan),
       workload_(plan),
       work_(workload_, findings_, [this] { return now_; }),
       watch_(workload_, findings_),
       network_(plan, findings_),
-      trace_(std::move(trace)) {
+      trace_(std::move(trace)),
+      programs_(programs.shard ? std::move(programs) : Programs{work_.program(), work_.observer()}) {
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     auto server = std::make_unique<Server>(ServerOptions{{}, fmt::format("host-{}", s), {}});
@@ -75,7 +76,7 @@ void Cluster::start_scheduler() {
 }
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
-  auto program = observer ? work_.observer() : work_.program();
+  auto program = observer ? programs_.observer : programs_.shard;
   auto worker = std::make_unique<Worker>(WorkerOptions{{}, observer, std::move(program)});
   Worker* raw = worker.get();
   const std::uint32_t place = add({Role::kWorker, kFirstTemporary + births_++}, std::move(worker), turn);

@@ -23,6 +23,12 @@ namespace thalweg::sim {
 
 using Trace = std::function<void(std::string_view line)>;
 
+// What shards and the observer do instead of the workload.
+struct Programs {
+  ShardProgram shard;
+  ShardProgram observer;
+};
+
 // One incarnation of one node; its place in the cluster is its number.
 struct Process {
   std::uint32_t place = 0;
@@ -47,7 +53,7 @@ struct Process {
 class Cluster {
  public:
   // `plan` outlives the cluster.
-  explicit Cluster(const Plan& plan, Trace trace = nullptr);
+  explicit Cluster(const Plan& plan, Trace trace = nullptr, Programs programs = {});
   Cluster(const Cluster&) = delete;
   ~Cluster();
 
@@ -109,6 +115,7 @@ class Cluster {
   ServerWatch watch_;
   Network network_;
   Trace trace_;
+  Programs programs_;
   EventQueue queue_;
   Slots<Mail> mails_;
   Slots<std::function<void()>> actions_;

@@ -118,6 +118,77 @@ TEST(Scenario, ALongPassOfOneShardIsNoStallAtTheBarrier) {
   EXPECT_GT(cluster.now(), Instant{0} + 2 * plan.timeout);
 }
 
+constexpr Step kDone{~0u, 0};
+
+Task<Status> wait_for_all(ShardStore& store) { co_return (co_await store.barrier(kDone)).status; }
+
+// Least squares by SGD: 200 steps of 32 samples in all, dealt to the shards.
+Task<Status> descend(ShardStore& store, std::uint32_t shards) {
+  constexpr std::uint32_t kRows = 5, kBatch = 32;
+  while (store.step().index < 200) {
+    const Answer weights = co_await store.pull(TableId{0}, Keys::block(0, kRows));
+    if (!weights.status) co_return weights.status;
+    std::vector<float> grads(kRows);
+    for (std::uint32_t i = store.shard().value; i < kBatch; i += shards) {
+      Random sample = Random(store.step().index).split(i);
+      float x[kRows], error = -1.0f;
+      for (std::uint32_t j = 0; j < kRows; ++j) {
+        x[j] = static_cast<float>(sample.unit()) - 0.3f;
+        error += x[j] * (weights.rows[j] - static_cast<float>(j));
+      }
+      for (std::uint32_t j = 0; j < kRows; ++j) grads[j] += error * x[j] / kBatch;
+    }
+    store.push(TableId{0}, Keys::block(0, kRows), Rows(std::move(grads))).forget();
+    const Status advanced = (co_await store.advance()).status;
+    if (!advanced) co_return advanced;
+  }
+  const Status ended = (co_await store.end_epoch()).status;
+  if (!ended) co_return ended;
+  co_return (co_await store.barrier(kDone)).status;
+}
+
+// Many workers with small batches in sync mode are one worker with a large batch.
+TEST(Scenario, SyncIsSerialTraining) {
+  std::vector<std::vector<float>> models;
+  for (const std::uint32_t workers : {1u, 4u}) {
+    Plan plan = calm_plan(2, workers, workers, 200);
+    plan.tables = {table("w", 1, 4, RuleKind::kSgd)};
+    plan.tables[0].kind = TableSpec::Kind::kDense;
+    plan.tables[0].rows = 5;
+    plan.jitter = 2ms;
+    Cluster cluster(plan, nullptr,
+                    {[&](ShardStore& store, const wire::Map&) { return descend(store, workers); },
+                     [](ShardStore& store, const wire::Map&) { return wait_for_all(store); }});
+    ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+    EXPECT_EQ(cluster.watch().lead_max(), 0u);
+    models.push_back(cluster.contents(TableId{0}).rows);
+  }
+  ASSERT_EQ(models[0].size(), models[1].size());
+  for (std::size_t i = 0; i < models[0].size(); ++i) {
+    EXPECT_NEAR(models[0][i], models[1][i], 1e-6);
+    EXPECT_NE(models[0][i], 0.0f);
+  }
+}
+
+// Tasks that hand the thread to each other for long do not make their worker look dead.
+TEST(Scenario, TasksThatYieldInTurnsKeepTheirWorkerAlive) {
+  Plan plan = calm_plan(1, 2, 4, 1);
+  plan.worker_turn.assign(2, 1ms);
+  const auto yield_often = [](ShardStore& store) -> Task<Status> {
+    for (int i = 0; i < 10000; ++i) {
+      const Status status = (co_await store.yield()).status;
+      if (!status) co_return status;
+    }
+    co_return (co_await store.barrier(kDone)).status;
+  };
+  Cluster cluster(plan, nullptr,
+                  {[&](ShardStore& store, const wire::Map&) { return yield_often(store); },
+                   [](ShardStore& store, const wire::Map&) { return wait_for_all(store); }});
+  ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+  EXPECT_EQ(cluster.scheduler().view().workers, 2u);
+  EXPECT_EQ(cluster.scheduler().view().map_epoch, 1u);
+}
+
 // A killed worker's shards go on elsewhere, whenever it was killed, and no bit of the model changes.
 TEST(Scenario, SyncBitsSurviveAKillAtAnyMoment) {
   Plan plan = calm_plan(3, 3, 4, 4);
