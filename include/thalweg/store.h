@@ -109,7 +109,7 @@ class Store {
   // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.
   virtual Pending push(TableId table, Keys keys, Rows grads) = 0;
   // Rows that reflect every push that the consistency mode covers, and all of this shard's own. Sync mode: at
-  // most 256 different pulls a step.
+  // most 256 different pulls a step, and none from a table after the step's push to it (kUsage).
   virtual Pending pull(TableId table, Keys keys) = 0;
   // As pull(), for looking only: nothing that is pushed depends on it.
   virtual Pending read(TableId table, Keys keys) = 0;

@@ -194,8 +194,12 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   while (!cluster.wait(kRefresh)) {
     if (interrupted && !closing) {
       progress.clear();
-      out_.note("stopping: saving what is learnt so far; press Ctrl-C again to stop at once");
-      cluster.close();
+      if (!cluster.missing().empty()) {
+        cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});
+      } else {
+        out_.note("stopping: saving what is learnt so far; press Ctrl-C again to stop at once");
+        cluster.close();
+      }
       closing = true;
     }
     for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) {

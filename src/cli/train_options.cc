@@ -94,7 +94,8 @@ void choose_rules(const Options& options, double entries, TrainSpec& spec) {
 // clicks.
 std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t total_bytes) {
   constexpr double kBytesPerEntry = 8;
-  const double steps_per_pass = model.loss == Loss::kLogistic ? 50 : 200;
+  const double clicks = model.name == "lr" ? 100 : 50;
+  const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
   const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
   return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
 }

@@ -327,5 +327,16 @@ TEST(Job, RefusesKeysThatDoNotFitTheTable) {
   EXPECT_EQ(rows->size(), 4u);
 }
 
+TEST(Job, InLockstepAPullAfterTheStepsPushIsRefused) {
+  JobOptions alone = options(Consistency::sync());
+  alone.data_shards = 1;
+  Job job = started(alone);
+  BlockingStore shard = job.shard(ShardId{0});
+  ASSERT_TRUE(shard.push(kCounts, keys_up_to(1), ones(1)).is_ok());
+  EXPECT_EQ(shard.pull(kCounts, keys_up_to(1)).status().code(), Code::kUsage);
+  ASSERT_TRUE(shard.advance().is_ok());
+  EXPECT_TRUE(shard.pull(kCounts, keys_up_to(1)).is_ok());
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -327,8 +327,9 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
 }
 
 void Scheduler::close(Transport& out) {
-  if (stopped_ || !started() || map_.closing) return;
+  if (stopped_ || map_.closing) return;
   map_.closing = true;
+  if (!started()) return;  // The first map will say so.
   publish(out);
   std::vector<Step> held;
   for (auto& [number, barrier] : barriers_) {

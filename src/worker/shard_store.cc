@@ -70,6 +70,13 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
 
 Pending ShardStore::pull(TableId table, Keys keys) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
+  // In lockstep, whether the rows showed this step would depend on who else has pushed.
+  if (worker_.map().consistency.kind == Consistency::Kind::kSync && pushed_[table.value]) {
+    return completed(
+        {Code::kUsage, fmt::format("pull from {} after the push of step {}.{}; pull first, or call "
+                                   "advance() between them",
+                                   worker_.map().tables[table.value].name, step_.epoch, step_.index)});
+  }
   return worker_.pull(*this, table, step_, keys, false);
 }
 

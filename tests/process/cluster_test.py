@@ -146,6 +146,15 @@ class ClusterTest(unittest.TestCase):
             digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
             self.assertRegex(digest.stdout, r"[0-9a-f]{16}")
 
+    def test_interrupt_before_all_have_joined_ends(self):
+        job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertIn("waiting for server-0, worker-0, worker-1", job.stderr.readline())
+        job.send_signal(signal.SIGINT)
+        _, err = self.finish(job)
+        self.assertEqual(job.returncode, 130, err)
+        self.assertIn("before all nodes had joined", err)
+
     def test_the_page_about_clusters_is_true(self):
         with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:
             blocks = dict(re.findall(r"```sh terminal=(\d)\n(.*?)```", page.read(), re.S))
