@@ -100,7 +100,6 @@ std::string compare_with_fault_free(const Plan& plan, const Cluster& cluster) {
     const Cluster::Contents mine = cluster.contents(TableId{t}), other = twin.contents(TableId{t});
     if (mine.keys != other.keys)
       return fmt::format("table {} has {} rows, without faults {}", t, mine.keys.size(), other.keys.size());
-    if (std::memcmp(mine.rows.data(), other.rows.data(), mine.rows.size() * sizeof(float)) == 0) continue;
     for (std::size_t i = 0; i < mine.rows.size(); ++i) {
       if (std::memcmp(&mine.rows[i], &other.rows[i], sizeof(float)) != 0) {
         return fmt::format("table {} placed row {:#x} float {} is {:a}, without faults {:a}", t,
