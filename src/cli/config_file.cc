@@ -105,8 +105,12 @@ std::string unknown_key(std::string_view key) {
   }
   std::string message = fmt::format("there is no option '{}'", key.substr(0, 80));
   std::string_view near = nearest(key, keys);
-  for (const std::string_view known : keys) {  // The right word without or under the wrong section.
-    if (near.empty() && known.substr(known.find('.') + 1) == key.substr(key.rfind('.') + 1)) near = known;
+  if (near.empty()) {  // The right word, or nearly so, without or under the wrong section.
+    std::vector<std::string_view> words;
+    for (const std::string_view known : keys) words.push_back(known.substr(known.find('.') + 1));
+    const std::string_view word = nearest(key.substr(key.rfind('.') + 1), words);
+    const auto found = std::find(words.begin(), words.end(), word);
+    if (found != words.end()) near = keys[static_cast<std::size_t>(found - words.begin())];
   }
   return message + (near.empty() ? std::string("\nhint: thalweg config show lists them")
                                  : fmt::format("\nhint: did you mean '{}'?", near));

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/signals.h"
 #include "cli/train_job.h"
 #include "client/remote_cluster.h"
@@ -50,7 +51,7 @@ class LazyInputs {
       return Status(Code::kUsage, "no training files: name them after -- here or at the scheduler");
     }
     auto inputs = open_inputs(std::move(spec).value());
-    if (!inputs) return inputs.status();
+    if (!inputs) return as_input(inputs.status());
     inputs_ = std::move(inputs).value();
     return inputs_;
   }

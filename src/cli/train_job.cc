@@ -7,6 +7,7 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
+#include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/stored_model.h"
@@ -44,7 +45,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   auto model = make_model(spec->model);
   if (!model) return model.status();
   auto inputs = open_inputs(std::move(spec).value());
-  if (!inputs) return inputs.status();
+  if (!inputs) return as_input(inputs.status());
   std::unique_ptr<TrainJob> job(new TrainJob(options, out));
   job->inputs_ = std::move(inputs).value();
   job->tables_ = (*model)->tables();

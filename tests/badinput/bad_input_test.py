@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Bad files, options and surroundings: each gets one error that names what and where, and its exit code."""
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
+PATIENCE_S = 10
+OTHER, USAGE, CONFIG, DATA, MODEL = 1, 2, 3, 4, 8
+RSS_MAX_BYTES = 300 << 20
+
+
+def train_rows(count, seed=1):
+    chance = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        ids = sorted(chance.sample(range(1, 500), 8))
+        lines.append("%d %s\n" % (ids[0] % 2, " ".join("%d:1" % i for i in ids)))
+    return "".join(lines).encode()
+
+
+class BadInput(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.good = self.file("good.svm", train_rows(200))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def file(self, name, content):
+        with open(self.path(name), "wb") as out:
+            out.write(content)
+        return self.path(name)
+
+    def run_program(self, *words, stdin=None):
+        """Exit code, standard output and error, and the largest resident size in bytes."""
+        child = subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 stdin=stdin or subprocess.DEVNULL)
+        late = threading.Timer(PATIENCE_S, child.kill)
+        late.start()
+        texts = {}
+        readers = [threading.Thread(target=lambda n=n, f=f: texts.update({n: f.read().decode(errors="replace")}))
+                   for n, f in (("out", child.stdout), ("err", child.stderr))]
+        for reader in readers:
+            reader.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        late.cancel()
+        for reader in readers:
+            reader.join()
+        child.stdout.close()
+        child.stderr.close()
+        self.assertNotEqual(child.returncode, -9, "no end within %d s: %s" % (PATIENCE_S, words))
+        return child.returncode, texts["out"], texts["err"], usage.ru_maxrss * 1024
+
+    def assert_refused(self, code, pattern, *words, hint=None):
+        """One error, whose text matches `pattern`, for people and as JSON."""
+        got, out, err, rss = self.run_program(*words, "--json")
+        self.assertEqual(got, code, "%s\n%s" % (words, err))
+        errors = [line for line in err.splitlines() if re.match(r"thalweg: [A-Z]+: ", line)]
+        self.assertEqual(len(errors), 1, err)
+        self.assertRegex(errors[0], pattern)
+        for trace in ("terminate", "Traceback", "CHECK", "core dumped", "Sanitizer"):
+            self.assertNotIn(trace, err)
+        error = json.loads(out.strip().splitlines()[-1])["error"]
+        self.assertRegex(error["message"], pattern)
+        if hint is not None:
+            self.assertIn(hint, error["hint"])
+        self.assertLess(rss, RSS_MAX_BYTES)
+
+
+class BadFilesTest(BadInput):
+    def assert_bad_file(self, name, content, pattern):
+        self.assert_refused(DATA, pattern, "train", self.file(name, content))
+        self.assert_refused(DATA, pattern, "data", "check", self.path(name))
+
+    def test_missing(self):
+        for words in (("train",), ("data", "check"), ("train", self.good, "--valid")):
+            self.assert_refused(DATA, r"gone\.svm: cannot be opened: No such file", *words, self.path("gone.svm"))
+
+    def test_empty(self):
+        self.assert_bad_file("empty", b"", r"empty: is empty")
+
+    def test_unreadable(self):
+        self.assert_refused(DATA, r": is a directory", "train", self.folder)
+        self.assert_refused(DATA, r"/proc/self/mem: .*rror", "train", "/proc/self/mem")
+
+    def test_binary(self):
+        self.assert_bad_file("binary", b"1 1:1\n\x00\x01\x02\xff" * 100, r"binary:2:1: .*expected text")
+        self.assert_bad_file("noise", random.Random(1).randbytes(4096), r"noise(:1:\d+)?: ")
+
+    def test_truncated_gzip(self):
+        packed = gzip.compress(train_rows(2000))
+        for size in (1, 9, 40, len(packed) // 2, len(packed) - 1):
+            self.assert_bad_file("cut.svm.gz", packed[:size], r"cut\.svm\.gz")
+
+    def test_damaged_gzip(self):
+        packed = bytearray(gzip.compress(train_rows(2000)))
+        packed[len(packed) // 2] ^= 0x10
+        self.assert_bad_file("hurt.svm.gz", bytes(packed), r"hurt\.svm\.gz")
+
+    def test_a_line_of_1_gb(self):
+        path = self.path("long.svm")
+        with open(path, "wb") as out:
+            out.write(b"1 1:1\n0 ")
+            out.truncate(1 << 30)
+        self.assert_refused(DATA, r"long\.svm:2:3: ", "train", path)
+        source, sink = os.pipe()
+
+        def pour():
+            try:
+                with os.fdopen(sink, "wb") as out:
+                    out.write(b"1 1:1\n0 ")
+                    for _ in range(1024):
+                        out.write(b"1:1 " * (1 << 18))
+            except BrokenPipeError:
+                pass
+
+        pouring = threading.Thread(target=pour)
+        pouring.start()
+        code, _, err, rss = self.run_program("train", "-", stdin=source)
+        os.close(source)
+        pouring.join()
+        self.assertEqual(code, DATA, err)
+        self.assertRegex(err, r"longer than \d+ bytes")
+        self.assertLess(rss, RSS_MAX_BYTES)
+
+    def test_label_out_of_domain(self):
+        self.assert_refused(DATA, r"label:2:1: saw \"7\"", "train", self.file("label", b"1 1:1\n7 1:1\n"))
+
+    def test_not_a_number(self):
+        for value in (b"nan", b"inf", b"-inf", b"1e999", b"", b"x"):
+            self.assert_bad_file("value", b"1 1:1\n0 1:" + value + b"\n", r"value:2:\d+: saw ")
+
+    def test_index_overflow(self):
+        for index in (b"18446744073709551615", b"18446744073709551616", b"9" * 40, b"-1"):
+            self.assert_bad_file("index", b"1 1:1\n0 " + index + b":1\n", r"index:2:3: saw ")
+
+    def test_mixed_formats(self):
+        self.assert_bad_file("mixed", b"1 1:1 2:1\n0 1:2:3 1:3:1\n", r"mixed:2:\d+: saw ")
+        self.assert_bad_file("commas", b"1 1:1 2:1\n0,1,2,3\n", r"commas:2:\d+: saw ")
+
+    def test_bad_rows_are_counted(self):
+        path = self.file("some.svm", train_rows(50) + b"9 1:1\n1 1:nan\n" + train_rows(50))
+        code, out, err, _ = self.run_program("train", path, "--json", "--on-bad-row", "skip:2")
+        self.assertEqual(code, 0, err)
+        summary = json.loads(out.strip().splitlines()[-1])
+        self.assertEqual((summary["skipped_rows"], summary["examples"]), (2, 100))
+        self.assert_refused(DATA, r"some\.svm:\d+:\d+", "train", path, "--on-bad-row", "skip:1")
+
+
+class BadOptionsTest(BadInput):
+    def test_unknown_names(self):
+        self.assert_refused(USAGE, r"'--epoch'", "train", self.good, "--epoch", "3", hint="--epochs")
+        self.assert_refused(USAGE, r"'trian'", "trian", self.good, hint="train")
+        config = self.file("thalweg.toml", b"[train]\nepoch = 3\n")
+        self.assert_refused(CONFIG, r"thalweg\.toml:2:1: there is no option", "train", self.good, "--config", config,
+                            hint="epochs")
+        top = self.file("top.toml", b"epoch = 3\n")
+        self.assert_refused(CONFIG, r"top\.toml:1:1: there is no option", "train", self.good, "--config", top,
+                            hint="epochs")
+
+    def test_bad_configurations(self):
+        for content in (b"\x00", b"[", b"a = \n", b"\xff\xfe", b"[train]\nepochs = 'many'\n",
+                        b"[train]\nepochs = 3\nepochs = 4\n", b"[" * 5000, b"a = " + b"[" * 5000):
+            self.assert_refused(CONFIG, r"bad\.toml(:\d+:\d+)?: ", "train", self.good, "--config",
+                                self.file("bad.toml", content))
+        path = self.path("long.toml")
+        with open(path, "wb") as out:
+            out.truncate(1 << 30)
+        self.assert_refused(CONFIG, r"long\.toml: ", "train", self.good, "--config", path)
+        self.assert_refused(CONFIG, r"gone\.toml: ", "train", self.good, "--config", self.path("gone.toml"))
+
+    def test_impossible_combinations(self):
+        for words in (("--model", "lr", "--rank", "3"), ("--valid", self.good, "--valid-part", "3"), ("--sync", "ssp"),
+                      ("--epochs", "0"), ("--epochs", "-1"), ("--epochs", "99999999999999999999"), ("--rate", "nan"),
+                      ("--servers", "0"), ("--workers", "1e9"), ("--on-bad-row", "skip:x"), ("--batch", "many")):
+            self.assert_refused(USAGE, r"--\w+", "train", self.good, *words)
+        self.assert_refused(USAGE, r"file|FILE", "train")
+
+    def test_port_in_use(self):
+        with socket.create_server(("127.0.0.1", 0)) as held:
+            port = held.getsockname()[1]
+            self.assert_refused(OTHER, r"port %d is in use by .*%d" % (port, os.getpid()), "node", "scheduler",
+                                "--listen", "127.0.0.1:%d" % port, self.good)
+            self.assert_refused(OTHER, r"port %d is in use by .*%d" % (port, os.getpid()), "node", "server",
+                                "--listen", "127.0.0.1:%d" % port, "--join", "127.0.0.1:1")
+
+    def test_addresses(self):
+        for address in ("nonsense", "127.0.0.1:99999", "127.0.0.1", ":", "[::1", "0.0.0.0:0"):
+            self.assert_refused(USAGE, r"address|listen on", "node", "scheduler", "--listen", address, self.good)
+
+
+class BadModelsTest(BadInput):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("model")
+        code, _, err, _ = self.run_program("train", self.good, "--out", self.model)
+        self.assertEqual(code, 0, err)
+
+    def assert_bad_model(self, pattern):
+        for words in (("predict", "--model", self.model, self.good), ("eval", "--model", self.model, self.good),
+                      ("model", "inspect", self.model), ("model", "digest", self.model)):
+            self.assert_refused(MODEL, pattern, *words)
+
+    def test_of_another_version(self):
+        path = os.path.join(self.model, "model.json")
+        with open(path, encoding="utf-8") as text:
+            changed = re.sub(r'"format_version": \d+', '"format_version": 99', text.read())
+        self.file("model/model.json", changed.encode())
+        self.assert_bad_model(r"model.*version")
+
+    def test_flipped_bytes(self):
+        chance = random.Random(5)
+        for name in sorted(os.listdir(self.model)):
+            path = os.path.join(self.model, name)
+            with open(path, "rb") as content:
+                good = content.read()
+            for at in {0, 7, 8, len(good) - 1, *(chance.randrange(len(good)) for _ in range(6))}:
+                bad = bytearray(good)
+                bad[at] ^= 1 << chance.randrange(8)
+                self.file("model/" + name, bytes(bad))
+                self.assert_refused(MODEL, re.escape(name), "predict", "--model", self.model, self.good)
+            self.file("model/" + name, good[:len(good) // 2])
+            self.assert_bad_model(re.escape(name))
+            os.remove(path)
+            self.assert_bad_model(re.escape(name))
+            self.file("model/" + name, good)
+
+    def test_no_model_at_all(self):
+        shutil.rmtree(self.model)
+        self.assert_bad_model(r"model")
+        os.mkdir(self.model)
+        self.assert_bad_model(r"model")
+
+    def test_disk_full(self):
+        self.assert_refused(OTHER, r"/dev/full: cannot be written: No space left", "predict", "--model", self.model,
+                            self.good, "-o", "/dev/full")
+        disk = self.path("disk")
+        os.mkdir(disk)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True,
+                                 check=False)
+        if mounted.returncode != 0:
+            self.skipTest("no small disk: mount is not allowed here (%s)" % mounted.stderr.decode().strip())
+        self.addCleanup(subprocess.run, ["umount", disk], check=True)
+        many = self.file("many.svm", b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(20000)))
+        self.assert_refused(OTHER, r"disk/model.*No space left", "train", many, "--out", os.path.join(disk, "model"))
+        self.assertEqual(os.listdir(disk), [])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main(verbosity=2))
