@@ -40,11 +40,11 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   if (const auto dir = options.maybe_text("out")) {
     if (Status status = check_model_destination(*dir); !status) return status;
   }
-  auto spec = train_spec(options, options.arguments());
-  if (!spec) return spec.status();
-  auto model = make_model(spec->model);
+  auto plan = plan_training(options, options.arguments());
+  if (!plan) return plan.status();
+  auto model = make_model(plan->spec.model);
   if (!model) return model.status();
-  auto inputs = open_inputs(std::move(spec).value());
+  auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
   std::unique_ptr<TrainJob> job(new TrainJob(options, out));
   job->inputs_ = std::move(inputs).value();

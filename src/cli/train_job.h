@@ -54,6 +54,10 @@ class TrainJob {
 
 // The options of a job as its spec; kUsage for combinations that cannot be meant. Reads a little of the input
 // where an option is left to be chosen from the data.
-Result<TrainSpec> train_spec(const Options& options, const std::vector<std::string>& paths);
+struct TrainPlan {
+  TrainSpec spec;
+  std::shared_ptr<DataSet> pipe;  // The training data when it can be opened once only; null otherwise.
+};
+Result<TrainPlan> plan_training(const Options& options, const std::vector<std::string>& paths);
 
 }  // namespace thalweg

@@ -100,6 +100,8 @@ std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t
   return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
 }
 
+constexpr std::uint32_t kBatchRowsUnknown = 1024;  // When the size of the data is not known.
+
 // Mean number of entries in the first rows; for data that can be read once only, as in Criteo's logs.
 Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
   constexpr std::size_t kRows = 1024;
@@ -129,8 +131,9 @@ Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
 
 }  // namespace
 
-Result<TrainSpec> train_spec(const Options& options, const std::vector<std::string>& paths) {
-  TrainSpec spec;
+Result<TrainPlan> plan_training(const Options& options, const std::vector<std::string>& paths) {
+  TrainPlan plan;
+  TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
   model.name = options.choice("model").word;
   model.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
@@ -161,18 +164,18 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
     if (model.name == "ffm" && !options.has("fields")) {
       return Status(Code::kUsage, "--fields must be given when the workers bring the data");
     }
-    constexpr std::uint32_t kBatchRows = 4096;
     model.fields = static_cast<std::uint32_t>(options.maybe_integer("fields").value_or(0));
-    spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRows));
+    spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRowsUnknown));
     choose_rules(options, kUnknownEntries, spec);
-    return spec;
+    return plan;
   }
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
+  if (!(*data)->seekable()) plan.pipe = *data;
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
-  spec.batch_rows = static_cast<std::uint32_t>(
-      options.maybe_integer("batch").value_or(choose_batch(model, *entries, (*data)->total_bytes())));
+  spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(
+      plan.pipe ? kBatchRowsUnknown : choose_batch(model, *entries, (*data)->total_bytes())));
   choose_rules(options, *entries, spec);
   if (model.name == "ffm") {
     auto fields = options.maybe_integer("fields");
@@ -188,7 +191,7 @@ Result<TrainSpec> train_spec(const Options& options, const std::vector<std::stri
       return Status(Code::kData, "ffm needs rows with fields (libffm or criteo); this input has none");
     model.fields = static_cast<std::uint32_t>(*fields);
   }
-  return spec;
+  return plan;
 }
 
 }  // namespace thalweg

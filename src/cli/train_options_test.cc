@@ -34,9 +34,9 @@ class TrainOptions : public testing::Test {
     EXPECT_TRUE(line) << line.status().message();
     const auto options = resolve(*line, {});
     EXPECT_TRUE(options) << options.status().message();
-    const auto found = train_spec(*options, {path_});
+    const auto found = plan_training(*options, {path_});
     EXPECT_TRUE(found) << found.status().message();
-    return *found;
+    return found->spec;
   }
 
   std::string path_ = test_path("train_options.svm");

@@ -12,6 +12,7 @@
 namespace thalweg {
 namespace {
 
+constexpr Step kReadersBarrier{0, ~0u};
 constexpr std::uint32_t kStepsPerReport = 8;
 constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
 constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.
@@ -201,8 +202,9 @@ Task<Status> ShardTrainer::run() {
   const std::uint32_t first = store_.step().epoch;
   auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
   if (!reader) co_return reader.status();
-  (void)co_await store_
-      .yield();  // Shards of this process share one pass over packed files if all are there first.
+  // Shards of one process share a pass over packed files if all of them are there before the first row is
+  // read.
+  if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status) co_return status;
   // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
   const bool between = first > 0 && store_.step().index == 0;
   for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
@@ -230,10 +232,11 @@ Workbench& Workbenches::mine() {
   return benches_[std::this_thread::get_id()];
 }
 
-Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec) {
+Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
-  if (!inputs->spec.train.paths.empty()) {
+  inputs->train = std::move(pipe);
+  if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
     auto train = DataSet::open(inputs->spec.train);
     if (!train) return train.status();
     inputs->train = std::move(train).value();

@@ -38,7 +38,9 @@ struct TrainInputs {
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
   std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
 };
-Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec);
+// `pipe`: the training data if it is open already and can be read once only.
+Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,
+                                                       std::shared_ptr<DataSet> pipe = nullptr);
 
 // The barrier after which the model is final.
 inline constexpr Step kTrainedBarrier{~0u, 0};

@@ -24,7 +24,7 @@ using ShardProgram = std::function<Task<Status>(ShardStore& store, const wire::M
 
 struct WorkerOptions {
   std::string name;
-  // An observer owns no shard; its program runs once, with a store that can read, scan and wait only.
+  // An observer owns no shard; its program runs once, with a store that can count, scan and wait only.
   bool observer = false;
   ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
 };

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Whole jobs as real processes: same bits however they are spread, and clean ends however they are hurt."""
+import gzip
 import json
 import os
 import random
@@ -86,6 +87,23 @@ class ClusterTest(unittest.TestCase):
                    for flags in [("--servers", "1", "--workers", "1"), ("--servers", "3", "--workers", "2"),
                                  ("--threads", "4", "--workers", "5"), ("--processes",),
                                  ("--processes", "--servers", "2", "--workers", "3")]}
+        self.assertEqual(len(digests), 1)
+
+    def test_pipes_and_packed_files_are_read_whole(self):
+        with open(self.train, "rb") as rows:
+            piped = subprocess.run([PROGRAM, "train", "-", "--json"], stdin=rows, capture_output=True, text=True,
+                                   timeout=PATIENCE_S, check=False)
+        self.assertEqual(piped.returncode, 0, piped.stderr)
+        self.assertEqual(last_json(piped.stdout)["examples"], 20000)
+        with open(self.train, "rb") as plain, gzip.open(self.train + ".gz", "wb") as packed:
+            packed.write(plain.read())
+        digests = set()
+        for flags in [(), ("--workers", "1"), ("--processes",)]:
+            done = subprocess.run([PROGRAM, "train", self.train + ".gz", "--json", *flags], capture_output=True,
+                                  text=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(last_json(done.stdout)["examples"], 20000)
+            digests.add(last_json(done.stdout)["model_digest"])
         self.assertEqual(len(digests), 1)
 
     def test_a_killed_worker_changes_no_bit(self):
