@@ -1,8 +1,6 @@
 // An array of plain values in memory of its own, aligned and not initialised.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "table/arena.h"
 
 namespace thalweg {
 
@@ -18,29 +17,31 @@ class Buffer {
   static_assert(std::is_trivial_v<T>);
 
  public:
-  static constexpr std::size_t kAlign = 64;
-  // Arrays from this size on ask for huge pages: random rows then miss the TLB far less often.
-  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
   Buffer() = default;
-  explicit Buffer(std::size_t size) : size_(size) {
+  // From `arena`, when there is one and the array is worth it.
+  Buffer(std::size_t size, Arena* arena) : size_(size) {
     if (size == 0) return;
-    const bool huge = bytes() >= kHugePage;
+    if (arena != nullptr && bytes() >= Arena::kBytesMin) {
+      data_ = {static_cast<T*>(arena->allocate(bytes())), Free{arena, bytes()}};
+      return;
+    }
     void* memory = nullptr;
-    THALWEG_CHECK(posix_memalign(&memory, huge ? kHugePage : kAlign, bytes()) == 0,
-                  "out of memory for a table");
+    THALWEG_CHECK(posix_memalign(&memory, Arena::kAlign, bytes()) == 0, "out of memory for a table");
     data_.reset(static_cast<T*>(memory));
-    if (huge) static_cast<void>(madvise(data_.get(), bytes(), MADV_HUGEPAGE));
   }
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
   // What was asked of the allocator: whole cache lines.
-  std::size_t bytes() const { return (size_ * sizeof(T) + kAlign - 1) / kAlign * kAlign; }
+  std::size_t bytes() const {
+    return (size_ * sizeof(T) + Arena::kAlign - 1) / Arena::kAlign * Arena::kAlign;
+  }
 
  private:
   struct Free {
-    void operator()(T* data) const { std::free(data); }
+    Arena* arena = nullptr;
+    std::size_t bytes = 0;
+    void operator()(T* data) const { arena != nullptr ? arena->release(data, bytes) : std::free(data); }
   };
   std::unique_ptr<T, Free> data_;
   std::size_t size_ = 0;

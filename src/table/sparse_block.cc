@@ -41,8 +41,8 @@ std::size_t SparseBlock::insert(PlacedKey key) {
 
 void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
   const std::size_t slots = capacity + slack;
-  Buffer<PlacedKey> keys(slots + kCounted + 1);
-  Buffer<float> rows(slots * width_);
+  Buffer<PlacedKey> keys(slots + kCounted + 1, arena_);
+  Buffer<float> rows(slots * width_, arena_);
   std::fill_n(keys.data(), slots + kCounted + 1, kNoPlace);
   std::size_t next = 0;
   for (std::size_t old = 0; old < slots_; ++old) {

@@ -15,7 +15,9 @@ namespace thalweg {
 class SparseBlock {
  public:
   // Rows of `width` floats for keys of one of `ranges` ranges. Allocates nothing before the first row.
-  SparseBlock(std::size_t width, std::uint16_t ranges) : width_(width), ranges_(ranges) {}
+  // `arena`, when given, outlives the block.
+  SparseBlock(std::size_t width, std::uint16_t ranges, Arena* arena = nullptr)
+      : width_(width), ranges_(ranges), arena_(arena) {}
 
   // Where a key lies inside its range, as a fraction of 2^64.
   static constexpr std::uint64_t fraction(PlacedKey key, std::uint16_t ranges) { return key * ranges; }
@@ -64,6 +66,7 @@ class SparseBlock {
   std::size_t size_ = 0;
   std::uint16_t ranges_;
   bool last_taken_ = false;  // The last slack slot holds a key.
+  Arena* arena_;
   Buffer<PlacedKey> key_buffer_;
   Buffer<float> row_buffer_;
 };

@@ -32,7 +32,7 @@ SparseTable::SparseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr
       rule_(spec.rule, spec.dim, std::move(custom)),
       width_(spec.dim + rule_.state_floats()) {
   blocks_.reserve(owned.size());
-  for (std::size_t i = 0; i < owned.size(); ++i) blocks_.emplace_back(width_, spec.ranges);
+  for (std::size_t i = 0; i < owned.size(); ++i) blocks_.emplace_back(width_, spec.ranges, &arena_);
 }
 
 Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const {
