@@ -122,6 +122,8 @@ TEST_F(TcpBadInput, BeforeTheHandshake) {
                       encode_frame(encode_hello({worker_node(9), server_node(77), 0, 3})));
   inputs.emplace_back("hello of another cluster",
                       encode_frame(encode_hello({worker_node(9), kEcho, 0xc2, 3})));
+  inputs.emplace_back("hello in the name of a node that is here",
+                      encode_frame(encode_hello({kEcho, kEcho, 0, 3})));
   Frame odd_hello = encode_hello({worker_node(9), kEcho, 0, 3});
   odd_hello.first = Bytes::of("not a hello");
   inputs.emplace_back("hello with an odd payload", encode_frame(odd_hello));
@@ -144,6 +146,7 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
   inputs.emplace_back("a frame of another cluster", encode_frame(push));
   inputs.emplace_back("a hello of another process",
                       encode_frame(encode_hello({worker_node(100), kEcho, 0, 78})));
+  inputs.emplace_back("the name of a node that is here", encode_frame(encode_hello({kEcho, kEcho, 0, 77})));
   for (const auto& [name, bytes] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");

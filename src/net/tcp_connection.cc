@@ -158,6 +158,10 @@ bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
     refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
     return false;
   }
+  if (find_hosted(hello.from) != nullptr && hello.incarnation != incarnation_) {
+    refuse(conn, fmt::format("{} is of this process", node_name(hello.from)));
+    return false;
+  }
   // A name that its former bearer has changed for another is free again.
   const auto known = peers_.find({self, hello.from});
   if (known != peers_.end() && known->second->id != hello.from &&

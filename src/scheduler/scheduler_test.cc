@@ -1,0 +1,203 @@
+#include "scheduler/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include "node/sent_frames_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using namespace std::chrono_literals;
+
+Frame join(Role role, bool observer = false) {
+  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test"}));
+}
+
+NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }
+
+// One server, two workers and four data shards.
+struct Cluster {
+  explicit Cluster(bool start = true) {
+    SchedulerOptions options;
+    options.workers = 2;
+    options.shards = 4;
+    TableSpec table;
+    table.name = "t";
+    options.tables = {table};
+    options.on_report = [this](ShardId shard, Step number, std::string_view text) {
+      reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
+                        std::string(text));
+    };
+    scheduler.emplace(std::move(options));
+    if (!start) return;
+    tell(temporary(1), join(Role::kServer));
+    tell(temporary(2), join(Role::kWorker));
+    tell(temporary(3), join(Role::kWorker));
+  }
+  std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
+    scheduler->on_frame(now, from, std::move(frame), out);
+    return out.take();
+  }
+  NodeId name(NodeId from, Frame frame) {
+    for (const auto& [to, sent] : tell(from, std::move(frame))) {
+      if (sent.head.op == Op::kWelcome && to == from) return wire::decode_welcome(sent.first)->id;
+    }
+    return kScheduler;
+  }
+  // The newest map, as a member's heartbeat with an old one brings it.
+  wire::Map map() {
+    for (const auto& [to, sent] : tell(worker_node(1), make_frame(Op::kGetMap))) {
+      if (sent.head.op == Op::kMap) return *wire::decode_map(sent.first);
+    }
+    return {};
+  }
+
+  Instant now{};
+  SentFrames out;
+  std::vector<std::string> reports;
+  std::optional<Scheduler> scheduler;
+};
+
+Frame of_shard(Op op, std::uint32_t shard, std::uint32_t number, std::uint32_t owner_epoch = 0) {
+  Frame frame = make_frame(op, op == Op::kReport ? Bytes::of(std::string_view("r")) : Bytes());
+  frame.head.shard = ShardId{shard};
+  frame.head.step = {0, number};
+  frame.head.owner_epoch = owner_epoch;
+  return frame;
+}
+
+TEST(Scheduler, NamesWhoIsMissingAndStartsWhenAllAreThere) {
+  Cluster c(false);
+  EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.name(temporary(8), join(Role::kServer)), server_node(0));
+  EXPECT_EQ(c.scheduler->missing(), "worker-1");
+  EXPECT_FALSE(c.scheduler->started());
+  c.tell(temporary(7), join(Role::kWorker));
+  EXPECT_TRUE(c.scheduler->started());
+}
+
+TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
+  Cluster c(false);
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.scheduler->view().workers, 1u);
+}
+
+TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
+  Cluster c;
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(2));
+  EXPECT_EQ(c.map().epoch, 1u);
+  const auto answers = c.tell(temporary(10), join(Role::kServer));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+}
+
+TEST(Scheduler, GivesALostWorkersShardsToTheOthers) {
+  Cluster c;
+  c.tell(temporary(9), join(Role::kWorker));
+  c.scheduler->on_peer_lost(c.now, worker_node(0), c.out);
+  const wire::Map map = c.map();
+  EXPECT_EQ(map.epoch, 2u);
+  EXPECT_EQ(map.shards, (std::vector<wire::ShardOwner>{{2, 1}, {1, 0}, {2, 1}, {1, 0}}));
+  c.scheduler->on_peer_lost(c.now, worker_node(0), c.out);
+  EXPECT_EQ(c.map().epoch, 2u);
+}
+
+TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
+  Cluster server;
+  server.scheduler->on_peer_lost(server.now, server_node(0), server.out);
+  ASSERT_TRUE(server.scheduler->stopped().has_value());
+  EXPECT_EQ(server.scheduler->stopped()->code(), Code::kPeerLost);
+  EXPECT_NE(server.scheduler->stopped()->message().find("t [0,256) of 256"), std::string::npos);
+  Cluster workers;
+  workers.now = Instant{} + 11s;  // Nobody has said anything.
+  workers.tell(server_node(0), make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})));
+  workers.scheduler->on_time(workers.now, workers.out);
+  ASSERT_TRUE(workers.scheduler->stopped().has_value());
+  EXPECT_NE(workers.scheduler->stopped()->message().find("no worker is left"), std::string::npos);
+}
+
+TEST(Scheduler, ABarrierOpensOnceForEachShardHoweverOftenItAsks) {
+  Cluster c;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    for (std::uint32_t shard = 0; shard < 3; ++shard) {
+      const auto answers = c.tell(worker_node(shard % 2), of_shard(Op::kBarrier, shard, 5));
+      ASSERT_EQ(answers.size(), 1u);
+      EXPECT_EQ(answers[0].second.head.op, Op::kWaiting);
+    }
+  }
+  auto answers = c.tell(worker_node(1), of_shard(Op::kBarrier, 3, 5));
+  EXPECT_EQ(answers.size(), 4u);
+  for (const auto& [to, frame] : answers) {
+    EXPECT_EQ(frame.head.op, Op::kBarrierReply);
+    EXPECT_EQ(frame.head.code, Code::kOk);
+  }
+  answers = c.tell(worker_node(0), of_shard(Op::kBarrier, 0, 5));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kBarrierReply);
+}
+
+TEST(Scheduler, HearsAShardsPresentOwnerAlone) {
+  Cluster c;
+  for (const Op op : {Op::kBarrier, Op::kReport}) {
+    for (const auto& [from, frame] :
+         std::vector<std::pair<NodeId, Frame>>{{worker_node(1), of_shard(op, 0, 1)},      // Another's shard.
+                                               {server_node(0), of_shard(op, 0, 1)},      // No worker.
+                                               {worker_node(0), of_shard(op, 0, 1, 1)},   // An owner to come.
+                                               {worker_node(0), of_shard(op, 77, 1)}}) {  // No shard.
+      const auto answers = c.tell(from, frame);
+      ASSERT_EQ(answers.size(), 1u);
+      EXPECT_EQ(answers[0].second.head.code, Code::kAborted);
+    }
+  }
+  EXPECT_TRUE(c.reports.empty());
+}
+
+TEST(Scheduler, PassesEachReportOnOnce) {
+  Cluster c;
+  for (const std::uint32_t number : {1u, 1u, 2u, 1u, 2u}) {
+    const auto answers = c.tell(worker_node(0), of_shard(Op::kReport, 2, number));
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.code, Code::kOk);
+  }
+  EXPECT_EQ(c.reports, (std::vector<std::string>{"2.1 r", "2.2 r"}));
+}
+
+TEST(Scheduler, StrangersAreNotHeard) {
+  Cluster c;
+  for (const NodeId from : {temporary(1), worker_node(9), server_node(3), kScheduler}) {
+    for (const Op op :
+         {Op::kEnded, Op::kStop, Op::kBarrier, Op::kReport, Op::kGetMap, Op::kHeartbeat, Op::kMap}) {
+      Frame frame = of_shard(op, 0, 1);
+      frame.head.code = Code::kAborted;
+      EXPECT_TRUE(c.tell(from, frame).empty()) << op_name(op);
+    }
+  }
+  EXPECT_FALSE(c.scheduler->stopped().has_value());
+}
+
+TEST(Scheduler, CutsTheTextThatEndsAJob) {
+  Cluster c;
+  Frame ended = make_frame(Op::kEnded, Bytes::of(std::string(1 << 20, 'x')));
+  ended.head.code = Code::kData;
+  c.tell(worker_node(0), ended);
+  ASSERT_TRUE(c.scheduler->stopped().has_value());
+  EXPECT_EQ(c.scheduler->stopped()->code(), Code::kData);
+  EXPECT_LE(c.scheduler->stopped()->message().size(), limits::kTextOfStatusMax + 32);
+}
+
+TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
+  Cluster c;
+  c.scheduler->stop(c.now, Status::ok(), c.out);
+  c.scheduler->on_time(c.now, c.out);
+  EXPECT_FALSE(c.scheduler->finished());
+  for (const NodeId node : {server_node(0), worker_node(0), worker_node(1)})
+    c.tell(node, make_frame(Op::kStop));
+  c.scheduler->on_time(c.now, c.out);
+  EXPECT_TRUE(c.scheduler->finished());
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Hostile peers of a live job: their frames get typed answers or none, and change nothing."""
+import json
+import os
+import random
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
+FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
+PATIENCE_S = 60
+HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
+(HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
+ REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
+OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
+SCHEDULER, SERVER, WORKER = range(3)
+TEMPORARY = 1 << 31
+
+
+def u64s(*values):
+    return struct.pack("<%dQ" % len(values), *values)
+
+
+def floats(*values):
+    return struct.pack("<%df" % len(values), *values)
+
+
+def text(value):
+    return struct.pack("<I", len(value)) + value
+
+
+class FrameTool:
+    def __init__(self):
+        self.tool = subprocess.Popen([FRAME_TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def frame(self, op, flags=0, cluster=0, map_epoch=0, request=1, table=0, ranges=(0, 0), code=0, shard=0,
+              owner_epoch=0, step=(0, 0), first=b"", second=b""):
+        words = (op, flags, cluster, map_epoch, request, table, *ranges, code, shard, owner_epoch, *step,
+                 first.hex() or "-", second.hex() or "-")
+        self.tool.stdin.write(" ".join(map(str, words)) + "\n")
+        self.tool.stdin.flush()
+        return bytes.fromhex(self.tool.stdout.readline())
+
+    def close(self):
+        self.tool.stdin.close()
+        self.tool.stdout.close()
+        self.tool.wait()
+
+
+class Peer:
+    """One connection that has said hello."""
+
+    def __init__(self, tool, port, me, to, cluster=0):
+        self.tool, self.to, self.cluster = tool, to, cluster
+        self.incarnation = random.getrandbits(63) | 1
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.request = 0
+        try:
+            self.hello(me)
+            self.receive(HELLO)
+        except OSError:
+            self.close()
+            raise
+
+    def hello(self, me):
+        body = struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, 1, self.incarnation)
+        self.socket.sendall(self.tool.frame(HELLO, cluster=self.cluster, first=body))
+
+    def send(self, op, **fields):
+        self.request += 1
+        self.socket.sendall(self.tool.frame(op, cluster=self.cluster, request=self.request, **fields))
+        return self.request
+
+    def read(self, size):
+        out = b""
+        while len(out) < size:
+            part = self.socket.recv(size - len(out))
+            if not part:
+                raise ConnectionError("closed")
+            out += part
+        return out
+
+    def receive(self, op, request=None):
+        """The next frame of this kind: its code, first and second."""
+        while True:
+            head = HEADER.unpack(self.read(HEADER.size))
+            first_size, second_size = head[15:17]
+            first = self.read((first_size + 7) & ~7)[:first_size]
+            second = self.read((second_size + 7) & ~7)[:second_size]
+            if head[2] == op and request in (None, head[6]):
+                return head[10], first, second
+
+    def ask(self, op, **fields):
+        return self.receive(op + 1, self.send(op, **fields))
+
+    def close(self):
+        self.socket.close()
+
+
+class Job:
+    """A scheduler and servers on ports of their own; workers as asked for."""
+
+    def __init__(self, folder, servers, workers, *flags):
+        self.folder, self.nodes = folder, []
+        base = random.randint(20000, 28000)
+        self.scheduler_port, self.server_ports = base, [base + 1 + i for i in range(servers)]
+        self.scheduler = self.node("scheduler", "--listen", "127.0.0.1:%d" % base, "--servers", str(servers), "--json",
+                                   "--workers", str(workers), *flags)
+        for port in self.server_ports:
+            self.node("server", "--join", "127.0.0.1:%d" % base, "--listen", "127.0.0.1:%d" % port)
+
+    def node(self, role, *words):
+        log = open(os.path.join(self.folder, "log-%d" % len(self.nodes)), "w+", encoding="utf-8")
+        node = subprocess.Popen([PROGRAM, "node", role, *words], stdout=subprocess.PIPE, stderr=log, text=True)
+        node.log = log
+        self.nodes.append(node)
+        return node
+
+    def end(self):
+        """Each node's exit code and log, and what the scheduler wrote."""
+        out, _ = self.scheduler.communicate(timeout=PATIENCE_S)
+        logs = []
+        for node in self.nodes:
+            code = node.wait(timeout=PATIENCE_S)
+            node.log.seek(0)
+            logs.append((code, node.log.read()))
+        return out, logs
+
+    def kill(self):
+        for node in self.nodes:
+            if node.poll() is None:
+                node.kill()
+            node.wait()
+            node.stdout.close()
+            node.log.close()
+
+
+def connect(port):
+    deadline = time.time() + 10
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=10)
+        except ConnectionRefusedError:
+            if time.time() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+class BadFrameTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.train = os.path.join(self.folder, "train.svm")
+        chance = random.Random(3)
+        with open(self.train, "w", encoding="ascii") as out:
+            for _ in range(20000):
+                ids = sorted(chance.sample(range(1, 3000), 10))
+                out.write("%d %s\n" % (ids[0] % 2, " ".join("%d:1" % i for i in ids)))
+        self.tool = FrameTool()
+        self.addCleanup(self.tool.close)
+
+    def start(self, *words):
+        job = Job(self.folder, *words)
+        self.addCleanup(job.kill)
+        for port in (job.scheduler_port, *job.server_ports):
+            connect(port).close()
+        return job
+
+    def before_hello(self, port, good):
+        """What is sent by those who never say who they are."""
+        chance = random.Random(port)
+        cuts = [good[:size] for size in (1, 3, 4, 6, 40, 79, 80, len(good) - 1)]
+        changed = []
+        for at in (0, 4, 6, 7, 26, 48, 52, 56, 64, 72, len(good) - 1):  # Magic to checksum, and the payload.
+            bad = bytearray(good)
+            bad[at] ^= 0xff
+            changed.append(bytes(bad))
+        huge = bytearray(good)
+        huge[48:52] = b"\xff\xff\xff\xff"
+        other = self.tool.frame(PUSH, first=u64s(1), second=floats(1))
+        for bytes_sent in (*cuts, *changed, bytes(huge), other, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01",
+                           b"", bytes(100), chance.randbytes(5000)):
+            with connect(port) as peer:
+                try:
+                    peer.sendall(bytes_sent)
+                    peer.shutdown(socket.SHUT_WR)
+                    while peer.recv(4096):
+                        pass
+                except OSError:
+                    pass
+
+    def as_strangers(self, port, to):
+        """Everybody's orders and requests, by those who have no right to give them."""
+        huge = struct.pack("<I", 0xffffffff)
+        map_bytes = struct.pack("<IBIqB", 1000, 0, 0, 10 ** 9, 1) + huge + bytes(64)
+        for me in ((WORKER, TEMPORARY | 5), (WORKER, 7), (SERVER, 9), (WORKER, 1 << 20), (SCHEDULER, 3)):
+            try:
+                peer = Peer(self.tool, port, me, to)
+                self.addCleanup(peer.close)
+                for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
+                                  (WAITING, bytes(8) + huge), (HEARTBEAT, bytes(44)), (GET_MAP, b""), (JOIN, huge * 3),
+                                  (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b"")):
+                    for code in (OK, ABORTED):
+                        peer.send(op, first=first, code=code, map_epoch=1)
+                for shard in (0, 1, 65535, 0xffffffff):
+                    for epoch in (0, 1, 2, 0xffffffff):
+                        for op in (PUSH, PULL, BARRIER, REPORT, MARKS):
+                            peer.send(op, table=1, ranges=(0, 1), shard=shard, map_epoch=epoch, step=(0xffffffff, 1),
+                                      first=u64s(1), second=floats(9))
+                peer.socket.shutdown(socket.SHUT_WR)
+                while peer.socket.recv(65536):
+                    pass
+            except OSError:
+                pass  # Closing on such a peer is an answer too.
+
+    def test_strangers_do_not_disturb_an_honest_job(self):
+        flags = ("--epochs", "40", "--batch", "128")
+        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=True)
+        expected = json.loads(calm.stdout.strip().splitlines()[-1])["model_digest"]
+        job = self.start(2, 2, *flags, self.train)
+        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, 1, 77))
+        ports = [(job.scheduler_port, (SCHEDULER, 0))]
+        ports += [(port, (SERVER, i)) for i, port in enumerate(job.server_ports)]
+        for number in range(8):
+            if number == 2:
+                for _ in range(2):
+                    job.node("worker", "--join", "127.0.0.1:%d" % job.scheduler_port, "--", self.train)
+            try:
+                for port, to in ports:
+                    self.before_hello(port, hello)
+                    self.as_strangers(port, to)
+            except ConnectionRefusedError:
+                break  # The job is over.
+        out, logs = job.end()
+        for code, log in logs:
+            self.assertEqual(code, 0, log)
+        self.assertEqual(json.loads(out.strip().splitlines()[-1])["model_digest"], expected)
+        self.assertGreaterEqual(number, 3, "the job was over before it was disturbed")
+
+    def join(self, job):
+        """Takes part as the job's only worker: peers of scheduler and server, and the map."""
+        scheduler = Peer(self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
+        scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile"))
+        _, welcome, _ = scheduler.receive(WELCOME)
+        role, index, scheduler.cluster = struct.unpack("<BIQ", welcome)
+        self.assertEqual((role, index), (WORKER, 0))
+        scheduler.hello((WORKER, 0))
+        scheduler.send(HEARTBEAT, first=bytes(44))
+        _, map_bytes, _ = scheduler.receive(MAP)
+        server = Peer(self.tool, job.server_ports[0], (WORKER, 0), (SERVER, 0), scheduler.cluster)
+        return scheduler, server, struct.unpack_from("<I", map_bytes)[0], map_bytes
+
+    def test_the_owner_of_all_shards_is_not_trusted_either(self):
+        job = self.start(1, 1, "--sync", "async", self.train)
+        scheduler, server, epoch, map_bytes = self.join(job)
+        weights = 0 if map_bytes.find(b"weights") < map_bytes.find(b"bias") else 1
+        far = [1 << 40, 1 << 50, 1 << 60, (1 << 64) - 2]
+
+        def push(keys=far, values=(1, 1, 1, 1), **fields):
+            fields = {"table": weights, "ranges": (0, 256), "map_epoch": epoch, "first": u64s(*keys),
+                      "second": floats(*values), **fields}
+            return server.ask(PUSH, **fields)[0]
+
+        def rows():
+            return server.ask(SCAN, flags=2, table=weights, ranges=(0, 256), map_epoch=epoch)[1]
+
+        empty = rows()
+        cases = {
+            "unsorted keys": (push(far[::-1]), REFUSED),
+            "a key twice": (push([far[0], far[0], *far[2:]]), REFUSED),
+            "a key outside its ranges": (push(ranges=(0, 2)), REFUSED),
+            "the reserved key": (push([*far[:3], (1 << 64) - 1]), REFUSED),
+            "more keys than values": (push(values=(1,)), REFUSED),
+            "more values than keys": (push(values=(1,) * 9), REFUSED),
+            "no keys at all": (push(keys=[]), REFUSED),
+            "half a key": (push(first=bytes(20)), REFUSED),
+            "half a value": (push(second=bytes(15)), REFUSED),
+            "doubles for floats": (push(second=struct.pack("<4d", 1, 1, 1, 1)), REFUSED),
+            "not a number": (push(values=(1, float("nan"), 1, 1)), NON_FINITE),
+            "infinity": (push(values=(1, 1, 1, float("inf"))), NON_FINITE),
+            "no such table": (push(table=9), REFUSED),
+            "the other table": (push(table=1 - weights), REFUSED),
+            "an old map": (push(map_epoch=epoch - 1), STALE),
+            "a map to come": (push(map_epoch=epoch + 5), RETRY),
+            "no such shard": (push(shard=60000), REFUSED),
+            "a former owner": (push(owner_epoch=1), ABORTED),
+            "a step beyond the window": (push(step=(0, 64)), RETRY),
+            "an epoch beyond the next": (push(step=(7, 0)), RETRY),
+            "the last step there is": (push(step=(0xffffffff, 0xffffffff)), RETRY),
+            "ranges beyond the table": (push(ranges=(0, 300)), REFUSED),
+            "a scan of a range that is not": (
+                server.ask(SCAN, table=weights, ranges=(3, 9), map_epoch=epoch)[0], REFUSED),
+        }
+        for what, (got, expected) in cases.items():
+            self.assertEqual(got, expected, what)
+        self.assertEqual(rows(), empty)
+        for op in (MAP, WELCOME, STOP, ENDED, HEARTBEAT, BARRIER, JOIN, HELLO + 30):
+            if op <= ENDED:
+                server.send(op, first=map_bytes, code=ABORTED)
+        self.assertEqual(push(), OK)
+        self.assertEqual(rows(), u64s(4))
+        denormal = floats(*(1e-42,) * 4)
+        self.assertEqual(push(second=denormal, step=(0, 1)), OK)
+        self.assertEqual(push(), OK)  # Below the low mark: a repeat, not applied again.
+        self.assertEqual(rows(), u64s(4))
+        for fields, expected in (({"shard": 60000}, ABORTED), ({"owner_epoch": 3}, ABORTED)):
+            self.assertEqual(scheduler.ask(BARRIER, step=(0, 1), **fields)[0], expected)
+            self.assertEqual(scheduler.ask(REPORT, step=(0, 1), **fields)[0], expected)
+        scheduler.send(ENDED, code=ABORTED, first=b"enough" * 5000)
+        out, logs = job.end()
+        server.close()
+        scheduler.close()
+        for code, log in logs:
+            self.assertEqual(code, 130, log)
+            for trace in ("terminate", "CHECK", "Sanitizer"):
+                self.assertNotIn(trace, log)
+        self.assertLess(len(out), 2000)
+        self.assertIn("worker-0: enough", json.loads(out.strip().splitlines()[-1])["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
