@@ -45,6 +45,10 @@ Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* cust
                   fmt::format("rows is {}, expected {}", spec.rows,
                               dense ? "at least 1 for a dense table" : "0 for a sparse table, which grows"));
   }
+  if (spec.rows > limits::kDenseRowsMax) {
+    return refuse(spec, Code::kUsage,
+                  fmt::format("rows is {}, expected at most {}", spec.rows, limits::kDenseRowsMax));
+  }
   if (!std::isfinite(spec.init.scale)) {
     return refuse(spec, Code::kUsage,
                   fmt::format("initial scale is {}, expected a finite number", spec.init.scale));
