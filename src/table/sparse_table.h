@@ -50,7 +50,7 @@ class SparseTable final : public Table {
   RangeSpan owned_;
   UpdateRule rule_;
   std::size_t width_;
-  Arena arena_;  // Of the blocks' arrays.
+  Arena arena_;                      // Of the blocks' arrays.
   std::vector<SparseBlock> blocks_;  // One an owned range.
   SparseReducer reducer_;
 };
