@@ -84,6 +84,7 @@ class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
   explicit Reader(const Bytes& bytes) : rest_(bytes.span()) {}
+  explicit Reader(Bytes&&) = delete;  // It would outlive what it reads.
   template <class T>
   requires std::is_arithmetic_v<T> || std::is_enum_v<T> T get() {
     T value{};

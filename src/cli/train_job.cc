@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <deque>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/input.h"
@@ -26,12 +27,20 @@ nlohmann::ordered_json number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+// The high-water mark of this process. getrusage() would count what its parent had before exec.
+std::uint64_t own_max_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoull(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
 // The largest of this process and the ended ones that it started.
 std::uint64_t max_rss_bytes() {
-  rusage own{}, children{};
-  getrusage(RUSAGE_SELF, &own);
+  rusage children{};
   getrusage(RUSAGE_CHILDREN, &children);
-  return static_cast<std::uint64_t>(std::max(own.ru_maxrss, children.ru_maxrss)) * 1024;
+  return std::max(own_max_rss_bytes(), static_cast<std::uint64_t>(children.ru_maxrss) * 1024);
 }
 
 }  // namespace

@@ -32,10 +32,10 @@ TEST(Simulate, SeedsThatOnceFailedHold) {
   EXPECT_GT(seeds, 0u);
 }
 
-// THALWEG_SIM_SEEDS names the first of 300 seeds that nobody has run before.
+// THALWEG_TEST_SIM_SEEDS names the first of 300 seeds that nobody has run before.
 TEST(Simulate, FreshSeedsHold) {
-  const char* first = std::getenv("THALWEG_SIM_SEEDS");
-  if (first == nullptr) GTEST_SKIP() << "THALWEG_SIM_SEEDS is not set";
+  const char* first = std::getenv("THALWEG_TEST_SIM_SEEDS");
+  if (first == nullptr) GTEST_SKIP() << "THALWEG_TEST_SIM_SEEDS is not set";
   const std::uint64_t begin = std::strtoull(first, nullptr, 10);
   for (std::uint64_t seed = begin; seed < begin + 300; ++seed) ASSERT_NO_FATAL_FAILURE(expect_ok(seed));
 }

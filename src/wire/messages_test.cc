@@ -111,7 +111,8 @@ TEST(Messages, AClaimedCountAllocatesNothing) {
   Writer join;
   join.put(Role::kWorker).put(std::uint8_t{0}).put(huge).put(std::uint32_t{0});
   EXPECT_FALSE(decode_join(join.take()).has_value());
-  Reader reader(Bytes::of(std::string_view("\xff\xff\x00\x00 and four", 13)));
+  const Bytes claim = Bytes::of(std::string_view("\xff\xff\x00\x00 and four", 13));
+  Reader reader(claim);
   EXPECT_EQ(reader.get_count(limits::kShardsMax, 8), 0u);
   EXPECT_FALSE(reader.ok());
 }
