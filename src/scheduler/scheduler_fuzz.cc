@@ -91,7 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       scheduler.on_frame(now, from, frame, out);
     }
     THALWEG_CHECK(stopped || may_stop || !scheduler.stopped(), "no stranger ends the job");
-    THALWEG_CHECK(out.take().size() <= 2 * joins + waiting + 4, "a frame has few answers");
+    THALWEG_CHECK(out.take().size() <= joins * (joins + 2) + waiting + 4,
+                  "a turn tells each member at most of each loss");
   }
   return 0;
 }

@@ -29,10 +29,10 @@ wire::Map job_map(std::uint8_t mode) {
   return map;
 }
 
-Task<Status> work(ShardStore& store) {
+Task<Status> work(ShardStore& store, bool scans_only) {
   const Keys keys = Keys::of(std::vector<Key>{1, 2, 3, 1u << 20, 77});
   const Keys block = Keys::block(5, 20);
-  for (std::uint32_t epoch = store.step().epoch; epoch < 2; ++epoch) {
+  for (std::uint32_t epoch = store.step().epoch; epoch < 2 && !scans_only; ++epoch) {
     for (std::uint32_t step = 0; step < 3; ++step) {
       const Answer rows = co_await store.pull(TableId{0}, keys);
       if (!rows.status) co_return rows.status;
@@ -69,6 +69,7 @@ Frame answer(FuzzInput& in, const Frame& asked) {
     if (asked.head.op == Op::kMarks) frame.first = encode(wire::Marks{{how % 3u, 0}});
     if (asked.head.op == Op::kScan) {
       frame.head.step = {how % 2u, 2};
+      if (how % 8 == 7) frame.head.step.index = in.take<std::uint32_t>();
       frame.first = Bytes::of(std::vector<std::uint64_t>{how});
       if (asked.head.flags == 0) frame.second = Bytes::of(std::vector<float>(how < 80 ? 3 : 1));
     }
@@ -115,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t mode = in.byte();
   WorkerOptions options;
   options.observer = mode % 16 == 15;
-  options.program = [](ShardStore& store, const wire::Map&) { return work(store); };
+  options.program = [mode](ShardStore& store, const wire::Map&) { return work(store, mode / 64 == 1); };
   Worker worker(std::move(options));
   Instant now{};
   std::vector<std::pair<NodeId, Frame>> asked;
