@@ -267,9 +267,16 @@ class BadFrameTest(unittest.TestCase):
                       "second": floats(*values), **fields}
             return server.ask(PUSH, **fields)[0]
 
-        def rows():
-            return server.ask(SCAN, flags=2, table=weights, ranges=(0, 256), map_epoch=epoch)[1]
+        def count():
+            return server.ask(SCAN, flags=2, table=weights, ranges=(0, 256), map_epoch=epoch)
 
+        def rows():
+            return count()[1]
+
+        deadline = time.monotonic() + PATIENCE_S
+        while count()[0] == RETRY:  # The server has not been told of the map yet.
+            self.assertLess(time.monotonic(), deadline, "the server never got the map")
+            time.sleep(0.01)
         empty = rows()
         cases = {
             "unsorted keys": (push(far[::-1]), REFUSED),
