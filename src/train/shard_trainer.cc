@@ -34,7 +34,9 @@ class ShardTrainer {
  private:
   Task<Status> prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
   Status try_prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
-  Task<Status> pull(const Prepared& prepared, bool read_only);
+  // The pulls of a batch, one a table; and their rows once they have come, as rows_.
+  std::vector<Pending> ask(const Prepared& prepared, bool read_only);
+  Task<Status> receive(std::vector<Pending> pending);
   Task<Status> train_pass(RowReader& reader);
   Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
   Task<Status> score_held_out(std::uint32_t epoch);
@@ -81,10 +83,14 @@ Pending ShardTrainer::request(TableId table, const Prepared& prepared, bool read
   return read_only ? store_.read(table, std::move(keys)) : store_.pull(table, std::move(keys));
 }
 
-Task<Status> ShardTrainer::pull(const Prepared& prepared, bool read_only) {
+std::vector<Pending> ShardTrainer::ask(const Prepared& prepared, bool read_only) {
   std::vector<Pending> pending;
   for (std::uint16_t t = 0; t < tables_.size(); ++t)
     pending.push_back(request(TableId{t}, prepared, read_only));
+  return pending;
+}
+
+Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     Answer answer = co_await pending[t];
     if (!answer.status) co_return answer.status;
@@ -124,16 +130,10 @@ Status ShardTrainer::learn(const Prepared& prepared) {
 
 // One step on `current`; `next` is prepared while the rows are on their way.
 Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& reader) {
-  std::vector<Pending> pending;
-  for (std::uint16_t t = 0; t < tables_.size(); ++t) pending.push_back(request(TableId{t}, current, false));
+  std::vector<Pending> pending = ask(current, false);
   (void)co_await store_.yield();  // Lets the requests leave before the long work of preparing.
   if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status) co_return status;
-  for (std::size_t t = 0; t < tables_.size(); ++t) {
-    Answer answer = co_await pending[t];
-    if (!answer.status) co_return answer.status;
-    rows_[t] = std::move(answer.rows);
-    row_spans_[t] = rows_[t].span();
-  }
+  if (Status status = co_await receive(std::move(pending)); !status) co_return status;
   if (Status status = learn(current); !status) co_return status;
   co_return (co_await store_.advance()).status;
 }
@@ -177,7 +177,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
     if (batch.rows == 0) co_return Status::ok();
-    if (Status status = co_await pull(batch, true); !status) co_return status;
+    if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
     TrainReport scored;
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);

@@ -56,7 +56,6 @@ class Worker final : public Node {
   Status overdue(ShardId shard, const Completion& completion) const;
   const std::optional<Status>& stopped() const { return stopped_; }
   const wire::Map& map() const { return map_; }
-  std::size_t shards_owned() const { return runs_.size(); }
   std::size_t requests_open() const { return parts_.size(); }
   // Tells the scheduler that this node's part is over; unless OK, that ends the job.
   void end(const Status& status);
