@@ -1,0 +1,350 @@
+#include "exchange/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "exchange/lanes.h"
+
+namespace thalweg {
+
+// Bytes whose sending has begun but not ended. The preface goes first where there is one.
+struct Exchange::Outgoing {
+  std::uint32_t peer;
+  bool prefaced;  // The preface is still to be sent, or part of it: `sent` counts both.
+  const std::byte* data;
+  std::size_t size;
+  std::size_t sent;
+};
+
+struct Exchange::Running {
+  explicit Running(Lane made) : lane(std::move(made)) {}
+  Lane lane;
+  std::uint16_t channel = 0;
+  bool over = false;
+  std::uint64_t steps = 0;
+  std::size_t step_bytes = 0;     // Of the present receive: how far it has come.
+  std::vector<Outgoing> outgoing;  // In order for each peer.
+  std::vector<bool> greeted;       // By peer: our preface has been queued.
+  std::vector<bool> known;         // By peer: its preface has been checked.
+  std::vector<std::byte> split;    // A preface or element whose bytes come in several pieces.
+  std::size_t split_bytes = 0;
+};
+
+namespace {
+
+// The received elements that are added at once, so that they stay in the second-level cache.
+constexpr std::size_t kReduceBytes = std::size_t{256} << 10;
+
+Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
+  Work work;
+  work.operation = call.operation;
+  work.whole = {0, call.count};
+  if (!call.parts.empty()) work.parts = call.parts.data();
+  if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
+  work.piece = plan.piece_elements;
+  work.root = call.root;
+  work.peer = call.peer;
+  THALWEG_CHECK(!work.parts || call.parts.size() == ranks + 1, "one part a rank");
+  return work;
+}
+
+}  // namespace
+
+Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks, std::uint64_t sequence,
+                   std::uint16_t first_channel)
+    : call_(std::move(call)), plan_(plan), rank_(rank), ranks_(ranks), contributors_(ranks - plan.servers) {
+  const Arithmetic& arithmetic = call_.arithmetic;
+  const bool own = arithmetic.monoid.combine != nullptr;
+  preface_.operation = call_.operation;
+  preface_.type = own ? 0 : static_cast<std::uint8_t>(arithmetic.type);
+  preface_.reduction = own ? 255 : static_cast<std::uint8_t>(arithmetic.reduction);
+  preface_.element_bytes = static_cast<std::uint32_t>(arithmetic.element_bytes);
+  preface_.root = call_.root;
+  preface_.count = call_.operation == Operation::kAllToAll ? 0 : call_.count;
+  preface_.sequence = sequence;
+  preface_.ranks = ranks;
+  preface_.route = plan.route;
+  if (!call_.phantom) {
+    preface_.plan_hash = hash_of(plan);
+    place_buffers();
+  }
+  for (Lane& lane : make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks)) {
+    Running& running = lanes_.emplace_back(std::move(lane));
+    running.channel = static_cast<std::uint16_t>(first_channel + lanes_.size() - 1);
+    if (!call_.phantom) {
+      running.greeted.resize(ranks);
+      running.known.resize(ranks);
+    }
+  }
+  for (Running& lane : lanes_) lane.over = !lane.lane.next();
+  lanes_left_ = static_cast<std::uint32_t>(
+      std::count_if(lanes_.begin(), lanes_.end(), [](const Running& lane) { return !lane.over; }));
+}
+
+Exchange::~Exchange() = default;
+
+bool Exchange::advance(Fabric& fabric) {
+  if (done_) return true;
+  bool moved = true;
+  while (moved && !done_) {
+    moved = false;
+    for (Running& lane : lanes_) {
+      if (run(lane, fabric)) moved = true;
+      if (done_) break;
+    }
+    if (lanes_left_ == 0) done_ = true;
+    if (lanes_.size() == 1) break;  // It went as far as it could.
+  }
+  if (done_ && status_.is_ok()) deliver();
+  return done_;
+}
+
+void Exchange::fail(Status status) {
+  if (done_) return;
+  status_ = std::move(status);
+  done_ = true;
+}
+
+// Whether anything happened.
+bool Exchange::run(Running& lane, Fabric& fabric) {
+  if (lane.over && lane.outgoing.empty()) return false;
+  bool moved = false;
+  if (!lane.outgoing.empty() && flush(lane, fabric)) moved = true;
+  while (!lane.over) {
+    const Progress progress = take(lane, fabric);
+    if (done_) return true;
+    if (progress == Progress::kNone) break;
+    moved = true;
+    if (progress == Progress::kPart) continue;
+    ++lane.steps;
+    lane.step_bytes = 0;
+    lane.over = !lane.lane.next();
+  }
+  if (lane.over && lane.outgoing.empty()) --lanes_left_;
+  return moved;
+}
+
+Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
+  const Step& step = lane.lane.step();
+  switch (step.kind) {
+    case Step::Kind::kSend: return begin_send(lane, fabric);
+    case Step::Kind::kReceive: return take_receive(lane, fabric);
+    case Step::Kind::kReduce: return take_reduce(lane, fabric);
+    case Step::Kind::kCopy:
+    case Step::Kind::kMerge: return take_local(lane, fabric);
+    case Step::Kind::kFinish: break;
+  }
+  if (!call_.phantom && step.block.count > 0 && call_.arithmetic.reduction == Reduction::kMean &&
+      !call_.arithmetic.monoid.combine) {
+    divide(call_.arithmetic.type, address(Buffer::kWork, step.block), step.block.count, contributors_);
+  }
+  return Progress::kStep;
+}
+
+Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
+  const Step& step = lane.lane.step();
+  if (step.block.count == 0) return Progress::kStep;
+  const std::size_t size = bytes_of(step.block);
+  bytes_sent_ += size;
+  ++messages_sent_;
+  if (call_.phantom) {
+    const Piece piece{nullptr, size};
+    std::size_t sent = 0;
+    if (lane.outgoing.empty()) sent = fabric.write({step.peer, lane.channel}, {&piece, 1});
+    if (sent < size) lane.outgoing.push_back({step.peer, false, nullptr, size, sent});
+    return Progress::kStep;
+  }
+  const bool prefaced = !lane.greeted[step.peer];
+  lane.greeted[step.peer] = true;
+  const bool alone = lane.outgoing.empty();
+  lane.outgoing.push_back({step.peer, prefaced, address(step.from, step.block), size, 0});
+  if (alone) flush(lane, fabric);
+  return Progress::kStep;
+}
+
+// Whether any byte went out.
+bool Exchange::flush(Running& lane, Fabric& fabric) {
+  bool moved = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < lane.outgoing.size(); ++i) {
+    Outgoing& out = lane.outgoing[i];
+    const auto same_peer = [&out](const Outgoing& other) { return other.peer == out.peer; };
+    const auto first = lane.outgoing.begin(), last = first + static_cast<std::ptrdiff_t>(kept);
+    const std::size_t total = out.size + (out.prefaced ? sizeof preface_ : 0);
+    if (std::none_of(first, last, same_peer)) {
+      Piece pieces[2];
+      std::size_t used = 0, skip = out.sent;
+      if (out.prefaced && skip < sizeof preface_) {
+        const auto* bytes = static_cast<const std::byte*>(static_cast<const void*>(&preface_));
+        pieces[used++] = {bytes + skip, sizeof preface_ - skip};
+        skip = 0;
+      } else if (out.prefaced) {
+        skip -= sizeof preface_;
+      }
+      pieces[used++] = {out.data ? out.data + skip : nullptr, out.size - skip};
+      const std::size_t sent = fabric.write({out.peer, lane.channel}, {pieces, used});
+      out.sent += sent;
+      moved = moved || sent > 0;
+    }
+    if (out.sent < total) lane.outgoing[kept++] = out;
+  }
+  lane.outgoing.resize(kept);
+  return moved;
+}
+
+// Whether [begin, begin + size) must not be written yet.
+bool Exchange::still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric) {
+  const auto overlaps = [=](const Outgoing& out) {
+    return out.data < begin + size && begin < out.data + out.size;
+  };
+  if (lane.outgoing.empty()) return false;
+  if (std::none_of(lane.outgoing.begin(), lane.outgoing.end(), overlaps)) return false;
+  flush(lane, fabric);
+  return std::any_of(lane.outgoing.begin(), lane.outgoing.end(), overlaps);
+}
+
+// Whether `size` bytes are in the lane's split.
+bool Exchange::read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std::size_t size) {
+  lane.split.resize(size);
+  const Link link{peer, lane.channel};
+  while (lane.split_bytes < size) {
+    const std::size_t got = fabric.read(link, lane.split.data() + lane.split_bytes, size - lane.split_bytes);
+    if (got == 0) return false;
+    lane.split_bytes += got;
+  }
+  lane.split_bytes = 0;
+  return true;
+}
+
+// Whether the step may go on: the peer's preface has come and is the same as ours.
+bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
+  if (lane.known[peer]) return true;
+  if (!read_split(lane, fabric, peer, sizeof(Preface))) return false;
+  Preface theirs;
+  std::memcpy(&theirs, lane.split.data(), sizeof theirs);
+  lane.known[peer] = true;
+  if (Status same = check_preface(preface_, theirs, peer); !same) fail(std::move(same));
+  return !done_;
+}
+
+Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
+  const Step& step = lane.lane.step();
+  const std::size_t size = bytes_of(step.block);
+  if (size == 0) return Progress::kStep;
+  std::byte* into = nullptr;
+  if (!call_.phantom) {
+    if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
+    into = address(step.to, step.block) + lane.step_bytes;
+    if (still_sending(lane, into, size - lane.step_bytes, fabric)) return Progress::kNone;
+  }
+  const std::size_t got = fabric.read({step.peer, lane.channel}, into, size - lane.step_bytes);
+  lane.step_bytes += got;
+  if (lane.step_bytes == size) return Progress::kStep;
+  return got > 0 ? Progress::kPart : Progress::kNone;
+}
+
+Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
+  const Step& step = lane.lane.step();
+  const std::size_t size = bytes_of(step.block);
+  if (size == 0) return Progress::kStep;
+  if (call_.phantom) return take_receive(lane, fabric);
+  if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
+  const std::size_t element = call_.arithmetic.element_bytes, at = lane.step_bytes;
+  std::byte* to = address(step.to, step.block) + at;
+  if (still_sending(lane, to, size - at, fabric)) return Progress::kNone;
+  const std::byte* from = address(step.from, step.block) + at;
+  const Link link{step.peer, lane.channel};
+  const std::size_t want = std::min(size - at, std::max(kReduceBytes / element * element, element));
+  const std::size_t ready = lane.split_bytes > 0 ? 0 : fabric.peek(link, want).size / element;
+  if (ready > 0) {
+    call_.arithmetic.apply(to, from, fabric.peek(link, want).data, ready);
+    fabric.consume(link, ready * element);
+  } else if (read_split(lane, fabric, step.peer, element)) {
+    call_.arithmetic.apply(to, from, lane.split.data(), 1);
+  } else {
+    return Progress::kNone;
+  }
+  lane.step_bytes += std::max<std::size_t>(ready, 1) * element;
+  return lane.step_bytes == size ? Progress::kStep : Progress::kPart;
+}
+
+Exchange::Progress Exchange::take_local(Running& lane, Fabric& fabric) {
+  const Step& step = lane.lane.step();
+  if (call_.phantom || step.block.count == 0) return Progress::kStep;
+  std::byte* to = address(step.to, step.block);
+  const std::byte* from = address(step.from, step.block);
+  if (to == from) return Progress::kStep;
+  if (still_sending(lane, to, bytes_of(step.block), fabric)) return Progress::kNone;
+  if (step.kind == Step::Kind::kCopy) {
+    std::memcpy(to, from, bytes_of(step.block));
+  } else {
+    call_.arithmetic.apply(to, to, from, step.block.count);
+  }
+  return Progress::kStep;
+}
+
+Block Exchange::own_part() const {
+  if (call_.parts.empty()) return part_of({0, call_.count}, ranks_, rank_);
+  return {call_.parts[rank_], call_.parts[rank_ + 1] - call_.parts[rank_]};
+}
+
+// Buffers are addressed by elements of the whole vector, so one that holds a part begins before its storage.
+void Exchange::place_buffers() {
+  const std::size_t part_begin = bytes_of({0, own_part().begin});
+  in_begin_ = out_begin_ = 0;
+  switch (call_.operation) {
+    case Operation::kAllGather:
+    case Operation::kGather: in_begin_ = part_begin; break;
+    case Operation::kReduceScatter:
+    case Operation::kScatter: out_begin_ = part_begin; break;
+    default: break;
+  }
+  work_is_out_ = call_.out != nullptr && (out_begin_ == 0 || touches_own_part_only(call_.operation, plan_.route));
+  if (call_.operation == Operation::kBroadcast && rank_ == call_.root && !call_.out) {
+    call_.out = const_cast<std::byte*>(call_.in);  // Sent from, never written.
+    work_is_out_ = true;
+  }
+}
+
+std::byte* Exchange::address(Buffer buffer, Block block) {
+  const std::size_t at = bytes_of({0, block.begin});
+  switch (buffer) {
+    case Buffer::kIn: return const_cast<std::byte*>(call_.in) + (at - in_begin_);
+    case Buffer::kWork:
+      if (work_is_out_) return call_.out + (at - out_begin_);
+      if (!work_) work_.reset(new std::byte[bytes_of({0, call_.count})]);
+      return work_.get() + at;
+    case Buffer::kSpare: break;
+  }
+  if (!spare_) spare_.reset(new std::byte[bytes_of({0, call_.count})]);
+  return spare_.get() + at;
+}
+
+// Brings a result that came to be in scratch to the caller.
+void Exchange::deliver() {
+  if (call_.phantom || work_is_out_ || !call_.out) return;
+  const Block part = own_part();
+  if (part.count > 0) std::memcpy(call_.out, address(Buffer::kWork, part), bytes_of(part));
+}
+
+Exchange::Waiting Exchange::waiting() const {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const Running& lane = lanes_[i];
+    if (lane.over && lane.outgoing.empty()) continue;
+    const std::string where = "lane " + std::to_string(i) + " step " + std::to_string(lane.steps);
+    const Step step = lane.over ? Step{} : lane.lane.step();
+    if (lane.over || step.kind == Step::Kind::kSend) {
+      const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().peer;
+      return {peer, where + ": send to rank " + std::to_string(peer)};
+    }
+    return {step.peer, where + ": receive " + std::to_string(step.block.count) + " elements at " +
+                           std::to_string(step.block.begin) + " from rank " + std::to_string(step.peer)};
+  }
+  return {};
+}
+
+std::string Exchange::name() const { return describe(preface_); }
+
+}  // namespace thalweg

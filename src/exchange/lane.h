@@ -1,0 +1,91 @@
+// A lane: one rank's steps on one channel, in order, written as a coroutine and made one at a time.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <utility>
+
+#include "exchange/block.h"
+
+namespace thalweg {
+
+// The vectors of an operation, all indexed by the same elements.
+enum class Buffer : std::uint8_t {
+  kIn,     // The caller's contribution; never written.
+  kWork,   // Where the result comes to be.
+  kSpare,  // Scratch of the same size.
+};
+
+struct Step {
+  enum class Kind : std::uint8_t {
+    kSend,     // from[block] to peer.
+    kReceive,  // to[block] = what peer sends.
+    kReduce,   // to[block] = from[block] + what peer sends.
+    kCopy,     // to[block] = from[block].
+    kMerge,    // to[block] = to[block] + from[block].
+    kFinish,   // work[block] is summed up: a mean divides it.
+  };
+  Kind kind{};
+  Buffer from = Buffer::kWork;
+  Buffer to = Buffer::kWork;
+  std::uint32_t peer = 0;  // Rank within the group.
+  Block block{};
+};
+
+constexpr Step send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {
+  return {Step::Kind::kSend, from, from, peer, block};
+}
+constexpr Step receive(std::uint32_t peer, Block block, Buffer to = Buffer::kWork) {
+  return {Step::Kind::kReceive, to, to, peer, block};
+}
+constexpr Step reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork, Buffer to = Buffer::kWork) {
+  return {Step::Kind::kReduce, from, to, peer, block};
+}
+constexpr Step copy(Block block, Buffer from, Buffer to = Buffer::kWork) {
+  return {Step::Kind::kCopy, from, to, 0, block};
+}
+constexpr Step merge(Block block, Buffer from, Buffer to = Buffer::kWork) {
+  return {Step::Kind::kMerge, from, to, 0, block};
+}
+constexpr Step finish(Block block) { return {Step::Kind::kFinish, Buffer::kWork, Buffer::kWork, 0, block}; }
+
+// A send is begun, not waited for, so a lane may send and then receive from a peer that does the same. The
+// step that would overwrite bytes still being sent waits by itself.
+class [[nodiscard]] Lane {
+ public:
+  struct promise_type {
+    Step step{};
+    Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    std::suspend_always yield_value(Step next) noexcept {
+      step = next;
+      return {};
+    }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+
+  Lane(Lane&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  Lane& operator=(Lane&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Lane() {
+    if (handle_) handle_.destroy();
+  }
+
+  // Whether there was another step; it is step() then.
+  bool next() {
+    handle_.resume();
+    return !handle_.done();
+  }
+  const Step& step() const { return handle_.promise().step; }
+
+ private:
+  explicit Lane(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+  std::coroutine_handle<promise_type> handle_;
+};
+
+}  // namespace thalweg

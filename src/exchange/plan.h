@@ -1,0 +1,78 @@
+// What is to be done, and which way: an operation and the route that it takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Every operation is about one vector of `count` elements, cut into parts, one per rank.
+enum class Operation : std::uint8_t {
+  kAllReduce,      // In: all of it. Out: its sum, everywhere.
+  kReduce,         // In: all of it. Out: its sum, at the root.
+  kReduceScatter,  // In: all of it. Out: the sum of the rank's own part.
+  kAllGather,      // In: the rank's own part. Out: all parts, everywhere.
+  kBroadcast,      // In: all of it, at the root. Out: the same, everywhere.
+  kGather,         // In: the rank's own part. Out: all parts, at the root.
+  kScatter,        // In: all parts, at the root. Out: the rank's own part.
+  kAllToAll,       // In: a part for each rank. Out: a part from each rank.
+  kBarrier,        // Nobody leaves before all have come.
+  kPointToPoint,   // From the root to `peer`.
+};
+inline constexpr std::size_t kOperations = 10;
+const char* operation_name(Operation operation);  // "all-reduce"
+Result<Operation> parse_operation(std::string_view name);
+
+enum class Route : std::uint8_t {
+  kStar,               // All to one rank and back ("gpu0").
+  kServers,            // The last `servers` ranks own the parts and contribute nothing ("cpu", "servers:N").
+  kSpread,             // Each rank owns a part, all talk to all ("spread", "colocated").
+  kChain,              // Rank after rank, then back.
+  kRing,
+  kBidirectionalRing,  // Half of the bytes each way.
+  kRings,              // Plan::rings, bytes split by weight.
+  kBinomialTree,
+  kTree,               // k-ary, Plan::fanout ("tree:K").
+  kDoubleTree,         // Two binary trees, inner nodes of one being leaves of the other.
+  kRecursiveDoubling,
+  kHalvingDoubling,    // Rabenseifner.
+  kHierarchical,       // Inside machines, between them, back; Plan::levels.
+  kPackedTrees,        // Plan::trees, bytes split by weight.
+  kSpareServers,       // BytePS: ranks own parts, the last `servers` ranks own larger ones ("byteps:N").
+};
+inline constexpr std::size_t kRoutes = 15;
+
+// One cycle through all ranks, or one tree; `weight` is its share of the bytes.
+struct Ring {
+  std::vector<std::uint32_t> order;
+  double weight = 1;
+};
+struct Tree {
+  std::uint32_t root = 0;
+  std::vector<std::int32_t> parent;  // By rank; -1 for the root.
+  double weight = 1;
+};
+
+struct Plan {
+  Route route = Route::kRing;
+  std::uint64_t piece_elements = 0;  // Blocks travel in pieces of at most this many; 0: whole.
+  std::uint32_t channels = 1;        // Equal parts of the vector, each a lane of its own.
+  std::uint32_t servers = 0;
+  std::uint32_t fanout = 2;
+  std::vector<std::uint32_t> levels;  // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
+  std::vector<Ring> rings;
+  std::vector<Tree> trees;
+  std::string name() const;  // "tree:8", as parse_route() takes it.
+};
+
+// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "gpu0".
+Result<Plan> parse_route(std::string_view name);
+bool supports(Operation operation, Route route);
+// OK, or why `ranks` ranks cannot do that.
+Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks);
+
+}  // namespace thalweg

@@ -1,0 +1,52 @@
+// The seam of group exchange: streams of bytes between the ranks of a group, driven by networks, shared memory
+// and the simulator alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/instant.h"
+
+namespace thalweg {
+
+// Bytes to send or as received. Without `data` they are phantom: sizes that a simulation moves.
+struct Piece {
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+};
+
+// One direction of one channel between two ranks: a stream, in order, nothing lost.
+struct Link {
+  std::uint32_t peer = 0;     // Rank within the group.
+  std::uint16_t channel = 0;  // Below limits::kChannelsMax; the same number at both ends.
+  constexpr bool operator==(const Link&) const = default;
+};
+
+// Where one rank's bytes go. Never blocks and never calls back; used by one thread at a time. A link that has
+// failed neither takes nor has bytes: its driver tells the exchange through on_peer_lost().
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  // Takes as many of the pieces' bytes, from the front, as there is room for, and says how many. The taken
+  // ones may change afterwards.
+  virtual std::size_t write(Link to, std::span<const Piece> pieces) = 0;
+  // Ready bytes in one piece, at most `want`; valid until the link's next call. Fewer than are ready only
+  // where storage wraps, and then at a multiple of 64 since the stream's start.
+  virtual Piece peek(Link from, std::size_t want) = 0;
+  // Drops bytes that peek() showed.
+  virtual void consume(Link from, std::size_t bytes) = 0;
+  // Moves up to `size` ready bytes to `into` and says how many.
+  virtual std::size_t read(Link from, std::byte* into, std::size_t size) = 0;
+
+  // Memory that the ranks of one machine share. Offset of [data, data + size) within what this rank shares;
+  // kNotShared when it lies elsewhere.
+  static constexpr std::uint64_t kNotShared = ~std::uint64_t{0};
+  virtual std::uint64_t shared_offset(const void* /*data*/, std::size_t /*size*/) { return kNotShared; }
+  // Where this process sees what `peer` shares there; null when it does not.
+  virtual std::byte* shared_by(std::uint32_t /*peer*/, std::uint64_t /*offset*/, std::size_t /*size*/) {
+    return nullptr;
+  }
+};
+
+}  // namespace thalweg
