@@ -26,7 +26,7 @@ struct Preface {
   Route route{};
   std::uint8_t zero[3] = {};
   std::uint64_t plan_hash = 0;  // Of everything else in the plan.
-  std::uint64_t padding = 0;
+  std::uint64_t padding[2] = {};
   bool operator==(const Preface&) const = default;
 };
 static_assert(sizeof(Preface) == 64 && std::is_trivially_copyable_v<Preface>);
