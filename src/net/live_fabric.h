@@ -1,0 +1,22 @@
+// A fabric of the real world, which its rank's driver can sleep on.
+#pragma once
+
+#include <cstdint>
+
+#include "base/instant.h"
+#include "node/fabric.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class LiveFabric : public Fabric {
+ public:
+  // Returns when a link may have changed since the last wait, when woken, or at `until`. Spins a little
+  // before it sleeps, unless the ranks of the machine outnumber its cores.
+  virtual void wait(Instant until) = 0;
+  virtual void wake() = 0;  // Ends a wait; from any thread.
+  // OK, or how the peer was lost: kPeerLost with the reason.
+  virtual Status peer_status(std::uint32_t peer) = 0;
+};
+
+}  // namespace thalweg
