@@ -38,6 +38,9 @@ inline constexpr std::size_t kTextOfStatusMax = 1024;      // Of a message that 
 inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;
 
+// Groups.
+inline constexpr std::uint16_t kChannelsMax = 1024;  // Of one pair of ranks; most are never used.
+
 // Connections.
 inline constexpr std::size_t kConnectionsMax = 4096;
 inline constexpr std::size_t kConnectionsBeforeHelloMax = 256;

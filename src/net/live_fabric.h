@@ -1,6 +1,7 @@
 // A fabric of the real world, which its rank's driver can sleep on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "base/instant.h"
@@ -9,10 +10,15 @@
 
 namespace thalweg {
 
+// What a live fabric counts time in: the steady clock, from that clock's own beginning.
+inline Instant live_now() {
+  return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count()};
+}
+
 class LiveFabric : public Fabric {
  public:
-  // Returns when a link may have changed since the last wait, when woken, or at `until`. Spins a little
-  // before it sleeps, unless the ranks of the machine outnumber its cores.
+  // Returns when a link may have changed since the last wait, when woken, or at `until` (of live_now()).
+  // Spins a little before it sleeps, unless the ranks of the machine outnumber its cores.
   virtual void wait(Instant until) = 0;
   virtual void wake() = 0;  // Ends a wait; from any thread.
   // OK, or how the peer was lost: kPeerLost with the reason.
