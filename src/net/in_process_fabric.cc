@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -17,6 +18,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kStreamBytes = std::size_t{256} << 10;
+constexpr std::size_t kAlignment = 64;
 constexpr int kSpins = 2000;
 
 void relax() {
@@ -89,6 +91,7 @@ struct Ranks {
     return streams[std::size_t{from} * size + to];
   }
   const std::uint32_t size;
+  std::atomic<bool> any_gone{false};
   std::vector<Sleeper> sleepers;
   std::vector<std::atomic<bool>> gone;
   std::vector<std::atomic<Streams*>> streams;
@@ -102,6 +105,7 @@ class InProcessFabric final : public LiveFabric {
         spins_(ranks_->size <= std::thread::hardware_concurrency() ? kSpins : 0) {}
   ~InProcessFabric() override {
     ranks_->gone[rank_].store(true);
+    ranks_->any_gone.store(true);
     for (Sleeper& sleeper : ranks_->sleepers) sleeper.notify();
   }
 
@@ -154,6 +158,20 @@ class InProcessFabric final : public LiveFabric {
     return done;
   }
 
+  Result<std::byte*> allocate(std::size_t size) override {
+    const std::size_t bytes = (size + kAlignment - 1) / kAlignment * kAlignment;
+    void* const memory = std::aligned_alloc(kAlignment, std::max(bytes, kAlignment));
+    if (!memory) return Status(Code::kIo, "no memory for " + std::to_string(size) + " bytes");
+    std::memset(memory, 0, bytes);
+    allocated_.emplace_back(static_cast<std::byte*>(memory), &std::free);
+    return allocated_.back().get();
+  }
+  void deallocate(std::byte* memory) override {
+    const auto same = [memory](const auto& other) { return other.get() == memory; };
+    const auto removed = std::remove_if(allocated_.begin(), allocated_.end(), same);
+    THALWEG_CHECK(removed != allocated_.end(), "only allocated memory is freed, once");
+    allocated_.erase(removed, allocated_.end());
+  }
   std::uint64_t shared_offset(const void* data, std::size_t) override {
     return reinterpret_cast<std::uintptr_t>(data);
   }
@@ -163,12 +181,15 @@ class InProcessFabric final : public LiveFabric {
 
   void wait(Instant until) override { ranks_->sleepers[rank_].wait(until, spins_); }
   void wake() override { ranks_->sleepers[rank_].notify(); }
+  bool any_lost() override { return ranks_->any_gone.load(std::memory_order_acquire); }
   Status peer_status(std::uint32_t peer) override {
     if (!ranks_->gone[peer].load()) return Status::ok();
     return {Code::kPeerLost, "rank " + std::to_string(peer) + " has left the group"};
   }
 
  private:
+  using Allocated = std::unique_ptr<std::byte, void (*)(void*)>;
+
   Stream& outgoing(Link to) {
     std::atomic<Streams*>& pair = ranks_->between(rank_, to.peer);
     if (!pair.load(std::memory_order_relaxed)) pair.store(new Streams, std::memory_order_release);
@@ -205,6 +226,7 @@ class InProcessFabric final : public LiveFabric {
   const std::shared_ptr<Ranks> ranks_;
   const std::uint32_t rank_;
   const int spins_;
+  std::vector<Allocated> allocated_;
 };
 
 }  // namespace

@@ -105,5 +105,16 @@ TEST(InProcessFabric, TellsWhoHasLeftAndKeepsWhatTheySent) {
   EXPECT_EQ(got, byte);
 }
 
+TEST(InProcessFabric, SharesItsMemory) {
+  const auto fabrics = make_in_process_fabrics(2);
+  const Result<std::byte*> memory = fabrics[0]->allocate(1000);
+  ASSERT_TRUE(memory.is_ok());
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(*memory) % 64, 0u);
+  EXPECT_EQ((*memory)[999], std::byte{0});
+  const std::uint64_t offset = fabrics[0]->shared_offset(*memory + 8, 16);
+  EXPECT_EQ(fabrics[1]->shared_by(0, offset, 16), *memory + 8);
+  fabrics[0]->deallocate(*memory);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -21,8 +21,15 @@ class LiveFabric : public Fabric {
   // Spins a little before it sleeps, unless the ranks of the machine outnumber its cores.
   virtual void wait(Instant until) = 0;
   virtual void wake() = 0;  // Ends a wait; from any thread.
+  // False only when peer_status() is OK for every peer. Cheap, since drivers ask after each wait.
+  virtual bool any_lost() { return true; }
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
+
+  // Zeroed memory, 64-byte aligned, that shared_offset() knows where the fabric shares any; freed by
+  // deallocate(), or with the fabric at the latest. One thread at a time.
+  virtual Result<std::byte*> allocate(std::size_t size) = 0;
+  virtual void deallocate(std::byte* memory) = 0;
 };
 
 }  // namespace thalweg
