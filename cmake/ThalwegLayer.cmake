@@ -1,5 +1,6 @@
-# thalweg_layer(NAME [DEPS layer...] [LIBS target...]): the library of src/NAME from its *.cc, and one test
-# program from its *_test.cc. DEPS are other layers; LIBS are outside libraries.
+# thalweg_layer(NAME [DEPS layer...] [TEST_DEPS layer...] [LIBS target...]): the library of src/NAME from its *.cc,
+# and one test program from its *_test.cc. DEPS are other layers, TEST_DEPS those that only its tests use; LIBS are
+# outside libraries.
 find_package(Threads REQUIRED)
 
 add_library(thalweg_flags INTERFACE)
@@ -48,12 +49,13 @@ function(thalweg_gtest name)
 endfunction()
 
 function(thalweg_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz)\\.cc$|/main\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(TRANSFORM ARG_DEPS PREPEND thalweg_)
+  list(TRANSFORM ARG_TEST_DEPS PREPEND thalweg_)
   if(sources)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
@@ -67,7 +69,7 @@ function(thalweg_layer name)
     list(APPEND labels threads)
   endif()
   if(tests)
-    thalweg_gtest(${name}_test SOURCES ${tests} LIBS thalweg_${name} LABELS ${labels})
+    thalweg_gtest(${name}_test SOURCES ${tests} LIBS thalweg_${name} ${ARG_TEST_DEPS} LABELS ${labels})
   endif()
 endfunction()
 

@@ -37,6 +37,11 @@ class LayersTest(unittest.TestCase):
     def test_upward_include(self):
         self.assertFails({'src/base/a.cc': '#include "table/a.h"\n', 'src/table/a.h': ''}, 'src/base/a.cc:1', 'table/a.h')
 
+    def test_drivers_of_the_seam_in_tests_only(self):
+        files = {'src/sim/disk.h': ''}
+        self.assertPasses({'src/model/a_test.cc': '#include "sim/disk.h"\n', **files})
+        self.assertFails({'src/model/a.cc': '#include "sim/disk.h"\n', **files}, 'src/model/a.cc:1', 'sim/disk.h')
+
     def test_sideways_include(self):
         self.assertFails({'src/server/a.cc': '\n#include "worker/a.h"\n', 'src/worker/a.h': ''}, 'src/server/a.cc:2')
 

@@ -7,6 +7,7 @@
 #include "cli/stored_model.h"
 #include "model/model_export.h"
 #include "model/model_report.h"
+#include "net/system_disk.h"
 
 namespace thalweg {
 namespace {
@@ -66,7 +67,8 @@ Status run_model_export(const Options& options, Output& out) {
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
   const std::string& destination = options.text("output");
-  if (Status status = export_model(*model, *format, destination); !status) return status;
+  SystemDisk disk;
+  if (Status status = export_model(*model, *format, disk, destination); !status) return status;
   out.note(fmt::format("wrote {}", destination));
   out.json({{"output", destination}, {"format", options.choice("export-format").word}});
   return Status::ok();

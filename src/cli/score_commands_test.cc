@@ -26,7 +26,8 @@ class Scoring : public testing::Test {
   void save(const std::string& path, float weight, std::map<std::string, std::string> options = {}) {
     ModelSpec spec;
     const std::vector<TableSpec> tables = (*make_model(spec))->tables();
-    const auto writer = ModelWriter::create(path);
+    SystemDisk disk;
+    const auto writer = ModelWriter::create(disk, path);
     ASSERT_TRUE(writer.is_ok()) << writer.status().message();
     const std::uint64_t row = 0;
     const float bias = -1;

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "cli/input.h"
+#include "net/system_disk.h"
 
 namespace thalweg {
 namespace {
@@ -21,7 +22,7 @@ Status as_model(const Status& status) {
 }
 
 Result<ModelReader> open_model(const std::string& path) {
-  Result<ModelReader> model = ModelReader::open(path);
+  Result<ModelReader> model = ModelReader::open(SystemDisk(), path);
   if (!model) return as_model(model.status());
   return model;
 }

@@ -13,6 +13,7 @@
 #include "cli/signals.h"
 #include "cli/stored_model.h"
 #include "net/real_clock.h"
+#include "net/system_disk.h"
 
 namespace thalweg {
 namespace {
@@ -47,7 +48,7 @@ std::uint64_t max_rss_bytes() {
 
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Output& out) {
   if (const auto dir = options.maybe_text("out")) {
-    if (Status status = check_model_destination(*dir); !status) return status;
+    if (Status status = check_model_destination(SystemDisk(), *dir); !status) return status;
   }
   auto plan = plan_training(options, options.arguments());
   if (!plan) return plan.status();
@@ -95,10 +96,11 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     epochs_done_.store(epoch + 1, std::memory_order_release);
   }
   if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  SystemDisk disk;
   std::unique_ptr<ModelWriter> writer;
   const auto dir = options_.maybe_text("out");
   if (dir) {
-    auto created = ModelWriter::create(*dir);
+    auto created = ModelWriter::create(disk, *dir);
     if (!created) co_return created.status();
     writer = std::move(created).value();
   }

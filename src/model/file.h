@@ -1,37 +1,19 @@
-// Files whose failures are Status values that name the path, the bytes and the operating system's reason.
+// Files of a disk as models need them: streams, hashes, and files and directories that appear whole or not at
+// all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "node/disk.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-// "cannot DO PATH: REASON" with errno's reason.
-Status io_error(const std::string& what, const std::string& path);
-
-class File {
- public:
-  static Result<File> open(const std::string& path);    // For reading; must be a regular file.
-  static Result<File> create(const std::string& path);  // For writing and reading; must not exist.
-  File(File&& other) noexcept;
-  File& operator=(File&& other) noexcept;
-  ~File();
-
-  Status read_at(std::uint64_t offset, std::span<std::byte> out) const;  // All of `out`, or an error.
-  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
-  Status sync();
-  Result<std::uint64_t> size() const;
-  const std::string& path() const { return path_; }
-
- private:
-  File(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  int fd_ = -1;
-  std::string path_;
-};
 
 // Writes at a moving position of a file through a buffer.
 class FileStream {
@@ -56,14 +38,12 @@ std::span<const std::byte> bytes_of(const T& values) {
 Result<std::string> hash_file(const File& file);
 std::string hash_text(std::string_view text);
 
-// Makes the entries of a directory durable.
-Status sync_directory(const std::string& path);
-
 // A directory that appears at `path` whole or not at all: it is filled under a temporary name beside `path`,
 // and commit() renames it into place. What was at `path` stays until then.
 class StagedDirectory {
  public:
-  static Result<StagedDirectory> create(const std::string& path);
+  // The disk must outlive it.
+  static Result<StagedDirectory> create(Disk& disk, const std::string& path);
   StagedDirectory(StagedDirectory&& other) noexcept;
   StagedDirectory& operator=(StagedDirectory&&) = delete;
   ~StagedDirectory();  // Removes the temporary directory unless committed.
@@ -71,8 +51,9 @@ class StagedDirectory {
   Status commit();  // The files must be synced already.
 
  private:
-  StagedDirectory(std::string path, std::string staging)
-      : path_(std::move(path)), staging_(std::move(staging)) {}
+  StagedDirectory(Disk& disk, std::string path, std::string staging)
+      : disk_(&disk), path_(std::move(path)), staging_(std::move(staging)) {}
+  Disk* disk_;
   std::string path_;
   std::string staging_;
 };
@@ -80,18 +61,19 @@ class StagedDirectory {
 // A file that appears at `path` whole or not at all; replaces a regular file of that name.
 class StagedFile {
  public:
-  static Result<StagedFile> create(const std::string& path);
+  static Result<StagedFile> create(Disk& disk, const std::string& path);  // The disk must outlive it.
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
   ~StagedFile();
-  File& file() { return file_; }
+  File& file() { return *file_; }
   Status commit();
 
  private:
-  StagedFile(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
+  StagedFile(Disk& disk, std::string path, std::unique_ptr<File> file)
+      : disk_(&disk), path_(std::move(path)), file_(std::move(file)) {}
+  Disk* disk_;
   std::string path_;
-  File file_;
-  bool staged_ = true;
+  std::unique_ptr<File> file_;  // Null once committed.
 };
 
 }  // namespace thalweg

@@ -18,6 +18,7 @@
 #include "model/file.h"
 #include "model/manifest.h"
 #include "model/safetensors.h"
+#include "node/disk.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
 
@@ -25,7 +26,7 @@ namespace thalweg {
 
 // Whether a model may be saved at `path`: nothing there, an empty directory, or a model to replace; and the
 // parent directory can be written to. For asking before a long training.
-Status check_model_destination(const std::string& path);
+Status check_model_destination(const Disk& disk, const std::string& path);
 
 // Sum mod 2^64 over rows of XXH3-64(key, dim floats), little-endian; independent of the rows' order. For a
 // dense table the key is the row's number.
@@ -46,7 +47,8 @@ std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t su
 // what was there stays, until commit(); a writer that is dropped earlier leaves nothing behind. One thread.
 class ModelWriter {
  public:
-  static Result<std::unique_ptr<ModelWriter>> create(const std::string& path);
+  // The disk must outlive it.
+  static Result<std::unique_ptr<ModelWriter>> create(Disk& disk, const std::string& path);
   ~ModelWriter();
 
   // `stored_width` >= dim floats a row will come, in exactly `rows` rows (dense: spec.rows).
@@ -61,8 +63,9 @@ class ModelWriter {
 
  private:
   struct OpenTable;
-  explicit ModelWriter(StagedDirectory directory);
+  ModelWriter(Disk& disk, std::string path, StagedDirectory directory);
 
+  Disk* disk_;
   std::string path_;
   StagedDirectory directory_;
   std::unique_ptr<OpenTable> table_;
@@ -79,7 +82,7 @@ struct StoredRows {
 class ModelReader {
  public:
   // Reads model.json and checks every file's size, layout and hash. kIo or kModel, naming the file.
-  static Result<ModelReader> open(const std::string& path);
+  static Result<ModelReader> open(const Disk& disk, const std::string& path);
 
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
@@ -114,7 +117,7 @@ class ModelReader {
  private:
   std::string path_;
   Manifest manifest_;
-  std::vector<File> files_;
+  std::vector<std::unique_ptr<File>> files_;
   std::vector<std::vector<TensorInfo>> tensors_;  // Of each table's file: keys if sparse, rows, states.
 };
 

@@ -14,12 +14,13 @@ namespace fs = std::filesystem;
 
 TEST(ModelDir, ReadsBackWhatWasWritten) {
   TemporaryFolder folder;
+  SystemDisk disk;
   for (const std::size_t rows : {0u, 1u, 5u, 50000u}) {
     const ModelSpec spec = fm_spec();
     const std::vector<TestTable> tables = test_tables(spec, rows, rows);
     const Result<std::uint64_t> digest = save_model(folder / "model", spec, tables);
     ASSERT_TRUE(digest.is_ok()) << digest.status().message();
-    const Result<ModelReader> reader = ModelReader::open(folder / "model");
+    const Result<ModelReader> reader = ModelReader::open(disk, folder / "model");
     ASSERT_TRUE(reader.is_ok()) << reader.status().message();
     EXPECT_EQ(reader->manifest().model, spec);
     EXPECT_EQ(reader->manifest().options,
@@ -48,6 +49,7 @@ TEST(ModelDir, ReadsBackWhatWasWritten) {
 
 TEST(ModelDir, DigestIgnoresStateAndOrderAndSeesKeysRowsAndTables) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   std::vector<TestTable> tables = test_tables(spec, 20, 1);
   const std::uint64_t digest = *save_model(folder / "a", spec, tables);
@@ -71,6 +73,7 @@ TEST(ModelDir, DigestIgnoresStateAndOrderAndSeesKeysRowsAndTables) {
 
 TEST(ModelDir, FlippedBytesAreFoundAndTheirFileNamed) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   ASSERT_TRUE(save_model(folder / "model", spec, test_tables(spec, 6, 2)).is_ok());
   for (const char* name : {"model.json", "bias.safetensors", "weights.safetensors", "factors.safetensors"}) {
@@ -79,7 +82,7 @@ TEST(ModelDir, FlippedBytesAreFoundAndTheirFileNamed) {
     ASSERT_GT(good.size(), 40u);
     const auto expect_refused = [&](const std::string& bad, const std::string& how) {
       write_text(path, bad);
-      const Result<ModelReader> reader = ModelReader::open(folder / "model");
+      const Result<ModelReader> reader = ModelReader::open(disk, folder / "model");
       ASSERT_FALSE(reader.is_ok()) << name << ' ' << how;
       EXPECT_EQ(reader.status().code(), Code::kModel);
       EXPECT_NE(reader.status().message().find(name), std::string::npos) << reader.status().message();
@@ -94,11 +97,12 @@ TEST(ModelDir, FlippedBytesAreFoundAndTheirFileNamed) {
     ASSERT_NO_FATAL_FAILURE(expect_refused("", "empty"));
     write_text(path, good);
   }
-  EXPECT_TRUE(ModelReader::open(folder / "model").is_ok());
+  EXPECT_TRUE(ModelReader::open(disk, folder / "model").is_ok());
 }
 
 TEST(ModelDir, OtherVersionsAndMissingPartsAreNamed) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   ASSERT_TRUE(save_model(folder / "model", spec, test_tables(spec, 6, 2)).is_ok());
   const std::string good = read_text(folder / "model/model.json");
@@ -106,59 +110,63 @@ TEST(ModelDir, OtherVersionsAndMissingPartsAreNamed) {
   const std::string version = "\"format_version\": 1";
   other.replace(other.find(version), version.size(), "\"format_version\": 7");
   write_text(folder / "model/model.json", other);
-  const Status status = ModelReader::open(folder / "model").status();
+  const Status status = ModelReader::open(disk, folder / "model").status();
   EXPECT_EQ(status.code(), Code::kModel);
   EXPECT_NE(status.message().find("version 7"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("reads version 1"), std::string::npos) << status.message();
   write_text(folder / "model/model.json", good);
   fs::remove(folder / "model/weights.safetensors");
-  EXPECT_NE(ModelReader::open(folder / "model").status().message().find("weights.safetensors"),
+  EXPECT_NE(ModelReader::open(disk, folder / "model").status().message().find("weights.safetensors"),
             std::string::npos);
   fs::remove(folder / "model/model.json");
-  EXPECT_NE(ModelReader::open(folder / "model").status().message().find("no model.json"), std::string::npos);
-  EXPECT_EQ(ModelReader::open(folder / "nowhere").status().code(), Code::kIo);
+  EXPECT_NE(ModelReader::open(disk, folder / "model").status().message().find("no model.json"),
+            std::string::npos);
+  EXPECT_EQ(ModelReader::open(disk, folder / "nowhere").status().code(), Code::kIo);
 }
 
 TEST(ModelDir, ReplacesAModelOnlyWhenTheNewOneIsWhole) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   const std::uint64_t first = *save_model(folder / "model", spec, test_tables(spec, 20, 1));
   {
-    std::unique_ptr<ModelWriter> writer = *ModelWriter::create(folder / "model");
+    std::unique_ptr<ModelWriter> writer = *ModelWriter::create(disk, folder / "model");
     ASSERT_TRUE(write_tables(*writer, test_tables(spec, 30, 9)).is_ok());
-    EXPECT_EQ(ModelReader::open(folder / "model")->manifest().digest, first);
+    EXPECT_EQ(ModelReader::open(disk, folder / "model")->manifest().digest, first);
   }
   EXPECT_EQ(folder.entries(), 1u) << "a dropped writer leaves nothing";
-  EXPECT_EQ(ModelReader::open(folder / "model")->manifest().digest, first);
+  EXPECT_EQ(ModelReader::open(disk, folder / "model")->manifest().digest, first);
   const std::uint64_t second = *save_model(folder / "model/", spec, test_tables(spec, 30, 9));
   EXPECT_NE(second, first);
-  EXPECT_EQ(ModelReader::open(folder / "model")->manifest().digest, second);
+  EXPECT_EQ(ModelReader::open(disk, folder / "model")->manifest().digest, second);
   EXPECT_EQ(folder.entries(), 1u);
 }
 
 TEST(ModelDir, LinksAreFollowed) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   ASSERT_TRUE(save_model(folder / "real", spec, test_tables(spec, 2, 1)).is_ok());
   fs::create_directory_symlink(folder / "real", folder / "link");
   const std::uint64_t digest = *save_model(folder / "link", spec, test_tables(spec, 4, 2));
   EXPECT_TRUE(fs::is_symlink(folder / "link"));
-  EXPECT_EQ(ModelReader::open(folder / "real")->manifest().digest, digest);
+  EXPECT_EQ(ModelReader::open(disk, folder / "real")->manifest().digest, digest);
 }
 
 TEST(ModelDir, RefusesWhatIsInTheWay) {
   TemporaryFolder folder;
+  SystemDisk disk;
   write_text(folder / "file", "x");
   fs::create_directory(folder / "other");
   write_text(folder / "other/notes", "x");
   fs::create_directory(folder / "empty");
   for (const char* name : {"file", "other", "missing/model"}) {
-    const Status status = ModelWriter::create(folder / name).status();
+    const Status status = ModelWriter::create(disk, folder / name).status();
     EXPECT_EQ(status.code(), Code::kIo);
     EXPECT_NE(status.message().find(folder / ""), std::string::npos) << status.message();
   }
   EXPECT_EQ(read_text(folder / "other/notes"), "x");
-  EXPECT_TRUE(check_model_destination(folder / "empty").is_ok());
+  EXPECT_TRUE(check_model_destination(disk, folder / "empty").is_ok());
   const ModelSpec spec = fm_spec();
   EXPECT_TRUE(save_model(folder / "empty", spec, test_tables(spec, 3, 1)).is_ok());
   EXPECT_EQ(folder.entries(), 3u);
@@ -167,6 +175,7 @@ TEST(ModelDir, RefusesWhatIsInTheWay) {
 // A limit on file size stands for a full disk: the same call fails in the same place.
 TEST(ModelDir, FailedWriteNamesPathAndBytesAndLeavesNothing) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec(8);
   const std::vector<TestTable> tables = test_tables(spec, 20000, 3);
   rlimit old{};
@@ -186,11 +195,12 @@ TEST(ModelDir, FailedWriteNamesPathAndBytesAndLeavesNothing) {
 
 TEST(ModelDir, WriterRefusesRowsOutOfOrderOrNumber) {
   TemporaryFolder folder;
+  SystemDisk disk;
   TableSpec spec;
   spec.name = "weights";
   const std::vector<float> two = {1, 2};
   const auto write = [&](std::uint64_t announced, std::vector<std::uint64_t> keys) {
-    std::unique_ptr<ModelWriter> writer = *ModelWriter::create(folder / "model");
+    std::unique_ptr<ModelWriter> writer = *ModelWriter::create(disk, folder / "model");
     EXPECT_TRUE(writer->begin_table(spec, announced, 1).is_ok());
     const Status status = writer->append(keys, two);
     return status ? writer->end_table() : status;

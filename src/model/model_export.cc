@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <numeric>
 #include <vector>
 
@@ -70,7 +69,7 @@ void append_float(std::string& line, float value) {
   line.append(text, std::to_chars(text, text + sizeof text, value).ptr);
 }
 
-Status write_text_table(const ModelReader& model, std::size_t t, const std::string& path) {
+Status write_text_table(const ModelReader& model, std::size_t t, Disk& disk, const std::string& path) {
   const std::size_t dim = model.manifest().tables[t].spec.dim;
   std::vector<Key> keys;
   std::vector<float> rows;
@@ -83,9 +82,9 @@ Status write_text_table(const ModelReader& model, std::size_t t, const std::stri
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
-  Result<File> file = File::create(path);
+  const Result<std::unique_ptr<File>> file = disk.create(path);
   if (!file) return file.status();
-  FileStream stream(*file);
+  FileStream stream(**file);
   std::string line;
   for (const std::size_t i : order) {
     line = std::to_string(keys[i]);
@@ -94,19 +93,19 @@ Status write_text_table(const ModelReader& model, std::size_t t, const std::stri
     if (status = stream.write(bytes_of(line)); !status) return status;
   }
   if (status = stream.flush(); !status) return status;
-  return file->sync();
+  return (*file)->sync();
 }
 
-Status export_text(const ModelReader& model, const std::string& destination) {
-  std::error_code error;
-  if (std::filesystem::exists(destination, error) && !std::filesystem::is_empty(destination, error)) {
+Status export_text(const ModelReader& model, Disk& disk, const std::string& destination) {
+  const Result<std::vector<std::string>> names = disk.list(destination);
+  if (disk.look(destination) != Entry::kNothing && (!names || !names->empty())) {
     return {Code::kIo, "cannot export to " + destination + ": it exists and is not an empty directory"};
   }
-  Result<StagedDirectory> directory = StagedDirectory::create(destination);
+  Result<StagedDirectory> directory = StagedDirectory::create(disk, destination);
   if (!directory) return directory.status();
   for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
     const std::string path = directory->staging() + "/" + model.manifest().tables[t].spec.name + ".tsv";
-    if (Status status = write_text_table(model, t, path); !status) return status;
+    if (Status status = write_text_table(model, t, disk, path); !status) return status;
   }
   return directory->commit();
 }
@@ -121,9 +120,10 @@ Result<ExportFormat> parse_export_format(std::string_view name) {
                 fmt::format("export format '{}' is unknown; expected safetensors, text or npz", name));
 }
 
-Status export_model(const ModelReader& model, ExportFormat format, const std::string& destination) {
-  if (format == ExportFormat::kText) return export_text(model, destination);
-  Result<StagedFile> file = StagedFile::create(destination);
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
+                    const std::string& destination) {
+  if (format == ExportFormat::kText) return export_text(model, disk, destination);
+  Result<StagedFile> file = StagedFile::create(disk, destination);
   if (!file) return file.status();
   Status status =
       format == ExportFormat::kNpz ? write_npz(model, file->file()) : write_safetensors(model, file->file());

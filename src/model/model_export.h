@@ -20,6 +20,7 @@ Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors
 
 // The destination appears whole or not at all. A regular file is replaced; for text, a directory that is not
 // empty is refused.
-Status export_model(const ModelReader& model, ExportFormat format, const std::string& destination);
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
+                    const std::string& destination);
 
 }  // namespace thalweg

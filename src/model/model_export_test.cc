@@ -44,8 +44,9 @@ class ModelExport : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(save_model(folder_ / "model", fm_spec(), tables_).is_ok()); }
   static bool has_numpy() { return std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") == 0; }
-  ModelReader reader() { return *ModelReader::open(folder_ / "model"); }
+  ModelReader reader() { return *ModelReader::open(disk_, folder_ / "model"); }
 
+  SystemDisk disk_;
   TemporaryFolder folder_;
   std::vector<TestTable> tables_ = test_tables(fm_spec(), 300, 4);
 };
@@ -53,16 +54,16 @@ class ModelExport : public testing::Test {
 TEST_F(ModelExport, PythonReadsDirectorySafetensorsAndNpz) {
   if (!has_numpy()) GTEST_SKIP() << "python3-numpy is not installed";
   EXPECT_EQ(python_rows(folder_, "directory", folder_ / "model"), expected_rows(tables_, true));
-  ASSERT_TRUE(export_model(reader(), ExportFormat::kSafetensors, folder_ / "m.safetensors").is_ok());
+  ASSERT_TRUE(export_model(reader(), ExportFormat::kSafetensors, disk_, folder_ / "m.safetensors").is_ok());
   EXPECT_EQ(python_rows(folder_, "safetensors", folder_ / "m.safetensors"), expected_rows(tables_, false));
   for (int again = 0; again < 2; ++again) {
-    ASSERT_TRUE(export_model(reader(), ExportFormat::kNpz, folder_ / "m.npz").is_ok());
+    ASSERT_TRUE(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "m.npz").is_ok());
     EXPECT_EQ(python_rows(folder_, "npz", folder_ / "m.npz"), expected_rows(tables_, false));
   }
 }
 
 TEST_F(ModelExport, TextHasSortedKeysAndFloatsThatReadBack) {
-  ASSERT_TRUE(export_model(reader(), ExportFormat::kText, folder_ / "text").is_ok());
+  ASSERT_TRUE(export_model(reader(), ExportFormat::kText, disk_, folder_ / "text").is_ok());
   std::ifstream in(folder_ / "text/factors.tsv");
   std::map<Key, std::vector<float>> expected;
   for (std::size_t i = 0; i < tables_[2].keys.size(); ++i) {
@@ -78,7 +79,7 @@ TEST_F(ModelExport, TextHasSortedKeysAndFloatsThatReadBack) {
   }
   std::string rest;
   EXPECT_FALSE(in >> rest);
-  EXPECT_EQ(export_model(reader(), ExportFormat::kText, folder_ / "text").code(), Code::kIo);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kText, disk_, folder_ / "text").code(), Code::kIo);
 }
 
 TEST_F(ModelExport, RefusesUnknownFormatsAndPlaces) {
@@ -86,10 +87,10 @@ TEST_F(ModelExport, RefusesUnknownFormatsAndPlaces) {
   EXPECT_EQ(*parse_export_format("text"), ExportFormat::kText);
   EXPECT_EQ(*parse_export_format("safetensors"), ExportFormat::kSafetensors);
   EXPECT_EQ(parse_export_format("csv").status().code(), Code::kUsage);
-  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, folder_ / "model").code(), Code::kIo);
-  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, folder_ / "missing/m.npz").code(), Code::kIo);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "model").code(), Code::kIo);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "missing/m.npz").code(), Code::kIo);
   write_text(folder_ / "file", "x");
-  EXPECT_EQ(export_model(reader(), ExportFormat::kText, folder_ / "file").code(), Code::kIo);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kText, disk_, folder_ / "file").code(), Code::kIo);
   EXPECT_EQ(folder_.entries(), 2u);
 }
 

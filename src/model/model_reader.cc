@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 
 #include "base/check.h"
 #include "base/mix.h"
@@ -14,22 +13,21 @@ namespace {
 constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
-Result<Manifest> read_manifest(const std::string& directory) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(directory, error)) {
+Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
+  if (disk.look(directory) != Entry::kDirectory) {
     return Status(Code::kIo, "cannot read model " + directory + ": no such directory");
   }
   const std::string path = directory + "/model.json";
-  if (!std::filesystem::exists(path, error) && !error) {
+  if (disk.look(path) == Entry::kNothing) {
     return Status(Code::kModel, directory + " is no model: it has no model.json");
   }
-  Result<File> file = File::open(path);
+  const Result<std::unique_ptr<File>> file = disk.open(path);
   if (!file) return file.status();
-  const Result<std::uint64_t> size = file->size();
+  const Result<std::uint64_t> size = (*file)->size();
   if (!size) return size.status();
   if (*size > kManifestBytesMax) return Status(Code::kModel, path + " is no model.json: it is too large");
   std::string text(*size, '\0');
-  if (Status status = file->read_at(0, std::as_writable_bytes(std::span(text))); !status) return status;
+  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status) return status;
   return parse_manifest(path, text);
 }
 
@@ -63,16 +61,16 @@ Result<std::vector<TensorInfo>> check_table(const File& file, const TableManifes
 
 }  // namespace
 
-Result<ModelReader> ModelReader::open(const std::string& path) {
-  Result<Manifest> manifest = read_manifest(path);
+Result<ModelReader> ModelReader::open(const Disk& disk, const std::string& path) {
+  Result<Manifest> manifest = read_manifest(disk, path);
   if (!manifest) return manifest.status();
   ModelReader reader;
   reader.path_ = path;
   reader.manifest_ = std::move(*manifest);
   for (const TableManifest& table : reader.manifest_.tables) {
-    Result<File> file = File::open(path + "/" + table.file);
+    Result<std::unique_ptr<File>> file = disk.open(path + "/" + table.file);
     if (!file) return file.status();
-    Result<std::vector<TensorInfo>> tensors = check_table(*file, table);
+    Result<std::vector<TensorInfo>> tensors = check_table(**file, table);
     if (!tensors) return tensors.status();
     reader.files_.push_back(std::move(*file));
     reader.tensors_.push_back(std::move(*tensors));
@@ -81,7 +79,7 @@ Result<ModelReader> ModelReader::open(const std::string& path) {
 }
 
 ModelReader::Cursor::Cursor(const ModelReader& reader, std::size_t table, bool with_state)
-    : file_(&reader.files_.at(table)),
+    : file_(reader.files_.at(table).get()),
       table_(&reader.manifest_.tables.at(table)),
       tensors_(&reader.tensors_.at(table)),
       with_state_(with_state) {}

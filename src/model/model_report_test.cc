@@ -22,8 +22,9 @@ std::vector<TestTable> lr_tables(std::vector<std::uint64_t> keys, std::vector<fl
 
 TEST(ModelReport, SummaryCountsAndMeasures) {
   TemporaryFolder folder;
+  SystemDisk disk;
   ASSERT_TRUE(save_model(folder / "m", lr_spec(), lr_tables({1, 5, 9, 12}, {3, 0, -4, 0})).is_ok());
-  const Result<ModelSummary> summary = inspect_model(*ModelReader::open(folder / "m"));
+  const Result<ModelSummary> summary = inspect_model(*ModelReader::open(disk, folder / "m"));
   ASSERT_TRUE(summary.is_ok());
   const TableSummary& weights = summary->tables[1];
   EXPECT_EQ(weights.rows, 4u);
@@ -39,9 +40,10 @@ TEST(ModelReport, SummaryCountsAndMeasures) {
 
 TEST(ModelReport, DiffMergesKeysOfBothModels) {
   TemporaryFolder folder;
+  SystemDisk disk;
   ASSERT_TRUE(save_model(folder / "a", lr_spec(), lr_tables({1, 5, 9, 12}, {1, 2, 3, 4})).is_ok());
   ASSERT_TRUE(save_model(folder / "b", lr_spec(), lr_tables({0, 5, 9, 13, 14}, {7, 2, 3.5f, 7, 7})).is_ok());
-  const ModelReader a = *ModelReader::open(folder / "a"), b = *ModelReader::open(folder / "b");
+  const ModelReader a = *ModelReader::open(disk, folder / "a"), b = *ModelReader::open(disk, folder / "b");
   const ModelDiff diff = *diff_models(a, b);
   const TableDiff& weights = diff.tables[1];
   EXPECT_EQ(weights.common_keys, 2u);
@@ -56,15 +58,18 @@ TEST(ModelReport, DiffMergesKeysOfBothModels) {
 
 TEST(ModelReport, DiffNamesTablesOfOneModelOnlyAndShowsNan) {
   TemporaryFolder folder;
+  SystemDisk disk;
   ASSERT_TRUE(save_model(folder / "lr", lr_spec(), lr_tables({1}, {std::nanf("")})).is_ok());
   ASSERT_TRUE(save_model(folder / "lr2", lr_spec(), lr_tables({1}, {2})).is_ok());
   ASSERT_TRUE(save_model(folder / "fm", fm_spec(), test_tables(fm_spec(), 3, 1)).is_ok());
   ASSERT_TRUE(save_model(folder / "fm2", fm_spec(2), test_tables(fm_spec(2), 3, 1)).is_ok());
-  const ModelReader lr = *ModelReader::open(folder / "lr"), fm = *ModelReader::open(folder / "fm");
+  const ModelReader lr = *ModelReader::open(disk, folder / "lr"),
+                    fm = *ModelReader::open(disk, folder / "fm");
   EXPECT_EQ(diff_models(fm, lr)->only_left, std::vector<std::string>{"factors"});
   EXPECT_EQ(diff_models(lr, fm)->only_right, std::vector<std::string>{"factors"});
-  EXPECT_TRUE(std::isnan(diff_models(lr, *ModelReader::open(folder / "lr2"))->tables[1].max_abs_difference));
-  EXPECT_EQ(diff_models(fm, *ModelReader::open(folder / "fm2")).status().code(), Code::kUsage);
+  EXPECT_TRUE(
+      std::isnan(diff_models(lr, *ModelReader::open(disk, folder / "lr2"))->tables[1].max_abs_difference));
+  EXPECT_EQ(diff_models(fm, *ModelReader::open(disk, folder / "fm2")).status().code(), Code::kUsage);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -14,23 +13,20 @@
 namespace thalweg {
 namespace fs = std::filesystem;
 
-Status check_model_destination(const std::string& path) {
-  std::error_code error;
-  const fs::file_status found = fs::status(path, error);
-  if (fs::is_directory(found)) {
-    const bool replaceable = fs::exists(path + "/model.json", error) || fs::is_empty(path, error);
-    if (!replaceable) {
+Status check_model_destination(const Disk& disk, const std::string& path) {
+  const std::string target = disk.resolve(path);
+  const Entry found = disk.look(target);
+  if (found == Entry::kDirectory) {
+    const Result<std::vector<std::string>> names = disk.list(target);
+    if (!names) return names.status();
+    if (!names->empty() && disk.look(target + "/model.json") == Entry::kNothing) {
       return {Code::kIo, "cannot save a model at " + path + ": a directory that is no model is in the way"};
     }
-  } else if (fs::exists(found)) {
+  } else if (found != Entry::kNothing) {
     return {Code::kIo,
             "cannot save a model at " + path + ": a file is in the way; expected a directory's name"};
   }
-  fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
-  if (!whole.has_filename()) whole = whole.parent_path();
-  const std::string parent = whole.parent_path().string();
-  if (::access(parent.c_str(), W_OK | X_OK) != 0) return io_error("save a model in", parent);
-  return Status::ok();
+  return disk.check_writable(fs::path(target).parent_path().string());
 }
 
 void TableDigest::add(Key key, std::span<const float> row) {
@@ -55,10 +51,11 @@ std::vector<TensorInfo> table_tensors(const TableSpec& spec, std::uint64_t rows,
 }
 
 struct ModelWriter::OpenTable {
-  OpenTable(File opened, const TableSpec& table, std::uint64_t announced, std::size_t stored_width)
+  OpenTable(std::unique_ptr<File> opened, const TableSpec& table, std::uint64_t announced,
+            std::size_t stored_width)
       : file(std::move(opened)), spec(table), rows(announced), width(stored_width), digest(table.dim) {}
 
-  File file;
+  std::unique_ptr<File> file;
   TableSpec spec;
   std::uint64_t rows;
   std::size_t width;
@@ -69,15 +66,15 @@ struct ModelWriter::OpenTable {
   std::uint64_t next_key = 0;  // Smallest key that may come next.
 };
 
-ModelWriter::ModelWriter(StagedDirectory directory) : directory_(std::move(directory)) {}
+ModelWriter::ModelWriter(Disk& disk, std::string path, StagedDirectory directory)
+    : disk_(&disk), path_(std::move(path)), directory_(std::move(directory)) {}
 ModelWriter::~ModelWriter() = default;
 
-Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path) {
-  if (Status status = check_model_destination(path); !status) return status;
-  Result<StagedDirectory> directory = StagedDirectory::create(path);
+Result<std::unique_ptr<ModelWriter>> ModelWriter::create(Disk& disk, const std::string& path) {
+  if (Status status = check_model_destination(disk, path); !status) return status;
+  Result<StagedDirectory> directory = StagedDirectory::create(disk, path);
   if (!directory) return directory.status();
-  std::unique_ptr<ModelWriter> writer(new ModelWriter(std::move(*directory)));
-  writer->path_ = path;
+  std::unique_ptr<ModelWriter> writer(new ModelWriter(disk, path, std::move(*directory)));
   writer->manifest_.library_version = THALWEG_VERSION;
   return writer;
 }
@@ -89,13 +86,13 @@ Status ModelWriter::begin_table(const TableSpec& spec, std::uint64_t rows, std::
   if (spec.name.empty() || spec.name.find('/') != std::string::npos) {
     return {Code::kUsage, "table name '" + spec.name + "' cannot name a file"};
   }
-  Result<File> file = File::create(directory_.staging() + "/" + spec.name + ".safetensors");
+  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/" + spec.name + ".safetensors");
   if (!file) return file.status();
   auto table = std::make_unique<OpenTable>(std::move(*file), spec, rows, stored_width);
   table->tensors = table_tensors(spec, rows, stored_width - spec.dim);
   const std::string header = safetensors_header(table->tensors);
-  if (Status status = table->file.write_at(0, bytes_of(header)); !status) return status;
-  for (const TensorInfo& tensor : table->tensors) table->streams.emplace_back(table->file, tensor.begin);
+  if (Status status = table->file->write_at(0, bytes_of(header)); !status) return status;
+  for (const TensorInfo& tensor : table->tensors) table->streams.emplace_back(*table->file, tensor.begin);
   table_ = std::move(table);
   return Status::ok();
 }
@@ -143,8 +140,8 @@ Status ModelWriter::end_table() {
   for (FileStream& stream : table.streams) {
     if (Status status = stream.flush(); !status) return status;
   }
-  if (Status status = table.file.sync(); !status) return status;
-  Result<std::string> hash = hash_file(table.file);
+  if (Status status = table.file->sync(); !status) return status;
+  Result<std::string> hash = hash_file(*table.file);
   if (!hash) return hash.status();
   TableManifest& entry = manifest_.tables.emplace_back();
   entry.spec = table.spec;
@@ -164,11 +161,11 @@ Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::
   manifest_.model = model;
   manifest_.options = std::move(options);
   manifest_.metrics = std::move(metrics);
-  Result<File> file = File::create(directory_.staging() + "/model.json");
+  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/model.json");
   if (!file) return file.status();
-  if (Status status = file->write_at(0, bytes_of(to_json(manifest_))); !status) return status;
-  if (Status status = file->sync(); !status) return status;
-  if (Status status = check_model_destination(path_); !status) return status;
+  if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status) return status;
+  if (Status status = (*file)->sync(); !status) return status;
+  if (Status status = check_model_destination(*disk_, path_); !status) return status;
   if (Status status = directory_.commit(); !status) return status;
   return manifest_.digest;
 }

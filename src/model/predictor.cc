@@ -54,11 +54,6 @@ void FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> out) co
   }
 }
 
-Result<Predictor> Predictor::load(const std::string& model_directory) {
-  const Result<ModelReader> reader = ModelReader::open(model_directory);
-  return reader ? load(*reader) : reader.status();
-}
-
 Result<Predictor> Predictor::load(const ModelReader& model) {
   Predictor out;
   out.spec_ = model.manifest().model;

@@ -41,7 +41,6 @@ class FrozenTable {
 class Predictor {
  public:
   // kModel when the directory's tables are not those of its model.
-  static Result<Predictor> load(const std::string& model_directory);
   static Result<Predictor> load(const ModelReader& model);
 
   class Scratch {

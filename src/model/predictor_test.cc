@@ -27,11 +27,12 @@ Batch some_rows(const TestTable& weights, std::size_t rows, std::uint64_t seed) 
 
 TEST(Predictor, ScoresAsTheFormulaSaysAndUnseenKeysAddNothing) {
   TemporaryFolder folder;
+  SystemDisk disk;
   for (const std::size_t stored : {0u, 1u, 2u, 1000u}) {
     const ModelSpec spec = fm_spec();
     const std::vector<TestTable> tables = test_tables(spec, stored, 8);
     ASSERT_TRUE(save_model(folder / "model", spec, tables).is_ok());
-    const Result<Predictor> predictor = Predictor::load(folder / "model");
+    const Result<Predictor> predictor = Predictor::load(*ModelReader::open(disk, folder / "model"));
     ASSERT_TRUE(predictor.is_ok()) << predictor.status().message();
     EXPECT_EQ(predictor->spec(), spec);
     std::map<Key, double> weights;
@@ -66,10 +67,11 @@ TEST(Predictor, ScoresAsTheFormulaSaysAndUnseenKeysAddNothing) {
 
 TEST(Predictor, ThreadsScoreAtOnceWithTheirOwnScratch) {
   TemporaryFolder folder;
+  SystemDisk disk;
   const ModelSpec spec = fm_spec();
   const std::vector<TestTable> tables = test_tables(spec, 500, 8);
   ASSERT_TRUE(save_model(folder / "model", spec, tables).is_ok());
-  const Predictor predictor = *Predictor::load(folder / "model");
+  const Predictor predictor = *Predictor::load(*ModelReader::open(disk, folder / "model"));
   std::vector<std::vector<float>> scores(4);
   std::vector<std::thread> threads;
   for (std::vector<float>& out : scores) {
@@ -87,16 +89,17 @@ TEST(Predictor, ThreadsScoreAtOnceWithTheirOwnScratch) {
 
 TEST(Predictor, RefusesAModelWithoutItsTablesAndRowsItCannotTake) {
   TemporaryFolder folder;
+  SystemDisk disk;
   std::vector<TestTable> tables = test_tables(fm_spec(), 5, 8);
   tables.pop_back();
   ASSERT_TRUE(save_model(folder / "model", fm_spec(), tables).is_ok());
-  const Status status = Predictor::load(folder / "model").status();
+  const Status status = Predictor::load(*ModelReader::open(disk, folder / "model")).status();
   EXPECT_EQ(status.code(), Code::kModel);
   EXPECT_NE(status.message().find("factors"), std::string::npos);
   ModelSpec spec = fm_spec();
   spec.name = "ffm", spec.fields = 2;
   ASSERT_TRUE(save_model(folder / "ffm", spec, test_tables(spec, 5, 8)).is_ok());
-  const Predictor predictor = *Predictor::load(folder / "ffm");
+  const Predictor predictor = *Predictor::load(*ModelReader::open(disk, folder / "ffm"));
   Predictor::Scratch scratch(predictor);
   Batch batch = some_rows(tables[1], 2, 1);
   std::vector<float> scores;

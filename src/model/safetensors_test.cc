@@ -18,7 +18,7 @@ std::string with_length(const std::string& header, const std::string& data) {
 
 Result<std::vector<TensorInfo>> read_header(const TemporaryFolder& folder, const std::string& bytes) {
   write_text(folder / "t", bytes);
-  return read_safetensors_header(*File::open(folder / "t"));
+  return read_safetensors_header(**SystemDisk().open(folder / "t"));
 }
 
 TEST(Safetensors, HeaderReadsBackWithOffsets) {

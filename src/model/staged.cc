@@ -1,10 +1,6 @@
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <filesystem>
 
 #include "model/file.h"
@@ -12,97 +8,61 @@
 namespace thalweg {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A name beside `path` that no other process or call uses.
-std::string sibling(const std::string& path, const char* purpose) {
+std::string sibling(const std::string& path) {
   static std::atomic<unsigned> count{0};
-  return path + "." + purpose + "-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
+  return path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(count++);
 }
 
-// Links resolved and the trailing slash dropped, so that a rename replaces the directory and not the link to
-// it.
-std::string real_path(const std::string& path) {
-  std::error_code error;
-  fs::path resolved = fs::weakly_canonical(fs::absolute(path, error), error);
-  if (error) return path;
-  if (!resolved.has_filename()) resolved = resolved.parent_path();
-  return resolved.string();
-}
-
-std::string parent_of(const std::string& path) { return fs::path(path).parent_path().string(); }
-
-void remove_tree(const std::string& path) {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
+std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 }  // namespace
 
-Result<StagedDirectory> StagedDirectory::create(const std::string& path) {
-  const std::string target = real_path(path);
-  std::string staging = sibling(target, "tmp");
-  if (::mkdir(staging.c_str(), 0777) != 0) return io_error("create directory", staging);
-  return StagedDirectory(target, std::move(staging));
+Result<StagedDirectory> StagedDirectory::create(Disk& disk, const std::string& path) {
+  std::string target = disk.resolve(path);
+  std::string staging = sibling(target);
+  if (Status status = disk.make_directory(staging); !status) return status;
+  return StagedDirectory(disk, std::move(target), std::move(staging));
 }
 
 StagedDirectory::StagedDirectory(StagedDirectory&& other) noexcept
-    : path_(std::move(other.path_)), staging_(std::exchange(other.staging_, {})) {}
+    : disk_(other.disk_), path_(std::move(other.path_)), staging_(std::exchange(other.staging_, {})) {}
 
 StagedDirectory::~StagedDirectory() {
-  if (!staging_.empty()) remove_tree(staging_);
+  if (!staging_.empty()) (void)disk_->remove(staging_);
 }
 
 Status StagedDirectory::commit() {
-  if (Status status = sync_directory(staging_); !status) return status;
-  if (::rename(staging_.c_str(), path_.c_str()) == 0) {
-    staging_.clear();
-    return sync_directory(parent_of(path_));
-  }
-  if (errno != EEXIST && errno != ENOTEMPTY) return io_error("rename " + staging_ + " to", path_);
-  if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) != 0) {
-    // This file system cannot exchange: for a moment only the names beside `path` exist.
-    const std::string old = sibling(path_, "old");
-    if (::rename(path_.c_str(), old.c_str()) != 0) return io_error("rename " + path_ + " to", old);
-    if (::rename(staging_.c_str(), path_.c_str()) != 0) {
-      const Status status = io_error("rename " + staging_ + " to", path_);
-      if (::rename(old.c_str(), path_.c_str()) != 0) return io_error("put back " + old + " as", path_);
-      return status;
-    }
-    staging_ = old;
-  }
-  const Status status = sync_directory(parent_of(path_));
-  remove_tree(staging_);
-  staging_.clear();
-  return status;
+  if (Status status = disk_->sync_directory(staging_); !status) return status;
+  if (Status status = disk_->replace(staging_, path_); !status) return status;
+  // Now `staging_` names what was replaced. It goes once it is certain that no crash brings it back.
+  const std::string replaced = std::exchange(staging_, {});
+  if (Status status = disk_->sync_directory(parent_of(path_)); !status) return status;
+  (void)disk_->remove(replaced);  // At worst it is left behind.
+  return Status::ok();
 }
 
-Result<StagedFile> StagedFile::create(const std::string& path) {
-  const std::string target = real_path(path);
-  std::error_code error;
-  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
+Result<StagedFile> StagedFile::create(Disk& disk, const std::string& path) {
+  std::string target = disk.resolve(path);
+  if (const Entry found = disk.look(target); found != Entry::kNothing && found != Entry::kFile) {
     return Status(Code::kIo, "cannot write " + path + ": something that is not a regular file is in the way");
   }
-  Result<File> file = File::create(sibling(target, "tmp"));
+  Result<std::unique_ptr<File>> file = disk.create(sibling(target));
   if (!file) return file.status();
-  return StagedFile(target, std::move(*file));
+  return StagedFile(disk, std::move(target), std::move(*file));
 }
 
-StagedFile::StagedFile(StagedFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::move(other.file_)),
-      staged_(std::exchange(other.staged_, false)) {}
+StagedFile::StagedFile(StagedFile&& other) noexcept = default;
 
 StagedFile::~StagedFile() {
-  if (staged_) ::unlink(file_.path().c_str());
+  if (file_) (void)disk_->remove(file_->path());
 }
 
 Status StagedFile::commit() {
-  if (Status status = file_.sync(); !status) return status;
-  if (::rename(file_.path().c_str(), path_.c_str()) != 0)
-    return io_error("rename " + file_.path() + " to", path_);
-  staged_ = false;
-  return sync_directory(parent_of(path_));
+  if (Status status = file_->sync(); !status) return status;
+  if (Status status = disk_->replace(file_->path(), path_); !status) return status;
+  file_.reset();
+  return disk_->sync_directory(parent_of(path_));
 }
 
 }  // namespace thalweg

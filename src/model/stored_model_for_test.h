@@ -14,6 +14,7 @@
 #include "base/mix.h"
 #include "base/random.h"
 #include "model/model_dir.h"
+#include "net/system_disk.h"
 
 namespace thalweg {
 
@@ -89,13 +90,19 @@ inline Status write_tables(ModelWriter& writer, const std::vector<TestTable>& ta
   return Status::ok();
 }
 
-inline Result<std::uint64_t> save_model(const std::string& path, const ModelSpec& spec,
+inline Result<std::uint64_t> save_model(Disk& disk, const std::string& path, const ModelSpec& spec,
                                         const std::vector<TestTable>& tables) {
-  Result<std::unique_ptr<ModelWriter>> writer = ModelWriter::create(path);
+  Result<std::unique_ptr<ModelWriter>> writer = ModelWriter::create(disk, path);
   if (!writer) return writer.status();
   if (Status status = write_tables(**writer, tables); !status) return status;
   return (*writer)->commit(spec, {{"epochs", "2"}, {"rate", "0.1"}},
                            {{"valid_auc", 0.75}, {"bad", std::stod("nan")}});
+}
+
+inline Result<std::uint64_t> save_model(const std::string& path, const ModelSpec& spec,
+                                        const std::vector<TestTable>& tables) {
+  SystemDisk disk;
+  return save_model(disk, path, spec, tables);
 }
 
 inline ModelSpec fm_spec(std::uint32_t rank = 3) {

@@ -1,0 +1,166 @@
+#include "net/system_disk.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace thalweg {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCallBytesMax = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call.
+
+// "cannot DO PATH: REASON" with errno's reason.
+Status io_error(const std::string& what, const std::string& path) {
+  return {Code::kIo, "cannot " + what + " " + path + ": " + std::generic_category().message(errno)};
+}
+
+Status io_error(const std::string& what, const std::string& path, const std::error_code& error) {
+  return {Code::kIo, "cannot " + what + " " + path + ": " + error.message()};
+}
+
+class SystemFile final : public File {
+ public:
+  SystemFile(int fd, std::string path) : File(std::move(path)), fd_(fd) {}
+  ~SystemFile() override { ::close(fd_); }
+
+  Status read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::size_t wanted = out.size();
+    while (!out.empty()) {
+      const ssize_t got =
+          ::pread(fd_, out.data(), std::min(out.size(), kCallBytesMax), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return io_error(fmt::format("read {} bytes at {} of", wanted, offset), path());
+      if (got == 0) {
+        return {Code::kModel,
+                fmt::format("{} ends {} bytes too early, at byte {}", path(), out.size(), offset)};
+      }
+      out = out.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+    return Status::ok();
+  }
+
+  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    const std::size_t wanted = bytes.size();
+    while (!bytes.empty()) {
+      const ssize_t put =
+          ::pwrite(fd_, bytes.data(), std::min(bytes.size(), kCallBytesMax), static_cast<off_t>(offset));
+      if (put < 0 && errno == EINTR) continue;
+      if (put <= 0) return io_error(fmt::format("write {} bytes at {} of", wanted, offset), path());
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+      offset += static_cast<std::uint64_t>(put);
+    }
+    return Status::ok();
+  }
+
+  Status sync() override { return ::fsync(fd_) == 0 ? Status::ok() : io_error("sync", path()); }
+
+  Result<std::uint64_t> size() const override {
+    struct stat info {};
+    if (::fstat(fd_, &info) != 0) return io_error("look at", path());
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+ private:
+  int fd_;
+};
+
+// For file systems that cannot exchange: for a moment only the names beside `path` exist.
+Status exchange_in_steps(const std::string& staged, const std::string& path) {
+  const std::string old = staged + ".old";
+  if (::rename(path.c_str(), old.c_str()) != 0) return io_error("rename " + path + " to", old);
+  if (::rename(staged.c_str(), path.c_str()) != 0) {
+    const Status status = io_error("rename " + staged + " to", path);
+    if (::rename(old.c_str(), path.c_str()) != 0) return io_error("put back " + old + " as", path);
+    return status;
+  }
+  return ::rename(old.c_str(), staged.c_str()) == 0 ? Status::ok()
+                                                    : io_error("rename " + old + " to", staged);
+}
+
+}  // namespace
+
+std::string SystemDisk::resolve(const std::string& path) const {
+  std::error_code error;
+  fs::path resolved = fs::weakly_canonical(fs::absolute(path, error), error);
+  if (error) return path;
+  if (!resolved.has_filename()) resolved = resolved.parent_path();
+  return resolved.string();
+}
+
+Entry SystemDisk::look(const std::string& path) const {
+  std::error_code error;
+  const fs::file_status found = fs::status(path, error);
+  if (fs::is_directory(found)) return Entry::kDirectory;
+  if (fs::is_regular_file(found)) return Entry::kFile;
+  return fs::exists(found) ? Entry::kOther : Entry::kNothing;
+}
+
+Result<std::vector<std::string>> SystemDisk::list(const std::string& directory) const {
+  std::error_code error;
+  std::vector<std::string> names;
+  fs::directory_iterator at(directory, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (error) return io_error("list", directory, error);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status SystemDisk::check_writable(const std::string& directory) const {
+  return ::access(directory.c_str(), W_OK | X_OK) == 0 ? Status::ok() : io_error("write in", directory);
+}
+
+Result<std::unique_ptr<File>> SystemDisk::open(const std::string& path) const {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return io_error("open", path);
+  auto file = std::make_unique<SystemFile>(fd, path);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return io_error("look at", path);
+  if (!S_ISREG(info.st_mode)) return Status(Code::kIo, "cannot read " + path + ": not a regular file");
+  return std::unique_ptr<File>(std::move(file));
+}
+
+Result<std::unique_ptr<File>> SystemDisk::create(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return io_error("create", path);
+  return std::unique_ptr<File>(std::make_unique<SystemFile>(fd, path));
+}
+
+Status SystemDisk::make_directory(const std::string& path) {
+  return ::mkdir(path.c_str(), 0777) == 0 ? Status::ok() : io_error("create directory", path);
+}
+
+Status SystemDisk::replace(const std::string& staged, const std::string& path) {
+  if (::rename(staged.c_str(), path.c_str()) == 0) return Status::ok();
+  if (errno != EEXIST && errno != ENOTEMPTY) return io_error("rename " + staged + " to", path);
+  if (::renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0)
+    return Status::ok();
+  return exchange_in_steps(staged, path);
+}
+
+Status SystemDisk::remove(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  return error ? io_error("remove", path, error) : Status::ok();
+}
+
+Status SystemDisk::sync_directory(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return io_error("open", path);
+  const Status status = ::fsync(fd) == 0 ? Status::ok() : io_error("sync", path);
+  ::close(fd);
+  return status;
+}
+
+}  // namespace thalweg
