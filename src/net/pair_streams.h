@@ -1,0 +1,37 @@
+// The streams between this process and one other, over one kind of transport. GroupFabric composes them.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "node/fabric.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// write(), peek(), consume() and read() are Fabric's, and like it used by one thread at a time.
+class PairStreams {
+ public:
+  virtual ~PairStreams() = default;
+  virtual std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) = 0;
+  virtual Piece peek(std::uint16_t channel, std::size_t want) = 0;
+  virtual void consume(std::uint16_t channel, std::size_t bytes) = 0;
+  virtual std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) = 0;
+
+  // Adds what poll() should watch for a link to change, and has the peer ring from now on. False when a link
+  // has changed already, so that sleeping would miss it.
+  virtual bool before_sleep(std::vector<pollfd>& watched) = 0;
+  // Once after each before_sleep(), with its entries as poll() left them.
+  virtual void after_sleep(std::span<const pollfd> watched) = 0;
+  // OK, or how the peer was lost.
+  virtual const Status& status() const = 0;
+
+  // As Fabric's.
+  virtual std::byte* shared_by(std::uint64_t /*offset*/, std::size_t /*size*/) { return nullptr; }
+};
+
+}  // namespace thalweg
