@@ -11,7 +11,7 @@ namespace thalweg {
 
 // Bytes whose sending has begun but not ended. The preface goes first where there is one.
 struct Exchange::Outgoing {
-  std::uint32_t peer;
+  Link to;
   bool prefaced;  // The preface is still to be sent, or part of it: `sent` counts both.
   const std::byte* data;
   std::size_t size;
@@ -24,7 +24,7 @@ struct Exchange::Running {
   std::uint16_t channel = 0;
   bool over = false;
   std::uint64_t steps = 0;
-  std::size_t step_bytes = 0;     // Of the present receive: how far it has come.
+  std::size_t step_bytes = 0;      // Of the present receive: how far it has come.
   std::vector<Outgoing> outgoing;  // In order for each peer.
   std::vector<bool> greeted;       // By peer: our preface has been queued.
   std::vector<bool> known;         // By peer: its preface has been checked.
@@ -39,7 +39,9 @@ constexpr std::size_t kReduceBytes = std::size_t{256} << 10;
 
 Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   Work work;
-  work.operation = call.operation;
+  work.operation = call.operation == Operation::kBarrier ? Operation::kAllReduce : call.operation;
+  work.in_place = call.in == call.out;
+  work.by_rank = true;
   work.whole = {0, call.count};
   if (!call.parts.empty()) work.parts = call.parts.data();
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
@@ -52,9 +54,14 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
 
 }  // namespace
 
-Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks, std::uint64_t sequence,
-                   std::uint16_t first_channel)
+Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                   std::uint64_t sequence, std::uint16_t first_channel)
     : call_(std::move(call)), plan_(plan), rank_(rank), ranks_(ranks), contributors_(ranks - plan.servers) {
+  if (call_.operation == Operation::kBarrier) {
+    call_.arithmetic = Arithmetic::of(DataType::kI32, Reduction::kSum);
+    call_.count = 1;
+    call_.in = call_.out = token_;
+  }
   const Arithmetic& arithmetic = call_.arithmetic;
   const bool own = arithmetic.monoid.combine != nullptr;
   preface_.operation = call_.operation;
@@ -129,12 +136,16 @@ bool Exchange::run(Running& lane, Fabric& fabric) {
 Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
   switch (step.kind) {
-    case Step::Kind::kSend: return begin_send(lane, fabric);
-    case Step::Kind::kReceive: return take_receive(lane, fabric);
-    case Step::Kind::kReduce: return take_reduce(lane, fabric);
+    case Step::Kind::kSend:
+      return begin_send(lane, fabric);
+    case Step::Kind::kReceive:
+      return take_receive(lane, fabric);
+    case Step::Kind::kReduce:
+      return take_reduce(lane, fabric);
     case Step::Kind::kCopy:
-    case Step::Kind::kMerge: return take_local(lane, fabric);
-    case Step::Kind::kFinish: break;
+      return take_copy(lane, fabric);
+    case Step::Kind::kFinish:
+      break;
   }
   if (!call_.phantom && step.block.count > 0 && call_.arithmetic.reduction == Reduction::kMean &&
       !call_.arithmetic.monoid.combine) {
@@ -149,17 +160,18 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   const std::size_t size = bytes_of(step.block);
   bytes_sent_ += size;
   ++messages_sent_;
+  const Link to{step.peer, static_cast<std::uint16_t>(lane.channel + step.channel)};
   if (call_.phantom) {
     const Piece piece{nullptr, size};
     std::size_t sent = 0;
-    if (lane.outgoing.empty()) sent = fabric.write({step.peer, lane.channel}, {&piece, 1});
-    if (sent < size) lane.outgoing.push_back({step.peer, false, nullptr, size, sent});
+    if (lane.outgoing.empty()) sent = fabric.write(to, {&piece, 1});
+    if (sent < size) lane.outgoing.push_back({to, false, nullptr, size, sent});
     return Progress::kStep;
   }
   const bool prefaced = !lane.greeted[step.peer];
   lane.greeted[step.peer] = true;
   const bool alone = lane.outgoing.empty();
-  lane.outgoing.push_back({step.peer, prefaced, address(step.from, step.block), size, 0});
+  lane.outgoing.push_back({to, prefaced, address(step.from, step.block), size, 0});
   if (alone) flush(lane, fabric);
   return Progress::kStep;
 }
@@ -170,10 +182,10 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < lane.outgoing.size(); ++i) {
     Outgoing& out = lane.outgoing[i];
-    const auto same_peer = [&out](const Outgoing& other) { return other.peer == out.peer; };
+    const auto same_link = [&out](const Outgoing& other) { return other.to == out.to; };
     const auto first = lane.outgoing.begin(), last = first + static_cast<std::ptrdiff_t>(kept);
     const std::size_t total = out.size + (out.prefaced ? sizeof preface_ : 0);
-    if (std::none_of(first, last, same_peer)) {
+    if (std::none_of(first, last, same_link)) {
       Piece pieces[2];
       std::size_t used = 0, skip = out.sent;
       if (out.prefaced && skip < sizeof preface_) {
@@ -184,7 +196,7 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
         skip -= sizeof preface_;
       }
       pieces[used++] = {out.data ? out.data + skip : nullptr, out.size - skip};
-      const std::size_t sent = fabric.write({out.peer, lane.channel}, {pieces, used});
+      const std::size_t sent = fabric.write(out.to, {pieces, used});
       out.sent += sent;
       moved = moved || sent > 0;
     }
@@ -270,18 +282,14 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   return lane.step_bytes == size ? Progress::kStep : Progress::kPart;
 }
 
-Exchange::Progress Exchange::take_local(Running& lane, Fabric& fabric) {
+Exchange::Progress Exchange::take_copy(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
   if (call_.phantom || step.block.count == 0) return Progress::kStep;
-  std::byte* to = address(step.to, step.block);
+  std::byte* to = address(step.to, {step.to_begin, step.block.count});
   const std::byte* from = address(step.from, step.block);
   if (to == from) return Progress::kStep;
   if (still_sending(lane, to, bytes_of(step.block), fabric)) return Progress::kNone;
-  if (step.kind == Step::Kind::kCopy) {
-    std::memcpy(to, from, bytes_of(step.block));
-  } else {
-    call_.arithmetic.apply(to, to, from, step.block.count);
-  }
+  std::memcpy(to, from, bytes_of(step.block));
   return Progress::kStep;
 }
 
@@ -290,18 +298,30 @@ Block Exchange::own_part() const {
   return {call_.parts[rank_], call_.parts[rank_ + 1] - call_.parts[rank_]};
 }
 
+Block Exchange::work_block() const {
+  return {0, call_.parts_out.empty() ? call_.count : call_.parts_out.back()};
+}
+
 // Buffers are addressed by elements of the whole vector, so one that holds a part begins before its storage.
 void Exchange::place_buffers() {
   const std::size_t part_begin = bytes_of({0, own_part().begin});
-  in_begin_ = out_begin_ = 0;
+  bool out_is_part = false;
   switch (call_.operation) {
     case Operation::kAllGather:
-    case Operation::kGather: in_begin_ = part_begin; break;
+    case Operation::kGather:
+      in_begin_ = part_begin;
+      break;
     case Operation::kReduceScatter:
-    case Operation::kScatter: out_begin_ = part_begin; break;
-    default: break;
+    case Operation::kScatter:
+      out_is_part = true;
+      out_begin_ = part_begin;
+      break;
+    default:
+      break;
   }
-  work_is_out_ = call_.out != nullptr && (out_begin_ == 0 || touches_own_part_only(call_.operation, plan_.route));
+  const bool overwrites_in = call_.operation == Operation::kAllToAll && call_.in == call_.out;
+  work_is_out_ = call_.out != nullptr && !overwrites_in &&
+                 (!out_is_part || touches_own_part_only(call_.operation, plan_.route));
   if (call_.operation == Operation::kBroadcast && rank_ == call_.root && !call_.out) {
     call_.out = const_cast<std::byte*>(call_.in);  // Sent from, never written.
     work_is_out_ = true;
@@ -311,12 +331,14 @@ void Exchange::place_buffers() {
 std::byte* Exchange::address(Buffer buffer, Block block) {
   const std::size_t at = bytes_of({0, block.begin});
   switch (buffer) {
-    case Buffer::kIn: return const_cast<std::byte*>(call_.in) + (at - in_begin_);
+    case Buffer::kIn:
+      return const_cast<std::byte*>(call_.in) + (at - in_begin_);
     case Buffer::kWork:
       if (work_is_out_) return call_.out + (at - out_begin_);
-      if (!work_) work_.reset(new std::byte[bytes_of({0, call_.count})]);
+      if (!work_) work_.reset(new std::byte[bytes_of(work_block())]);
       return work_.get() + at;
-    case Buffer::kSpare: break;
+    case Buffer::kSpare:
+      break;
   }
   if (!spare_) spare_.reset(new std::byte[bytes_of({0, call_.count})]);
   return spare_.get() + at;
@@ -325,7 +347,7 @@ std::byte* Exchange::address(Buffer buffer, Block block) {
 // Brings a result that came to be in scratch to the caller.
 void Exchange::deliver() {
   if (call_.phantom || work_is_out_ || !call_.out) return;
-  const Block part = own_part();
+  const Block part = call_.operation == Operation::kAllToAll ? work_block() : own_part();
   if (part.count > 0) std::memcpy(call_.out, address(Buffer::kWork, part), bytes_of(part));
 }
 
@@ -336,7 +358,7 @@ Exchange::Waiting Exchange::waiting() const {
     const std::string where = "lane " + std::to_string(i) + " step " + std::to_string(lane.steps);
     const Step step = lane.over ? Step{} : lane.lane.step();
     if (lane.over || step.kind == Step::Kind::kSend) {
-      const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().peer;
+      const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().to.peer;
       return {peer, where + ": send to rank " + std::to_string(peer)};
     }
     return {step.peer, where + ": receive " + std::to_string(step.block.count) + " elements at " +

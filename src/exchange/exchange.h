@@ -63,6 +63,7 @@ class Exchange {
   enum class Progress : std::uint8_t { kStep, kPart, kNone };
 
   Block own_part() const;
+  Block work_block() const;
   void place_buffers();
   std::byte* address(Buffer buffer, Block block);
   void deliver();
@@ -71,7 +72,7 @@ class Exchange {
   Progress begin_send(Running& lane, Fabric& fabric);
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);
-  Progress take_local(Running& lane, Fabric& fabric);
+  Progress take_copy(Running& lane, Fabric& fabric);
   bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std::size_t size);
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
   bool flush(Running& lane, Fabric& fabric);
@@ -84,9 +85,10 @@ class Exchange {
   std::uint32_t ranks_;
   Preface preface_;
   std::uint32_t contributors_;
-  std::size_t in_begin_ = 0;   // Bytes of the vector before the caller's buffers.
+  std::size_t in_begin_ = 0;  // Bytes of the vector before the caller's buffers.
   std::size_t out_begin_ = 0;
-  bool work_is_out_ = false;   // Else the result comes to be in `work_`.
+  bool work_is_out_ = false;  // Else the result comes to be in `work_`.
+  std::byte token_[4] = {};   // A barrier's vector.
   std::unique_ptr<std::byte[]> work_;
   std::unique_ptr<std::byte[]> spare_;
   std::vector<Running> lanes_;

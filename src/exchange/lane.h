@@ -1,4 +1,4 @@
-// A lane: one rank's steps on one channel, in order, written as a coroutine and made one at a time.
+// A lane: some of a rank's steps, in order, written as a coroutine and made one at a time.
 #pragma once
 
 #include <coroutine>
@@ -22,8 +22,7 @@ struct Step {
     kSend,     // from[block] to peer.
     kReceive,  // to[block] = what peer sends.
     kReduce,   // to[block] = from[block] + what peer sends.
-    kCopy,     // to[block] = from[block].
-    kMerge,    // to[block] = to[block] + from[block].
+    kCopy,     // to[block at to_begin] = from[block].
     kFinish,   // work[block] is summed up: a mean divides it.
   };
   Kind kind{};
@@ -31,26 +30,34 @@ struct Step {
   Buffer to = Buffer::kWork;
   std::uint32_t peer = 0;  // Rank within the group.
   Block block{};
+  std::uint16_t channel = 0;   // Beyond the lane's own.
+  std::uint64_t to_begin = 0;  // Copy alone.
 };
 
 constexpr Step send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {
   return {Step::Kind::kSend, from, from, peer, block};
 }
+// What a peer's next lane receives.
+constexpr Step send_across(std::uint32_t peer, Block block) {
+  return {Step::Kind::kSend, Buffer::kWork, Buffer::kWork, peer, block, 1};
+}
 constexpr Step receive(std::uint32_t peer, Block block, Buffer to = Buffer::kWork) {
   return {Step::Kind::kReceive, to, to, peer, block};
 }
-constexpr Step reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork, Buffer to = Buffer::kWork) {
+constexpr Step reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork,
+                      Buffer to = Buffer::kWork) {
   return {Step::Kind::kReduce, from, to, peer, block};
 }
-constexpr Step copy(Block block, Buffer from, Buffer to = Buffer::kWork) {
-  return {Step::Kind::kCopy, from, to, 0, block};
+constexpr Step copy_to(Block block, std::uint64_t to_begin, Buffer from, Buffer to = Buffer::kWork) {
+  return {Step::Kind::kCopy, from, to, 0, block, 0, to_begin};
 }
-constexpr Step merge(Block block, Buffer from, Buffer to = Buffer::kWork) {
-  return {Step::Kind::kMerge, from, to, 0, block};
+constexpr Step copy(Block block, Buffer from, Buffer to = Buffer::kWork) {
+  return copy_to(block, block.begin, from, to);
 }
 constexpr Step finish(Block block) { return {Step::Kind::kFinish, Buffer::kWork, Buffer::kWork, 0, block}; }
 
-// A send is begun, not waited for, so a lane may send and then receive from a peer that does the same. The
+// Lane i uses channel i, and no two lanes of a rank receive from, or send to, one peer on one channel. A send
+// is begun, not waited for, so a lane may send and then receive from a peer that does the same. The
 // step that would overwrite bytes still being sent waits by itself.
 class [[nodiscard]] Lane {
  public:

@@ -82,4 +82,111 @@ Result<Plan> parse_route(std::string_view name) {
   return Status(Code::kUsage, "route '" + std::string(name) + "' is unknown; expected one of " + expected);
 }
 
+bool supports(Operation operation, Route route) {
+  switch (operation) {
+    case Operation::kAllReduce:
+    case Operation::kBarrier:
+    case Operation::kAllToAll:
+    case Operation::kPointToPoint:
+      return true;
+    case Operation::kReduce:
+    case Operation::kBroadcast:
+      return route == Route::kStar || route == Route::kChain || route == Route::kBinomialTree ||
+             route == Route::kTree;
+    case Operation::kReduceScatter:
+    case Operation::kAllGather:
+      return route == Route::kRing || route == Route::kBidirectionalRing || route == Route::kRings ||
+             route == Route::kSpread || route == Route::kHalvingDoubling ||
+             (route == Route::kRecursiveDoubling && operation == Operation::kAllGather);
+    case Operation::kGather:
+    case Operation::kScatter:
+      return route == Route::kStar || route == Route::kBinomialTree;
+  }
+  return false;
+}
+
+namespace {
+
+Status refuse(const Plan& plan, std::string why) {
+  return {Code::kUsage, "route " + plan.name() + ": " + std::move(why)};
+}
+
+Status check_rings(const Plan& plan, std::uint32_t ranks) {
+  if (plan.rings.empty()) return refuse(plan, "the plan names no ring; expected one or more");
+  for (const Ring& ring : plan.rings) {
+    std::vector<bool> seen(ranks);
+    for (const std::uint32_t rank : ring.order) {
+      if (rank >= ranks || seen[rank])
+        return refuse(plan, "a ring names a rank twice or one that is not there");
+      seen[rank] = true;
+    }
+    if (ring.order.size() != ranks) return refuse(plan, "a ring leaves out a rank; expected each one once");
+    if (!(ring.weight > 0)) return refuse(plan, "a ring's weight must be above 0");
+  }
+  return Status::ok();
+}
+
+Status check_trees(const Plan& plan, std::uint32_t ranks) {
+  if (plan.trees.empty()) return refuse(plan, "the plan names no tree; expected one or more");
+  for (const Tree& tree : plan.trees) {
+    if (tree.parent.size() != ranks || tree.root >= ranks || tree.parent[tree.root] != -1) {
+      return refuse(plan, "a tree must give each rank a parent, and its root -1");
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      std::uint32_t at = rank;
+      for (std::uint32_t steps = 0; at != tree.root; ++steps) {
+        const std::int32_t parent = tree.parent[at];
+        if (steps >= ranks || parent < 0 || static_cast<std::uint32_t>(parent) >= ranks) {
+          return refuse(plan, "rank " + std::to_string(rank) + " has no way to the root of a tree");
+        }
+        at = static_cast<std::uint32_t>(parent);
+      }
+    }
+    if (!(tree.weight > 0)) return refuse(plan, "a tree's weight must be above 0");
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
+  if (!supports(operation, plan.route)) {
+    return refuse(plan, std::string(operation_name(operation)) + " does not go this way");
+  }
+  if (plan.channels == 0 || plan.channels > 64) return refuse(plan, "expected 1 to 64 channels");
+  if (ranks == 1) return Status::ok();
+  const bool doubles = plan.route == Route::kHalvingDoubling || plan.route == Route::kRecursiveDoubling;
+  const bool by_part = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
+  if (doubles && by_part && plan.channels > 1) return refuse(plan, "expected one channel");
+  switch (plan.route) {
+    case Route::kServers:
+      if (plan.servers == 0) return refuse(plan, "expected a server or more");
+      break;
+    case Route::kTree:
+      if (plan.fanout == 0) return refuse(plan, "expected a fan-out above 0");
+      break;
+    case Route::kHierarchical: {
+      std::uint64_t product = 1;
+      for (const std::uint32_t level : plan.levels) product *= level;
+      if (plan.levels.empty() || product != ranks) {
+        return refuse(plan, "its levels must multiply to the " + std::to_string(ranks) + " ranks");
+      }
+      break;
+    }
+    case Route::kRings:
+      if (Status status = check_rings(plan, ranks); !status) return status;
+      break;
+    case Route::kPackedTrees:
+      if (Status status = check_trees(plan, ranks); !status) return status;
+      break;
+    default:
+      break;
+  }
+  if (plan.servers >= ranks) {
+    return refuse(plan, std::to_string(plan.servers) + " servers leave no worker among " +
+                            std::to_string(ranks) + " ranks");
+  }
+  return Status::ok();
+}
+
 }  // namespace thalweg

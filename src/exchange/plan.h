@@ -15,21 +15,21 @@ const char* operation_name(Operation operation);  // "all-reduce"
 Result<Operation> parse_operation(std::string_view name);
 
 enum class Route : std::uint8_t {
-  kStar,               // All to one rank and back ("gpu0").
-  kServers,            // The last `servers` ranks own the parts and contribute nothing ("cpu", "servers:N").
-  kSpread,             // Each rank owns a part, all talk to all ("spread", "colocated").
-  kChain,              // Rank after rank, then back.
+  kStar,     // All to one rank and back ("gpu0").
+  kServers,  // The last `servers` ranks own the parts and contribute nothing ("cpu", "servers:N").
+  kSpread,   // Each rank owns a part, all talk to all ("spread", "colocated").
+  kChain,    // Rank after rank, then back.
   kRing,
   kBidirectionalRing,  // Half of the bytes each way.
   kRings,              // Plan::rings, bytes split by weight.
   kBinomialTree,
-  kTree,               // k-ary, Plan::fanout ("tree:K").
-  kDoubleTree,         // Two binary trees, inner nodes of one being leaves of the other.
+  kTree,        // k-ary, Plan::fanout ("tree:K").
+  kDoubleTree,  // Two binary trees, inner nodes of one being leaves of the other.
   kRecursiveDoubling,
-  kHalvingDoubling,    // Rabenseifner.
-  kHierarchical,       // Inside machines, between them, back; Plan::levels.
-  kPackedTrees,        // Plan::trees, bytes split by weight.
-  kSpareServers,       // BytePS: ranks own parts, the last `servers` ranks own larger ones ("byteps:N").
+  kHalvingDoubling,  // Rabenseifner.
+  kHierarchical,     // Inside machines, between them, back; Plan::levels.
+  kPackedTrees,      // Plan::trees, bytes split by weight.
+  kSpareServers,     // BytePS: ranks own parts, the last `servers` ranks own larger ones ("byteps:N").
 };
 inline constexpr std::size_t kRoutes = 15;
 
@@ -50,7 +50,8 @@ struct Plan {
   std::uint32_t channels = 1;        // Equal parts of the vector, each a lane of its own.
   std::uint32_t servers = 0;
   std::uint32_t fanout = 2;
-  std::vector<std::uint32_t> levels;  // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
+  std::vector<std::uint32_t>
+      levels;  // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
   std::vector<Ring> rings;
   std::vector<Tree> trees;
   std::string name() const;  // "tree:8", as parse_route() takes it.

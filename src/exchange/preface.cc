@@ -53,13 +53,16 @@ Status check_preface(const Preface& mine, const Preface& theirs, std::uint32_t p
   if (mine == theirs) return Status::ok();
   const std::string who = "rank " + std::to_string(peer);
   if (theirs.magic != Preface::kMagic || theirs.version != mine.version) {
-    return {Code::kRefused, who + " sends something that is no operation of this version of Thalweg; start "
-                                  "all ranks from the same build"};
+    return {Code::kRefused, who +
+                                " sends something that is no operation of this version of Thalweg; start "
+                                "all ranks from the same build"};
   }
   std::string theirs_name = describe(theirs);
-  if (describe(mine) == theirs_name) theirs_name = "the same with another plan, element size or number of ranks";
-  return {Code::kRefused, "the ranks of a group must call the same operations in the same order: this rank calls " +
-                              describe(mine) + ", " + who + " calls " + theirs_name};
+  if (describe(mine) == theirs_name)
+    theirs_name = "the same with another plan, element size or number of ranks";
+  return {Code::kRefused,
+          "the ranks of a group must call the same operations in the same order: this rank calls " +
+              describe(mine) + ", " + who + " calls " + theirs_name};
 }
 
 }  // namespace thalweg

@@ -14,22 +14,23 @@ Lane ring_lane(Team team, Work work) {
   // Alone, either half leaves or takes block r at rank r.
   const std::uint32_t start = scatters && gathers ? team.me : team.before(team.me);
   if (scatters) {
-    const Pieces first(work.part(n, start), work.piece);
+    const Pieces first(work.part(team, start), work.piece);
     for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i], work.in);
     for (std::uint32_t t = 1; t < n; ++t) {
-      const Pieces pieces(work.part(n, team.before(start, t)), work.piece);
+      const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
       for (std::uint64_t i = 0; i < pieces.size(); ++i) {
         co_yield reduce(previous, pieces[i], work.in);
-        if (t + 1 == n) co_yield finish(pieces[i]);
+        if (t + 1 == n && work.finishes) co_yield finish(pieces[i]);
         if (t + 1 < n || gathers) co_yield send(next, pieces[i]);
       }
     }
   } else {
-    const Pieces first(work.part(n, team.me), work.piece);
+    const Pieces first(work.part(team, team.me), work.piece);
+    co_yield copy(work.part(team, team.me), work.in);
     for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i]);
   }
   for (std::uint32_t t = 0; gathers && t + 1 < n; ++t) {
-    const Pieces pieces(work.part(n, team.before(start, t)), work.piece);
+    const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
     for (std::uint64_t i = 0; i < pieces.size(); ++i) {
       co_yield receive(previous, pieces[i]);
       if (t + 2 < n) co_yield send(next, pieces[i]);

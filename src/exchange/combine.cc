@@ -1,0 +1,53 @@
+#include "exchange/combine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace thalweg {
+
+const char* data_type_name(DataType type) {
+  static constexpr const char* kNames[kDataTypes] = {"f32", "f64", "f16", "bf16", "i32", "i64", "u64"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+const char* reduction_name(Reduction reduction) {
+  static constexpr const char* kNames[kReductions] = {"sum",     "mean", "min", "max",
+                                                      "product", "and",  "or",  "reproducible-sum"};
+  return kNames[static_cast<std::size_t>(reduction)];
+}
+
+Arithmetic Arithmetic::of(DataType type, Reduction reduction) {
+  Arithmetic made;
+  made.element_bytes = size_bytes(type);
+  made.combine = combine_function(type, reduction);
+  made.combine_many = combine_many_function(type, reduction);
+  made.type = type;
+  made.reduction = reduction;
+  return made;
+}
+
+Arithmetic Arithmetic::of(const Monoid& monoid) {
+  Arithmetic made;
+  made.element_bytes = monoid.element_bytes;
+  made.monoid = monoid;
+  return made;
+}
+
+// A monoid combines in place, so a result elsewhere is built from a copy of `a`, a cacheful at a time.
+void Arithmetic::apply(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const {
+  if (combine) return combine(out, a, b, count);
+  THALWEG_CHECK(monoid.combine != nullptr, "a reduction with a kernel, or a monoid");
+  if (out == a) return monoid.combine(out, b, count, monoid.context);
+  if (out == b) return monoid.combine(out, a, count, monoid.context);
+  constexpr std::size_t kCopied = std::size_t{32} << 10;
+  const std::size_t run = std::max<std::size_t>(1, kCopied / element_bytes);
+  for (std::size_t i = 0; i < count; i += run) {
+    const std::size_t some = std::min(run, count - i), at = i * element_bytes;
+    std::memcpy(out + at, a + at, some * element_bytes);
+    monoid.combine(out + at, b + at, some, monoid.context);
+  }
+}
+
+}  // namespace thalweg

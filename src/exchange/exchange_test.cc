@@ -1,0 +1,309 @@
+// Every operation over every route that it supports, on a fabric that interrupts everywhere.
+#include "exchange/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "exchange/lanes.h"
+#include "exchange/loop_fabric_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using Vector = std::vector<std::int64_t>;
+
+std::int64_t contribution(std::uint32_t rank, std::uint64_t element) {
+  return static_cast<std::int64_t>(splitmix(rank * 1000003ULL + element) % 2001) - 1000;
+}
+
+std::uint64_t part_begin(std::uint64_t count, std::uint32_t ranks, std::uint32_t rank) {
+  return part_of({0, count}, ranks, rank).begin;
+}
+
+Plan plan_for(const std::string& name, std::uint32_t ranks) {
+  auto plan = parse_route(name);
+  EXPECT_TRUE(plan.is_ok()) << plan.status().message();
+  if (plan->route == Route::kHierarchical) {
+    for (std::uint32_t left = ranks; left > 1;) {
+      std::uint32_t factor = 2;
+      while (left % factor != 0) ++factor;
+      plan->levels.push_back(factor);
+      left /= factor;
+    }
+    if (ranks == 1) plan->levels = {1};
+  }
+  if (plan->route == Route::kRings) {
+    plan->rings.resize(2);
+    for (std::uint32_t r = 0; r < ranks; ++r) plan->rings[0].order.push_back(r);
+    plan->rings[0].weight = 2;
+    plan->rings[1].order.assign(plan->rings[0].order.rbegin(), plan->rings[0].order.rend());
+  }
+  if (plan->route == Route::kPackedTrees) {
+    plan->trees.resize(3);
+    for (std::uint32_t t = 0; t < 3; ++t) {
+      plan->trees[t].root = t % ranks;
+      plan->trees[t].weight = 1.0 + t;
+      for (std::uint32_t r = 0; r < ranks; ++r) {
+        plan->trees[t].parent.push_back(r == t % ranks ? -1 : static_cast<std::int32_t>(t % ranks));
+      }
+    }
+  }
+  return *plan;
+}
+
+struct Case {
+  Operation operation{};
+  std::string route;
+  std::uint32_t ranks = 1;
+  std::uint64_t count = 0;
+  std::uint64_t piece = 0;
+  std::uint32_t channels = 1;
+  bool in_place = false;
+  bool chaos = true;
+  Reduction reduction = Reduction::kSum;
+};
+
+// What each rank passes, and what it must find.
+struct RankData {
+  Vector in, out, expected;
+};
+
+RankData data_of(const Case& c, const Plan& plan, std::uint32_t rank, std::uint32_t root) {
+  const std::uint32_t workers = c.ranks - plan.servers;
+  const auto part = [&](std::uint32_t r) { return part_of({0, c.count}, c.ranks, r); };
+  Vector full(c.count), sum(c.count), gathered(c.count);
+  for (std::uint64_t e = 0; e < c.count; ++e) {
+    full[e] = contribution(rank, e);
+    for (std::uint32_t r = 0; r < workers; ++r) sum[e] += contribution(r, e);
+    if (c.reduction == Reduction::kMean) sum[e] /= workers;
+  }
+  for (std::uint32_t r = 0; r < c.ranks; ++r) {
+    for (std::uint64_t e = part(r).begin; e < part(r).end(); ++e) gathered[e] = contribution(r, e);
+  }
+  const auto cut = [&](const Vector& v, std::uint32_t r) {
+    return Vector(v.begin() + static_cast<std::ptrdiff_t>(part(r).begin),
+                  v.begin() + static_cast<std::ptrdiff_t>(part(r).end()));
+  };
+  RankData data;
+  switch (c.operation) {
+    case Operation::kAllReduce:
+      if (rank < workers) data.expected = sum;
+      data.in = full;
+      break;
+    case Operation::kReduce:
+      data.in = full;
+      if (rank == root) data.expected = sum;
+      break;
+    case Operation::kReduceScatter:
+      data.in = full;
+      data.expected = cut(sum, rank);
+      break;
+    case Operation::kAllGather:
+      data.in = cut(full, rank);
+      data.expected = gathered;
+      break;
+    case Operation::kBroadcast:
+      for (std::uint64_t e = 0; e < c.count; ++e) data.expected.push_back(contribution(root, e));
+      data.in = rank == root ? full : Vector(c.count);
+      break;
+    case Operation::kGather:
+      data.in = cut(full, rank);
+      if (rank == root) data.expected = gathered;
+      break;
+    case Operation::kScatter:
+      data.in = rank == root ? full : Vector();
+      for (std::uint64_t e = part(rank).begin; e < part(rank).end(); ++e) {
+        data.expected.push_back(contribution(root, e));
+      }
+      break;
+    case Operation::kAllToAll:
+      data.in = full;
+      for (std::uint32_t r = 0; r < c.ranks; ++r) {
+        for (std::uint64_t e = part(rank).begin; e < part(rank).end(); ++e) {
+          data.expected.push_back(contribution(r, e));
+        }
+      }
+      break;
+    case Operation::kBarrier:
+      break;
+    case Operation::kPointToPoint:
+      if (rank == root) data.in = full;
+      if (rank == (root + 1) % c.ranks) {
+        for (std::uint64_t e = 0; e < c.count; ++e) data.expected.push_back(contribution(root, e));
+      }
+      break;
+  }
+  data.out.assign(data.expected.size(), -7);
+  return data;
+}
+
+bool can_be_in_place(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kBroadcast ||
+         operation == Operation::kAllToAll;
+}
+
+void run_case(const Case& c, std::uint64_t seed) {
+  SCOPED_TRACE(std::string(operation_name(c.operation)) + " by " + c.route + " ranks " +
+               std::to_string(c.ranks) + " count " + std::to_string(c.count) + " piece " +
+               std::to_string(c.piece) + " channels " + std::to_string(c.channels) +
+               (c.in_place ? " in place" : "") + " seed " + std::to_string(seed));
+  Plan plan = plan_for(c.route, c.ranks);
+  plan.piece_elements = c.piece;
+  plan.channels = c.channels;
+  if (c.ranks == 1) plan.servers = 0;
+  const Status checked = check_plan(plan, c.operation, c.ranks);
+  ASSERT_TRUE(checked.is_ok()) << checked.message();
+  const std::uint32_t root = static_cast<std::uint32_t>(seed % (c.ranks - plan.servers));
+  LoopNetwork network(seed, c.chaos ? 256 : std::size_t{1} << 30, c.chaos);
+  std::vector<RankData> data;
+  std::vector<std::unique_ptr<Exchange>> ranks;
+  for (std::uint32_t r = 0; r < c.ranks; ++r) data.push_back(data_of(c, plan, r, root));
+  for (std::uint32_t r = 0; r < c.ranks; ++r) {
+    Call call;
+    call.operation = c.operation;
+    call.arithmetic = Arithmetic::of(DataType::kI64, c.reduction);
+    call.count = c.count;
+    call.root = root;
+    call.peer = (root + 1) % c.ranks;
+    const auto bytes = [](Vector& v) { return static_cast<std::byte*>(static_cast<void*>(v.data())); };
+    if (c.in_place && !data[r].expected.empty()) {
+      data[r].out = data[r].in;
+      call.in = bytes(data[r].out);
+    } else {
+      call.in = data[r].in.empty() ? nullptr : bytes(data[r].in);
+    }
+    call.out = data[r].expected.empty() ? nullptr : bytes(data[r].out);
+    if (c.operation == Operation::kAllToAll) {
+      const std::uint64_t mine = part_of({0, c.count}, c.ranks, r).count;
+      for (std::uint32_t p = 0; p <= c.ranks; ++p) {
+        call.parts.push_back(p == c.ranks ? c.count : part_begin(c.count, c.ranks, p));
+        call.parts_out.push_back(p * mine);
+      }
+      if (c.in_place) data[r].out = data[r].in;
+      if (c.in_place) data[r].out.resize(std::max(data[r].in.size(), data[r].expected.size()));
+      if (c.in_place) call.in = call.out = bytes(data[r].out);
+    }
+    ranks.push_back(std::make_unique<Exchange>(std::move(call), plan, r, c.ranks));
+  }
+  ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waiting().step;
+  for (std::uint32_t r = 0; r < c.ranks; ++r) {
+    ASSERT_TRUE(ranks[r]->status().is_ok()) << ranks[r]->status().message();
+    data[r].out.resize(data[r].expected.size());
+    ASSERT_EQ(data[r].out, data[r].expected) << "rank " << r;
+  }
+}
+
+class RouteTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(RouteTest, EveryOperationAndSizeIsExact) {
+  const std::string name = GetParam();
+  std::uint64_t seed = 1;
+  for (std::size_t o = 0; o < kOperations; ++o) {
+    const auto operation = static_cast<Operation>(o);
+    for (const std::uint32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
+      const Plan plan = plan_for(name, ranks);
+      if (!supports(operation, plan.route) || plan.servers >= ranks) continue;
+      for (const std::uint64_t count : {0, 1, 2, 15, 17, 100}) {
+        for (const std::uint64_t piece : {0, 3}) {
+          Case c{operation, name, ranks, count, piece};
+          c.in_place = can_be_in_place(operation) && seed % 2 == 0;
+          c.channels = name.find("doubling") != name.npos && operation != Operation::kAllReduce
+                           ? 1
+                           : 1 + static_cast<std::uint32_t>(seed % 3);
+          c.reduction = seed % 5 == 0 ? Reduction::kMean : Reduction::kSum;
+          run_case(c, seed++);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// SPEC T5: a ring of five takes four messages to scatter and four to gather, and rank r owns part r+1
+// between.
+TEST(Ring, OfFiveTakesFourMessagesEachWay) {
+  const Plan plan = plan_for("ring", 5);
+  for (std::uint32_t r = 0; r < 5; ++r) {
+    Work work;
+    work.operation = Operation::kAllReduce;
+    work.whole = {0, 50};
+    std::vector<Step> steps;
+    for (Lane lane = ring_lane({.size = 5, .me = r}, work); lane.next();) steps.push_back(lane.step());
+    const auto count = [&steps](Step::Kind kind) {
+      return std::count_if(steps.begin(), steps.end(), [kind](const Step& s) { return s.kind == kind; });
+    };
+    EXPECT_EQ(count(Step::Kind::kReduce), 4);
+    EXPECT_EQ(count(Step::Kind::kReceive), 4);
+    EXPECT_EQ(count(Step::Kind::kSend), 8);
+    const auto finished =
+        std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == Step::Kind::kFinish; });
+    ASSERT_NE(finished, steps.end());
+    EXPECT_EQ(finished->block, part_of({0, 50}, 5, (r + 1) % 5));
+  }
+}
+
+TEST(Exchange, NamesBothRanksThatCallDifferentOperations) {
+  const Plan plan = plan_for("ring", 2);
+  LoopNetwork network(1, 1 << 20, false);
+  std::vector<std::unique_ptr<Exchange>> ranks;
+  std::vector<Vector> buffers(2, Vector(8));
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    Call call;
+    call.operation = Operation::kAllReduce;
+    call.arithmetic = Arithmetic::of(DataType::kI64, Reduction::kSum);
+    call.count = r == 0 ? 8 : 7;
+    call.in = call.out = static_cast<std::byte*>(static_cast<void*>(buffers[r].data()));
+    ranks.push_back(std::make_unique<Exchange>(call, plan, r, 2, 12));
+  }
+  ASSERT_TRUE(run_all(network, ranks));
+  EXPECT_EQ(ranks[0]->status().code(), Code::kRefused);
+  EXPECT_NE(ranks[0]->status().message().find("rank 1 calls all-reduce #12 of 7"), std::string::npos)
+      << ranks[0]->status().message();
+}
+
+TEST(Exchange, SaysWhomItWaitsFor) {
+  const Plan plan = plan_for("ring", 3);
+  LoopNetwork network(1, 1 << 20, false);
+  LoopFabric fabric(network, 0);
+  Call call;
+  call.operation = Operation::kAllReduce;
+  call.count = 30;
+  std::vector<float> buffer(30);
+  call.in = call.out = static_cast<std::byte*>(static_cast<void*>(buffer.data()));
+  Exchange exchange(call, plan, 0, 3);
+  EXPECT_FALSE(exchange.advance(fabric));
+  EXPECT_EQ(exchange.waiting().peer, 2u);
+  EXPECT_EQ(exchange.waiting().step, "lane 0 step 1: receive 10 elements at 20 from rank 2");
+}
+
+TEST(Plan, RefusesWhatItsRanksCannotDo) {
+  const auto message = [](const std::string& name, Operation operation, std::uint32_t ranks) {
+    return check_plan(*parse_route(name), operation, ranks).message();
+  };
+  EXPECT_EQ(message("ring", Operation::kAllReduce, 4), "");
+  EXPECT_NE(message("ring", Operation::kGather, 4).find("gather does not go this way"), std::string::npos);
+  EXPECT_NE(message("servers:4", Operation::kAllReduce, 4).find("leave no worker"), std::string::npos);
+  EXPECT_NE(message("hierarchical", Operation::kAllReduce, 4).find("multiply to the 4 ranks"),
+            std::string::npos);
+  EXPECT_NE(parse_route("wheel").status().message().find("expected one of gpu0"), std::string::npos);
+  EXPECT_NE(parse_route("tree:x").status().message().find("tree:N"), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Exchange, RouteTest,
+                         testing::Values("gpu0", "servers:1", "servers:3", "spread", "chain", "ring",
+                                         "bidirectional-ring", "rings", "binomial-tree", "tree:2", "tree:3",
+                                         "double-tree", "recursive-doubling", "halving-doubling",
+                                         "hierarchical", "packed-trees", "byteps:0", "byteps:2", "byteps:9"),
+                         [](const auto& route) {
+                           std::string name = route.param;
+                           for (char& c : name) {
+                             if (c == '-' || c == ':') c = '_';
+                           }
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace thalweg
