@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "exchange/lanes.h"
+#include "exchange/shared_memory.h"
 
 namespace thalweg {
 
@@ -52,16 +53,25 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   return work;
 }
 
+// A barrier sums up one number of its own.
+Call prepared(Call call, std::byte* token) {
+  if (call.operation != Operation::kBarrier) return call;
+  call.arithmetic = Arithmetic::of(DataType::kI32, Reduction::kSum);
+  call.count = 1;
+  call.in = call.out = token;
+  return call;
+}
+
 }  // namespace
 
 Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
                    std::uint64_t sequence, std::uint16_t first_channel)
-    : call_(std::move(call)), plan_(plan), rank_(rank), ranks_(ranks), contributors_(ranks - plan.servers) {
-  if (call_.operation == Operation::kBarrier) {
-    call_.arithmetic = Arithmetic::of(DataType::kI32, Reduction::kSum);
-    call_.count = 1;
-    call_.in = call_.out = token_;
-  }
+    : call_(prepared(std::move(call), token_)),
+      plan_(plan),
+      rank_(rank),
+      ranks_(ranks),
+      contributors_(ranks - plan.servers),
+      buffers_(call_, plan, rank, ranks) {
   const Arithmetic& arithmetic = call_.arithmetic;
   const bool own = arithmetic.monoid.combine != nullptr;
   preface_.operation = call_.operation;
@@ -73,11 +83,8 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
   preface_.sequence = sequence;
   preface_.ranks = ranks;
   preface_.route = plan.route;
-  if (!call_.phantom) {
-    preface_.plan_hash = hash_of(plan);
-    place_buffers();
-  }
-  for (Lane& lane : make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks)) {
+  if (!call_.phantom) preface_.plan_hash = hash_of(plan);
+  for (Lane& lane : make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places())) {
     Running& running = lanes_.emplace_back(std::move(lane));
     running.channel = static_cast<std::uint16_t>(first_channel + lanes_.size() - 1);
     if (!call_.phantom) {
@@ -94,6 +101,10 @@ Exchange::~Exchange() = default;
 
 bool Exchange::advance(Fabric& fabric) {
   if (done_) return true;
+  if (!placed_ && plan_.route == Route::kShared && !call_.phantom) {
+    buffers_.set_place(rank_, fabric);
+    placed_ = true;
+  }
   bool moved = true;
   while (moved && !done_) {
     moved = false;
@@ -104,7 +115,7 @@ bool Exchange::advance(Fabric& fabric) {
     if (lanes_left_ == 0) done_ = true;
     if (lanes_.size() == 1) break;  // It went as far as it could.
   }
-  if (done_ && status_.is_ok()) deliver();
+  if (done_ && status_.is_ok() && !call_.phantom) buffers_.deliver();
   return done_;
 }
 
@@ -144,20 +155,30 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
       return take_reduce(lane, fabric);
     case Step::Kind::kCopy:
       return take_copy(lane, fabric);
+    case Step::Kind::kShared:
+      return work_shared(fabric);
     case Step::Kind::kFinish:
       break;
   }
   if (!call_.phantom && step.block.count > 0 && call_.arithmetic.reduction == Reduction::kMean &&
       !call_.arithmetic.monoid.combine) {
-    divide(call_.arithmetic.type, address(Buffer::kWork, step.block), step.block.count, contributors_);
+    divide(call_.arithmetic.type, buffers_.address(Buffer::kWork, step.block), step.block.count,
+           contributors_);
   }
+  return Progress::kStep;
+}
+
+Exchange::Progress Exchange::work_shared(Fabric& fabric) {
+  if (call_.phantom) return Progress::kStep;
+  Status status = work_in_shared_memory(call_, buffers_, rank_, ranks_, fabric);
+  if (!status) fail(std::move(status));
   return Progress::kStep;
 }
 
 Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
   if (step.block.count == 0) return Progress::kStep;
-  const std::size_t size = bytes_of(step.block);
+  const std::size_t size = bytes_of(step);
   bytes_sent_ += size;
   ++messages_sent_;
   const Link to{step.peer, static_cast<std::uint16_t>(lane.channel + step.channel)};
@@ -171,7 +192,7 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   const bool prefaced = !lane.greeted[step.peer];
   lane.greeted[step.peer] = true;
   const bool alone = lane.outgoing.empty();
-  lane.outgoing.push_back({to, prefaced, address(step.from, step.block), size, 0});
+  lane.outgoing.push_back({to, prefaced, buffers_.address(step.from, step.block), size, 0});
   if (alone) flush(lane, fabric);
   return Progress::kStep;
 }
@@ -243,12 +264,12 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
 
 Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
-  const std::size_t size = bytes_of(step.block);
+  const std::size_t size = bytes_of(step);
   if (size == 0) return Progress::kStep;
   std::byte* into = nullptr;
   if (!call_.phantom) {
     if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
-    into = address(step.to, step.block) + lane.step_bytes;
+    into = buffers_.address(step.to, step.block) + lane.step_bytes;
     if (still_sending(lane, into, size - lane.step_bytes, fabric)) return Progress::kNone;
   }
   const std::size_t got = fabric.read({step.peer, lane.channel}, into, size - lane.step_bytes);
@@ -259,14 +280,14 @@ Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
 
 Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
-  const std::size_t size = bytes_of(step.block);
+  const std::size_t size = bytes_of(step);
   if (size == 0) return Progress::kStep;
   if (call_.phantom) return take_receive(lane, fabric);
   if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
   const std::size_t element = call_.arithmetic.element_bytes, at = lane.step_bytes;
-  std::byte* to = address(step.to, step.block) + at;
+  std::byte* to = buffers_.address(step.to, step.block) + at;
   if (still_sending(lane, to, size - at, fabric)) return Progress::kNone;
-  const std::byte* from = address(step.from, step.block) + at;
+  const std::byte* from = buffers_.address(step.from, step.block) + at;
   const Link link{step.peer, lane.channel};
   const std::size_t want = std::min(size - at, std::max(kReduceBytes / element * element, element));
   const std::size_t ready = lane.split_bytes > 0 ? 0 : fabric.peek(link, want).size / element;
@@ -285,70 +306,12 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
 Exchange::Progress Exchange::take_copy(Running& lane, Fabric& fabric) {
   const Step& step = lane.lane.step();
   if (call_.phantom || step.block.count == 0) return Progress::kStep;
-  std::byte* to = address(step.to, {step.to_begin, step.block.count});
-  const std::byte* from = address(step.from, step.block);
+  std::byte* to = buffers_.address(step.to, {step.to_begin, step.block.count});
+  const std::byte* from = buffers_.address(step.from, step.block);
   if (to == from) return Progress::kStep;
-  if (still_sending(lane, to, bytes_of(step.block), fabric)) return Progress::kNone;
-  std::memcpy(to, from, bytes_of(step.block));
+  if (still_sending(lane, to, bytes_of(step), fabric)) return Progress::kNone;
+  std::memcpy(to, from, bytes_of(step));
   return Progress::kStep;
-}
-
-Block Exchange::own_part() const {
-  if (call_.parts.empty()) return part_of({0, call_.count}, ranks_, rank_);
-  return {call_.parts[rank_], call_.parts[rank_ + 1] - call_.parts[rank_]};
-}
-
-Block Exchange::work_block() const {
-  return {0, call_.parts_out.empty() ? call_.count : call_.parts_out.back()};
-}
-
-// Buffers are addressed by elements of the whole vector, so one that holds a part begins before its storage.
-void Exchange::place_buffers() {
-  const std::size_t part_begin = bytes_of({0, own_part().begin});
-  bool out_is_part = false;
-  switch (call_.operation) {
-    case Operation::kAllGather:
-    case Operation::kGather:
-      in_begin_ = part_begin;
-      break;
-    case Operation::kReduceScatter:
-    case Operation::kScatter:
-      out_is_part = true;
-      out_begin_ = part_begin;
-      break;
-    default:
-      break;
-  }
-  const bool overwrites_in = call_.operation == Operation::kAllToAll && call_.in == call_.out;
-  work_is_out_ = call_.out != nullptr && !overwrites_in &&
-                 (!out_is_part || touches_own_part_only(call_.operation, plan_.route));
-  if (call_.operation == Operation::kBroadcast && rank_ == call_.root && !call_.out) {
-    call_.out = const_cast<std::byte*>(call_.in);  // Sent from, never written.
-    work_is_out_ = true;
-  }
-}
-
-std::byte* Exchange::address(Buffer buffer, Block block) {
-  const std::size_t at = bytes_of({0, block.begin});
-  switch (buffer) {
-    case Buffer::kIn:
-      return const_cast<std::byte*>(call_.in) + (at - in_begin_);
-    case Buffer::kWork:
-      if (work_is_out_) return call_.out + (at - out_begin_);
-      if (!work_) work_.reset(new std::byte[bytes_of(work_block())]);
-      return work_.get() + at;
-    case Buffer::kSpare:
-      break;
-  }
-  if (!spare_) spare_.reset(new std::byte[bytes_of({0, call_.count})]);
-  return spare_.get() + at;
-}
-
-// Brings a result that came to be in scratch to the caller.
-void Exchange::deliver() {
-  if (call_.phantom || work_is_out_ || !call_.out) return;
-  const Block part = call_.operation == Operation::kAllToAll ? work_block() : own_part();
-  if (part.count > 0) std::memcpy(call_.out, address(Buffer::kWork, part), bytes_of(part));
 }
 
 Exchange::Waiting Exchange::waiting() const {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "exchange/combine.h"
+#include "exchange/buffers.h"
+#include "exchange/call.h"
 #include "exchange/lane.h"
 #include "exchange/plan.h"
 #include "exchange/preface.h"
@@ -16,21 +17,6 @@
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-// An operation as its caller asks for it. Buffers stay the caller's and unchanged by others until the end.
-struct Call {
-  Operation operation{};
-  Arithmetic arithmetic = Arithmetic::of(DataType::kF32, Reduction::kSum);
-  std::uint64_t count = 0;  // Elements of the whole vector; all-to-all: of what this rank contributes.
-  std::uint32_t root = 0;
-  std::uint32_t peer = 0;         // Point to point: who receives.
-  const std::byte* in = nullptr;  // May be null where the rank contributes nothing, or in a phantom call.
-  std::byte* out = nullptr;       // May be `in` (of all-gather and the like: in's place within it).
-  // Where each rank's part begins, and the end: ranks + 1 numbers. Empty: nearly equal parts.
-  std::vector<std::uint64_t> parts;
-  std::vector<std::uint64_t> parts_out;  // All-to-all: the same of what this rank receives.
-  bool phantom = false;                  // Sizes only: nothing is read, written or checked.
-};
 
 class Exchange {
  public:
@@ -62,37 +48,30 @@ class Exchange {
   struct Running;
   enum class Progress : std::uint8_t { kStep, kPart, kNone };
 
-  Block own_part() const;
-  Block work_block() const;
-  void place_buffers();
-  std::byte* address(Buffer buffer, Block block);
-  void deliver();
   bool run(Running& lane, Fabric& fabric);
   Progress take(Running& lane, Fabric& fabric);
   Progress begin_send(Running& lane, Fabric& fabric);
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);
+  Progress work_shared(Fabric& fabric);
   Progress take_copy(Running& lane, Fabric& fabric);
   bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std::size_t size);
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
   bool flush(Running& lane, Fabric& fabric);
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);
-  std::size_t bytes_of(Block block) const { return block.count * call_.arithmetic.element_bytes; }
+  std::size_t bytes_of(const Step& step) const { return buffers_.bytes_of(step.from, step.block.count); }
 
+  std::byte token_[4] = {};  // A barrier's vector.
   Call call_;
   const Plan& plan_;
   std::uint32_t rank_;
   std::uint32_t ranks_;
   Preface preface_;
   std::uint32_t contributors_;
-  std::size_t in_begin_ = 0;  // Bytes of the vector before the caller's buffers.
-  std::size_t out_begin_ = 0;
-  bool work_is_out_ = false;  // Else the result comes to be in `work_`.
-  std::byte token_[4] = {};   // A barrier's vector.
-  std::unique_ptr<std::byte[]> work_;
-  std::unique_ptr<std::byte[]> spare_;
+  Buffers buffers_;
   std::vector<Running> lanes_;
   std::uint32_t lanes_left_ = 0;
+  bool placed_ = false;
   bool done_ = false;
   Status status_;
   std::uint64_t bytes_sent_ = 0;

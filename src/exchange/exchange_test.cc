@@ -158,6 +158,7 @@ void run_case(const Case& c, std::uint64_t seed) {
   ASSERT_TRUE(checked.is_ok()) << checked.message();
   const std::uint32_t root = static_cast<std::uint32_t>(seed % (c.ranks - plan.servers));
   LoopNetwork network(seed, c.chaos ? 256 : std::size_t{1} << 30, c.chaos);
+  network.shares_memory = seed % 3 != 0;
   std::vector<RankData> data;
   std::vector<std::unique_ptr<Exchange>> ranks;
   for (std::uint32_t r = 0; r < c.ranks; ++r) data.push_back(data_of(c, plan, r, root));
@@ -210,9 +211,8 @@ TEST_P(RouteTest, EveryOperationAndSizeIsExact) {
         for (const std::uint64_t piece : {0, 3}) {
           Case c{operation, name, ranks, count, piece};
           c.in_place = can_be_in_place(operation) && seed % 2 == 0;
-          c.channels = name.find("doubling") != name.npos && operation != Operation::kAllReduce
-                           ? 1
-                           : 1 + static_cast<std::uint32_t>(seed % 3);
+          const bool by_part = operation != Operation::kAllReduce && name.find("doubling") != name.npos;
+          c.channels = by_part || name == "shared" ? 1 : 1 + static_cast<std::uint32_t>(seed % 3);
           c.reduction = seed % 5 == 0 ? Reduction::kMean : Reduction::kSum;
           run_case(c, seed++);
           if (HasFatalFailure()) return;
@@ -296,7 +296,8 @@ INSTANTIATE_TEST_SUITE_P(Exchange, RouteTest,
                          testing::Values("gpu0", "servers:1", "servers:3", "spread", "chain", "ring",
                                          "bidirectional-ring", "rings", "binomial-tree", "tree:2", "tree:3",
                                          "double-tree", "recursive-doubling", "halving-doubling",
-                                         "hierarchical", "packed-trees", "byteps:0", "byteps:2", "byteps:9"),
+                                         "hierarchical", "packed-trees", "shared", "byteps:0", "byteps:2",
+                                         "byteps:9"),
                          [](const auto& route) {
                            std::string name = route.param;
                            for (char& c : name) {

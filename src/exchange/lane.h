@@ -12,9 +12,10 @@ namespace thalweg {
 
 // The vectors of an operation, all indexed by the same elements.
 enum class Buffer : std::uint8_t {
-  kIn,     // The caller's contribution; never written.
-  kWork,   // Where the result comes to be.
-  kSpare,  // Scratch of the same size.
+  kIn,      // The caller's contribution; never written.
+  kWork,    // Where the result comes to be.
+  kSpare,   // Scratch of the same size.
+  kPlaces,  // Where the ranks' buffers are in shared memory, by rank.
 };
 
 struct Step {
@@ -24,6 +25,7 @@ struct Step {
     kReduce,   // to[block] = from[block] + what peer sends.
     kCopy,     // to[block at to_begin] = from[block].
     kFinish,   // work[block] is summed up: a mean divides it.
+    kShared,   // The rank's share of the operation, in its peers' memory.
   };
   Kind kind{};
   Buffer from = Buffer::kWork;

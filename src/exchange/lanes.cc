@@ -13,7 +13,8 @@ Lane alone(Work work) {
 // Adds one route's lanes for one slice of the work.
 class LaneMaker {
  public:
-  LaneMaker(const Plan& plan, std::uint32_t rank, std::uint32_t ranks) : plan_(plan), all_{ranks, rank} {}
+  LaneMaker(const Plan& plan, std::uint32_t rank, std::uint32_t ranks, const std::vector<SharedPlace>& places)
+      : plan_(plan), places_(places), all_{ranks, rank} {}
 
   void add(Work work, double begin, double end) {
     const double begin_before = work.slice_begin, width = work.slice_end - work.slice_begin;
@@ -57,6 +58,8 @@ class LaneMaker {
         return lanes_.push_back(recursive_doubling_lane(all_, work));
       case Route::kHalvingDoubling:
         return lanes_.push_back(halving_doubling_lane(all_, work));
+      case Route::kShared:
+        return lanes_.push_back(shared_lane(all_, work, places_));
       case Route::kHierarchical:
         return lanes_.push_back(hierarchical_lane(plan_.levels, me, work));
     }
@@ -108,6 +111,7 @@ class LaneMaker {
   void add_shape(const Tree& tree, const Work& work) { add_tree(work, place_in(tree, all_.me)); }
 
   const Plan& plan_;
+  const std::vector<SharedPlace>& places_;
   Team all_;
   std::vector<Lane> lanes_;
 };
@@ -115,17 +119,18 @@ class LaneMaker {
 }  // namespace
 
 bool touches_own_part_only(Operation operation, Route route) {
-  return operation == Operation::kReduceScatter ? route == Route::kSpread
+  return operation == Operation::kReduceScatter ? route == Route::kSpread || route == Route::kShared
                                                 : operation == Operation::kScatter && route == Route::kStar;
 }
 
-std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks) {
+std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                             const std::vector<SharedPlace>& places) {
   std::vector<Lane> lanes;
   if (ranks == 1) {
     lanes.push_back(work.operation == Operation::kAllToAll ? all_to_all_lane({}, work) : alone(work));
     return lanes;
   }
-  LaneMaker maker(plan, rank, ranks);
+  LaneMaker maker(plan, rank, ranks, places);
   for (std::uint32_t c = 0; c < plan.channels; ++c) {
     maker.add(work, static_cast<double>(c) / plan.channels, static_cast<double>(c + 1) / plan.channels);
   }

@@ -7,6 +7,7 @@
 
 #include "exchange/lane.h"
 #include "exchange/plan.h"
+#include "exchange/shared_place.h"
 #include "exchange/team.h"
 #include "exchange/tree_shape.h"
 
@@ -42,8 +43,10 @@ struct Work {
   }
 };
 
-// All lanes of one rank. Precondition: check_plan() is OK. `plan` outlives them.
-std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks);
+// All lanes of one rank. Precondition: check_plan() is OK. `plan` and `places` outlive them; `places` is used
+// by the kShared route alone.
+std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                             const std::vector<SharedPlace>& places = {});
 // Whether a rank's kWork holds its own part and nothing else.
 bool touches_own_part_only(Operation operation, Route route);
 
@@ -60,6 +63,7 @@ Lane recursive_doubling_lane(Team team, Work work);
 Lane doubling_all_gather_lane(Team team, Work work);
 Lane halving_doubling_lane(Team team, Work work);
 Lane hierarchical_lane(const std::vector<std::uint32_t>& levels, std::uint32_t rank, Work work);
+Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places);
 Lane all_to_all_lane(Team team, Work work);
 Lane point_to_point_lane(Team team, Work work);
 

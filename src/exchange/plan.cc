@@ -31,6 +31,7 @@ constexpr std::array<RouteName, kRoutes + 2> kRouteNames = {{
     {Route::kHierarchical, "hierarchical", nullptr},
     {Route::kPackedTrees, "packed-trees", nullptr},
     {Route::kSpareServers, "byteps", &Plan::servers},
+    {Route::kShared, "shared", nullptr},
     {Route::kServers, "cpu", nullptr},
     {Route::kSpread, "colocated", nullptr},
 }};
@@ -92,11 +93,11 @@ bool supports(Operation operation, Route route) {
     case Operation::kReduce:
     case Operation::kBroadcast:
       return route == Route::kStar || route == Route::kChain || route == Route::kBinomialTree ||
-             route == Route::kTree;
+             route == Route::kTree || route == Route::kShared;
     case Operation::kReduceScatter:
     case Operation::kAllGather:
       return route == Route::kRing || route == Route::kBidirectionalRing || route == Route::kRings ||
-             route == Route::kSpread || route == Route::kHalvingDoubling ||
+             route == Route::kSpread || route == Route::kHalvingDoubling || route == Route::kShared ||
              (route == Route::kRecursiveDoubling && operation == Operation::kAllGather);
     case Operation::kGather:
     case Operation::kScatter:
@@ -158,6 +159,7 @@ Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
   const bool doubles = plan.route == Route::kHalvingDoubling || plan.route == Route::kRecursiveDoubling;
   const bool by_part = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
   if (doubles && by_part && plan.channels > 1) return refuse(plan, "expected one channel");
+  if (plan.route == Route::kShared && plan.channels > 1) return refuse(plan, "expected one channel");
   switch (plan.route) {
     case Route::kServers:
       if (plan.servers == 0) return refuse(plan, "expected a server or more");

@@ -30,8 +30,9 @@ enum class Route : std::uint8_t {
   kHierarchical,     // Inside machines, between them, back; Plan::levels.
   kPackedTrees,      // Plan::trees, bytes split by weight.
   kSpareServers,     // BytePS: ranks own parts, the last `servers` ranks own larger ones ("byteps:N").
+  kShared,  // In the memory of one machine, where buffers are in group memory; else by ring and tree.
 };
-inline constexpr std::size_t kRoutes = 15;
+inline constexpr std::size_t kRoutes = 16;
 
 // One cycle through all ranks, or one tree; `weight` is its share of the bytes.
 struct Ring {
