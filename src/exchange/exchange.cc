@@ -21,15 +21,17 @@ struct Exchange::Outgoing {
 
 struct Exchange::Running {
   explicit Running(Lane made) : lane(std::move(made)) {}
+  static constexpr std::uint8_t kGreeted = 1;  // Our preface has been queued.
+  static constexpr std::uint8_t kKnown = 2;    // Its preface has been checked.
   Lane lane;
   std::uint16_t channel = 0;
   bool over = false;
   std::uint64_t steps = 0;
-  std::size_t step_bytes = 0;      // Of the present receive: how far it has come.
-  std::vector<Outgoing> outgoing;  // In order for each peer.
-  std::vector<bool> greeted;       // By peer: our preface has been queued.
-  std::vector<bool> known;         // By peer: its preface has been checked.
-  std::vector<std::byte> split;    // A preface or element whose bytes come in several pieces.
+  std::size_t step_bytes = 0;       // Of the present receive: how far it has come.
+  std::vector<Outgoing> outgoing;   // In order for each peer.
+  std::vector<std::uint8_t> peers;  // By rank: kGreeted, kKnown.
+  std::vector<std::byte> split;     // An element whose bytes come in several pieces.
+  Preface theirs;                   // A peer's, as far as it has come.
   std::size_t split_bytes = 0;
 };
 
@@ -84,13 +86,12 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
   preface_.ranks = ranks;
   preface_.route = plan.route;
   if (!call_.phantom) preface_.plan_hash = hash_of(plan);
-  for (Lane& lane : make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places())) {
+  std::vector<Lane> lanes = make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places());
+  lanes_.reserve(lanes.size());
+  for (Lane& lane : lanes) {
     Running& running = lanes_.emplace_back(std::move(lane));
     running.channel = static_cast<std::uint16_t>(first_channel + lanes_.size() - 1);
-    if (!call_.phantom) {
-      running.greeted.resize(ranks);
-      running.known.resize(ranks);
-    }
+    if (!call_.phantom) running.peers.resize(ranks);
   }
   for (Running& lane : lanes_) lane.over = !lane.lane.next();
   lanes_left_ = static_cast<std::uint32_t>(
@@ -189,10 +190,18 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
     if (sent < size) lane.outgoing.push_back({to, false, nullptr, size, sent});
     return Progress::kStep;
   }
-  const bool prefaced = !lane.greeted[step.peer];
-  lane.greeted[step.peer] = true;
+  const std::byte* data = buffers_.address(step.from, step.block);
+  if (!lane.outgoing.empty()) {
+    Outgoing& last = lane.outgoing.back();
+    if (last.to == to && last.data + last.size == data) {
+      last.size += size;
+      return Progress::kStep;
+    }
+  }
+  const bool prefaced = !(lane.peers[step.peer] & Running::kGreeted);
+  lane.peers[step.peer] |= Running::kGreeted;
   const bool alone = lane.outgoing.empty();
-  lane.outgoing.push_back({to, prefaced, buffers_.address(step.from, step.block), size, 0});
+  lane.outgoing.push_back({to, prefaced, data, size, 0});
   if (alone) flush(lane, fabric);
   return Progress::kStep;
 }
@@ -230,7 +239,9 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
 // Whether [begin, begin + size) must not be written yet.
 bool Exchange::still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric) {
   const auto overlaps = [=](const Outgoing& out) {
-    return out.data < begin + size && begin < out.data + out.size;
+    const std::size_t preface = out.prefaced ? sizeof(Preface) : 0;
+    const std::size_t sent = out.sent > preface ? out.sent - preface : 0;
+    return out.data + sent < begin + size && begin < out.data + out.size;
   };
   if (lane.outgoing.empty()) return false;
   if (std::none_of(lane.outgoing.begin(), lane.outgoing.end(), overlaps)) return false;
@@ -238,12 +249,12 @@ bool Exchange::still_sending(Running& lane, const std::byte* begin, std::size_t 
   return std::any_of(lane.outgoing.begin(), lane.outgoing.end(), overlaps);
 }
 
-// Whether `size` bytes are in the lane's split.
-bool Exchange::read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std::size_t size) {
-  lane.split.resize(size);
-  const Link link{peer, lane.channel};
+// Whether all `size` bytes of something small have come; it may take several calls.
+bool Exchange::read_split(Running& lane, Fabric& fabric, std::uint32_t peer, void* into, std::size_t size) {
+  auto* bytes = static_cast<std::byte*>(into);
   while (lane.split_bytes < size) {
-    const std::size_t got = fabric.read(link, lane.split.data() + lane.split_bytes, size - lane.split_bytes);
+    const std::size_t got =
+        fabric.read({peer, lane.channel}, bytes + lane.split_bytes, size - lane.split_bytes);
     if (got == 0) return false;
     lane.split_bytes += got;
   }
@@ -253,12 +264,10 @@ bool Exchange::read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std
 
 // Whether the step may go on: the peer's preface has come and is the same as ours.
 bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
-  if (lane.known[peer]) return true;
-  if (!read_split(lane, fabric, peer, sizeof(Preface))) return false;
-  Preface theirs;
-  std::memcpy(&theirs, lane.split.data(), sizeof theirs);
-  lane.known[peer] = true;
-  if (Status same = check_preface(preface_, theirs, peer); !same) fail(std::move(same));
+  if (lane.peers[peer] & Running::kKnown) return true;
+  if (!read_split(lane, fabric, peer, &lane.theirs, sizeof lane.theirs)) return false;
+  lane.peers[peer] |= Running::kKnown;
+  if (Status same = check_preface(preface_, lane.theirs, peer); !same) fail(std::move(same));
   return !done_;
 }
 
@@ -290,14 +299,15 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   const std::byte* from = buffers_.address(step.from, step.block) + at;
   const Link link{step.peer, lane.channel};
   const std::size_t want = std::min(size - at, std::max(kReduceBytes / element * element, element));
-  const std::size_t ready = lane.split_bytes > 0 ? 0 : fabric.peek(link, want).size / element;
+  const Piece shown = lane.split_bytes > 0 ? Piece{} : fabric.peek(link, want);
+  const std::size_t ready = shown.size / element;
   if (ready > 0) {
-    call_.arithmetic.apply(to, from, fabric.peek(link, want).data, ready);
+    call_.arithmetic.apply(to, from, shown.data, ready);
     fabric.consume(link, ready * element);
-  } else if (read_split(lane, fabric, step.peer, element)) {
-    call_.arithmetic.apply(to, from, lane.split.data(), 1);
   } else {
-    return Progress::kNone;
+    lane.split.resize(element);
+    if (!read_split(lane, fabric, step.peer, lane.split.data(), element)) return Progress::kNone;
+    call_.arithmetic.apply(to, from, lane.split.data(), 1);
   }
   lane.step_bytes += std::max<std::size_t>(ready, 1) * element;
   return lane.step_bytes == size ? Progress::kStep : Progress::kPart;

@@ -55,7 +55,7 @@ class Exchange {
   Progress take_reduce(Running& lane, Fabric& fabric);
   Progress work_shared(Fabric& fabric);
   Progress take_copy(Running& lane, Fabric& fabric);
-  bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, std::size_t size);
+  bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, void* into, std::size_t size);
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
   bool flush(Running& lane, Fabric& fabric);
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);
