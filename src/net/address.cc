@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 
 #include <charconv>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +105,22 @@ std::string to_text(const SocketAddress& address) {
   }
   const in_addr ip = as_family<sockaddr_in>(address).sin_addr;
   return fmt::format("{}:{}", inet_ntop(AF_INET, &ip, text, sizeof text), port_of(address));
+}
+
+std::string host_of(const SocketAddress& address) {
+  char text[NI_MAXHOST] = "?";
+  const void* any = &address.storage;
+  ::getnameinfo(static_cast<const sockaddr*>(any), address.size, text, sizeof text, nullptr, 0,
+                NI_NUMERICHOST);
+  return text;
+}
+
+void set_port(SocketAddress& address, std::uint16_t port) {
+  const std::size_t at = address.storage.ss_family == AF_INET6 ? offsetof(sockaddr_in6, sin6_port)
+                                                               : offsetof(sockaddr_in, sin_port);
+  const std::uint16_t wire = htons(port);
+  void* any = &address.storage;
+  std::memcpy(static_cast<char*>(any) + at, &wire, sizeof wire);
 }
 
 std::optional<std::string> port_holder(std::uint16_t port) {

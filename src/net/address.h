@@ -21,6 +21,8 @@ Result<HostPort> parse_host_port(std::string_view text);
 bool is_loopback(const SocketAddress& address);
 std::uint16_t port_of(const SocketAddress& address);
 std::string to_text(const SocketAddress& address);
+std::string host_of(const SocketAddress& address);  // As resolve() takes it: numeric, without brackets.
+void set_port(SocketAddress& address, std::uint16_t port);
 
 // Who listens on a TCP port of this machine, such as "process 4711 (redis-server)", as far as this user may
 // see it in /proc.

@@ -2,8 +2,8 @@
 //   opening := "THWG":u32 version:u16 kind:u8 0:u8 from:u32 to:u32 channel:u16 0:u16 body_bytes:u32
 //   nonce:u64[2]
 //              0:u64[3]
-//   member  := rank:u32 size:u32 group:text host:text port:u16 machine:text local_name:text cores:u32 uid:u32
-//              pid:u32
+//   member  := rank:u32 size:u32 group:text host:text port:u16 machine:text local_name:text cores:text
+//              uid:u32 pid:u32
 //   answer  := "THWA":u32 version:u16 refused:u8 0:u8 body_bytes:u32 0:u32 (table | refusal)
 //   table   := nonce:u64[2] count:u32 member[count]
 //   refusal := code:u8 text
@@ -25,7 +25,11 @@ Status refused(std::string why) { return {Code::kRefused, std::move(why)}; }
 
 void put(Writer& out, const Member& member) {
   out.put(member.rank).put(member.size).put_text(member.group).put_text(member.host).put(member.port);
-  out.put_text(member.machine).put_text(member.local_name).put(member.cores).put(member.uid).put(member.pid);
+  out.put_text(member.machine)
+      .put_text(member.local_name)
+      .put_text(member.cores)
+      .put(member.uid)
+      .put(member.pid);
 }
 
 Member get_member(Reader& in) {
@@ -37,7 +41,7 @@ Member get_member(Reader& in) {
   member.port = in.get<std::uint16_t>();
   member.machine = in.get_text(kTextBytesMax);
   member.local_name = in.get_text(kTextBytesMax);
-  member.cores = in.get<std::uint32_t>();
+  member.cores = in.get_text(kTextBytesMax);
   member.uid = in.get<std::uint32_t>();
   member.pid = in.get<std::uint32_t>();
   return member;

@@ -46,7 +46,7 @@ struct Member {
   std::uint16_t port = 0;
   std::string machine;     // Equal where Unix-domain sockets and shared memory reach from one to the other.
   std::string local_name;  // Its abstract Unix-domain socket.
-  std::uint32_t cores = 0;
+  std::string cores;       // That its process may run on: a cpu_set_t.
   std::uint32_t uid = 0;
   std::uint32_t pid = 0;
   bool operator==(const Member&) const = default;

@@ -1,0 +1,270 @@
+#include "net/form_group.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/raw_peer_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint16_t free_port() { return RawPeer::listening().second; }
+
+GroupOptions options_for(std::uint32_t rank, std::uint32_t size, std::uint16_t port) {
+  GroupOptions options;
+  options.rank = rank;
+  options.size = size;
+  options.master_port = port;
+  options.timeout = 20s;
+  options.transport = GroupTransport::kTcp;
+  return options;
+}
+
+using Formed = Result<std::unique_ptr<LiveFabric>>;
+
+// Forms a group of threads, and calls `act` on each one's outcome while all still have theirs.
+void with_groups(const std::vector<GroupOptions>& all,
+                 const std::function<void(std::uint32_t, Formed&)>& act) {
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> done = 0;
+  for (const GroupOptions& options : all) {
+    threads.emplace_back([&all, &options, &act, &done] {
+      Formed formed = form_group(options);
+      act(options.rank, formed);
+      ++done;
+      while (done < all.size()) std::this_thread::sleep_for(1ms);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<GroupOptions> all_of(std::uint32_t size) {
+  const std::uint16_t port = free_port();
+  std::vector<GroupOptions> all;
+  for (std::uint32_t rank = 0; rank < size; ++rank) all.push_back(options_for(rank, size, port));
+  return all;
+}
+
+std::byte nth(std::uint32_t from, std::uint32_t to, std::uint16_t channel, std::size_t i) {
+  return static_cast<std::byte>(i * 131 + i / 251 + from * 7 + to * 13 + channel * 29);
+}
+
+// One direction of one link, as far as it has come.
+struct Stream {
+  Link link;
+  std::vector<std::byte> bytes{};
+  std::size_t sent = 0;
+  std::size_t received = 0;
+};
+
+// Sends `size` bytes to every other rank on each channel, and expects theirs.
+void exchange_bytes(LiveFabric& fabric, std::uint32_t rank, std::uint32_t ranks, std::uint16_t channels,
+                    std::size_t size) {
+  std::vector<Stream> streams;
+  for (std::uint32_t peer = 0; peer < ranks; ++peer) {
+    for (std::uint16_t channel = 0; channel < channels && peer != rank; ++channel) {
+      Stream& stream = streams.emplace_back(Stream{{peer, channel}});
+      for (std::size_t i = 0; i < size; ++i) stream.bytes.push_back(nth(rank, peer, channel, i));
+    }
+  }
+  std::vector<std::byte> into(size);
+  std::size_t left = streams.size() * 2 * size;
+  const Instant deadline = live_now() + 30s;
+  while (left > 0 && live_now() < deadline) {
+    const std::size_t before = left;
+    for (Stream& stream : streams) {
+      const std::vector<std::byte>& bytes = stream.bytes;
+      const std::size_t half = (size - stream.sent) / 2;
+      const Piece pieces[] = {{bytes.data() + stream.sent, half},
+                              {bytes.data() + stream.sent + half, size - stream.sent - half}};
+      const std::size_t sent = fabric.write(stream.link, pieces);
+      stream.sent += sent;
+      const std::size_t wanted = size - stream.received;
+      std::size_t got = 0;
+      if (stream.received % 2 == 0) {
+        got = fabric.read(stream.link, into.data(), wanted);
+      } else {
+        const Piece piece = fabric.peek(stream.link, wanted);
+        std::copy(piece.data, piece.data + piece.size, into.data());
+        got = piece.size;
+        fabric.consume(stream.link, got);
+      }
+      for (std::size_t i = 0; i < got; ++i) {
+        ASSERT_EQ(into[i], nth(stream.link.peer, rank, stream.link.channel, stream.received + i));
+      }
+      stream.received += got;
+      left -= sent + got;
+    }
+    if (left > 0 && left == before) fabric.wait(deadline);
+  }
+  EXPECT_EQ(left, 0U);
+}
+
+TEST(FormGroup, StreamsCarryEveryByteBetweenAllPairs) {
+  for (const std::uint32_t ranks : {1U, 2U, 5U}) {
+    with_groups(all_of(ranks), [ranks](std::uint32_t rank, Formed& formed) {
+      ASSERT_TRUE(formed) << formed.status().message();
+      exchange_bytes(**formed, rank, ranks, 1, 1);
+      exchange_bytes(**formed, rank, ranks, 3, 70001);
+      exchange_bytes(**formed, rank, ranks, 3, 64);
+    });
+  }
+}
+
+TEST(FormGroup, BackPressureOnLargeStreams) {
+  with_groups(all_of(2), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    exchange_bytes(**formed, rank, 2, 1, std::size_t{24} << 20);
+  });
+}
+
+TEST(FormGroup, AWaitEndsAtItsTimeAndWhenWoken) {
+  with_groups(all_of(2), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    LiveFabric& fabric = **formed;
+    const Instant until = live_now() + 20ms;
+    while (live_now() < until) fabric.wait(until);
+    if (rank == 1) return;
+    std::thread waker([&fabric] { fabric.wake(); });
+    std::thread waker2([&fabric] { fabric.wake(); });
+    fabric.wait(kNever);
+    waker.join();
+    waker2.join();
+  });
+}
+
+TEST(FormGroup, TheLostPeerIsNamed) {
+  std::atomic<bool> gone = false;
+  with_groups(all_of(3), [&gone](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    if (rank == 1) {
+      const std::byte last{42};
+      const Piece piece{&last, 1};
+      ASSERT_EQ((*formed)->write({0, 0}, {&piece, 1}), 1U);
+      *formed = nullptr;
+      gone = true;
+      return;
+    }
+    while (!gone) std::this_thread::sleep_for(1ms);
+    const Instant deadline = live_now() + 20s;
+    while (!(*formed)->any_lost() && live_now() < deadline) (*formed)->wait(deadline);
+    const Status status = (*formed)->peer_status(1);
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_NE(status.message().find("rank 1 (process "), std::string::npos) << status.message();
+    EXPECT_TRUE((*formed)->peer_status(2 - rank).is_ok());
+    std::byte got{};
+    EXPECT_EQ((*formed)->read({1, 0}, &got, 1), rank == 0 ? 1U : 0U);  // What it sent before is there.
+  });
+}
+
+TEST(FormGroup, MissingRanksAreNamedToAll) {
+  auto all = all_of(4);
+  all.erase(all.begin() + 2);
+  for (GroupOptions& options : all) options.timeout = 300ms;
+  with_groups(all, [](std::uint32_t, Formed& formed) {
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.status().code(), Code::kTimeout);
+    EXPECT_NE(formed.status().message().find("rank 2 did not come"), std::string::npos)
+        << formed.status().message();
+  });
+}
+
+TEST(FormGroup, WithoutALeaderTheErrorSaysWhere) {
+  GroupOptions options = options_for(1, 2, free_port());
+  options.timeout = 100ms;
+  const Formed formed = form_group(options);
+  EXPECT_EQ(formed.status().code(), Code::kTimeout);
+  EXPECT_NE(formed.status().message().find("rank 0 at 127.0.0.1:" + std::to_string(options.master_port)),
+            std::string::npos)
+      << formed.status().message();
+}
+
+TEST(FormGroup, ThoseWhoDoNotBelongAreRefusedAndDisturbNobody) {
+  const std::uint16_t port = free_port();
+  const auto refused = [port](GroupOptions options, const std::string& why) {
+    options.master_port = port;
+    const Formed formed = form_group(options);
+    EXPECT_EQ(formed.status().code(), Code::kRefused);
+    EXPECT_NE(formed.status().message().find(why), std::string::npos) << formed.status().message();
+  };
+  with_groups({options_for(0, 2, port), options_for(1, 2, port)}, [&](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    exchange_bytes(**formed, rank, 2, 1, 1000);
+  });
+  std::thread leader([port] {
+    const Formed formed = form_group(options_for(0, 3, port));
+    EXPECT_TRUE(formed) << formed.status().message();
+  });
+  std::thread second([port] { EXPECT_TRUE(form_group(options_for(1, 3, port))); });
+  GroupOptions other = options_for(2, 3, port);
+  other.group = "another";
+  refused(other, "group 'another'");
+  refused(options_for(3, 5, port), "started for a group of 5");
+  const RawPeer scanner = RawPeer::connected(port);
+  EXPECT_TRUE(scanner.send(
+      std::string_view("GET / HTTP/1.1\r\nHost: localhost\r\nAccept: everything there is\r\n\r\n")));
+  scanner.await_close();
+  const RawPeer slow = RawPeer::connected(port);
+  EXPECT_TRUE(slow.send(std::string_view("TH")));
+  EXPECT_TRUE(form_group(options_for(2, 3, port)));
+  leader.join();
+  second.join();
+}
+
+TEST(FormGroup, TheSecondOfOneRankIsRefused) {
+  const std::uint16_t port = free_port();
+  std::thread leader([port] { EXPECT_TRUE(form_group(options_for(0, 3, port))); });
+  std::atomic<int> refused = 0, formed = 0;
+  const auto join_as_1 = [&] {
+    const Formed group = form_group(options_for(1, 3, port));
+    if (group) {
+      ++formed;
+    } else {
+      EXPECT_NE(group.status().message().find("there already is rank 1 (process "), std::string::npos);
+      ++refused;
+    }
+  };
+  std::thread one(join_as_1), two(join_as_1);
+  while (refused == 0) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(form_group(options_for(2, 3, port)));
+  leader.join();
+  one.join();
+  two.join();
+  EXPECT_EQ(formed, 1);
+}
+
+TEST(FormGroup, WhatAnswersMayNotBeARank) {
+  const auto [listener, port] = RawPeer::listening();
+  std::thread server([listening = &listener] {
+    const RawPeer caller = listening->accept();
+    caller.send(std::string_view("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"));
+    caller.await_close();
+  });
+  const Formed formed = form_group(options_for(1, 2, port));
+  EXPECT_EQ(formed.status().code(), Code::kRefused);
+  EXPECT_NE(formed.status().message().find("not a rank"), std::string::npos) << formed.status().message();
+  server.join();
+}
+
+TEST(FormGroup, NothingListensBeyondThisMachineUnasked) {
+  GroupOptions options = options_for(0, 2, free_port());
+  options.master_host = "0.0.0.0";
+  const Formed formed = form_group(options);
+  EXPECT_EQ(formed.status().code(), Code::kUsage);
+  EXPECT_NE(formed.status().message().find("--insecure-no-auth"), std::string::npos);
+}
+
+TEST(FormGroup, RanksAreBelowTheirNumber) {
+  EXPECT_EQ(form_group(options_for(2, 2, 1)).status().code(), Code::kUsage);
+  EXPECT_EQ(form_group(options_for(0, 0, 1)).status().code(), Code::kUsage);
+}
+
+}  // namespace
+}  // namespace thalweg

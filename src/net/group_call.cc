@@ -1,0 +1,112 @@
+#include "net/group_call.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include "net/address.h"
+#include "net/live_fabric.h"
+#include "net/socket_options.h"
+
+namespace thalweg {
+namespace {
+
+template <class T>
+Result<FileDescriptor> connect_to(const T& address, socklen_t size, int family, const std::string& name,
+                                  Instant deadline) {
+  const auto failed = [&name](int error) {
+    const bool nobody = error == ECONNREFUSED || error == EAGAIN || error == ENOENT;
+    return Status(nobody ? Code::kRetry : Code::kIo,
+                  fmt::format("cannot connect to {}: {}", name, std::strerror(error)));
+  };
+  FileDescriptor socket(open_socket(family));
+  if (!socket) return failed(errno);
+  const void* any = &address;
+  if (::connect(socket.get(), static_cast<const sockaddr*>(any), size) == 0) return socket;
+  if (errno != EINPROGRESS) return failed(errno);
+  std::vector<pollfd> watched{{socket.get(), POLLOUT, 0}};
+  sleep_on(watched, deadline);
+  int error = 0;
+  socklen_t error_size = sizeof error;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size);
+  if (error != 0) return failed(error);
+  if (watched[0].revents == 0) return Status(Code::kTimeout, name + " did not answer in time");
+  return socket;
+}
+
+Status lost_or_late(int socket, short events, Instant deadline, ssize_t moved) {
+  if (moved < 0 && errno == EINTR) return {};
+  if (moved == 0) return {Code::kPeerLost, "the other side hung up"};
+  if (moved < 0 && errno != EAGAIN) return {Code::kPeerLost, std::strerror(errno)};
+  if (moved > 0) return {};
+  if (live_now() >= deadline) return {Code::kTimeout, "the other side said nothing in time"};
+  std::vector<pollfd> watched{{socket, events, 0}};
+  sleep_on(watched, deadline);
+  return {};
+}
+
+}  // namespace
+
+void sleep_on(std::vector<pollfd>& watched, Instant deadline) {
+  const Duration left = std::max(deadline - live_now(), Duration::zero());
+  const timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  if (::ppoll(watched.data(), watched.size(), &timeout, nullptr) >= 0) return;
+  std::for_each(watched.begin(), watched.end(), [](pollfd& fd) { fd.revents = 0; });
+}
+
+Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_t port, Instant deadline) {
+  EventLoop loop;
+  std::optional<Result<std::vector<SocketAddress>>> found;
+  loop.resolve(host, std::to_string(port),
+               [&found](Result<std::vector<SocketAddress>> addresses) { found = std::move(addresses); });
+  while (!found && live_now() < deadline) loop.wait(std::chrono::milliseconds(100));
+  if (!found) return Status(Code::kTimeout, "no name server told in time where " + host + " is");
+  if (*found && (**found).empty()) return Status(Code::kIo, host + " has no address");
+  return *std::move(found);
+}
+
+Result<FileDescriptor> dial(const SocketAddress& address, Instant deadline) {
+  Result<FileDescriptor> socket =
+      connect_to(address.storage, address.size, address.storage.ss_family, to_text(address), deadline);
+  if (socket) tune(socket->get(), address);
+  return socket;
+}
+
+Result<FileDescriptor> dial_locally(const std::string& name, Instant deadline) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.empty() || name.size() + 1 > sizeof address.sun_path) return Status(Code::kIo, "no local address");
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return connect_to(address, size, AF_UNIX, "local socket @" + name, deadline);
+}
+
+Status send_all(int socket, std::span<const std::byte> bytes, Instant deadline) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (Status status = lost_or_late(socket, POLLOUT, deadline, sent); !status) return status;
+    if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Status receive_all(int socket, std::span<std::byte> bytes, Instant deadline) {
+  while (!bytes.empty()) {
+    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
+    if (Status status = lost_or_late(socket, POLLIN, deadline, got); !status) return status;
+    if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
+}  // namespace thalweg

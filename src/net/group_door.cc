@@ -1,0 +1,159 @@
+#include "net/group_door.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "base/limits.h"
+#include "net/address.h"
+#include "net/socket_options.h"
+
+namespace thalweg {
+namespace {
+
+template <class T>
+const sockaddr* as_sockaddr(const T& address) {
+  const void* any = &address;
+  return static_cast<const sockaddr*>(any);
+}
+
+Status cannot_listen(const SocketAddress& address, int error) {
+  std::string why = std::strerror(error);
+  if (error == EADDRINUSE) {
+    why = "the port is in use by " + port_holder(port_of(address)).value_or("another process");
+  }
+  return {Code::kIo, fmt::format("cannot listen on {}: {}", to_text(address), why)};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GroupDoor>> GroupDoor::listen(const SocketAddress& address, bool insecure_no_auth) {
+  if (!is_loopback(address) && !insecure_no_auth) {
+    return Status(
+        Code::kUsage,
+        fmt::format("cannot listen on {}: other machines could reach it, and ranks do not ask each other "
+                    "who they are; use 127.0.0.1 or [::1], or accept the risk with --insecure-no-auth",
+                    to_text(address)));
+  }
+  std::unique_ptr<GroupDoor> door(new GroupDoor);
+  door->socket_ = FileDescriptor(open_socket(address.storage.ss_family));
+  const int on = 1;
+  ::setsockopt(door->socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (!door->socket_ || ::bind(door->socket_.get(), as_sockaddr(address.storage), address.size) != 0 ||
+      ::listen(door->socket_.get(), SOMAXCONN) != 0) {
+    return cannot_listen(address, errno);
+  }
+  door->address_ = local_address(door->socket_.get());
+  return door;
+}
+
+Status GroupDoor::listen_locally() {
+  std::random_device chance;
+  local_name_ = fmt::format("thalweg-{:08x}{:08x}{:08x}{:08x}", chance(), chance(), chance(), chance());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(local_name_.begin(), local_name_.end(), address.sun_path + 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + local_name_.size());
+  local_socket_ = FileDescriptor(open_socket(AF_UNIX));
+  if (local_socket_ && ::bind(local_socket_.get(), as_sockaddr(address), size) == 0 &&
+      ::listen(local_socket_.get(), SOMAXCONN) == 0) {
+    return {};
+  }
+  const std::string why = std::strerror(errno);
+  local_socket_.reset();
+  local_name_.clear();
+  return {Code::kIo, "cannot listen on a Unix-domain socket: " + why};
+}
+
+void GroupDoor::look(Instant now) {
+  accept_all(socket_.get(), now);
+  if (local_socket_) accept_all(local_socket_.get(), now);
+  for (auto it = strangers_.begin(); it != strangers_.end();) {
+    bool stays = hear(*it);
+    if (stays && now >= it->deadline) {
+      drop(*it, "it did not say who it is in time");
+      stays = false;
+    }
+    it = stays ? std::next(it) : strangers_.erase(it);
+  }
+}
+
+void GroupDoor::accept_all(int fd, Instant now) {
+  for (;;) {
+    SocketAddress remote;
+    remote.size = sizeof remote.storage;
+    void* storage = &remote.storage;
+    FileDescriptor socket(
+        ::accept4(fd, static_cast<sockaddr*>(storage), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!socket) return;
+    if (strangers_.size() >= limits::kConnectionsBeforeHelloMax) {
+      drop(strangers_.front(), "others came while it said nothing");
+      strangers_.pop_front();
+    }
+    Stranger& stranger = strangers_.emplace_back();
+    stranger.caller.socket = std::move(socket);
+    stranger.caller.address = remote.storage.ss_family == AF_UNIX ? "this machine" : to_text(remote);
+    if (remote.storage.ss_family != AF_UNIX) tune(stranger.caller.socket.get(), remote);
+    stranger.deadline = now + limits::kHelloTimeout;
+  }
+}
+
+// Reads what has come, and nothing beyond the opening and its body. False when the stranger is none any more.
+bool GroupDoor::hear(Stranger& stranger) {
+  Caller& caller = stranger.caller;
+  for (;;) {
+    const bool opened = stranger.bytes.size() >= Opening::kBytes;
+    const std::size_t size = Opening::kBytes + (opened ? caller.opening.body_bytes : 0);
+    const std::size_t missing = size - stranger.bytes.size();
+    std::byte piece[Opening::kBodyBytesMax];
+    const ssize_t got = missing > 0 ? ::recv(caller.socket.get(), piece, missing, 0) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    if (missing > 0 && got <= 0) {
+      drop(stranger, got < 0 ? std::strerror(errno) : "it hung up before it had said who it is");
+      return false;
+    }
+    stranger.bytes.insert(stranger.bytes.end(), piece, piece + got);
+    if (stranger.bytes.size() < size) continue;
+    if (!opened) {
+      const Result<Opening> opening = decode_opening(stranger.bytes);
+      if (!opening) {
+        drop(stranger, opening.status().message());
+        return false;
+      }
+      caller.opening = *opening;
+      if (caller.opening.body_bytes > 0) continue;
+    }
+    caller.body.assign(stranger.bytes.begin() + Opening::kBytes, stranger.bytes.end());
+    callers_.push_back(std::move(caller));
+    return false;
+  }
+}
+
+void GroupDoor::drop(const Stranger& stranger, const std::string& why) {
+  ++dropped_;
+  last_dropped_ = fmt::format("a caller from {}: {}", stranger.caller.address, why);
+}
+
+std::optional<GroupDoor::Caller> GroupDoor::take(const std::function<bool(const Caller&)>& wanted) {
+  const auto found = std::find_if(callers_.begin(), callers_.end(), wanted);
+  if (found == callers_.end()) return std::nullopt;
+  Caller caller = std::move(*found);
+  callers_.erase(found);
+  return caller;
+}
+
+void GroupDoor::watch(std::vector<pollfd>& watched) const {
+  watched.push_back({socket_.get(), POLLIN, 0});
+  if (local_socket_) watched.push_back({local_socket_.get(), POLLIN, 0});
+  for (const Stranger& stranger : strangers_) watched.push_back({stranger.caller.socket.get(), POLLIN, 0});
+}
+
+}  // namespace thalweg

@@ -1,0 +1,69 @@
+// Where a rank is called: accepts connections and reads what each is for. Callers that say nothing, too much
+// or the wrong thing are dropped and disturb nobody.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "base/instant.h"
+#include "net/event_loop.h"
+#include "net/file_descriptor.h"
+#include "net/group_message.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class GroupDoor {
+ public:
+  struct Caller {
+    FileDescriptor socket;
+    Opening opening;
+    std::vector<std::byte> body;
+    std::string address;  // For messages.
+  };
+
+  // Listens at `address`, port 0 being any. kUsage when other machines could reach it and `insecure_no_auth`
+  // does not accept that. Buffers of connections are as tune_stream() sets them.
+  static Result<std::unique_ptr<GroupDoor>> listen(const SocketAddress& address, bool insecure_no_auth);
+  // Listens at an abstract Unix-domain address too, whose name is drawn.
+  Status listen_locally();
+  const SocketAddress& address() const { return address_; }
+  const std::string& local_name() const { return local_name_; }
+
+  // Accepts and reads what is there; never waits.
+  void look(Instant now);
+  // The first caller, in order of arrival, that `wanted` takes.
+  std::optional<Caller> take(const std::function<bool(const Caller&)>& wanted);
+  void watch(std::vector<pollfd>& watched) const;
+  // How many callers were dropped, and the last one's reason.
+  std::uint64_t dropped() const { return dropped_; }
+  const std::string& last_dropped() const { return last_dropped_; }
+
+ private:
+  struct Stranger {
+    Caller caller;
+    std::vector<std::byte> bytes;
+    Instant deadline;
+  };
+  GroupDoor() = default;
+  void accept_all(int fd, Instant now);
+  bool hear(Stranger& stranger);
+  void drop(const Stranger& stranger, const std::string& why);
+
+  FileDescriptor socket_;
+  FileDescriptor local_socket_;
+  SocketAddress address_;
+  std::string local_name_;
+  std::list<Stranger> strangers_;
+  std::list<Caller> callers_;
+  std::uint64_t dropped_ = 0;
+  std::string last_dropped_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,125 @@
+#include "net/group_fabric.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+
+namespace thalweg {
+
+GroupFabric::GroupFabric(std::uint32_t ranks, Duration spin)
+    : streams_(ranks), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), spin_(spin) {
+  THALWEG_CHECK(wake_fd_, "a descriptor for each group");
+}
+
+void GroupFabric::set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams) {
+  streams_[peer] = std::move(streams);
+}
+
+std::size_t GroupFabric::write(Link to, std::span<const Piece> pieces) {
+  PairStreams& streams = *streams_[to.peer];
+  const std::size_t taken = streams.write(to.channel, pieces);
+  if (taken == 0) note(streams);
+  moved_ = moved_ || taken > 0;
+  return taken;
+}
+
+Piece GroupFabric::peek(Link from, std::size_t want) {
+  PairStreams& streams = *streams_[from.peer];
+  const Piece piece = streams.peek(from.channel, want);
+  if (piece.size < want) note(streams);
+  return piece;
+}
+
+void GroupFabric::consume(Link from, std::size_t bytes) {
+  moved_ = moved_ || bytes > 0;
+  streams_[from.peer]->consume(from.channel, bytes);
+}
+
+std::size_t GroupFabric::read(Link from, std::byte* into, std::size_t size) {
+  PairStreams& streams = *streams_[from.peer];
+  const std::size_t got = streams.read(from.channel, into, size);
+  if (got == 0) note(streams);
+  moved_ = moved_ || got > 0;
+  return got;
+}
+
+Status GroupFabric::peer_status(std::uint32_t peer) {
+  return streams_[peer] ? streams_[peer]->status() : Status::ok();
+}
+
+Result<std::byte*> GroupFabric::allocate(std::size_t size) {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t rounded = (std::max<std::size_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  std::unique_ptr<std::byte, void (*)(void*)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)), std::free);
+  if (!memory) return Status(Code::kIo, "no memory for " + std::to_string(size) + " bytes");
+  std::memset(memory.get(), 0, rounded);
+  std::byte* begin = memory.get();
+  memory_.emplace(begin, std::move(memory));
+  return begin;
+}
+
+void GroupFabric::deallocate(std::byte* memory) { memory_.erase(memory); }
+
+void GroupFabric::wake() {
+  if (woken_.exchange(true)) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_.get(), &one, sizeof one);
+}
+
+void GroupFabric::wait(Instant until) {
+  if (std::exchange(moved_, false)) {
+    idle_ = false;
+  } else if (!looks_again(until)) {
+    sleep(until);
+  }
+  if (woken_.load(std::memory_order_relaxed)) woken_.store(false);
+}
+
+// Whether the caller should look at the links once more before it sleeps.
+bool GroupFabric::looks_again(Instant until) {
+  const Instant now = live_now();
+  if (now >= until || woken_.load(std::memory_order_relaxed)) return true;
+  if (!std::exchange(idle_, true)) idle_since_ = now;
+  return now - idle_since_ < spin_;
+}
+
+void GroupFabric::sleep(Instant until) {
+  watched_.assign(1, {wake_fd_.get(), POLLIN, 0});
+  watch_others(watched_);
+  begins_.clear();
+  bool quiet = true;
+  for (const auto& streams : streams_) {
+    begins_.push_back(watched_.size());
+    if (streams && !streams->before_sleep(watched_)) quiet = false;
+  }
+  begins_.push_back(watched_.size());
+  const Duration left = quiet ? std::max(until - live_now(), Duration::zero()) : Duration::zero();
+  timespec timeout{left.count() / 1'000'000'000, left.count() % 1'000'000'000};
+  const int ready =
+      ::ppoll(watched_.data(), watched_.size(), until == kNever && quiet ? nullptr : &timeout, nullptr);
+  if (ready < 0) std::for_each(watched_.begin(), watched_.end(), [](pollfd& fd) { fd.revents = 0; });
+  for (std::size_t peer = 0; peer < streams_.size(); ++peer) {
+    if (!streams_[peer]) continue;
+    streams_[peer]->after_sleep({watched_.data() + begins_[peer], begins_[peer + 1] - begins_[peer]});
+    note(*streams_[peer]);
+  }
+  look_at_others();
+  if (ready <= 0) return;
+  idle_ = false;
+  if (watched_[0].revents == 0) return;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = ::read(wake_fd_.get(), &count, sizeof count);
+}
+
+}  // namespace thalweg

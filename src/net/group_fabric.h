@@ -1,0 +1,57 @@
+// A rank's fabric among other processes: one kind of streams for each peer, and one place to sleep for all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "net/file_descriptor.h"
+#include "net/live_fabric.h"
+#include "net/pair_streams.h"
+
+namespace thalweg {
+
+class GroupFabric : public LiveFabric {
+ public:
+  // `spin` is how long wait() returns at once, for its caller to look again, after bytes last moved.
+  GroupFabric(std::uint32_t ranks, Duration spin);
+  // Before the first use; the rank itself has none.
+  void set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams);
+
+  std::size_t write(Link to, std::span<const Piece> pieces) override;
+  Piece peek(Link from, std::size_t want) override;
+  void consume(Link from, std::size_t bytes) override;
+  std::size_t read(Link from, std::byte* into, std::size_t size) override;
+  void wait(Instant until) override;
+  void wake() override;
+  bool any_lost() override { return lost_; }
+  Status peer_status(std::uint32_t peer) override;
+  Result<std::byte*> allocate(std::size_t size) override;
+  void deallocate(std::byte* memory) override;
+
+ protected:
+  // Adds what else to sleep on, and looks at it afterwards.
+  virtual void watch_others(std::vector<pollfd>& /*watched*/) {}
+  virtual void look_at_others() {}
+
+ private:
+  void note(const PairStreams& streams) { lost_ = lost_ || !streams.status().is_ok(); }
+  bool looks_again(Instant until);
+  void sleep(Instant until);
+
+  std::vector<std::unique_ptr<PairStreams>> streams_;  // By peer.
+  FileDescriptor wake_fd_;
+  std::atomic<bool> woken_{false};
+  Duration spin_;
+  bool lost_ = false;   // Some peer.
+  bool moved_ = false;  // Bytes have moved since the last wait().
+  bool idle_ = false;   // They had not before, since:
+  Instant idle_since_{};
+  std::map<std::byte*, std::unique_ptr<std::byte, void (*)(void*)>> memory_;
+  std::vector<pollfd> watched_;
+  std::vector<std::size_t> begins_;  // In watched_, by peer.
+};
+
+}  // namespace thalweg
