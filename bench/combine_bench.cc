@@ -1,4 +1,5 @@
-// How fast contributions combine: GB/s of result, in buffers that fit the second-level cache and that do not.
+// How fast contributions combine, and the stages of a reproducible sum: GB/s of result, in buffers that fit
+// the second-level cache and that do not.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "exchange/combine.h"
+#include "exchange/reproducible.h"
 
 namespace thalweg {
 namespace {
@@ -38,7 +40,45 @@ void combine_many(benchmark::State& state, Stores stores) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+enum class Stage { kExponents, kIntegers, kDecode };
+
+void reproducible_stage(benchmark::State& state, DataType type, Stage stage) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  const std::size_t count = bytes / size_bytes(type);
+  const std::vector<std::byte> values = ones(bytes);
+  const std::byte* const contribution = values.data();
+  std::vector<std::byte> exponents(count * reproducible::exponent_bytes(type)), out(bytes);
+  std::vector<std::int64_t> integers(count * reproducible::integers_per_element(type));
+  reproducible::encode_exponents(type, {&contribution, 1}, count, exponents.data());
+  for (auto _ : state) {
+    switch (stage) {
+      case Stage::kExponents:
+        reproducible::encode_exponents(type, {&contribution, 1}, count, exponents.data());
+        break;
+      case Stage::kIntegers:
+        reproducible::encode_integers(type, {&contribution, 1}, count, exponents.data(), integers.data());
+        break;
+      case Stage::kDecode:
+        reproducible::decode(type, exponents.data(), integers.data(), count, out.data());
+        break;
+    }
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
 void add_benchmarks() {
+  for (const DataType type : {DataType::kF32, DataType::kF64}) {
+    const char* const names[] = {"exponents", "integers", "decode"};
+    for (const Stage stage : {Stage::kExponents, Stage::kIntegers, Stage::kDecode}) {
+      const std::string name =
+          std::string("reproducible/") + data_type_name(type) + "/" + names[static_cast<std::size_t>(stage)];
+      benchmark::RegisterBenchmark(name.c_str(),
+                                   [=](benchmark::State& state) { reproducible_stage(state, type, stage); })
+          ->Arg(1 << 20)
+          ->Arg(64 << 20);
+    }
+  }
   for (std::size_t t = 0; t < kDataTypes; ++t) {
     for (const Reduction reduction : {Reduction::kSum, Reduction::kMin, Reduction::kProduct}) {
       const auto type = static_cast<DataType>(t);

@@ -1,0 +1,61 @@
+// Ranks of a group on a network in virtual time: the fabric that the production exchange runs over in
+// simulations and predictions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "exchange/exchange.h"
+#include "node/fabric.h"
+#include "topology/network.h"
+
+namespace thalweg {
+
+class SimulatedFabric;
+
+// Links take all bytes at once and hold them until they are read; the network alone decides when they arrive.
+class SimulatedGroup {
+ public:
+  // `endpoints`: of the topology, by rank. `phantom`: only sizes travel. The network outlives the group.
+  SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints, bool phantom);
+  ~SimulatedGroup();
+
+  // Runs one exchange a rank, `exchanges[r]` being rank r's, until all are done. kRefused names the first
+  // that is not when nothing is under way any more, or gives the first error of a rank. `finished`, unless
+  // null: when each rank was done.
+  Status run(std::span<const std::unique_ptr<Exchange>> exchanges,
+             std::vector<Picoseconds>* finished = nullptr);
+  Fabric& fabric(std::uint32_t rank);
+  // The ranks at both ends of a flow of the network.
+  struct Ends {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+  };
+  Ends ends(Network::Flow flow) const { return ends_[flow]; }
+
+ private:
+  friend SimulatedFabric;
+  struct Inbox {
+    std::uint64_t ready = 0;  // Bytes that have arrived and have not been read.
+    std::uint32_t rank = 0;
+  };
+  struct Stream {  // Real bytes, sent and not yet read.
+    std::vector<std::byte> bytes;
+    std::size_t begin = 0;
+  };
+  Network::Flow flow(std::uint32_t from, std::uint32_t to, std::uint16_t channel);
+
+  Network& network_;
+  std::vector<std::uint32_t> endpoints_;
+  const bool phantom_;
+  std::vector<Inbox> inboxes_;   // By flow.
+  std::vector<Ends> ends_;       // By flow.
+  std::vector<Stream> streams_;  // By flow; none when phantom.
+  std::unordered_map<std::uint64_t, Network::Flow> flows_;
+  std::vector<SimulatedFabric> fabrics_;
+};
+
+}  // namespace thalweg
