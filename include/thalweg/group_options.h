@@ -1,0 +1,40 @@
+// How a rank joins a group.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+enum class GroupTransport : std::uint8_t {
+  kAuto,  // Shared memory between processes of one user and machine, TCP elsewhere.
+  kShm,   // An error where it cannot be.
+  kTcp,
+};
+
+struct GroupOptions {
+  std::uint32_t rank = 0;                 // Below `size`; each once.
+  std::uint32_t size = 1;                 // Ranks of the group.
+  std::string master_host = "127.0.0.1";  // Where rank 0 listens and the others call.
+  std::uint16_t master_port = 29500;
+  std::string group = "default";  // The same for all ranks; others are refused.
+  // For the group to form, and for each of its operations.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  GroupTransport transport = GroupTransport::kAuto;
+  bool insecure_no_auth = false;  // Accepts that other machines can reach what listens.
+  // Before sleeping; never where ranks outnumber cores.
+  std::chrono::nanoseconds spin = std::chrono::microseconds(50);
+  int socket_buffer_bytes = 0;  // 0: as the system has it.
+};
+
+// Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
+// MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
+// SLURM_NTASKS, the first host of SLURM_NODELIST). `variable` looks one up, null when it is not set:
+// std::getenv does. Without any of them: a group of one. Errors: kConfig, naming the variable.
+Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
+
+}  // namespace thalweg

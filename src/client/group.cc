@@ -1,0 +1,218 @@
+#include "thalweg/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "client/group_call.h"
+#include "client/group_impl.h"
+#include "exchange/block.h"
+#include "net/form_group.h"
+#include "net/in_process_fabric.h"
+
+namespace thalweg {
+
+bool GroupWork::done() const { return state_->ended(); }
+
+Status GroupWork::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return state_->ended(); });
+  return state_->status;
+}
+
+bool GroupWork::await_suspend(std::coroutine_handle<> waiter) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->ended()) return false;
+  state_->waiter = waiter;
+  return true;
+}
+
+Status GroupWork::await_resume() { return state_->status; }
+
+namespace {
+
+// A coroutine that nobody awaits; its frame goes when it is over.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+// Outlives its caller's frame, so it owns what it uses.
+Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> state) {
+  Status status = co_await program;
+  state->end(std::move(status));
+}
+
+}  // namespace
+
+Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
+                             Duration timeout) {
+  auto links = std::make_shared<GroupLinks>(std::move(fabric));
+  auto view =
+      std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, std::uint16_t{0});
+  return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
+}
+
+// The choice is made by the whole vector's size, which all ranks know alike.
+Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, const Plan*& plan,
+                            std::shared_ptr<std::byte[]>& scratch) {
+  if (view->failed()) return view->failure();
+  if (Status status = make_call(asked, rank, size, call); !status) return status;
+  const std::size_t element = call.arithmetic.element_bytes;
+  const bool to_all = call.operation == Operation::kAllToAll;
+  if (asked.route.plans()) {
+    plan = &asked.route.plans()->of(element);
+    if (Status status = check_choice(asked.route.plans(), *plan, call.operation, started); !status)
+      return status;
+  } else {
+    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element);
+  }
+  const bool serves = size > plan->servers && rank >= size - plan->servers;
+  if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
+  if (to_all && call.in == call.out && call.count > 0) {  // What comes in would overwrite what goes out.
+    scratch.reset(new std::byte[call.count * element]);
+    std::memcpy(scratch.get(), call.in, call.count * element);
+    call.in = scratch.get();
+  }
+  return Status::ok();
+}
+
+Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
+                                 Operation operation, bool started) {
+  const std::uint32_t channels = started ? GroupChannels::kStartedCount : GroupChannels::kBlockingCount;
+  if (channels_of(plan) > channels) {
+    return {Code::kUsage, fmt::format("route {} takes {} channels; expected at most {}", plan.name(),
+                                      channels_of(plan), channels)};
+  }
+  if (checked_ == plans && checked_operation_ == operation) return Status::ok();
+  if (Status status = check_plan(plan, operation, size); !status) return status;
+  checked_ = plans;
+  checked_operation_ = operation;
+  return Status::ok();
+}
+
+Group::Impl::Place Group::Impl::take_place(const GroupCall& asked, bool started) {
+  if (asked.operation == Operation::kPointToPoint) {
+    const bool sends = asked.root == rank;
+    const std::uint32_t other = sends ? asked.peer : asked.root;
+    std::uint64_t& count = sends ? sent_[other] : received_[other];
+    return {count++, GroupChannels::kPointToPoint, 1000 + 2 * std::uint64_t{other} + (sends ? 1 : 0)};
+  }
+  if (!started) return {blocking_++, GroupChannels::kBlocking, 0};
+  const std::uint64_t sequence = started_++;
+  const auto slot = static_cast<std::uint16_t>(sequence % GroupChannels::kStartedAtOnce);
+  return {sequence, static_cast<std::uint16_t>(GroupChannels::kStarted + slot * GroupChannels::kStartedCount),
+          std::uint64_t{1} + slot};
+}
+
+Status Group::Impl::run(const GroupCall& asked) {
+  if (links->driver.busy()) {
+    if (links->driver.on_own_thread()) {
+      return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
+    }
+    return hand_over(asked, false).wait();
+  }
+  Call call;
+  const Plan* plan = nullptr;
+  std::shared_ptr<std::byte[]> scratch;
+  if (Status status = prepare(asked, false, call, plan, scratch); !status) return status;
+  const Place place = take_place(asked, false);
+  Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel);
+  Status status = links->driver.run(exchange, *view, timeout_of(asked));
+  if (!status) view->fail(status);
+  return status;
+}
+
+GroupWork Group::Impl::start(const GroupCall& asked) { return hand_over(asked, true); }
+
+GroupWork Group::Impl::hand_over(const GroupCall& asked, bool started) {
+  GroupJob job;
+  if (Status status = prepare(asked, started, job.call, job.plan, job.scratch); !status)
+    return failed(std::move(status));
+  const Place place = take_place(asked, started);
+  job.plan_owner = asked.route.plans();
+  job.view = view;
+  job.rank = rank;
+  job.ranks = size;
+  job.sequence = place.sequence;
+  job.first_channel = place.first_channel;
+  job.order = place.order;
+  job.timeout = timeout_of(asked);
+  auto state = std::make_shared<GroupWork::State>();
+  links->driver.start(std::move(job), state);
+  return GroupWork(std::move(state));
+}
+
+Group::Group(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Group::Group(Group&& other) noexcept = default;
+Group& Group::operator=(Group&& other) noexcept = default;
+Group::~Group() {
+  if (impl_) impl_->links->driver.drain();
+}
+
+Result<Group> Group::join(const GroupOptions& options) {
+  Result<std::unique_ptr<LiveFabric>> fabric = form_group(options);
+  if (!fabric) return fabric.status();
+  return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout);
+}
+
+std::vector<Group> Group::in_process(std::uint32_t size, std::chrono::nanoseconds timeout) {
+  std::vector<Group> groups;
+  auto fabrics = make_in_process_fabrics(size);
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    groups.push_back(Impl::make_root(std::move(fabrics[rank]), rank, size, timeout));
+  }
+  return groups;
+}
+
+std::uint32_t Group::rank() const { return impl_->rank; }
+std::uint32_t Group::size() const { return impl_->size; }
+Status Group::status() const { return impl_->view->failure(); }
+
+Group::Part Group::part(std::size_t count, std::uint32_t rank) const {
+  const Block block = part_of({0, count}, impl_->size, rank);
+  return {block.begin, block.count};
+}
+
+Status Group::run(const GroupCall& call) { return impl_->run(call); }
+Status Group::run(Task<Status> program) {
+  auto state = std::make_shared<GroupWork::State>();
+  report_end(std::move(program), state);
+  return GroupWork(std::move(state)).wait();
+}
+
+GroupWork Group::start(const GroupCall& call) { return impl_->start(call); }
+
+Status Group::barrier() {
+  GroupCall call;
+  call.operation = Operation::kBarrier;
+  return run(call);
+}
+
+Status Group::unequal(const char* operation, std::size_t expected, std::size_t found) {
+  return {Code::kUsage, fmt::format("{}: a buffer has {} elements; expected {}", operation, found, expected)};
+}
+
+GroupWork Group::failed(Status status) {
+  auto state = std::make_shared<GroupWork::State>();
+  state->end(std::move(status));
+  return GroupWork(std::move(state));
+}
+
+Result<void*> Group::allocate_bytes(std::size_t bytes) {
+  Result<std::byte*> memory = impl_->links->driver.fabric().allocate(bytes);
+  if (!memory) return memory.status();
+  return static_cast<void*>(*memory);
+}
+
+void Group::free(void* memory) {
+  if (memory) impl_->links->driver.fabric().deallocate(static_cast<std::byte*>(memory));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,78 @@
+// What one group sees of a fabric that it shares with the groups split off it: ranks and channels of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "net/live_fabric.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Channels of one group, of those that its fabric has.
+struct GroupChannels {
+  static constexpr std::uint16_t kBlocking = 0;  // The first of those for one blocking operation.
+  static constexpr std::uint16_t kBlockingCount = 28;
+  static constexpr std::uint16_t kStarted = 28;      // The same of those for operations side by side.
+  static constexpr std::uint16_t kStartedCount = 8;  // Of one of them.
+  static constexpr std::uint16_t kStartedAtOnce = 4;
+  static constexpr std::uint16_t kPointToPoint = 60;
+  static constexpr std::uint16_t kAll = 64;
+};
+
+class GroupView final : public Fabric {
+ public:
+  // `ranks`: of the fabric, by rank of the group; empty where they are the same.
+  GroupView(LiveFabric& fabric, std::vector<std::uint32_t> ranks, std::uint16_t first_channel)
+      : fabric_(fabric), ranks_(std::move(ranks)), first_channel_(first_channel) {}
+
+  // Itself, or what stands behind it where nothing needs translation.
+  Fabric& fabric() { return ranks_.empty() && first_channel_ == 0 ? static_cast<Fabric&>(fabric_) : *this; }
+  std::uint32_t fabric_rank(std::uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
+  std::uint16_t first_channel() const { return first_channel_; }
+  Status peer_status(std::uint32_t rank) { return fabric_.peer_status(fabric_rank(rank)); }
+
+  // Why the group can no longer be used; the first reason stays.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  Status failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+  void fail(const Status& why) {
+    const std::lock_guard lock(mutex_);
+    if (failure_.is_ok()) failure_ = why;
+    failed_.store(true, std::memory_order_release);
+  }
+
+  std::size_t write(Link to, std::span<const Piece> pieces) override {
+    return fabric_.write(outer(to), pieces);
+  }
+  Piece peek(Link from, std::size_t want) override { return fabric_.peek(outer(from), want); }
+  void consume(Link from, std::size_t bytes) override { fabric_.consume(outer(from), bytes); }
+  std::size_t read(Link from, std::byte* into, std::size_t size) override {
+    return fabric_.read(outer(from), into, size);
+  }
+  std::uint64_t shared_offset(const void* data, std::size_t size) override {
+    return fabric_.shared_offset(data, size);
+  }
+  std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override {
+    return fabric_.shared_by(fabric_rank(peer), offset, size);
+  }
+
+ private:
+  Link outer(Link link) const {
+    return {fabric_rank(link.peer), static_cast<std::uint16_t>(link.channel + first_channel_)};
+  }
+
+  LiveFabric& fabric_;
+  const std::vector<std::uint32_t> ranks_;
+  const std::uint16_t first_channel_;
+  std::atomic<bool> failed_{false};
+  mutable std::mutex mutex_;
+  Status failure_;
+};
+
+}  // namespace thalweg
