@@ -35,7 +35,7 @@ ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
 ALLOWED['train'] = {PUBLIC, 'base', 'data', 'model'}
-ALLOWED['cli'] = {PUBLIC, 'base', 'client', 'train', 'data', 'model', 'sim', 'net'}
+ALLOWED['cli'] = {PUBLIC, 'base', 'client', 'train', 'data', 'model', 'sim', 'net', 'topology', 'exchange'}
 
 # Besides those, in tests only: drivers of the seam.
 ALLOWED_IN_TESTS = {'model': {'net', 'sim'}}

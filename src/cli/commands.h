@@ -28,6 +28,7 @@ Status run_data_split(const Options& options, Output& out);
 Status run_data_synth(const Options& options, Output& out);
 Status run_bench_parse(const Options& options, Output& out);
 Status run_simulate_faults(const Options& options, Output& out);
+Status run_topo_show(const Options& options, Output& out);
 Status run_doctor(const Options& options, Output& out);
 Status run_config_show(const Options& options, Output& out);
 Status run_completion(const Options& options, Output& out);

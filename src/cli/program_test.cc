@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -95,6 +96,33 @@ TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
     }
   }
   EXPECT_NE(run("config show --origin", "THALWEG_EPOCHS=7").out.find("train.epochs = 7"), std::string::npos);
+  std::remove(path.c_str());
+}
+
+TEST(Program, ShowsMachineRooms) {
+  const auto room = last_line(run("topo show dgx1v --json").out);
+  EXPECT_EQ(room["ranks"], 8);
+  EXPECT_EQ(room["rings"].size(), 2u);
+  EXPECT_NEAR(room["tree_bytes_per_second"].get<double>(), 24.0 / 7 * 18e9, 1e3);
+  const std::string path = test_path("room.toml"), picture = test_path("room.svg");
+  EXPECT_EQ(run("topo show rack-10g --ranks 8 --format toml >" + path).code, 0);
+  EXPECT_EQ(last_line(run("topo show --json " + path).out)["links"],
+            last_line(run("topo show --json --ranks 8 rack-10g").out)["links"]);
+  EXPECT_NE(run("topo show " + path).out.find("levels: 4 x 2; 2 machines"), std::string::npos);
+  EXPECT_EQ(run("topo show --ranks 9 " + path).code, 2);
+  EXPECT_EQ(run("topo show no-such-room").code, 2);
+  EXPECT_EQ(run("topo show '" THALWEG_PROGRAM "'").code, 3);
+  EXPECT_EQ(run("topo show dgx1v --ranks 9").code, 2);
+  const Ran without = run("topo show dgx1v --svg " + picture, "PATH=/nowhere");
+  EXPECT_EQ(without.code, 1);
+  EXPECT_NE(without.err.find("apt-get install graphviz"), std::string::npos) << without.err;
+  if (std::system("dot -V 2>/dev/null") == 0) {
+    EXPECT_EQ(run("topo show dgx1v --svg " + picture).code, 0);
+    std::stringstream svg;
+    svg << std::ifstream(picture).rdbuf();
+    EXPECT_NE(svg.str().find("gpu7"), std::string::npos);
+    std::remove(picture.c_str());
+  }
   std::remove(path.c_str());
 }
 

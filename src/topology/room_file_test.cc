@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "topology/name_pattern.h"
@@ -117,6 +119,21 @@ latency = "1us"
   EXPECT_EQ(room.link(path[0]).bytes_per_second, 4e9);
   EXPECT_EQ(room.link(path[1]).bytes_per_second, 4e9);
   EXPECT_EQ(room.link(path[2]).bytes_per_second, 4 * 4e9 / 4);
+}
+
+TEST(RoomFile, TheManualsExampleIsARoom) {
+  std::stringstream page;
+  page << std::ifstream(THALWEG_SOURCE_DIR "/docs/topology.md").rdbuf();
+  const std::string text = page.str();
+  const std::size_t begin = text.find("```toml\n");
+  ASSERT_NE(begin, text.npos);
+  const Topology room = parsed(text.substr(begin + 8, text.find("```", begin + 8) - begin - 8));
+  EXPECT_EQ(room.rank_count(), 8u);
+  EXPECT_EQ(room.endpoint_count(), 11u);
+  EXPECT_EQ(room.even_levels(), (std::vector<std::uint32_t>{4, 2}));
+  std::vector<LinkIndex> path;
+  room.path(0, 10, path);
+  EXPECT_EQ(room.link(path.back()).bytes_per_second, 2 * 1.25e9 / 4);
 }
 
 TEST(RoomFile, NamesThePlaceAndWhatWasExpected) {
