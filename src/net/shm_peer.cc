@@ -1,0 +1,225 @@
+#include "net/shm_peer.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace thalweg {
+
+namespace {
+
+constexpr char kGoodbye = 'b';
+
+}  // namespace
+
+// The head of a rank's rings for one peer; the rings follow, channel after channel.
+struct ShmPeer::Outbox {
+  alignas(128) std::atomic<std::uint32_t> asleep{0};  // What the owner sleeps for.
+  std::array<ShmRingPositions, limits::kChannelsMax> positions;
+
+  static constexpr std::size_t rings_begin() { return (sizeof(Outbox) + 4095) / 4096 * 4096; }
+  static constexpr std::size_t size(std::size_t ring_bytes) {
+    return rings_begin() + ring_bytes * limits::kChannelsMax;
+  }
+  static std::byte* ring(const ShmMemory& memory, std::size_t ring_bytes, std::uint16_t channel) {
+    return memory.data() + rings_begin() + ring_bytes * channel;
+  }
+  // All zeros is a valid one.
+  static Outbox& in(const ShmMemory& memory) {
+    return *std::launder(static_cast<Outbox*>(static_cast<void*>(memory.data())));
+  }
+};
+
+Result<std::unique_ptr<ShmSelf>> ShmSelf::create(ShmOptions options) {
+  std::unique_ptr<ShmSelf> self(new ShmSelf);
+  if (options.arena_bytes == 0) options.arena_bytes = ShmArena::default_capacity(options.ranks);
+  auto arena = ShmArena::create(options.arena_bytes);
+  if (!arena) return arena.status();
+  self->arena_ = *std::move(arena);
+  self->options_ = std::move(options);
+  self->bell_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!self->bell_)
+    return Status(Code::kIo, std::string("cannot create an eventfd: ") + std::strerror(errno));
+  // On machines with more cores than the set holds, all of those that it holds.
+  if (::sched_getaffinity(0, sizeof self->cores_, &self->cores_) != 0) {
+    std::memset(&self->cores_, 0xff, sizeof self->cores_);
+  }
+  return self;
+}
+
+void ShmSelf::ring() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
+}
+
+void ShmSelf::silence() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = ::read(bell_.get(), &count, sizeof count);
+}
+
+ShmPeer::ShmPeer(FileDescriptor socket, ShmSelf& self, std::uint32_t peer)
+    : socket_(std::move(socket)), self_(self), peer_(peer) {}
+
+ShmPeer::~ShmPeer() {
+  if (socket_) ::send(socket_.get(), &kGoodbye, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+std::string ShmPeer::name() const {
+  return "rank " + std::to_string(peer_) + (process_ ? " (process " + std::to_string(process_) + ")" : "");
+}
+
+Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& self, std::uint32_t peer) {
+  const ShmOptions& options = self.options();
+  if (Status same = check_credentials(options.credentials(socket.get()), peer); !same) return same;
+  auto outbox = ShmMemory::create("thalweg-rings", Outbox::size(options.ring_bytes));
+  if (!outbox) return outbox.status();
+  ShmHello hello;
+  hello.rank = options.rank;
+  hello.ranks = options.ranks;
+  hello.process = static_cast<std::uint32_t>(::getpid());
+  hello.channels = limits::kChannelsMax;
+  hello.ring_bytes = options.ring_bytes;
+  hello.arena_bytes = self.arena().memory().size();
+  hello.cores = self.cores();
+  const std::array<int, 3> handed{outbox->fd(), self.arena().memory().fd(), self.bell_fd()};
+  if (Status sent = send_hello(socket.get(), hello, handed); !sent) {
+    return Status(sent.code(), "rank " + std::to_string(peer) + ": " + sent.message());
+  }
+  outbox->close_fd();
+  std::unique_ptr<ShmPeer> made(new ShmPeer(std::move(socket), self, peer));
+  made->outbox_ = *std::move(outbox);
+  return made;
+}
+
+Status ShmPeer::finish(Duration timeout) {
+  ShmDescriptors descriptors;
+  const auto hello = receive_hello(socket_.get(), timeout, descriptors);
+  Status status = hello.status();
+  if (hello) status = check_hello(*hello, peer_, self_.options().ranks);
+  if (status) status = adopt(*hello, std::move(descriptors));
+  if (!status) status = Status(status.code(), name() + ": " + status.message());
+  return status;
+}
+
+Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
+  process_ = hello.process;
+  cores_ = hello.cores;
+  auto inbox = ShmMemory::adopt(std::move(descriptors.outbox), Outbox::size(hello.ring_bytes));
+  if (!inbox) return inbox.status();
+  auto arena = ShmMemory::adopt(std::move(descriptors.arena), hello.arena_bytes);
+  if (!arena) return arena.status();
+  inbox->close_fd();
+  arena->close_fd();
+  inbox_ = *std::move(inbox);
+  arena_ = *std::move(arena);
+  inbox_ring_bytes_ = hello.ring_bytes;
+  peer_bell_ = std::move(descriptors.bell);
+  bell_ = std::make_unique<ShmDoorbell>(Outbox::in(inbox_).asleep, peer_bell_.get());
+  return {};
+}
+
+ShmRingReader& ShmPeer::reader(std::uint16_t channel) {
+  return readers_.at(channel, [&] {
+    THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
+    return ShmRingReader(Outbox::in(inbox_).positions[channel],
+                         Outbox::ring(inbox_, inbox_ring_bytes_, channel), inbox_ring_bytes_, *bell_);
+  });
+}
+
+ShmRingWriter& ShmPeer::writer(std::uint16_t channel) {
+  return writers_.at(channel, [&] {
+    THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
+    const std::size_t ring_bytes = self_.options().ring_bytes;
+    return ShmRingWriter(Outbox::in(outbox_).positions[channel], Outbox::ring(outbox_, ring_bytes, channel),
+                         ring_bytes, *bell_);
+  });
+}
+
+std::size_t ShmPeer::write(std::uint16_t channel, std::span<const Piece> pieces) {
+  ShmRingWriter& ring = writer(channel);
+  if (!status_) return 0;
+  const std::size_t taken = ring.write(pieces);
+  if (ring.damaged()) lose_damaged(channel, "read", ring.peer_position(), ring.written());
+  return taken;
+}
+
+Piece ShmPeer::peek(std::uint16_t channel, std::size_t want) {
+  ShmRingReader& ring = reader(channel);
+  const Piece piece = ring.peek(want);
+  if (ring.damaged()) lose_damaged(channel, "written", ring.peer_position(), ring.consumed());
+  return piece;
+}
+
+void ShmPeer::consume(std::uint16_t channel, std::size_t bytes) { reader(channel).consume(bytes); }
+
+std::size_t ShmPeer::read(std::uint16_t channel, std::byte* into, std::size_t size) {
+  ShmRingReader& ring = reader(channel);
+  const std::size_t got = ring.read(into, size);
+  if (ring.damaged()) lose_damaged(channel, "written", ring.peer_position(), ring.consumed());
+  return got;
+}
+
+std::byte* ShmPeer::shared_by(std::uint64_t offset, std::size_t size) {
+  if (offset > arena_.size() || size > arena_.size() - offset) return nullptr;
+  return arena_.data() + offset;
+}
+
+bool ShmPeer::take_change() {
+  bool found = std::exchange(loss_untold_, false);
+  const auto look = [&found](auto& ring) {
+    if (!ring.changed()) return;
+    ring.forget_shortage();
+    found = true;
+  };
+  for (ShmRingReader& ring : readers_.rings) look(ring);
+  for (ShmRingWriter& ring : writers_.rings) look(ring);
+  return found;
+}
+
+bool ShmPeer::before_sleep(std::vector<pollfd>& watched) {
+  if (!status_) return !take_change();
+  watched.push_back({socket_.get(), POLLIN, 0});
+  watched.push_back({self_.bell_fd(), POLLIN, 0});
+  std::uint32_t wants = 0;
+  for (const ShmRingReader& ring : readers_.rings) wants |= ring.came_up_short() ? kWantsBytes : 0;
+  for (const ShmRingWriter& ring : writers_.rings) wants |= ring.came_up_short() ? kWantsRoom : 0;
+  if (wants != 0) Outbox::in(outbox_).asleep.store(wants, std::memory_order_seq_cst);
+  return !take_change();
+}
+
+void ShmPeer::after_sleep(std::span<const pollfd> watched) {
+  if (watched.empty()) return;
+  Outbox::in(outbox_).asleep.store(0, std::memory_order_relaxed);
+  if (watched[0].revents != 0) look_at_socket();
+  if (watched[1].revents != 0) self_.silence();
+}
+
+void ShmPeer::look_at_socket() {
+  if (!status_) return;
+  char byte = 0;
+  const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return lose("ended without a goodbye: it was killed or crashed");
+  lose(byte == kGoodbye ? "left the group" : "sent what it should not: the connection is not used any more");
+}
+
+void ShmPeer::lose(const std::string& why) {
+  if (!status_) return;
+  status_ = Status(Code::kPeerLost, name() + " " + why);
+  loss_untold_ = true;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+void ShmPeer::lose_damaged(std::uint16_t channel, const char* what, std::uint64_t found, std::uint64_t own) {
+  lose("damaged the memory it shares: it says that " + std::to_string(found) + " bytes of channel " +
+       std::to_string(channel) + " are " + what + ", which cannot be after " + std::to_string(own));
+}
+
+}  // namespace thalweg
