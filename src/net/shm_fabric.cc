@@ -100,6 +100,10 @@ void ShmFabric::wake() {
   self_->ring();
 }
 
+bool ShmFabric::any_lost() {
+  return std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer && !peer->status(); });
+}
+
 Status ShmFabric::peer_status(std::uint32_t peer) {
   return peers_[peer] ? peers_[peer]->status() : Status::ok();
 }

@@ -26,9 +26,11 @@ class ShmFabric final : public LiveFabric {
 
   void wait(Instant until) override;
   void wake() override;
+  bool any_lost() override;
   Status peer_status(std::uint32_t peer) override;
+  Result<std::byte*> allocate(std::size_t size) override { return self_->arena().allocate(size); }
+  void deallocate(std::byte* memory) override { self_->arena().free(memory); }
 
-  ShmArena& arena() { return self_->arena(); }
   std::uint64_t times_asleep() const { return times_asleep_; }
   // The spins it does from now on, whatever the machine's cores are.
   void set_crowded(bool crowded) { spin_ = Spin(crowded); }

@@ -148,7 +148,7 @@ TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
     auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong);
     if (!made) return made.status().message();
     ShmFabric& fabric = **made;
-    auto data = fabric.arena().allocate(kSize);
+    auto data = fabric.allocate(kSize);
     if (!data) return data.status().message();
     for (std::size_t i = 0; i < kSize; ++i) (*data)[i] = stream_byte(rank, 0, i);
     const std::uint64_t offset = fabric.shared_offset(*data, kSize);
