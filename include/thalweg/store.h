@@ -103,7 +103,8 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual ShardId shard() const = 0;
-  // The job asks its shards to end early: finish the step, end the epoch, and go to the last barrier.
+  // The job asks its shards to end early: finish the step, end the epoch if one has begun, end
+  // the work, and go to the last barrier. The heir of a shard is asked once it has done what was done before.
   virtual bool closing() const = 0;
   virtual Step step() const = 0;  // The step that the next push and pull belong to.
   // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.

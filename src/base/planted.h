@@ -26,6 +26,7 @@ enum class Bug {
   kOwnWritesMissed,   // A shard may read before its own pushes have arrived.
   kEpochsMixed,       // A shard may read in the next epoch while others are in the last.
   kEndSaidOnce,       // That a task has ended is told once, and may be lost.
+  kHeirEndsEarly,     // An heir that is asked to stop ends its epoch before steps that servers have.
   kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
 };
 inline Bug planted = Bug::kNone;

@@ -215,12 +215,13 @@ void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
     status = {Code::kRetry, "this server awaits the map"};
   if (status && frame.head.map_epoch < map_.epoch) status = {Code::kStale, "map is old"};
   if (status) status = check_owner(from, frame.head, map_);
-  wire::Marks marks{{~0u, 0}};
+  wire::Marks marks;
   if (status) {
     for (const auto& host : tables_) {
       if (host == nullptr) continue;
-      const Step clock = host->clock(frame.head.shard);
-      marks.low = THALWEG_BUG(kHeirSkipsAhead) ? clock : std::min(marks.low, clock);
+      const wire::Marks one = host->marks(frame.head.shard);
+      marks.add(one);
+      if (THALWEG_BUG(kHeirSkipsAhead)) marks.low = one.low;
     }
   }
   reply(from, frame.head, Op::kMarksReply, status, encode(marks), {}, out);

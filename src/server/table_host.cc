@@ -36,6 +36,7 @@ TableHost::TableHost(std::unique_ptr<Table> table, RangeSpan owned, Consistency 
       sync_(consistency.kind == Consistency::Kind::kSync),
       gate_(consistency, shards),
       marks_(std::size_t{shards} * owned.size()),
+      reached_(shards),
       replays_(shards) {}
 
 Status TableHost::check_push(const Frame& frame) const {
@@ -67,6 +68,7 @@ Status TableHost::push(const Frame& frame) {
                 fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
       case Arrival::kRepeat:
         if (THALWEG_BUG(kPartialRepeat)) return Status::ok();
+        if (ends_of(head) == LastOf::kWork) mark(head.shard, range).end_work_after(head.step);
         break;
       case Arrival::kNew:
         if (mark(head.shard, range).contradicts(head.step, ends_of(head))) {
@@ -119,6 +121,7 @@ void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
     mark(head.shard, range).record(head.step, ends);
   }
+  reached_[head.shard.value].add({kEndOfWork, head.step.next(), ends != LastOf::kNothing});
   Part part = cut(frame, ranges);
   if (part.keys.empty()) return;
   if (!sync_) {

@@ -26,6 +26,11 @@ class TableHost {
   Result<Bytes> pull(const Frame& frame);
   wire::Waiting waiting_for(const FrameHeader& head) const;
   Step clock(ShardId shard) const { return gate_.clock(shard); }
+  wire::Marks marks(ShardId shard) const {
+    wire::Marks marks = reached_[shard.value];
+    marks.low = clock(shard);
+    return marks;
+  }
 
   const Table& table() const { return *table_; }
   std::uint32_t staleness_max() const { return staleness_max_; }
@@ -72,7 +77,8 @@ class TableHost {
   RangeSpan owned_;
   bool sync_;
   Gate gate_;
-  std::vector<Mark> marks_;  // shards x owned ranges
+  std::vector<Mark> marks_;           // shards x owned ranges
+  std::vector<wire::Marks> reached_;  // By shard; `low` is the gate's.
   std::map<Step, StepParts> open_steps_;
   std::vector<std::map<Step, std::vector<Replay>>> replays_;  // By shard; the newest steps that pulled.
   std::uint32_t staleness_max_ = 0;

@@ -10,42 +10,58 @@ Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
   const Plan& plan = workload.plan();
   for (const TableSpec& table : plan.tables) {
     auto& cells = cells_.emplace_back(std::size_t{plan.shards} * table.ranges);
-    for (std::uint32_t s = 0; s < plan.shards; ++s) {
-      for (std::uint16_t r = 0; r < table.ranges; ++r) {
-        for (std::uint32_t e = 0; e < plan.epochs(); ++e)
-          cells[std::size_t{s} * table.ranges + r].seen.emplace_back(workload.steps(ShardId{s}, e) + 1);
-        cells[std::size_t{s} * table.ranges + r].seen.emplace_back(1);  // The end of work.
-      }
-    }
+    for (Cell& cell : cells) cell.seen.resize(plan.epochs() + 1);  // The last one is the end of work.
   }
+  epochs_.assign(plan.shards, std::vector<Epoch>(plan.epochs() + 1));
+  for (std::uint32_t s = 0; s < plan.shards && !plan.stops(); ++s) {
+    for (std::uint32_t e = 0; e < plan.epochs(); ++e) epochs_[s][e].end = workload.steps(ShardId{s}, e);
+    epochs_[s].back() = {0, 0, true};
+  }
+}
+
+std::uint32_t Arrivals::steps(ShardId shard, std::uint32_t epoch) const {
+  const Epoch& at = epochs_[shard.value][epoch];
+  return at.end == kOpen ? at.accepted : at.end;
 }
 
 std::size_t Arrivals::place(TableId table, ShardId shard, std::uint16_t range) const {
   return std::size_t{shard.value} * workload_.plan().tables[table.value].ranges + range;
 }
 
+// Empty, or why the push cannot be what it says of the shard's end.
+std::string Arrivals::check_end(const FrameHeader& push) {
+  if (push.step.epoch >= epochs_[push.shard.value].size()) return "there is no such epoch";
+  Epoch& epoch = epochs_[push.shard.value][push.step.epoch];
+  const std::uint32_t index = push.step.index;
+  const bool of_work = (push.flags & frame_flags::kEndOfWork) != 0;
+  const bool ends = of_work || (push.flags & frame_flags::kEndOfEpoch) != 0;
+  if (workload_.plan().stops() && ends && epoch.end == kOpen && index >= epoch.accepted) {
+    epoch.end = index;
+    epoch.of_work = of_work;
+  }
+  // An heir that is asked to stop may end the work where its predecessor ended an epoch.
+  if (workload_.plan().stops() && of_work && index == epoch.end) epoch.of_work = true;
+  if (index > epoch.end) return "there is no such step";
+  if (ends != (index == epoch.end) || (ends && of_work != epoch.of_work)) return "the end is elsewhere";
+  if (!ends) epoch.accepted = std::max(epoch.accepted, index + 1);
+  return {};
+}
+
 std::string Arrivals::accept(const FrameHeader& push) {
-  const auto refuse = [&](const char* why) {
+  if (const std::string why = check_end(push); !why.empty()) {
     return fmt::format("{} was accepted: {}", describe(push), why);
-  };
+  }
   const Step step = push.step;
-  const std::uint32_t epochs = workload_.plan().epochs();
-  if (step.epoch > epochs) return refuse("there is no such epoch");
-  const bool last = step.epoch == epochs;
-  const std::uint32_t end = last ? 0 : workload_.steps(push.shard, step.epoch);
-  if (step.index > end) return refuse("there is no such step");
-  const std::uint8_t expected = step.index < end ? 0
-                                : last           ? frame_flags::kEndOfWork
-                                                 : frame_flags::kEndOfEpoch;
-  if ((push.flags & (frame_flags::kEndOfEpoch | frame_flags::kEndOfWork)) != expected)
-    return refuse("the end is elsewhere");
+  const std::vector<Epoch>& epochs = epochs_[push.shard.value];
   for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
     Cell& at = cells_[push.table.value][place(push.table, push.shard, range)];
+    at.seen[step.epoch].resize(std::max<std::size_t>(at.seen[step.epoch].size(), step.index + 1));
     at.seen[step.epoch][step.index] = true;
-    while (at.low.epoch < at.seen.size() && at.seen[at.low.epoch][at.low.index]) {
-      at.low = at.low.next();
-      if (at.low.index < at.seen[at.low.epoch].size()) continue;
-      at.low = at.low.epoch == epochs ? kEndOfWork : at.low.next_epoch();
+    if (epochs[step.epoch].of_work && at.low == step.next_epoch()) at.low = kEndOfWork;
+    while (at.low.epoch < at.seen.size() && at.low.index < at.seen[at.low.epoch].size() &&
+           at.seen[at.low.epoch][at.low.index]) {
+      const Epoch& epoch = epochs[at.low.epoch];
+      at.low = at.low.index < epoch.end ? at.low.next() : epoch.of_work ? kEndOfWork : at.low.next_epoch();
     }
   }
   return {};

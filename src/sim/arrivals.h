@@ -22,17 +22,28 @@ class Arrivals {
   // How many steps a reader of `wanted` is ahead of the slowest shard within its epoch.
   std::uint32_t lead(TableId table, RangeSpan owned, Step wanted) const;
   Step clock(TableId table, RangeSpan owned, ShardId shard) const;
+  // Steps that a shard did in an epoch: what the workload has, or where it ended when the job was stopped.
+  std::uint32_t steps(ShardId shard, std::uint32_t epoch) const;
 
  private:
+  static constexpr std::uint32_t kOpen = ~0u;
   struct Cell {
-    std::vector<std::vector<bool>> seen;  // Epoch, index; the last index of an epoch is its end.
+    std::vector<std::vector<bool>> seen;  // Epoch, index.
     Step low;
   };
+  // Of one epoch of one shard.
+  struct Epoch {
+    std::uint32_t end = kOpen;   // The index of its end, which comes after its last step, once known.
+    std::uint32_t accepted = 0;  // One past the latest step that was accepted and is no end.
+    bool of_work = false;        // That end is the end of all.
+  };
+  std::string check_end(const FrameHeader& push);
   std::size_t place(TableId table, ShardId shard, std::uint16_t range) const;
   Step slowest(TableId table, RangeSpan owned) const;
 
   const Workload& workload_;
-  std::vector<std::vector<Cell>> cells_;  // Table; shard x ranges.
+  std::vector<std::vector<Cell>> cells_;    // Table; shard x ranges.
+  std::vector<std::vector<Epoch>> epochs_;  // Shard, epoch.
 };
 
 }  // namespace thalweg::sim

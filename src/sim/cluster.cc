@@ -270,6 +270,15 @@ void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
   after_turn(place);
 }
 
+void Cluster::ask_to_stop() {
+  Process& process = *processes_[0];
+  if (!process.runs()) return;
+  note("the job is asked to stop");
+  Outgoing out(*this, process);
+  process.scheduler->close(out);
+  after_turn(0);
+}
+
 void Cluster::end_faults() {
   note("faults end");
   network_.heal();

@@ -80,6 +80,7 @@ class Cluster {
   void tell_lost(std::uint32_t process, NodeId peer);
   std::uint32_t start_worker(Duration turn, bool observer = false);
   void end_faults();
+  void ask_to_stop();
   void note(std::string_view what);
 
   // All rows of a table, state included, over all servers in ascending key order.

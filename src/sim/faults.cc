@@ -27,6 +27,7 @@ Faults::Faults(const Plan& plan, Cluster& cluster)
 
 void Faults::start() {
   cluster_.at(Instant{plan_.node_faults.until.count()}, [this] { cluster_.end_faults(); });
+  if (plan_.stops()) cluster_.at(Instant{plan_.stop_at.count()}, [this] { cluster_.ask_to_stop(); });
   if (!kinds_.empty()) next();
 }
 

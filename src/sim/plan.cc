@@ -120,6 +120,8 @@ Plan draw_plan(std::uint64_t seed) {
   plan.timeout = 120s;
   plan.suspect_after = between(random, 2500ms, 5s);
   draw_faults(plan, random);
+  Random stop = Random(seed).split(3);
+  if (stop.chance(0.15)) plan.stop_at = between(stop, 1ms, stop.chance(0.5) ? 50ms : 5s);
   return plan;
 }
 
@@ -130,6 +132,7 @@ Plan fault_free(const Plan& plan) {
   calm.jitter = calm.server_turn = 0ns;
   calm.frame_faults = {};
   calm.node_faults = {};
+  calm.stop_at = {};
   return calm;
 }
 
@@ -149,10 +152,10 @@ std::string describe(const Plan& plan) {
   const NodeFaults& n = plan.node_faults;
   return fmt::format(
       "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}",
       mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
       f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
-      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "");
+      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", plan.stops() ? " stop" : "");
 }
 
 }  // namespace thalweg::sim

@@ -53,10 +53,12 @@ struct Plan {
   std::vector<Duration> worker_turn;  // How long one turn takes, by order of birth.
   Duration server_turn{};
   Duration timeout{};
+  Duration stop_at{};  // When the job is asked to end early; 0: never.
   Duration suspect_after{};
   FrameFaults frame_faults;
   NodeFaults node_faults;
 
+  bool stops() const { return stop_at > Duration{}; }
   std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }
 };
 

@@ -20,6 +20,7 @@ class ServerWatch {
   void check_limits(NodeId id, const Server& server);
   // The largest number of steps by which an answered pull led the slowest shard.
   std::uint32_t lead_max() const { return lead_max_; }
+  const Arrivals& arrivals() const { return arrivals_; }
 
  private:
   RangeSpan owned(NodeId server, TableId table) const;

@@ -38,8 +38,9 @@ Task<Status> ShardWork::run(ShardStore& store) {
     if (!met) co_return met;
   }
   while (store.step().epoch < epochs) {
+    if (store.step().index == 0 && store.closing()) break;
     const std::uint32_t epoch = store.step().epoch;
-    while (store.step().index < workload_.steps(store.shard(), epoch)) {
+    while (store.step().index < workload_.steps(store.shard(), epoch) && !store.closing()) {
       const Status stepped = co_await one_step(store, run);
       if (!stepped) co_return stepped;
     }
@@ -52,7 +53,7 @@ Task<Status> ShardWork::run(ShardStore& store) {
   }
   const Status settled = co_await settle(run, 0);
   if (!settled) co_return settled;
-  if (workload_.plan().end_work) {
+  if (workload_.plan().end_work || store.closing()) {
     const Status ended = (co_await store.end_work()).status;
     if (!ended) co_return ended;
   }
@@ -70,7 +71,7 @@ Task<Status> ShardWork::read_all(ShardStore& store) {
   if (!all_done()) findings_.add("the last barrier opened before all shards were done");
   const Plan& plan = workload_.plan();
   for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
-    if (!workload_.whole(TableId{t})) continue;
+    if (!workload_.whole(TableId{t}) || plan.stops()) continue;
     const auto& sums = workload_.oracle(TableId{t}, plan.epochs() - 1);
     std::size_t found = 0;
     for (std::uint16_t range = 0; range < plan.tables[t].ranges; ++range) {
@@ -183,7 +184,8 @@ Task<Status> ShardWork::meet(ShardStore& store, Run& run, std::uint32_t epoch) {
 Task<Status> ShardWork::barrier(ShardStore& store, Step number) {
   came_to_barrier_[number].insert(store.shard());
   const Status status = (co_await store.barrier(number)).status;
-  if (status && came_to_barrier_[number].size() < workload_.plan().shards) {
+  if (status && came_to_barrier_[number].size() < workload_.plan().shards &&
+      (!workload_.plan().stops() || number == kLastBarrier)) {
     findings_.add(fmt::format("{}: barrier {}.{} opened with {} of {} shards there", place(store),
                               number.epoch, number.index, came_to_barrier_[number].size(),
                               workload_.plan().shards));
@@ -222,6 +224,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
   } else if (mode.kind == Consistency::Kind::kBounded) {
     least = before({now.epoch, now.index - std::min(now.index, mode.bound)});
   }
+  if (workload_.plan().stops() && !own) least = 0;  // It may have ended earlier than planned.
   float& last = run.counters[{table, counted}];
   least = std::max(least, last);
   if (value < least || value > most || value != std::floor(value)) {
@@ -234,7 +237,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
 void ShardWork::check_look(const ShardStore& store, const Run& run, TableId table, std::uint32_t epoch,
                            const RowSet& set, std::span<const float> read) {
   // An heir may look while others, past the second barrier, are in the next epoch.
-  if (run.heir) return;
+  if (run.heir || workload_.plan().stops()) return;
   const std::size_t dim = workload_.plan().tables[table.value].dim;
   const auto& sums = workload_.oracle(table, epoch);
   for (std::size_t i = 0; i < set.rows.size(); ++i) {

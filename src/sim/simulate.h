@@ -31,6 +31,6 @@ std::string run_to_end(Cluster& cluster, Instant limit);
 // The integer tables of a finished job against the oracle; empty, or the first difference.
 std::string compare_with_oracle(const Cluster& cluster);
 // Bits of all tables of a sync job against a run where nothing goes wrong; empty, or the first difference.
-std::string compare_with_fault_free(const Plan& plan, const Cluster& cluster);
+std::string compare_with_fault_free(const Cluster& cluster);
 
 }  // namespace thalweg::sim

@@ -37,4 +37,8 @@ void Mark::record(Step step, LastOf ends) {
   }
 }
 
+void Mark::end_work_after(Step step) {
+  if (low_ == step.next_epoch() && seen_ == 0 && end_ == kNoEnd) low_ = kEndOfWork;
+}
+
 }  // namespace thalweg

@@ -24,6 +24,9 @@ class Mark {
   bool contradicts(Step step, LastOf ends) const;
   // Precondition: classify(step) == kNew, and no contradiction. `ends`: what the step is the last of.
   void record(Step step, LastOf ends);
+  // `step`, which has arrived, is the last of all; nothing changes unless it was the last of its epoch and
+  // nothing has come since. An heir may end the work where its predecessor had ended an epoch.
+  void end_work_after(Step step);
 
  private:
   static constexpr std::uint32_t kNoEnd = std::numeric_limits<std::uint32_t>::max();

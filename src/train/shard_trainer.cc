@@ -152,7 +152,7 @@ Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   const std::uint32_t epoch = store_.step().epoch;
   skipped_told_ = 0;
   // An heir walks over the batches that its predecessor finished.
-  for (std::uint32_t skipped = 0; skipped < store_.step().index; ++skipped) {
+  for (std::uint32_t skipped = 0; skipped < store_.step().index && !store_.closing(); ++skipped) {
     if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
       co_return status;
   }
@@ -208,7 +208,7 @@ Task<Status> ShardTrainer::run() {
   // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
   const bool between = first > 0 && store_.step().index == 0;
   for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
-    if (store_.closing()) break;
+    if (store_.closing() && store_.step().index == 0) break;
     if (epoch >= first) {
       if (epoch > first) {
         if (Status status = (*reader)->rewind(); !status) co_return status;
@@ -222,6 +222,8 @@ Task<Status> ShardTrainer::run() {
     }
     if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status) co_return status;
   }
+  // Shards that are a little late to hear that the job is to end must not wait for this one.
+  if (const Status status = (co_await store_.end_work()).status; !status) co_return status;
   co_return (co_await store_.barrier(kTrainedBarrier)).status;
 }
 

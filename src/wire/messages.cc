@@ -1,14 +1,20 @@
+// clang-format off
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text
 //   welcome   := role:u8 index:u32 cluster:u64
 //   map       := epoch:u32 consistency:u8 bound:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
-//   server:text*
-//                count:u32 (worker:u32 owner_epoch:u32)* job:text
+//                server:text* count:u32 (worker:u32 owner_epoch:u32)* job:text
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
-//   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32
-//   custom:text init      := kind:u8 scale:f32 seed:u64 waiting   := progress:u64 count:u32 shard:u32* marks
-//   := epoch:u32 index:u32 heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 repeats:u64
+//   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32 custom:text
+//   init      := kind:u8 scale:f32 seed:u64
+//   waiting   := progress:u64 count:u32 shard:u32*
+//   marks     := low:step reach:step ended:bool
+//   step      := epoch:u32 index:u32
+//   heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 repeats:u64
+// clang-format on
 #include "wire/messages.h"
+
+#include <algorithm>
 
 #include "base/limits.h"
 
@@ -157,13 +163,30 @@ std::optional<Waiting> decode_waiting(const Bytes& bytes) {
   return finish(in, std::move(m));
 }
 
-Bytes encode(const Marks& m) { return Writer().put(m.low.epoch).put(m.low.index).take(); }
+void Marks::add(const Marks& other) {
+  low = std::min(low, other.low);
+  if (other.reach >= reach) ended = other.ended || (ended && other.reach == reach);
+  reach = std::max(reach, other.reach);
+}
+
+Bytes encode(const Marks& m) {
+  return Writer()
+      .put(m.low.epoch)
+      .put(m.low.index)
+      .put(m.reach.epoch)
+      .put(m.reach.index)
+      .put(static_cast<std::uint8_t>(m.ended))
+      .take();
+}
 
 std::optional<Marks> decode_marks(const Bytes& bytes) {
   Reader in(bytes);
   Marks m;
-  m.low.epoch = in.get<std::uint32_t>();
-  m.low.index = in.get<std::uint32_t>();
+  for (Step* step : {&m.low, &m.reach}) {
+    step->epoch = in.get<std::uint32_t>();
+    step->index = in.get<std::uint32_t>();
+  }
+  m.ended = get_bool(in);
   return finish(in, m);
 }
 

@@ -55,9 +55,14 @@ struct Waiting {
   std::vector<ShardId> missing;
 };
 
-// One shard's marks at one server: the earliest step that is not fully known there.
+// How far one shard has come at one server, or at all of them: for the shard's heir.
 struct Marks {
-  Step low;
+  Step low{~0u, 0};    // The earliest step that is not fully known.
+  Step reach;          // One past the latest step of which anything is known.
+  bool ended = false;  // That latest step was the last of its epoch.
+  // Takes what another server, or another of its tables, knows.
+  void add(const Marks& other);
+  constexpr bool operator==(const Marks&) const = default;
 };
 
 // A heartbeat carries what the scheduler shows to people.

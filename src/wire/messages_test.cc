@@ -57,7 +57,7 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(some_map(), decode_map);
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
-  expect_exact(Marks{{3, 17}}, decode_marks);
+  expect_exact(Marks{{3, 17}, {4, 2}, true}, decode_marks);
   expect_exact(Heartbeat{1, 2, 3, 4, 5, 6}, decode_heartbeat);
 }
 

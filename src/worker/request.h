@@ -28,7 +28,7 @@ struct Request {
   std::vector<Bytes> keys;       // Scan: keys by block.
   std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.
-  Step low{~0u, 0};              // Marks: the smallest answer.
+  wire::Marks marks;             // Marks: of all answers.
 };
 
 // One frame of a request, kept until it is answered; sending it again copies nothing.

@@ -23,11 +23,12 @@ Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
 
 }  // namespace
 
-ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step)
+ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks)
     : worker_(worker),
       shard_(shard),
       owner_epoch_(owner_epoch),
-      step_(step),
+      step_(marks.low),
+      marks_(marks),
       pushed_(worker.map().tables.size()) {}
 
 Status ShardStore::check(TableId table, const Keys& keys) const {
@@ -64,7 +65,7 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
                                    step_.epoch, step_.index)});
   }
   pushed_[table.value] = true;
-  ++in_flight_[step_];
+  count_push();
   return worker_.push(*this, table, step_, keys, grads, 0);
 }
 
@@ -85,10 +86,16 @@ Pending ShardStore::read(TableId table, Keys keys) {
   return worker_.pull(*this, table, step_, keys, true);
 }
 
+void ShardStore::count_push() {
+  InFlight& step = in_flight_[step_];
+  step.ordinal = ordinal_;
+  ++step.pushes;
+}
+
 void ShardStore::push_empty(std::uint8_t flags) {
   for (std::uint16_t t = 0; t < pushed_.size(); ++t) {
     if (pushed_[t]) continue;
-    ++in_flight_[step_];
+    count_push();
     const bool dense = worker_.map().tables[t].kind == TableSpec::Kind::kDense;
     const Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
     worker_.push(*this, TableId{t}, step_, none, Rows(), flags).forget();
@@ -102,6 +109,7 @@ Pending ShardStore::advance() {
   THALWEG_CHECK(advancing_ == nullptr, "advance() is awaited before it is called again");
   push_empty(0);
   step_ = step_.next();
+  ++ordinal_;
   advancing_ = std::make_shared<Completion>();
   Pending pending(advancing_);
   release_advance();
@@ -123,6 +131,7 @@ Pending ShardStore::end_work() {
   if (step_has_push()) {
     push_empty(0);
     step_ = step_.next();
+    ++ordinal_;
   }
   return end(frame_flags::kEndOfWork, kEndOfWork);
 }
@@ -135,6 +144,7 @@ Pending ShardStore::end(std::uint8_t flags, Step next) {
   THALWEG_CHECK(ending_ == nullptr, "an end is awaited before the next");
   push_empty(flags);
   step_ = next;
+  ++ordinal_;
   ending_ = std::make_shared<Completion>();
   Pending pending(ending_);
   release_advance();
@@ -144,7 +154,7 @@ Pending ShardStore::end(std::uint8_t flags, Step next) {
 void ShardStore::push_done(Step step, const Status& status) {
   if (!status && failure_) failure_ = status;
   const auto found = in_flight_.find(step);
-  if (found != in_flight_.end() && --found->second == 0) in_flight_.erase(found);
+  if (found != in_flight_.end() && --found->second.pushes == 0) in_flight_.erase(found);
   release_advance();
 }
 
@@ -152,7 +162,8 @@ void ShardStore::release_advance() {
   const bool sync = worker_.map().consistency.kind == Consistency::Kind::kSync;
   const std::size_t window =
       sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
-  if (advancing_ && (!failure_ || in_flight_.size() < window)) {
+  const std::uint64_t behind = in_flight_.empty() ? 0 : ordinal_ - in_flight_.begin()->second.ordinal;
+  if (advancing_ && (!failure_ || behind < window)) {
     worker_.complete(*std::exchange(advancing_, nullptr), failure_);
   }
   if (ending_ && (!failure_ || in_flight_.empty()))
@@ -172,7 +183,12 @@ Pending ShardStore::report(Step number, std::string text) {
   return failure_ ? worker_.report(*this, number, text) : completed(failure_);
 }
 
-bool ShardStore::closing() const { return worker_.map().closing; }
+// An heir does all that servers know of its predecessor, and ends an epoch where that one ended it.
+bool ShardStore::closing() const {
+  if (!worker_.map().closing) return false;
+  const bool ends_here = marks_.ended && step_.next() == marks_.reach;
+  return step_ >= marks_.reach || ends_here || THALWEG_BUG(kHeirEndsEarly);
+}
 
 Pending ShardStore::yield() { return worker_.yield(); }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "thalweg/store.h"
+#include "wire/messages.h"
 
 namespace thalweg {
 
@@ -14,7 +15,8 @@ class Worker;
 
 class ShardStore final : public Store {
  public:
-  ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, Step step);
+  // `marks`: what former owners have done; the store starts at marks.low.
+  ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks);
 
   ShardId shard() const override { return shard_; }
   bool closing() const override;
@@ -52,8 +54,16 @@ class ShardStore final : public Store {
   ShardId shard_;
   std::uint32_t owner_epoch_;
   Step step_;
-  std::vector<bool> pushed_;                 // By table: this step has its push.
-  std::map<Step, std::uint32_t> in_flight_;  // Unanswered pushes by step.
+  wire::Marks marks_;
+  std::vector<bool> pushed_;  // By table: this step has its push.
+  // Unanswered pushes of one step.
+  struct InFlight {
+    std::uint64_t ordinal = 0;  // Of the step, among all that this store has been through.
+    std::uint32_t pushes = 0;
+  };
+  void count_push();
+  std::map<Step, InFlight> in_flight_;
+  std::uint64_t ordinal_ = 0;  // Of step_.
   std::shared_ptr<Completion> advancing_;
   std::shared_ptr<Completion> ending_;
   Status failure_;  // The first push that failed; sticky.

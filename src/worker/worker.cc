@@ -6,6 +6,11 @@
 #include "base/planted.h"
 
 namespace thalweg {
+namespace {
+
+constexpr wire::Marks kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
+
+}  // namespace
 
 struct Worker::Turn {
   Turn(Worker& worker, Instant now, Transport& out) : worker_(worker), outer_(worker.out_) {
@@ -150,17 +155,17 @@ void Worker::adopt_shards() {
     drop_shard(shard, {Code::kAborted, "the shard was given to another worker"});
   if (options_.observer) {
     if (runs_.empty()) {
-      runs_[kNoShard].store = std::make_unique<ShardStore>(*this, kNoShard, 0, Step{});
-      start(kNoShard, Step{});
+      runs_[kNoShard].store = std::make_unique<ShardStore>(*this, kNoShard, 0, kFresh);
+      start(kNoShard, kFresh);
     }
     return;
   }
   for (std::uint32_t s = 0; s < map_.shards.size(); ++s) {
     const wire::ShardOwner& owner = map_.shards[s];
     if (owner.worker != id_->index || runs_.count(ShardId{s}) != 0) continue;
-    runs_[ShardId{s}].store = std::make_unique<ShardStore>(*this, ShardId{s}, owner.owner_epoch, Step{});
+    runs_[ShardId{s}].store = std::make_unique<ShardStore>(*this, ShardId{s}, owner.owner_epoch, kFresh);
     if (owner.owner_epoch == 0) {
-      start(ShardId{s}, Step{});
+      start(ShardId{s}, kFresh);
     } else {
       ask_marks(ShardId{s});
     }
@@ -186,9 +191,11 @@ void Worker::ask_marks(ShardId shard) {
   }
 }
 
-void Worker::start(ShardId shard, Step step) {
+void Worker::start(ShardId shard, const wire::Marks& marks) {
   Run& run = runs_.at(shard);
-  if (step != Step{}) run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), step);
+  if (marks.reach != Step{}) {
+    run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), marks);
+  }
   run.started = true;
   if (options_.program) Worker::run(shard, options_.program);
 }

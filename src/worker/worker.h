@@ -86,7 +86,7 @@ class Worker final : public Node {
   void on_waiting(NodeId from, const Frame& frame);
   void adopt_shards();
   void drop_shard(ShardId shard, const Status& why);
-  void start(ShardId shard, Step step);
+  void start(ShardId shard, const wire::Marks& marks);
   void ask_marks(ShardId shard);
   void finish_tasks();
   void keep_in_touch();

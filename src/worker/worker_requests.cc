@@ -191,8 +191,9 @@ void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, F
     case RequestKind::kMarks: {
       const auto marks = wire::decode_marks(frame.first);
       if (!marks) return;
-      const bool largest = THALWEG_BUG(kHeirSkipsAhead) && request->low.epoch != ~0u;
-      request->low = largest ? std::max(request->low, marks->low) : std::min(request->low, marks->low);
+      const Step low = request->marks.low;
+      request->marks.add(*marks);
+      if (THALWEG_BUG(kHeirSkipsAhead) && low.epoch != ~0u) request->marks.low = std::max(low, marks->low);
       break;
     }
     default:
@@ -241,13 +242,14 @@ void Worker::finish_request(Request& request, Status status) {
   const auto keep = request.completion;  // The request dies with its last part.
   const RequestKind kind = request.kind;
   const ShardId shard = request.shard;
-  const Step step = request.step, low = request.low;
+  const Step step = request.step;
+  const wire::Marks marks = request.marks;
   if (status && kind == RequestKind::kPull) gather_pull(request);
   if (status && kind == RequestKind::kScan) gather_scan(request);
   if (kind == RequestKind::kCount) request.completion->answer.keys = {request.count};
   if (request.open > 0) drop_parts(request);
   if (kind == RequestKind::kMarks) {
-    if (status) return start(shard, low);
+    if (status) return start(shard, marks);
     return status.code() == Code::kAborted ? void() : end(status);
   }
   complete(*keep, status);
