@@ -1,5 +1,7 @@
 #include "exchange/lanes.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace thalweg {
@@ -94,9 +96,16 @@ class LaneMaker {
   template <class Shape>
   void add_weighted(const std::vector<Shape>& shapes, Work work) {
     const double begin = work.slice_begin, end = work.slice_end;
-    double total = 0, sum = 0;
-    for (const Shape& shape : shapes) total += shape.weight;
+    double total = 0, sum = 0, heaviest = 0;
     for (const Shape& shape : shapes) {
+      total += shape.weight;
+      heaviest = std::max(heaviest, shape.weight);
+    }
+    const auto piece = static_cast<double>(work.piece);
+    for (const Shape& shape : shapes) {
+      // As many pieces for each shape, so that those which share a cable get it in proportion to their
+      // weights.
+      work.piece = static_cast<std::uint64_t>(std::ceil(piece * shape.weight / heaviest));
       work.slice_begin = begin + (end - begin) * (sum / total);
       sum += shape.weight;
       work.slice_end = &shape == &shapes.back() ? end : begin + (end - begin) * (sum / total);

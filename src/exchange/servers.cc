@@ -27,46 +27,62 @@ std::vector<std::uint64_t> begins_of(Block whole, const std::vector<double>& sha
   return begins;
 }
 
+constexpr std::uint64_t kAhead = 1;  // Pieces that a worker has sent before it waits for its fellows'.
+
 // All-reduce among ranks of which the first `workers` contribute and each owns the part that begins at
-// begins[rank].
+// begins[rank]. Every part is cut into as many pieces, so that ports stay evenly loaded; peers are served in
+// turns that begin elsewhere at each rank, so that no port gets all at once; and a worker returns sums
+// between the pieces it sends.
 Lane owned_lane(Team team, Work work, std::uint32_t workers, std::vector<std::uint64_t> begins) {
-  const std::uint32_t n = team.size, me = team.me;
-  const auto part = [&](std::uint32_t owner) {
-    return Pieces({begins[owner], begins[owner + 1] - begins[owner]}, work.piece);
-  };
+  const std::uint32_t n = team.size, me = team.me, servers = n - workers;
   const bool works = me < workers;
-  std::uint64_t rounds = 0;
-  for (std::uint32_t owner = 0; owner < n; ++owner) rounds = std::max(rounds, part(owner).size());
-  for (std::uint64_t i = 0; works && i < rounds; ++i) {
-    for (std::uint32_t d = 1; d < n; ++d) {
-      const std::uint32_t owner = team.after(me, d);
-      co_yield send(team.rank(owner), part(owner)[i], work.in);
-    }
+  std::uint64_t rounds = 1;
+  for (std::uint32_t owner = 0; owner < n; ++owner) {
+    rounds = std::max(rounds, Pieces({begins[owner], begins[owner + 1] - begins[owner]}, work.piece).size());
   }
-  const Pieces own = part(me);
-  for (std::uint64_t i = 0; i < own.size(); ++i) {
-    bool begun = false;
-    for (std::uint32_t d = 1; d < n; ++d) {
-      const std::uint32_t from = team.before(me, d);
-      if (from >= workers) continue;
-      if (begun) {
-        co_yield reduce(team.rank(from), own[i]);
+  const auto piece = [&](std::uint32_t owner, std::uint64_t round) {
+    return part_of({begins[owner], begins[owner + 1] - begins[owner]}, rounds, round);
+  };
+  std::vector<std::uint32_t> fellows;  // Workers, in this rank's order.
+  const std::uint32_t first = works ? me : (me - workers) % workers;
+  for (std::uint32_t d = works ? 1 : 0; d < workers; ++d) fellows.push_back((first + d) % workers);
+
+  for (std::uint64_t i = 0; i < rounds + kAhead; ++i) {
+    for (std::uint32_t d = 0; works && i < rounds && d < servers; ++d) {
+      const std::uint32_t server = workers + static_cast<std::uint32_t>((me + i + d) % servers);
+      co_yield send(team.rank(server), piece(server, i), work.in);
+    }
+    for (const std::uint32_t fellow : fellows) {
+      if (works && i < rounds) co_yield send(team.rank(fellow), piece(fellow, i), work.in);
+    }
+    if (i < kAhead) continue;
+    const Block own = piece(me, i - kAhead);
+    for (std::size_t f = fellows.size(); f-- > 0;) {
+      const bool begun = f + 1 < fellows.size();
+      const std::uint32_t from = team.rank(fellows[f]);
+      if (begun || works) {
+        co_yield reduce(from, own, begun ? Buffer::kWork : work.in);
       } else {
-        co_yield works ? reduce(team.rank(from), own[i], work.in) : receive(team.rank(from), own[i]);
+        co_yield receive(from, own);
       }
-      begun = true;
     }
-    if (!begun) co_yield copy(own[i], work.in);
-    if (work.finishes) co_yield finish(own[i]);
-    for (std::uint32_t d = 1; d < n; ++d) {
-      if (team.after(me, d) < workers) co_yield send(team.rank(team.after(me, d)), own[i]);
+    if (fellows.empty()) co_yield copy(own, work.in);
+    if (work.finishes) co_yield finish(own);
+    for (const std::uint32_t fellow : fellows) co_yield send(team.rank(fellow), own);
+    // In the order in which fellows send both: pieces up to i - kAhead, then the sum from kAhead rounds
+    // before.
+    for (std::size_t f = fellows.size(); works && i >= 2 * kAhead && f-- > 0;) {
+      co_yield receive(team.rank(fellows[f]), piece(fellows[f], i - 2 * kAhead));
     }
   }
   for (std::uint64_t i = 0; works && i < rounds; ++i) {
-    for (std::uint32_t d = 1; d < n; ++d) {
-      const std::uint32_t owner = team.before(me, d);
-      co_yield receive(team.rank(owner), part(owner)[i]);
+    for (std::uint32_t server = workers; server < n; ++server) {
+      co_yield receive(team.rank(server), piece(server, i));
     }
+  }
+  for (std::uint64_t i = rounds - std::min(rounds, kAhead); works && i < rounds; ++i) {
+    for (std::size_t f = fellows.size(); f-- > 0;)
+      co_yield receive(team.rank(fellows[f]), piece(fellows[f], i));
   }
 }
 

@@ -1,4 +1,5 @@
 // The network of a machine room in virtual time: messages queue at directed links, first come, first served.
+// Where they start, the flows that have something to send take turns, message by message.
 //
 // A message occupies each link of its path for size/bandwidth from the moment its first byte gets there, or
 // the link is free; the first byte goes on at once (cut-through). It has arrived when its last byte has left
@@ -26,14 +27,17 @@ class Network {
   // Messages of one flow take one path and arrive in order.
   Flow open(std::uint32_t from, std::uint32_t to);  // Endpoints.
   void send(Flow flow, std::uint64_t bytes) {
-    flows_[flow].bytes += bytes;
-    carry({bytes, now_, flow, 0});
+    Path& path = flows_[flow];
+    path.bytes += bytes;
+    const bool waits = path.hops > 0 && wires_[wires_[path_links_[path.begin]].queue].free > now_;
+    waits ? wait_for_turn(flow, bytes) : carry({bytes, now_, flow, 0});
   }
 
   struct Arrival {
     std::uint64_t bytes = 0;
     Flow flow = 0;
-    std::uint32_t message = kArrived;  // Private: else one that comes to a link.
+    std::uint32_t message =
+        kArrived;  // Private: else one that comes to a link, or a link that has become free.
   };
   // Goes on to the next arrival; false when nothing is under way.
   bool next(Arrival& arrival);
@@ -60,25 +64,35 @@ class Network {
 
  private:
   static constexpr std::uint32_t kArrived = ~0u;
+  static constexpr std::uint32_t kFree = ~0u - 1;
+  static constexpr std::uint32_t kNone = ~0u;
   struct Message {
     std::uint64_t bytes;
     Picoseconds tail;  // When the last byte gets where the first one is now.
     Flow flow;
     std::uint32_t hop;
+    std::uint32_t after = kNone;  // Of those that wait to start.
   };
   struct Wire {
     Picoseconds free = 0;  // Of the queue with this number.
     double picoseconds_per_byte = 0;
     Picoseconds latency = 0;
     LinkIndex queue = 0;
+    Flow last_waiting = kNone;  // Of the circle of flows that wait to start here, the one whose turn is last.
   };
   struct Path {
     std::uint32_t begin = 0;  // In path_links_.
     std::uint32_t hops = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t first = kNone;  // Messages that wait to start, in waiting_.
+    std::uint32_t last = kNone;
+    Flow after = kNone;  // In the circle of the first link.
   };
 
   void carry(Message message);
+  std::uint32_t keep(const Message& message);
+  void wait_for_turn(Flow flow, std::uint64_t bytes);
+  void take_turn(LinkIndex link);
   static Picoseconds time_of(const Wire& wire, std::uint64_t bytes) {
     return static_cast<Picoseconds>(static_cast<double>(bytes) * wire.picoseconds_per_byte + 0.5);
   }
@@ -88,7 +102,7 @@ class Network {
   std::vector<Path> flows_;
   std::vector<LinkIndex> path_links_;
   RadixHeap<Arrival> events_;
-  std::vector<Message> waiting_;  // On their way to a link; slots are used again.
+  std::vector<Message> waiting_;  // To start, or on their way to a link; slots are used again.
   std::vector<std::uint32_t> free_slots_;
   Picoseconds now_ = 0;
   std::uint64_t events_taken_ = 0;
@@ -114,15 +128,7 @@ inline void Network::carry(Message message) {
     const Wire& next = wires_[links[message.hop]];
     // A link is given away ahead of time by no more than the message's own time there.
     if (!waited && wires_[next.queue].free <= head && head - now_ <= time_of(next, message.bytes)) continue;
-    std::uint32_t slot = static_cast<std::uint32_t>(waiting_.size());
-    if (free_slots_.empty()) {
-      waiting_.push_back(message);
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-      waiting_[slot] = message;
-    }
-    events_.push(head, {message.bytes, message.flow, slot});
+    events_.push(head, {message.bytes, message.flow, keep(message)});
     return;
   }
   events_.push(message.tail, {message.bytes, message.flow, kArrived});
@@ -135,6 +141,10 @@ inline bool Network::next(Arrival& arrival) {
     now_ = entry.key;
     arrival = entry.value;
     if (arrival.message == kArrived) return true;
+    if (arrival.message == kFree) {
+      take_turn(arrival.flow);
+      continue;
+    }
     free_slots_.push_back(arrival.message);
     carry(waiting_[arrival.message]);
   }

@@ -1,0 +1,192 @@
+// The figures of the literature on placements, rings and trees, from the production exchange on a simulated
+// network.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "exchange/lower_bound.h"
+#include "exchange/simulate_exchange.h"
+#include "topology/presets.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t kMB = 1'000'000;
+
+Topology room_of(const std::string& name, std::uint32_t ranks = 0) {
+  auto made = preset(name, ranks);
+  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  return *std::move(made);
+}
+
+Topology uniform(std::uint32_t ranks, const std::string& speed = "1GB/s", const std::string& latency = "0") {
+  return room_of(fmt::format("uniform:{},{},{}", ranks, speed, latency));
+}
+
+SimulatedExchange run(const Topology& topology, const Demand& demand, const Layout& layout,
+                      bool check = true) {
+  const auto result = simulate_exchange(topology, demand, layout, {check, true});
+  EXPECT_TRUE(result.is_ok()) << result.status().message();
+  if (!result.is_ok()) return {};
+  EXPECT_EQ(result->checked, check);
+  EXPECT_GE(result->seconds * (1 + 1e-9), lower_bound_seconds(topology, demand, layout)) << layout.route;
+  return *result;
+}
+
+SimulatedExchange run(const Topology& topology, const Demand& demand, const std::string& route,
+                      bool check = true) {
+  const auto layout = lay_out(topology, demand, route);
+  EXPECT_TRUE(layout.is_ok()) << layout.status().message();
+  return layout.is_ok() ? run(topology, demand, *layout, check) : SimulatedExchange{};
+}
+
+Demand all_reduce(std::uint32_t ranks, std::uint64_t bytes, bool pipelined = false) {
+  Demand demand;
+  demand.ranks = ranks;
+  demand.bytes = bytes;
+  demand.pipelined = pipelined;
+  return demand;
+}
+
+#define EXPECT_WITHIN(value, expected, share) EXPECT_NEAR(value, expected, (expected) * (share))
+
+// Four GPUs and a CPU, 160 MB, 16 GB/s a port: 10 ms a vector.
+TEST(Figures, PlacementsOfAPcieBoxAsTextbooksCount) {
+  const Topology box = room_of("pcie-box");
+  const Demand demand = all_reduce(4, 160 * kMB);
+  EXPECT_WITHIN(run(box, demand, "gpu0").seconds, 60.0e-3, 1e-6);
+  EXPECT_WITHIN(run(box, demand, "cpu").seconds, 80.0e-3, 1e-6);
+  EXPECT_WITHIN(run(box, demand, "spread").seconds, 15.0e-3, 1e-6);
+}
+
+TEST(Figures, PlacementsOfAPcieBoxWhenPhasesOverlap) {
+  const Topology box = room_of("pcie-box");
+  const Demand demand = all_reduce(4, 160 * kMB, true);
+  EXPECT_WITHIN(run(box, demand, "gpu0").seconds, 30.5e-3, 0.03);
+  EXPECT_WITHIN(run(box, demand, "cpu").seconds, 40.6e-3, 0.03);
+  EXPECT_WITHIN(run(box, demand, "spread").seconds, 15.0e-3, 0.03);
+}
+
+// Two rings over NVLink, 36 and 18 GB/s. The book's 5.93 ms takes every byte to travel twice; with n GPUs it
+// is 2(n-1)/n times, which gives 5.19 ms.
+TEST(Figures, TwoRingsOverNvlink) {
+  const Topology box = room_of("dgx1v");
+  const Demand demand = all_reduce(8, 160 * kMB);
+  const double exact = 2 * 7.0 / 8 * 160e6 / 54e9, book = 2 * 160e6 / 54e9;
+  const double seconds = run(box, demand, "rings").seconds;
+  EXPECT_WITHIN(seconds, exact, 0.02);
+  EXPECT_WITHIN(seconds, 5.19e-3, 0.02);
+  EXPECT_WITHIN(seconds * 8 / 7, book, 0.02);
+  auto halves = lay_out(box, demand, "rings");
+  ASSERT_TRUE(halves.is_ok());
+  ASSERT_EQ(halves->plan.rings.size(), 2u);
+  EXPECT_DOUBLE_EQ(halves->plan.rings[0].weight, 2 * halves->plan.rings[1].weight);
+  for (Ring& ring : halves->plan.rings) ring.weight = 1;
+  EXPECT_WITHIN(run(box, demand, *halves).seconds, 7.78e-3, 0.02);
+  EXPECT_WITHIN(run(box, demand, "bidirectional-ring").seconds, 2.59e-3, 0.02);
+}
+
+TEST(Figures, ARingTakesHardlyLongerWithMoreRanks) {
+  const std::uint64_t bytes = 64 * kMB;
+  for (const std::uint32_t n : {2u, 4u, 8u, 16u}) {
+    const double factor = 2.0 * (n - 1) / n;
+    const auto ring = run(uniform(n), all_reduce(n, bytes), "ring");
+    EXPECT_WITHIN(ring.seconds / (static_cast<double>(bytes) / 1e9), factor, 0.001) << n;
+    for (const std::uint64_t sent : ring.rank_bytes_sent) EXPECT_EQ(sent, 2 * (n - 1) * (bytes / n));
+    Demand reduce = all_reduce(n, bytes);
+    reduce.operation = Operation::kReduce;
+    EXPECT_WITHIN(run(uniform(n), reduce, "chain").seconds, 0.064 * (n - 1), 0.001) << n;
+  }
+}
+
+// Every rank with a cable to each neighbour: half of each block goes either way.
+Topology circle(std::uint32_t ranks) {
+  Room room;
+  const std::uint32_t place[kLevels] = {kNowhere, kNowhere, kNowhere};
+  for (std::uint32_t i = 0; i < ranks; ++i)
+    room.ranks.push_back(room.add(NodeKind::kDevice, fmt::format("n{}", i), place));
+  for (std::uint32_t i = 0; i < ranks; ++i) room.connect(i, (i + 1) % ranks, {1e9, 0});
+  // Devices pass nothing on, so that ranks which are no neighbours need a way.
+  const NodeIndex hub = room.add(NodeKind::kSwitch, "slow", place);
+  for (std::uint32_t i = 0; i < ranks; ++i) room.connect(i, hub, {1e3, 0});
+  auto made = Topology::make(std::move(room));
+  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  return *std::move(made);
+}
+
+TEST(Figures, BothWaysAroundARingTakeHalfTheTime) {
+  for (const std::uint32_t n : {4u, 8u, 16u}) {
+    const Topology room = circle(n);
+    const double once = 2.0 * (n - 1) / n * 0.064;
+    EXPECT_WITHIN(run(room, all_reduce(n, 64 * kMB), "ring").seconds, once, 0.001) << n;
+    EXPECT_WITHIN(run(room, all_reduce(n, 64 * kMB), "bidirectional-ring").seconds, once / 2, 0.02) << n;
+  }
+}
+
+TEST(Figures, PackedTreesUseEveryNvlink) {
+  const Topology box = room_of("dgx1v");
+  const Demand demand = all_reduce(8, 160 * kMB, true);
+  EXPECT_WITHIN(run(box, demand, "packed-trees").seconds, 2.59e-3, 0.03);
+  for (const std::uint32_t n : {5u, 6u, 7u}) {
+    const auto ring = lay_out(box, all_reduce(n, 160 * kMB), "ring");
+    if (!ring.is_ok() || ring->plan.rings.empty()) continue;
+    EXPECT_LE(run(box, all_reduce(n, 160 * kMB, true), "packed-trees").seconds,
+              run(box, all_reduce(n, 160 * kMB), *ring).seconds * 1.001)
+        << n;
+  }
+}
+
+// n machines with GPUs, k with only CPUs.
+TEST(Figures, SpareServersTakeTheTimeOfTheFormula) {
+  for (const double n : {2.0, 4.0, 8.0}) {
+    for (double k = 0; k <= n; ++k) {
+      const double formula = 2 * n * (n - 1) / (n * n + k * n - 2 * k) * 0.064;
+      const auto ranks = static_cast<std::uint32_t>(n);
+      const auto result =
+          run(uniform(2 * ranks), all_reduce(ranks, 64 * kMB, true), fmt::format("byteps:{}", k));
+      EXPECT_WITHIN(result.seconds, formula, k == 0 ? 0.001 : 0.05) << n << " " << k;
+    }
+  }
+}
+
+TEST(Figures, MoreServersTakeLessTime) {
+  const Topology room = uniform(16);
+  const double one = run(room, all_reduce(8, 64 * kMB), "servers:1").seconds;
+  EXPECT_WITHIN(one, 2 * 8 * 0.064, 0.001);
+  for (const std::uint32_t servers : {2u, 4u, 8u}) {
+    const double seconds = run(room, all_reduce(8, 64 * kMB), fmt::format("servers:{}", servers)).seconds;
+    EXPECT_WITHIN(seconds, one / servers, 0.03) << servers;
+  }
+}
+
+TEST(Figures, AsManyServersAsWorkersTakeTheSameTimeHoweverMany) {
+  for (const std::uint32_t n : {2u, 4u, 8u, 16u}) {
+    const Demand demand = all_reduce(n, 64 * kMB);
+    EXPECT_WITHIN(run(uniform(2 * n), demand, fmt::format("servers:{}", n)).seconds, 2 * 0.064, 0.03) << n;
+    EXPECT_WITHIN(run(uniform(n), demand, "colocated").seconds, 2.0 * (n - 1) / n * 0.064, 0.03) << n;
+  }
+}
+
+TEST(Figures, LatencyDecidesForSmallMessagesAndBandwidthForLargeOnes) {
+  const Topology room = uniform(16, "1GB/s", "10us");
+  const double ring = run(room, all_reduce(16, 64), "ring").seconds;
+  const double tree = run(room, all_reduce(16, 64), "binomial-tree").seconds;
+  EXPECT_WITHIN(ring, 30 * 10e-6, 0.02);
+  EXPECT_WITHIN(tree, 8 * 10e-6, 0.02);
+  EXPECT_WITHIN(ring / tree, 3.75, 0.02);
+  // 30 (L + S/(16 B)) = 8 (L + S/B).
+  const double crossover = 22 * 10e-6 * 1e9 / (8 - 30.0 / 16);
+  std::uint64_t low = 64, high = kMB;
+  while (high - low > 64) {
+    const std::uint64_t middle = (low + high) / 2;
+    const bool tree_wins = run(room, all_reduce(16, middle), "binomial-tree", false).seconds <
+                           run(room, all_reduce(16, middle), "ring", false).seconds;
+    (tree_wins ? low : high) = middle;
+  }
+  EXPECT_WITHIN(static_cast<double>(low), crossover, 0.05);
+}
+
+}  // namespace
+}  // namespace thalweg
