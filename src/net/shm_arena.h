@@ -32,6 +32,8 @@ class ShmArena {
 
   // Fabric::kNotShared unless all of [data, data + size) is in the arena.
   std::uint64_t offset_of(const void* data, std::size_t size) const;
+  // Null unless all of [offset, offset + size) is.
+  std::byte* at(std::uint64_t offset, std::size_t size) const { return memory_.at(offset, size); }
   const ShmMemory& memory() const { return memory_; }
 
  private:

@@ -58,7 +58,8 @@ std::uint64_t ShmFabric::shared_offset(const void* data, std::size_t size) {
   return self_->arena().offset_of(data, size);
 }
 std::byte* ShmFabric::shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) {
-  return peers_[peer] ? peers_[peer]->shared_by(offset, size) : nullptr;
+  if (peers_[peer]) return peers_[peer]->shared_by(offset, size);
+  return self_->arena().at(offset, size);
 }
 
 bool ShmFabric::take_change() {

@@ -162,6 +162,7 @@ TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
     for (std::size_t i = 0; seen && i < kSize; ++i) {
       if (seen[i] != stream_byte(1 - rank, 0, i)) return "it sees something else at " + std::to_string(i);
     }
+    if (fabric.shared_by(rank, offset, kSize) != *data) return "its own memory is elsewhere";
     const std::size_t end = std::size_t{64} << 20;
     const bool bounded = !fabric.shared_by(1 - rank, end, 1) && fabric.shared_by(1 - rank, end - 1, 1) &&
                          !fabric.shared_by(1 - rank, 1, end) &&

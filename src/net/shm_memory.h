@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "net/file_descriptor.h"
@@ -24,6 +25,10 @@ class ShmMemory {
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  // Null unless all of [offset, offset + size) is within.
+  std::byte* at(std::uint64_t offset, std::size_t size) const {
+    return offset <= size_ && size <= size_ - offset ? data_ + offset : nullptr;
+  }
   int fd() const { return fd_.get(); }
   // The mapping stays.
   void close_fd() { fd_.reset(); }

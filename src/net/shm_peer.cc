@@ -166,11 +166,6 @@ std::size_t ShmPeer::read(std::uint16_t channel, std::byte* into, std::size_t si
   return got;
 }
 
-std::byte* ShmPeer::shared_by(std::uint64_t offset, std::size_t size) {
-  if (offset > arena_.size() || size > arena_.size() - offset) return nullptr;
-  return arena_.data() + offset;
-}
-
 bool ShmPeer::take_change() {
   bool found = std::exchange(loss_untold_, false);
   const auto look = [&found](auto& ring) {
