@@ -32,13 +32,13 @@ std::size_t ShmRingWriter::write(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
     for (std::size_t done = 0; done < piece.size && left > 0;) {
       const std::size_t at = static_cast<std::size_t>(written_ + unpublished) & (capacity_ - 1);
-      const std::size_t until_piece_end = kShmPieceBytes - at % kShmPieceBytes;
-      const std::size_t size = std::min({piece.size - done, left, until_piece_end, capacity_ - at});
+      const std::size_t until_published = kShmCopyBytes - at % kShmCopyBytes;
+      const std::size_t size = std::min({piece.size - done, left, until_published, capacity_ - at});
       std::memcpy(data_ + at, piece.data + done, size);
       done += size;
       left -= size;
       unpublished += size;
-      if (size == until_piece_end) {
+      if (size == until_published) {
         publish(unpublished);
         unpublished = 0;
       }
@@ -84,7 +84,7 @@ std::size_t ShmRingReader::read(std::byte* into, std::size_t size) {
   const std::size_t total = std::min(ready(size), size);
   for (std::size_t done = 0; done < total;) {
     const std::size_t at = static_cast<std::size_t>(consumed_) & (capacity_ - 1);
-    const std::size_t part = std::min({total - done, kShmPieceBytes - at % kShmPieceBytes, capacity_ - at});
+    const std::size_t part = std::min({total - done, kShmCopyBytes - at % kShmCopyBytes, capacity_ - at});
     std::memcpy(into + done, data_ + at, part);
     done += part;
     consume(part);

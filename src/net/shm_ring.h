@@ -22,8 +22,11 @@ struct ShmRingPositions {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 // A piece that peek() shows never crosses a multiple of this, so that a reader frees room while it works on
-// the next piece. Copies of this size are published at once.
+// the next piece.
 inline constexpr std::size_t kShmPieceBytes = std::size_t{32} << 10;
+// Copies are published, and read bytes freed, in parts of this size, so that both sides copy at the same
+// time: 1 MiB messages go at 16 GB/s with it, at 11 with twice as much.
+inline constexpr std::size_t kShmCopyBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kShmRingBytesMin = 4096;
 inline constexpr std::size_t kShmRingBytesMax = std::size_t{64} << 20;
 
