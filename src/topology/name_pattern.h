@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-inline constexpr std::size_t kNamesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kNamesMax = std::size_t{1} << 18;
 
 // The names that a pattern stands for, the last range running fastest; one name when it has no range. Names
 // are of letters, digits and ". _ - / :". kConfig says what is wrong, without the place.

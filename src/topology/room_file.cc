@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "topology/name_pattern.h"
@@ -82,6 +83,7 @@ class RoomReader {
       }
       room_.nodes.push_back({all[i], kind, {place[0][i], place[1][i], place[2][i]}});
       origins_.push_back({table.source().begin, ports, 0});
+      attached_.emplace_back();
       if (kind == NodeKind::kDevice) room_.ranks.push_back(index);
       if (kind == NodeKind::kHost) room_.spares.push_back(index);
     }
@@ -147,6 +149,9 @@ class RoomReader {
     const std::vector<NodeIndex> from = ends(*a), to = ends(*b);
     if (!in_.ok()) return;
     const std::size_t links = std::max(from.size(), to.size());
+    if (room_.cables.size() + links > kRoomLinksMax) {
+      return in_.fail(table, fmt::format("more than {} links; expected fewer", kRoomLinksMax));
+    }
     if (links % from.size() != 0 || links % to.size() != 0) {
       return in_.fail(*between,
                       fmt::format("{} names on one side and {} on the other; expected one number to divide "
@@ -237,12 +242,7 @@ class RoomReader {
 
   // What hangs on the link's first node so far, divided by the factor.
   void read_uplink(const toml::table& table, double factor, Cable& cable) {
-    double up = 0, down = 0;
-    for (const Cable& below : room_.cables) {
-      if (below.a != cable.a && below.b != cable.a) continue;
-      up += (below.b == cable.a ? below.forward : below.back).bytes_per_second;
-      down += (below.b == cable.a ? below.back : below.forward).bytes_per_second;
-    }
+    const auto [up, down] = attached_[cable.a];
     if (up == 0) {
       return in_.fail(table,
                       fmt::format("oversubscription of '{}', on which no link hangs yet; expected its other "
@@ -263,6 +263,11 @@ class RoomReader {
     }
     ++origins_[cable.a].used;
     ++origins_[cable.b].used;
+    for (const auto& [node, out, in] :
+         {std::tuple(cable.a, cable.forward, cable.back), {cable.b, cable.back, cable.forward}}) {
+      attached_[node].first += in.bytes_per_second;
+      attached_[node].second += out.bytes_per_second;
+    }
     room_.cables.push_back(cable);
   }
 
@@ -310,26 +315,27 @@ class RoomReader {
   std::map<std::string, NodeIndex> index_of_;
   std::map<std::pair<NodeIndex, NodeIndex>, bool> joined_;
   std::map<std::string, std::uint32_t> places_[kLevels];
-  std::vector<Origin> origins_;  // By node.
+  std::vector<Origin> origins_;                      // By node.
+  std::vector<std::pair<double, double>> attached_;  // By node: bytes a second that its links bring and take.
 };
 
 }  // namespace
 
 Result<Topology> parse_room(std::string_view text, const std::string& source) {
   if (text.size() > kRoomBytesMax) {
-    return Status(Code::kConfig, fmt::format("{}: {} bytes; expected at most 1 MiB", source, text.size()));
+    return Status(Code::kConfig, fmt::format("{}: {} bytes; expected at most 16 MiB", source, text.size()));
   }
   if (const std::size_t nul = text.find('\0'); nul != text.npos) {
     const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(nul), '\n') + 1;
     return Status(Code::kConfig, fmt::format("{}:{}: a NUL byte; expected TOML text", source, line));
   }
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const toml::source_position at = parsed.error().source().begin;
+  try {
+    return RoomReader(source).read(toml::parse(text));
+  } catch (const toml::parse_error& error) {
+    const toml::source_position at = error.source().begin;
     return Status(Code::kConfig,
-                  fmt::format("{}:{}:{}: {}", source, at.line, at.column, parsed.error().description()));
+                  fmt::format("{}:{}:{}: {}", source, at.line, at.column, error.description()));
   }
-  return RoomReader(source).read(parsed.table());
 }
 
 }  // namespace thalweg

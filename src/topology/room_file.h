@@ -10,8 +10,9 @@
 
 namespace thalweg {
 
-inline constexpr std::size_t kRoomBytesMax = std::size_t{1} << 20;
-inline constexpr std::uint32_t kRoomNodesMax = 1u << 20;
+inline constexpr std::size_t kRoomBytesMax = std::size_t{1} << 24;
+inline constexpr std::uint32_t kRoomNodesMax = 1u << 18;
+inline constexpr std::uint32_t kRoomLinksMax = 1u << 19;
 
 // `source` names the text in errors, which are kConfig: "room.toml:12:5: what is wrong; what was expected".
 Result<Topology> parse_room(std::string_view text, const std::string& source);

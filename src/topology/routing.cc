@@ -66,9 +66,14 @@ void Topology::number_components() {
 }
 
 Status Topology::route_cores() {
+  constexpr std::size_t kTableEntriesMax = std::size_t{16} * kCoreNodesMax * kCoreNodesMax;  // 64 MiB.
+  std::size_t entries = 0, nodes = 0;
   for (Core& core : cores_) {
-    if (core.nodes.size() > kCoreNodesMax) {
-      return {Code::kConfig, room_.name + ": " + std::to_string(core.nodes.size()) +
+    const std::size_t size = core.nodes.size();
+    if (size > 1) nodes += size;
+    entries += size * size;
+    if (size > kCoreNodesMax || entries > kTableEntriesMax) {
+      return {Code::kConfig, room_.name + ": " + std::to_string(nodes) +
                                  " switches, hosts and NICs lie on cycles; expected at most " +
                                  std::to_string(kCoreNodesMax)};
     }

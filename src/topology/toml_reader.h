@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 
 #include <cstdint>

@@ -130,6 +130,9 @@ Status Topology::check_reachable() const {
     }
     if (component == 16) break;
   }
+  if (endpoints_.size() > kCoreNodesMax) {
+    return {Code::kConfig, room_.name + ": no switch, host or NIC leads to all endpoints; expected one"};
+  }
   for (std::size_t a = 0; a < endpoints_.size(); ++a) {
     for (std::size_t b = a + 1; b < endpoints_.size(); ++b) {
       const NodeIndex x = endpoints_[a], y = endpoints_[b];
