@@ -94,7 +94,7 @@ TEST(ShmFabric, ProcessesStreamToEachOther) {
   for (const std::uint32_t ranks : {2u, 5u}) {
     for (const bool crowded : {false, true}) {
       ShmRanks group(ranks, [&](std::uint32_t rank, std::vector<FileDescriptor> sockets) {
-        return chat(small_options(rank, ranks), std::move(sockets), 1'000'000, crowded);
+        return chat(small_options(rank, ranks), std::move(sockets), 300'000, crowded);
       });
       EXPECT_EQ(group.join(), static_cast<int>(ranks)) << ranks << (crowded ? " crowded" : "");
     }
@@ -108,7 +108,7 @@ TEST(ShmFabric, ThreadsStreamToEachOther) {
   std::vector<std::thread> threads;
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back(
-        [&, rank] { wrong[rank] = chat(small_options(rank, kRanks), std::move(mesh[rank]), 300'000, true); });
+        [&, rank] { wrong[rank] = chat(small_options(rank, kRanks), std::move(mesh[rank]), 200'000, true); });
   }
   for (auto& thread : threads) thread.join();
   for (const std::string& what : wrong) EXPECT_EQ(what, "");
@@ -116,7 +116,7 @@ TEST(ShmFabric, ThreadsStreamToEachOther) {
 
 // Waits that end early or never are what a doorbell gets wrong: each side sleeps before each message.
 TEST(ShmFabric, NoWakeUpIsLost) {
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = 5000;
   const auto play = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
     auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong);
     if (!made) return made.status().message();

@@ -74,8 +74,8 @@ void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed) {
 }
 
 TEST(ShmRing, MovesAnyPiecesInOrder) {
-  for (std::uint32_t seed = 1; seed <= 5; ++seed) move_stream(4096, 200'000, seed);
-  for (std::uint32_t seed = 1; seed <= 3; ++seed) move_stream(262144, 3'000'000, seed);
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) move_stream(4096, 100'000, seed);
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) move_stream(262144, 1'000'000, seed);
 }
 
 TEST(ShmRing, TakesNoMoreThanThereIsRoomFor) {
