@@ -162,6 +162,13 @@ class Group {
     if (in.size() != out.size()) return unequal("weighted mean", in.size(), out.size());
     return weighted_mean(in.data(), out.data(), in.size(), DataTypeOf<T>::value, weight, std::move(route));
   }
+  // out = the sum of all ranks' contributions, any number of vectors of out.size() elements each, with bits
+  // that depend on the set of contributions alone, for float and double. At most 65535 in all.
+  template <class T>
+  Status reproducible_sum(std::span<const T* const> contributions, std::span<T> out, RouteChoice route = {}) {
+    const std::vector<const void*> vectors(contributions.begin(), contributions.end());
+    return reproducible_sum(vectors, out.data(), out.size(), DataTypeOf<T>::value, std::move(route));
+  }
   // As all_reduce, for `root` alone; elsewhere `out` may be empty.
   template <class T>
   Status reduce(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, Combine how = {},
@@ -282,6 +289,8 @@ class Group {
   static GroupWork failed(Status status);
   Status weighted_mean(const void* in, void* out, std::size_t count, DataType type, double weight,
                        RouteChoice route);
+  Status reproducible_sum(std::span<const void* const> contributions, void* out, std::size_t count,
+                          DataType type, RouteChoice route);
   std::unique_ptr<Impl> impl_;
 };
 

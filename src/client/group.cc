@@ -7,6 +7,7 @@
 
 #include "client/group_call.h"
 #include "client/group_impl.h"
+#include "client/reproducible_sum.h"
 #include "exchange/block.h"
 #include "net/form_group.h"
 #include "net/in_process_fabric.h"
@@ -180,7 +181,9 @@ Group::Part Group::part(std::size_t count, std::uint32_t rank) const {
   return {block.begin, block.count};
 }
 
-Status Group::run(const GroupCall& call) { return impl_->run(call); }
+Status Group::run(const GroupCall& call) {
+  return is_reproducible_sum(call) ? run_reproducible_sum(*this, call) : impl_->run(call);
+}
 Status Group::run(Task<Status> program) {
   auto state = std::make_shared<GroupWork::State>();
   report_end(std::move(program), state);

@@ -28,6 +28,10 @@ bool has_parts(Operation operation) {
          operation == Operation::kAllToAll;
 }
 
+bool is_integer(DataType type) {
+  return type == DataType::kI32 || type == DataType::kI64 || type == DataType::kU64;
+}
+
 Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   const Monoid& monoid = asked.combine.monoid();
   if (monoid.combine != nullptr) {
@@ -40,10 +44,13 @@ Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   if (type >= kDataTypes || reduction >= kReductions) {
     return wrong(asked, fmt::format("type {} or reduction {} is unknown", type, reduction));
   }
-  made = Arithmetic::of(asked.type, combines(asked.operation) ? asked.combine.reduction() : Reduction::kSum);
+  Reduction how = combines(asked.operation) ? asked.combine.reduction() : Reduction::kSum;
+  if (how == Reduction::kReproducibleSum && is_integer(asked.type)) how = Reduction::kSum;  // Every sum is.
+  made = Arithmetic::of(asked.type, how);
   if (made.combine == nullptr) {
-    return wrong(asked, fmt::format("{} of {} does not go as a plain reduction",
-                                    reduction_name(asked.combine.reduction()), data_type_name(asked.type)));
+    return wrong(asked,
+                 fmt::format("a reproducible sum of {} cannot be; expected f32 or f64, not started but run",
+                             data_type_name(asked.type)));
   }
   return Status::ok();
 }
