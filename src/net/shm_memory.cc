@@ -12,6 +12,22 @@ namespace thalweg {
 
 namespace {
 
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Addresses that begin at a huge page, as the memory does, so that it can be mapped by them; null when there
+// are none left.
+std::byte* reserve(std::size_t size) {
+  const std::size_t rounded = (size + kHugePage - 1) / kHugePage * kHugePage, all = rounded + kHugePage;
+  void* const at = ::mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(at);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(at) % kHugePage) % kHugePage;
+  const std::size_t page_end = before + (size + 4095) / 4096 * 4096;
+  if (before > 0) ::munmap(first, before);
+  ::munmap(first + page_end, all - page_end);
+  return first + before;
+}
+
 Status refused_by_system(const char* what, std::size_t size) {
   return {Code::kIo, std::string("cannot ") + what + " " + std::to_string(size) +
                          " bytes of shared memory: " + std::strerror(errno)};
@@ -58,12 +74,18 @@ Result<ShmMemory> ShmMemory::adopt(FileDescriptor fd, std::size_t size) {
 }
 
 Result<ShmMemory> ShmMemory::map(FileDescriptor fd, std::size_t size) {
-  void* const at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd.get(), 0);
-  if (at == MAP_FAILED) return refused_by_system("map", size);
-  ::madvise(at, size, MADV_DONTDUMP);  // A core holds what one process knows, not its peers' vectors.
+  std::byte* const begin = reserve(size);
+  if (!begin) return refused_by_system("reserve addresses for", size);
+  const int how = MAP_SHARED | MAP_NORESERVE | MAP_FIXED;
+  if (::mmap(begin, size, PROT_READ | PROT_WRITE, how, fd.get(), 0) == MAP_FAILED) {
+    Status failed = refused_by_system("map", size);
+    ::munmap(begin, size);
+    return failed;
+  }
+  ::madvise(begin, size, MADV_DONTDUMP);  // A core holds what one process knows, not its peers' vectors.
   ShmMemory memory;
   memory.fd_ = std::move(fd);
-  memory.data_ = static_cast<std::byte*>(at);
+  memory.data_ = begin;
   memory.size_ = size;
   return memory;
 }

@@ -181,7 +181,6 @@ bool ShmPeer::take_change() {
 bool ShmPeer::before_sleep(std::vector<pollfd>& watched) {
   if (!status_) return !take_change();
   watched.push_back({socket_.get(), POLLIN, 0});
-  watched.push_back({self_.bell_fd(), POLLIN, 0});
   std::uint32_t wants = 0;
   for (const ShmRingReader& ring : readers_.rings) wants |= ring.came_up_short() ? kWantsBytes : 0;
   for (const ShmRingWriter& ring : writers_.rings) wants |= ring.came_up_short() ? kWantsRoom : 0;
@@ -193,7 +192,6 @@ void ShmPeer::after_sleep(std::span<const pollfd> watched) {
   if (watched.empty()) return;
   Outbox::in(outbox_).asleep.store(0, std::memory_order_relaxed);
   if (watched[0].revents != 0) look_at_socket();
-  if (watched[1].revents != 0) self_.silence();
 }
 
 void ShmPeer::look_at_socket() {

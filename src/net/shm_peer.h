@@ -38,9 +38,11 @@ class ShmSelf {
   const ShmOptions& options() const { return options_; }
   ShmArena& arena() { return arena_; }
   const ShmArena& arena() const { return arena_; }
-  int bell_fd() const { return bell_.get(); }  // Readable when a peer, or ring(), wakes this rank.
-  void ring();                                 // From any thread.
-  void silence();                              // After bell_fd() was found readable.
+  // Readable when a peer, or ring(), wakes this rank. Whoever sleeps on streams watches it, once for all
+  // peers.
+  int bell_fd() const { return bell_.get(); }
+  void ring();     // From any thread.
+  void silence();  // After bell_fd() was found readable.
   const cpu_set_t& cores() const { return cores_; }
 
  private:
