@@ -1,8 +1,10 @@
 // What a machine room consists of: a plain description, as presets and files write it down.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace thalweg {

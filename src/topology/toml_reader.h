@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fmt/format.h>
-
 #include <toml++/toml.h>
 
 #include <cstdint>
