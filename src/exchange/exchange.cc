@@ -146,19 +146,19 @@ bool Exchange::run(Running& lane, Fabric& fabric) {
 }
 
 Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
-  const Step& step = lane.lane.step();
+  const LaneStep& step = lane.lane.step();
   switch (step.kind) {
-    case Step::Kind::kSend:
+    case LaneStep::Kind::kSend:
       return begin_send(lane, fabric);
-    case Step::Kind::kReceive:
+    case LaneStep::Kind::kReceive:
       return take_receive(lane, fabric);
-    case Step::Kind::kReduce:
+    case LaneStep::Kind::kReduce:
       return take_reduce(lane, fabric);
-    case Step::Kind::kCopy:
+    case LaneStep::Kind::kCopy:
       return take_copy(lane, fabric);
-    case Step::Kind::kShared:
+    case LaneStep::Kind::kShared:
       return work_shared(fabric);
-    case Step::Kind::kFinish:
+    case LaneStep::Kind::kFinish:
       break;
   }
   if (!call_.phantom && step.block.count > 0 && call_.arithmetic.reduction == Reduction::kMean &&
@@ -177,7 +177,7 @@ Exchange::Progress Exchange::work_shared(Fabric& fabric) {
 }
 
 Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
-  const Step& step = lane.lane.step();
+  const LaneStep& step = lane.lane.step();
   if (step.block.count == 0) return Progress::kStep;
   const std::size_t size = bytes_of(step);
   bytes_sent_ += size;
@@ -272,7 +272,7 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
 }
 
 Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
-  const Step& step = lane.lane.step();
+  const LaneStep& step = lane.lane.step();
   const std::size_t size = bytes_of(step);
   if (size == 0) return Progress::kStep;
   std::byte* into = nullptr;
@@ -288,7 +288,7 @@ Exchange::Progress Exchange::take_receive(Running& lane, Fabric& fabric) {
 }
 
 Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
-  const Step& step = lane.lane.step();
+  const LaneStep& step = lane.lane.step();
   const std::size_t size = bytes_of(step);
   if (size == 0) return Progress::kStep;
   if (call_.phantom) return take_receive(lane, fabric);
@@ -314,7 +314,7 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
 }
 
 Exchange::Progress Exchange::take_copy(Running& lane, Fabric& fabric) {
-  const Step& step = lane.lane.step();
+  const LaneStep& step = lane.lane.step();
   if (call_.phantom || step.block.count == 0) return Progress::kStep;
   std::byte* to = buffers_.address(step.to, {step.to_begin, step.block.count});
   const std::byte* from = buffers_.address(step.from, step.block);
@@ -329,8 +329,8 @@ Exchange::Waiting Exchange::waiting() const {
     const Running& lane = lanes_[i];
     if (lane.over && lane.outgoing.empty()) continue;
     const std::string where = "lane " + std::to_string(i) + " step " + std::to_string(lane.steps);
-    const Step step = lane.over ? Step{} : lane.lane.step();
-    if (lane.over || step.kind == Step::Kind::kSend) {
+    const LaneStep step = lane.over ? LaneStep{} : lane.lane.step();
+    if (lane.over || step.kind == LaneStep::Kind::kSend) {
       const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().to.peer;
       return {peer, where + ": send to rank " + std::to_string(peer)};
     }

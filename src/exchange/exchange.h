@@ -59,7 +59,7 @@ class Exchange {
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
   bool flush(Running& lane, Fabric& fabric);
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);
-  std::size_t bytes_of(const Step& step) const { return buffers_.bytes_of(step.from, step.block.count); }
+  std::size_t bytes_of(const LaneStep& step) const { return buffers_.bytes_of(step.from, step.block.count); }
 
   std::byte token_[4] = {};  // A barrier's vector.
   Call call_;

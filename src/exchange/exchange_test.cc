@@ -230,16 +230,16 @@ TEST(Ring, OfFiveTakesFourMessagesEachWay) {
     Work work;
     work.operation = Operation::kAllReduce;
     work.whole = {0, 50};
-    std::vector<Step> steps;
+    std::vector<LaneStep> steps;
     for (Lane lane = ring_lane({.size = 5, .me = r}, work); lane.next();) steps.push_back(lane.step());
-    const auto count = [&steps](Step::Kind kind) {
-      return std::count_if(steps.begin(), steps.end(), [kind](const Step& s) { return s.kind == kind; });
+    const auto count = [&steps](LaneStep::Kind kind) {
+      return std::count_if(steps.begin(), steps.end(), [kind](const LaneStep& s) { return s.kind == kind; });
     };
-    EXPECT_EQ(count(Step::Kind::kReduce), 4);
-    EXPECT_EQ(count(Step::Kind::kReceive), 4);
-    EXPECT_EQ(count(Step::Kind::kSend), 8);
-    const auto finished =
-        std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == Step::Kind::kFinish; });
+    EXPECT_EQ(count(LaneStep::Kind::kReduce), 4);
+    EXPECT_EQ(count(LaneStep::Kind::kReceive), 4);
+    EXPECT_EQ(count(LaneStep::Kind::kSend), 8);
+    const auto finished = std::find_if(steps.begin(), steps.end(),
+                                       [](const LaneStep& s) { return s.kind == LaneStep::Kind::kFinish; });
     ASSERT_NE(finished, steps.end());
     EXPECT_EQ(finished->block, part_of({0, 50}, 5, (r + 1) % 5));
   }

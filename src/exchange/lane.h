@@ -18,7 +18,7 @@ enum class Buffer : std::uint8_t {
   kPlaces,  // Where the ranks' buffers are in shared memory, by rank.
 };
 
-struct Step {
+struct LaneStep {
   enum class Kind : std::uint8_t {
     kSend,     // from[block] to peer.
     kReceive,  // to[block] = what peer sends.
@@ -36,27 +36,29 @@ struct Step {
   std::uint64_t to_begin = 0;  // Copy alone.
 };
 
-constexpr Step send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {
-  return {Step::Kind::kSend, from, from, peer, block};
+constexpr LaneStep send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {
+  return {LaneStep::Kind::kSend, from, from, peer, block};
 }
 // What a peer's next lane receives.
-constexpr Step send_across(std::uint32_t peer, Block block) {
-  return {Step::Kind::kSend, Buffer::kWork, Buffer::kWork, peer, block, 1};
+constexpr LaneStep send_across(std::uint32_t peer, Block block) {
+  return {LaneStep::Kind::kSend, Buffer::kWork, Buffer::kWork, peer, block, 1};
 }
-constexpr Step receive(std::uint32_t peer, Block block, Buffer to = Buffer::kWork) {
-  return {Step::Kind::kReceive, to, to, peer, block};
+constexpr LaneStep receive(std::uint32_t peer, Block block, Buffer to = Buffer::kWork) {
+  return {LaneStep::Kind::kReceive, to, to, peer, block};
 }
-constexpr Step reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork,
-                      Buffer to = Buffer::kWork) {
-  return {Step::Kind::kReduce, from, to, peer, block};
+constexpr LaneStep reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork,
+                          Buffer to = Buffer::kWork) {
+  return {LaneStep::Kind::kReduce, from, to, peer, block};
 }
-constexpr Step copy_to(Block block, std::uint64_t to_begin, Buffer from, Buffer to = Buffer::kWork) {
-  return {Step::Kind::kCopy, from, to, 0, block, 0, to_begin};
+constexpr LaneStep copy_to(Block block, std::uint64_t to_begin, Buffer from, Buffer to = Buffer::kWork) {
+  return {LaneStep::Kind::kCopy, from, to, 0, block, 0, to_begin};
 }
-constexpr Step copy(Block block, Buffer from, Buffer to = Buffer::kWork) {
+constexpr LaneStep copy(Block block, Buffer from, Buffer to = Buffer::kWork) {
   return copy_to(block, block.begin, from, to);
 }
-constexpr Step finish(Block block) { return {Step::Kind::kFinish, Buffer::kWork, Buffer::kWork, 0, block}; }
+constexpr LaneStep finish(Block block) {
+  return {LaneStep::Kind::kFinish, Buffer::kWork, Buffer::kWork, 0, block};
+}
 
 // Lane i uses channel i, and no two lanes of a rank receive from, or send to, one peer on one channel. A send
 // is begun, not waited for, so a lane may send and then receive from a peer that does the same. The
@@ -64,11 +66,11 @@ constexpr Step finish(Block block) { return {Step::Kind::kFinish, Buffer::kWork,
 class [[nodiscard]] Lane {
  public:
   struct promise_type {
-    Step step{};
+    LaneStep step{};
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
-    std::suspend_always yield_value(Step next) noexcept {
+    std::suspend_always yield_value(LaneStep next) noexcept {
       step = next;
       return {};
     }
@@ -90,7 +92,7 @@ class [[nodiscard]] Lane {
     handle_.resume();
     return !handle_.done();
   }
-  const Step& step() const { return handle_.promise().step; }
+  const LaneStep& step() const { return handle_.promise().step; }
 
  private:
   explicit Lane(std::coroutine_handle<promise_type> handle) : handle_(handle) {}

@@ -56,7 +56,7 @@ Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
     }
     if (round > 0) co_return;
     if (!all_shared(work, team, places)) break;
-    co_yield {Step::Kind::kShared};
+    co_yield {LaneStep::Kind::kShared};
   }
   for (Lane lane = elsewhere(team, work); lane.next();) co_yield lane.step();
 }
