@@ -24,6 +24,8 @@ struct GroupOptions {
   std::string group = "default";  // The same for all ranks; others are refused.
   // For the group to form, and for each of its operations.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  // For a rank to say what it is doing, before it counts as stopped.
+  std::chrono::nanoseconds patience = std::chrono::seconds(1);
   GroupTransport transport = GroupTransport::kAuto;
   bool insecure_no_auth = false;  // Accepts that other machines can reach what listens.
   // Before sleeping; never where ranks outnumber cores.

@@ -158,7 +158,7 @@ Group::~Group() {
 }
 
 Result<Group> Group::join(const GroupOptions& options) {
-  Result<std::unique_ptr<LiveFabric>> fabric = form_group(options);
+  Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options);
   if (!fabric) return fabric.status();
   return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout);
 }

@@ -5,17 +5,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/group_control.h"
+
 namespace thalweg {
 namespace {
 
-// Why the exchange cannot go on: who is lost, or who was waited for when time was up.
-Status explain(const Exchange& exchange, const Status& lost, Duration timeout) {
-  const Exchange::Waiting waiting = exchange.waiting();
-  if (!lost)
-    return {lost.code(), fmt::format("{}: {}; in {}", exchange.name(), lost.message(), waiting.step)};
-  return {Code::kTimeout,
-          fmt::format("{}: rank {} was waited for in vain within {} s; in {}", exchange.name(), waiting.peer,
-                      std::chrono::duration<double>(timeout).count(), waiting.step)};
+Status ended(const Exchange& exchange, const Status& why) {
+  return {why.code(), fmt::format("{}: {}; in {}", exchange.name(), why.message(), exchange.waiting().step)};
+}
+
+// Why the ranks of this group can end no operation, if it is so: one of them was found guilty of that.
+Status verdict_on(const GroupView& view, std::uint32_t ranks, GroupControl* control) {
+  if (!control || !control->failed()) return {};
+  const Verdict verdict = control->verdict();
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (view.fabric_rank(rank) == verdict.guilty) return verdict.status;
+  }
+  return {};
 }
 
 // Takes the exchange as far as it goes. A peer that was lost before has sent all that it ever will, so what
@@ -23,13 +29,46 @@ Status explain(const Exchange& exchange, const Status& lost, Duration timeout) {
 bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
   if (!any_lost) return exchange.advance(view.fabric());
   for (;;) {
+    GroupControl* control = view.control();
+    const Status verdict = verdict_on(view, exchange.ranks(), control);
     const std::uint32_t peer = exchange.waiting().peer;
-    const Status lost = view.peer_status(peer);
+    const Status lost = verdict ? view.peer_status(peer) : verdict;
     if (exchange.advance(view.fabric())) return true;
-    if (lost || exchange.waiting().peer != peer) return false;
-    exchange.fail(explain(exchange, lost, {}));
+    if (lost || (verdict && exchange.waiting().peer != peer)) return false;
+    exchange.fail(ended(exchange, lost));
+    if (control) control->give_up(view.fabric_rank(peer), lost);
     return true;
   }
+}
+
+// Time is up: who is to blame?
+void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
+  const Exchange::Waiting waiting = exchange.waiting();
+  const double seconds = std::chrono::duration<double>(timeout).count();
+  if (GroupControl* control = view.control()) {
+    const Verdict verdict =
+        control->accuse(view.fabric_rank(waiting.peer), fmt::format("{}, {}", exchange.name(), waiting.step));
+    const std::string why = fmt::format("not done within {} s: {}", seconds, verdict.status.message());
+    exchange.fail(ended(exchange, {verdict.status.code(), why}));
+    return;
+  }
+  exchange.fail(ended(exchange, {Code::kTimeout, fmt::format("rank {} was waited for in vain within {} s",
+                                                             waiting.peer, seconds)}));
+}
+
+// Tells the other ranks, now and again, what this one waits for.
+void tell(const Exchange& exchange, GroupView& view) {
+  const Exchange::Waiting waiting = exchange.waiting();
+  view.control()->tell(view.fabric_rank(waiting.peer), fmt::format("{}, {}", exchange.name(), waiting.step));
+}
+
+// An operation that failed for a reason of this rank's own ends for all.
+void give_up_if_failed(const Exchange& exchange, GroupView& view, std::uint32_t rank) {
+  GroupControl* control = view.control();
+  if (!control || exchange.status() || control->failed()) return;
+  const Status& why = exchange.status();
+  const std::uint32_t self = view.fabric_rank(rank);
+  control->give_up(self, {why.code(), fmt::format("rank {} gave up {}", self, why.message())});
 }
 
 }  // namespace
@@ -67,16 +106,28 @@ GroupDriver::~GroupDriver() {
 }
 
 Status GroupDriver::run(Exchange& exchange, GroupView& view, Duration timeout) {
-  Instant deadline{};
+  GroupControl* control = fabric_->control();
+  if (control) control->enter();
+  Instant deadline{}, tell_at = kNever;
   bool any_lost = false;
   while (!advance_or_fail(exchange, view, any_lost)) {
-    if (deadline == Instant{}) deadline = live_now() + timeout;
-    fabric_->wait(deadline);
+    if (deadline == Instant{}) {
+      const Instant now = live_now();
+      deadline = now + timeout;
+      if (control) tell_at = now + GroupControl::kTellEvery;
+    }
+    fabric_->wait(std::min(deadline, tell_at));
     any_lost = fabric_->any_lost();
-    if (deadline <= live_now() && !exchange.advance(view.fabric())) {
-      exchange.fail(explain(exchange, Status::ok(), timeout));
+    const Instant now = live_now();
+    if (deadline <= now && !exchange.advance(view.fabric())) {
+      fail_late(exchange, view, timeout);
+    } else if (tell_at <= now) {
+      tell(exchange, view);
+      tell_at = now + GroupControl::kTellEvery;
     }
   }
+  if (control) control->leave();
+  if (!exchange.status()) give_up_if_failed(exchange, view, exchange.rank());
   return exchange.status();
 }
 
@@ -99,6 +150,7 @@ void GroupDriver::drain() {
 
 void GroupDriver::work() {
   own_thread_.store(std::this_thread::get_id());
+  Instant tell_at{};
   std::vector<std::unique_ptr<Running>> all;  // In the order in which they were started.
   for (;;) {
     {
@@ -126,7 +178,15 @@ void GroupDriver::work() {
       ended = true;
     }
     all.erase(std::remove(all.begin(), all.end(), nullptr), all.end());
-    if (!ended) fabric_->wait(earliest);  // What ended may have let another begin.
+    if (ended) continue;  // What ended may have let another begin.
+    const auto first =
+        std::find_if(all.begin(), all.end(), [](const auto& running) { return bool{running->exchange}; });
+    if (fabric_->control() && first != all.end()) {
+      if (now >= tell_at) tell(*(*first)->exchange, *(*first)->job.view);
+      if (now >= tell_at) tell_at = now + GroupControl::kTellEvery;
+      earliest = std::min(earliest, tell_at);
+    }
+    fabric_->wait(earliest);
   }
 }
 
@@ -138,15 +198,21 @@ bool GroupDriver::advance(Running& running, Instant now) {
     running.exchange = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                                   job.sequence, job.first_channel);
     running.deadline = now + job.timeout;
+    if (GroupControl* control = fabric_->control()) control->enter();
   }
   if (advance_or_fail(*running.exchange, *job.view, fabric_->any_lost())) return true;
   if (now < running.deadline) return false;
-  running.exchange->fail(explain(*running.exchange, Status::ok(), job.timeout));
+  fail_late(*running.exchange, *job.view, job.timeout);
   return true;
 }
 
 void GroupDriver::end(Running& running, Status how) {
   if (!how) running.job.view->fail(how);
+  GroupControl* control = fabric_->control();
+  if (running.exchange && control) {
+    control->leave();
+    give_up_if_failed(*running.exchange, *running.job.view, running.job.rank);
+  }
   running.exchange.reset();
   {
     const std::lock_guard lock(mutex_);

@@ -33,6 +33,7 @@ class GroupView final : public Fabric {
   Fabric& fabric() { return ranks_.empty() && first_channel_ == 0 ? static_cast<Fabric&>(fabric_) : *this; }
   std::uint32_t fabric_rank(std::uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
   std::uint16_t first_channel() const { return first_channel_; }
+  GroupControl* control() { return fabric_.control(); }
   Status peer_status(std::uint32_t rank) { return fabric_.peer_status(fabric_rank(rank)); }
 
   // Why the group can no longer be used; the first reason stays.

@@ -30,6 +30,8 @@ class Exchange {
   bool advance(Fabric& fabric);
   void fail(Status status);
   bool done() const { return done_; }
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t ranks() const { return ranks_; }
   const Status& status() const { return status_; }
 
   // The rank that this one waits for, and in what step; for the error that names it.

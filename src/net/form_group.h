@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "net/live_fabric.h"
+#include "net/process_group.h"
 #include "thalweg/group_options.h"
 #include "thalweg/status.h"
 
@@ -13,6 +13,6 @@ namespace thalweg {
 Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp"
 
 // Blocks until all ranks are there. Errors name the ranks that are missing or why this one was refused.
-Result<std::unique_ptr<LiveFabric>> form_group(const GroupOptions& options);
+Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options);
 
 }  // namespace thalweg

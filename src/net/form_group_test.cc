@@ -8,114 +8,57 @@
 #include <thread>
 #include <vector>
 
-#include "net/raw_peer_for_test.h"
+#include "net/group_for_test.h"
 
 namespace thalweg {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::uint16_t free_port() { return RawPeer::listening().second; }
-
-GroupOptions options_for(std::uint32_t rank, std::uint32_t size, std::uint16_t port) {
-  GroupOptions options;
-  options.rank = rank;
-  options.size = size;
-  options.master_port = port;
-  options.timeout = 20s;
-  options.transport = GroupTransport::kTcp;
-  return options;
-}
-
-using Formed = Result<std::unique_ptr<LiveFabric>>;
-
-// Forms a group of threads, and calls `act` on each one's outcome while all still have theirs.
-void with_groups(const std::vector<GroupOptions>& all,
-                 const std::function<void(std::uint32_t, Formed&)>& act) {
-  std::vector<std::thread> threads;
-  std::atomic<std::size_t> done = 0;
-  for (const GroupOptions& options : all) {
-    threads.emplace_back([&all, &options, &act, &done] {
-      Formed formed = form_group(options);
-      act(options.rank, formed);
-      ++done;
-      while (done < all.size()) std::this_thread::sleep_for(1ms);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
-
-std::vector<GroupOptions> all_of(std::uint32_t size) {
-  const std::uint16_t port = free_port();
-  std::vector<GroupOptions> all;
-  for (std::uint32_t rank = 0; rank < size; ++rank) all.push_back(options_for(rank, size, port));
-  return all;
-}
-
-std::byte nth(std::uint32_t from, std::uint32_t to, std::uint16_t channel, std::size_t i) {
-  return static_cast<std::byte>(i * 131 + i / 251 + from * 7 + to * 13 + channel * 29);
-}
-
-// One direction of one link, as far as it has come.
-struct Stream {
-  Link link;
-  std::vector<std::byte> bytes{};
-  std::size_t sent = 0;
-  std::size_t received = 0;
-};
-
-// Sends `size` bytes to every other rank on each channel, and expects theirs.
-void exchange_bytes(LiveFabric& fabric, std::uint32_t rank, std::uint32_t ranks, std::uint16_t channels,
-                    std::size_t size) {
-  std::vector<Stream> streams;
-  for (std::uint32_t peer = 0; peer < ranks; ++peer) {
-    for (std::uint16_t channel = 0; channel < channels && peer != rank; ++channel) {
-      Stream& stream = streams.emplace_back(Stream{{peer, channel}});
-      for (std::size_t i = 0; i < size; ++i) stream.bytes.push_back(nth(rank, peer, channel, i));
-    }
-  }
-  std::vector<std::byte> into(size);
-  std::size_t left = streams.size() * 2 * size;
-  const Instant deadline = live_now() + 30s;
-  while (left > 0 && live_now() < deadline) {
-    const std::size_t before = left;
-    for (Stream& stream : streams) {
-      const std::vector<std::byte>& bytes = stream.bytes;
-      const std::size_t half = (size - stream.sent) / 2;
-      const Piece pieces[] = {{bytes.data() + stream.sent, half},
-                              {bytes.data() + stream.sent + half, size - stream.sent - half}};
-      const std::size_t sent = fabric.write(stream.link, pieces);
-      stream.sent += sent;
-      const std::size_t wanted = size - stream.received;
-      std::size_t got = 0;
-      if (stream.received % 2 == 0) {
-        got = fabric.read(stream.link, into.data(), wanted);
-      } else {
-        const Piece piece = fabric.peek(stream.link, wanted);
-        std::copy(piece.data, piece.data + piece.size, into.data());
-        got = piece.size;
-        fabric.consume(stream.link, got);
-      }
-      for (std::size_t i = 0; i < got; ++i) {
-        ASSERT_EQ(into[i], nth(stream.link.peer, rank, stream.link.channel, stream.received + i));
-      }
-      stream.received += got;
-      left -= sent + got;
-    }
-    if (left > 0 && left == before) fabric.wait(deadline);
-  }
-  EXPECT_EQ(left, 0U);
-}
-
 TEST(FormGroup, StreamsCarryEveryByteBetweenAllPairs) {
-  for (const std::uint32_t ranks : {1U, 2U, 5U}) {
-    with_groups(all_of(ranks), [ranks](std::uint32_t rank, Formed& formed) {
-      ASSERT_TRUE(formed) << formed.status().message();
-      exchange_bytes(**formed, rank, ranks, 1, 1);
-      exchange_bytes(**formed, rank, ranks, 3, 70001);
-      exchange_bytes(**formed, rank, ranks, 3, 64);
-    });
+  for (const GroupTransport transport : {GroupTransport::kTcp, GroupTransport::kAuto}) {
+    for (const std::uint32_t ranks : {1U, 2U, 5U}) {
+      auto all = all_of(ranks);
+      for (GroupOptions& options : all) options.transport = transport;
+      with_groups(all, [ranks, transport](std::uint32_t rank, Formed& formed) {
+        ASSERT_TRUE(formed) << formed.status().message();
+        for (std::uint32_t peer = 0; peer < ranks; ++peer) {
+          EXPECT_EQ((*formed)->shares_memory_with(peer), transport == GroupTransport::kAuto);
+        }
+        exchange_bytes(**formed, rank, ranks, 1, 1);
+        exchange_bytes(**formed, rank, ranks, 3, 70001);
+        exchange_bytes(**formed, rank, ranks, 3, 64);
+      });
+    }
   }
+}
+
+// One rank wants TCP, so that those it is paired with use it; the others share memory.
+TEST(FormGroup, EachPairHasATransportOfItsOwn) {
+  auto all = all_of(4);
+  for (GroupOptions& options : all) options.transport = GroupTransport::kAuto;
+  all[2].transport = GroupTransport::kTcp;
+  with_groups(all, [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    for (std::uint32_t peer = 0; peer < 4; ++peer) {
+      if (peer == rank) continue;
+      EXPECT_EQ((*formed)->shares_memory_with(peer), rank != 2 && peer != 2);
+    }
+    exchange_bytes(**formed, rank, 4, 2, 70001);
+    exchange_bytes(**formed, rank, 4, 2, std::size_t{3} << 20);
+  });
+}
+
+TEST(FormGroup, SharedMemoryThatCannotBeIsAnError) {
+  auto all = all_of(2);
+  all[1].transport = GroupTransport::kShm;
+  with_groups(all, [](std::uint32_t rank, Formed& formed) {
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.status().code(), rank == 0 ? Code::kPeerLost : Code::kUsage);
+    if (rank == 0) return;
+    EXPECT_NE(formed.status().message().find("cannot share memory"), std::string::npos)
+        << formed.status().message();
+  });
 }
 
 TEST(FormGroup, BackPressureOnLargeStreams) {

@@ -75,6 +75,17 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_
   return *std::move(found);
 }
 
+Result<SocketAddress> own_address_towards(const SocketAddress& address) {
+  const FileDescriptor socket(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const void* any = &address.storage;
+  if (!socket || ::connect(socket.get(), static_cast<const sockaddr*>(any), address.size) != 0) {
+    return Status(Code::kIo, fmt::format("no way to {}: {}", to_text(address), std::strerror(errno)));
+  }
+  SocketAddress own = local_address(socket.get());
+  set_port(own, 0);
+  return own;
+}
+
 Result<FileDescriptor> dial(const SocketAddress& address, Instant deadline) {
   Result<FileDescriptor> socket =
       connect_to(address.storage, address.size, address.storage.ss_family, to_text(address), deadline);

@@ -16,13 +16,17 @@
 
 namespace thalweg {
 
-GroupFabric::GroupFabric(std::uint32_t ranks, Duration spin)
-    : streams_(ranks), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), spin_(spin) {
+GroupFabric::GroupFabric(std::uint32_t ranks, bool crowded, Duration spin)
+    : streams_(ranks),
+      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      spin_(crowded),
+      spin_time_(crowded ? Duration::zero() : spin) {
   THALWEG_CHECK(wake_fd_, "a descriptor for each group");
 }
 
-void GroupFabric::set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams) {
+void GroupFabric::set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams, bool hidden) {
   streams_[peer] = std::move(streams);
+  hidden_ = hidden_ || hidden;
 }
 
 std::size_t GroupFabric::write(Link to, std::span<const Piece> pieces) {
@@ -53,6 +57,10 @@ std::size_t GroupFabric::read(Link from, std::byte* into, std::size_t size) {
   return got;
 }
 
+std::byte* GroupFabric::shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) {
+  return streams_[peer] ? streams_[peer]->shared_by(offset, size) : nullptr;
+}
+
 Status GroupFabric::peer_status(std::uint32_t peer) {
   return streams_[peer] ? streams_[peer]->status() : Status::ok();
 }
@@ -78,7 +86,9 @@ void GroupFabric::wake() {
 }
 
 void GroupFabric::wait(Instant until) {
-  if (std::exchange(moved_, false)) {
+  if (!hidden_) {
+    if (!spin_.look(until, [this] { return take_change(); })) sleep(until);
+  } else if (std::exchange(moved_, false)) {
     idle_ = false;
   } else if (!looks_again(until)) {
     sleep(until);
@@ -86,16 +96,23 @@ void GroupFabric::wait(Instant until) {
   if (woken_.load(std::memory_order_relaxed)) woken_.store(false);
 }
 
+bool GroupFabric::take_change() {
+  bool found = woken_.load(std::memory_order_relaxed);
+  for (const auto& streams : streams_) found |= streams && streams->take_change();
+  return found;
+}
+
 // Whether the caller should look at the links once more before it sleeps.
 bool GroupFabric::looks_again(Instant until) {
   const Instant now = live_now();
   if (now >= until || woken_.load(std::memory_order_relaxed)) return true;
   if (!std::exchange(idle_, true)) idle_since_ = now;
-  return now - idle_since_ < spin_;
+  return now - idle_since_ < spin_time_;
 }
 
 void GroupFabric::sleep(Instant until) {
   watched_.assign(1, {wake_fd_.get(), POLLIN, 0});
+  if (bell_) watched_.push_back({bell_->bell_fd(), POLLIN, 0});
   watch_others(watched_);
   begins_.clear();
   bool quiet = true;
@@ -114,7 +131,7 @@ void GroupFabric::sleep(Instant until) {
     streams_[peer]->after_sleep({watched_.data() + begins_[peer], begins_[peer + 1] - begins_[peer]});
     note(*streams_[peer]);
   }
-  look_at_others();
+  if (bell_ && watched_[1].revents != 0) bell_->silence();
   if (ready <= 0) return;
   idle_ = false;
   if (watched_[0].revents == 0) return;

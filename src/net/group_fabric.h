@@ -10,20 +10,22 @@
 #include "net/file_descriptor.h"
 #include "net/live_fabric.h"
 #include "net/pair_streams.h"
+#include "net/shm_peer.h"
+#include "net/spin.h"
 
 namespace thalweg {
 
 class GroupFabric : public LiveFabric {
  public:
-  // `spin` is how long wait() returns at once, for its caller to look again, after bytes last moved.
-  GroupFabric(std::uint32_t ranks, Duration spin);
-  // Before the first use; the rank itself has none.
-  void set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams);
+  // `crowded`: the machine's ranks outnumber its cores. `spin` is how long wait() returns at once, for its
+  // caller to look again, after bytes last moved; of streams that show a change, it looks itself.
+  GroupFabric(std::uint32_t ranks, bool crowded, Duration spin);
 
   std::size_t write(Link to, std::span<const Piece> pieces) override;
   Piece peek(Link from, std::size_t want) override;
   void consume(Link from, std::size_t bytes) override;
   std::size_t read(Link from, std::byte* into, std::size_t size) override;
+  std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override;
   void wait(Instant until) override;
   void wake() override;
   bool any_lost() override { return lost_; }
@@ -32,22 +34,30 @@ class GroupFabric : public LiveFabric {
   void deallocate(std::byte* memory) override;
 
  protected:
-  // Adds what else to sleep on, and looks at it afterwards.
+  // Before the first use; the rank itself has none. `hidden`: take_change() does not tell of all changes.
+  void set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams, bool hidden);
+  void drop_streams() { streams_.clear(); }
+  // What peers ring through shared memory; it stays.
+  void set_bell(ShmSelf& bell) { bell_ = &bell; }
+  // Adds what else to sleep on.
   virtual void watch_others(std::vector<pollfd>& /*watched*/) {}
-  virtual void look_at_others() {}
 
  private:
   void note(const PairStreams& streams) { lost_ = lost_ || !streams.status().is_ok(); }
+  bool take_change();
   bool looks_again(Instant until);
   void sleep(Instant until);
 
   std::vector<std::unique_ptr<PairStreams>> streams_;  // By peer.
   FileDescriptor wake_fd_;
   std::atomic<bool> woken_{false};
-  Duration spin_;
-  bool lost_ = false;   // Some peer.
-  bool moved_ = false;  // Bytes have moved since the last wait().
-  bool idle_ = false;   // They had not before, since:
+  const Spin spin_;
+  const Duration spin_time_;
+  ShmSelf* bell_ = nullptr;
+  bool hidden_ = false;  // Some streams' changes are.
+  bool lost_ = false;    // Some peer.
+  bool moved_ = false;   // Bytes have moved since the last wait().
+  bool idle_ = false;    // They had not before, since:
   Instant idle_since_{};
   std::map<std::byte*, std::unique_ptr<std::byte, void (*)(void*)>> memory_;
   std::vector<pollfd> watched_;

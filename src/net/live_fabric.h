@@ -15,6 +15,8 @@ inline Instant live_now() {
   return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
+class GroupControl;
+
 class LiveFabric : public Fabric {
  public:
   // Returns when a link may have changed since the last wait, when woken, or at `until` (of live_now()).
@@ -25,6 +27,8 @@ class LiveFabric : public Fabric {
   virtual bool any_lost() { return true; }
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
+  // What ranks tell each other besides their streams; null where they cannot.
+  virtual GroupControl* control() { return nullptr; }
 
   // Zeroed memory, 64-byte aligned, that shared_offset() knows where the fabric shares any; freed by
   // deallocate(), or with the fabric at the latest. One thread at a time.

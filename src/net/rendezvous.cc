@@ -132,7 +132,8 @@ class Leader {
     std::vector<std::uint32_t> missing;
     for (const std::uint32_t rank : gathering_.expected) {
       const auto is = [rank](const Guest& guest) { return guest.member.rank == rank; };
-      if (std::none_of(guests_.begin(), guests_.end(), is)) missing.push_back(rank);
+      const bool out = gathering_.is_out && gathering_.is_out(rank);
+      if (!out && std::none_of(guests_.begin(), guests_.end(), is)) missing.push_back(rank);
     }
     return missing;
   }
@@ -210,18 +211,9 @@ Result<GroupTable> ask(int socket, const Invitation& invitation, const Member& s
   return decode_answer(*head, answer);
 }
 
-Result<GroupTable> call(const Invitation& invitation, const SocketAddress& address, Member& self,
-                        std::unique_ptr<GroupDoor>& door) {
+Result<GroupTable> call(const Invitation& invitation, const SocketAddress& address, const Member& self) {
   Result<FileDescriptor> socket = dial(address, invitation.deadline);
   if (!socket) return socket.status();
-  if (!door) {
-    SocketAddress here = local_address(socket->get());
-    set_port(here, 0);
-    Result<std::unique_ptr<GroupDoor>> made = GroupDoor::listen(here, invitation.insecure_no_auth);
-    if (!made) return made.status();
-    door = *std::move(made);
-  }
-  set_address(self, *door);
   return ask(socket->get(), invitation, self);
 }
 
@@ -252,19 +244,20 @@ Result<Meeting> lead(GroupDoor& door, const Member& self, const Gathering& gathe
   return Leader(door, self, gathering).run();
 }
 
-Result<Meeting> join(const Invitation& invitation, Member self, std::unique_ptr<GroupDoor>& door) {
+Result<Meeting> join(const Invitation& invitation, Member self, const GroupDoor& door) {
   const std::string leader =
       fmt::format("rank {} at {}:{}", invitation.leader, invitation.host, invitation.port);
   const auto failed = [&](Code code, const std::string& why) {
     return Status(code, fmt::format("rank {} cannot join group '{}': {}", self.rank, self.group, why));
   };
+  set_address(self, door);
   const auto addresses = resolve(invitation.host, invitation.port, invitation.deadline);
   if (!addresses) return failed(addresses.status().code(), addresses.status().message());
   Duration pause = kCallAgainFirst;
   for (;;) {
     Status last;
     for (const SocketAddress& address : *addresses) {
-      Result<GroupTable> table = call(invitation, address, self, door);
+      Result<GroupTable> table = call(invitation, address, self);
       if (table) {
         Meeting meeting{*std::move(table), 0};
         for (Member& member : meeting.table.members) {
@@ -275,12 +268,12 @@ Result<Meeting> join(const Invitation& invitation, Member self, std::unique_ptr<
         return meeting;
       }
       last = table.status();
-      if (last.code() == Code::kUsage) return last;
       const bool calls_again = last.code() == Code::kRetry || last.code() == Code::kPeerLost ||
                                (last.code() == Code::kIo && addresses->size() > 1);
       if (!calls_again) return failed(last.code(), leader + " answers: " + last.message());
     }
-    if (live_now() + pause >= invitation.deadline) {
+    const bool out = invitation.is_out && invitation.is_out();
+    if (out || live_now() + pause >= invitation.deadline) {
       return failed(Code::kTimeout,
                     fmt::format("{} could not be reached in time: {}", leader, last.message()));
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,9 +16,10 @@ namespace thalweg {
 
 // Who may come to a meeting, and when it is complete.
 struct Gathering {
-  GroupNonce nonce{};                   // Of the group that they were in before; zero at first.
-  std::vector<std::uint32_t> expected;  // Besides the leader.
-  bool goes_on_without = false;         // At the deadline with those who are there, else not at all.
+  GroupNonce nonce{};                           // Of the group that they were in before; zero at first.
+  std::vector<std::uint32_t> expected;          // Besides the leader.
+  std::function<bool(std::uint32_t)> is_out{};  // Is expected no longer.
+  bool goes_on_without = false;                 // At the deadline with those who are there, else not at all.
   Instant deadline{};
 };
 
@@ -35,16 +36,16 @@ void set_address(Member& member, const GroupDoor& door);
 // this rank and to those that have.
 Result<Meeting> lead(GroupDoor& door, const Member& self, const Gathering& gathering);
 
-// Joins the meeting that `leader` leads at host:port, calling until the deadline. Makes `door` where `self`
-// reaches the leader from, unless there is one. kRefused: the leader's reason.
+// Joins the meeting that `leader` leads at host:port, calling until the deadline or until it is out; this
+// rank is called at `door`. kRefused: the leader's reason.
 struct Invitation {
   std::uint32_t leader = 0;
   std::string host;
   std::uint16_t port = 0;
   GroupNonce nonce{};
   Instant deadline{};
-  bool insecure_no_auth = false;
+  std::function<bool()> is_out{};
 };
-Result<Meeting> join(const Invitation& invitation, Member self, std::unique_ptr<GroupDoor>& door);
+Result<Meeting> join(const Invitation& invitation, Member self, const GroupDoor& door);
 
 }  // namespace thalweg

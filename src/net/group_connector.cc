@@ -1,0 +1,101 @@
+#include "net/group_connector.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "net/group_call.h"
+#include "net/live_fabric.h"
+#include "net/socket_options.h"
+
+namespace thalweg {
+
+std::string GroupConnector::name_of(std::uint32_t rank) const {
+  const Member& member = table_.members[rank];
+  return fmt::format("rank {} (process {} at {}:{})", rank, member.pid, member.host, member.port);
+}
+
+Result<bool> GroupConnector::shares_memory(std::uint32_t peer) const {
+  const Member& mine = table_.members[rank_];
+  const Member& theirs = table_.members[peer];
+  if (options_.transport == GroupTransport::kTcp) return false;
+  std::string why;
+  if (mine.machine.empty() || mine.machine != theirs.machine) {
+    why = "they are on different machines or in different network namespaces";
+  } else if (mine.uid != theirs.uid) {
+    why = fmt::format("they belong to different users, {} and {}", mine.uid, theirs.uid);
+  } else if (mine.local_name.empty() || theirs.local_name.empty()) {
+    why = "one of them does not offer it";
+  }
+  if (why.empty() || options_.transport == GroupTransport::kAuto) return why.empty();
+  return Status(Code::kUsage,
+                fmt::format("{} and {} cannot share memory: {}", name_of(rank_), name_of(peer), why));
+}
+
+bool GroupConnector::is_crowded() const {
+  cpu_set_t all{};
+  int ranks = 0;
+  for (const Member& member : table_.members) {
+    if (member.machine != table_.members[rank_].machine || member.cores.size() != sizeof all) continue;
+    cpu_set_t its{};
+    std::memcpy(&its, member.cores.data(), sizeof its);
+    CPU_OR(&all, &all, &its);
+    ++ranks;
+  }
+  return ranks > CPU_COUNT(&all);
+}
+
+Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
+                                            Instant deadline) {
+  const Member& member = table_.members[peer];
+  const auto failed = [&](const Status& why) {
+    return Status(Code::kPeerLost, fmt::format("{} cannot be reached: {}", name_of(peer), why.message()));
+  };
+  Result<FileDescriptor> socket = Status(Code::kIo, "no address");
+  if (kind == Opening::Kind::kLocal) {
+    socket = dial_locally(member.local_name, deadline);
+  } else {
+    const auto addresses = resolve(member.host, member.port, deadline);
+    if (!addresses) return failed(addresses.status());
+    socket = dial(addresses->front(), deadline);
+  }
+  if (!socket) return failed(socket.status());
+  const Opening opening{kind, rank_, peer, channel, 0, table_.nonce};
+  if (Status sent = send_all(socket->get(), encode_opening(opening).span(), deadline); !sent)
+    return failed(sent);
+  if (kind == Opening::Kind::kStream && options_.socket_buffer_bytes > 0) {
+    set_buffers(socket->get(), options_.socket_buffer_bytes);
+  }
+  return socket;
+}
+
+FileDescriptor GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel) {
+  door_->look(live_now());
+  const Opening expected{kind, peer, rank_, channel, 0, table_.nonce};
+  auto caller = door_->take([&expected](const auto& any) { return any.opening == expected; });
+  if (!caller) return {};
+  if (kind == Opening::Kind::kStream && options_.socket_buffer_bytes > 0) {
+    set_buffers(caller->socket.get(), options_.socket_buffer_bytes);
+  }
+  return std::move(caller->socket);
+}
+
+Result<FileDescriptor> GroupConnector::connect(std::uint32_t peer, Opening::Kind kind, Instant deadline,
+                                               int lifeline) {
+  if (calls(peer)) return call(peer, kind, 0, deadline);
+  for (;;) {
+    FileDescriptor socket = accept(peer, kind, 0);
+    if (socket) return socket;
+    if (live_now() >= deadline) return Status(Code::kTimeout, name_of(peer) + " did not connect in time");
+    std::vector<pollfd> watched{{lifeline, POLLRDHUP, 0}};
+    door_->watch(watched);
+    sleep_on(watched, deadline);
+    if (watched[0].revents != 0)
+      return Status(Code::kPeerLost, name_of(peer) + " left while the group formed");
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,49 @@
+// The connections between the processes of a group, of every kind.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/instant.h"
+#include "net/file_descriptor.h"
+#include "net/group_door.h"
+#include "net/rendezvous.h"
+#include "thalweg/group_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class GroupConnector {
+ public:
+  GroupConnector(const GroupOptions& options, Meeting meeting, std::shared_ptr<GroupDoor> door)
+      : options_(options), table_(std::move(meeting.table)), rank_(meeting.rank), door_(std::move(door)) {}
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(table_.members.size()); }
+  const GroupTable& table() const { return table_; }
+  const std::shared_ptr<GroupDoor>& door() const { return door_; }
+  std::string name_of(std::uint32_t rank) const;  // "rank 3 (process 4711 at 127.0.0.1:40001)"
+
+  // Whether it and this rank can share memory, and are to.
+  Result<bool> shares_memory(std::uint32_t peer) const;
+  // Whether the ranks on this rank's machine outnumber the cores that they may run on.
+  bool is_crowded() const;
+
+  // Of each pair the higher rank calls. A call waits for the connection alone, which the peer's system makes.
+  bool calls(std::uint32_t peer) const { return rank_ > peer; }
+  Result<FileDescriptor> call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
+                              Instant deadline);
+  // Empty while it has not called.
+  FileDescriptor accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
+  // Either; waits until the deadline or until `lifeline`, another socket of that peer, is closed.
+  Result<FileDescriptor> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);
+
+ private:
+  GroupOptions options_;
+  GroupTable table_;
+  std::uint32_t rank_;
+  std::shared_ptr<GroupDoor> door_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,205 @@
+// Grammar of a connection: (size:u32 message[size])*, where a message is blame.cc's.
+#include "net/group_control.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+#include "net/group_call.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kMessageBytesMax = limits::kTextOfStatusMax + 64;
+constexpr std::size_t kOutBytesMax = std::size_t{1} << 20;  // To a peer that takes nothing; more is dropped.
+// What a rank said this long ago still holds.
+constexpr Duration kFresh = 5 * GroupControl::kTellEvery;
+
+}  // namespace
+
+GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, Duration patience,
+                           std::function<void()> on_failed)
+    : rank_(rank),
+      on_failed_(std::move(on_failed)),
+      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      blame_(rank, static_cast<std::uint32_t>(sockets.size()), patience),
+      peers_(sockets.size()) {
+  THALWEG_CHECK(wake_fd_, "a descriptor for each group");
+  for (std::size_t peer = 0; peer < sockets.size(); ++peer) peers_[peer].socket = std::move(sockets[peer]);
+  thread_ = std::thread([this] { run(); });
+}
+
+GroupControl::~GroupControl() {
+  {
+    const std::lock_guard lock(mutex_);
+    blame_.leave();
+    after_change();
+    stopping_ = true;
+  }
+  wake();
+  thread_.join();
+  // Unread bytes would turn the end into a reset, which may overtake the goodbye.
+  for (Peer& peer : peers_) {
+    if (!peer.socket) continue;
+    ::shutdown(peer.socket.get(), SHUT_WR);
+    std::array<std::byte, 4096> rest;
+    while (::recv(peer.socket.get(), rest.data(), rest.size(), MSG_DONTWAIT) > 0) {
+    }
+  }
+}
+
+void GroupControl::wake() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_.get(), &one, sizeof one);
+}
+
+void GroupControl::run() {
+  for (;;) {
+    sleep();
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+      if (peers_[peer].socket) hear(peer);
+    }
+    blame_.on_time(live_now());
+    after_change();
+  }
+}
+
+void GroupControl::sleep() {
+  std::vector<pollfd> watched{{wake_fd_.get(), POLLIN, 0}};
+  Instant until = kNever;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Peer& peer : peers_) {
+      if (!peer.socket) continue;
+      watched.push_back(
+          {peer.socket.get(), static_cast<short>(peer.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+    }
+    until = blame_.next_deadline();
+  }
+  sleep_on(watched, until);
+  std::uint64_t count = 0;
+  if (watched[0].revents != 0) [[maybe_unused]]
+    const auto got = ::read(wake_fd_.get(), &count, sizeof count);
+}
+
+void GroupControl::hear(std::uint32_t rank) {
+  Peer& peer = peers_[rank];
+  for (;;) {
+    std::array<std::byte, 4096> bytes;
+    const ssize_t got = ::recv(peer.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) break;
+    if (got <= 0) {
+      lose(rank, got == 0 ? "its process has ended" : std::strerror(errno));
+      return;
+    }
+    peer.in.insert(peer.in.end(), bytes.data(), bytes.data() + got);
+    std::size_t used = 0;
+    for (std::uint32_t size = 0; peer.in.size() - used >= sizeof size; used += sizeof size + size) {
+      std::memcpy(&size, peer.in.data() + used, sizeof size);
+      if (size > kMessageBytesMax) {
+        lose(rank,
+             fmt::format("it sent a message of {} bytes, at most {} were expected", size, kMessageBytesMax));
+        return;
+      }
+      if (peer.in.size() - used - sizeof size < size) break;
+      const Instant now = live_now();
+      blame_.on_message(now, rank, std::span(peer.in).subspan(used + sizeof size, size), doing(now));
+    }
+    peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));
+  }
+}
+
+void GroupControl::lose(std::uint32_t rank, const std::string& why) {
+  peers_[rank].socket.reset();
+  blame_.on_lost(rank, why);
+}
+
+// Sends what has come to be said, and tells of a verdict.
+void GroupControl::after_change() {
+  for (Blame::Outgoing& message : blame_.take_outgoing()) {
+    Peer& peer = peers_[message.to];
+    const auto size = static_cast<std::uint32_t>(message.message.size());
+    if (!peer.socket || peer.out.size() > kOutBytesMax) continue;
+    const auto head = std::as_bytes(std::span(&size, 1));
+    peer.out.insert(peer.out.end(), head.begin(), head.end());
+    peer.out.insert(peer.out.end(), message.message.span().begin(), message.message.span().end());
+  }
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) flush(peer);
+  if (!blame_.verdict() || std::exchange(failure_told_, true)) return;
+  failed_.store(true, std::memory_order_release);
+  changed_.notify_all();
+  on_failed_();
+}
+
+void GroupControl::flush(std::uint32_t rank) {
+  Peer& peer = peers_[rank];
+  while (peer.socket && !peer.out.empty()) {
+    const ssize_t sent =
+        ::send(peer.socket.get(), peer.out.data(), peer.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return;  // hear() finds out why.
+    peer.out.erase(peer.out.begin(), peer.out.begin() + sent);
+  }
+}
+
+Doing GroupControl::doing(Instant now) const {
+  const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
+  if (accusing_ > 0) return told_;
+  if (inside_.load(std::memory_order_relaxed) <= 0) {
+    std::string text = fmt::format("it has been in {} operations", entered);
+    if (!told_.text.empty()) text += ", the last that took long being " + told_.text;
+    return {Doing::Kind::kOutside, 0, std::move(text)};
+  }
+  if (told_in_ == entered && now - told_at_ < kFresh) return told_;
+  return {Doing::Kind::kWorking, 0, fmt::format("it works in the operation that is its number {}", entered)};
+}
+
+void GroupControl::tell(std::uint32_t waits_for, std::string doing) {
+  const std::lock_guard lock(mutex_);
+  told_ = {Doing::Kind::kWaiting, waits_for, std::move(doing)};
+  told_at_ = live_now();
+  told_in_ = entered_.load(std::memory_order_relaxed);
+}
+
+Verdict GroupControl::accuse(std::uint32_t waits_for, std::string doing) {
+  std::unique_lock lock(mutex_);
+  told_ = {Doing::Kind::kWaiting, waits_for, std::move(doing)};
+  ++accusing_;
+  blame_.accuse(live_now(), told_);
+  after_change();
+  wake();
+  changed_.wait(lock, [this] { return blame_.verdict().has_value(); });
+  --accusing_;
+  return *blame_.verdict();
+}
+
+void GroupControl::give_up(std::uint32_t guilty, Status why) {
+  const std::lock_guard lock(mutex_);
+  blame_.give_up({guilty, std::move(why)});
+  after_change();
+  wake();
+}
+
+Verdict GroupControl::verdict() const {
+  const std::lock_guard lock(mutex_);
+  return *blame_.verdict();
+}
+
+bool GroupControl::is_gone(std::uint32_t peer) const {
+  const std::lock_guard lock(mutex_);
+  return peer != rank_ && (blame_.has_left(peer) || blame_.is_lost(peer));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,86 @@
+// What the processes of a group tell each other besides their streams: that one ends well, what each is
+// doing, and because of whom operations cannot end. A thread of its own answers while the rank computes.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/blame.h"
+#include "net/file_descriptor.h"
+#include "net/live_fabric.h"
+
+namespace thalweg {
+
+// From any thread.
+class GroupControl {
+ public:
+  // `sockets[r]` is connected to rank r; none for this rank. `on_failed` is called once, from the thread.
+  GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, Duration patience,
+               std::function<void()> on_failed);
+  ~GroupControl();  // Says goodbye, so that this rank's end is no failure.
+  GroupControl(const GroupControl&) = delete;
+  GroupControl& operator=(const GroupControl&) = delete;
+
+  // Around each operation.
+  void enter() {
+    entered_.fetch_add(1, std::memory_order_relaxed);
+    inside_.fetch_add(1, std::memory_order_relaxed);
+  }
+  void leave() { inside_.fetch_sub(1, std::memory_order_relaxed); }
+  // Says whom this rank waits for and in what; again at least every kTellEvery while it does.
+  void tell(std::uint32_t waits_for, std::string doing);
+  static constexpr Duration kTellEvery{100'000'000};
+
+  // The time of an operation is up: finds the rank because of which, and tells all. Blocks, a few times the
+  // patience.
+  Verdict accuse(std::uint32_t waits_for, std::string doing);
+  // This rank ends an operation with an error; `guilty` may be itself.
+  void give_up(std::uint32_t guilty, Status why);
+
+  // Whether operations among all ranks cannot end any more; verdict() says because of whom.
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  Verdict verdict() const;                 // Precondition: failed().
+  bool is_gone(std::uint32_t peer) const;  // It left, or is lost.
+
+ private:
+  struct Peer {
+    FileDescriptor socket;
+    std::vector<std::byte> in;
+    std::vector<std::byte> out;
+  };
+  void run();
+  void sleep();
+  void hear(std::uint32_t rank);
+  void flush(std::uint32_t rank);
+  void lose(std::uint32_t rank, const std::string& why);
+  void after_change();
+  void wake() const;
+  Doing doing(Instant now) const;
+
+  const std::uint32_t rank_;
+  const std::function<void()> on_failed_;
+  const FileDescriptor wake_fd_;
+  std::atomic<std::uint64_t> entered_{0};
+  std::atomic<std::int32_t> inside_{0};
+  std::atomic<bool> failed_{false};
+
+  mutable std::mutex mutex_;  // Guards what follows.
+  std::condition_variable changed_;
+  Blame blame_;
+  std::vector<Peer> peers_;
+  Doing told_;
+  Instant told_at_{};
+  std::uint64_t told_in_ = 0;  // entered_ then.
+  int accusing_ = 0;
+  bool stopping_ = false;
+  bool failure_told_ = false;
+  std::thread thread_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,173 @@
+#include "net/process_group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "net/address.h"
+#include "net/tcp_streams.h"
+
+namespace thalweg {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A connection that the peer can accept at any time is made within this time or not at all.
+constexpr Duration kDialTimeout = 5s;
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(const GroupOptions& options, GroupConnector connector)
+    : GroupFabric(connector.size(), connector.is_crowded(), options.spin),
+      options_(options),
+      connector_(std::move(connector)) {}
+
+ProcessGroup::~ProcessGroup() {
+  control_.reset();  // The goodbye goes before the streams end.
+  drop_streams();    // Before the memory that they share.
+}
+
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& options, Meeting meeting,
+                                                            std::shared_ptr<GroupDoor> door,
+                                                            Instant deadline) {
+  GroupConnector connector(options, std::move(meeting), std::move(door));
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(options, std::move(connector)));
+  if (Status connected = group->connect_all(deadline); !connected) return connected;
+  return group;
+}
+
+// Calls go out before any is waited for: lower ranks first, who wait for higher ones only.
+Status ProcessGroup::connect_all(Instant deadline) {
+  std::vector<FileDescriptor> control(size()), local(size());
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    Result<FileDescriptor> talk = connector_.connect(peer, Opening::Kind::kControl, deadline);
+    if (!talk) return talk.status();
+    control[peer] = *std::move(talk);
+    const Result<bool> shares = connector_.shares_memory(peer);
+    if (!shares) return shares.status();
+    const auto kind = *shares ? Opening::Kind::kLocal : Opening::Kind::kStream;
+    Result<FileDescriptor> socket = connector_.connect(peer, kind, deadline, control[peer].get());
+    if (!socket) return socket.status();
+    if (*shares) {
+      local[peer] = *std::move(socket);
+    } else {
+      set_streams(peer, tcp_streams(peer, *std::move(socket)), true);
+    }
+  }
+  if (Status shared = share_memory(std::move(local), deadline); !shared) return shared;
+  control_ =
+      std::make_unique<GroupControl>(rank(), std::move(control), options_.patience, [this] { wake(); });
+  return {};
+}
+
+Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant deadline) {
+  if (std::none_of(sockets.begin(), sockets.end(), [](const auto& socket) { return bool{socket}; }))
+    return {};
+  ShmOptions options;
+  options.rank = rank();
+  options.ranks = size();
+  auto self = ShmSelf::create(std::move(options));
+  if (!self) return self.status();
+  shared_ = *std::move(self);
+  set_bell(*shared_);
+  std::vector<ShmPeer*> peers;
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    if (!sockets[peer]) continue;
+    auto streams = ShmPeer::begin(std::move(sockets[peer]), *shared_, peer);
+    if (!streams) return streams.status();
+    peers.push_back(streams->get());
+    set_streams(peer, *std::move(streams), false);
+  }
+  for (ShmPeer* peer : peers) {
+    if (Status met = peer->finish(std::max(deadline - live_now(), Duration::zero())); !met) return met;
+  }
+  return {};
+}
+
+std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, FileDescriptor first) {
+  const auto open = [this, peer](std::uint16_t channel) -> Result<FileDescriptor> {
+    if (connector_.calls(peer)) {
+      return connector_.call(peer, Opening::Kind::kStream, channel, live_now() + kDialTimeout);
+    }
+    FileDescriptor socket = connector_.accept(peer, Opening::Kind::kStream, channel);
+    awaits_callers_ = awaits_callers_ || !socket;
+    return socket;
+  };
+  auto streams = std::make_unique<TcpStreams>(connector_.name_of(peer), open);
+  streams->adopt(0, std::move(first));
+  return streams;
+}
+
+void ProcessGroup::watch_others(std::vector<pollfd>& watched) {
+  if (std::exchange(awaits_callers_, false)) connector_.door()->watch(watched);
+}
+
+bool ProcessGroup::shares_memory_with(std::uint32_t peer) const {
+  const Result<bool> shares = connector_.shares_memory(peer);
+  return shares && *shares;
+}
+
+bool ProcessGroup::any_lost() { return GroupFabric::any_lost() || control_->failed(); }
+
+Status ProcessGroup::peer_status(std::uint32_t peer) {
+  if (control_->failed()) {
+    const Verdict verdict = control_->verdict();
+    if (verdict.guilty == peer) return verdict.status;
+  }
+  return GroupFabric::peer_status(peer);
+}
+
+std::uint64_t ProcessGroup::shared_offset(const void* data, std::size_t size) {
+  return shared_ ? shared_->arena().offset_of(data, size) : kNotShared;
+}
+
+Result<std::byte*> ProcessGroup::allocate(std::size_t size) {
+  return shared_ ? shared_->arena().allocate(size) : GroupFabric::allocate(size);
+}
+
+void ProcessGroup::deallocate(std::byte* memory) {
+  if (shared_) {
+    shared_->arena().free(memory);
+  } else {
+    GroupFabric::deallocate(memory);
+  }
+}
+
+Result<std::unique_ptr<ProcessGroup>> ProcessGroup::regroup(Duration timeout) {
+  const Instant deadline = live_now() + timeout;
+  const auto is_out = [this](std::uint32_t peer) {
+    return control_->is_gone(peer) || (control_->failed() && control_->verdict().guilty == peer);
+  };
+  if (control_->failed() && control_->verdict().guilty == rank()) {
+    return Status(Code::kRefused,
+                  "this rank was given up by the others: " + control_->verdict().status.message());
+  }
+  const GroupTable& table = connector_.table();
+  Member self = table.members[rank()];
+  std::unique_ptr<GroupDoor> none;
+  for (std::uint32_t leader = 0;; ++leader) {
+    if (is_out(leader)) continue;
+    Result<Meeting> meeting = Status(Code::kRetry, "");
+    if (leader == rank()) {
+      Gathering gathering{table.nonce, {}, is_out, true, deadline};
+      for (std::uint32_t peer = leader + 1; peer < size(); ++peer) gathering.expected.push_back(peer);
+      meeting = lead(*connector_.door(), self, gathering);
+    } else {
+      Invitation invitation;
+      invitation.leader = leader;
+      invitation.host = table.members[leader].host;
+      invitation.port = table.members[leader].port;
+      invitation.nonce = table.nonce;
+      invitation.deadline = deadline;
+      invitation.is_out = [&is_out, leader] { return is_out(leader); };
+      meeting = join(invitation, self, *connector_.door());
+      if (!meeting && is_out(leader)) continue;
+    }
+    if (!meeting) return meeting.status();
+    GroupOptions options = options_;
+    return connect(options, *std::move(meeting), connector_.door(), deadline + kDialTimeout);
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,53 @@
+// A rank's place in a group of processes: its streams to the others, and what they tell each other besides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/group_connector.h"
+#include "net/group_control.h"
+#include "net/group_fabric.h"
+#include "net/shm_peer.h"
+#include "thalweg/group_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class ProcessGroup final : public GroupFabric {
+ public:
+  // Connects this rank with all others, each by the transport that suits the pair.
+  static Result<std::unique_ptr<ProcessGroup>> connect(const GroupOptions& options, Meeting meeting,
+                                                       std::shared_ptr<GroupDoor> door, Instant deadline);
+  ~ProcessGroup() override;
+
+  std::uint32_t rank() const { return connector_.rank(); }
+  std::uint32_t size() const { return connector_.size(); }
+  bool shares_memory_with(std::uint32_t peer) const;
+
+  // The group without those who are lost, were given up, have left or do not come in time; ranks keep their
+  // order. All that remain call it; the lowest of them leads. This group is not used afterwards.
+  Result<std::unique_ptr<ProcessGroup>> regroup(Duration timeout);
+
+  bool any_lost() override;
+  Status peer_status(std::uint32_t peer) override;
+  GroupControl* control() override { return control_.get(); }
+  std::uint64_t shared_offset(const void* data, std::size_t size) override;
+  Result<std::byte*> allocate(std::size_t size) override;
+  void deallocate(std::byte* memory) override;
+
+ private:
+  ProcessGroup(const GroupOptions& options, GroupConnector connector);
+  Status connect_all(Instant deadline);
+  Status share_memory(std::vector<FileDescriptor> sockets, Instant deadline);
+  std::unique_ptr<PairStreams> tcp_streams(std::uint32_t peer, FileDescriptor first);
+  void watch_others(std::vector<pollfd>& watched) override;
+
+  GroupOptions options_;
+  GroupConnector connector_;
+  std::unique_ptr<ShmSelf> shared_;  // Null where this rank shares memory with none.
+  bool awaits_callers_ = false;      // A channel was used that its peer has yet to open.
+  std::unique_ptr<GroupControl> control_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,128 @@
+#include "net/process_group.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <tuple>
+
+#include "net/group_for_test.h"
+
+namespace thalweg {
+namespace {
+
+std::vector<GroupOptions> impatient(std::uint32_t size, GroupTransport transport = GroupTransport::kAuto) {
+  auto all = all_of(size);
+  for (GroupOptions& options : all) {
+    options.patience = 100ms;
+    options.transport = transport;
+  }
+  return all;
+}
+
+TEST(ProcessGroup, TheRankThatNeverCallsIsNamedByAll) {
+  with_groups(impatient(4), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    ProcessGroup& group = **formed;
+    if (rank == 3) {
+      while (!group.any_lost()) group.wait(live_now() + 1s);
+      EXPECT_EQ(group.peer_status(3).code(), Code::kTimeout);
+      EXPECT_EQ(group.regroup(1s).status().code(), Code::kRefused);
+      return;
+    }
+    group.control()->enter();
+    group.control()->tell(rank + 1, "all-reduce #0");
+    const Verdict verdict = group.control()->accuse(rank + 1, "all-reduce #0");
+    group.control()->leave();
+    EXPECT_EQ(verdict.guilty, 3U);
+    EXPECT_NE(verdict.status.message().find("rank 3 is not in an operation; it has been in 0 operations"),
+              std::string::npos)
+        << verdict.status.message();
+    EXPECT_TRUE(group.any_lost());
+    EXPECT_EQ(group.peer_status(3), verdict.status);
+    EXPECT_TRUE(group.peer_status(rank == 0 ? 1 : 0).is_ok());
+  });
+}
+
+TEST(ProcessGroup, ARankThatGivesUpTakesTheOthersOutOfTheirSleep) {
+  with_groups(impatient(3), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    ProcessGroup& group = **formed;
+    if (rank == 1) group.control()->give_up(1, {Code::kRefused, "rank 1 calls something else"});
+    while (!group.any_lost()) group.wait(live_now() + 20s);
+    EXPECT_EQ(group.control()->verdict().guilty, 1U);
+    EXPECT_EQ(group.control()->verdict().status, Status(Code::kRefused, "rank 1 calls something else"));
+  });
+}
+
+TEST(ProcessGroup, LeavingInGoodOrderIsNoFailure) {
+  with_groups(impatient(2), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    if (rank == 1) {
+      formed = Status(Code::kAborted, "done");
+      return;
+    }
+    const Instant deadline = live_now() + 20s;
+    while (!(*formed)->control()->is_gone(1) && live_now() < deadline) (*formed)->wait(live_now() + 1ms);
+    EXPECT_TRUE((*formed)->control()->is_gone(1));
+    EXPECT_FALSE((*formed)->control()->failed());
+    EXPECT_EQ((*formed)->control()->accuse(1, "all-reduce #0").status.code(), Code::kPeerLost);
+  });
+}
+
+class Regrouping : public testing::TestWithParam<std::tuple<std::uint32_t, GroupTransport>> {};
+
+TEST_P(Regrouping, TheOthersGoOnWithoutTheRankThatIsGone) {
+  const auto [gone, transport] = GetParam();
+  with_groups(impatient(4, transport), [gone = gone](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    exchange_bytes(**formed, rank, 4, 2, 1000);
+    if (rank == gone) {
+      formed = Status(Code::kAborted, "done");
+      return;
+    }
+    while (!(*formed)->control()->is_gone(gone)) (*formed)->wait(live_now() + 1ms);
+    Formed anew = (*formed)->regroup(20s);
+    ASSERT_TRUE(anew) << anew.status().message();
+    formed = std::move(anew);
+    EXPECT_EQ((*formed)->size(), 3U);
+    EXPECT_EQ((*formed)->rank(), rank - (rank > gone ? 1U : 0U));
+    exchange_bytes(**formed, (*formed)->rank(), 3, 2, 70001);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ProcessGroup, Regrouping,
+                         testing::Combine(testing::Values(0U, 1U, 3U),
+                                          testing::Values(GroupTransport::kTcp, GroupTransport::kShm)));
+
+TEST(ProcessGroup, MemoryIsSharedOnOneMachine) {
+  with_groups(impatient(2), [](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    ProcessGroup& group = **formed;
+    const auto memory = group.allocate(sizeof(std::uint64_t));
+    ASSERT_TRUE(memory);
+    const std::uint64_t mine = group.shared_offset(*memory, sizeof mine);
+    ASSERT_NE(mine, Fabric::kNotShared);
+    const std::uint64_t value = 77 + rank;
+    std::memcpy(*memory, &value, sizeof value);
+    const Piece piece{static_cast<const std::byte*>(static_cast<const void*>(&mine)), sizeof mine};
+    ASSERT_EQ(group.write({1 - rank, 0}, {&piece, 1}), sizeof mine);
+    std::uint64_t theirs = 0;
+    void* any = &theirs;
+    while (group.read({1 - rank, 0}, static_cast<std::byte*>(any), sizeof theirs) == 0)
+      group.wait(live_now() + 1s);
+    const std::byte* there = group.shared_by(1 - rank, theirs, sizeof theirs);
+    ASSERT_NE(there, nullptr);
+    std::uint64_t found = 0;
+    std::memcpy(&found, there, sizeof found);
+    EXPECT_EQ(found, 78 - rank);
+    std::byte done{};
+    const Piece last{&done, 1};
+    ASSERT_EQ(group.write({1 - rank, 0}, {&last, 1}), 1U);
+    while (group.read({1 - rank, 0}, &done, 1) == 0) group.wait(live_now() + 1s);
+    group.deallocate(*memory);
+  });
+}
+
+}  // namespace
+}  // namespace thalweg
