@@ -1,11 +1,13 @@
-// How fast contributions combine, and the stages of a reproducible sum: GB/s of result, in buffers that fit
-// the second-level cache and that do not.
+// How fast contributions combine, the stages of a reproducible sum, and codecs: GB/s of result or gradient,
+// in buffers that fit the second-level cache and that do not.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
+#include "exchange/codec.h"
 #include "exchange/combine.h"
 #include "exchange/reproducible.h"
 
@@ -67,7 +69,31 @@ void reproducible_stage(benchmark::State& state, DataType type, Stage stage) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+void codec(benchmark::State& state, const char* name, bool encodes) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  const auto codec = make_codec(*parse_codec(name));
+  Random random(1);
+  std::vector<float> gradient(bytes / sizeof(float)), residual(gradient.size()), sum(gradient.size());
+  for (float& value : gradient) value = static_cast<float>(random.normal());
+  std::vector<std::byte> encoded(codec->encoded_bytes(gradient.size()));
+  codec->encode(gradient, residual, {}, encoded);
+  for (auto _ : state) {
+    if (encodes) codec->encode(gradient, residual, {}, encoded);
+    if (!encodes && !codec->decode_add(encoded, {}, 0.5f, sum)) state.SkipWithError("decoding");
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
 void add_benchmarks() {
+  for (const char* name : {"f16", "bf16", "int8", "top-k:0.01", "random-k:0.01", "sign"}) {
+    for (const bool encodes : {true, false}) {
+      benchmark::RegisterBenchmark((std::string("codec/") + name + (encodes ? "/encode" : "/decode")).c_str(),
+                                   [=](benchmark::State& state) { codec(state, name, encodes); })
+          ->Arg(1 << 20)
+          ->Arg(25 << 20);
+    }
+  }
   for (const DataType type : {DataType::kF32, DataType::kF64}) {
     const char* const names[] = {"exponents", "integers", "decode"};
     for (const Stage stage : {Stage::kExponents, Stage::kIntegers, Stage::kDecode}) {

@@ -76,6 +76,16 @@ void Codec::encode(std::span<const float> gradient, std::span<float> residual, C
   THALWEG_CHECK(out.size() == encoded_bytes(gradient.size()), "room for the encoding");
   if (residual.empty()) return encode_values(gradient, round, out);
   THALWEG_CHECK(residual.size() == gradient.size(), "a residual an element");
+  const std::size_t step = piecewise() ? kPiece : gradient.size();
+  for (std::size_t begin = 0; begin < gradient.size(); begin += step) {
+    const std::size_t some = std::min(step, gradient.size() - begin);
+    const auto piece = out.subspan(encoded_bytes(begin), encoded_bytes(begin + some) - encoded_bytes(begin));
+    encode_piece(gradient.subspan(begin, some), residual.subspan(begin, some), round, piece);
+  }
+}
+
+void Codec::encode_piece(std::span<const float> gradient, std::span<float> residual, CodecRound round,
+                         std::span<std::byte> out) const {
   for (std::size_t i = 0; i < gradient.size(); ++i) residual[i] += gradient[i];
   encode_values(residual, round, out);
   const Status own = decode_add(out, round, -1.0f, residual);

@@ -60,6 +60,12 @@ class Codec {
                             std::span<float> sum) const = 0;
 
  private:
+  // A multiple of every block of elements, small enough that a piece stays in the caches while it is encoded.
+  static constexpr std::size_t kPiece = 16384;
+  // Whether a vector's encoding is those of its pieces of kPiece elements, one after the other.
+  virtual bool piecewise() const { return false; }
+  void encode_piece(std::span<const float> gradient, std::span<float> residual, CodecRound round,
+                    std::span<std::byte> out) const;
   virtual void encode_values(std::span<const float> values, CodecRound round,
                              std::span<std::byte> out) const = 0;
 };

@@ -44,7 +44,7 @@ class CodecTest : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(CodecTest, WhatIsSentAndWhatIsLeftMakeTheGradient) {
-  for (const std::size_t count : {0, 1, 2, 7, 8, 9, 255, 256, 257, 1024, 1025, 5000}) {
+  for (const std::size_t count : {0, 1, 2, 7, 8, 9, 255, 256, 257, 1024, 1025, 5000, 16384, 33000}) {
     const std::vector<float> gradient = draw(count, count + 1), before = draw(count, count + 2);
     std::vector<float> residual = before;
     const Bytes bytes = encoded(*codec, gradient, residual);

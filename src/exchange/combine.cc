@@ -50,4 +50,11 @@ void Arithmetic::apply(std::byte* out, const std::byte* a, const std::byte* b, s
   }
 }
 
+void Arithmetic::finish(std::byte* data, std::size_t count, std::uint32_t contributions) const {
+  if (!combine) return;
+  if (reduction == Reduction::kMean) divide(type, data, count, contributions);
+  const bool logical = reduction == Reduction::kAnd || reduction == Reduction::kOr;
+  if (logical && contributions == 1) combine(data, data, data, count);
+}
+
 }  // namespace thalweg

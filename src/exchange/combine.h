@@ -39,6 +39,9 @@ struct Arithmetic {
   static Arithmetic of(DataType type, Reduction reduction);
   static Arithmetic of(const Monoid& monoid);
   void apply(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const;
+  // Makes the combination of so many contributions the result: divides a mean, and makes 0 or 1 of a single
+  // contribution's truth.
+  void finish(std::byte* data, std::size_t count, std::uint32_t contributions) const;
 };
 
 }  // namespace thalweg

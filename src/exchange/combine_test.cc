@@ -221,6 +221,17 @@ TEST(Combine, AReproducibleSumHasNoKernelOfItsOwn) {
   EXPECT_EQ(combine_many_function(DataType::kF64, Reduction::kReproducibleSum), nullptr);
 }
 
+TEST(Arithmetic, FinishesMeansAndSingleTruths) {
+  std::vector<float> values{6, 0, -3};
+  auto* const data = std::as_writable_bytes(std::span(values)).data();
+  Arithmetic::of(DataType::kF32, Reduction::kSum).finish(data, 3, 3);
+  EXPECT_EQ(values, (std::vector<float>{6, 0, -3}));
+  Arithmetic::of(DataType::kF32, Reduction::kMean).finish(data, 3, 3);
+  EXPECT_EQ(values, (std::vector<float>{2, 0, -1}));
+  Arithmetic::of(DataType::kF32, Reduction::kAnd).finish(data, 3, 1);
+  EXPECT_EQ(values, (std::vector<float>{1, 0, 1}));
+}
+
 TEST(Arithmetic, AppliesAMonoidOutOfPlace) {
   struct Pair {
     std::uint32_t x, y;

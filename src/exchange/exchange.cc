@@ -161,10 +161,8 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
     case LaneStep::Kind::kFinish:
       break;
   }
-  if (!call_.phantom && step.block.count > 0 && call_.arithmetic.reduction == Reduction::kMean &&
-      !call_.arithmetic.monoid.combine) {
-    divide(call_.arithmetic.type, buffers_.address(Buffer::kWork, step.block), step.block.count,
-           contributors_);
+  if (!call_.phantom && step.block.count > 0) {
+    call_.arithmetic.finish(buffers_.address(Buffer::kWork, step.block), step.block.count, contributors_);
   }
   return Progress::kStep;
 }

@@ -82,7 +82,7 @@ struct ExchangeCase {
   std::int64_t combined(std::uint64_t element) const {
     std::int64_t all = value(0, element);
     const auto truth = [](std::int64_t v) { return v != 0 ? 1 : 0; };
-    if (reduction == Reduction::kAnd || reduction == Reduction::kOr) all = workers() > 1 ? truth(all) : all;
+    if (reduction == Reduction::kAnd || reduction == Reduction::kOr) all = truth(all);
     for (std::uint32_t rank = 1; rank < workers(); ++rank) {
       const std::int64_t next = value(rank, element);
       switch (reduction) {

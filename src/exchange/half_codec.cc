@@ -20,6 +20,7 @@ class HalfCodec final : public Codec {
   }
 
  private:
+  bool piecewise() const override { return true; }
   void encode_values(std::span<const float> values, CodecRound, std::span<std::byte> out) const override {
     narrow(type_, values.data(), values.size(), out.data());
   }

@@ -53,6 +53,7 @@ class Int8Codec final : public Codec {
   }
 
  private:
+  bool piecewise() const override { return true; }
   Status check(std::span<const std::byte> bytes, std::size_t count) const {
     if (Status size = check_size("int8", bytes.size(), encoded_bytes(count)); !size) return size;
     const std::byte* at = bytes.data();
