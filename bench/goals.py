@@ -64,12 +64,13 @@ def beside(series, peers, figures):
     return "; ".join(parts)
 
 
-def report(about, figures):
+def report(about, figures, goals=None):
+    goals = GOALS if goals is None else goals
     lines = [f"Commit {about['commit']}, {about['date']}, `{about['command'].strip()}`; {about['processor']}, "
              f"{about['cores']} cores, {about['memory_gb']} GB. Load average at the start of each part: "
              + ", ".join(f"{part} {load}" for part, load in about["load_average"].items()) + ".",
              "", "| what | goal | measured | goal reached | beside |", "|---|---|---|---|---|"]
-    for what, figure, side, goal, peers in GOALS:
+    for what, figure, side, goal, peers in goals:
         if figure not in figures:
             continue
         series = figures[figure]
@@ -77,7 +78,7 @@ def report(about, figures):
         reached = "" if goal is None else f"{(median / goal if side == '>=' else goal / median):.0%}"
         wanted = "" if goal is None else f"{side} {goal:g}"
         lines.append(f"| {what} | {wanted} | {spread(series)} | {reached} | {beside(series, peers, figures)} |")
-    named = {goal[1] for goal in GOALS}
+    named = {goal[1] for goal in goals}
     lines += ["", "All other figures of the run:", "", "| what | measured |", "|---|---|"]
     lines += [f"| {name} | {spread(series)} |" for name, series in figures.items() if name not in named]
     return "\n".join(lines)

@@ -1,0 +1,138 @@
+// All-reduces, messages and lists of small tensors among processes, by thalweg::Group:
+//   group_exchange RANKS shm|tcp [sizes|messages|lists]
+// All-reduces and lists as bench/exchange_method.h says, with vectors in the group's memory and in ordinary
+// memory.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string_view>
+
+#include "bench/exchange_method.h"
+#include "thalweg/group.h"
+
+namespace {
+
+using namespace thalweg;
+using namespace thalweg::bench;
+
+void require(const Status& status) {
+  if (status) return;
+  fmt::print(stderr, "thalweg: {}\n", status.message());
+  ::_exit(1);
+}
+
+class GroupRanks {
+ public:
+  explicit GroupRanks(Group& group) : group_(group) {}
+  int rank() const { return static_cast<int>(group_.rank()); }
+  int size() const { return static_cast<int>(group_.size()); }
+  void barrier() { require(group_.barrier()); }
+  int broadcast(int value) {
+    std::int32_t all = value;
+    require(group_.broadcast(std::span(&all, 1)));
+    return all;
+  }
+
+ private:
+  Group& group_;
+};
+
+void measure_sizes(Group& group, const std::string& transport) {
+  GroupRanks ranks(group);
+  auto memory = group.allocate<float>(2 * kSizes[std::size(kSizes) - 1] / sizeof(float));
+  require(memory.status());
+  std::vector<float> ordinary(memory->size());
+  for (const std::size_t bytes : kSizes) {
+    const std::size_t count = bytes / sizeof(float);
+    for (const bool shared : {true, false}) {
+      const Series series{"thalweg", transport, shared ? "group memory" : "ordinary memory"};
+      const std::span<float> all = shared ? *memory : std::span<float>(ordinary);
+      const std::span<float> in = all.first(count), out = all.subspan(count, count);
+      fill(in, ranks.rank());
+      const auto operation = [&] { require(group.all_reduce<float>(in, out)); };
+      operation();
+      check_sum(out, ranks.size(), series);
+      measure(ranks, series, "all-reduce", bytes, operation);
+      check_sum(out, ranks.size(), series);
+    }
+  }
+}
+
+// There and back for the time of one message; one after another for their rate.
+void measure_messages(Group& group, const std::string& transport) {
+  GroupRanks ranks(group);
+  if (ranks.rank() > 1) return;
+  const std::uint32_t peer = 1 - group.rank();
+  const Series series{"thalweg", transport, "default"};
+  for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {
+    std::vector<float> data(bytes / sizeof(float)), answer(data.size());
+    fill(data, ranks.rank());
+    const auto one_way = [&](std::uint32_t from) {
+      if (from == group.rank()) {
+        require(group.send<float>(data, peer));
+      } else {
+        require(group.receive<float>(answer, peer));
+      }
+    };
+    const auto there_and_back = [&] {
+      one_way(0);
+      one_way(1);
+    };
+    there_and_back();
+    for (std::size_t i = 0; i < answer.size(); ++i) {
+      if (answer[i] != contribution(i, static_cast<int>(peer)))
+        require({Code::kIo, "a message came out wrong"});
+    }
+    measure(ranks, series, "there and back", bytes, there_and_back);
+    measure(ranks, series, "one way", bytes, [&] { one_way(0); });
+  }
+}
+
+void measure_tensors(Group& group, const std::string& transport) {
+  GroupRanks ranks(group);
+  measure_lists(ranks, {"thalweg", transport, "default"},
+                [&](std::span<float> data) { require(group.all_reduce<float>(data)); });
+}
+
+// A port that was free a moment ago.
+std::uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(fd, any, size) != 0 || ::getsockname(fd, any, &size) != 0) ::_exit(1);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string transport = argv[2];
+  const std::string_view what = argc > 3 ? argv[3] : "sizes";
+  GroupOptions options;
+  options.size = static_cast<std::uint32_t>(std::atoi(argv[1]));
+  options.master_port = free_port();
+  options.transport = transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
+  const pid_t starter = ::getpid();
+  for (std::uint32_t r = 1; r < options.size && ::getpid() == starter; ++r) {
+    if (::fork() == 0) options.rank = r;
+  }
+  {
+    Result<Group> group = Group::join(options);
+    require(group.status());
+    what == "lists"      ? measure_tensors(*group, transport)
+    : what == "messages" ? measure_messages(*group, transport)
+                         : measure_sizes(*group, transport);
+    require(group->barrier());
+  }
+  if (::getpid() != starter) ::_exit(0);
+  int failed = 0;
+  for (int status = 0; ::wait(&status) > 0;) failed |= status;
+  return failed == 0 ? 0 : 1;
+}
