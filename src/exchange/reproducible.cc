@@ -144,25 +144,37 @@ void encode_run(const std::byte* values, std::size_t count, const std::byte* exp
   }
 }
 
+// high 2^47 + low, rounded once.
+double rounded(std::int64_t high, std::int64_t low) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;
+  if (std::max(high, low) <= kExact && std::min(high, low) >= -kExact) {
+    return static_cast<double>(high) * power_of_two(kIntegerBits) + static_cast<double>(low);
+  }
+  __extension__ using Wide = __int128;
+  return static_cast<double>(static_cast<Wide>(high) * (Wide{1} << kIntegerBits) + low);
+}
+
+// Scaling is exact: a subnormal result is a multiple of the least one already.
 template <class T>
 T decoded(const std::int64_t* integers, int exponent) {
   using F = Format<T>;
-  if (exponent == F::kSpecial) return special_value<T>(integers[0]);
   const int scale = std::max(exponent, F::kLeast) - F::kHalf - F::kKeptBits;
   if constexpr (std::is_same_v<T, float>) {
     return static_cast<float>(static_cast<double>(static_cast<float>(integers[0])) * power_of_two(scale));
   } else {
-    __extension__ using Wide = __int128;
-    const Wide sum = static_cast<Wide>(integers[0]) * (Wide{1} << kIntegerBits) + integers[1];
-    return std::ldexp(static_cast<double>(sum), scale);
+    return rounded(integers[0], integers[1]) * power_of_two(scale / 2) * power_of_two(scale - scale / 2);
   }
 }
 
 template <class T>
 void decode_run(const std::byte* exponents, const std::int64_t* integers, std::size_t count, std::byte* out) {
+  using Exponent = typename Format<T>::Exponent;
+  const bool special = any_special<T>(exponents, count);
   for (std::size_t i = 0; i < count; ++i) {
-    const int exponent = load<typename Format<T>::Exponent>(exponents, i);
-    store(decoded<T>(integers + sizeof(T) / 4 * i, exponent), out, i);
+    const int exponent = load<Exponent>(exponents, i);
+    const std::int64_t* const of = integers + sizeof(T) / 4 * i;
+    const bool is_special = special && exponent == Format<T>::kSpecial;
+    store(is_special ? special_value<T>(of[0]) : decoded<T>(of, exponent), out, i);
   }
 }
 
@@ -201,8 +213,14 @@ void encode_integers(DataType type, std::span<const std::byte* const> contributi
 
 void decode(DataType type, const std::byte* exponents, const std::int64_t* integers, std::size_t count,
             std::byte* out) {
-  type == DataType::kF32 ? decode_run<float>(exponents, integers, count, out)
-                         : decode_run<double>(exponents, integers, count, out);
+  for (std::size_t begin = 0; begin < count; begin += kRun) {
+    const std::size_t some = std::min(kRun, count - begin);
+    const std::byte* const exponent = exponents + begin * exponent_bytes(type);
+    const std::int64_t* const sums = integers + begin * integers_per_element(type);
+    std::byte* const to = out + begin * size_bytes(type);
+    type == DataType::kF32 ? decode_run<float>(exponent, sums, some, to)
+                           : decode_run<double>(exponent, sums, some, to);
+  }
 }
 
 }  // namespace thalweg::reproducible
