@@ -5,12 +5,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "thalweg/reduction.h"
+#include "thalweg/status.h"
 
 namespace thalweg {
+
+class Group;
 
 // One tensor of a model, in the order of registration: the order in which the forward pass uses them.
 struct GradientSpec {
@@ -36,6 +41,9 @@ struct GradientOptions {
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(60);
   DataType type = DataType::kF32;
   Reduction reduction = Reduction::kMean;
+  // Lossy compression with error feedback, of f32 sums and means: "f16", "bf16", "int8", "top-k:0.01",
+  // "random-k:0.01", "sign"; empty: none. It works on pieces.
+  std::string codec;
 
   // Horovod's way: up to 64 MB of what is ready, whole.
   static GradientOptions threshold() {
@@ -45,6 +53,48 @@ struct GradientOptions {
     options.piece_bytes = 0;
     return options;
   }
+};
+
+// This rank's gradients, in memory of the group. One thread at a time uses them; exchange goes on behind its
+// back, on the group's own thread. After an error other than kUsage no gradient can be exchanged any more:
+// kTimeout names a gradient that some ranks have not announced, kPeerLost a rank that is gone, kAborted one
+// that has destroyed its gradients.
+class Gradients {
+ public:
+  // All ranks call it, with equal sizes and options. Errors: kUsage, and those of Group.
+  static Result<Gradients> create(Group& group, std::vector<GradientSpec> tensors,
+                                  GradientOptions options = {});
+  Gradients(Gradients&& other) noexcept;
+  Gradients& operator=(Gradients&& other) noexcept;
+  ~Gradients();
+
+  std::size_t size() const;
+  // The tensor's elements; zero at first. Precondition: the type is f32.
+  std::span<float> tensor(std::size_t number);
+  // The same of any type.
+  std::span<std::byte> bytes(std::size_t number);
+
+  // The tensor holds this rank's contribution, and nobody touches it until wait(). Never blocks.
+  Status announce(std::size_t number);
+  Status announce_all();
+  // Returns when the tensor holds the combination of all ranks' contributions, or at once if it was not
+  // announced.
+  Status wait(std::size_t number);
+  Status wait_all();
+
+  struct Stats {
+    std::uint64_t buckets = 0;              // That the layout has.
+    std::uint64_t units = 0;                // Fused operations so far; rank 0 counts them.
+    std::uint64_t pieces = 0;               // Exchanged so far.
+    std::uint64_t in_flight_bytes_max = 0;  // Under way at once so far.
+  };
+  // Precondition: none is under way.
+  Stats stats() const;
+
+ private:
+  class Impl;
+  explicit Gradients(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace thalweg

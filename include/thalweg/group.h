@@ -283,6 +283,7 @@ class Group {
   void free(void* memory);
 
  private:
+  friend class Gradients;
   class Impl;
   explicit Group(std::unique_ptr<Impl> impl);
   static Status unequal(const char* operation, std::size_t expected, std::size_t found);

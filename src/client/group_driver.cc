@@ -136,11 +136,32 @@ void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
   running->job = std::move(job);
   running->state = std::move(state);
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  pending_.fetch_add(1, std::memory_order_relaxed);
   incoming_.push_back(std::move(running));
+  begin_work();
+}
+
+void GroupDriver::start(GroupTask& task) {
+  const std::lock_guard lock(mutex_);
+  incoming_tasks_.push_back(&task);
+  begin_work();
+}
+
+// What comes from the driver's own thread is taken before that thread waits.
+void GroupDriver::begin_work() {
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  if (on_own_thread()) {
+    began_here_ = true;
+    return;
+  }
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_all();
   fabric_->wake();
+}
+
+void GroupDriver::end_work() {
+  const std::lock_guard lock(mutex_);
+  pending_.fetch_sub(1, std::memory_order_release);
+  changed_.notify_all();
 }
 
 void GroupDriver::drain() {
@@ -150,44 +171,80 @@ void GroupDriver::drain() {
 
 void GroupDriver::work() {
   own_thread_.store(std::this_thread::get_id());
-  Instant tell_at{};
   std::vector<std::unique_ptr<Running>> all;  // In the order in which they were started.
+  std::vector<GroupTask*> tasks;
   for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      if (all.empty()) changed_.wait(lock, [this] { return stopping_ || !incoming_.empty(); });
-      if (all.empty() && incoming_.empty()) return;
-      for (auto& running : incoming_) all.push_back(std::move(running));
-      incoming_.clear();
-    }
+    const bool idle = all.empty() && tasks.empty();
+    if (!take_incoming(all, tasks, idle)) return;
     const Instant now = live_now();
     Instant earliest = kNever;
-    bool ended = false;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto before_it = [&](const std::unique_ptr<Running>& other) {
-        return other && other->job.view == all[i]->job.view && other->job.order == all[i]->job.order;
-      };
-      const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::any_of(all.begin(), me, before_it)) continue;
-      if (!advance(*all[i], now)) {
-        earliest = std::min(earliest, all[i]->deadline);
-        continue;
-      }
-      end(*all[i], all[i]->exchange ? all[i]->exchange->status() : all[i]->job.view->failure());
-      all[i].reset();
-      ended = true;
-    }
-    all.erase(std::remove(all.begin(), all.end(), nullptr), all.end());
-    if (ended) continue;  // What ended may have let another begin.
-    const auto first =
-        std::find_if(all.begin(), all.end(), [](const auto& running) { return bool{running->exchange}; });
-    if (fabric_->control() && first != all.end()) {
-      if (now >= tell_at) tell(*(*first)->exchange, *(*first)->job.view);
-      if (now >= tell_at) tell_at = now + GroupControl::kTellEvery;
-      earliest = std::min(earliest, tell_at);
-    }
-    fabric_->wait(earliest);
+    const bool task_ended = advance_tasks(tasks, now, earliest);
+    const bool ended = advance_all(all, now, earliest);
+    if (ended || task_ended) continue;  // What ended may have let another begin.
+    if (!std::exchange(began_here_, false)) fabric_->wait(std::min(earliest, tell_of(all, now)));
   }
+}
+
+// Tells the other ranks, now and again, what the oldest operation waits for; returns when to do so next.
+Instant GroupDriver::tell_of(const std::vector<std::unique_ptr<Running>>& all, Instant now) {
+  const auto first =
+      std::find_if(all.begin(), all.end(), [](const auto& running) { return bool{running->exchange}; });
+  if (!fabric_->control() || first == all.end()) return kNever;
+  if (now >= tell_at_) {
+    tell(*(*first)->exchange, *(*first)->job.view);
+    tell_at_ = now + GroupControl::kTellEvery;
+  }
+  return tell_at_;
+}
+
+// False when it is time to stop. Waits where the thread has nothing else to do.
+bool GroupDriver::take_incoming(std::vector<std::unique_ptr<Running>>& all, std::vector<GroupTask*>& tasks,
+                                bool idle) {
+  std::unique_lock lock(mutex_);
+  const auto any = [this] { return !incoming_.empty() || !incoming_tasks_.empty(); };
+  if (idle) changed_.wait(lock, [&] { return stopping_ || any(); });
+  if (idle && !any()) return false;
+  for (auto& running : incoming_) all.push_back(std::move(running));
+  incoming_.clear();
+  tasks.insert(tasks.end(), incoming_tasks_.begin(), incoming_tasks_.end());
+  incoming_tasks_.clear();
+  return true;
+}
+
+// Whether one has ended; `earliest` becomes the next deadline.
+bool GroupDriver::advance_tasks(std::vector<GroupTask*>& tasks, Instant now, Instant& earliest) {
+  bool ended = false;
+  for (GroupTask*& task : tasks) {
+    if (task->advance(now, fabric_->any_lost())) {
+      task = nullptr;
+      ended = true;
+      end_work();
+    } else {
+      earliest = std::min(earliest, task->next_deadline());
+    }
+  }
+  std::erase(tasks, nullptr);
+  return ended;
+}
+
+bool GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, Instant now, Instant& earliest) {
+  bool ended = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto before_it = [&](const std::unique_ptr<Running>& other) {
+      return other && other->job.view == all[i]->job.view && other->job.order == all[i]->job.order;
+    };
+    const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::any_of(all.begin(), me, before_it)) continue;
+    if (!advance(*all[i], now)) {
+      earliest = std::min(earliest, all[i]->deadline);
+      continue;
+    }
+    end(*all[i], all[i]->exchange ? all[i]->exchange->status() : all[i]->job.view->failure());
+    all[i].reset();
+    ended = true;
+  }
+  std::erase(all, nullptr);
+  return ended;
 }
 
 // True when it has ended.
@@ -214,11 +271,7 @@ void GroupDriver::end(Running& running, Status how) {
     give_up_if_failed(*running.exchange, *running.job.view, running.job.rank);
   }
   running.exchange.reset();
-  {
-    const std::lock_guard lock(mutex_);
-    pending_.fetch_sub(1, std::memory_order_release);
-    changed_.notify_all();
-  }
+  end_work();
   running.state->end(std::move(how));
 }
 

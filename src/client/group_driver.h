@@ -45,6 +45,15 @@ struct GroupJob {
   Duration timeout{};
 };
 
+// Work of a driver's thread that is more than one operation.
+class GroupTask {
+ public:
+  virtual ~GroupTask() = default;
+  // Goes as far as it can. True when it is over; then the driver touches it no more. It may start operations.
+  virtual bool advance(Instant now, bool any_lost) = 0;
+  virtual Instant next_deadline() = 0;
+};
+
 class GroupDriver {
  public:
   explicit GroupDriver(std::unique_ptr<LiveFabric> fabric);
@@ -56,6 +65,8 @@ class GroupDriver {
   // Runs it to its end on this thread. Precondition: not busy.
   Status run(Exchange& exchange, GroupView& view, Duration timeout);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
+  // Precondition: it is not under way.
+  void start(GroupTask& task);
   void drain();
   // Whether this is the thread that runs what was started, and must not wait for it.
   bool on_own_thread() const { return own_thread_.load() == std::this_thread::get_id(); }
@@ -63,15 +74,24 @@ class GroupDriver {
  private:
   struct Running;
   void work();
+  bool take_incoming(std::vector<std::unique_ptr<Running>>& all, std::vector<GroupTask*>& tasks, bool idle);
+  bool advance_tasks(std::vector<GroupTask*>& tasks, Instant now, Instant& earliest);
+  Instant tell_of(const std::vector<std::unique_ptr<Running>>& all, Instant now);
+  bool advance_all(std::vector<std::unique_ptr<Running>>& all, Instant now, Instant& earliest);
   bool advance(Running& running, Instant now);
   void end(Running& running, Status how);
+  void begin_work();  // With mutex_.
+  void end_work();
 
   const std::unique_ptr<LiveFabric> fabric_;
   std::atomic<std::uint32_t> pending_{0};
   std::atomic<std::thread::id> own_thread_{};
-  std::mutex mutex_;  // Guards what follows.
+  Instant tell_at_{};        // When to tell others again; the own thread's alone, as the next.
+  bool began_here_ = false;  // The own thread has started something since it last looked; its alone.
+  std::mutex mutex_;         // Guards what follows.
   std::condition_variable changed_;
   std::vector<std::unique_ptr<Running>> incoming_;
+  std::vector<GroupTask*> incoming_tasks_;
   bool stopping_ = false;
   std::thread thread_;
 };

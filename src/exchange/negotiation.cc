@@ -166,7 +166,7 @@ bool Negotiation::has_credit(std::uint64_t bytes) const {
 }
 
 std::optional<Block> Negotiation::next() {
-  if (!status_ || !has_credit(1)) return std::nullopt;
+  if ((!status_ && coordinates()) || !has_credit(1)) return std::nullopt;
   std::optional<Block> piece;
   if (coordinates()) {
     piece = queue_.front();
@@ -204,6 +204,11 @@ void Negotiation::fail(Status status) {
     peer.link.put(Record{kFailed, static_cast<std::uint32_t>(status_.code()), text.size(), 0});
     peer.link.put(text);
   }
+}
+
+bool Negotiation::flushed() const {
+  return fresh_.empty() &&
+         std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.link.sent(); });
 }
 
 void Negotiation::check_stall(Instant now) {

@@ -34,8 +34,12 @@ class Negotiation {
   std::optional<Block> next();
   // A piece of next() has been exchanged.
   void finished(Block piece);
-  // Ends the negotiation on every rank.
+  // Ends the negotiation on every rank, after the pieces that rank 0 has begun: what ranks agreed on before,
+  // next() still gives.
   void fail(Status status);
+  // Whether gradients announced here wait for others, and whether all has been sent.
+  bool awaiting() const { return awaited_elements_ > 0; }
+  bool flushed() const;
   const Status& status() const { return status_; }
   // When advance() is due even if no link changes.
   Instant next_deadline();

@@ -55,7 +55,7 @@ std::optional<Block> Pipeline::start() {
   return piece;
 }
 
-void Pipeline::finish(Block piece) {
+void Pipeline::finish(Block piece, std::vector<std::uint32_t>& done) {
   negotiation_.finished(piece);
   for (std::uint32_t position = layout_.position_at(piece.begin);
        position < layout_.positions() && layout_.block(position).begin < piece.end(); ++position) {
@@ -63,7 +63,9 @@ void Pipeline::finish(Block piece) {
     const std::uint64_t shared = std::min(tensor.end(), piece.end()) - std::max(tensor.begin, piece.begin);
     THALWEG_CHECK(shared <= left_[position], "a piece is of announced gradients");
     left_[position] -= shared;
-    if (left_[position] == 0) --under_way_;
+    if (left_[position] > 0) continue;
+    --under_way_;
+    done.push_back(layout_.mirror(position));
   }
 }
 

@@ -39,11 +39,14 @@ class Pipeline {
   Instant next_deadline() { return negotiation_.next_deadline(); }
   // The piece of the flat vector to begin exchanging now; all ranks get the same ones in the same order.
   std::optional<Block> start();
-  // That piece has been exchanged.
-  void finish(Block piece);
-  // Ends all ranks' pipelines.
+  // That piece has been exchanged. Adds the tensors that are done now to `done`.
+  void finish(Block piece, std::vector<std::uint32_t>& done);
+  // Ends all ranks' pipelines; pieces that were agreed on before are still to be exchanged.
   void fail(Status status) { negotiation_.fail(std::move(status)); }
   const Status& status() const { return negotiation_.status(); }
+  // Whether gradients announced here wait for other ranks, and whether every record has been sent.
+  bool awaiting() const { return negotiation_.awaiting(); }
+  bool flushed() const { return negotiation_.flushed(); }
 
   struct Stats {
     std::uint64_t units = 0;                // Fused operations so far; rank 0 counts them.

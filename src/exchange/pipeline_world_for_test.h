@@ -170,7 +170,8 @@ class PipelineWorld {
     }
     busy_ = false;
     ++operations_;
-    for (const auto& rank : ranks_) rank->pipeline.finish(piece);
+    std::vector<std::uint32_t> done;
+    for (const auto& rank : ranks_) rank->pipeline.finish(piece, done);
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) pump(r);
   }
 
