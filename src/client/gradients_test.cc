@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/group_matrix_for_test.h"
+#include "client/group_threads_for_test.h"
 
 namespace thalweg {
 namespace {
