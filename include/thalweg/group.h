@@ -118,6 +118,10 @@ class Group {
   std::uint32_t size() const;
   // OK, or why the group can no longer be used.
   Status status() const;
+  // After a failure: the whole group anew, without the ranks that are lost, were given up, have left or do not
+  // call this in time. Those that do keep their order. This group then serves no more but for its memory.
+  // Errors: kUsage (threads of one process), kRefused (the others gave this rank up), kTimeout.
+  Result<Group> regroup();
 
   // The part of a vector of `count` elements that belongs to `rank`: nearly equal ones, the first ranks' take
   // the remainder.

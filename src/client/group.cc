@@ -176,6 +176,16 @@ std::uint32_t Group::rank() const { return impl_->rank; }
 std::uint32_t Group::size() const { return impl_->size; }
 Status Group::status() const { return impl_->view->failure(); }
 
+Result<Group> Group::regroup() {
+  impl_->links->driver.drain();
+  auto* processes = dynamic_cast<ProcessGroup*>(&impl_->links->driver.fabric());
+  if (!processes) return Status(Code::kUsage, "threads of one process form no group anew");
+  Result<std::unique_ptr<ProcessGroup>> anew = processes->regroup(impl_->timeout);
+  if (!anew) return anew.status();
+  const std::uint32_t its_rank = (*anew)->rank(), its_size = (*anew)->size();
+  return Impl::make_root(*std::move(anew), its_rank, its_size, impl_->timeout);
+}
+
 Group::Part Group::part(std::size_t count, std::uint32_t rank) const {
   const Block block = part_of({0, count}, impl_->size, rank);
   return {block.begin, block.count};

@@ -35,8 +35,8 @@ bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
     const Status lost = verdict ? view.peer_status(peer) : verdict;
     if (exchange.advance(view.fabric())) return true;
     if (lost || (verdict && exchange.waiting().peer != peer)) return false;
-    exchange.fail(ended(exchange, lost));
-    if (control) control->give_up(view.fabric_rank(peer), lost);
+    const bool asks = verdict && control;
+    exchange.fail(ended(exchange, asks ? control->explain_loss(view.fabric_rank(peer), lost).status : lost));
     return true;
   }
 }

@@ -29,6 +29,7 @@ constexpr Duration kFresh = 5 * GroupControl::kTellEvery;
 GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, Duration patience,
                            std::function<void()> on_failed)
     : rank_(rank),
+      patience_(patience),
       on_failed_(std::move(on_failed)),
       wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       blame_(rank, static_cast<std::uint32_t>(sockets.size()), patience),
@@ -137,9 +138,9 @@ void GroupControl::after_change() {
     peer.out.insert(peer.out.end(), message.message.span().begin(), message.message.span().end());
   }
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) flush(peer);
+  changed_.notify_all();
   if (!blame_.verdict() || std::exchange(failure_told_, true)) return;
   failed_.store(true, std::memory_order_release);
-  changed_.notify_all();
   on_failed_();
 }
 
@@ -182,6 +183,15 @@ Verdict GroupControl::accuse(std::uint32_t waits_for, std::string doing) {
   wake();
   changed_.wait(lock, [this] { return blame_.verdict().has_value(); });
   --accusing_;
+  return *blame_.verdict();
+}
+
+Verdict GroupControl::explain_loss(std::uint32_t peer, Status why) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, patience_, [&] { return blame_.verdict() || blame_.has_left(peer); });
+  blame_.give_up({peer, std::move(why)});
+  after_change();
+  wake();
   return *blame_.verdict();
 }
 

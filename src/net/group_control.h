@@ -40,6 +40,9 @@ class GroupControl {
   // The time of an operation is up: finds the rank because of which, and tells all. Blocks, a few times the
   // patience.
   Verdict accuse(std::uint32_t waits_for, std::string doing);
+  // The streams from `peer` ended, as `why` says: because of whom? What it had to say may still be on its
+  // way, so this blocks until that has come, for the patience at most.
+  Verdict explain_loss(std::uint32_t peer, Status why);
   // This rank ends an operation with an error; `guilty` may be itself.
   void give_up(std::uint32_t guilty, Status why);
 
@@ -64,6 +67,7 @@ class GroupControl {
   Doing doing(Instant now) const;
 
   const std::uint32_t rank_;
+  const Duration patience_;
   const std::function<void()> on_failed_;
   const FileDescriptor wake_fd_;
   std::atomic<std::uint64_t> entered_{0};

@@ -18,6 +18,7 @@ constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 constexpr std::size_t kReadAheadBytes = std::size_t{16} << 10;
 // Fewer bytes than these are worth another look at the socket.
 constexpr std::size_t kEnoughBytes = std::size_t{4} << 10;
+constexpr std::size_t kWakeBytes = std::size_t{128} << 10;
 // At most this much is handed over at once, so that a rank soon turns to what has come in meanwhile.
 constexpr std::size_t kWriteBytes = std::size_t{256} << 10;
 
@@ -56,8 +57,14 @@ std::size_t TcpStream::receive(std::byte* into, std::size_t size) {
   if (got == 0) at_end_ = true;
   if (got < 0 && errno != EAGAIN) error_ = errno;
   const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
-  wants_bytes_ = bytes < size;
   return bytes;
+}
+
+void TcpStream::expect_what_is_wanted() {
+  const int bytes = static_cast<int>(std::min(wanted_, kWakeBytes));
+  if (bytes == expected_) return;
+  expected_ = bytes;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
 }
 
 // Makes room for `want` bytes from the first one that waits, and looks for more.
@@ -74,13 +81,19 @@ void TcpStream::fill(std::size_t want) {
 Piece TcpStream::peek(std::size_t want) {
   want = std::min(want, kBufferBytes);
   if (buffered() < std::min(want, kEnoughBytes)) fill(want);
+  wanted_ = want - std::min(want, buffered());
   return {buffer_.get() + begin_, std::min(want, buffered())};
 }
 
 std::size_t TcpStream::read(std::byte* into, std::size_t size) {
-  if (buffered() == 0 && size >= kReadAheadBytes) return receive(into, size);
+  if (buffered() == 0 && size >= kReadAheadBytes) {
+    const std::size_t got = receive(into, size);
+    wanted_ = size - got;
+    return got;
+  }
   if (buffered() == 0) fill(size);
   const std::size_t taken = std::min(size, buffered());
+  wanted_ = size - taken;
   std::memcpy(into, buffer_.get() + begin_, taken);
   begin_ += taken;
   return taken;

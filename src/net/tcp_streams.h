@@ -24,11 +24,13 @@ class TcpStream {
   std::size_t read(std::byte* into, std::size_t size);
 
   int fd() const { return socket_.get(); }
-  bool wants_bytes() const { return wants_bytes_; }  // The last look found none, or too few.
-  bool wants_room() const { return wants_room_; }    // The last write() came up short.
+  bool wants_bytes() const { return wanted_ > 0; }  // The last look found none, or too few.
+  bool wants_room() const { return wants_room_; }   // The last write() came up short.
   // Nothing more will come or go; what has come can still be read.
   bool over() const { return at_end_ || error_ != 0; }
   void hang_up();  // poll() found it so.
+  // Has poll() pass over fewer bytes than this rank waits for, up to a number that is worth waking up for.
+  void expect_what_is_wanted();
   std::string reason() const;
 
  private:
@@ -40,7 +42,8 @@ class TcpStream {
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  bool wants_bytes_ = false;
+  std::size_t wanted_ = 0;  // By the last look, and not found.
+  int expected_ = 1;
   bool wants_room_ = false;
   bool at_end_ = false;
   int error_ = 0;
