@@ -133,6 +133,7 @@ bool GroupDoor::hear(Stranger& stranger) {
     }
     caller.body.assign(stranger.bytes.begin() + Opening::kBytes, stranger.bytes.end());
     callers_.push_back(std::move(caller));
+    if (callers_.size() > limits::kConnectionsMax) callers_.pop_front();  // Nobody asks for the oldest.
     return false;
   }
 }
