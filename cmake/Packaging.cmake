@@ -37,6 +37,15 @@ if(TARGET thalweg_client)
   install(DIRECTORY include/thalweg DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
     FILES_MATCHING PATTERN "*.h")
 
+  # The C interface: a shared library that shows the functions of thalweg/thalweg.h and no others.
+  add_library(thalweg_c SHARED ${objects})
+  target_link_libraries(thalweg_c PRIVATE thalweg_client)
+  set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 1
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map)
+  target_link_options(thalweg_c PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map
+    -Wl,--exclude-libs,ALL -Wl,--no-undefined)
+  install(TARGETS thalweg_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+
   list(TRANSFORM outside PREPEND -l OUTPUT_VARIABLE THALWEG_LINK_FLAGS)
   list(JOIN THALWEG_LINK_FLAGS " " THALWEG_LINK_FLAGS)
   set(THALWEG_LINK_LIBRARIES ${outside})

@@ -1,0 +1,50 @@
+"""Ranks in C and in Python in one group, and what the shared library shows of itself.
+
+Usage: run.py PROGRAM LIBRARY   PROGRAM is all_reduce.c's, LIBRARY the shared library.
+"""
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+RANKS = 4
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def check_exports(library):
+    shown = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
+    names = {line.split()[-1].split('@')[0] for line in shown.splitlines() if ' A ' not in line}
+    header = (HERE.parent.parent / 'include/thalweg/thalweg.h').read_text()
+    declared = set(re.findall(r'\b(thalweg_\w+)\(', re.sub(r'/\*.*?\*/', '', header, flags=re.S)))
+    assert names == declared, f'exported but not declared: {names - declared}; declared only: {declared - names}'
+
+
+def main():
+    program, library = sys.argv[1:]
+    check_exports(library)
+    port = str(free_port())
+    ranks = []
+    for rank in range(RANKS):
+        command = [program] if rank % 2 == 0 else [sys.executable, str(HERE / 'rank_in_python.py'), library]
+        environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR='127.0.0.1',
+                           MASTER_PORT=port)
+        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True))
+    failed = False
+    for rank, process in enumerate(ranks):
+        output = process.communicate(timeout=90)[0]
+        if process.returncode != 0 or f'rank {rank} of {RANKS}: fine' not in output:
+            print(f'rank {rank} ended with {process.returncode}: {output}')
+            failed = True
+    sys.exit(failed)
+
+
+main()
