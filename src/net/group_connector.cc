@@ -7,11 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "net/address.h"
 #include "net/group_call.h"
 #include "net/live_fabric.h"
 #include "net/socket_options.h"
 
 namespace thalweg {
+namespace {
+
+// On loopback nothing is gained by letting buffers grow with a round trip's bytes: 2 MiB hold what is under
+// way, and 4 ranks on 2 cores sum 4 MB at 2.4 GB/s instead of 2.2.
+constexpr int kLoopbackBufferBytes = 2 << 20;
+
+}  // namespace
+
+void GroupConnector::prepare(int stream) const {
+  int bytes = options_.socket_buffer_bytes;
+  if (bytes == 0 && is_loopback(local_address(stream))) bytes = kLoopbackBufferBytes;
+  if (bytes > 0) set_buffers(stream, bytes);
+}
 
 std::string GroupConnector::name_of(std::uint32_t rank) const {
   const Member& member = table_.members[rank];
@@ -66,9 +80,7 @@ Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind ki
   const Opening opening{kind, rank_, peer, channel, 0, table_.nonce};
   if (Status sent = send_all(socket->get(), encode_opening(opening).span(), deadline); !sent)
     return failed(sent);
-  if (kind == Opening::Kind::kStream && options_.socket_buffer_bytes > 0) {
-    set_buffers(socket->get(), options_.socket_buffer_bytes);
-  }
+  if (kind == Opening::Kind::kStream) prepare(socket->get());
   return socket;
 }
 
@@ -77,9 +89,7 @@ FileDescriptor GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, st
   const Opening expected{kind, peer, rank_, channel, 0, table_.nonce};
   auto caller = door_->take([&expected](const auto& any) { return any.opening == expected; });
   if (!caller) return {};
-  if (kind == Opening::Kind::kStream && options_.socket_buffer_bytes > 0) {
-    set_buffers(caller->socket.get(), options_.socket_buffer_bytes);
-  }
+  if (kind == Opening::Kind::kStream) prepare(caller->socket.get());
   return std::move(caller->socket);
 }
 

@@ -40,6 +40,8 @@ class GroupConnector {
   Result<FileDescriptor> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);
 
  private:
+  void prepare(int stream) const;
+
   GroupOptions options_;
   GroupTable table_;
   std::uint32_t rank_;
