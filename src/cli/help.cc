@@ -60,7 +60,7 @@ std::string command_rows(std::span<const Command> commands, std::string_view wor
   std::string text;
   for (const Command& command : commands) {
     if (!word.empty() && command.path.substr(0, command.path.find(' ')) != word) continue;
-    text += fmt::format("  {:<18}{}\n", command.path, command.summary);
+    text += fmt::format("  {:<19}{}\n", command.path, command.summary);
   }
   return text;
 }

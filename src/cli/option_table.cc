@@ -20,6 +20,7 @@ constexpr std::string_view kCommon = "Common";
 constexpr std::string_view kTrain = "train|node scheduler";
 constexpr std::string_view kReads =
     "train|node worker|predict|eval|data check|data stats|data split|bench parse";
+constexpr std::string_view kPlans = "simulate exchange|topo plan";
 constexpr std::string_view kRules = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
 
 // A row is read as a row.
@@ -142,6 +143,26 @@ constexpr OptionRow kRows[] = {
      .high = kIntMax},
     {.name = "trace", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
      .help = "Write every event to standard error", .example = ""},
+    {.name = "topology", .key = "", .type = T::kText, .commands = kPlans, .group = "Topology",
+     .help = "The machine room: a preset or a TOML file", .example = "dgx1v", .fallback = "pcie-box",
+     .placeholder = "FILE|PRESET"},
+    {.name = "exchange-ranks", .key = "", .type = T::kText, .commands = kPlans, .group = "Topology",
+     .help = "Ranks that contribute, one number, A,B,C or A:B by doubling; unset is all of the topology",
+     .example = "8", .placeholder = "N", .flag = "ranks"},
+    {.name = "route", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
+     .help = "The way the bytes go: gpu0, cpu, spread, chain, ring, ..., several with commas, all, or auto",
+     .example = "ring", .fallback = "all", .placeholder = "ROUTE"},
+    {.name = "exchange-bytes", .key = "", .type = T::kText, .commands = kPlans, .group = "Exchange",
+     .help = "Bytes of the vector, one number, A,B,C or A:B by doubling", .example = "160M", .fallback = "160M",
+     .placeholder = "SIZE", .flag = "bytes"},
+    {.name = "op", .key = "", .type = T::kText, .commands = kPlans, .group = "Exchange",
+     .help = "What is exchanged: all-reduce, reduce, broadcast, all-gather or another operation", .example = "all-reduce",
+     .fallback = "all-reduce", .placeholder = "OPERATION"},
+    {.name = "no-pipeline", .key = "", .type = T::kFlag, .commands = kPlans, .group = "Exchange",
+     .help = "Send blocks whole, so that phases do not overlap, as textbooks count", .example = ""},
+    {.name = "plot", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
+     .help = "Also draw a picture: time against ranks or bytes, or what each link carries when",
+     .example = "out.svg", .placeholder = "FILE"},
     {.name = "ranks", .key = "", .type = T::kInt, .commands = "topo show", .group = "Topology",
      .help = "Ranks of the preset; unset keeps its own number", .example = "8", .placeholder = "N", .low = 1,
      .high = 65536},

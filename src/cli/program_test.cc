@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -179,6 +180,64 @@ TEST(Program, CodesMapToExitCodes) {
   EXPECT_EQ(exit_code(Code::kNonFinite), 7);
   EXPECT_EQ(exit_code(Code::kModel), 8);
   EXPECT_EQ(exit_code(Code::kAborted), 130);
+}
+
+TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
+  const Ran ran =
+      run("simulate exchange --topology pcie-box --route all --ranks 4 --bytes 16M --no-pipeline --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  std::stringstream lines(ran.out);
+  std::map<std::string, double> times;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    EXPECT_EQ(object["ranks"], 4);
+    EXPECT_EQ(object["bytes"], 16000000);
+    EXPECT_GE(object["time_seconds"].get<double>(), object["lower_bound_seconds"].get<double>() * (1 - 1e-9));
+    EXPECT_TRUE(object["max_rank_bytes_sent"].is_number_unsigned());
+    EXPECT_TRUE(object["busiest_link"].is_string());
+    EXPECT_EQ(object["checked"], true);
+    times[object["route"].get<std::string>()] = object["time_seconds"].get<double>();
+  }
+  EXPECT_NEAR(times.at("gpu0"), 6e-3, 1e-6);
+  EXPECT_NEAR(times.at("cpu"), 8e-3, 1e-6);
+  EXPECT_NEAR(times.at("spread"), 1.5e-3, 1e-6);
+}
+
+TEST(Program, DrawsWhatItSimulated) {
+  const std::string picture = test_path("program_test.svg");
+  for (const char* what :
+       {"--ranks 2:8 --bytes 1M", "--ranks 4 --bytes 1K:1M", "--ranks 4 --bytes 1M --route ring"}) {
+    const Ran ran =
+        run(std::string("simulate exchange --topology uniform:8,1GB/s,1us --plot '") + picture + "' " + what);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    std::stringstream text;
+    text << std::ifstream(picture).rdbuf();
+    EXPECT_EQ(text.str().rfind("<svg ", 0), 0u) << what;
+    EXPECT_NE(text.str().find("</svg>"), std::string::npos) << what;
+    std::remove(picture.c_str());
+  }
+}
+
+TEST(Program, RanksRoutesByTheirTimes) {
+  const Ran ran = run("topo plan --topology dgx1v --op all-reduce --bytes 160M --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto object = nlohmann::json::parse(ran.out);
+  double last = 0;
+  for (const auto& route : object["routes"]) {
+    EXPECT_GE(route["time_seconds"].get<double>(), last);
+    last = route["time_seconds"].get<double>();
+  }
+  EXPECT_EQ(object["choice"], object["routes"][0]["route"]);
+  EXPECT_LT(object["routes"][0]["time_seconds"].get<double>(), 2.7e-3);
+}
+
+TEST(Program, RefusesExchangesThatMakeNoSense) {
+  for (const char* what : {"--route nonsense", "--topology nowhere", "--ranks 0", "--bytes 1x", "--op add",
+                           "--topology pcie-box --route rings", "--ranks 8:4"}) {
+    const Ran ran = run(std::string("simulate exchange ") + what);
+    EXPECT_EQ(ran.code, 2) << what << ": " << ran.err;
+    EXPECT_EQ(ran.err.rfind("thalweg: USAGE: ", 0), 0u) << ran.err;
+  }
 }
 
 }  // namespace

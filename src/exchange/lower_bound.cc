@@ -1,7 +1,11 @@
 #include "exchange/lower_bound.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <queue>
+#include <utility>
+#include <vector>
 
 namespace thalweg {
 namespace {
@@ -89,21 +93,46 @@ double bound_of(const std::vector<Part>& parts, const Demand& demand) {
   return out > 0 ? std::max(bound, total * bytes / out) : bound;
 }
 
-double longest_latency(const Topology& topology, const Demand& demand) {
-  std::vector<LinkIndex> path;
+// Nanoseconds from a node to every other, or the other way, if each node passed bytes on: ranks may relay.
+std::vector<std::uint64_t> latencies(const Topology& topology, NodeIndex start, bool backwards) {
+  std::vector<std::vector<LinkIndex>> links(topology.node_count());
+  for (LinkIndex i = 0; i < topology.link_count(); ++i) {
+    links[backwards ? topology.link(i).to : topology.link(i).from].push_back(i);
+  }
+  std::vector<std::uint64_t> best(topology.node_count(), ~std::uint64_t{0});
+  using Entry = std::pair<std::uint64_t, NodeIndex>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  best[start] = 0;
+  open.emplace(0, start);
+  while (!open.empty()) {
+    const auto [latency, node] = open.top();
+    open.pop();
+    if (latency > best[node]) continue;
+    for (const LinkIndex i : links[node]) {
+      const DirectedLink& link = topology.link(i);
+      const NodeIndex next = backwards ? link.from : link.to;
+      if (latency + link.latency_ns >= best[next]) continue;
+      best[next] = latency + link.latency_ns;
+      open.emplace(best[next], next);
+    }
+  }
+  return best;
+}
+
+// Between the root, or rank 0, and whoever depends on it or it on.
+double longest_latency(const Topology& topology, const Demand& demand, const Layout& layout) {
   std::uint64_t longest = 0;
   const bool one_pair = demand.operation == Operation::kPointToPoint;
-  const bool to_root = demand.operation != Operation::kBroadcast && demand.operation != Operation::kScatter;
+  const bool to_root =
+      demand.operation != Operation::kBroadcast && demand.operation != Operation::kScatter && !one_pair;
   const bool from_root = demand.operation != Operation::kReduce && demand.operation != Operation::kGather;
-  for (std::uint32_t rank = 0; rank < demand.ranks; ++rank) {
-    if (rank == demand.root || (one_pair && rank != demand.peer)) continue;
-    if (to_root && !one_pair) {
-      topology.path(rank, demand.root, path);
-      longest = std::max(longest, topology.latency_ns(path));
-    }
-    if (from_root) {
-      topology.path(demand.root, rank, path);
-      longest = std::max(longest, topology.latency_ns(path));
+  const NodeIndex root = topology.endpoint_node(layout.endpoints[demand.root]);
+  for (const bool backwards : {false, true}) {
+    if (backwards ? !to_root : !from_root) continue;
+    const auto best = latencies(topology, root, backwards);
+    for (std::uint32_t rank = 0; rank < demand.ranks; ++rank) {
+      if (one_pair && rank != demand.peer) continue;
+      longest = std::max(longest, best[topology.endpoint_node(layout.endpoints[rank])]);
     }
   }
   return static_cast<double>(longest) * 1e-9;
@@ -113,7 +142,7 @@ double longest_latency(const Topology& topology, const Demand& demand) {
 
 double lower_bound_seconds(const Topology& topology, const Demand& demand, const Layout& layout) {
   if (demand.ranks <= 1) return 0;
-  double bound = longest_latency(topology, demand);
+  double bound = longest_latency(topology, demand, layout);
   bound = std::max(bound,
                    bound_of(parts_of(topology, demand, layout, [](NodeIndex node) { return node; }), demand));
   for (std::size_t level = 0; level < kLevels; ++level) {
