@@ -188,5 +188,37 @@ TEST(Figures, LatencyDecidesForSmallMessagesAndBandwidthForLargeOnes) {
   EXPECT_WITHIN(static_cast<double>(low), crossover, 0.05);
 }
 
+// Every operation, by every route that fits, on rooms whose ranks are and are not evenly spread.
+TEST(Figures, EveryOperationIsRightOnEveryRoom) {
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    for (const char* name : {"pcie-box", "dgx1v", "rack-10g", "two-sites"}) {
+      for (const std::uint32_t ranks : {2u, 3u, 7u}) {
+        const Topology room = room_of(name, ranks);
+        Demand demand = all_reduce(ranks, 1001, true);
+        demand.operation = static_cast<Operation>(i);
+        const auto routes = all_routes(room, demand);
+        EXPECT_FALSE(routes.empty()) << operation_name(demand.operation);
+        for (const std::string& route : routes) run(room, demand, route);
+      }
+    }
+  }
+}
+
+TEST(Figures, AThousandRanksTakeTheTimeOfTheFormulas) {
+  constexpr std::uint32_t n = 1000;
+  const Topology room = uniform(n, "10Gbit/s", "1us");
+  const double bytes = 100e6, whole = bytes / 1.25e9;
+  const double ring = run(room, all_reduce(n, 100 * kMB), "ring", false).seconds;
+  EXPECT_WITHIN(ring, 2 * (n - 1) * (1e-6 + whole / n), 0.001);
+  // 25 ranks a machine, 40 machines.
+  const auto layout = lay_out(room, all_reduce(n, 100 * kMB), "hierarchical");
+  ASSERT_TRUE(layout.is_ok());
+  EXPECT_EQ(layout->plan.levels, (std::vector<std::uint32_t>{25, 40}));
+  const double hierarchical = run(room, all_reduce(n, 100 * kMB), *layout, false).seconds;
+  EXPECT_WITHIN(hierarchical, 2 * (24 * (1e-6 + whole / 25) + 39 * (1e-6 + whole / n)), 0.001);
+  const double trees = run(room, all_reduce(n, 20 * kMB, true), "double-tree", false).seconds;
+  EXPECT_WITHIN(trees, 2 * whole / 5, 0.15);
+}
+
 }  // namespace
 }  // namespace thalweg

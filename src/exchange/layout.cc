@@ -217,6 +217,11 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   auto plan = parse_route(route);
   if (!plan) return plan.status();
   Layout layout{std::string(route), *std::move(plan), {}};
+  const bool reduces_all =
+      demand.operation == Operation::kAllReduce || demand.operation == Operation::kBarrier;
+  if (layout.plan.servers > 0 && !reduces_all) {
+    return refuse(route, std::string("servers have no part in ") + operation_name(demand.operation));
+  }
   if (layout.plan.route == Route::kShared)
     return refuse(route, "is of one machine's memory; it crosses no network");
   if (Status status = seat(topology, demand, layout); !status) return status;

@@ -76,7 +76,12 @@ Must must(const Part& part, const Demand& demand) {
 }
 
 double bound_of(const std::vector<Part>& parts, const Demand& demand) {
-  const double bytes = static_cast<double>(demand.bytes);
+  const bool by_parts = demand.operation != Operation::kAllReduce && demand.operation != Operation::kReduce &&
+                        demand.operation != Operation::kBroadcast &&
+                        demand.operation != Operation::kPointToPoint;
+  // Parts have a whole number of elements, so the smallest may be less than its share.
+  const std::uint64_t parts_bytes = demand.elements() / demand.ranks * demand.ranks * Demand::kElementBytes;
+  const double bytes = static_cast<double>(by_parts ? std::min(parts_bytes, demand.bytes) : demand.bytes);
   double bound = 0, out = 0, groups = 0;
   for (const Part& part : parts) {
     const Must least = must(part, demand);

@@ -39,7 +39,9 @@ bool faster(const Forecast& a, const Forecast& b) { return a.seconds < b.seconds
 
 }  // namespace
 
-Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand) {
+Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& asked) {
+  Demand demand = asked;
+  if (demand.operation == Operation::kBarrier) demand.bytes = Demand::kElementBytes;
   auto forecasts = candidates(topology, demand);
   if (!forecasts) return forecasts.status();
   if (forecasts->empty()) {

@@ -61,6 +61,7 @@ TEST(Planner, ServesEveryOperation) {
                                     Operation::kAllToAll, Operation::kBarrier, Operation::kPointToPoint}) {
     for (const std::uint64_t bytes : {1'000u, 10'000'000u}) {
       expect_good_choice("uniform:8,1GB/s,10us", {.operation = operation, .bytes = bytes});
+      expect_good_choice("pcie-box", {.operation = operation, .bytes = bytes});
     }
   }
 }
