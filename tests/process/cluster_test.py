@@ -162,6 +162,20 @@ class ClusterTest(unittest.TestCase):
             digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
             self.assertRegex(digest.stdout, r"[0-9a-f]{16}")
 
+    def test_interrupt_while_workers_die_saves_and_ends(self):
+        model = os.path.join(self.folder.name, "bereaved")
+        for round_number in range(6):
+            job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s", "--out", model)
+            time.sleep(0.3 + 0.1 * round_number)
+            victim = children_of(job.pid, "worker")[round_number % 3]
+            hurt = [lambda: os.kill(victim, signal.SIGKILL), lambda: job.send_signal(signal.SIGINT)]
+            for do in hurt if round_number % 2 else reversed(hurt):
+                do()
+                time.sleep(0.002 * round_number)
+            _, err = self.finish(job)
+            self.assertEqual(job.returncode, 130, err)
+            subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
+
     def test_interrupt_before_all_have_joined_ends(self):
         job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
