@@ -137,11 +137,16 @@ Status Gradients::Impl::wait(std::size_t first, std::size_t last) {
 
 bool Gradients::Impl::advance(Instant now, bool any_lost) {
   take_announced(now);
-  pipeline_.advance(view_->fabric(), now);
-  if (any_lost && pipeline_.awaiting()) find_lost();
-  end_pieces();
-  exchange();
-  pipeline_.advance(view_->fabric(), now);
+  // Until nothing changes: what is heard in the last look must not wait for the next, nor what is to be told.
+  for (bool again = true; again;) {
+    const std::uint64_t begun = pieces_begun_;
+    end_pieces();
+    const bool failed = !pipeline_.status();
+    pipeline_.advance(view_->fabric(), now);
+    if (any_lost && pipeline_.awaiting()) find_lost();
+    exchange();
+    again = begun != pieces_begun_ || failed == pipeline_.status().is_ok();
+  }
   deadline_ = pipeline_.next_deadline();
   return rest(now);
 }
