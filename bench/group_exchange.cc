@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "bench/exchange_method.h"
+#include "thalweg/gradients.h"
 #include "thalweg/group.h"
 
 namespace {
@@ -90,10 +91,33 @@ void measure_messages(Group& group, const std::string& transport) {
   }
 }
 
+// The same list as a model's gradients, fused up to `bucket_bytes`; 0: each travels alone.
+void measure_gradients(Group& group, const std::string& transport, std::uint64_t bucket_bytes) {
+  GroupRanks ranks(group);
+  GradientOptions options;
+  options.bucket_bytes = bucket_bytes;
+  options.reduction = Reduction::kSum;
+  std::vector<GradientSpec> tensors(kTensors);
+  for (std::size_t t = 0; t < kTensors; ++t) tensors[t] = {fmt::format("tensor {}", t), kTensorFloats};
+  auto gradients = Gradients::create(group, std::move(tensors), options);
+  require(gradients.status());
+  const Series series{"thalweg", transport, bucket_bytes > 0 ? "gradients" : "gradients, unfused"};
+  const auto operation = [&] {
+    require(gradients->announce_all());
+    require(gradients->wait_all());
+  };
+  for (std::size_t t = 0; t < kTensors; ++t) fill(gradients->tensor(t), ranks.rank());
+  operation();
+  for (std::size_t t = 0; t < kTensors; ++t) check_sum(gradients->tensor(t), ranks.size(), series);
+  measure(ranks, series, series.algorithm.c_str(), kTensors * kTensorFloats * sizeof(float), operation);
+}
+
 void measure_tensors(Group& group, const std::string& transport) {
   GroupRanks ranks(group);
   measure_lists(ranks, {"thalweg", transport, "default"},
                 [&](std::span<float> data) { require(group.all_reduce<float>(data)); });
+  measure_gradients(group, transport, GradientOptions{}.bucket_bytes);
+  measure_gradients(group, transport, 0);
 }
 
 // A port that was free a moment ago.
