@@ -126,6 +126,25 @@ TEST(Gradients, CreditsLimitTheBytesUnderWay) {
   EXPECT_EQ(on_threads(3, body), "");
 }
 
+// Records that come while pieces begin are acted upon at once: a rank must not sleep on what it has read.
+TEST(Gradients, GoOnWhateverMomentTheOrderComesIn) {
+  const auto body = [](Group& group) -> std::string {
+    GradientOptions options;
+    options.piece_bytes = 400;
+    options.credit_bytes = 1600;
+    options.bucket_bytes = 2000;
+    options.stall_timeout = 10s;
+    auto grads = Gradients::create(group, same_sized(20, 300), options);
+    if (!grads) return grads.status().message();
+    for (int step = 0; step < 200; ++step) {
+      if (Status status = grads->announce_all(); !status) return status.message();
+      if (Status status = grads->wait_all(); !status) return status.message();
+    }
+    return "";
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+}
+
 TEST(Gradients, AStalledGradientIsNamedOnEveryRank) {
   const auto body = [](Group& group) -> std::string {
     GradientOptions options;

@@ -34,7 +34,7 @@ class Pipeline {
   bool idle() const { return under_way_ == 0; }
 
   // Call when a control link may have changed, after announce(), start(), finish() and fail(), and at
-  // next_deadline().
+  // next_deadline(); and start() after each call, since there may be more to begin.
   void advance(Fabric& fabric, Instant now) { negotiation_.advance(fabric, now); }
   Instant next_deadline() { return negotiation_.next_deadline(); }
   // The piece of the flat vector to begin exchanging now; all ranks get the same ones in the same order.
