@@ -26,6 +26,8 @@ Status run_data_check(const Options& options, Output& out);
 Status run_data_stats(const Options& options, Output& out);
 Status run_data_split(const Options& options, Output& out);
 Status run_data_synth(const Options& options, Output& out);
+Status run_run(const Options& options, Output& out);
+Status run_bench_exchange(const Options& options, Output& out);
 Status run_bench_parse(const Options& options, Output& out);
 Status run_simulate_faults(const Options& options, Output& out);
 Status run_simulate_exchange(const Options& options, Output& out);

@@ -43,6 +43,9 @@ class Output {
   void json(const nlohmann::ordered_json& object);
   // "thalweg: CODE: message", "hint: ..."; with --json also {"error":{"code","message","hint"}}.
   void error(const Status& status);
+  // The program's exit code when it ends without an error of its own.
+  void end_with(int exit_code) { exit_code_ = exit_code; }
+  int exit_code() const { return exit_code_; }
   // Whether results reach standard output so far, and whether all did.
   Status check() const;
   Status finish();
@@ -53,6 +56,7 @@ class Output {
   Style style_;
   std::FILE* results_;
   std::FILE* words_;
+  int exit_code_ = 0;
 };
 
 }  // namespace thalweg

@@ -28,7 +28,8 @@ void show_help(const CommandLine& line, Output& out) {
 
 int end(Output& out, Status status) {
   if (status) status = out.finish();
-  if (!status) out.error(status);
+  if (status) return out.exit_code();
+  out.error(status);
   return exit_code(status.code());
 }
 

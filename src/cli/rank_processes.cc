@@ -1,0 +1,248 @@
+#include "cli/rank_processes.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace thalweg {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+constexpr int kLookEveryMs = 20;
+
+// One rank's standard output or error, handed on line by line.
+class LabelledStream {
+ public:
+  LabelledStream(int fd, std::uint32_t rank, std::FILE* to)
+      : fd_(fd), label_(fmt::format("[{}] ", rank)), to_(to) {
+    fcntl(fd_, F_SETFL, O_NONBLOCK);
+  }
+  ~LabelledStream() { close_all(); }
+  LabelledStream(const LabelledStream&) = delete;
+  LabelledStream& operator=(const LabelledStream&) = delete;
+
+  int fd() const { return fd_; }
+  void pump() {
+    std::array<char, 8192> bytes{};
+    for (;;) {
+      const ssize_t got = fd_ < 0 ? -1 : read(fd_, bytes.data(), bytes.size());
+      if (got == 0) close_all();
+      if (got <= 0) return;
+      line_.append(bytes.data(), static_cast<std::size_t>(got));
+      put_lines();
+    }
+  }
+  void close_all() {
+    if (!line_.empty()) {
+      line_ += '\n';
+      put_lines();
+    }
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  void put_lines() {
+    for (std::size_t end = line_.find('\n'); end != line_.npos; end = line_.find('\n')) {
+      fmt::print(to_, "{}{}\n", label_, line_.substr(0, end));
+      line_.erase(0, end + 1);
+    }
+    std::fflush(to_);
+  }
+
+  int fd_;
+  const std::string label_;
+  std::FILE* to_;
+  std::string line_;
+};
+
+struct Rank {
+  pid_t pid = 0;
+  std::uint32_t rank = 0;
+  bool ended = false;
+  int status = 0;
+};
+
+class RankProcesses {
+ public:
+  RankProcesses(const RankLaunch& launch, std::FILE* results, std::FILE* words)
+      : launch_(launch), results_(results), words_(words) {}
+  ~RankProcesses() {
+    signal_all(SIGKILL);
+    for (Rank& rank : ranks_) {
+      if (!rank.ended) waitpid(rank.pid, nullptr, 0);
+    }
+  }
+
+  Status start_all() {
+    for (std::uint32_t i = 0; i < launch_.ranks; ++i) {
+      if (Status status = start(i); !status) return status;
+    }
+    return Status::ok();
+  }
+
+  RanksEnd watch(const std::atomic<bool>& stop) {
+    RanksEnd end;
+    SteadyTime kill_at = SteadyTime::max();
+    const auto end_others = [&] {
+      if (kill_at != SteadyTime::max()) return;
+      kill_at = std::chrono::steady_clock::now() + launch_.grace;
+      signal_all(SIGTERM);
+    };
+    while (!all_ended()) {
+      pump(kLookEveryMs);
+      for (Rank& rank : ranks_) {
+        if (rank.ended || waitpid(rank.pid, &rank.status, WNOHANG) != rank.pid) continue;
+        rank.ended = true;
+        if (rank.status == 0) continue;
+        if (end.failed.empty() && kill_at == SteadyTime::max()) end = describe(rank);
+        end_others();
+      }
+      if (stop.load() && kill_at == SteadyTime::max()) {
+        end = {130, "interrupted"};
+        end_others();
+      }
+      if (std::chrono::steady_clock::now() >= kill_at) signal_all(SIGKILL);
+    }
+    signal_all(SIGKILL);  // What the ranks started and left behind.
+    pump(0);
+    return end;
+  }
+
+ private:
+  std::vector<std::string> environment(std::uint32_t local) const {
+    const std::uint32_t rank = launch_.node * launch_.ranks + local;
+    const std::vector<std::pair<std::string, std::string>> own = {
+        {"RANK", std::to_string(rank)},
+        {"WORLD_SIZE", std::to_string(launch_.ranks * launch_.nodes)},
+        {"LOCAL_RANK", std::to_string(local)},
+        {"LOCAL_WORLD_SIZE", std::to_string(launch_.ranks)},
+        {"GROUP_RANK", std::to_string(launch_.node)},
+        {"MASTER_ADDR", launch_.master_host},
+        {"MASTER_PORT", std::to_string(launch_.master_port)}};
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      const auto same = [&text](const auto& pair) { return text.rfind(pair.first + "=", 0) == 0; };
+      if (std::none_of(own.begin(), own.end(), same)) all.push_back(text);
+    }
+    for (const auto& [name, value] : own) all.push_back(name + "=" + value);
+    return all;
+  }
+
+  static std::vector<char*> pointers(const std::vector<std::string>& words) {
+    std::vector<char*> all;
+    for (const std::string& word : words) all.push_back(const_cast<char*>(word.c_str()));
+    all.push_back(nullptr);
+    return all;
+  }
+
+  Status start(std::uint32_t local) {
+    const std::vector<std::string> variables = environment(local);
+    const std::vector<char*> argv = pointers(launch_.command), envp = pointers(variables);
+    std::array<int, 2> out = {-1, -1}, err = {-1, -1};
+    if (launch_.label && (pipe2(out.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0)) {
+      return {Code::kIo, fmt::format("no pipes for rank {}: {}", local, std::strerror(errno))};
+    }
+    const pid_t parent = getpid();
+    const pid_t pid = fork();
+    if (pid < 0) return {Code::kIo, fmt::format("cannot start rank {}: {}", local, std::strerror(errno))};
+    if (pid == 0) become_rank(parent, out[1], err[1], argv, envp);
+    setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
+    const std::uint32_t rank = launch_.node * launch_.ranks + local;
+    ranks_.push_back({pid, rank, false, 0});
+    if (!launch_.label) return Status::ok();
+    close(out[1]);
+    close(err[1]);
+    streams_.push_back(std::make_unique<LabelledStream>(out[0], rank, results_));
+    streams_.push_back(std::make_unique<LabelledStream>(err[0], rank, words_));
+    return Status::ok();
+  }
+
+  [[noreturn]] static void become_rank(pid_t parent, int out, int err, const std::vector<char*>& argv,
+                                       const std::vector<char*>& envp) {
+    setpgid(0, 0);  // The terminal's Ctrl-C is the parent's to answer.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    const int null = open("/dev/null", O_RDONLY);
+    dup2(null, STDIN_FILENO);
+    if (out >= 0) dup2(out, STDOUT_FILENO);
+    if (err >= 0) dup2(err, STDERR_FILENO);
+    execvpe(argv[0], argv.data(), envp.data());
+    dprintf(STDERR_FILENO, "thalweg: cannot start %s: %s\n", argv[0], std::strerror(errno));
+    _exit(127);
+  }
+
+  void pump(int wait_ms) {
+    std::vector<pollfd> watched;
+    for (const auto& stream : streams_) {
+      if (stream->fd() >= 0) watched.push_back({stream->fd(), POLLIN, 0});
+    }
+    poll(watched.data(), watched.size(), wait_ms);
+    for (const auto& stream : streams_) stream->pump();
+  }
+
+  void signal_all(int signal) {
+    for (const Rank& rank : ranks_) kill(-rank.pid, signal);
+  }
+  bool all_ended() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.ended; });
+  }
+  static RanksEnd describe(const Rank& rank) {
+    if (WIFSIGNALED(rank.status)) {
+      const int signal = WTERMSIG(rank.status);
+      return {128 + signal, fmt::format("rank {} (process {}) was ended by signal {} ({})", rank.rank,
+                                        rank.pid, signal, strsignal(signal))};
+    }
+    return {WEXITSTATUS(rank.status), fmt::format("rank {} (process {}) ended with exit code {}", rank.rank,
+                                                  rank.pid, WEXITSTATUS(rank.status))};
+  }
+
+  const RankLaunch& launch_;
+  std::FILE* results_;
+  std::FILE* words_;
+  std::vector<Rank> ranks_;
+  std::vector<std::unique_ptr<LabelledStream>> streams_;
+};
+
+}  // namespace
+
+Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& stop, std::FILE* results,
+                           std::FILE* words) {
+  std::fflush(results);
+  std::fflush(words);
+  RankProcesses processes(launch, results, words);
+  if (Status status = processes.start_all(); !status) return status;
+  return processes.watch(stop);
+}
+
+Result<std::uint16_t> free_port() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
+  const bool found = fd >= 0 && bind(fd, any, size) == 0 && getsockname(fd, any, &size) == 0;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (!found) return Status(Code::kIo, fmt::format("no free port: {}", std::strerror(error)));
+  return ntohs(address.sin_port);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,39 @@
+// The ranks of one program on this machine, as thalweg run starts, watches and ends them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct RankLaunch {
+  std::vector<std::string> command;  // A program, looked for in PATH, and its arguments.
+  std::uint32_t ranks = 1;           // On this machine.
+  std::uint32_t nodes = 1;           // Machines, each with as many ranks.
+  std::uint32_t node = 0;            // Which one this is.
+  std::string master_host = "127.0.0.1";
+  std::uint16_t master_port = 0;
+  bool label = false;                     // Begin each line of output with the rank.
+  std::chrono::milliseconds grace{5000};  // From SIGTERM to SIGKILL.
+};
+
+struct RanksEnd {
+  int exit_code = 0;   // Of the first rank that failed; 128 and the signal where one ended it.
+  std::string failed;  // Which rank, and how; empty when all ended well.
+};
+
+// Runs all ranks to their end. When one fails, or `stop` is set, the others get SIGTERM and after the grace
+// SIGKILL, with all processes of theirs that stayed in their process groups. Output goes to the two streams.
+Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& stop, std::FILE* results,
+                           std::FILE* words);
+
+// A port of this machine that nobody listens on now.
+Result<std::uint16_t> free_port();
+
+}  // namespace thalweg

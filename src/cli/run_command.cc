@@ -1,0 +1,58 @@
+// run: starts the ranks of a program with the variables that say who they are.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/rank_processes.h"
+#include "cli/signals.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint16_t kUsualPort = 29500;
+
+Result<RankLaunch> read_launch(const Options& options) {
+  RankLaunch launch;
+  launch.command = options.arguments();
+  launch.ranks = static_cast<std::uint32_t>(options.integer("run-processes"));
+  launch.nodes = static_cast<std::uint32_t>(options.integer("nodes"));
+  launch.node = static_cast<std::uint32_t>(options.integer("node-rank"));
+  launch.master_host = options.text("master-addr");
+  launch.label = options.flag("label");
+  launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("grace") * 1000));
+  if (launch.node >= launch.nodes) {
+    return Status(Code::kUsage, fmt::format("--node-rank {}: expected a number below --nodes, which is {}",
+                                            launch.node, launch.nodes));
+  }
+  if (launch.nodes > 1 && options.origin("master-addr") == Origin::kDefault) {
+    return Status(Code::kUsage, "--nodes needs --master-addr: the machine of rank 0, as the others reach it");
+  }
+  if (const auto port = options.maybe_integer("master-port")) {
+    launch.master_port = static_cast<std::uint16_t>(*port);
+  } else if (launch.nodes > 1) {
+    launch.master_port = kUsualPort;  // All machines must mean the same one.
+  } else {
+    const Result<std::uint16_t> port_found = free_port();
+    if (!port_found) return port_found.status();
+    launch.master_port = *port_found;
+  }
+  return launch;
+}
+
+}  // namespace
+
+Status run_run(const Options& options, Output& out) {
+  const Result<RankLaunch> launch = read_launch(options);
+  if (!launch) return launch.status();
+  const std::atomic<bool>& stop = catch_interrupts();
+  const Result<RanksEnd> end = run_ranks(*launch, stop, out.results(), out.words());
+  if (!end) return end.status();
+  if (!end->failed.empty()) out.warn(fmt::format("{}; the other ranks were ended", end->failed));
+  out.json(
+      {{"ranks", launch->ranks * launch->nodes}, {"exit_code", end->exit_code}, {"failed", end->failed}});
+  out.end_with(end->exit_code);
+  return Status::ok();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""thalweg run: ranks find each other, and all of them end when one fails, whatever way it fails."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+PROGRAM = os.environ['THALWEG_TEST_PROGRAM']
+ALL_REDUCE = os.environ.get('THALWEG_TEST_ALL_REDUCE', '')
+PATIENCE_S = 60
+
+
+def run(*words, **more):
+    return subprocess.run([PROGRAM, 'run', *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                          **more)
+
+
+def alive(pid):
+    try:
+        with open('/proc/%d/stat' % pid, encoding='ascii', errors='replace') as stat:
+            return stat.read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
+def wait_for(condition):
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > until:
+            raise AssertionError('nothing happened within %d s' % PATIENCE_S)
+        time.sleep(0.01)
+
+
+class RunTest(unittest.TestCase):
+    def test_each_rank_learns_its_place(self):
+        show = 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR'
+        done = run('-n', '3', '--label', '--', 'sh', '-c', show)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()),
+                         ['[%d] %d 3 %d 3 0 127.0.0.1' % (r, r, r) for r in range(3)])
+
+    def test_each_machine_has_its_share_of_ranks(self):
+        done = run('-n', '2', '--nodes', '3', '--node-rank', '1', '--master-addr', 'head', '--label', '--', 'sh', '-c',
+                   'echo $RANK $WORLD_SIZE $LOCAL_RANK $GROUP_RANK $MASTER_ADDR:$MASTER_PORT')
+        self.assertEqual(sorted(done.stdout.splitlines()), ['[2] 2 6 0 1 head:29500', '[3] 3 6 1 1 head:29500'])
+        self.assertEqual(run('--nodes', '2', 'true').returncode, 2)
+        self.assertEqual(run('--nodes', '2', '--node-rank', '2', '--master-addr', 'x', 'true').returncode, 2)
+
+    def test_the_first_failure_ends_all_and_is_the_result(self):
+        done = run('-n', '4', '--', 'sh', '-c', 'test $RANK != 2 || exit 7; sleep 1000')
+        self.assertEqual(done.returncode, 7)
+        self.assertRegex(done.stderr, r'rank 2 \(process \d+\) ended with exit code 7')
+        done = run('-n', '2', '--json', '--', 'sh', '-c', 'test $RANK != 1 || kill -SEGV $$; sleep 1000')
+        self.assertEqual(done.returncode, 128 + signal.SIGSEGV)
+        self.assertEqual(json.loads(done.stdout.splitlines()[-1])['exit_code'], 128 + signal.SIGSEGV)
+
+    def test_a_rank_that_will_not_end_is_killed_with_what_it_started(self):
+        stubborn = 'trap "" TERM; sleep 1000 & echo $!; test $RANK != 1 || { sleep 0.3; exit 3; }; while :; do wait; done'
+        done = run('-n', '2', '--grace', '200ms', '--', 'sh', '-c', stubborn)
+        self.assertEqual(done.returncode, 3)
+        for pid in done.stdout.split():
+            wait_for(lambda pid=int(pid): not alive(pid))
+
+    def test_a_program_that_is_not_there_is_named(self):
+        done = run('-n', '2', '--', '/no/such/program')
+        self.assertEqual(done.returncode, 127)
+        self.assertIn('cannot start /no/such/program', done.stderr)
+
+    def test_interrupts_and_kills_leave_nobody_behind(self):
+        for sent, code in ((signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
+            with subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', 'echo $$; exec sleep 1000'],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
+                pids = [int(parent.stdout.readline()) for _ in range(2)]
+                parent.send_signal(sent)
+                self.assertEqual(parent.wait(PATIENCE_S), code)
+            for pid in pids:
+                wait_for(lambda pid=pid: not alive(pid))
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_ranks_add_up(self):
+        done = run('-n', '3', '--', ALL_REDUCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), ['rank %d of 3: sum 6' % r for r in range(3)])
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_open_mpi_starts_the_same_program(self):
+        mpirun = shutil.which('mpirun')
+        if not mpirun:
+            self.skipTest('mpirun is not installed: scripts/setup bench installs Open MPI')
+        done = subprocess.run([mpirun, '--allow-run-as-root', '--oversubscribe', '-n', '2', ALL_REDUCE],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), ['rank %d of 2: sum 3' % r for r in range(2)])
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_slurm_starts_the_same_program(self):
+        def rank(procid):
+            variables = dict(os.environ, SLURM_PROCID=str(procid), SLURM_NTASKS='2', SLURM_LOCALID=str(procid),
+                             SLURM_NODELIST='127.0.0.1', SLURM_JOB_ID='1044', MASTER_PORT='29731')
+            return subprocess.Popen([ALL_REDUCE], env=variables, stdout=subprocess.PIPE, text=True)
+        ranks = [rank(procid) for procid in range(2)]
+        said = [process.communicate(timeout=PATIENCE_S)[0] for process in ranks]
+        self.assertEqual(said, ['rank %d of 2: sum 3\n' % r for r in range(2)])
+
+
+if __name__ == '__main__':
+    unittest.main()
