@@ -72,7 +72,7 @@ Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, co
     if (Status status = check_choice(asked.route.plans(), *plan, call.operation, started); !status)
       return status;
   } else {
-    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element);
+    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, shares_memory_);
   }
   const bool serves = size > plan->servers && rank >= size - plan->servers;
   if (Status status = check_buffers(asked, call, rank, serves); !status) return status;

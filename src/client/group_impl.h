@@ -31,7 +31,12 @@ class Group::Impl {
         size(its_size),
         timeout(its_timeout),
         sent_(its_size),
-        received_(its_size) {}
+        received_(its_size) {
+    for (std::uint32_t peer = 0; peer < size; ++peer) {
+      const bool shares = links->driver.fabric().shares_memory_with(view->fabric_rank(peer));
+      shares_memory_ = shares_memory_ && (peer == rank || shares);
+    }
+  }
   static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
                          Duration timeout);
 
@@ -63,6 +68,7 @@ class Group::Impl {
   }
 
   const GroupRoutes routes_;
+  bool shares_memory_ = true;   // All ranks, with each other.
   std::uint64_t blocking_ = 0;  // Operations so far.
   std::uint64_t started_ = 0;
   std::vector<std::uint64_t> sent_;  // Point to point, by peer.

@@ -18,10 +18,7 @@ std::string run_matrix(Group& group, std::atomic<std::uint64_t>& cases, std::uin
 class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
  protected:
   // Between ranks that meet as processes do, but are threads.
-  void run_over(GroupTransport transport) {
-    std::atomic<std::uint64_t> cases{0};
-    // Where ranks outnumber cores, each message may cost a time slice.
-    const std::uint64_t stride = GetParam() > 2 ? 20 * GetParam() + 1 : 1;
+  std::string on_joined(GroupTransport transport, const std::function<std::string(Group& group)>& body) {
     GroupOptions options;
     options.size = GetParam();
     options.transport = transport;
@@ -31,9 +28,14 @@ class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
       mine.rank = rank;
       return Group::join(mine);
     };
-    EXPECT_EQ(on_ranks(GetParam(), join,
-                       [&cases, stride](Group& group) { return run_matrix(group, cases, stride); }),
-              "");
+    return on_ranks(GetParam(), join, body);
+  }
+  void run_over(GroupTransport transport) {
+    std::atomic<std::uint64_t> cases{0};
+    // Where ranks outnumber cores, each message may cost a time slice.
+    const std::uint64_t stride = GetParam() > 2 ? 20 * GetParam() + 1 : 1;
+    const auto body = [&cases, stride](Group& group) { return run_matrix(group, cases, stride); };
+    EXPECT_EQ(on_joined(transport, body), "");
     EXPECT_GT(cases, 30u);
   }
 };
@@ -45,6 +47,32 @@ TEST_P(GroupMatrix, IsExactBetweenThreads) {
 }
 
 TEST_P(GroupMatrix, IsExactOverTcp) { run_over(GroupTransport::kTcp); }
+TEST_P(GroupMatrix, IsExactThroughSharedMemory) { run_over(GroupTransport::kShm); }
+
+// Large vectors in group memory, by the route that the group takes itself.
+std::string run_in_group_memory(Group& group) {
+  constexpr std::size_t kCount = 100'003;
+  Result<std::span<double>> in = group.allocate<double>(kCount), out = group.allocate<double>(kCount);
+  if (!in || !out) return "no memory";
+  for (std::size_t i = 0; i < kCount; ++i) (*in)[i] = static_cast<double>(i % 1000 + group.rank());
+  const double n = group.size(), ranks = n * (n - 1) / 2;
+  if (Status s = group.all_reduce<double>(*in, *out); !s) return s.message();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if ((*out)[i] != n * static_cast<double>(i % 1000) + ranks) return "sum " + std::to_string(i);
+  }
+  if (Status s = group.broadcast(*in, group.size() - 1); !s) return s.message();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if ((*in)[i] != static_cast<double>(i % 1000) + n - 1) return "broadcast " + std::to_string(i);
+  }
+  return group.barrier().message();
+}
+
+TEST_P(GroupMatrix, IsExactInGroupMemory) {
+  EXPECT_EQ(on_threads(GetParam(), run_in_group_memory), "");
+  for (const GroupTransport transport : {GroupTransport::kShm, GroupTransport::kTcp}) {
+    EXPECT_EQ(on_joined(transport, run_in_group_memory), "");
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Ranks, GroupMatrix, testing::Values(1, 2, 3, 4, 5, 7, 8, 16),
                          testing::PrintToStringParamName());

@@ -12,6 +12,10 @@ constexpr std::size_t kAlwaysSmall = ~std::size_t{0};
 // Pieces keep a ring's links busy while ranks add, and stay in the second-level cache.
 constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
 
+// From here on it pays to say where buffers are and to work on them in place, even though ranks whose buffers
+// are not in group memory say so in vain.
+constexpr std::size_t kSharedBytes = std::size_t{64} << 10;
+
 Plan plan_by(Route route) {
   Plan plan;
   plan.route = route;
@@ -48,7 +52,7 @@ std::uint32_t channels_of(const Plan& plan) {
   return static_cast<std::uint32_t>(plan.channels * lanes);
 }
 
-GroupRoutes::GroupRoutes() {
+GroupRoutes::GroupRoutes() : shared_(plan_by(Route::kShared), kPieceBytes) {
   for (std::size_t i = 0; i < kOperations; ++i) {
     Route small = Route::kBinomialTree, large = Route::kBinomialTree;
     std::size_t large_from_bytes = kAlwaysSmall;
@@ -83,7 +87,12 @@ GroupRoutes::GroupRoutes() {
   }
 }
 
-const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes) const {
+const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
+                                bool shared) const {
+  if (shared && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
+      operation != Operation::kBarrier) {
+    return shared_.of(element_bytes);
+  }
   const Choice& choice = by_operation_[static_cast<std::size_t>(operation)];
   return (bytes < choice.large_from_bytes ? choice.small : choice.large).of(element_bytes);
 }

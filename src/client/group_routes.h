@@ -28,8 +28,8 @@ std::uint32_t channels_of(const Plan& plan);
 class GroupRoutes {
  public:
   GroupRoutes();
-  // Precondition: none of the arguments is checked. Lives as long as this does.
-  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes) const;
+  // `shared`: all ranks see each other's group memory. The plan lives as long as this does.
+  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes, bool shared) const;
 
  private:
   struct Choice {
@@ -38,6 +38,7 @@ class GroupRoutes {
     std::size_t large_from_bytes;
   };
   std::vector<Choice> by_operation_;
+  const RouteChoice::Plans shared_;
 };
 
 }  // namespace thalweg

@@ -158,6 +158,7 @@ class InProcessFabric final : public LiveFabric {
     return done;
   }
 
+  bool shares_memory_with(std::uint32_t) const override { return true; }
   Result<std::byte*> allocate(std::size_t size) override {
     const std::size_t bytes = (size + kAlignment - 1) / kAlignment * kAlignment;
     void* const memory = std::aligned_alloc(kAlignment, std::max(bytes, kAlignment));

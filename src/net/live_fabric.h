@@ -27,6 +27,8 @@ class LiveFabric : public Fabric {
   virtual bool any_lost() { return true; }
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
+  // Whether `peer` and this rank see each other's allocate()d memory: an equivalence among all ranks.
+  virtual bool shares_memory_with(std::uint32_t /*peer*/) const { return false; }
   // What ranks tell each other besides their streams; null where they cannot.
   virtual GroupControl* control() { return nullptr; }
 

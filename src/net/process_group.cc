@@ -122,6 +122,11 @@ std::uint64_t ProcessGroup::shared_offset(const void* data, std::size_t size) {
   return shared_ ? shared_->arena().offset_of(data, size) : kNotShared;
 }
 
+std::byte* ProcessGroup::shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) {
+  if (peer != rank()) return GroupFabric::shared_by(peer, offset, size);
+  return shared_ ? shared_->arena().at(offset, size) : nullptr;
+}
+
 Result<std::byte*> ProcessGroup::allocate(std::size_t size) {
   return shared_ ? shared_->arena().allocate(size) : GroupFabric::allocate(size);
 }

@@ -23,7 +23,7 @@ class ProcessGroup final : public GroupFabric {
 
   std::uint32_t rank() const { return connector_.rank(); }
   std::uint32_t size() const { return connector_.size(); }
-  bool shares_memory_with(std::uint32_t peer) const;
+  bool shares_memory_with(std::uint32_t peer) const override;
 
   // The group without those who are lost, were given up, have left or do not come in time; ranks keep their
   // order. All that remain call it; the lowest of them leads. This group is not used afterwards.
@@ -33,6 +33,7 @@ class ProcessGroup final : public GroupFabric {
   Status peer_status(std::uint32_t peer) override;
   GroupControl* control() override { return control_.get(); }
   std::uint64_t shared_offset(const void* data, std::size_t size) override;
+  std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override;
   Result<std::byte*> allocate(std::size_t size) override;
   void deallocate(std::byte* memory) override;
 
