@@ -1,5 +1,6 @@
 // bench exchange: one operation among ranks at many sizes, in the columns of nccl-tests.
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,6 +144,22 @@ class Table {
   std::uint64_t wrong_ = 0;
 };
 
+// The calling thread to a core of its own, where there are enough: else the kernel may keep two ranks on one
+// core, where each waits for the other's time slice to end.
+void bind_to_core(std::uint32_t rank, std::uint32_t ranks) {
+  cpu_set_t usable, own;
+  CPU_ZERO(&usable);
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  if (static_cast<std::uint32_t>(CPU_COUNT(&usable)) < ranks) return;
+  std::size_t core = 0;
+  for (std::uint32_t left = rank;; ++core) {
+    if (CPU_ISSET(core, &usable) && left-- == 0) break;
+  }
+  CPU_SET(core, &own);
+  sched_setaffinity(0, sizeof own, &own);
+}
+
 // What each rank does; rank 0 has a table.
 Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
   const std::size_t element = size_bytes(plan.task.type);
@@ -176,11 +193,13 @@ Status run_threads(const BenchPlan& plan, Table& table) {
   std::vector<std::thread> others;
   for (std::uint32_t rank = 1; rank < plan.ranks; ++rank) {
     others.emplace_back([&plan, group = std::move(groups[rank])]() mutable {
+      bind_to_core(group.rank(), plan.ranks);
       [[maybe_unused]] const Status seen_by_rank_0 = run_rank(group, plan, nullptr);
     });
   }
   Status status;
   {
+    bind_to_core(0, plan.ranks);
     Group first = std::move(groups[0]);  // Gone before the others are waited for.
     status = run_rank(first, plan, &table);
   }
@@ -194,6 +213,7 @@ Status join_and_run(const BenchPlan& plan, std::uint32_t rank, std::uint16_t por
   options.size = plan.ranks;
   options.master_port = port;
   options.transport = plan.transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
+  bind_to_core(rank, plan.ranks);
   Result<Group> group = Group::join(options);
   if (!group) return group.status();
   return run_rank(*group, plan, table);
