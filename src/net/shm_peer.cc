@@ -16,6 +16,7 @@ namespace thalweg {
 namespace {
 
 constexpr char kGoodbye = 'b';
+constexpr char kDropped = 'd';
 
 }  // namespace
 
@@ -200,7 +201,9 @@ void ShmPeer::look_at_socket() {
   const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return lose("ended without a goodbye: it was killed or crashed");
-  lose(byte == kGoodbye ? "left the group" : "sent what it should not: the connection is not used any more");
+  if (byte == kGoodbye) return lose("left the group");
+  lose(byte == kDropped ? "found that this rank had damaged the memory they share, and dropped it"
+                        : "sent what it should not: the connection is not used any more");
 }
 
 void ShmPeer::lose(const std::string& why) {
@@ -211,6 +214,8 @@ void ShmPeer::lose(const std::string& why) {
 }
 
 void ShmPeer::lose_damaged(std::uint16_t channel, const char* what, std::uint64_t found, std::uint64_t own) {
+  if (!status_) return;
+  ::send(socket_.get(), &kDropped, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   lose("damaged the memory it shares: it says that " + std::to_string(found) + " bytes of channel " +
        std::to_string(channel) + " are " + what + ", which cannot be after " + std::to_string(own));
 }
