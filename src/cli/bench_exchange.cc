@@ -1,20 +1,14 @@
 // bench exchange: one operation among ranks at many sizes, in the columns of nccl-tests.
 #include <fmt/format.h>
-#include <sched.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/exchange_meter.h"
-#include "cli/rank_processes.h"
+#include "cli/local_ranks.h"
 
 namespace thalweg {
 namespace {
@@ -144,22 +138,6 @@ class Table {
   std::uint64_t wrong_ = 0;
 };
 
-// The calling thread to a core of its own, where there are enough: else the kernel may keep two ranks on one
-// core, where each waits for the other's time slice to end.
-void bind_to_core(std::uint32_t rank, std::uint32_t ranks) {
-  cpu_set_t usable, own;
-  CPU_ZERO(&usable);
-  CPU_ZERO(&own);
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  if (static_cast<std::uint32_t>(CPU_COUNT(&usable)) < ranks) return;
-  std::size_t core = 0;
-  for (std::uint32_t left = rank;; ++core) {
-    if (CPU_ISSET(core, &usable) && left-- == 0) break;
-  }
-  CPU_SET(core, &own);
-  sched_setaffinity(0, sizeof own, &own);
-}
-
 // What each rank does; rank 0 has a table.
 Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
   const std::size_t element = size_bytes(plan.task.type);
@@ -188,60 +166,6 @@ Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
   return group.barrier();
 }
 
-Status run_threads(const BenchPlan& plan, Table& table) {
-  std::vector<Group> groups = Group::in_process(plan.ranks);
-  std::vector<std::thread> others;
-  for (std::uint32_t rank = 1; rank < plan.ranks; ++rank) {
-    others.emplace_back([&plan, group = std::move(groups[rank])]() mutable {
-      bind_to_core(group.rank(), plan.ranks);
-      [[maybe_unused]] const Status seen_by_rank_0 = run_rank(group, plan, nullptr);
-    });
-  }
-  Status status;
-  {
-    bind_to_core(0, plan.ranks);
-    Group first = std::move(groups[0]);  // Gone before the others are waited for.
-    status = run_rank(first, plan, &table);
-  }
-  for (std::thread& other : others) other.join();
-  return status;
-}
-
-Status join_and_run(const BenchPlan& plan, std::uint32_t rank, std::uint16_t port, Table* table) {
-  GroupOptions options;
-  options.rank = rank;
-  options.size = plan.ranks;
-  options.master_port = port;
-  options.transport = plan.transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
-  bind_to_core(rank, plan.ranks);
-  Result<Group> group = Group::join(options);
-  if (!group) return group.status();
-  return run_rank(*group, plan, table);
-}
-
-// This process is rank 0; the others are copies of it, which end with it.
-Status run_processes(const BenchPlan& plan, Table& table) {
-  const Result<std::uint16_t> port = free_port();
-  if (!port) return port.status();
-  const pid_t parent = getpid();
-  std::vector<pid_t> others;
-  for (std::uint32_t rank = 1; rank < plan.ranks; ++rank) {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      _exit(getppid() == parent && join_and_run(plan, rank, *port, nullptr) ? 0 : 1);
-    }
-    if (pid < 0) return {Code::kIo, fmt::format("cannot start rank {}", rank)};
-    others.push_back(pid);
-  }
-  const Status status = join_and_run(plan, 0, *port, &table);
-  for (const pid_t pid : others) {
-    if (!status) kill(pid, SIGKILL);
-    waitpid(pid, nullptr, 0);
-  }
-  return status;
-}
-
 }  // namespace
 
 Status run_bench_exchange(const Options& options, Output& out) {
@@ -250,7 +174,9 @@ Status run_bench_exchange(const Options& options, Output& out) {
   std::fflush(out.results());
   Table table(*plan, out);
   std::fflush(out.results());
-  const Status status = plan->transport == "inproc" ? run_threads(*plan, table) : run_processes(*plan, table);
+  const Status status = run_local_ranks(plan->ranks, plan->transport, [&](Group& group) {
+    return run_rank(group, *plan, group.rank() == 0 ? &table : nullptr);
+  });
   return status ? table.finish() : status;
 }
 

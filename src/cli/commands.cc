@@ -63,6 +63,8 @@ constexpr Command kCommands[] = {
     {.path = "simulate exchange", .summary = "Run one exchange over simulated links and report its time and bytes",
      .example = "thalweg simulate exchange --topology pcie-box --route all --bytes 160M --no-pipeline",
      .run = run_simulate_exchange},
+    {.path = "topo bench", .summary = "Measure the link between two ranks of this machine, and fit a model to it",
+     .example = "thalweg topo bench --transport tcp --room here.toml", .run = run_topo_bench},
     {.path = "topo show", .summary = "Show the nodes, links and levels of a machine room, or draw it",
      .example = "thalweg topo show dgx1v", .run = run_topo_show, .arguments = "FILE-OR-PRESET",
      .arguments_min = 1, .arguments_max = 1},

@@ -32,6 +32,7 @@ Status run_bench_parse(const Options& options, Output& out);
 Status run_simulate_faults(const Options& options, Output& out);
 Status run_simulate_exchange(const Options& options, Output& out);
 Status run_topo_show(const Options& options, Output& out);
+Status run_topo_bench(const Options& options, Output& out);
 Status run_topo_plan(const Options& options, Output& out);
 Status run_doctor(const Options& options, Output& out);
 Status run_config_show(const Options& options, Output& out);

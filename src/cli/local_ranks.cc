@@ -1,0 +1,101 @@
+#include "cli/local_ranks.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/rank_processes.h"
+
+namespace thalweg {
+namespace {
+
+// The calling thread to a core of its own, where there are enough: else the kernel may keep two ranks on one
+// core, where each waits for the other's time slice to end.
+void bind_to_core(std::uint32_t rank, std::uint32_t ranks) {
+  cpu_set_t usable, own;
+  CPU_ZERO(&usable);
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  if (static_cast<std::uint32_t>(CPU_COUNT(&usable)) < ranks) return;
+  std::size_t core = 0;
+  for (std::uint32_t left = rank;; ++core) {
+    if (CPU_ISSET(core, &usable) && left-- == 0) break;
+  }
+  CPU_SET(core, &own);
+  sched_setaffinity(0, sizeof own, &own);
+}
+
+using Body = std::function<Status(Group& group)>;
+
+Status run_threads(std::uint32_t ranks, const Body& body) {
+  std::vector<Group> groups = Group::in_process(ranks);
+  std::vector<std::thread> others;
+  for (std::uint32_t rank = 1; rank < ranks; ++rank) {
+    others.emplace_back([&body, ranks, group = std::move(groups[rank])]() mutable {
+      bind_to_core(group.rank(), ranks);
+      [[maybe_unused]] const Status seen_by_rank_0 = body(group);
+    });
+  }
+  Status status;
+  {
+    bind_to_core(0, ranks);
+    Group first = std::move(groups[0]);  // Gone before the others are waited for.
+    status = body(first);
+  }
+  for (std::thread& other : others) other.join();
+  return status;
+}
+
+Status join_and_run(const GroupOptions& options, const Body& body) {
+  bind_to_core(options.rank, options.size);
+  Result<Group> group = Group::join(options);
+  if (!group) return group.status();
+  return body(*group);
+}
+
+Status run_processes(GroupOptions options, const Body& body) {
+  const Result<std::uint16_t> port = free_port();
+  if (!port) return port.status();
+  options.master_port = *port;
+  const pid_t parent = getpid();
+  std::vector<pid_t> others;
+  for (options.rank = 1; options.rank < options.size; ++options.rank) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      _exit(getppid() == parent && join_and_run(options, body) ? 0 : 1);
+    }
+    if (pid < 0) {
+      for (const pid_t other : others) kill(other, SIGKILL);
+      for (const pid_t other : others) waitpid(other, nullptr, 0);
+      return {Code::kIo, fmt::format("cannot start rank {}", options.rank)};
+    }
+    others.push_back(pid);
+  }
+  options.rank = 0;
+  const Status status = join_and_run(options, body);
+  for (const pid_t pid : others) {
+    if (!status) kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  return status;
+}
+
+}  // namespace
+
+Status run_local_ranks(std::uint32_t ranks, std::string_view transport, const Body& body) {
+  if (transport == "inproc") return run_threads(ranks, body);
+  GroupOptions options;
+  options.size = ranks;
+  options.transport = transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
+  return run_processes(options, body);
+}
+
+}  // namespace thalweg
