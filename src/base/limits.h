@@ -39,7 +39,7 @@ inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;
 
 // Groups.
-inline constexpr std::uint16_t kChannelsMax = 1024;  // Of one pair of ranks; most are never used.
+inline constexpr std::uint16_t kChannelsMax = 1024;    // Of one pair of ranks; most are never used.
 inline constexpr std::uint32_t kGroupRanksMax = 1024;  // Of one group: each pair of them has connections.
 
 // Connections.

@@ -22,8 +22,8 @@ class PairStreams {
   virtual void consume(std::uint16_t channel, std::size_t bytes) = 0;
   virtual std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) = 0;
 
-  // Whether a link may have changed since it came up short, or the peer was lost, each told once. Cheap enough
-  // to spin on; false from streams that only poll() can tell.
+  // Whether a link may have changed since it came up short, or the peer was lost, each told once. Cheap
+  // enough to spin on; false from streams that only poll() can tell.
   virtual bool take_change() { return false; }
   // Adds what poll() should watch for a link to change, and has the peer ring from now on. False when a link
   // has changed already, so that sleeping would miss it.

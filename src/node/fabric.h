@@ -1,5 +1,5 @@
-// The seam of group exchange: streams of bytes between the ranks of a group, driven by networks, shared memory
-// and the simulator alike.
+// The seam of group exchange: streams of bytes between the ranks of a group, driven by networks, shared
+// memory and the simulator alike.
 #pragma once
 
 #include <cstddef>
