@@ -67,7 +67,7 @@ TEST(ReproducibleSum, IsAReductionOfEveryOperationThatCombines) {
   on_ranks(8, [&](Group& group) {
     const std::span<const double> in = vectors[group.rank()];
     const auto expect_bits = [&](std::span<const double> found, std::size_t begin) {
-      EXPECT_EQ(0, std::memcmp(found.data(), expected.data() + begin, found.size_bytes()));
+      EXPECT_TRUE(found.empty() || !std::memcmp(found.data(), expected.data() + begin, found.size_bytes()));
     };
     std::vector<double> in_place(in.begin(), in.end()), at_root(group.rank() == 3 ? kCount : 0);
     const Group::Part part = group.own_part(kCount);

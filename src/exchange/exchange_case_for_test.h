@@ -209,7 +209,7 @@ class CaseBuffers {
 
   // Empty, or what is wrong.
   std::string check() const {
-    if (has_out_ &&
+    if (has_out_ && !expected_.empty() &&
         std::memcmp(out_storage_.data() + kMargin + out_offset_, expected_.data(), expected_.size())) {
       std::size_t at = 0;
       while (out_storage_[kMargin + out_offset_ + at] == expected_[at]) ++at;
@@ -258,7 +258,8 @@ class CaseBuffers {
       in_offset_ = given_.size() < expected_.size() ? bytes(own_begin) : 0;
       out_offset_ = expected_.size() < given_.size() ? bytes(own_begin) : 0;
       if (!given_.empty())
-        std::memcpy(out_storage_.data() + kMargin + in_offset_, given_.data(), given_.size());
+        if (!given_.empty())
+          std::memcpy(out_storage_.data() + kMargin + in_offset_, given_.data(), given_.size());
       return;
     }
     if (has_out_) out_storage_ = with_margins(expected_.size());
