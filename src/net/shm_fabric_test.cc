@@ -181,8 +181,9 @@ TEST(ShmFabric, AWaitEndsWhenItIsWokenOrOver) {
   (*alone)->wait(kNever);
   waker.join();
   const Instant until = live_now() + Duration(2'000'000);
-  (*alone)->wait(until);
-  EXPECT_GE(live_now().ns, until.ns);
+  int waits = 0;
+  for (; live_now() < until; ++waits) (*alone)->wait(until);
+  EXPECT_LE(waits, 3);  // The bell of the earlier wake may still ring once.
 }
 
 }  // namespace
