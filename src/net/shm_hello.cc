@@ -74,6 +74,9 @@ Status send_hello(int socket, const ShmHello& hello, const std::array<int, 3>& d
   std::memcpy(CMSG_DATA(head), descriptors.data(), sizeof(int) * kDescriptors);
   const ssize_t sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent == static_cast<ssize_t>(sizeof copy)) return {};
+  if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+    return {Code::kPeerLost, "hung up before it was greeted"};
+  }
   return system_error("cannot hand shared memory to a peer");
 }
 

@@ -140,6 +140,16 @@ TEST(ShmPeer, APeerThatHangsUpBeforeItsGreetingIsLost) {
   EXPECT_EQ(lost.code(), Code::kPeerLost) << lost.message();
 }
 
+TEST(ShmPeer, APeerThatHangsUpBeforeItIsGreetedIsLost) {
+  SocketMesh mesh = make_socket_mesh(2);
+  auto self = ShmSelf::create(small_options(0, 2));
+  ASSERT_TRUE(self.is_ok());
+  mesh[1].clear();
+  const auto peer = ShmPeer::begin(std::move(mesh[0][1]), **self, 1);
+  EXPECT_EQ(peer.status().code(), Code::kPeerLost);
+  EXPECT_NE(peer.status().message().find("rank 1: hung up"), std::string::npos) << peer.status().message();
+}
+
 // The states in which a peer is killed.
 enum class Step {
   kBeforeGreeting,
