@@ -142,6 +142,36 @@ TEST(ShmFabric, NoWakeUpIsLost) {
   EXPECT_EQ(group.join(), 2);
 }
 
+// Less than half of a ring is little room, but it may be all that its writer needs to let the reader go on.
+TEST(ShmFabric, ASleeperHasToldOfTheRoomItMade) {
+  const auto play = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
+    const ShmOptions options = small_options(rank, 2);
+    const std::size_t little = options.ring_bytes / 4;
+    auto made = ShmFabric::create(options, std::move(sockets), kLong);
+    if (!made) return made.status().message();
+    ShmFabric& fabric = **made;
+    fabric.set_crowded(true);
+    std::vector<std::byte> bytes(options.ring_bytes + little);
+    const Instant until = live_now() + Duration(5'000'000'000);
+    if (rank == 0) {
+      for (std::size_t sent = 0; sent < bytes.size() && live_now() < until;) {
+        const Piece piece{bytes.data() + sent, bytes.size() - sent};
+        sent += fabric.write({1, 0}, {&piece, 1});
+        if (sent < bytes.size()) fabric.wait(until);
+      }
+      const Piece word{bytes.data(), 1};
+      fabric.write({1, 1}, {&word, 1});
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // Rank 0 sleeps on a full ring.
+      fabric.read({0, 0}, bytes.data(), little);
+      while (fabric.read({0, 1}, bytes.data(), 1) == 0) fabric.wait(until + Duration(5'000'000'000));
+    }
+    return live_now() < until ? "" : "nobody told of the room";
+  };
+  ShmRanks group(2, play);
+  EXPECT_EQ(group.join(), 2);
+}
+
 TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
   constexpr std::size_t kSize = 3'000'000;
   const auto main = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {

@@ -182,6 +182,7 @@ bool ShmPeer::take_change() {
 bool ShmPeer::before_sleep(std::vector<pollfd>& watched) {
   if (!status_) return !take_change();
   watched.push_back({socket_.get(), POLLIN, 0});
+  for (ShmRingReader& ring : readers_.rings) ring.tell_room();
   std::uint32_t wants = 0;
   for (const ShmRingReader& ring : readers_.rings) wants |= ring.came_up_short() ? kWantsBytes : 0;
   for (const ShmRingWriter& ring : writers_.rings) wants |= ring.came_up_short() ? kWantsRoom : 0;

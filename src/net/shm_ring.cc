@@ -77,7 +77,13 @@ void ShmRingReader::consume(std::size_t bytes) {
   consumed_ += bytes;
   positions_->consumed.store(consumed_, std::memory_order_seq_cst);
   // A sleeping writer is woken for a good deal of room, not for each little bit of it.
-  if (written_ - consumed_ <= capacity_ / 2) bell_->ring(kWantsRoom);
+  if (written_ - consumed_ <= capacity_ / 2) tell_room();
+}
+
+void ShmRingReader::tell_room() {
+  if (told_ == consumed_) return;
+  told_ = consumed_;
+  bell_->ring(kWantsRoom);
 }
 
 std::size_t ShmRingReader::read(std::byte* into, std::size_t size) {

@@ -78,6 +78,8 @@ class ShmRingReader {
   // Whether there may be more bytes since the look that came up short.
   bool changed() const { return short_ && positions_->written.load(std::memory_order_seq_cst) != written_; }
   void forget_shortage() { short_ = false; }
+  // Wakes a writer that sleeps for room, of whatever size. To be called before the reader itself sleeps.
+  void tell_room();
   // The peer's position was impossible; nothing is read any more.
   bool damaged() const { return damaged_; }
   std::uint64_t consumed() const { return consumed_; }
@@ -91,6 +93,7 @@ class ShmRingReader {
   std::size_t capacity_;
   ShmDoorbell* bell_;
   std::uint64_t consumed_ = 0;
+  std::uint64_t told_ = 0;     // Of consumed_, to a writer that may sleep.
   std::uint64_t written_ = 0;  // As last seen.
   bool short_ = false;
   bool damaged_ = false;
