@@ -42,7 +42,7 @@ constexpr std::size_t kReduceBytes = std::size_t{256} << 10;
 
 Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   Work work;
-  work.operation = call.operation == Operation::kBarrier ? Operation::kAllReduce : call.operation;
+  work.operation = call.operation;
   work.in_place = call.in == call.out;
   work.by_rank = true;
   work.whole = {0, call.count};
@@ -55,9 +55,10 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   return work;
 }
 
-// A barrier sums up one number of its own.
+// A barrier is an all-reduce of one number of its own.
 Call prepared(Call call, std::byte* token) {
   if (call.operation != Operation::kBarrier) return call;
+  call.operation = Operation::kAllReduce;
   call.arithmetic = Arithmetic::of(DataType::kI32, Reduction::kSum);
   call.count = 1;
   call.in = call.out = token;
@@ -68,7 +69,8 @@ Call prepared(Call call, std::byte* token) {
 
 Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
                    std::uint64_t sequence, std::uint16_t first_channel)
-    : call_(prepared(std::move(call), token_)),
+    : preface_{.operation = call.operation},
+      call_(prepared(std::move(call), token_)),
       plan_(plan),
       rank_(rank),
       ranks_(ranks),
@@ -76,7 +78,6 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
       buffers_(call_, plan, rank, ranks) {
   const Arithmetic& arithmetic = call_.arithmetic;
   const bool own = arithmetic.monoid.combine != nullptr;
-  preface_.operation = call_.operation;
   preface_.type = own ? 0 : static_cast<std::uint8_t>(arithmetic.type);
   preface_.reduction = own ? 255 : static_cast<std::uint8_t>(arithmetic.reduction);
   preface_.element_bytes = static_cast<std::uint32_t>(arithmetic.element_bytes);

@@ -63,12 +63,12 @@ class Exchange {
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);
   std::size_t bytes_of(const LaneStep& step) const { return buffers_.bytes_of(step.from, step.block.count); }
 
+  Preface preface_;
   std::byte token_[4] = {};  // A barrier's vector.
   Call call_;
   const Plan& plan_;
   std::uint32_t rank_;
   std::uint32_t ranks_;
-  Preface preface_;
   std::uint32_t contributors_;
   Buffers buffers_;
   std::vector<Running> lanes_;

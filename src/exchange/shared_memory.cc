@@ -92,8 +92,6 @@ Status work_in_shared_memory(const Call& call, Buffers& buffers, std::uint32_t r
       sum_block(call, *views, part, buffers.address(Buffer::kWork, part), mean ? ranks : 0);
       break;
     }
-    case Operation::kBarrier:
-      break;  // The messages before and after are all that it is.
     default:  // All-gather and broadcast: take from the ranks that have it.
       for (std::uint32_t r = 0; r < ranks; ++r) {
         const Block block = call.operation == Operation::kAllGather ? buffers.part(r) : whole;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/relax.h"
 
 namespace thalweg {
 namespace {
@@ -12,14 +13,6 @@ namespace {
 constexpr Duration kSpin = std::chrono::microseconds(20);
 // A due deadline waits for at most this many frames.
 constexpr std::size_t kFramesPerDeadline = 16;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
 
 }  // namespace
 

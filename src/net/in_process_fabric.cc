@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "net/relax.h"
 
 namespace thalweg {
 namespace {
@@ -20,14 +21,6 @@ namespace {
 constexpr std::size_t kStreamBytes = std::size_t{256} << 10;
 constexpr std::size_t kAlignment = 64;
 constexpr int kSpins = 2000;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#else
-  std::this_thread::yield();
-#endif
-}
 
 // Bytes of one link, written by one thread and read by one other.
 struct Stream {

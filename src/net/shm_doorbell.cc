@@ -6,7 +6,6 @@ namespace thalweg {
 
 void ShmDoorbell::ring_now() {
   if (asleep_->exchange(0) == 0) return;  // Woken for something else already.
-  ++rung_;
   const std::uint64_t one = 1;
   // It fails only when the counter is full, and then the peer is being woken.
   [[maybe_unused]] const ssize_t written = ::write(bell_fd_, &one, sizeof one);

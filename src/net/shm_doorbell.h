@@ -22,14 +22,12 @@ class ShmDoorbell {
     if ((asleep_->load(std::memory_order_seq_cst) & what) != 0) [[unlikely]]
       ring_now();
   }
-  std::uint64_t rung() const { return rung_; }
 
  private:
   void ring_now();
 
   std::atomic<std::uint32_t>* asleep_;
   int bell_fd_;
-  std::uint64_t rung_ = 0;
 };
 
 }  // namespace thalweg

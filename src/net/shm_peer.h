@@ -78,7 +78,6 @@ class ShmPeer final : public PairStreams {
   void after_sleep(std::span<const pollfd> watched) override;
   const Status& status() const override { return status_; }
   const cpu_set_t& cores() const { return cores_; }
-  std::uint64_t times_rung() const { return bell_ ? bell_->rung() : 0; }
 
  private:
   struct Outbox;

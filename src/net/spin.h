@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "net/live_fabric.h"
+#include "net/relax.h"
 
 namespace thalweg {
 
@@ -26,11 +27,6 @@ class Spin {
   static constexpr int kLooksPerClock = 64;
   static constexpr int kYields = 20;
 
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
   template <class Changed>
   bool yield_and_look(const Changed& changed) const {
     for (int i = 0; i < kYields; ++i) {
@@ -43,7 +39,7 @@ class Spin {
   bool spin_and_look(Instant until, const Changed& changed) const {
     for (Instant end = kNever;;) {
       for (int i = 0; i < kLooksPerClock; ++i) {
-        pause();
+        relax();
         if (changed()) return true;
       }
       const Instant now = live_now();
