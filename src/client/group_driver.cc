@@ -109,22 +109,22 @@ Status GroupDriver::run(Exchange& exchange, GroupView& view, Duration timeout) {
   GroupControl* control = fabric_->control();
   if (control) control->enter();
   Instant deadline{}, tell_at = kNever;
-  bool any_lost = false;
-  while (!advance_or_fail(exchange, view, any_lost)) {
+  // The clock is read only while there is nothing else to do.
+  for (bool any_lost = false; !advance_or_fail(exchange, view, any_lost); any_lost = fabric_->any_lost()) {
+    const Instant now = live_now();
     if (deadline == Instant{}) {
-      const Instant now = live_now();
       deadline = now + timeout;
       if (control) tell_at = now + GroupControl::kTellEvery;
     }
-    fabric_->wait(std::min(deadline, tell_at));
-    any_lost = fabric_->any_lost();
-    const Instant now = live_now();
-    if (deadline <= now && !exchange.advance(view.fabric())) {
+    if (deadline <= now) {
       fail_late(exchange, view, timeout);
-    } else if (tell_at <= now) {
+      break;
+    }
+    if (tell_at <= now) {
       tell(exchange, view);
       tell_at = now + GroupControl::kTellEvery;
     }
+    fabric_->wait(std::min(deadline, tell_at));
   }
   if (control) control->leave();
   if (!exchange.status()) give_up_if_failed(exchange, view, exchange.rank());

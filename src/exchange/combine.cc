@@ -1,6 +1,7 @@
 #include "exchange/combine.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/check.h"
@@ -19,13 +20,22 @@ const char* reduction_name(Reduction reduction) {
 }
 
 Arithmetic Arithmetic::of(DataType type, Reduction reduction) {
-  Arithmetic made;
-  made.element_bytes = size_bytes(type);
-  made.combine = combine_function(type, reduction);
-  made.combine_many = combine_many_function(type, reduction);
-  made.type = type;
-  made.reduction = reduction;
-  return made;
+  using Known = std::array<std::array<Arithmetic, kReductions>, kDataTypes>;
+  static const Known kKnown = [] {  // To find the processor's kernels takes as long as to add 4 KiB.
+    Known known;
+    for (std::size_t t = 0; t < kDataTypes; ++t) {
+      for (std::size_t r = 0; r < kReductions; ++r) {
+        Arithmetic& made = known[t][r];
+        made.type = static_cast<DataType>(t);
+        made.reduction = static_cast<Reduction>(r);
+        made.element_bytes = size_bytes(made.type);
+        made.combine = combine_function(made.type, made.reduction);
+        made.combine_many = combine_many_function(made.type, made.reduction);
+      }
+    }
+    return known;
+  }();
+  return kKnown[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)];
 }
 
 Arithmetic Arithmetic::of(const Monoid& monoid) {

@@ -75,14 +75,15 @@ void ShmRingReader::consume(std::size_t bytes) {
   if (damaged_) return;
   THALWEG_CHECK(bytes <= written_ - consumed_, "only what was shown is dropped");
   consumed_ += bytes;
-  positions_->consumed.store(consumed_, std::memory_order_seq_cst);
+  positions_->consumed.store(consumed_, std::memory_order_release);
   // A sleeping writer is woken for a good deal of room, not for each little bit of it.
-  if (written_ - consumed_ <= capacity_ / 2) tell_room();
+  if (consumed_ - told_ >= capacity_ / 2) tell_room();
 }
 
 void ShmRingReader::tell_room() {
   if (told_ == consumed_) return;
   told_ = consumed_;
+  positions_->consumed.store(consumed_, std::memory_order_seq_cst);
   bell_->ring(kWantsRoom);
 }
 
