@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "exchange/preface.h"
 
 namespace thalweg {
 namespace {
@@ -29,6 +30,7 @@ RouteChoice::Plans::Plans(const Plan& plan, std::size_t piece_bytes) {
   for (std::size_t i = 0; piece_bytes > 0 && i < kSizes; ++i) {
     by_log2_size[i].piece_elements = std::max<std::size_t>(piece_bytes >> i, 1);
   }
+  for (Plan& each : by_log2_size) each.hash = hash_of(each);
 }
 
 const Plan& RouteChoice::Plans::of(std::size_t element_bytes) const {

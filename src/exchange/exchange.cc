@@ -86,7 +86,7 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
   preface_.sequence = sequence;
   preface_.ranks = ranks;
   preface_.route = plan.route;
-  if (!call_.phantom) preface_.plan_hash = hash_of(plan);
+  if (!call_.phantom) preface_.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
   std::vector<Lane> lanes = make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places());
   lanes_.reserve(lanes.size());
   for (Lane& lane : lanes) {

@@ -55,6 +55,7 @@ struct Plan {
       levels;  // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
   std::vector<Ring> rings;
   std::vector<Tree> trees;
+  std::uint64_t hash = 0;    // hash_of() the rest, for plans that serve many operations; 0: not known.
   std::string name() const;  // "tree:8", as parse_route() takes it.
 };
 

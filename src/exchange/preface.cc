@@ -1,5 +1,6 @@
 #include "exchange/preface.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/mix.h"
@@ -28,7 +29,7 @@ std::uint64_t hash_of(const Plan& plan) {
     add_weight(tree.weight);
     for (const std::int32_t parent : tree.parent) add(static_cast<std::uint32_t>(parent));
   }
-  return hash;
+  return std::max<std::uint64_t>(hash, 1);
 }
 
 std::string describe(const Preface& preface) {

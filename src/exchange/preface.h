@@ -31,7 +31,7 @@ struct Preface {
 };
 static_assert(sizeof(Preface) == 64 && std::is_trivially_copyable_v<Preface>);
 
-std::uint64_t hash_of(const Plan& plan);
+std::uint64_t hash_of(const Plan& plan);       // Never 0.
 std::string describe(const Preface& preface);  // "all-reduce #12 of 1048576 f32 by ring"
 // OK, or which rank runs what instead of this.
 Status check_preface(const Preface& mine, const Preface& theirs, std::uint32_t peer);
