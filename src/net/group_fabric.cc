@@ -57,7 +57,12 @@ std::size_t GroupFabric::read(Link from, std::byte* into, std::size_t size) {
   return got;
 }
 
+std::uint64_t GroupFabric::shared_offset(const void* data, std::size_t size) {
+  return shared_ ? shared_->arena().offset_of(data, size) : kNotShared;
+}
+
 std::byte* GroupFabric::shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) {
+  if (shared_ && peer == shared_->options().rank) return shared_->arena().at(offset, size);
   return streams_[peer] ? streams_[peer]->shared_by(offset, size) : nullptr;
 }
 
@@ -66,6 +71,7 @@ Status GroupFabric::peer_status(std::uint32_t peer) {
 }
 
 Result<std::byte*> GroupFabric::allocate(std::size_t size) {
+  if (shared_) return shared_->arena().allocate(size);
   constexpr std::size_t kAlignment = 64;
   const std::size_t rounded = (std::max<std::size_t>(size, 1) + kAlignment - 1) / kAlignment * kAlignment;
   std::unique_ptr<std::byte, void (*)(void*)> memory(
@@ -77,7 +83,9 @@ Result<std::byte*> GroupFabric::allocate(std::size_t size) {
   return begin;
 }
 
-void GroupFabric::deallocate(std::byte* memory) { memory_.erase(memory); }
+void GroupFabric::deallocate(std::byte* memory) {
+  if (memory_.erase(memory) == 0 && shared_) shared_->arena().free(memory);
+}
 
 void GroupFabric::wake() {
   if (woken_.exchange(true)) return;
@@ -112,7 +120,7 @@ bool GroupFabric::looks_again(Instant until) {
 
 void GroupFabric::sleep(Instant until) {
   watched_.assign(1, {wake_fd_.get(), POLLIN, 0});
-  if (bell_) watched_.push_back({bell_->bell_fd(), POLLIN, 0});
+  if (shared_) watched_.push_back({shared_->bell_fd(), POLLIN, 0});
   watch_others(watched_);
   begins_.clear();
   bool quiet = true;
@@ -131,7 +139,7 @@ void GroupFabric::sleep(Instant until) {
     streams_[peer]->after_sleep({watched_.data() + begins_[peer], begins_[peer + 1] - begins_[peer]});
     note(*streams_[peer]);
   }
-  if (bell_ && watched_[1].revents != 0) bell_->silence();
+  if (shared_ && watched_[1].revents != 0) shared_->silence();
   if (ready <= 0) return;
   idle_ = false;
   if (watched_[0].revents == 0) return;

@@ -25,6 +25,7 @@ class GroupFabric : public LiveFabric {
   Piece peek(Link from, std::size_t want) override;
   void consume(Link from, std::size_t bytes) override;
   std::size_t read(Link from, std::byte* into, std::size_t size) override;
+  std::uint64_t shared_offset(const void* data, std::size_t size) override;
   std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override;
   void wait(Instant until) override;
   void wake() override;
@@ -37,8 +38,8 @@ class GroupFabric : public LiveFabric {
   // Before the first use; the rank itself has none. `hidden`: take_change() does not tell of all changes.
   void set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams, bool hidden);
   void drop_streams() { streams_.clear(); }
-  // What peers ring through shared memory; it stays.
-  void set_bell(ShmSelf& bell) { bell_ = &bell; }
+  // What this rank shares with the ranks of its machine; it outlives the streams.
+  void share(ShmSelf& self) { shared_ = &self; }
   // Adds what else to sleep on.
   virtual void watch_others(std::vector<pollfd>& /*watched*/) {}
 
@@ -53,7 +54,7 @@ class GroupFabric : public LiveFabric {
   std::atomic<bool> woken_{false};
   const Spin spin_;
   const Duration spin_time_;
-  ShmSelf* bell_ = nullptr;
+  ShmSelf* shared_ = nullptr;
   bool hidden_ = false;  // Some streams' changes are.
   bool lost_ = false;    // Some peer.
   bool moved_ = false;   // Bytes have moved since the last wait().

@@ -70,7 +70,7 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
   auto self = ShmSelf::create(std::move(options));
   if (!self) return self.status();
   shared_ = *std::move(self);
-  set_bell(*shared_);
+  share(*shared_);
   std::vector<ShmPeer*> peers;
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
     if (!sockets[peer]) continue;
@@ -116,27 +116,6 @@ Status ProcessGroup::peer_status(std::uint32_t peer) {
     if (verdict.guilty == peer) return verdict.status;
   }
   return GroupFabric::peer_status(peer);
-}
-
-std::uint64_t ProcessGroup::shared_offset(const void* data, std::size_t size) {
-  return shared_ ? shared_->arena().offset_of(data, size) : kNotShared;
-}
-
-std::byte* ProcessGroup::shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) {
-  if (peer != rank()) return GroupFabric::shared_by(peer, offset, size);
-  return shared_ ? shared_->arena().at(offset, size) : nullptr;
-}
-
-Result<std::byte*> ProcessGroup::allocate(std::size_t size) {
-  return shared_ ? shared_->arena().allocate(size) : GroupFabric::allocate(size);
-}
-
-void ProcessGroup::deallocate(std::byte* memory) {
-  if (shared_) {
-    shared_->arena().free(memory);
-  } else {
-    GroupFabric::deallocate(memory);
-  }
 }
 
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::regroup(Duration timeout) {

@@ -32,10 +32,6 @@ class ProcessGroup final : public GroupFabric {
   bool any_lost() override;
   Status peer_status(std::uint32_t peer) override;
   GroupControl* control() override { return control_.get(); }
-  std::uint64_t shared_offset(const void* data, std::size_t size) override;
-  std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override;
-  Result<std::byte*> allocate(std::size_t size) override;
-  void deallocate(std::byte* memory) override;
 
  private:
   ProcessGroup(const GroupOptions& options, GroupConnector connector);

@@ -84,9 +84,8 @@ class Chatter {
 
 std::string chat(ShmOptions options, std::vector<FileDescriptor> sockets, std::uint64_t total, bool crowded) {
   const std::uint32_t rank = options.rank, ranks = options.ranks;
-  auto fabric = ShmFabric::create(std::move(options), std::move(sockets), kLong);
+  auto fabric = ShmFabric::create(std::move(options), std::move(sockets), kLong, crowded);
   if (!fabric) return fabric.status().message();
-  (*fabric)->set_crowded(crowded);
   return Chatter(**fabric, rank, ranks, total).run();
 }
 
@@ -118,10 +117,9 @@ TEST(ShmFabric, ThreadsStreamToEachOther) {
 TEST(ShmFabric, NoWakeUpIsLost) {
   constexpr int kRounds = 5000;
   const auto play = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
-    auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong);
+    auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong, true);
     if (!made) return made.status().message();
     ShmFabric& fabric = **made;
-    fabric.set_crowded(true);
     const std::uint32_t peer = 1 - rank;
     for (int round = 0; round < kRounds; ++round) {
       std::uint64_t value = static_cast<std::uint64_t>(round);
@@ -147,10 +145,9 @@ TEST(ShmFabric, ASleeperHasToldOfTheRoomItMade) {
   const auto play = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
     const ShmOptions options = small_options(rank, 2);
     const std::size_t little = options.ring_bytes / 4;
-    auto made = ShmFabric::create(options, std::move(sockets), kLong);
+    auto made = ShmFabric::create(options, std::move(sockets), kLong, true);
     if (!made) return made.status().message();
     ShmFabric& fabric = **made;
-    fabric.set_crowded(true);
     std::vector<std::byte> bytes(options.ring_bytes + little);
     const Instant until = live_now() + Duration(5'000'000'000);
     if (rank == 0) {
@@ -175,7 +172,7 @@ TEST(ShmFabric, ASleeperHasToldOfTheRoomItMade) {
 TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
   constexpr std::size_t kSize = 3'000'000;
   const auto main = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
-    auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong);
+    auto made = ShmFabric::create(small_options(rank, 2), std::move(sockets), kLong, false);
     if (!made) return made.status().message();
     ShmFabric& fabric = **made;
     auto data = fabric.allocate(kSize);
@@ -205,7 +202,7 @@ TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
 }
 
 TEST(ShmFabric, AWaitEndsWhenItIsWokenOrOver) {
-  auto alone = ShmFabric::create(small_options(0, 1), std::vector<FileDescriptor>(1), kLong);
+  auto alone = ShmFabric::create(small_options(0, 1), std::vector<FileDescriptor>(1), kLong, false);
   ASSERT_TRUE(alone.is_ok()) << alone.status().message();
   std::thread waker([&] { (*alone)->wake(); });
   (*alone)->wait(kNever);

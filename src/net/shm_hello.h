@@ -1,7 +1,6 @@
 // What two ranks of one machine tell and hand each other over a Unix-domain socket before they share memory.
 #pragma once
 
-#include <sched.h>
 #include <sys/types.h>
 
 #include <array>
@@ -15,7 +14,7 @@
 namespace thalweg {
 
 struct ShmHello {
-  static constexpr std::uint64_t kMagic = 0x314d48534745574c;  // "LWEGSHM1"
+  static constexpr std::uint64_t kMagic = 0x324d48534745574c;  // "LWEGSHM2"
   std::uint64_t magic = kMagic;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;
@@ -23,9 +22,8 @@ struct ShmHello {
   std::uint32_t channels = 0;
   std::uint64_t ring_bytes = 0;  // Of each channel.
   std::uint64_t arena_bytes = 0;
-  cpu_set_t cores{};  // That the process may run on.
 };
-static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 168);
+static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 40);
 
 // What goes with it, in this order.
 struct ShmDescriptors {

@@ -48,16 +48,7 @@ Result<std::unique_ptr<ShmSelf>> ShmSelf::create(ShmOptions options) {
   self->bell_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!self->bell_)
     return Status(Code::kIo, std::string("cannot create an eventfd: ") + std::strerror(errno));
-  // On machines with more cores than the set holds, all of those that it holds.
-  if (::sched_getaffinity(0, sizeof self->cores_, &self->cores_) != 0) {
-    std::memset(&self->cores_, 0xff, sizeof self->cores_);
-  }
   return self;
-}
-
-void ShmSelf::ring() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
 void ShmSelf::silence() {
@@ -88,7 +79,6 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& 
   hello.channels = limits::kChannelsMax;
   hello.ring_bytes = options.ring_bytes;
   hello.arena_bytes = self.arena().memory().size();
-  hello.cores = self.cores();
   const std::array<int, 3> handed{outbox->fd(), self.arena().memory().fd(), self.bell_fd()};
   if (Status sent = send_hello(socket.get(), hello, handed); !sent) {
     return Status(sent.code(), "rank " + std::to_string(peer) + ": " + sent.message());
@@ -111,7 +101,6 @@ Status ShmPeer::finish(Duration timeout) {
 
 Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
   process_ = hello.process;
-  cores_ = hello.cores;
   auto inbox = ShmMemory::adopt(std::move(descriptors.outbox), Outbox::size(hello.ring_bytes));
   if (!inbox) return inbox.status();
   auto arena = ShmMemory::adopt(std::move(descriptors.arena), hello.arena_bytes);

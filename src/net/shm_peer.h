@@ -2,8 +2,6 @@
 // memory, its doorbell, and the socket whose closing is its death.
 #pragma once
 
-#include <sched.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,19 +36,15 @@ class ShmSelf {
   const ShmOptions& options() const { return options_; }
   ShmArena& arena() { return arena_; }
   const ShmArena& arena() const { return arena_; }
-  // Readable when a peer, or ring(), wakes this rank. Whoever sleeps on streams watches it, once for all
-  // peers.
+  // Readable when a peer wakes this rank. Whoever sleeps on streams watches it, once for all peers.
   int bell_fd() const { return bell_.get(); }
-  void ring();     // From any thread.
   void silence();  // After bell_fd() was found readable.
-  const cpu_set_t& cores() const { return cores_; }
 
  private:
   ShmSelf() = default;
   ShmOptions options_;
   ShmArena arena_;
   FileDescriptor bell_;
-  cpu_set_t cores_{};
 };
 
 class ShmPeer final : public PairStreams {
@@ -77,7 +71,6 @@ class ShmPeer final : public PairStreams {
   bool before_sleep(std::vector<pollfd>& watched) override;
   void after_sleep(std::span<const pollfd> watched) override;
   const Status& status() const override { return status_; }
-  const cpu_set_t& cores() const { return cores_; }
 
  private:
   struct Outbox;
@@ -110,7 +103,6 @@ class ShmPeer final : public PairStreams {
   ShmSelf& self_;
   std::uint32_t peer_;
   std::uint32_t process_ = 0;
-  cpu_set_t cores_{};
   ShmMemory outbox_;
   ShmMemory inbox_;  // The peer's outbox.
   ShmMemory arena_;  // The peer's.

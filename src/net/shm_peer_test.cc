@@ -22,7 +22,7 @@ using Made = Result<std::unique_ptr<ShmFabric>>;
 
 Made make(std::uint32_t rank, std::vector<FileDescriptor> sockets) {
   const auto ranks = static_cast<std::uint32_t>(sockets.size());
-  return ShmFabric::create(small_options(rank, ranks), std::move(sockets), kLong);
+  return ShmFabric::create(small_options(rank, ranks), std::move(sockets), kLong, false);
 }
 
 // Both ends in this process.
