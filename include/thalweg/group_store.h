@@ -25,7 +25,7 @@ struct GroupStoreOptions {
   std::map<std::string, std::shared_ptr<const CustomRule>> rules;  // By RuleSpec::custom.
   // How dense pushes of equal blocks are added up. Sparse ones, and others, are gathered.
   RouteChoice route;
-  // Gathers dense pushes too and adds them up in the order of ranks, as servers do in that of data shards:
+  // Gathers dense pushes too and adds them up by the tree over ranks that servers use for data shards:
   // the parameters then have the very bits that a job in sync mode gives them.
   bool in_rank_order = false;
   // Gets this rank's Store::report().

@@ -227,7 +227,7 @@ Status GroupStore::Impl::gather(Shared& table, std::span<const PushSize> sizes, 
   std::size_t key_at = 0, float_at = 0;
   for (std::size_t r = 0; r < sizes.size(); ++r) {
     const Contribution part{std::span(keys).subspan(key_at, keys_of[r]),
-                            std::span(grads).subspan(float_at, floats_of[r])};
+                            std::span(grads).subspan(float_at, floats_of[r]), static_cast<std::uint32_t>(r)};
     if (sizes[r].rows > 0) parts.push_back(part);
     key_at += keys_of[r];
     float_at += floats_of[r];

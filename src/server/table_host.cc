@@ -152,8 +152,10 @@ void TableHost::close_steps() {
     const Step closed_before = THALWEG_BUG(kEarlyClose) ? gate_.slowest().next() : gate_.slowest();
     if (first->first >= closed_before) return;
     contributions.clear();
-    for (const auto& shard_parts : first->second) {
-      for (const Part& part : shard_parts) contributions.push_back(view(part.keys, part.values));
+    const StepParts& shards = first->second;
+    for (std::uint32_t s = 0; s < shards.size(); ++s) {
+      for (const Part& part : shards[s])
+        contributions.push_back({part.keys.as<std::uint64_t>(), part.values.as<float>(), s});
     }
     if (!contributions.empty()) table_->apply(contributions);
     open_steps_.erase(first);

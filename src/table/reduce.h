@@ -1,8 +1,11 @@
-// The sum of several contributions to one step, in the order given: (p0 + p1) + p2, and so on, for each key.
+// The sum of several contributions to one step by a binary tree over their positions: a node stands for an
+// aligned block of 2^k positions and is its left half plus its right half; an absent half counts as nothing.
+// So a contribution that was summed beforehand for a whole block may stand in for it and no bit changes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,18 +17,42 @@ namespace thalweg {
 class SparseReducer {
  public:
   // The union of the parts' keys, ascending, with the sum, or where `last_wins` the last part's value, of
-  // each. Valid until the next call.
+  // each. Valid until the next call. Precondition: positions ascend; parts of one share no key.
   Contribution reduce(std::span<const Contribution> parts, std::size_t dim, bool last_wins);
   std::size_t bytes() const;
 
  private:
-  void merge_keys(std::span<const Contribution> parts);
+  // The keys of a block of positions: a part as it came, or from `begin` on in keys_ and rows_ or values_.
+  struct Run {
+    std::uint32_t position = 0;  // The block's first that is not absent.
+    std::size_t begin = 0;
+    std::size_t size = 0;
+    const Contribution* part = nullptr;
+  };
+  // A key that both of two blocks have: where it went, and the right block's row.
+  struct Both {
+    std::size_t at = 0;
+    const float* right = nullptr;
+  };
 
-  std::vector<std::uint64_t> keys_, merged_;
-  std::vector<std::size_t> run_begin_, merged_begin_, part_begin_;
-  std::vector<std::uint32_t> moved_to_;  // Index in the run before the last merge to the index after it.
-  std::vector<std::uint32_t> index_;     // For each key of each part, its index in its run.
-  std::vector<std::uint8_t> touched_;
+  void start(std::span<const Contribution> parts);
+  template <class Merge>
+  void merge_nearest(const Merge& merge);
+  std::span<const std::uint64_t> keys_of(const Run& run) const;
+  template <class Use>
+  void with_rows(const Run& run, std::size_t dim, const Use& use) const;
+  std::size_t merge_values(const Run& a, const Run& b, std::size_t to, bool last_wins);
+  std::size_t merge_rows(const Run& a, const Run& b, std::size_t to, std::size_t dim, bool last_wins);
+  std::size_t merge_last(const Run& a, const Run& b, std::size_t dim, bool last_wins);
+  float* sum_of(const float* left, const float* right, std::size_t dim);
+
+  std::vector<std::uint64_t> keys_, merged_keys_;
+  std::vector<const float*> rows_, merged_rows_;  // Each key's row so far: a part's own, or in partial_.
+  std::vector<float> values_, merged_values_;     // Rows of one float are moved themselves.
+  std::vector<Run> runs_, merged_runs_;
+  std::vector<Both> both_;
+  std::unique_ptr<float[]> partial_;
+  std::size_t partial_capacity_ = 0, partial_used_ = 0;
   std::vector<float> sums_;
 };
 
@@ -33,24 +60,41 @@ class SparseReducer {
 struct RowInterval {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  bool operator==(const RowInterval&) const = default;
 };
 
 // Dense contributions. Memory is kept from call to call.
 class DenseReducer {
  public:
-  // The disjoint intervals of rows that the parts touch, ascending. Valid until the next call.
+  // The disjoint intervals of rows that the parts touch, ascending. Valid until the next call. Precondition:
+  // positions ascend; parts of one share no row.
   std::span<const RowInterval> reduce(std::span<const Contribution> parts, std::size_t dim, bool last_wins);
   // The reduced floats of rows from `row` on, inside one of the intervals.
-  const float* sums(std::uint64_t row) const { return sums_.data() + (row - first_row_) * dim_; }
+  const float* sums(std::uint64_t row) const { return blocks_[0].row(row, dim_); }
   std::size_t bytes() const;
 
  private:
-  void add(const Contribution& part, bool last_wins);
+  // What a block of positions sums to.
+  struct Block {
+    std::uint32_t position = 0;  // The block's first that is not absent.
+    std::vector<RowInterval> touched;
+    std::uint64_t first_row = 0;
+    const float* rows = nullptr;  // From first_row on: a part's own, or own_sums.
+    std::vector<float> own_sums;
+    bool owns() const { return rows == own_sums.data(); }
+    const float* row(std::uint64_t r, std::size_t dim) const { return rows + (r - first_row) * dim; }
+  };
 
-  std::uint64_t first_row_ = 0;
+  void merge_last(bool last_wins);
+  void own(Block& block) const;
+  void add_alike(Block& left, const Block& right) const;
+  void add(Block& into, RowInterval rows, const Block& from, bool last_wins);
+
+  std::uint64_t first_row_ = 0, end_row_ = 0;
   std::size_t dim_ = 1;
-  std::vector<RowInterval> touched_, next_;
-  std::vector<float> sums_;
+  std::vector<Block> blocks_;  // The first depth_ of them: blocks that are not yet halves of one.
+  std::size_t depth_ = 0;
+  std::vector<RowInterval> touched_;
 };
 
 }  // namespace thalweg

@@ -90,6 +90,7 @@ TEST(SparseTable, FollowsAMapUnderRandomSteps) {
       for (const Part& part : parts) {
         ASSERT_TRUE(table.check(part.view(), all(spec)).is_ok());
         views.push_back(part.view());
+        views.back().position = 1u << views.size();  // Such positions are summed from left to right.
       }
       table.apply(views);
       for (const auto& [key, sum] : sums) {

@@ -15,11 +15,12 @@
 
 namespace thalweg {
 
-// One data shard's part of a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim
+// What one data shard, or an aligned block of 2^k data shards, adds to a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim
 // floats for each. Dense: `keys` is exactly one row number, the first of the block that `grads` covers.
 struct Contribution {
   std::span<const std::uint64_t> keys;
   std::span<const float> grads;
+  std::uint32_t position = 0;  // The shard's number, or that of the block's first shard.
 };
 
 struct TableStats {
@@ -42,8 +43,8 @@ class Table {
   virtual std::size_t stored_width() const = 0;
   // Whether apply() may be given this: width, order, ownership of ranges, finite numbers. Changes nothing.
   virtual Status check(const Contribution& part, RangeSpan ranges) const = 0;
-  // Reduces the parts in the order given and updates each touched row once. Precondition: check() passed for
-  // each.
+  // Reduces the parts by the tree over their positions (reduce.h) and updates each touched row once.
+  // Precondition: check() passed for each, and positions ascend.
   virtual void apply(std::span<const Contribution> parts) = 0;
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).

@@ -231,13 +231,13 @@ void UpdatePlanes(const UpdateParams& params, const RowPlanes& planes, const flo
   with_rule(params.rule.kind, PlanesAction{params, planes, grads, count});
 }
 
-void AddInto(float* sums, const float* values, std::size_t count) {
+void AddRows(const float* a, const float* b, float* sums, std::size_t count) {
   const hn::ScalableTag<float> d;
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
-    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), hn::LoadU(d, values + i)), d, sums + i);
+    hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, sums + i);
   }
-  for (; i < count; ++i) sums[i] += values[i];
+  for (; i < count; ++i) sums[i] = a[i] + b[i];
 }
 
 // Whether all are finite. The bits of |NaN| and of infinity, read as integers, are the largest of all
@@ -280,7 +280,7 @@ namespace kernels {
 
 HWY_EXPORT(UpdateRows);
 HWY_EXPORT(UpdatePlanes);
-HWY_EXPORT(AddInto);
+HWY_EXPORT(AddRows);
 HWY_EXPORT(AllFinite);
 
 void update_rows(const UpdateParams& params, float* const* rows, const float* grads, std::size_t count) {
@@ -290,8 +290,8 @@ void update_planes(const UpdateParams& params, const RowPlanes& planes, const fl
                    std::size_t count) {
   HWY_DYNAMIC_DISPATCH(UpdatePlanes)(params, planes, grads, count);
 }
-void add_into(float* sums, const float* values, std::size_t count) {
-  HWY_DYNAMIC_DISPATCH(AddInto)(sums, values, count);
+void add(const float* a, const float* b, float* sums, std::size_t count) {
+  HWY_DYNAMIC_DISPATCH(AddRows)(a, b, sums, count);
 }
 
 std::size_t find_non_finite(std::span<const float> values) {

@@ -43,8 +43,8 @@ void update_rows(const UpdateParams& params, float* const* rows, const float* gr
 // The same to rows kept as planes.
 void update_planes(const UpdateParams& params, const RowPlanes& planes, const float* grads,
                    std::size_t count);
-// sums[i] += values[i].
-void add_into(float* sums, const float* values, std::size_t count);
+// sums[i] = a[i] + b[i]; `sums` may be `a`.
+void add(const float* a, const float* b, float* sums, std::size_t count);
 // Index of the first NaN or infinity, or values.size().
 std::size_t find_non_finite(std::span<const float> values);
 // Index of the first key that is not above its predecessor, or keys.size().
