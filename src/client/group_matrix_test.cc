@@ -1,18 +1,20 @@
+// Every transport, by ranks that are threads and by ranks that share one; the simulated one is in
+// exchange/exchange_matrix_test.cc.
 #include <gtest/gtest.h>
 
-#include <atomic>
-
 #include "client/group_matrix_for_test.h"
+#include "client/live_ranks_for_test.h"
+#include "exchange/matrix_ranks_for_test.h"
 #include "net/raw_peer_for_test.h"
 
 namespace thalweg {
 namespace {
 
-std::string run_matrix(Group& group, std::atomic<std::uint64_t>& cases, std::uint64_t stride = 1) {
-  MatrixRank rank(group, stride);
-  std::string wrong = rank.run();
-  if (group.rank() == 0) cases = rank.cases();
-  return wrong;
+std::string run_matrix(Group& group) {
+  ExchangeMatrix matrix(group.size(), ExchangeMatrix::Density::kOneEach);
+  MatrixRank rank(group);
+  const std::string wrong = matrix.each([&rank](const MatrixCase& c) { return rank.run(c); });
+  return wrong.empty() && !matrix.complete() ? "cases are missing" : wrong;
 }
 
 class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
@@ -39,27 +41,37 @@ class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
     return true;
 #endif
   }
-  void run_over(GroupTransport transport) {
-    std::atomic<std::uint64_t> cases{0};
-    // Where ranks outnumber cores, each message may cost a time slice.
-    const std::uint64_t stride = GetParam() > 2 ? 20 * GetParam() + 1 : 1;
-    const auto body = [&cases, stride](Group& group) { return run_matrix(group, cases, stride); };
-    EXPECT_EQ(on_joined(transport, body), "");
-    EXPECT_GT(cases, 30u);
+};
+
+TEST_P(GroupMatrix, IsExactBetweenThreads) { EXPECT_EQ(on_threads(GetParam(), run_matrix), ""); }
+TEST_P(GroupMatrix, IsExactOverTcp) { EXPECT_EQ(on_joined(GroupTransport::kTcp, run_matrix), ""); }
+TEST_P(GroupMatrix, IsExactThroughSharedMemory) {
+  if (!addresses_suffice()) GTEST_SKIP() << "too few addresses under ThreadSanitizer";
+  EXPECT_EQ(on_joined(GroupTransport::kShm, run_matrix), "");
+}
+
+#if !defined(__SANITIZE_THREAD__)
+class OneThreadMatrix : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  static void run_over(LiveRanks live) {
+    MatrixRanks ranks(
+        GetParam(), [&live](MatrixRanks::Exchanges exchanges) { return live.run(exchanges); },
+        [&live](std::uint32_t rank) { return live.memory(rank); });
+    ExchangeMatrix matrix(GetParam(), ExchangeMatrix::kUsual);
+    EXPECT_EQ(matrix.each([&ranks](const MatrixCase& c) { return ranks.run(c); }), "");
+    EXPECT_TRUE(matrix.complete());
   }
 };
 
-TEST_P(GroupMatrix, IsExactBetweenThreads) {
-  std::atomic<std::uint64_t> cases{0};
-  EXPECT_EQ(on_threads(GetParam(), [&cases](Group& group) { return run_matrix(group, cases); }), "");
-  EXPECT_GT(cases, 2000u);
+TEST_P(OneThreadMatrix, IsExactInProcess) { run_over(LiveRanks::in_process(GetParam())); }
+TEST_P(OneThreadMatrix, IsExactOverTcp) { run_over(LiveRanks::joined(GetParam(), GroupTransport::kTcp)); }
+TEST_P(OneThreadMatrix, IsExactThroughSharedMemory) {
+  run_over(LiveRanks::joined(GetParam(), GroupTransport::kShm));
 }
 
-TEST_P(GroupMatrix, IsExactOverTcp) { run_over(GroupTransport::kTcp); }
-TEST_P(GroupMatrix, IsExactThroughSharedMemory) {
-  if (!addresses_suffice()) GTEST_SKIP() << "too few addresses under ThreadSanitizer";
-  run_over(GroupTransport::kShm);
-}
+INSTANTIATE_TEST_SUITE_P(Ranks, OneThreadMatrix, testing::ValuesIn(matrix_ranks()),
+                         testing::PrintToStringParamName());
+#endif
 
 // Large vectors in group memory, by the route that the group takes itself.
 std::string run_in_group_memory(Group& group) {
@@ -87,7 +99,7 @@ TEST_P(GroupMatrix, IsExactInGroupMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, GroupMatrix, testing::Values(1, 2, 3, 4, 5, 7, 8, 16),
+INSTANTIATE_TEST_SUITE_P(Ranks, GroupMatrix, testing::ValuesIn(matrix_ranks()),
                          testing::PrintToStringParamName());
 
 }  // namespace

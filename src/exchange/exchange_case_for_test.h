@@ -3,8 +3,12 @@
 // they are added.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory_resource>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/random.h"
@@ -38,6 +42,27 @@ inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
   return plan;
 }
 
+inline bool combines_elements(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
+         operation == Operation::kReduceScatter;
+}
+
+// A reduction of a caller's own.
+inline Monoid monoid_for_test() {
+  const auto add = [](void* into, const void* from, std::size_t count, void*) {
+    auto* sums = static_cast<std::byte*>(into);
+    const auto* more = static_cast<const std::byte*>(from);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t a, b;
+      std::memcpy(&a, sums + i * sizeof a, sizeof a);
+      std::memcpy(&b, more + i * sizeof b, sizeof b);
+      a += b;
+      std::memcpy(sums + i * sizeof a, &a, sizeof a);
+    }
+  };
+  return {"sum by hand", sizeof(std::int64_t), add, nullptr};
+}
+
 struct ExchangeCase {
   Operation operation{};
   DataType type = DataType::kF32;
@@ -54,16 +79,16 @@ struct ExchangeCase {
            data_type_name(type) + " (" + (own_monoid ? "monoid" : reduction_name(reduction)) + "), root " +
            std::to_string(root) + (in_place ? ", in place" : "");
   }
+  Arithmetic arithmetic() const {
+    return own_monoid ? Arithmetic::of(monoid_for_test()) : Arithmetic::of(type, reduction);
+  }
   std::uint32_t workers() const { return ranks - servers; }
   std::uint32_t peer() const { return (root + 1) % ranks; }
   Block part(std::uint32_t rank) const { return part_of({0, count}, ranks, rank); }
   // What `rank` contributes to an element.
   std::int64_t value(std::uint32_t rank, std::uint64_t element) const {
     const std::uint64_t chance = splitmix(element * 31 + rank * 1000003ULL);
-    switch (operation == Operation::kAllReduce || operation == Operation::kReduce ||
-                    operation == Operation::kReduceScatter
-                ? reduction
-                : Reduction::kSum) {
+    switch (combines_elements(operation) ? reduction : Reduction::kSum) {
       case Reduction::kProduct:
         return rank == element % workers() ? 3 : chance % 2 == 0 ? 1 : -1;
       case Reduction::kAnd:
@@ -112,6 +137,14 @@ struct ExchangeCase {
   }
 };
 
+// combined() of the first elements, `count` or more: they are the same in all cases of one reduction.
+inline const std::vector<std::int64_t>& combined_elements(const ExchangeCase& c) {
+  thread_local std::map<std::tuple<std::uint32_t, Reduction, bool>, std::vector<std::int64_t>> known;
+  std::vector<std::int64_t>& sums = known[{c.workers(), c.reduction, c.type == DataType::kU64}];
+  while (sums.size() < c.count) sums.push_back(c.combined(sums.size()));
+  return sums;
+}
+
 // Writes a small whole number as an element.
 inline void put_element(DataType type, std::byte* at, std::int64_t value) {
   const auto put = [at](auto typed) { std::memcpy(at, &typed, sizeof typed); };
@@ -145,14 +178,18 @@ inline void put_element(DataType type, std::byte* at, std::int64_t value) {
 // One rank's buffers in a case, with margins that nothing may touch.
 class CaseBuffers {
  public:
-  CaseBuffers(const ExchangeCase& c, std::uint32_t rank) : case_(c), rank_(rank) {
+  // `memory`: where they are.
+  CaseBuffers(const ExchangeCase& c, std::uint32_t rank,
+              std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : case_(c), rank_(rank), in_storage_(memory), out_storage_(memory) {
     const std::uint64_t count = c.count;
     const Block own = c.part(rank), all{0, count};
     const auto mine = [this](std::uint64_t e) { return case_.value(rank_, e); };
-    const auto sum = [this](std::uint64_t e) { return case_.combined(e); };
+    static const std::vector<std::int64_t> kNone;
+    const std::vector<std::int64_t>& sums = combines_elements(c.operation) ? combined_elements(c) : kNone;
+    const auto sum = [&sums](std::uint64_t e) { return sums[e]; };
     const auto roots = [this](std::uint64_t e) { return case_.value(case_.root, e); };
-    const auto owners = [this](std::uint64_t e) {
-      std::uint32_t owner = 0;
+    const auto owners = [this, owner = 0u](std::uint64_t e) mutable {
       while (e >= case_.part(owner).end()) ++owner;
       return case_.value(owner, e);
     };
@@ -160,7 +197,7 @@ class CaseBuffers {
     switch (c.operation) {
       case Operation::kAllReduce:
         if (rank < c.workers()) expect(all, sum);
-        give(all, mine);
+        if (rank < c.workers()) give(all, mine);
         break;
       case Operation::kReduce:
         if (at_root) expect(all, sum);
@@ -232,7 +269,7 @@ class CaseBuffers {
     return (case_.in_place && has_out_ ? out_storage_.data() : in_storage_.data()) + in_offset_;
   }
   template <class Value>
-  std::vector<std::byte> elements(Block block, const Value& value) const {
+  std::vector<std::byte> elements(Block block, Value value) const {
     std::vector<std::byte> made(bytes(block.count));
     for (std::uint64_t i = 0; i < block.count; ++i) {
       put_element(case_.type, made.data() + bytes(i), value(block.begin + i));
@@ -240,36 +277,32 @@ class CaseBuffers {
     return made;
   }
   template <class Value>
-  void give(Block block, const Value& value) {
+  void give(Block block, Value value) {
     has_in_ = true;
     given_ = elements(block, value);
   }
   template <class Value>
-  void expect(Block block, const Value& value) {
+  void expect(Block block, Value value) {
     has_out_ = true;
     expected_ = elements(block, value);
   }
   void lay_out(std::uint64_t own_begin) {
-    const auto with_margins = [](std::size_t size) {
-      return std::vector<std::byte>(size + 2 * kMargin, kMark);
-    };
     if (case_.in_place && has_out_ && has_in_) {
-      out_storage_ = with_margins(std::max(given_.size(), expected_.size()));
+      out_storage_.assign(std::max(given_.size(), expected_.size()) + 2 * kMargin, kMark);
       in_offset_ = given_.size() < expected_.size() ? bytes(own_begin) : 0;
       out_offset_ = expected_.size() < given_.size() ? bytes(own_begin) : 0;
       if (!given_.empty())
-        if (!given_.empty())
-          std::memcpy(out_storage_.data() + kMargin + in_offset_, given_.data(), given_.size());
+        std::memcpy(out_storage_.data() + kMargin + in_offset_, given_.data(), given_.size());
       return;
     }
-    if (has_out_) out_storage_ = with_margins(expected_.size());
+    if (has_out_) out_storage_.assign(expected_.size() + 2 * kMargin, kMark);
     if (!has_in_) return;
     case_.in_place = false;
-    in_storage_ = with_margins(given_.size());
+    in_storage_.assign(given_.size() + 2 * kMargin, kMark);
     if (!given_.empty()) std::memcpy(in_storage_.data() + kMargin, given_.data(), given_.size());
     in_before_ = in_storage_;
   }
-  static bool margins_are_clean(const std::vector<std::byte>& storage) {
+  static bool margins_are_clean(const std::pmr::vector<std::byte>& storage) {
     for (std::size_t i = 0; i < kMargin && !storage.empty(); ++i) {
       if (storage[i] != kMark || storage[storage.size() - 1 - i] != kMark) return false;
     }
@@ -280,7 +313,7 @@ class CaseBuffers {
   std::uint32_t rank_;
   bool has_in_ = false, has_out_ = false;
   std::vector<std::byte> given_, expected_;
-  std::vector<std::byte> in_storage_, out_storage_, in_before_;
+  std::pmr::vector<std::byte> in_storage_, out_storage_, in_before_;
   std::size_t in_offset_ = 0, out_offset_ = 0;
 };
 
@@ -304,7 +337,8 @@ inline const std::vector<std::string>& routes_for_test() {
                                                   "packed-trees",
                                                   "byteps:0",
                                                   "byteps:2",
-                                                  "byteps:9"};
+                                                  "byteps:9",
+                                                  "shared"};
   return kNames;
 }
 

@@ -188,7 +188,7 @@ Monoid exponents_monoid(DataType type) {
 
 void encode_exponents(DataType type, std::span<const std::byte* const> contributions, std::size_t count,
                       std::byte* exponents) {
-  std::memset(exponents, 0, count * exponent_bytes(type));
+  std::fill_n(exponents, count * exponent_bytes(type), std::byte{0});  // Null where there are none.
   for (const std::byte* values : contributions) {
     type == DataType::kF32 ? add_exponents<float>(values, count, exponents)
                            : add_exponents<double>(values, count, exponents);
