@@ -21,7 +21,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kLinksShown = 16;
-constexpr std::uint32_t kLinksInJson = 4096;
+constexpr std::size_t kLinksInJson = 64;
 
 std::vector<std::string> routes_of(const Options& options, const Topology& topology, const Demand& demand) {
   const std::string& text = options.text("route");
@@ -41,7 +41,23 @@ Result<SimulatedRow> simulate(const Topology& topology, const Demand& demand, co
                       *std::move(result)};
 }
 
-nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row) {
+double busy_seconds(const Topology& topology, const SimulatedExchange& result, LinkIndex link) {
+  return static_cast<double>(result.link_bytes[link]) / topology.link(link).bytes_per_second;
+}
+
+// Those that carry anything, the busiest first.
+std::vector<LinkIndex> links_by_time(const Topology& topology, const SimulatedExchange& result) {
+  std::vector<LinkIndex> order;
+  for (LinkIndex i = 0; i < topology.link_count(); ++i) {
+    if (result.link_bytes[i] > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](LinkIndex a, LinkIndex b) {
+    return busy_seconds(topology, result, a) > busy_seconds(topology, result, b);
+  });
+  return order;
+}
+
+nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row, bool all_links) {
   const SimulatedExchange& result = row.result;
   nlohmann::ordered_json object{{"route", row.route},
                                 {"ranks", row.demand.ranks},
@@ -58,11 +74,14 @@ nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row
                                 {"messages", result.messages},
                                 {"events", result.events},
                                 {"checked", result.checked}};
-  if (topology.link_count() > kLinksInJson) return object;
+  const std::vector<LinkIndex> order = links_by_time(topology, result);
   nlohmann::ordered_json links = nlohmann::ordered_json::object();
-  for (LinkIndex i = 0; i < topology.link_count(); ++i) {
-    if (result.link_bytes[i] > 0) links[topology.link_name(i)] = result.link_bytes[i];
+  auto& entries =
+      links.get_ref<nlohmann::ordered_json::object_t&>();  // Whose names need no search: they differ.
+  for (std::size_t i = 0; i < order.size() && (all_links || i < kLinksInJson); ++i) {
+    entries.push_back({topology.link_name(order[i]), result.link_bytes[order[i]]});
   }
+  object["links"] = order.size();
   object["link_bytes"] = std::move(links);
   return object;
 }
@@ -83,16 +102,12 @@ std::string table_row(const Topology& topology, const SimulatedRow& row) {
 }
 
 std::string link_table(const Topology& topology, const SimulatedExchange& result) {
-  std::vector<LinkIndex> order(topology.link_count());
-  for (LinkIndex i = 0; i < topology.link_count(); ++i) order[i] = i;
-  const auto busy = [&](LinkIndex i) {
-    return static_cast<double>(result.link_bytes[i]) / topology.link(i).bytes_per_second;
-  };
-  std::stable_sort(order.begin(), order.end(), [&](LinkIndex a, LinkIndex b) { return busy(a) > busy(b); });
+  const std::vector<LinkIndex> order = links_by_time(topology, result);
   std::string text = "\nbusiest links\n";
-  for (std::size_t i = 0; i < order.size() && i < kLinksShown && result.link_bytes[order[i]] > 0; ++i) {
+  for (std::size_t i = 0; i < order.size() && i < kLinksShown; ++i) {
     text += fmt::format("  {:<32}{:>11}{:>14}\n", topology.link_name(order[i]),
-                        size_text(result.link_bytes[order[i]]), seconds_text(busy(order[i])));
+                        size_text(result.link_bytes[order[i]]),
+                        seconds_text(busy_seconds(topology, result, order[i])));
   }
   return text;
 }
@@ -121,7 +136,7 @@ Result<Topology> run_point(const Options& options, const Wanted& wanted, Demand 
                            row->result.messages, row->result.events, seconds));
     out.human((rows.empty() ? table_head() : "") + table_row(*topology, *row));
     if (single && routes.size() == 1) out.human(link_table(*topology, row->result));
-    out.json(to_json(*topology, *row));
+    out.json(to_json(*topology, *row, options.choice("links").word == "all"));
     row->result.link_bytes.clear();
     rows.push_back(*std::move(row));
   }

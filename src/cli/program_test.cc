@@ -203,6 +203,19 @@ TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
   EXPECT_NEAR(times.at("spread"), 1.5e-3, 1e-6);
 }
 
+TEST(Program, GivesTheBusiestLinksOrAll) {
+  for (const bool all : {false, true}) {
+    const Ran ran = run(std::string("simulate exchange --topology uniform:50,1GB/s,1us --route ring --bytes "
+                                    "1M --json") +
+                        (all ? " --links all" : ""));
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto object = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(object["links"], 100);
+    EXPECT_EQ(object["link_bytes"].size(), all ? 100u : 64u);
+    EXPECT_EQ(object["link_bytes"][object["busiest_link"].get<std::string>()], object["busiest_link_bytes"]);
+  }
+}
+
 TEST(Program, DrawsWhatItSimulated) {
   const std::string picture = test_path("program_test.svg");
   for (const char* what :

@@ -98,6 +98,15 @@ Network::Flow SimulatedGroup::flow(std::uint32_t from, std::uint32_t to, std::ui
   return place->second;
 }
 
+bool SimulatedGroup::next(std::uint32_t& rank) {
+  Network::Arrival arrival;
+  if (!network_.next(arrival)) return false;
+  Inbox& inbox = inboxes_[arrival.flow];
+  inbox.ready += arrival.bytes;
+  rank = inbox.rank;
+  return true;
+}
+
 Status SimulatedGroup::run(std::span<const std::unique_ptr<Exchange>> exchanges,
                            std::vector<Picoseconds>* finished) {
   THALWEG_CHECK(exchanges.size() == endpoints_.size(), "one exchange a rank");
@@ -112,12 +121,8 @@ Status SimulatedGroup::run(std::span<const std::unique_ptr<Exchange>> exchanges,
     if (status.is_ok() && !exchange.status().is_ok()) status = exchange.status();
   };
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) advance(rank);
-  Network::Arrival arrival;
-  while (status.is_ok() && network_.next(arrival)) {
-    Inbox& inbox = inboxes_[arrival.flow];
-    inbox.ready += arrival.bytes;
-    advance(inbox.rank);
-  }
+  std::uint32_t changed = 0;
+  while (status.is_ok() && next(changed)) advance(changed);
   if (!status.is_ok() || left == 0) return status;
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) {
     if (exchanges[rank]->done()) continue;

@@ -28,6 +28,10 @@ class SimulatedGroup {
   // null: when each rank was done.
   Status run(std::span<const std::unique_ptr<Exchange>> exchanges,
              std::vector<Picoseconds>* finished = nullptr);
+  // For drivers of their own: goes on to the next moment at which a rank's links have changed, or its alarm
+  // goes, and says which rank's; false when nothing is under way.
+  bool next(std::uint32_t& rank);
+  void alarm(std::uint32_t rank, Picoseconds when) { network_.alarm(flow(rank, rank, 0), when); }
   Fabric& fabric(std::uint32_t rank);
   // The ranks at both ends of a flow of the network.
   struct Ends {

@@ -33,6 +33,9 @@ class Network {
     waits ? wait_for_turn(flow, bytes) : carry({bytes, now_, flow, 0});
   }
 
+  // Has next() give an arrival of no bytes at that moment, or now where it is past.
+  void alarm(Flow flow, Picoseconds when) { events_.push(when > now_ ? when : now_, {0, flow, kArrived}); }
+
   struct Arrival {
     std::uint64_t bytes = 0;
     Flow flow = 0;
