@@ -63,8 +63,16 @@ Result<BenchPlan> read_plan(const Options& options) {
   plan.task.operation = parse_op(plan.op);
   plan.task.type = parse_type(plan.type);
   plan.task.reduction = parse_reduction(plan.redop);
+  RouteChoice::Tuning tuning{0, static_cast<std::uint32_t>(options.integer("bench-channels"))};
+  if (const auto piece = options.maybe_text("bench-piece")) {
+    const Result<std::uint64_t> bytes = parse_bytes(*piece);
+    if (!bytes) return bytes.status();
+    tuning.piece_bytes = *bytes;
+  }
+  if (plan.route == "auto" && (tuning.piece_bytes > 0 || tuning.channels > 1))
+    return Status(Code::kUsage, "--piece and --channels belong to a --route; expected its name");
   if (plan.route != "auto") {
-    Result<RouteChoice> route = RouteChoice::named(plan.route);
+    Result<RouteChoice> route = RouteChoice::named(plan.route, tuning);
     if (!route) return route.status();
     plan.task.route = *std::move(route);
   }
