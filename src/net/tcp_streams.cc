@@ -18,7 +18,6 @@ constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 constexpr std::size_t kReadAheadBytes = std::size_t{16} << 10;
 // Fewer bytes than these are worth another look at the socket.
 constexpr std::size_t kEnoughBytes = std::size_t{4} << 10;
-constexpr std::size_t kWakeBytes = std::size_t{128} << 10;
 // At most this much is handed over at once, so that a rank soon turns to what has come in meanwhile.
 constexpr std::size_t kWriteBytes = std::size_t{256} << 10;
 
@@ -58,13 +57,6 @@ std::size_t TcpStream::receive(std::byte* into, std::size_t size) {
   if (got < 0 && errno != EAGAIN) error_ = errno;
   const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
   return bytes;
-}
-
-void TcpStream::expect_what_is_wanted() {
-  const int bytes = static_cast<int>(std::min(wanted_, kWakeBytes));
-  if (bytes == expected_) return;
-  expected_ = bytes;
-  ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
 }
 
 // Makes room for `want` bytes from the first one that waits, and looks for more.

@@ -29,8 +29,6 @@ class TcpStream {
   // Nothing more will come or go; what has come can still be read.
   bool over() const { return at_end_ || error_ != 0; }
   void hang_up();  // poll() found it so.
-  // Has poll() pass over fewer bytes than this rank waits for, up to a number that is worth waking up for.
-  void expect_what_is_wanted();
   std::string reason() const;
 
  private:
@@ -43,7 +41,6 @@ class TcpStream {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::size_t wanted_ = 0;  // By the last look, and not found.
-  int expected_ = 1;
   bool wants_room_ = false;
   bool at_end_ = false;
   int error_ = 0;
