@@ -60,6 +60,13 @@ Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t r
   return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
 }
 
+std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView& view, std::uint32_t size) {
+  const std::vector<RankPlace> all = links.driver.fabric().places();
+  std::vector<RankPlace> places;
+  for (std::uint32_t rank = 0; rank < size; ++rank) places.push_back(all[view.fabric_rank(rank)]);
+  return places;
+}
+
 // The choice is made by the whole vector's size, which all ranks know alike.
 Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, const Plan*& plan,
                             std::shared_ptr<std::byte[]>& scratch) {
@@ -68,11 +75,12 @@ Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, co
   const std::size_t element = call.arithmetic.element_bytes;
   const bool to_all = call.operation == Operation::kAllToAll;
   if (asked.route.plans()) {
-    plan = &asked.route.plans()->of(element);
-    if (Status status = check_choice(asked.route.plans(), *plan, call.operation, started); !status)
-      return status;
+    const auto plans = routes_.shape(asked.route.plans());
+    if (!plans) return plans.status();
+    plan = &(*plans)->of(element);
+    if (Status status = check_choice(*plans, *plan, call.operation, started); !status) return status;
   } else {
-    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, shares_memory_);
+    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element);
   }
   const bool serves = size > plan->servers && rank >= size - plan->servers;
   if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
@@ -137,7 +145,7 @@ GroupWork Group::Impl::hand_over(const GroupCall& asked, bool started) {
   if (Status status = prepare(asked, started, job.call, job.plan, job.scratch); !status)
     return failed(std::move(status));
   const Place place = take_place(asked, started);
-  job.plan_owner = asked.route.plans();
+  if (asked.route.plans()) job.plan_owner = *routes_.shape(asked.route.plans());
   job.view = view;
   job.rank = rank;
   job.ranks = size;

@@ -30,13 +30,9 @@ class Group::Impl {
         rank(its_rank),
         size(its_size),
         timeout(its_timeout),
+        routes_(places_of(*links, *view, its_size)),
         sent_(its_size),
-        received_(its_size) {
-    for (std::uint32_t peer = 0; peer < size; ++peer) {
-      const bool shares = links->driver.fabric().shares_memory_with(view->fabric_rank(peer));
-      shares_memory_ = shares_memory_ && (peer == rank || shares);
-    }
-  }
+        received_(its_size) {}
   static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
                          Duration timeout);
 
@@ -61,14 +57,14 @@ class Group::Impl {
                  std::shared_ptr<std::byte[]>& scratch);
   Status check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
                       Operation operation, bool started);
+  static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
   Place take_place(const GroupCall& asked, bool started);
   GroupWork hand_over(const GroupCall& asked, bool started);
   Duration timeout_of(const GroupCall& asked) const {
     return asked.timeout.count() > 0 ? asked.timeout : timeout;
   }
 
-  const GroupRoutes routes_;
-  bool shares_memory_ = true;   // All ranks, with each other.
+  GroupRoutes routes_;
   std::uint64_t blocking_ = 0;  // Operations so far.
   std::uint64_t started_ = 0;
   std::vector<std::uint64_t> sent_;  // Point to point, by peer.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "exchange/preface.h"
@@ -9,17 +11,18 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kAlwaysSmall = ~std::size_t{0};
-// Pieces keep a ring's links busy while ranks add, and stay in the second-level cache.
-constexpr std::size_t kPieceBytes = std::size_t{128} << 10;
-
 // From here on it pays to say where buffers are and to work on them in place, even though ranks whose buffers
 // are not in group memory say so in vain.
 constexpr std::size_t kSharedBytes = std::size_t{64} << 10;
+// Between more ranks than these, all-to-all traffic is too much to look at, and for most switches.
+constexpr std::size_t kSpreadRanksMax = 32;
+// Slices of a vector that are on several levels at a time.
+constexpr std::uint32_t kSlices = 4;
 
-Plan plan_by(Route route) {
+Plan plan_by(Route route, std::uint32_t channels = 1) {
   Plan plan;
   plan.route = route;
+  plan.channels = channels;
   return plan;
 }
 
@@ -42,6 +45,11 @@ const Plan& RouteChoice::Plans::of(std::size_t element_bytes) const {
 Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
   Result<Plan> plan = parse_route(name);
   if (!plan) return plan.status();
+  if (plan->route == Route::kPackedTrees) {
+    return Status(Code::kUsage,
+                  "route packed-trees: its trees are packed into a topology's cables, which a group does not "
+                  "know; simulate exchange lays them out, a group goes by double-tree");
+  }
   plan->channels = tuning.channels;
   return RouteChoice(std::make_shared<const Plans>(*plan, tuning.piece_bytes));
 }
@@ -54,49 +62,119 @@ std::uint32_t channels_of(const Plan& plan) {
   return static_cast<std::uint32_t>(plan.channels * lanes);
 }
 
-GroupRoutes::GroupRoutes() : shared_(plan_by(Route::kShared), kPieceBytes) {
+GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
+    : places_(std::move(places)),
+      levels_(machine_levels(places_)),
+      room_(group_room(places_)),
+      shared_(plan_by(Route::kShared), kSharedMemoryFigures.piece_bytes) {
+  for (const RankPlace& place : places_) shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
+  for (auto& chosen : chosen_) chosen.fill(kUnknown);
+  const std::size_t piece = room_.piece_bytes;
+  const bool few = places_.size() <= kSpreadRanksMax;
   for (std::size_t i = 0; i < kOperations; ++i) {
-    Route small = Route::kBinomialTree, large = Route::kBinomialTree;
-    std::size_t large_from_bytes = kAlwaysSmall;
-    switch (static_cast<Operation>(i)) {
+    const auto operation = static_cast<Operation>(i);
+    switch (operation) {
       case Operation::kAllReduce:
-        small = Route::kRecursiveDoubling;
-        large = Route::kRing;
-        large_from_bytes = std::size_t{32} << 10;
-        break;
-      case Operation::kBarrier:
-        small = Route::kRecursiveDoubling;
+        add(operation, plan_by(Route::kRecursiveDoubling), piece);
+        add(operation, plan_by(Route::kRing), piece);
+        add(operation, plan_by(Route::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(Route::kSpread), piece);
+        for (const std::uint32_t slices : {1U, kSlices}) {
+          Plan plan = plan_by(Route::kHierarchical, slices);
+          plan.levels = levels_;
+          if (levels_.size() > 1) add(operation, std::move(plan), piece);
+        }
         break;
       case Operation::kReduceScatter:
       case Operation::kAllGather:
-        small = large = Route::kRing;
-        large_from_bytes = kPieceBytes;
+        add(operation, plan_by(Route::kRing), piece);
+        add(operation, plan_by(Route::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(Route::kSpread), piece);
         break;
       case Operation::kReduce:
       case Operation::kBroadcast:
-        large = Route::kChain;
-        large_from_bytes = std::size_t{4} << 20;
+        add(operation, plan_by(Route::kBinomialTree), 0);
+        add(operation, plan_by(Route::kBinomialTree), piece);
+        add(operation, plan_by(Route::kChain), piece);
+        break;
+      case Operation::kBarrier:
+        add(operation, plan_by(Route::kRecursiveDoubling), 0);
         break;
       case Operation::kGather:
       case Operation::kScatter:
       case Operation::kAllToAll:
       case Operation::kPointToPoint:
-        break;
+        add(operation, plan_by(Route::kBinomialTree), 0);
     }
-    THALWEG_CHECK(supports(static_cast<Operation>(i), small) && supports(static_cast<Operation>(i), large),
-                  "the defaults are possible");
-    by_operation_.push_back({{plan_by(small), 0}, {plan_by(large), kPieceBytes}, large_from_bytes});
   }
 }
 
-const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
-                                bool shared) const {
-  if (shared && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
+void GroupRoutes::add(Operation operation, Plan plan, std::size_t piece_bytes) {
+  const auto ranks = static_cast<std::uint32_t>(places_.size());
+  THALWEG_CHECK(check_plan(plan, operation, ranks).is_ok(), "the defaults are possible");
+  Layout layout;
+  layout.endpoints.resize(ranks);
+  std::iota(layout.endpoints.begin(), layout.endpoints.end(), 0U);
+  const RouteChoice::Plans plans(plan, piece_bytes);
+  layout.plan = plans.of(Demand::kElementBytes);
+  candidates_[static_cast<std::size_t>(operation)].push_back({plans, std::move(layout)});
+}
+
+std::uint8_t GroupRoutes::fastest(Operation operation, std::uint64_t bytes) const {
+  const auto& candidates = candidates_[static_cast<std::size_t>(operation)];
+  if (candidates.size() == 1 || places_.size() == 1) return 0;
+  Demand demand;
+  demand.operation = operation;
+  demand.bytes = bytes;
+  demand.ranks = static_cast<std::uint32_t>(places_.size());
+  std::uint8_t best = 0;
+  double least = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double seconds = predicted_seconds(room_.topology, demand, candidates[i].layout, room_.handling);
+    if (i > 0 && seconds >= least) continue;
+    least = seconds;
+    best = static_cast<std::uint8_t>(i);
+  }
+  return best;
+}
+
+const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes) {
+  if (shares_memory_ && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
       operation != Operation::kBarrier) {
     return shared_.of(element_bytes);
   }
-  const Choice& choice = by_operation_[static_cast<std::size_t>(operation)];
-  return (bytes < choice.large_from_bytes ? choice.small : choice.large).of(element_bytes);
+  const auto index = static_cast<std::size_t>(operation);
+  const auto size_class = static_cast<std::size_t>(std::bit_width(bytes));
+  std::uint8_t& chosen = chosen_[index][size_class];
+  if (chosen == kUnknown) chosen = fastest(operation, bytes == 0 ? 0 : std::bit_floor(bytes));
+  return candidates_[index][chosen].plans.of(element_bytes);
+}
+
+Result<std::shared_ptr<const RouteChoice::Plans>> GroupRoutes::shape(
+    const std::shared_ptr<const RouteChoice::Plans>& plans) {
+  const Plan& asked = plans->of(1);
+  const bool wants_levels = asked.route == Route::kHierarchical && asked.levels.empty();
+  const bool wants_rings = asked.route == Route::kRings && asked.rings.empty();
+  if (!wants_levels && !wants_rings) return plans;
+  if (shaped_from_ == plans) return shaped_;
+  Plan plan = asked;
+  if (wants_levels) {
+    if (levels_.empty()) {
+      return Status(
+          Code::kUsage,
+          "route hierarchical: the group's machines have unequal numbers of ranks, or ranks are not "
+          "numbered machine by machine; expected levels, such as hierarchical:4x2");
+    }
+    plan.levels = levels_;
+  } else {
+    Result<std::vector<Ring>> rings =
+        rings_by_stride(static_cast<std::uint32_t>(places_.size()), plan.ring_count);
+    if (!rings) return rings.status();
+    plan.rings = *std::move(rings);
+  }
+  shaped_ = std::make_shared<const RouteChoice::Plans>(plan, static_cast<std::size_t>(asked.piece_elements));
+  shaped_from_ = plans;
+  return shaped_;
 }
 
 }  // namespace thalweg

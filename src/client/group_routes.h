@@ -4,10 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <utility>
+#include <vector>
 
+#include "client/group_room.h"
 #include "exchange/plan.h"
 #include "thalweg/group.h"
 
@@ -24,21 +24,36 @@ struct RouteChoice::Plans {
 // Channels that an operation by this plan uses at most.
 std::uint32_t channels_of(const Plan& plan);
 
-// The choices of one group: small vectors take few steps, large ones send few bytes.
+// One group's routes. They follow from where its ranks run alone, so that all of them choose the same.
 class GroupRoutes {
  public:
-  GroupRoutes();
-  // `shared`: all ranks see each other's group memory. The plan lives as long as this does.
-  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes, bool shared) const;
+  // `places`: of the group's ranks, in their order.
+  explicit GroupRoutes(std::vector<RankPlace> places);
+  // The plan lives as long as this does. A size is looked at when it comes first, and its choice kept.
+  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes);
+  // Where the plans leave rings or levels to the group, the same with this group's; else the plans
+  // themselves. Errors: kUsage.
+  Result<std::shared_ptr<const RouteChoice::Plans>> shape(
+      const std::shared_ptr<const RouteChoice::Plans>& plans);
 
  private:
-  struct Choice {
-    RouteChoice::Plans small;
-    RouteChoice::Plans large;
-    std::size_t large_from_bytes;
+  struct Candidate {
+    RouteChoice::Plans plans;
+    Layout layout;  // Of elements of four bytes.
   };
-  std::vector<Choice> by_operation_;
+  static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
+  static constexpr std::uint8_t kUnknown = 255;
+  void add(Operation operation, Plan plan, std::size_t piece_bytes);
+  std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
+
+  const std::vector<RankPlace> places_;
+  const std::vector<std::uint32_t> levels_;
+  const GroupRoom room_;
+  bool shares_memory_ = true;  // All ranks, with each other.
+  std::array<std::vector<Candidate>, kOperations> candidates_;
+  std::array<std::array<std::uint8_t, kSizeClasses>, kOperations> chosen_;  // In candidates_.
   const RouteChoice::Plans shared_;
+  std::shared_ptr<const RouteChoice::Plans> shaped_from_, shaped_;  // The last ones.
 };
 
 }  // namespace thalweg

@@ -22,7 +22,8 @@ constexpr double kSpreadPairsMax = 1 << 20;  // Beyond it one distance stands fo
 // What rounds of transfers cost on a topology.
 class Costs {
  public:
-  Costs(const Topology& topology, const Layout& layout) : topology_(topology), layout_(layout) {}
+  Costs(const Topology& topology, const Layout& layout, const Handling& handling)
+      : topology_(topology), layout_(layout), handling_(handling) {}
 
   struct Cost {
     double latency = 0;  // The longest, in seconds.
@@ -37,13 +38,21 @@ class Costs {
       const double latency = static_cast<double>(topology_.latency_ns(path_)) * 1e-9;
       cost.latency = std::max(cost.latency, latency);
       cost.mean_latency += latency / static_cast<double>(round.size());
+      const double handled = messages_of(transfer.bytes) *
+                             (path_.size() <= 2 ? handling_.message_seconds : handling_.far_message_seconds);
       for (const LinkIndex link : path_) {
         double& load = loads[topology_.link(link).queue];
         load += transfer.bytes / topology_.link(link).bytes_per_second;
+        if (link == path_.front() || link == path_.back()) load += handled;
         cost.load = std::max(cost.load, load);
       }
     }
     return cost;
+  }
+  // In how many pieces so many bytes travel; a last one that is short counts in proportion.
+  double messages_of(double bytes) const {
+    const double piece = static_cast<double>(layout_.plan.piece_elements * Demand::kElementBytes);
+    return piece > 0 ? std::max(1.0, bytes / piece) : 1;
   }
   double latency(std::uint32_t from, std::uint32_t to) {
     topology_.path(layout_.endpoints[from], layout_.endpoints[to], path_);
@@ -57,6 +66,7 @@ class Costs {
  private:
   const Topology& topology_;
   const Layout& layout_;
+  const Handling& handling_;
   std::vector<LinkIndex> path_;
 };
 
@@ -89,8 +99,7 @@ double ring_seconds(Costs& costs, const Demand& demand, const Layout& layout) {
   const double block = static_cast<double>(layout.plan.piece_elements * Demand::kElementBytes);
   const double share = layout.plan.piece_elements > 0 ? std::min(1.0, block / (bytes / n)) : 1;
   // In pieces, one is on its way while the next is sent.
-  return std::max(steps * cost.load + cost.latency + share * cost.load,
-                  steps * (cost.mean_latency + share * cost.load));
+  return std::max(steps * cost.load + cost.latency, steps * (cost.mean_latency + share * cost.load));
 }
 
 // Where each rank is in a tree: how deep, and seconds of latency from the root.
@@ -153,11 +162,10 @@ double tree_seconds(Costs& costs, const Demand& demand, const Layout& layout,
       levels[depths.level[rank] - 1].push_back(up.back());
     }
   }
-  if (layout.plan.piece_elements > 0) {
-    const double lane = bytes * *std::max_element(shares.begin(), shares.end());
+  const double lane = bytes * *std::max_element(shares.begin(), shares.end());
+  if (costs.messages_of(lane) > 1) {
     const double piece = static_cast<double>(layout.plan.piece_elements * Demand::kElementBytes);
-    return 2 * latency + (2.0 * depth - 1) * std::min(1.0, piece / lane) * costs.of(up).load +
-           costs.of(both).load;
+    return 2 * latency + (2.0 * depth - 1) * piece / lane * costs.of(up).load + costs.of(both).load;
   }
   double seconds = 2 * latency;  // Whole, a level waits for the one below.
   for (const Round& level : levels) seconds += 2 * costs.of(level).load;
@@ -200,7 +208,8 @@ double trees_seconds(Costs& costs, const Demand& demand, const Layout& layout) {
     }
   }
   // Whole, a binomial tree's levels overlap: its rounds are of one transfer a rank.
-  const bool rounds = layout.plan.route == Route::kBinomialTree && layout.plan.piece_elements == 0;
+  const bool rounds =
+      layout.plan.route == Route::kBinomialTree && costs.messages_of(static_cast<double>(demand.bytes)) == 1;
   return rounds ? binomial_seconds(costs, demand, layout)
                 : tree_seconds(costs, demand, layout, trees, shares);
 }
@@ -253,8 +262,10 @@ double doubling_seconds(Costs& costs, const Demand& demand, const Layout& layout
   return seconds + (extra > 0 ? 2 * costs.whole(fold) : 0);
 }
 
+// Slices follow each other through the levels.
 double hierarchical_seconds(Costs& costs, const Demand& demand, const Layout& layout) {
-  double bytes = static_cast<double>(demand.bytes), seconds = 0;
+  const double slices = layout.plan.channels;
+  double bytes = static_cast<double>(demand.bytes) / slices, seconds = 0, slowest = 0;
   std::uint32_t stride = 1;
   for (const std::uint32_t level : layout.plan.levels) {
     bytes /= level;
@@ -263,10 +274,72 @@ double hierarchical_seconds(Costs& costs, const Demand& demand, const Layout& la
       const std::uint32_t place = rank / stride % level;
       round.push_back({rank, rank - place * stride + (place + 1) % level * stride, bytes});
     }
-    seconds += 2.0 * (level - 1) * costs.whole(round);
+    const double each = 2.0 * (level - 1) * costs.whole(round);
+    seconds += each;
+    slowest = std::max(slowest, each);
     stride *= level;
   }
-  return seconds;
+  return seconds + (slices - 1) * slowest;
+}
+
+// Bytes that the rank which adds most adds to others. Trees: their heaviest node's.
+double added_bytes(const Demand& demand, const Layout& layout) {
+  const double n = demand.ranks, bytes = static_cast<double>(demand.bytes);
+  const std::uint32_t folded = std::bit_floor(demand.ranks);
+  const double fold = folded < demand.ranks ? bytes : 0;
+  switch (layout.plan.route) {
+    case Route::kRecursiveDoubling:
+      return fold + bytes * std::log2(folded);
+    case Route::kHalvingDoubling:
+      return fold + bytes * (folded - 1) / folded;
+    case Route::kStar:
+      return bytes * (n - 1);
+    case Route::kBinomialTree:
+      return bytes * std::ceil(std::log2(n));
+    case Route::kTree:
+      return bytes * layout.plan.fanout;
+    case Route::kChain:
+    case Route::kDoubleTree:
+    case Route::kPackedTrees:
+      return bytes;
+    case Route::kServers:
+    case Route::kSpareServers:
+      return bytes * n / std::max<double>(1, layout.plan.servers);
+    default:
+      return bytes * (n - 1) / n;
+  }
+}
+
+// Bytes that a rank sends of blocks which it has not just received. Rings and spread pass on each piece at
+// once and begin with one block; doubling sends, after each round, what it had of the last one.
+double fetched_bytes(const Demand& demand, const Layout& layout, double cache_bytes) {
+  const double n = demand.ranks, bytes = static_cast<double>(demand.bytes);
+  const auto cold = [cache_bytes](double block) { return block > cache_bytes ? block : 0; };
+  switch (layout.plan.route) {
+    case Route::kHalvingDoubling: {
+      double sum = 0;
+      for (std::uint32_t parts = 2; parts <= demand.ranks; parts *= 2) sum += 2 * cold(bytes / parts);
+      return sum;
+    }
+    case Route::kRing:
+    case Route::kBidirectionalRing:
+    case Route::kRings:
+      return cold(bytes / n);
+    case Route::kSpread:
+      return (n - 1) * cold(bytes / n);
+    case Route::kHierarchical: {
+      double sum = 0, block = bytes;
+      for (const std::uint32_t level : layout.plan.levels) sum += cold(block /= level);
+      return sum;
+    }
+    default:
+      return cold(bytes);
+  }
+}
+
+bool adds(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
+         operation == Operation::kReduceScatter;
 }
 
 bool is_half(Operation operation) {
@@ -275,29 +348,36 @@ bool is_half(Operation operation) {
          operation == Operation::kGather || operation == Operation::kScatter;
 }
 
-}  // namespace
-
-double predicted_seconds(const Topology& topology, const Demand& demand, const Layout& layout) {
-  if (demand.ranks <= 1) return 0;
-  Costs costs(topology, layout);
-  const double share = is_half(demand.operation) ? 0.5 : 1;
+double moving_seconds(Costs& costs, const Demand& demand, const Layout& layout) {
   switch (layout.plan.route) {
     case Route::kRing:
     case Route::kRings:
     case Route::kBidirectionalRing:
-      return share * ring_seconds(costs, demand, layout);
+      return ring_seconds(costs, demand, layout);
     case Route::kSpread:
     case Route::kServers:
     case Route::kSpareServers:
-      return share * owners_seconds(costs, demand, layout);
+      return owners_seconds(costs, demand, layout);
     case Route::kRecursiveDoubling:
     case Route::kHalvingDoubling:
-      return share * doubling_seconds(costs, demand, layout);
+      return doubling_seconds(costs, demand, layout);
     case Route::kHierarchical:
-      return share * hierarchical_seconds(costs, demand, layout);
+      return hierarchical_seconds(costs, demand, layout);
     default:
-      return share * trees_seconds(costs, demand, layout);
+      return trees_seconds(costs, demand, layout);
   }
+}
+
+}  // namespace
+
+double predicted_seconds(const Topology& topology, const Demand& demand, const Layout& layout,
+                         const Handling& handling) {
+  if (demand.ranks <= 1) return 0;
+  Costs costs(topology, layout, handling);
+  const double moving = moving_seconds(costs, demand, layout) +
+                        handling.fetch_seconds_per_byte * fetched_bytes(demand, layout, handling.cache_bytes);
+  return (is_half(demand.operation) ? 0.5 : 1) * moving +
+         (adds(demand.operation) ? handling.add_seconds_per_byte * added_bytes(demand, layout) : 0);
 }
 
 double predicted_messages(const Demand& demand, const Layout& layout) {

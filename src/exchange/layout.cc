@@ -228,8 +228,12 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   if (layout.plan.route == Route::kSpareServers && layout.plan.servers == 0)
     layout.plan.route = Route::kSpread;
   const Route wanted = layout.plan.route;
-  if (demand.ranks > 1 &&
-      (wanted == Route::kRing || wanted == Route::kBidirectionalRing || wanted == Route::kRings)) {
+  if (wanted == Route::kRings && layout.plan.ring_count > 0) {
+    Result<std::vector<Ring>> rings = rings_by_stride(demand.ranks, layout.plan.ring_count);
+    if (!rings) return rings.status();
+    layout.plan.rings = *std::move(rings);
+  } else if (demand.ranks > 1 &&
+             (wanted == Route::kRing || wanted == Route::kBidirectionalRing || wanted == Route::kRings)) {
     const bool found = add_rings(edges_among(topology, demand.ranks), demand.ranks, wanted == Route::kRing,
                                  wanted == Route::kBidirectionalRing, layout.plan);
     if (!found && wanted == Route::kRings) {
@@ -239,7 +243,8 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   if (wanted == Route::kPackedTrees && demand.ranks > 1) {
     if (Status status = add_trees(topology, demand, layout); !status) return status;
   }
-  if (wanted == Route::kHierarchical) layout.plan.levels = levels_of(topology, demand.ranks);
+  if (wanted == Route::kHierarchical && layout.plan.levels.empty())
+    layout.plan.levels = levels_of(topology, demand.ranks);
   if (demand.pipelined) cut(demand, layout);
   if (!supports(demand.operation, layout.plan.route)) {
     return refuse(route, std::string("does not do ") + operation_name(demand.operation));

@@ -1,7 +1,9 @@
 #include "exchange/plan.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 
 namespace thalweg {
 namespace {
@@ -22,7 +24,7 @@ constexpr std::array<RouteName, kRoutes + 2> kRouteNames = {{
     {Route::kChain, "chain", nullptr},
     {Route::kRing, "ring", nullptr},
     {Route::kBidirectionalRing, "bidirectional-ring", nullptr},
-    {Route::kRings, "rings", nullptr},
+    {Route::kRings, "rings", &Plan::ring_count},
     {Route::kBinomialTree, "binomial-tree", nullptr},
     {Route::kTree, "tree", &Plan::fanout},
     {Route::kDoubleTree, "double-tree", nullptr},
@@ -54,10 +56,38 @@ Result<Operation> parse_operation(std::string_view name) {
 std::string Plan::name() const {
   for (const RouteName& known : kRouteNames) {
     if (known.route != route) continue;
-    return known.number ? std::string(known.name) + ":" + std::to_string(this->*known.number) : known.name;
+    std::string text = known.name;
+    for (std::size_t i = 0; i < levels.size(); ++i)
+      text.append(i ? "x" : ":").append(std::to_string(levels[i]));
+    const bool told = known.number && (route != Route::kRings || ring_count > 0);
+    if (told) text.append(":").append(std::to_string(this->*known.number));
+    return text;
   }
   return "route " + std::to_string(static_cast<int>(route));
 }
+
+namespace {
+
+constexpr std::uint32_t kNumberMax = 4096;
+
+// Whether all of `text` is a number of at most kNumberMax.
+bool parse_number(std::string_view text, std::uint32_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number <= kNumberMax;
+}
+
+// "4x2", innermost first.
+bool parse_levels(std::string_view text, std::vector<std::uint32_t>& levels) {
+  for (std::size_t x = 0; x != text.npos; text = text.substr(x == text.npos ? x : x + 1)) {
+    x = text.find('x');
+    levels.push_back(0);
+    if (!parse_number(text.substr(0, x), levels.back()) || levels.back() == 0) return false;
+    if (x == text.npos) break;
+  }
+  return true;
+}
+
+}  // namespace
 
 Result<Plan> parse_route(std::string_view name) {
   const std::size_t colon = name.find(':');
@@ -70,17 +100,42 @@ Result<Plan> parse_route(std::string_view name) {
     plan.route = known.route;
     if (known.route == Route::kServers) plan.servers = 1;
     if (colon == std::string_view::npos) return plan;
-    const std::string_view digits = name.substr(colon + 1);
+    const std::string_view rest = name.substr(colon + 1);
+    if (plan.route == Route::kHierarchical) {
+      if (parse_levels(rest, plan.levels)) return plan;
+      return Status(Code::kUsage, "route '" + std::string(name) +
+                                      "': expected numbers of ranks per machine, machines per rack, ... such "
+                                      "as hierarchical:4x2");
+    }
     std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (!known.number || error != std::errc() || end != digits.data() + digits.size() || number > 4096) {
-      return Status(Code::kUsage, "route '" + std::string(name) + "': expected " + known.name +
-                                      (known.number ? ":N with a number N of at most 4096" : " alone"));
+    if (!known.number || !parse_number(rest, number) || (number == 0 && plan.route == Route::kRings)) {
+      return Status(Code::kUsage,
+                    "route '" + std::string(name) + "': expected " + known.name +
+                        (known.number ? ":N with a number N of at most " + std::to_string(kNumberMax)
+                                      : std::string(" alone")));
     }
     plan.*known.number = number;
     return plan;
   }
   return Status(Code::kUsage, "route '" + std::string(name) + "' is unknown; expected one of " + expected);
+}
+
+Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count) {
+  std::vector<Ring> rings;
+  const auto add = [&](std::uint32_t stride) {
+    Ring& ring = rings.emplace_back();
+    for (std::uint32_t i = 0, at = 0; i < ranks; ++i, at = (at + stride) % ranks) ring.order.push_back(at);
+  };
+  const std::uint32_t wanted = std::max(count, 1U), most = count == 0 ? 2 : count;
+  for (std::uint32_t stride = 1; stride <= std::max(ranks / 2, 1U); ++stride) {
+    if (std::gcd(stride, ranks) != 1) continue;
+    if (rings.size() < most) add(stride);
+    if (rings.size() < most && ranks - stride > stride) add(ranks - stride);
+  }
+  if (rings.size() >= wanted) return rings;
+  return Status(Code::kUsage, "route rings:" + std::to_string(count) + ": " + std::to_string(ranks) +
+                                  " ranks have " + std::to_string(rings.size()) +
+                                  " rings by strides; expected at most as many");
 }
 
 bool supports(Operation operation, Route route) {

@@ -52,15 +52,20 @@ struct Plan {
   std::uint32_t servers = 0;
   std::uint32_t fanout = 2;
   std::vector<std::uint32_t>
-      levels;  // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
+      levels;                    // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
+  std::uint32_t ring_count = 0;  // Of `rings` that are still to be made, by rings_by_stride(); 0: two.
   std::vector<Ring> rings;
   std::vector<Tree> trees;
   std::uint64_t hash = 0;    // hash_of() the rest, for plans that serve many operations; 0: not known.
   std::string name() const;  // "tree:8", as parse_route() takes it.
 };
 
-// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "gpu0".
+// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "gpu0", "hierarchical:4x2".
 Result<Plan> parse_route(std::string_view name);
+// `count` rings through all ranks, each by strides of its own that have no factor in common with `ranks`: 1,
+// then the way back, then 2 and back, ... No two use a cable the same way. 0: two, or one where there are no
+// more. kUsage when there are fewer.
+Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count);
 bool supports(Operation operation, Route route);
 // OK, or why `ranks` ranks cannot do that.
 Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks);

@@ -22,8 +22,12 @@ TEST(FormGroup, StreamsCarryEveryByteBetweenAllPairs) {
       for (GroupOptions& options : all) options.transport = transport;
       with_groups(all, [ranks, transport](std::uint32_t rank, Formed& formed) {
         ASSERT_TRUE(formed) << formed.status().message();
+        const std::vector<RankPlace> places = (*formed)->places();
+        ASSERT_EQ(places.size(), ranks);
         for (std::uint32_t peer = 0; peer < ranks; ++peer) {
-          EXPECT_EQ((*formed)->shares_memory_with(peer), transport == GroupTransport::kAuto);
+          EXPECT_EQ(places[peer].machine, 0U);
+          EXPECT_EQ(places[peer].memory, transport == GroupTransport::kAuto ? 0 : peer);
+          EXPECT_GE(places[peer].cores, 1U);
         }
         exchange_bytes(**formed, rank, ranks, 1, 1);
         exchange_bytes(**formed, rank, ranks, 3, 70001);
@@ -40,9 +44,10 @@ TEST(FormGroup, EachPairHasATransportOfItsOwn) {
   all[2].transport = GroupTransport::kTcp;
   with_groups(all, [](std::uint32_t rank, Formed& formed) {
     ASSERT_TRUE(formed) << formed.status().message();
+    const std::vector<RankPlace> places = (*formed)->places();
     for (std::uint32_t peer = 0; peer < 4; ++peer) {
-      if (peer == rank) continue;
-      EXPECT_EQ((*formed)->shares_memory_with(peer), rank != 2 && peer != 2);
+      EXPECT_EQ(places[peer].machine, 0U);
+      EXPECT_EQ(places[peer].memory, peer == 2 ? 2U : 0U);
     }
     exchange_bytes(**formed, rank, 4, 2, 70001);
     exchange_bytes(**formed, rank, 4, 2, std::size_t{3} << 20);

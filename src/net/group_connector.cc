@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -49,17 +51,37 @@ Result<bool> GroupConnector::shares_memory(std::uint32_t peer) const {
                 fmt::format("{} and {} cannot share memory: {}", name_of(rank_), name_of(peer), why));
 }
 
-bool GroupConnector::is_crowded() const {
-  cpu_set_t all{};
-  int ranks = 0;
-  for (const Member& member : table_.members) {
-    if (member.machine != table_.members[rank_].machine || member.cores.size() != sizeof all) continue;
+// A rank that is to use TCP alone has no local name.
+std::vector<RankPlace> GroupConnector::places() const {
+  std::vector<RankPlace> places(size());
+  std::map<std::string, std::uint32_t> machines;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> memories;
+  std::map<std::uint32_t, std::pair<cpu_set_t, std::uint32_t>> cores;  // And ranks, by machine.
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    const Member& member = table_.members[rank];
+    RankPlace& place = places[rank] = {rank, rank, 1};
+    if (!member.machine.empty()) place.machine = machines.try_emplace(member.machine, rank).first->second;
+    if (!member.machine.empty() && !member.local_name.empty()) {
+      place.memory = memories.try_emplace({member.machine, member.uid}, rank).first->second;
+    }
+    auto& [all, ranks] = cores.try_emplace(place.machine).first->second;
     cpu_set_t its{};
-    std::memcpy(&its, member.cores.data(), sizeof its);
+    if (member.cores.size() == sizeof its) std::memcpy(&its, member.cores.data(), sizeof its);
     CPU_OR(&all, &all, &its);
     ++ranks;
   }
-  return ranks > CPU_COUNT(&all);
+  for (RankPlace& place : places) {
+    const auto& [all, ranks] = cores.at(place.machine);
+    const auto known = static_cast<std::uint32_t>(CPU_COUNT(&all));
+    place.cores = known > 0 ? known : ranks;
+  }
+  return places;
+}
+
+bool GroupConnector::is_crowded() const {
+  const std::vector<RankPlace> all = places();
+  const auto here = [&](const RankPlace& place) { return place.machine == all[rank_].machine; };
+  return std::count_if(all.begin(), all.end(), here) > all[rank_].cores;
 }
 
 Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,

@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/instant.h"
 #include "net/file_descriptor.h"
 #include "net/group_door.h"
 #include "net/rendezvous.h"
+#include "node/rank_place.h"
 #include "thalweg/group_options.h"
 #include "thalweg/status.h"
 
@@ -27,6 +29,7 @@ class GroupConnector {
 
   // Whether it and this rank can share memory, and are to.
   Result<bool> shares_memory(std::uint32_t peer) const;
+  std::vector<RankPlace> places() const;
   // Whether the ranks on this rank's machine outnumber the cores that they may run on.
   bool is_crowded() const;
 

@@ -151,7 +151,10 @@ class InProcessFabric final : public LiveFabric {
     return done;
   }
 
-  bool shares_memory_with(std::uint32_t) const override { return true; }
+  std::vector<RankPlace> places() const override {
+    const std::uint32_t cores = std::max(std::thread::hardware_concurrency(), 1U);
+    return std::vector<RankPlace>(ranks_->size, {0, 0, cores});
+  }
   Result<std::byte*> allocate(std::size_t size) override {
     const std::size_t bytes = (size + kAlignment - 1) / kAlignment * kAlignment;
     void* const memory = std::aligned_alloc(kAlignment, std::max(bytes, kAlignment));

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "base/instant.h"
 #include "node/fabric.h"
+#include "node/rank_place.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -27,8 +29,8 @@ class LiveFabric : public Fabric {
   virtual bool any_lost() { return true; }
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
-  // Whether `peer` and this rank see each other's allocate()d memory: an equivalence among all ranks.
-  virtual bool shares_memory_with(std::uint32_t /*peer*/) const { return false; }
+  // By rank, the same at all ranks; empty where that is not known.
+  virtual std::vector<RankPlace> places() const { return {}; }
   // What ranks tell each other besides their streams; null where they cannot.
   virtual GroupControl* control() { return nullptr; }
 

@@ -103,11 +103,6 @@ void ProcessGroup::watch_others(std::vector<pollfd>& watched) {
   if (std::exchange(awaits_callers_, false)) connector_.door()->watch(watched);
 }
 
-bool ProcessGroup::shares_memory_with(std::uint32_t peer) const {
-  const Result<bool> shares = connector_.shares_memory(peer);
-  return shares && *shares;
-}
-
 bool ProcessGroup::any_lost() { return GroupFabric::any_lost() || control_->failed(); }
 
 Status ProcessGroup::peer_status(std::uint32_t peer) {

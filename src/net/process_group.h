@@ -23,7 +23,7 @@ class ProcessGroup final : public GroupFabric {
 
   std::uint32_t rank() const { return connector_.rank(); }
   std::uint32_t size() const { return connector_.size(); }
-  bool shares_memory_with(std::uint32_t peer) const override;
+  std::vector<RankPlace> places() const override { return connector_.places(); }
 
   // The group without those who are lost, were given up, have left or do not come in time; ranks keep their
   // order. All that remain call it; the lowest of them leads. This group is not used afterwards.

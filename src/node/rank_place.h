@@ -1,0 +1,15 @@
+// Where the ranks of a live group run, as all of them know it alike.
+#pragma once
+
+#include <cstdint>
+
+namespace thalweg {
+
+struct RankPlace {
+  std::uint32_t machine = 0;  // The lowest rank on the same machine.
+  std::uint32_t memory = 0;   // The lowest rank that sees the same allocate()d memory.
+  std::uint32_t cores = 1;    // That the ranks of this machine may run on.
+  bool operator==(const RankPlace&) const = default;
+};
+
+}  // namespace thalweg
