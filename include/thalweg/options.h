@@ -66,4 +66,16 @@ struct Consistency {
   bool operator==(const Consistency&) const = default;
 };
 
+// Where pushes of sync mode are added up before they reach a server. No bit of the model depends on it.
+struct Combining {
+  enum class Kind : std::uint8_t { kNone, kMachine, kTree } kind = Kind::kNone;
+  std::uint32_t arity = 0;  // Tree: how many workers send to one.
+  static constexpr Combining none() { return {}; }
+  // One worker of each machine sends for all of the machine's.
+  static constexpr Combining machine() { return {Kind::kMachine, 0}; }
+  // Worker i sends to worker (i - 1) / arity, and worker 0 for all. Precondition: arity > 0.
+  static constexpr Combining tree(std::uint32_t arity) { return {Kind::kTree, arity}; }
+  bool operator==(const Combining&) const = default;
+};
+
 }  // namespace thalweg

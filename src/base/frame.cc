@@ -3,7 +3,7 @@
 //   header  := magic:u32 version:u16 op:u8 flags:u8 cluster:u64 map_epoch:u32 request:u32 table:u16
 //   range_begin:u16
 //              range_end:u16 code:u16 shard:u32 owner_epoch:u32 step_epoch:u32 step_index:u32 first_bytes:u32
-//              second_bytes:u32 reserved:u64(0) reserved:u64(0) checksum:u64
+//              second_bytes:u32 block:u8 reserved:u8(0)*15 checksum:u64
 //   padding := zero bytes up to a multiple of 8
 // checksum = XXH3-64 over (header without checksum, XXH3-64 of first, XXH3-64 of second).
 #include "base/frame.h"
@@ -57,6 +57,18 @@ struct Get {
 
 Status refused(std::string why) { return {Code::kRefused, "frame refused: " + std::move(why)}; }
 
+// Data shards in blocks are pushes' alone, and a block begins at a multiple of its size.
+Status check_block(const FrameHeader& head) {
+  if (head.block == 0) return Status::ok();
+  if (head.op != Op::kPush && head.op != Op::kPushReply)
+    return refused("only pushes are for blocks of shards");
+  if (head.block > kBlockMax || head.shard.value % head.shard_count() != 0) {
+    return refused(
+        fmt::format("2^{} shards from shard {} on are no aligned block", head.block, head.shard.value));
+  }
+  return Status::ok();
+}
+
 }  // namespace
 
 std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame) {
@@ -67,7 +79,7 @@ std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame) {
   put << kMagic << kWireVersion << h.op << h.flags << h.cluster << h.map_epoch << h.request << h.table.value
       << h.ranges.begin << h.ranges.end << static_cast<std::uint16_t>(h.code) << h.shard.value
       << h.owner_epoch << h.step.epoch << h.step.index << static_cast<std::uint32_t>(frame.first.size())
-      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{0} << std::uint64_t{0};
+      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{h.block} << std::uint64_t{0};
   THALWEG_CHECK(put.at == bytes.data() + kChecksumAt, "header fields fill the header");
   put << checksum(bytes, frame.first, frame.second);
   return bytes;
@@ -108,9 +120,12 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   PayloadLengths lengths;
   lengths.first = get.next<std::uint32_t>();
   lengths.second = get.next<std::uint32_t>();
-  const auto reserved = get.next<std::uint64_t>() | get.next<std::uint64_t>();
+  const auto block = get.next<std::uint64_t>();
+  const auto reserved = (block >> 8) | get.next<std::uint64_t>();
   lengths.checksum = get.next<std::uint64_t>();
   if (reserved != 0) return refused("reserved bytes are not zero");
+  head.block = static_cast<std::uint8_t>(block);
+  if (Status status = check_block(head); !status) return status;
   if (head.ranges.begin > head.ranges.end) {
     return refused(fmt::format("ranges [{},{}) run backwards", head.ranges.begin, head.ranges.end));
   }
@@ -203,8 +218,11 @@ std::string node_name(NodeId node) {
 }
 
 std::string describe(const FrameHeader& h) {
-  return fmt::format("{} table {} shard {} step {}.{} ranges [{},{})", op_name(h.op), h.table.value,
-                     h.shard.value, h.step.epoch, h.step.index, h.ranges.begin, h.ranges.end);
+  const std::string shards =
+      h.block == 0 ? fmt::format("shard {}", h.shard.value)
+                   : fmt::format("shards {} to {}", h.shard.value, h.shard.value + h.shard_count() - 1);
+  return fmt::format("{} table {} {} step {}.{} ranges [{},{})", op_name(h.op), h.table.value, shards,
+                     h.step.epoch, h.step.index, h.ranges.begin, h.ranges.end);
 }
 
 }  // namespace thalweg

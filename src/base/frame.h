@@ -47,7 +47,8 @@ inline constexpr std::uint8_t kEndOfWork = 4;   // Push: the shard has no more s
 inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
 }  // namespace frame_flags
 
-inline constexpr std::uint16_t kWireVersion = 1;
+inline constexpr std::uint16_t kWireVersion = 2;
+inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 
 struct FrameHeader {
@@ -62,6 +63,9 @@ struct FrameHeader {
   ShardId shard{};
   std::uint32_t owner_epoch = 0;  // How often the shard has changed hands; a former owner is refused.
   Step step{};
+  std::uint8_t block = 0;  // Pushes: this one stands for data shards [shard, shard + 2^block).
+
+  std::uint32_t shard_count() const { return std::uint32_t{1} << block; }
 };
 
 // A header and up to two payload segments, shared and never changed, so that queueing, forwarding and

@@ -47,6 +47,13 @@ Frame push() {
   return frame;
 }
 
+Frame block() {
+  Frame frame = push();
+  frame.head.shard = ShardId{4};
+  frame.head.block = 2;
+  return frame;
+}
+
 Frame refusal() {
   Frame frame;
   frame.head.op = Op::kPullReply;
@@ -58,6 +65,7 @@ Frame refusal() {
 
 TEST(Frame, BytesAreThoseOfTheGoldenFiles) {
   EXPECT_EQ(encode_frame(push()), golden("frame_push.hex"));
+  EXPECT_EQ(encode_frame(block()), golden("frame_block.hex"));
   EXPECT_EQ(encode_frame(refusal()), golden("frame_refusal.hex"));
   Frame empty;
   empty.head.op = Op::kHeartbeat;
@@ -75,6 +83,10 @@ TEST(Frame, GoldenFilesAreReadBack) {
   EXPECT_EQ(frame->head.owner_epoch, 2U);
   EXPECT_EQ(frame->keys()[1], 0xfedcba9876543210U);
   EXPECT_EQ(frame->values()[1], -2.5F);
+  const auto of_block = decode_frame(golden("frame_block.hex"));
+  ASSERT_TRUE(of_block.is_ok());
+  EXPECT_EQ(of_block->head.shard_count(), 4U);
+  EXPECT_EQ(describe(of_block->head), "push table 3 shards 4 to 7 step 1.17 ranges [16,32)");
   const auto refused = decode_frame(golden("frame_refusal.hex"));
   ASSERT_TRUE(refused.is_ok());
   EXPECT_EQ(refused->head.code, Code::kStale);
@@ -82,7 +94,7 @@ TEST(Frame, GoldenFilesAreReadBack) {
 }
 
 TEST(Frame, EveryFlippedBitIsRefused) {
-  for (const Frame& frame : {push(), refusal()}) {
+  for (const Frame& frame : {push(), block(), refusal()}) {
     auto bytes = encode_frame(frame);
     for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
       const auto mask = std::byte{1} << (bit % 8);
@@ -92,6 +104,23 @@ TEST(Frame, EveryFlippedBitIsRefused) {
     }
     EXPECT_TRUE(decode_frame(bytes).is_ok());
   }
+}
+
+TEST(Frame, OnlyPushesAreForBlocksAndThoseAreAligned) {
+  const auto code_of = [](Op op, std::uint32_t shard, std::uint8_t log2) {
+    Frame frame;
+    frame.head.op = op;
+    frame.head.shard = ShardId{shard};
+    frame.head.block = log2;
+    return decode_frame(encode_frame(frame)).status().code();
+  };
+  EXPECT_EQ(code_of(Op::kPush, 0, kBlockMax), Code::kOk);
+  EXPECT_EQ(code_of(Op::kPushReply, 6, 1), Code::kOk);
+  EXPECT_EQ(code_of(Op::kPush, 0, kBlockMax + 1), Code::kRefused);
+  EXPECT_EQ(code_of(Op::kPush, 0, 255), Code::kRefused);
+  EXPECT_EQ(code_of(Op::kPush, 6, 2), Code::kRefused);
+  EXPECT_EQ(code_of(Op::kPush, 5, 1), Code::kRefused);
+  EXPECT_EQ(code_of(Op::kPull, 4, 1), Code::kRefused);
 }
 
 TEST(Frame, EveryOtherLengthIsRefused) {

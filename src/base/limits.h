@@ -25,7 +25,8 @@ inline constexpr std::uint32_t kStepsInFlightMax = 32;  // Steps of one shard th
 inline constexpr std::uint32_t kStepsInFlightSync = 2;
 inline constexpr std::size_t kPullsRememberedMax =
     256;  // Sync mode: different pulls of one shard in one step.
-inline constexpr std::size_t kWaitingPullsMax = 65536;  // Held by one server until the gate opens.
+inline constexpr std::size_t kCombineLanesMax = 1u << 16;  // Ranges of tables that a combiner tells apart.
+inline constexpr std::size_t kWaitingPullsMax = 65536;     // Held by one server until the gate opens.
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;
 inline constexpr std::uint32_t kTablesMax = 1024;
@@ -56,6 +57,8 @@ inline constexpr Duration kPeerGrace =
 // Waiting.
 inline constexpr Duration kRetryFirst = 500ms;
 inline constexpr Duration kRetryMax = 5s;
+// How long a combiner keeps a push back for those of other shards; a step waits for them anyway.
+inline constexpr Duration kCombineHold = 100ms;
 inline constexpr Duration kHeartbeatEvery = 1s;
 inline constexpr Duration kTimeoutMax = 24h * 3650;
 

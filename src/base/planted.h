@@ -27,6 +27,10 @@ enum class Bug {
   kEpochsMixed,       // A shard may read in the next epoch while others are in the last.
   kEndSaidOnce,       // That a task has ended is told once, and may be lost.
   kHeirEndsEarly,     // An heir that is asked to stop ends its epoch before steps that servers have.
+  kLeadAcksEarly,     // A combiner acknowledges a push before a server did.
+  kBlockAddedTwice,   // A block is added to what had come of its shards singly.
+  kBlockMarksFirst,   // A block counts as arrived for its first shard alone.
+  kCombineInARow,     // A combiner adds up from left to right.
   kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
 };
 inline Bug planted = Bug::kNone;

@@ -32,6 +32,7 @@ constexpr Rule kRules[] = {
     {RuleType::kOnlyWith, "columns", "format", "auto|csv"},
     {RuleType::kOnlyWith, "label-column", "format", "auto|csv"},
     {RuleType::kOnlyWith, "weight-column", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "combine", "sync", "bsp"},
     {RuleType::kAtMost, "workers", "data-shards"},
 };
 

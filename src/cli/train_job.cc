@@ -75,6 +75,9 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   if (sync.word == "async") job.consistency = Consistency::async();
   if (sync.word == "ssp")
     job.consistency = Consistency::bounded(static_cast<std::uint32_t>(sync.number.value_or(0)));
+  const Choice& combine = options_.choice("combine");
+  if (combine.word == "machine") job.combine = Combining::machine();
+  if (combine.word == "tree") job.combine = Combining::tree(static_cast<std::uint32_t>(*combine.number));
   job.tables = tables_;
   job.job = to_text(spec());
   job.timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options_.real("timeout")));
@@ -280,6 +283,7 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   json["model_rows"] = model_rows_;
   json["max_rss_bytes"] = max_rss_bytes();
   json["staleness_max"] = view.staleness_max;
+  json["pushed_bytes"] = view.push_bytes;
   json["skipped_rows"] = skipped;
   json["interrupted"] = interrupted;
   if (dir) json["model"] = *dir;

@@ -44,6 +44,15 @@ Status check(const JobOptions& options) {
   for (const Status& status : numbers) {
     if (!status) return status;
   }
+  const bool sync = options.consistency.kind == Consistency::Kind::kSync;
+  const bool tree = options.combine.kind == Combining::Kind::kTree;
+  if (options.combine.kind != Combining::Kind::kNone && !sync) {
+    return {Code::kUsage, "JobOptions::combine is for sync mode"};
+  }
+  if (tree != (options.combine.arity > 0)) {
+    return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,
+                                      tree ? "at least 1" : "0 unless it is a tree")};
+  }
   if (options.timeout <= std::chrono::nanoseconds(0)) {
     return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0",
                                       std::chrono::nanoseconds(options.timeout).count())};
@@ -98,6 +107,7 @@ class Job::Impl {
     out.job.workers = options_.workers;
     out.job.shards = options_.data_shards;
     out.job.consistency = options_.consistency;
+    out.job.combine = options_.combine;
     out.job.tables = options_.tables;
     out.job.timeout = options_.timeout;
     // Nobody dies alone inside one process, and a program may compute for long.

@@ -20,11 +20,12 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
     driver_.add(server_node(kTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {
-    workers_.push_back(std::make_unique<Worker>(WorkerOptions{"embedded", false, options.program}));
+    workers_.push_back(
+        std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, false, options.program}));
     driver_.add(worker_node(kTemporary + w), *workers_.back());
   }
   if (options.observer) {
-    observer_ = std::make_unique<Worker>(WorkerOptions{"embedded", true, options.observer});
+    observer_ = std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, true, options.observer});
     driver_.add(worker_node(kTemporary + options.job.workers), *observer_);
   }
   driver_.start(options.threads);
@@ -52,9 +53,10 @@ ClusterView LocalCluster::view() {
   ClusterView view;
   driver_.turn(kScheduler, [&](Instant, Transport&) { view = scheduler_.view(); });
   // The servers themselves know better than their last heartbeats.
-  view.rows = view.table_bytes = view.repeats = 0;
+  view.rows = view.table_bytes = view.repeats = view.push_bytes = 0;
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
     driver_.turn(server_node(kTemporary + s), [&](Instant, Transport&) {
+      view.push_bytes += servers_[s]->push_bytes();
       for (const auto& host : servers_[s]->tables()) {
         if (host == nullptr) continue;
         const TableStats stats = host->table().stats();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -46,6 +47,15 @@ std::string process_name() {
   return fmt::format("{}, process {}", host, getpid());
 }
 
+// The same for all processes of a machine that is not started anew, and no other's.
+std::string machine_name() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return (boot + " " + host).substr(0, limits::kNameBytesMax);
+}
+
 }  // namespace
 
 RemoteCluster::RemoteCluster(RemoteClusterOptions options)
@@ -54,7 +64,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
         options.job.cluster = new_cluster_id();
         return options.job;
       }()),
-      observer_(WorkerOptions{process_name(), true, options.observer}) {
+      observer_(WorkerOptions{process_name(), {}, {}, true, options.observer}) {
   driver_.add(kScheduler, scheduler_, options.job.cluster);
   driver_.add(worker_node(temporary_index()), observer_, options.job.cluster);
 }
@@ -126,8 +136,10 @@ Status run_remote_server(const RemoteNodeOptions& options) {
 Status run_remote_worker(const RemoteNodeOptions& options, ShardProgram program) {
   const RealClock clock;
   Tcp driver(clock, tcp_options(options.insecure_no_auth, options.stop, options.log));
-  Worker worker(
-      WorkerOptions{options.name.empty() ? process_name() : options.name, false, std::move(program)});
+  const auto port = driver.listen(options.listen);
+  if (!port) return port.status();
+  Worker worker(WorkerOptions{options.name.empty() ? process_name() : options.name, machine_name(),
+                              with_port(options.listen, *port), false, std::move(program)});
   return run_node(driver, worker, worker_node(temporary_index()), options);
 }
 

@@ -50,7 +50,7 @@ class RemoteCluster final : public Cluster {
 
 struct RemoteNodeOptions {
   std::string join;                    // The scheduler's address.
-  std::string listen = "127.0.0.1:0";  // Servers.
+  std::string listen = "127.0.0.1:0";  // Where the other nodes reach this one.
   std::string name;
   bool insecure_no_auth = false;
   Duration patience = std::chrono::seconds(60);  // For the scheduler to answer at first.

@@ -61,6 +61,13 @@ class FuzzInput {
       head.code = static_cast<Code>(byte() % 13);
     }
   }
+  // Makes a push one of a block, as frames can say it.
+  void block(FrameHeader& head) {
+    const std::uint8_t b = byte();
+    if (head.op != Op::kPush || b < 160) return;
+    head.block = b % 3;
+    head.shard.value -= head.shard.value % head.shard_count();
+  }
   // Keys and values that may be good, or raw bytes.
   void payload(Frame& frame, std::uint32_t dim, std::uint16_t ranges) {
     const std::uint8_t kind = byte();

@@ -18,4 +18,9 @@ constexpr RangeSpan server_ranges(std::uint16_t ranges, std::uint32_t server, st
 // Which worker a data shard starts with.
 constexpr std::uint32_t shard_worker(ShardId shard, std::uint32_t workers) { return shard.value % workers; }
 
+// The same where workers combine their pushes: neighbouring shards to one worker, and to neighbours.
+constexpr std::uint32_t neighbours_worker(ShardId shard, std::uint32_t shards, std::uint32_t workers) {
+  return static_cast<std::uint32_t>(std::uint64_t{shard.value} * workers / shards);
+}
+
 }  // namespace thalweg

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/planted.h"
 #include "placement/placement.h"
+#include "wire/combine_tree.h"
 
 namespace thalweg {
 namespace {
@@ -95,6 +96,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   member.observer = join->observer;
   member.address = join->address;
   member.name = join->name;
+  member.machine = join->machine;
   member.heard = now;
   members_[id] = member;
   send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
@@ -129,6 +131,7 @@ std::string Scheduler::missing() const {
 
 void Scheduler::begin(Transport& out) {
   map_.consistency = options_.consistency;
+  if (options_.consistency.kind == Consistency::Kind::kSync) map_.combine = options_.combine;
   map_.timeout = options_.timeout;
   map_.tables = options_.tables;
   map_.job = options_.job;
@@ -138,14 +141,37 @@ void Scheduler::begin(Transport& out) {
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
   }
+  const bool combine = map_.combine.kind != Combining::Kind::kNone;
+  if (combine) {
+    place_workers();
+    workers = wire::CombineTree(map_).in_order();
+  }
   for (std::uint32_t d = 0; d < options_.shards; ++d) {
-    map_.shards.push_back({workers[shard_worker(ShardId{d}, options_.workers)], 0});
+    const ShardId shard{d};
+    const std::uint32_t place = combine ? neighbours_worker(shard, options_.shards, options_.workers)
+                                        : shard_worker(shard, options_.workers);
+    map_.shards.push_back({workers[place], 0});
   }
   publish(out);
 }
 
+// Where those workers are that combine their pushes.
+void Scheduler::place_workers() {
+  map_.workers.clear();
+  std::map<std::string, std::uint32_t> machines;
+  std::uint32_t next_machine = 0;
+  for (const auto& [id, member] : members_) {
+    if (id.role != Role::kWorker || member.observer || member.lost) continue;
+    std::uint32_t machine = next_machine;
+    if (!member.machine.empty()) machine = machines.try_emplace(member.machine, machine).first->second;
+    next_machine += machine == next_machine;
+    map_.workers.push_back({id.index, machine, member.address});
+  }
+}
+
 void Scheduler::publish(Transport& out) {
   ++map_.epoch;
+  if (map_.combine.kind != Combining::Kind::kNone) place_workers();
   const Bytes bytes = encode(map_);
   for (const auto& [id, member] : members_) {
     if (!member.lost) send(id, Op::kMap, Status::ok(), bytes, out);
@@ -200,7 +226,8 @@ void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
 
 std::string Scheduler::describe_member(NodeId node) const {
   const Member& member = members_.at(node);
-  const std::string& where = member.address.empty() ? member.name : member.address;
+  const bool by_name = member.address.empty() || node.role == Role::kWorker;
+  const std::string& where = by_name ? member.name : member.address;
   return where.empty() ? node_name(node) : fmt::format("{} ({})", node_name(node), where);
 }
 
@@ -350,6 +377,8 @@ ClusterView Scheduler::view() const {
     view.table_bytes += member.beat.bytes;
     view.staleness_max = std::max(view.staleness_max, member.beat.staleness_max);
     view.repeats += member.beat.repeats;
+    view.pushes += member.beat.pushes;
+    view.push_bytes += member.beat.push_bytes;
   }
   return view;
 }

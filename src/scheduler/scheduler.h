@@ -21,6 +21,7 @@ struct SchedulerOptions {
   std::uint32_t workers = 1;  // To start with; more may join later and take over shards of lost ones.
   std::uint32_t shards = 1;
   Consistency consistency;
+  Combining combine;  // In sync mode; ignored in others.
   std::vector<TableSpec> tables;
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
@@ -37,6 +38,8 @@ struct ClusterView {
   std::uint64_t table_bytes = 0;
   std::uint32_t staleness_max = 0;
   std::uint64_t repeats = 0;
+  std::uint64_t pushes = 0;      // Push frames that came to servers.
+  std::uint64_t push_bytes = 0;  // Of those frames.
   std::uint32_t map_epoch = 0;
 };
 
@@ -68,6 +71,7 @@ class Scheduler final : public Node {
     bool stop_seen = false;
     std::string address;
     std::string name;
+    std::string machine;
     Instant heard;
     wire::Heartbeat beat;
   };
@@ -78,6 +82,7 @@ class Scheduler final : public Node {
   void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);
   std::uint32_t count(Role role, bool alive_only) const;
   void begin(Transport& out);
+  void place_workers();
   void publish(Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   void reassign(std::uint32_t worker);

@@ -21,7 +21,7 @@ SchedulerOptions job(std::uint8_t mode) {
 Frame join_frame(Role role, bool observer) {
   Frame frame;
   frame.head.op = Op::kJoin;
-  frame.first = encode(wire::Join{role, observer, "127.0.0.1:1", "fuzz"});
+  frame.first = encode(wire::Join{role, observer, "127.0.0.1:1", "fuzz", {}});
   return frame;
 }
 

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 Frame join(Role role, bool observer = false) {
-  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test"}));
+  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one"}));
 }
 
 NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }

@@ -6,6 +6,7 @@
 
 #include "base/planted.h"
 #include "placement/placement.h"
+#include "wire/fence.h"
 
 namespace thalweg {
 
@@ -60,7 +61,7 @@ void Server::on_time(Instant now, Transport& out) {
   if (id_) return heartbeat(out);
   Frame join;
   join.head.op = Op::kJoin;
-  join.first = encode(wire::Join{Role::kServer, false, options_.address, options_.name});
+  join.first = encode(wire::Join{Role::kServer, false, options_.address, options_.name, {}});
   out.send(kScheduler, std::move(join));
 }
 
@@ -94,6 +95,7 @@ void Server::on_map(Instant, const Frame& frame, Transport& out) {
   const bool first = map_.epoch == 0;
   if (!first && !same_job(*map, map_)) return;
   map_ = std::move(*map);
+  combine_tree_ = wire::CombineTree(map_);
   if (first) {
     if (Status status = make_tables(); !status) return fail(status, out);
   }
@@ -130,45 +132,21 @@ Status Server::make_tables() {
 }
 
 Result<TableHost*> Server::admit(const FrameHeader& head) const {
-  if (map_.epoch == 0 || head.map_epoch > map_.epoch)
-    return Status(Code::kRetry, "this server awaits the map");
-  if (head.map_epoch < map_.epoch && !THALWEG_BUG(kStaleMapAccepted) && !THALWEG_BUG(kNoFence)) {
-    return Status(Code::kStale, fmt::format("map epoch {}, the newest is {}", head.map_epoch, map_.epoch));
-  }
+  if (Status status = wire::check_map_epoch(head, map_); !status) return status;
   if (head.table.value >= tables_.size() || tables_[head.table.value] == nullptr) {
     return Status(Code::kRefused, fmt::format("{}: no such table on {}", describe(head), node_name(*id_)));
   }
   return tables_[head.table.value].get();
 }
 
-namespace {
-
-// A data shard's request must come from its present owner.
-Status check_owner(NodeId from, const FrameHeader& head, const wire::Map& map) {
-  if (head.shard.value >= map.shards.size()) {
-    return {Code::kRefused, fmt::format("{}: the job has {} data shards", describe(head), map.shards.size())};
-  }
-  const wire::ShardOwner& owner = map.shards[head.shard.value];
-  const std::uint32_t now = owner.owner_epoch;
-  if (THALWEG_BUG(kNoFence)) return Status::ok();
-  if (head.owner_epoch == now && from != worker_node(owner.worker)) {
-    return {Code::kRefused, fmt::format("{}: {} owns this shard, not {}", describe(head),
-                                        node_name(worker_node(owner.worker)), node_name(from))};
-  }
-  if (head.owner_epoch == now) return Status::ok();
-  return {Code::kAborted, fmt::format("{}: shard changed hands (owner epoch {}, now {})", describe(head),
-                                      head.owner_epoch, now)};
-}
-
-}  // namespace
-
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = check_owner(from, frame.head, map_);
+  if (host) status = wire::check_owner(from, frame.head, map_, combine_tree_);
   const std::uint64_t before = host ? (*host)->version() : 0;
   if (status) status = (*host)->push(frame);
   ++pushes_;
+  push_bytes_ += frame.size_bytes();
   reply(from, frame.head, Op::kPushReply, status, {}, {}, out);
   if (host && (*host)->version() != before) answer_waiting(**host, out);
 }
@@ -190,7 +168,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
 bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = check_owner(from, frame.head, map_);
+  if (host) status = wire::check_owner(from, frame.head, map_, combine_tree_);
   if (!status) {
     reply(from, frame.head, Op::kPullReply, status, {}, {}, out);
     return true;
@@ -210,11 +188,8 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 }
 
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
-  Status status = Status::ok();
-  if (map_.epoch == 0 || frame.head.map_epoch > map_.epoch)
-    status = {Code::kRetry, "this server awaits the map"};
-  if (status && frame.head.map_epoch < map_.epoch) status = {Code::kStale, "map is old"};
-  if (status) status = check_owner(from, frame.head, map_);
+  Status status = wire::check_map_epoch(frame.head, map_);
+  if (status) status = wire::check_owner(from, frame.head, map_, combine_tree_);
   wire::Marks marks;
   if (status) {
     for (const auto& host : tables_) {
@@ -279,6 +254,7 @@ void Server::heartbeat(Transport& out) {
   }
   beat.pulls = pulls_;
   beat.pushes = pushes_;
+  beat.push_bytes = push_bytes_;
   Frame frame;
   frame.head.op = Op::kHeartbeat;
   frame.head.cluster = cluster_;

@@ -13,6 +13,7 @@
 
 #include "node/node.h"
 #include "server/table_host.h"
+#include "wire/combine_tree.h"
 #include "wire/messages.h"
 
 namespace thalweg {
@@ -40,6 +41,7 @@ class Server final : public Node {
   bool welcomed() const { return id_.has_value(); }
   const wire::Map& map() const { return map_; }
   std::uint32_t map_epoch() const { return map_.epoch; }
+  std::uint64_t push_bytes() const { return push_bytes_; }
   std::size_t pulls_waiting() const {
     std::size_t count = 0;
     for (const auto& table : waiting_) count += table.size();
@@ -70,10 +72,12 @@ class Server final : public Node {
   std::optional<NodeId> id_;
   std::uint64_t cluster_ = 0;
   wire::Map map_;
+  wire::CombineTree combine_tree_;
   std::vector<std::unique_ptr<TableHost>> tables_;  // By table id; null where this server owns no range.
   std::vector<std::map<PullKey, Frame>> waiting_;   // By table id.
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
+  std::uint64_t push_bytes_ = 0;
   Instant wake_{0};
   std::optional<Status> stopped_;
 };

@@ -28,6 +28,10 @@ wire::Map job_map(std::uint8_t mode) {
   map.tables = {sparse, dense};
   map.servers.resize(1 + mode / 3 % 2);
   map.shards = {{0, 0}, {1, 0}, {1, 3}};
+  if (mode % 3 == 0 && mode / 6 % 2 == 1) {
+    map.combine = mode % 4 == 0 ? Combining::tree(1) : Combining::machine();
+    map.workers = {{0, 0, ""}, {1, 0, ""}};
+  }
   return map;
 }
 
@@ -70,6 +74,7 @@ Frame next_frame(FuzzInput& in, const Server& server) {
   if (table < server.map().tables.size()) spec = server.map().tables[table];
   frame.head.ranges = {0, static_cast<std::uint16_t>(spec.ranges / server.map().servers.size())};
   in.header(frame.head);
+  in.block(frame.head);
   if (frame.head.op == Op::kMap && (shard & 1) != 0) {
     wire::Map map = server.map();
     map.epoch += in.byte() % 4;
@@ -89,9 +94,12 @@ void check_turn(const Server& server, NodeId from, const Frame& frame, std::size
   const auto sent = out.take();
   THALWEG_CHECK(sent.size() <= waiting_before + 80, "a frame has few answers");
   if (!changed || frame.head.op == Op::kMap) return;
-  const auto& owner = server.map().shards.at(frame.head.shard.value);
-  THALWEG_CHECK(frame.head.op == Op::kPush && from == worker_node(owner.worker),
-                "only an owner's push changes");
+  const wire::CombineTree tree(server.map());
+  THALWEG_CHECK(frame.head.op == Op::kPush && from.role == Role::kWorker, "only a worker's push changes");
+  for (std::uint32_t i = 0; i < frame.head.shard_count(); ++i) {
+    const auto& owner = server.map().shards.at(frame.head.shard.value + i);
+    THALWEG_CHECK(tree.passes(owner.worker, from.index), "only owners' pushes change");
+  }
   const bool acknowledged = std::any_of(sent.begin(), sent.end(), [](const auto& answer) {
     return answer.second.head.op == Op::kPushReply && answer.second.head.code == Code::kOk;
   });

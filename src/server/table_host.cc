@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/planted.h"
 
@@ -58,32 +59,43 @@ Status TableHost::push(const Frame& frame) {
   if (sync_ && too_far(head.step)) {
     return {Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head))};
   }
-  // Runs of ranges for which this push is new; a re-split repeat may be new for some ranges only.
+  if (head.block > 0 && !sync_) return refused(head, "only sync mode combines pushes");
   std::vector<RangeSpan> fresh;
-  for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
-    switch (mark(head.shard, range).classify(head.step)) {
-      case Arrival::kTooEarly:
-        if (THALWEG_BUG(kAckBeforeCheck)) return Status::ok();
-        return {Code::kRetry,
-                fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
-      case Arrival::kRepeat:
-        if (THALWEG_BUG(kPartialRepeat)) return Status::ok();
-        if (ends_of(head) == LastOf::kWork) mark(head.shard, range).end_work_after(head.step);
-        break;
-      case Arrival::kNew:
-        if (mark(head.shard, range).contradicts(head.step, ends_of(head))) {
-          return refused(head, "the shard's end says otherwise");
-        }
-        if (!fresh.empty() && fresh.back().end == range) {
-          ++fresh.back().end;
-        } else {
-          fresh.push_back({range, static_cast<std::uint16_t>(range + 1)});
-        }
-    }
+  if (Status status = classify(head, fresh); !status) {
+    return THALWEG_BUG(kAckBeforeCheck) && status.code() == Code::kRetry ? Status::ok() : status;
   }
   if (fresh.empty()) ++repeats_;
   for (const RangeSpan run : fresh) accept(frame, run);
-  advance_clock(head.shard);
+  for (std::uint32_t i = 0; i < head.shard_count(); ++i) advance_clock(ShardId{head.shard.value + i});
+  return Status::ok();
+}
+
+Status TableHost::classify(const FrameHeader& head, std::vector<RangeSpan>& fresh) {
+  for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
+    bool is_new = false;
+    for (std::uint32_t i = 0; i < head.shard_count(); ++i) {
+      Mark& known = mark(ShardId{head.shard.value + i}, range);
+      switch (known.classify(head.step)) {
+        case Arrival::kTooEarly:
+          return {Code::kRetry,
+                  fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
+        case Arrival::kRepeat:
+          if (THALWEG_BUG(kPartialRepeat)) return fresh.clear(), Status::ok();
+          if (ends_of(head) == LastOf::kWork) known.end_work_after(head.step);
+          break;
+        case Arrival::kNew:
+          if (known.contradicts(head.step, ends_of(head)))
+            return refused(head, "the shard's end says otherwise");
+          is_new = true;
+      }
+    }
+    if (!is_new) continue;
+    if (!fresh.empty() && fresh.back().end == range) {
+      ++fresh.back().end;
+    } else {
+      fresh.push_back({range, static_cast<std::uint16_t>(range + 1)});
+    }
+  }
   return Status::ok();
 }
 
@@ -93,44 +105,71 @@ bool TableHost::too_far(Step step) const {
   return step.epoch > gate_.slowest().epoch + 1 || gate_.lead(step) >= limits::kStepWindow;
 }
 
-TableHost::Part TableHost::cut(const Frame& frame, RangeSpan ranges) const {
-  if (ranges == frame.head.ranges || frame.first.empty()) return {frame.first, frame.second};
+TableHost::Part TableHost::cut(const Part& part, RangeSpan ranges) const {
+  if (ranges == part.ranges || part.keys.empty()) return {ranges, part.keys, part.values};
   const TableSpec& spec = table_->spec();
   const std::size_t row_bytes = spec.dim * sizeof(float);
+  const auto keys = part.keys.as<std::uint64_t>();
   if (spec.kind == TableSpec::Kind::kSparse) {
-    const auto keys = frame.keys();
     const auto at = [&](std::uint16_t range) {
       if (range >= spec.ranges) return keys.size();
       const auto first = range_first_key(range, spec.ranges);
       return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
     };
     const std::size_t begin = at(ranges.begin), count = at(ranges.end) - begin;
-    return {frame.first.part(begin * 8, count * 8), frame.second.part(begin * row_bytes, count * row_bytes)};
+    return {ranges, part.keys.part(begin * 8, count * 8),
+            part.values.part(begin * row_bytes, count * row_bytes)};
   }
-  const std::uint64_t first = frame.keys()[0], last = first + frame.second.size() / row_bytes;
+  const std::uint64_t first = keys[0], last = first + part.values.size() / row_bytes;
   const std::uint64_t begin = std::clamp(range_first_row(ranges.begin, spec.ranges, spec.rows), first, last);
   const std::uint64_t end = std::clamp(range_first_row(ranges.end, spec.ranges, spec.rows), first, last);
-  if (begin == end) return {};
-  return {Bytes::of(std::vector<std::uint64_t>{begin}),
-          frame.second.part((begin - first) * row_bytes, (end - begin) * row_bytes)};
+  if (begin == end) return {ranges, {}, {}};
+  return {ranges, Bytes::of(std::vector<std::uint64_t>{begin}),
+          part.values.part((begin - first) * row_bytes, (end - begin) * row_bytes)};
+}
+
+// Drops what had come of the block's shards, singly or as smaller blocks: it is in the block as well, for a
+// contribution is a function of its shard and step.
+void TableHost::supersede(StepParts& parts, const FrameHeader& block, RangeSpan ranges) const {
+  if (THALWEG_BUG(kBlockAddedTwice)) return;
+  for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shard_count(); ++s) {
+    for (const Part& part : std::exchange(parts[s], {})) {
+      const std::uint16_t begin = std::max(part.ranges.begin, ranges.begin);
+      const std::uint16_t end = std::min(part.ranges.end, ranges.end);
+      if (begin >= end) {
+        parts[s].push_back(part);
+        continue;
+      }
+      for (const RangeSpan left : {RangeSpan{part.ranges.begin, begin}, RangeSpan{end, part.ranges.end}}) {
+        Part rest = left.size() > 0 ? cut(part, left) : Part();
+        if (!rest.keys.empty()) parts[s].push_back(std::move(rest));
+      }
+    }
+  }
 }
 
 void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   const FrameHeader& head = frame.head;
   const LastOf ends = ends_of(head);
-  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-    mark(head.shard, range).record(head.step, ends);
+  for (std::uint32_t i = 0; i < (THALWEG_BUG(kBlockMarksFirst) ? 1 : head.shard_count()); ++i) {
+    const ShardId shard{head.shard.value + i};
+    for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
+      if (mark(shard, range).classify(head.step) == Arrival::kNew) mark(shard, range).record(head.step, ends);
+    }
+    reached_[shard.value].add({kEndOfWork, head.step.next(), ends != LastOf::kNothing});
   }
-  reached_[head.shard.value].add({kEndOfWork, head.step.next(), ends != LastOf::kNothing});
-  Part part = cut(frame, ranges);
-  if (part.keys.empty()) return;
+  Part part = cut({head.ranges, frame.first, frame.second}, ranges);
   if (!sync_) {
     const Contribution one = view(part.keys, part.values);
-    table_->apply({&one, 1});
+    if (!part.keys.empty()) table_->apply({&one, 1});
     return;
   }
+  const bool known = open_steps_.count(head.step) > 0;
+  if (part.keys.empty() && !(known && head.block > 0)) return;
   StepParts& parts = open_steps_[head.step];
   parts.resize(gate_.shards());
+  if (head.block > 0) supersede(parts, head, ranges);
+  if (part.keys.empty()) return;
   const std::size_t place = THALWEG_BUG(kArrivalOrder) ? 0 : head.shard.value;
   parts[place].push_back(std::move(part));
 }

@@ -47,12 +47,14 @@ class TableHost {
   std::uint64_t version() const { return version_; }
 
  private:
-  // One shard's contribution to a step, for some ranges; holds the frame's payload, not a copy.
+  // The contribution to a step of one shard, or of a block of them; holds the frame's payload, not a copy.
   struct Part {
+    RangeSpan ranges;
     Bytes keys;
     Bytes values;
   };
-  using StepParts = std::vector<std::vector<Part>>;  // By shard, in arrival order within a shard.
+  // By (first) shard; those of one shard are for different ranges.
+  using StepParts = std::vector<std::vector<Part>>;
   // An answer given to a shard, so that its heir computes on the very same rows (sync mode).
   struct Replay {
     RangeSpan ranges;
@@ -64,12 +66,16 @@ class TableHost {
     return marks_[std::size_t{shard.value} * owned_.size() + (range - owned_.begin)];
   }
   Status check_push(const Frame& frame) const;
+  // Adds to `fresh` the runs of ranges for which a push is new, of any of its shards; a re-split repeat may
+  // be new for some ranges only.
+  Status classify(const FrameHeader& head, std::vector<RangeSpan>& fresh);
   Status check_pull(const Frame& frame) const;
   bool too_far(Step step) const;
   void accept(const Frame& frame, RangeSpan ranges);
   void advance_clock(ShardId shard);
   void close_steps();
-  Part cut(const Frame& frame, RangeSpan ranges) const;
+  Part cut(const Part& part, RangeSpan ranges) const;
+  void supersede(StepParts& parts, const FrameHeader& block, RangeSpan ranges) const;
   const Replay* find_replay(const Frame& frame) const;
   Status remember_reply(const Frame& frame, const Bytes& rows);
 

@@ -217,5 +217,92 @@ TEST(TableHost, AnAnswerNeverExceedsAFrame) {
   EXPECT_TRUE(t.pull(frame).is_ok());
 }
 
+// A push that stands for 2^log2 shards from `shard` on.
+Frame block(std::uint32_t shard, std::uint8_t log2, Step step, RangeSpan ranges, float value,
+            std::uint8_t flags = 0) {
+  Frame frame = push(shard, step, ranges, value, flags);
+  frame.head.block = log2;
+  return frame;
+}
+
+TEST(TableHost, ABlockCountsForEachOfItsShards) {
+  TableHost t = host(Consistency::sync(), 4);
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
+  EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
+  EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 1}));
+  EXPECT_EQ(t.clock(ShardId{2}), (Step{0, 0}));
+  EXPECT_EQ(t.marks(ShardId{1}).reach, (Step{0, 1}));
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 5)).is_ok());
+  EXPECT_EQ(read(t, 3, {0, 1}), (Floats{8, 8, 8, 8}));
+  EXPECT_EQ(t.steps_open(), 0u);
+}
+
+TEST(TableHost, ABlockTakesThePlaceOfWhatCameSingly) {
+  TableHost t = host(Consistency::sync(), 4);
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).is_ok());
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 12)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 15)).is_ok());  // 1 + 2 + 12
+  EXPECT_EQ(t.repeats(), 0u);
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{15, 15, 15, 15}));
+}
+
+TEST(TableHost, WhatABlockHoldsIsARepeat) {
+  TableHost t = host(Consistency::sync(), 5);
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());
+  EXPECT_TRUE(t.push(push(3, {0, 0}, kAll, 4)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());
+  EXPECT_EQ(t.repeats(), 3u);
+  EXPECT_TRUE(t.push(push(4, {0, 0}, kAll, 1)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());  // The step is closed by now.
+  EXPECT_EQ(t.repeats(), 4u);
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{11, 11, 11, 11}));
+}
+
+// In ranges [1,3) the block replaces what shard 0 pushed; its ranges 0 and 3 stay.
+TEST(TableHost, ABlockForOtherRangesTakesThePlaceThereAlone) {
+  for (const auto kind : {TableSpec::Kind::kSparse, TableSpec::Kind::kDense}) {
+    TableHost t = host(Consistency::sync(), 2, kind);
+    const bool dense = kind == TableSpec::Kind::kDense;
+    const auto frame = [&](std::uint32_t shard, std::uint8_t log2, RangeSpan ranges, float value) {
+      Frame made = block(shard, log2, {0, 0}, ranges, value);
+      if (!dense) return made;
+      made.first = Bytes::of(std::vector<std::uint64_t>{ranges.begin * 10u});
+      made.second = Bytes::of(Floats(ranges.size() * 10u, value));
+      return made;
+    };
+    EXPECT_TRUE(t.push(frame(0, 0, kAll, 1)).is_ok());
+    EXPECT_TRUE(t.push(frame(0, 1, {1, 3}, 3)).is_ok());
+    EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
+    EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 0}));
+    EXPECT_TRUE(t.push(frame(1, 0, kAll, 2)).is_ok());
+    for (std::uint16_t range = 0; range < kRanges; ++range) {
+      std::vector<std::uint64_t> keys{key_in(range)};
+      if (dense) keys = {range * 10u + 5u};
+      Floats row(1);
+      t.table().read(keys, row);
+      EXPECT_EQ(row, Floats{3}) << range;
+    }
+  }
+}
+
+TEST(TableHost, ABlockEndsTheEpochOfAllItsShards) {
+  TableHost t = host(Consistency::sync(), 2);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
+  EXPECT_EQ(t.clock(ShardId{1}), (Step{1, 0}));
+}
+
+TEST(TableHost, BlocksAreForSyncModeAlone) {
+  for (const Consistency mode : {Consistency::async(), Consistency::bounded(3)}) {
+    TableHost t = host(mode, 2);
+    EXPECT_EQ(t.push(block(0, 1, {0, 0}, kAll, 3)).code(), Code::kRefused);
+    EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 0}));
+  }
+}
+
 }  // namespace
 }  // namespace thalweg

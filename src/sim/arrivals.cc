@@ -29,9 +29,9 @@ std::size_t Arrivals::place(TableId table, ShardId shard, std::uint16_t range) c
 }
 
 // Empty, or why the push cannot be what it says of the shard's end.
-std::string Arrivals::check_end(const FrameHeader& push) {
-  if (push.step.epoch >= epochs_[push.shard.value].size()) return "there is no such epoch";
-  Epoch& epoch = epochs_[push.shard.value][push.step.epoch];
+std::string Arrivals::check_end(ShardId shard, const FrameHeader& push) {
+  if (push.step.epoch >= epochs_[shard.value].size()) return "there is no such epoch";
+  Epoch& epoch = epochs_[shard.value][push.step.epoch];
   const std::uint32_t index = push.step.index;
   const bool of_work = (push.flags & frame_flags::kEndOfWork) != 0;
   const bool ends = of_work || (push.flags & frame_flags::kEndOfEpoch) != 0;
@@ -48,13 +48,20 @@ std::string Arrivals::check_end(const FrameHeader& push) {
 }
 
 std::string Arrivals::accept(const FrameHeader& push) {
-  if (const std::string why = check_end(push); !why.empty()) {
+  for (std::uint32_t i = 0; i < push.shard_count(); ++i) {
+    if (std::string wrong = accept_of(ShardId{push.shard.value + i}, push); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string Arrivals::accept_of(ShardId shard, const FrameHeader& push) {
+  if (const std::string why = check_end(shard, push); !why.empty()) {
     return fmt::format("{} was accepted: {}", describe(push), why);
   }
   const Step step = push.step;
-  const std::vector<Epoch>& epochs = epochs_[push.shard.value];
+  const std::vector<Epoch>& epochs = epochs_[shard.value];
   for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
-    Cell& at = cells_[push.table.value][place(push.table, push.shard, range)];
+    Cell& at = cells_[push.table.value][place(push.table, shard, range)];
     at.seen[step.epoch].resize(std::max<std::size_t>(at.seen[step.epoch].size(), step.index + 1));
     at.seen[step.epoch][step.index] = true;
     if (epochs[step.epoch].of_work && at.low == step.next_epoch()) at.low = kEndOfWork;
@@ -65,6 +72,17 @@ std::string Arrivals::accept(const FrameHeader& push) {
     }
   }
   return {};
+}
+
+bool Arrivals::knows(const FrameHeader& push) const {
+  for (std::uint32_t i = 0; i < push.shard_count(); ++i) {
+    for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
+      const Cell& at = cells_[push.table.value][place(push.table, ShardId{push.shard.value + i}, range)];
+      const auto& seen = at.seen[push.step.epoch];
+      if (push.step.index >= seen.size() || !seen[push.step.index]) return false;
+    }
+  }
+  return true;
 }
 
 Step Arrivals::clock(TableId table, RangeSpan owned, ShardId shard) const {

@@ -17,6 +17,8 @@ class Arrivals {
 
   // A server said that `push` is safe. Empty, or what is wrong with that.
   std::string accept(const FrameHeader& push);
+  // Whether every part of a push was accepted before.
+  bool knows(const FrameHeader& push) const;
   // Whether a reader of `shard` at `wanted` may read, judged by what arrived for the ranges `owned`.
   bool may_read(TableId table, RangeSpan owned, ShardId shard, Step wanted) const;
   // How many steps a reader of `wanted` is ahead of the slowest shard within its epoch.
@@ -37,7 +39,8 @@ class Arrivals {
     std::uint32_t accepted = 0;  // One past the latest step that was accepted and is no end.
     bool of_work = false;        // That end is the end of all.
   };
-  std::string check_end(const FrameHeader& push);
+  std::string accept_of(ShardId shard, const FrameHeader& push);
+  std::string check_end(ShardId shard, const FrameHeader& push);
   std::size_t place(TableId table, ShardId shard, std::uint16_t range) const;
   Step slowest(TableId table, RangeSpan owned) const;
 

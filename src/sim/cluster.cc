@@ -64,6 +64,7 @@ void Cluster::start_scheduler() {
   options.workers = plan_.workers;
   options.shards = plan_.shards;
   options.consistency = plan_.consistency;
+  options.combine = plan_.combine;
   options.tables = plan_.tables;
   options.timeout = plan_.timeout;
   options.suspect_after = plan_.suspect_after;
@@ -77,7 +78,8 @@ void Cluster::start_scheduler() {
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   auto program = observer ? programs_.observer : programs_.shard;
-  auto worker = std::make_unique<Worker>(WorkerOptions{{}, observer, std::move(program)});
+  auto worker = std::make_unique<Worker>(WorkerOptions{
+      {}, fmt::format("machine-{}", births_ % plan_.machines), {}, observer, std::move(program)});
   Worker* raw = worker.get();
   const std::uint32_t place = add({Role::kWorker, kFirstTemporary + births_++}, std::move(worker), turn);
   processes_[place]->worker = raw;
@@ -202,6 +204,8 @@ void Cluster::after_turn(std::uint32_t place) {
 
 void Cluster::send(Process& from, NodeId to, Frame frame) {
   if (from.server != nullptr) watch_.on_answer(from.id, *from.server, asked_, frame);
+  if (from.worker != nullptr && frame.head.op == Op::kPushReply)
+    watch_.on_combiner_answer(from.id, frame.head);
   const auto found = directory_.find(to);
   if (found == directory_.end() || !processes_[found->second]->runs()) return;
   const Link link{from.place, found->second};

@@ -23,6 +23,7 @@ Network::Network(const Plan& plan, Findings& findings)
 
 void Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
   ++counts_.sent;
+  if (frame.head.op == Op::kPush && frame.head.block > 0) ++counts_.combined;
   if (must_arrive || healed_) {
     out.push_back({plan_.latency, frame});
     return;

@@ -24,6 +24,7 @@ struct Link {
 
 struct NetworkCounts {
   std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
+  std::uint64_t combined = 0;  // Pushes for more than one data shard.
 };
 
 class Network {

@@ -122,12 +122,18 @@ Plan draw_plan(std::uint64_t seed) {
   draw_faults(plan, random);
   Random stop = Random(seed).split(3);
   if (stop.chance(0.15)) plan.stop_at = between(stop, 1ms, stop.chance(0.5) ? 50ms : 5s);
+  Random combine = Random(seed).split(4);
+  if (plan.consistency.kind == Consistency::Kind::kSync && combine.chance(0.6)) {
+    plan.combine = combine.chance(0.6) ? Combining::machine() : Combining::tree(count(combine, 1, 3));
+    plan.machines = count(combine, 1, 3);
+  }
   return plan;
 }
 
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
-  calm.servers = calm.workers = 1;
+  calm.servers = calm.workers = calm.machines = 1;
+  calm.combine = Combining::none();
   calm.worker_turn = {0ns};
   calm.jitter = calm.server_turn = 0ns;
   calm.frame_faults = {};
@@ -141,6 +147,10 @@ std::string describe(const Plan& plan) {
                      : plan.consistency.kind == Consistency::Kind::kAsync ? "async"
                                                                           : "bounded";
   if (mode == "bounded") mode += fmt::format(" {}", plan.consistency.bound);
+  if (plan.combine.kind == Combining::Kind::kMachine)
+    mode += fmt::format(" combined on {} machines", plan.machines);
+  if (plan.combine.kind == Combining::Kind::kTree)
+    mode += fmt::format(" combined in a tree of {}", plan.combine.arity);
   std::string tables;
   for (const TableSpec& table : plan.tables) {
     tables +=

@@ -39,6 +39,8 @@ struct Plan {
   std::uint32_t workers = 1;
   std::uint32_t shards = 1;
   Consistency consistency;
+  Combining combine;
+  std::uint32_t machines = 1;     // Workers are dealt to them by order of birth.
   std::vector<TableSpec> tables;  // Rule kAdd: whole numbers, checked by sums. Others: checked by bits.
   std::vector<std::vector<std::uint32_t>> steps;  // By shard and epoch.
   std::uint32_t keys = 16;                        // Distinct sparse keys, counters not included.

@@ -75,7 +75,7 @@ TEST(Scenario, SyncIsStalenessZeroHoweverSlowAWorkerIs) {
   EXPECT_EQ(run_ok(plan).lead_max, 0u);
 }
 
-// Additions commute, and a sync step is reduced by a tree over the shards: 1000 orders of arrival, one result.
+// Additions commute, and a sync step is reduced by a tree over shards: 1000 orders of arrival, one result.
 TEST(Scenario, OrderOfArrivalChangesNothing) {
   for (const bool sync : {true, false}) {
     Plan plan = calm_plan(2, 3, 4, 4);

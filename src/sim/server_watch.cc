@@ -71,6 +71,11 @@ void ServerWatch::on_marks_reply(NodeId id, const Frame& sent) {
   }
 }
 
+void ServerWatch::on_combiner_answer(NodeId id, const FrameHeader& head) {
+  if (head.code != Code::kOk || arrivals_.knows(head)) return;
+  findings_.add(fmt::format("{}: acknowledged {}, which no server has", node_name(id), describe(head)));
+}
+
 void ServerWatch::check_limits(NodeId id, const Server& server) {
   const auto check = [&](const char* what, std::size_t count, std::size_t most) {
     if (count > most) findings_.add(fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));

@@ -16,6 +16,8 @@ class ServerWatch {
 
   // `sent` leaves `server` in the turn that it was given `asked` (null: it was given none).
   void on_answer(NodeId id, const Server& server, const Frame* asked, const Frame& sent);
+  // A worker tells another, or itself, what became of a push that it combined.
+  void on_combiner_answer(NodeId id, const FrameHeader& head);
   // After a turn of `server`.
   void check_limits(NodeId id, const Server& server);
   // The largest number of steps by which an answered pull led the slowest shard.

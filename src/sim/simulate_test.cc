@@ -56,12 +56,12 @@ TEST(Simulate, SeedsReachWhatTheyCheck) {
     const Report report = run_seed(seed);
     const NetworkCounts& n = report.network;
     sum.dropped += n.dropped, sum.repeated += n.repeated, sum.delayed += n.delayed;
-    sum.flipped += n.flipped, sum.split += n.split, sum.cut_off += n.cut_off;
+    sum.flipped += n.flipped, sum.split += n.split, sum.cut_off += n.cut_off, sum.combined += n.combined;
     if (report.consistency.kind == Consistency::Kind::kBounded && report.lead_max == report.consistency.bound)
       ++reached[report.consistency.bound];
   }
   for (const std::uint64_t count :
-       {sum.dropped, sum.repeated, sum.delayed, sum.flipped, sum.split, sum.cut_off})
+       {sum.dropped, sum.repeated, sum.delayed, sum.flipped, sum.split, sum.cut_off, sum.combined})
     EXPECT_GT(count, 100u);
   for (const std::uint32_t count : reached) EXPECT_GT(count, 0u);
 }

@@ -66,19 +66,7 @@ Status DenseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ran
 }
 
 Status DenseTable::check(const Contribution& part, RangeSpan ranges) const {
-  const std::size_t rows = part.grads.size() / spec_.dim;
-  if (part.keys.size() != 1) {
-    return {Code::kRefused,
-            fmt::format("table '{}': {} keys for a block of rows, expected its first row alone", spec_.name,
-                        part.keys.size())};
-  }
-  if (Status first = check_keys(part.keys, ranges); !first) return first;
-  const std::uint64_t end = first_row_of(ranges.end);
-  if (rows > end - part.keys[0]) {
-    return {Code::kRefused, fmt::format("table '{}': {} rows from row {}, expected to end by row {}",
-                                        spec_.name, rows, part.keys[0], end)};
-  }
-  return check_values(spec_, part.grads, spec_.dim, rows, [&](std::size_t i) { return part.keys[0] + i; });
+  return check_contribution(spec_, owned_, part, ranges);
 }
 
 void DenseTable::update(std::uint64_t row, const float* grads, std::size_t count) {

@@ -40,9 +40,7 @@ Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ra
 }
 
 Status SparseTable::check(const Contribution& part, RangeSpan ranges) const {
-  if (Status keys = check_keys(part.keys, ranges); !keys) return keys;
-  return check_values(spec_, part.grads, spec_.dim, part.keys.size(),
-                      [&](std::size_t i) { return unplace(part.keys[i]); });
+  return check_contribution(spec_, owned_, part, ranges);
 }
 
 void SparseTable::start(std::span<const PlacedKey> keys, Probe* probes) const {

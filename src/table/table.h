@@ -15,8 +15,9 @@
 
 namespace thalweg {
 
-// What one data shard, or an aligned block of 2^k data shards, adds to a step. Sparse: `keys` are placed keys, strictly ascending, and `grads` holds dim
-// floats for each. Dense: `keys` is exactly one row number, the first of the block that `grads` covers.
+// What one data shard, or an aligned block of 2^k of them, adds to a step. Sparse: `keys` are placed keys,
+// strictly ascending, and `grads` holds dim floats for each. Dense: `keys` is exactly one row number, the
+// first of the block that `grads` covers.
 struct Contribution {
   std::span<const std::uint64_t> keys;
   std::span<const float> grads;

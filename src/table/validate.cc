@@ -114,4 +114,26 @@ Status check_values(const TableSpec& spec, std::span<const float> values, std::s
                             key_at(bad / width), bad % width, values[bad]));
 }
 
+Status check_contribution(const TableSpec& spec, RangeSpan owned, const Contribution& part,
+                          RangeSpan ranges) {
+  if (spec.kind == TableSpec::Kind::kSparse) {
+    if (Status keys = check_placed_keys(spec, owned, part.keys, ranges); !keys) return keys;
+    return check_values(spec, part.grads, spec.dim, part.keys.size(),
+                        [&](std::size_t i) { return unplace(part.keys[i]); });
+  }
+  const std::size_t rows = part.grads.size() / spec.dim;
+  if (part.keys.size() != 1) {
+    return {Code::kRefused,
+            fmt::format("table '{}': {} keys for a block of rows, expected its first row alone", spec.name,
+                        part.keys.size())};
+  }
+  if (Status first = check_row_numbers(spec, owned, part.keys, ranges); !first) return first;
+  const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
+  if (rows > end - part.keys[0]) {
+    return {Code::kRefused, fmt::format("table '{}': {} rows from row {}, expected to end by row {}",
+                                        spec.name, rows, part.keys[0], end)};
+  }
+  return check_values(spec, part.grads, spec.dim, rows, [&](std::size_t i) { return part.keys[0] + i; });
+}
+
 }  // namespace thalweg

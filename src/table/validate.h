@@ -23,6 +23,10 @@ Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const
 Status check_row_numbers(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> rows,
                          RangeSpan ranges);
 
+// A push of `ranges`: keys as above (dense: one row number, whose block ends inside `ranges`), and `dim`
+// finite floats a row.
+Status check_contribution(const TableSpec& spec, RangeSpan owned, const Contribution& part, RangeSpan ranges);
+
 // `values` holds `width` finite floats for each of `count` rows; key_at(i) names row i's key in messages.
 Status check_values(const TableSpec& spec, std::span<const float> values, std::size_t width,
                     std::size_t count, const std::function<std::uint64_t(std::size_t)>& key_at);

@@ -1,16 +1,17 @@
 // clang-format off
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
-//   join      := role:u8 observer:bool address:text name:text
+//   join      := role:u8 observer:bool address:text name:text machine:text
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
-//                server:text* count:u32 (worker:u32 owner_epoch:u32)* job:text
+//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
+//                server:text* count:u32 (worker:u32 owner_epoch:u32)* count:u32
+//                (index:u32 machine:u32 address:text)* job:text
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
 //   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32 custom:text
 //   init      := kind:u8 scale:f32 seed:u64
 //   waiting   := progress:u64 count:u32 shard:u32*
 //   marks     := low:step reach:step ended:bool
 //   step      := epoch:u32 index:u32
-//   heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 repeats:u64
+//   heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 push_bytes:u64 repeats:u64
 // clang-format on
 #include "wire/messages.h"
 
@@ -77,6 +78,7 @@ Bytes encode(const Join& m) {
       .put(static_cast<std::uint8_t>(m.observer))
       .put_text(m.address)
       .put_text(m.name)
+      .put_text(m.machine)
       .take();
 }
 
@@ -87,6 +89,7 @@ std::optional<Join> decode_join(const Bytes& bytes) {
   m.observer = get_bool(in);
   m.address = in.get_text(limits::kNameBytesMax);
   m.name = in.get_text(limits::kNameBytesMax);
+  m.machine = in.get_text(limits::kNameBytesMax);
   return finish(in, std::move(m));
 }
 
@@ -106,6 +109,8 @@ Bytes encode(const Map& m) {
   out.put(m.epoch)
       .put(m.consistency.kind)
       .put(m.consistency.bound)
+      .put(m.combine.kind)
+      .put(m.combine.arity)
       .put(static_cast<std::int64_t>(m.timeout.count()));
   out.put(static_cast<std::uint8_t>(m.closing));
   out.put(static_cast<std::uint32_t>(m.tables.size()));
@@ -114,6 +119,9 @@ Bytes encode(const Map& m) {
   for (const std::string& server : m.servers) out.put_text(server);
   out.put(static_cast<std::uint32_t>(m.shards.size()));
   for (const ShardOwner& owner : m.shards) out.put(owner.worker).put(owner.owner_epoch);
+  out.put(static_cast<std::uint32_t>(m.workers.size()));
+  for (const WorkerPlace& worker : m.workers)
+    out.put(worker.index).put(worker.machine).put_text(worker.address);
   out.put_text(m.job);
   return out.take();
 }
@@ -124,6 +132,9 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.epoch = in.get<std::uint32_t>();
   m.consistency.kind = get_enum(in, Consistency::Kind::kAsync);
   m.consistency.bound = in.get<std::uint32_t>();
+  m.combine.kind = get_enum(in, Combining::Kind::kTree);
+  m.combine.arity = in.get<std::uint32_t>();
+  if ((m.combine.kind == Combining::Kind::kTree) != (m.combine.arity > 0)) in.fail();
   m.timeout = Duration{in.get<std::int64_t>()};
   m.closing = get_bool(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();
@@ -137,6 +148,14 @@ std::optional<Map> decode_map(const Bytes& bytes) {
     owner.worker = in.get<std::uint32_t>();
     owner.owner_epoch = in.get<std::uint32_t>();
   }
+  m.workers.resize(in.get_count(limits::kNodesMax, 12));
+  for (WorkerPlace& worker : m.workers) {
+    worker.index = in.get<std::uint32_t>();
+    worker.machine = in.get<std::uint32_t>();
+    worker.address = in.get_text(limits::kNameBytesMax);
+  }
+  const auto not_above = [](const WorkerPlace& a, const WorkerPlace& b) { return a.index >= b.index; };
+  if (std::ranges::adjacent_find(m.workers, not_above) != m.workers.end()) in.fail();
   m.job = in.get_text(limits::kControlBytesMax);
   if (m.servers.empty() || m.shards.empty()) in.fail();
   return finish(in, std::move(m));
@@ -144,7 +163,7 @@ std::optional<Map> decode_map(const Bytes& bytes) {
 
 bool same_job(const Map& a, const Map& b) {
   return a.tables == b.tables && a.servers.size() == b.servers.size() && a.shards.size() == b.shards.size() &&
-         a.consistency == b.consistency;
+         a.consistency == b.consistency && a.combine == b.combine;
 }
 
 Bytes encode(const Waiting& m) {
@@ -197,6 +216,7 @@ Bytes encode(const Heartbeat& m) {
       .put(m.staleness_max)
       .put(m.pulls)
       .put(m.pushes)
+      .put(m.push_bytes)
       .put(m.repeats)
       .take();
 }
@@ -209,6 +229,7 @@ std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes) {
   m.staleness_max = in.get<std::uint32_t>();
   m.pulls = in.get<std::uint64_t>();
   m.pushes = in.get<std::uint64_t>();
+  m.push_bytes = in.get<std::uint64_t>();
   m.repeats = in.get<std::uint64_t>();
   return finish(in, m);
 }

@@ -20,6 +20,7 @@ struct Join {
   bool observer = false;
   std::string address;  // Where others reach this node; empty when nobody needs to.
   std::string name;     // For people: host and process.
+  std::string machine;  // Nodes that give the same run on one machine; empty: on one of its own.
 };
 
 // Scheduler to a joiner: its id and the job.
@@ -34,16 +35,26 @@ struct ShardOwner {
   bool operator==(const ShardOwner&) const = default;
 };
 
+// A worker that takes part, where workers combine their pushes.
+struct WorkerPlace {
+  std::uint32_t index = 0;
+  std::uint32_t machine = 0;  // Equal for workers of one machine.
+  std::string address;        // Where other workers reach it.
+  bool operator==(const WorkerPlace&) const = default;
+};
+
 // Who owns what. Epochs grow with each change; nodes keep the newest only.
 struct Map {
   std::uint32_t epoch = 0;
   Consistency consistency;
+  Combining combine;
   bool closing = false;  // Data shards are to end their work early.
   Duration timeout{};    // Deadline of every wait.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
   std::vector<ShardOwner> shards;
-  std::string job;  // The application's own configuration.
+  std::vector<WorkerPlace> workers;  // By index; none where pushes are not combined.
+  std::string job;                   // The application's own configuration.
 };
 
 // Whether a map may follow another: tables, servers and the number of shards stay for a job's life.
@@ -72,7 +83,8 @@ struct Heartbeat {
   std::uint32_t staleness_max = 0;  // Servers: largest lead of an answered pull.
   std::uint64_t pulls = 0;
   std::uint64_t pushes = 0;
-  std::uint64_t repeats = 0;  // Servers: repeated pushes that were answered and not applied.
+  std::uint64_t push_bytes = 0;  // Servers: of all push frames that came.
+  std::uint64_t repeats = 0;     // Servers: repeated pushes that were answered and not applied.
 };
 
 Bytes encode(const Join& message);

@@ -29,6 +29,8 @@ Map some_map() {
   map.tables = {sparse, dense};
   map.servers = {"127.0.0.1:1", ""};
   map.shards = {{0, 0}, {1, 4}, {0, 1}};
+  map.combine = Combining::tree(2);
+  map.workers = {{0, 0, "127.0.0.1:5"}, {1, 0, ""}, {4, 1, "b"}};
   map.job = "rate = 1";
   return map;
 }
@@ -51,14 +53,14 @@ void expect_exact(const T& message, Decode decode) {
 }
 
 TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
-  expect_exact(Join{Role::kServer, false, "127.0.0.1:7100", "host"}, decode_join);
-  expect_exact(Join{Role::kWorker, true, "", ""}, decode_join);
+  expect_exact(Join{Role::kServer, false, "127.0.0.1:7100", "host", "box"}, decode_join);
+  expect_exact(Join{Role::kWorker, true, "", "", ""}, decode_join);
   expect_exact(Welcome{worker_node(3), 0x123456789abcdefu}, decode_welcome);
   expect_exact(some_map(), decode_map);
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
   expect_exact(Marks{{3, 17}, {4, 2}, true}, decode_marks);
-  expect_exact(Heartbeat{1, 2, 3, 4, 5, 6}, decode_heartbeat);
+  expect_exact(Heartbeat{1, 2, 3, 4, 5, 6, 7}, decode_heartbeat);
 }
 
 TEST(Messages, AMapTellsEverythingOfTheJob) {
@@ -68,6 +70,8 @@ TEST(Messages, AMapTellsEverythingOfTheJob) {
   EXPECT_TRUE(same_job(map, *again));
   EXPECT_EQ(again->servers, map.servers);
   EXPECT_EQ(again->shards, map.shards);
+  EXPECT_EQ(again->combine, map.combine);
+  EXPECT_EQ(again->workers, map.workers);
   EXPECT_EQ(again->job, map.job);
   EXPECT_EQ(again->timeout, map.timeout);
   EXPECT_EQ(again->closing, map.closing);
@@ -100,6 +104,10 @@ TEST(Messages, AMapIsRefusedOutsideItsLimits) {
   EXPECT_TRUE(refused([](Map& m) { m.tables[1].ranges = 0; }));
   EXPECT_TRUE(refused([](Map& m) { m.timeout = Duration{-1}; }));
   EXPECT_TRUE(refused([](Map& m) { m.timeout = Duration::max(); }));
+  EXPECT_TRUE(refused([](Map& m) { m.combine.arity = 0; }));
+  EXPECT_TRUE(refused([](Map& m) { m.combine.kind = Combining::Kind::kMachine; }));
+  EXPECT_TRUE(refused([](Map& m) { m.workers[1].index = 0; }));
+  EXPECT_TRUE(refused([](Map& m) { m.workers[2].index = 0; }));
   EXPECT_FALSE(refused([](Map&) {}));
 }
 
@@ -119,10 +127,10 @@ TEST(Messages, AClaimedCountAllocatesNothing) {
 
 TEST(Messages, ChoicesOutsideTheirListAreRefused) {
   Writer role;
-  role.put(std::uint8_t{3}).put(std::uint8_t{0}).put_text("").put_text("");
+  role.put(std::uint8_t{3}).put(std::uint8_t{0}).put_text("").put_text("").put_text("");
   EXPECT_FALSE(decode_join(role.take()).has_value());
   Writer observer;
-  observer.put(Role::kWorker).put(std::uint8_t{2}).put_text("").put_text("");
+  observer.put(Role::kWorker).put(std::uint8_t{2}).put_text("").put_text("").put_text("");
   EXPECT_FALSE(decode_join(observer.take()).has_value());
 }
 

@@ -10,10 +10,11 @@
 #include "base/instant.h"
 #include "thalweg/store.h"
 #include "wire/messages.h"
+#include "worker/combiner.h"
 
 namespace thalweg {
 
-enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kMarks };
+enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kMarks, kCombined };
 
 struct Request {
   RequestKind kind{};
@@ -29,6 +30,7 @@ struct Request {
   std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.
   wire::Marks marks;             // Marks: of all answers.
+  std::vector<Asker> askers;     // Combined: those that its answer answers.
 };
 
 // One frame of a request, kept until it is answered; sending it again copies nothing.
@@ -36,10 +38,12 @@ struct RequestPart {
   std::shared_ptr<Request> request;
   std::size_t position = 0;  // Among the request's parts.
   NodeId to;
+  NodeId by;  // To whom it was sent last: `to`, or the combiner on the way there.
   Frame frame;
   Instant retry_at;
   Duration backoff{};
-  std::uint64_t progress = 0;  // What its peer last said of others' progress.
+  std::uint64_t progress = 0;        // What its peer last said of others' progress.
+  std::uint32_t combined_epoch = 0;  // The newest map under which it went by a combiner.
 };
 
 // The data frames of one push or pull: keys and values cut by server, and further where a frame would be too

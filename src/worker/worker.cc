@@ -17,7 +17,10 @@ struct Worker::Turn {
     worker_.now_ = now;
     worker_.out_ = &out;
   }
-  ~Turn() { worker_.out_ = outer_; }
+  ~Turn() {
+    if (outer_ == nullptr) worker_.send_combined();
+    worker_.out_ = outer_;
+  }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
@@ -40,6 +43,8 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_map(frame);
     case Op::kWaiting:
       return on_waiting(from, frame);
+    case Op::kPush:
+      return on_push(from, std::move(frame));
     case Op::kPushReply:
     case Op::kPullReply:
     case Op::kBarrierReply:
@@ -52,6 +57,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
         stopped_ = status_of(frame);
         const Status why = *stopped_ ? Status(Code::kAborted, "the job is over") : *stopped_;
         while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
+        combiner_.reset({}, 0, {});
       }
       return send_control(Op::kStop, Status::ok(), {});
     default:
@@ -79,7 +85,8 @@ void Worker::keep_in_touch() {
   }
   if (!id_) {
     send_control(Op::kJoin, Status::ok(),
-                 encode(wire::Join{Role::kWorker, options_.observer, {}, options_.name}));
+                 encode(wire::Join{Role::kWorker, options_.observer, options_.address, options_.name,
+                                   options_.machine}));
     wake_ = now_ + limits::kRetryFirst;
     return;
   }
@@ -97,6 +104,7 @@ void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   if (peer == kScheduler && !stopped_) {
     stopped_ = Status(Code::kPeerLost, "scheduler is gone");
     while (!parts_.empty()) finish_request(*parts_.begin()->second.request, *stopped_);
+    combiner_.reset({}, 0, {});
   }
 }
 
@@ -138,6 +146,7 @@ void Worker::on_map(const Frame& frame) {
   if (!map || !id_ || map->epoch <= map_.epoch || (map_.epoch != 0 && !same_job(*map, map_))) return;
   map_ = std::move(*map);
   for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
+  restart_combiner();
   adopt_shards();
   for (auto& [number, part] : parts_) {
     if (part.to.role == Role::kServer) transmit(part);

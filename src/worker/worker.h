@@ -13,7 +13,9 @@
 
 #include "node/node.h"
 #include "thalweg/task.h"
+#include "wire/combine_tree.h"
 #include "wire/messages.h"
+#include "worker/combiner.h"
 #include "worker/request.h"
 #include "worker/shard_store.h"
 
@@ -24,6 +26,8 @@ using ShardProgram = std::function<Task<Status>(ShardStore& store, const wire::M
 
 struct WorkerOptions {
   std::string name;
+  std::string machine;  // See wire::Join.
+  std::string address;  // Where other workers reach this one; empty for drivers without addresses.
   // An observer owns no shard; its program runs once, with a store that can count, scan and wait only.
   bool observer = false;
   ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
@@ -90,6 +94,12 @@ class Worker final : public Node {
   void ask_marks(ShardId shard);
   void finish_tasks();
   void keep_in_touch();
+  void on_push(NodeId from, Frame frame);
+  Status check_push(NodeId from, const Frame& frame) const;
+  void restart_combiner();
+  void send_combined();
+  void answer_asker(const Asker& asker, const Status& status);
+  std::optional<NodeId> combiner_for(RequestPart& part) const;
 
   std::shared_ptr<Request> make_request(RequestKind kind, ShardId shard, Step step);
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
@@ -110,6 +120,8 @@ class Worker final : public Node {
   std::optional<NodeId> id_;
   std::uint64_t cluster_ = 0;
   wire::Map map_;
+  wire::CombineTree combine_tree_;
+  Combiner combiner_;
   std::map<ShardId, Run> runs_;
   std::vector<Run> retired_;                    // Fenced shards whose tasks have still to notice.
   std::map<std::uint32_t, RequestPart> parts_;  // By request number, oldest first but for wrap-around.

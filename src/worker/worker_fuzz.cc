@@ -26,6 +26,10 @@ wire::Map job_map(std::uint8_t mode) {
   map.tables = {sparse, dense};
   map.servers.resize(2);
   map.shards = {{0, 0}, {1, 0}, {0, 3}};
+  if (mode % 3 == 0 && mode / 3 % 2 == 1) {
+    map.combine = mode % 4 == 0 ? Combining::tree(1) : Combining::machine();
+    map.workers = {{0, 0, ""}, {1, 0, "127.0.0.1:1"}};
+  }
   return map;
 }
 
@@ -102,7 +106,13 @@ Frame next_frame(FuzzInput& in, const Worker& worker) {
     frame.first = encode(map);
     return frame;
   }
+  if (frame.head.op == Op::kPush) {  // Of worker 1, to be combined.
+    frame.head.map_epoch = worker.map_epoch();
+    frame.head.shard = ShardId{1};
+    frame.head.ranges = {0, 4};
+  }
   in.header(frame.head);
+  in.block(frame.head);
   in.payload(frame, 2, 8);
   return frame;
 }
@@ -146,8 +156,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const NodeId from = what < 16 ? in.node() : to;
       worker.on_frame(now, from, answer(in, frame), out);
     } else {
-      const NodeId from = what < 248 ? kScheduler : in.node();
       Frame frame = next_frame(in, worker);
+      const NodeId orders = frame.head.op == Op::kPush ? worker_node(1) : kScheduler;
+      const NodeId from = what < 248 ? orders : in.node();
       worker.on_frame(now, from, std::move(frame), out);
     }
     turns();

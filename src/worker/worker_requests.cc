@@ -28,7 +28,7 @@ void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t posi
   frame.head.cluster = cluster_;
   ++request->open;
   auto& part = parts_[number];
-  part = {request, position, to, std::move(frame), {}, limits::kRetryFirst};
+  part = {request, position, to, to, std::move(frame), {}, limits::kRetryFirst};
   transmit(part);
 }
 
@@ -38,7 +38,9 @@ void Worker::transmit(RequestPart& part) {
   if (THALWEG_BUG(kNoRetry)) part.retry_at = part.request->deadline;
   part.backoff = std::min<Duration>(part.backoff * 2, limits::kRetryMax);
   wake_ = std::min(wake_, part.retry_at);
-  out_->send(part.to, part.frame);
+  part.by = combiner_for(part).value_or(part.to);
+  if (part.by == *id_) return combiner_.add(now_, *id_, part.frame);
+  out_->send(part.by, part.frame);
 }
 
 Pending Worker::push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
@@ -144,7 +146,7 @@ void Worker::on_waiting(NodeId from, const Frame& frame) {
 
 void Worker::on_answer(NodeId from, Frame& frame) {
   const auto found = parts_.find(frame.head.request);
-  if (found == parts_.end() || found->second.to != from)
+  if (found == parts_.end() || found->second.by != from)
     return;  // An answer to a repeat that was answered before.
   RequestPart& part = found->second;
   if (static_cast<int>(frame.head.op) != static_cast<int>(part.frame.head.op) + 1) return;
@@ -244,6 +246,7 @@ void Worker::finish_request(Request& request, Status status) {
   const ShardId shard = request.shard;
   const Step step = request.step;
   const wire::Marks marks = request.marks;
+  const std::vector<Asker> askers = std::move(request.askers);
   if (status && kind == RequestKind::kPull) gather_pull(request);
   if (status && kind == RequestKind::kScan) gather_scan(request);
   if (kind == RequestKind::kCount) request.completion->answer.keys = {request.count};
@@ -251,6 +254,11 @@ void Worker::finish_request(Request& request, Status status) {
   if (kind == RequestKind::kMarks) {
     if (status) return start(shard, marks);
     return status.code() == Code::kAborted ? void() : end(status);
+  }
+  if (kind == RequestKind::kCombined) {
+    if (stopped_ || status.code() == Code::kTimeout) return;  // No word of the server's.
+    for (const Asker& asker : askers) answer_asker(asker, status);
+    return;
   }
   complete(*keep, status);
   if (kind != RequestKind::kPush) return;
@@ -265,7 +273,8 @@ void Worker::finish_request(Request& request, Status status) {
 void Worker::finish_all(ShardId shard, const Status& why) {
   std::vector<std::shared_ptr<Request>> requests;
   for (auto& [number, part] : parts_) {
-    if (part.request->shard == shard) requests.push_back(part.request);
+    const bool of_shard = part.request->shard == shard && part.request->kind != RequestKind::kCombined;
+    if (of_shard) requests.push_back(part.request);
   }
   for (const auto& request : requests) finish_request(*request, why);
 }

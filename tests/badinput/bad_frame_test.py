@@ -19,6 +19,7 @@ HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
+WIRE_VERSION = 2
 
 
 def u64s(*values):
@@ -38,8 +39,8 @@ class FrameTool:
         self.tool = subprocess.Popen([FRAME_TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def frame(self, op, flags=0, cluster=0, map_epoch=0, request=1, table=0, ranges=(0, 0), code=0, shard=0,
-              owner_epoch=0, step=(0, 0), first=b"", second=b""):
-        words = (op, flags, cluster, map_epoch, request, table, *ranges, code, shard, owner_epoch, *step,
+              owner_epoch=0, step=(0, 0), block=0, first=b"", second=b""):
+        words = (op, flags, cluster, map_epoch, request, table, *ranges, code, shard, owner_epoch, *step, block,
                  first.hex() or "-", second.hex() or "-")
         self.tool.stdin.write(" ".join(map(str, words)) + "\n")
         self.tool.stdin.flush()
@@ -67,7 +68,7 @@ class Peer:
             raise
 
     def hello(self, me):
-        body = struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, 1, self.incarnation)
+        body = struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, WIRE_VERSION, self.incarnation)
         self.socket.sendall(self.tool.frame(HELLO, cluster=self.cluster, first=body))
 
     def send(self, op, **fields):
@@ -197,13 +198,13 @@ class BadFrameTest(unittest.TestCase):
     def as_strangers(self, port, to):
         """Everybody's orders and requests, by those who have no right to give them."""
         huge = struct.pack("<I", 0xffffffff)
-        map_bytes = struct.pack("<IBIqB", 1000, 0, 0, 10 ** 9, 1) + huge + bytes(64)
+        map_bytes = struct.pack("<IBIBIqB", 1000, 0, 0, 0, 0, 10 ** 9, 1) + huge + bytes(64)
         for me in ((WORKER, TEMPORARY | 5), (WORKER, 7), (SERVER, 9), (WORKER, 1 << 20), (SCHEDULER, 3)):
             try:
                 peer = Peer(self.tool, port, me, to)
                 self.addCleanup(peer.close)
                 for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
-                                  (WAITING, bytes(8) + huge), (HEARTBEAT, bytes(44)), (GET_MAP, b""), (JOIN, huge * 3),
+                                  (WAITING, bytes(8) + huge), (HEARTBEAT, bytes(52)), (GET_MAP, b""), (JOIN, huge * 3),
                                   (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b"")):
                     for code in (OK, ABORTED):
                         peer.send(op, first=first, code=code, map_epoch=1)
@@ -224,7 +225,7 @@ class BadFrameTest(unittest.TestCase):
                               timeout=PATIENCE_S, check=True)
         expected = json.loads(calm.stdout.strip().splitlines()[-1])["model_digest"]
         job = self.start(2, 2, *flags, self.train)
-        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, 1, 77))
+        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, WIRE_VERSION, 77))
         ports = [(job.scheduler_port, (SCHEDULER, 0))]
         ports += [(port, (SERVER, i)) for i, port in enumerate(job.server_ports)]
         for number in range(8):
@@ -246,12 +247,12 @@ class BadFrameTest(unittest.TestCase):
     def join(self, job):
         """Takes part as the job's only worker: peers of scheduler and server, and the map."""
         scheduler = Peer(self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
-        scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile"))
+        scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile") + text(b""))
         _, welcome, _ = scheduler.receive(WELCOME)
         role, index, scheduler.cluster = struct.unpack("<BIQ", welcome)
         self.assertEqual((role, index), (WORKER, 0))
         scheduler.hello((WORKER, 0))
-        scheduler.send(HEARTBEAT, first=bytes(44))
+        scheduler.send(HEARTBEAT, first=bytes(52))
         _, map_bytes, _ = scheduler.receive(MAP)
         server = Peer(self.tool, job.server_ports[0], (WORKER, 0), (SERVER, 0), scheduler.cluster)
         return scheduler, server, struct.unpack_from("<I", map_bytes)[0], map_bytes
@@ -295,6 +296,8 @@ class BadFrameTest(unittest.TestCase):
             "the other table": (push(table=1 - weights), REFUSED),
             "an old map": (push(map_epoch=epoch - 1), STALE),
             "a map to come": (push(map_epoch=epoch + 5), RETRY),
+            "a block of shards, which only sync mode has": (push(block=2), REFUSED),
+            "a block of more shards than there are": (push(block=10), REFUSED),
             "no such shard": (push(shard=60000), REFUSED),
             "a former owner": (push(owner_epoch=1), ABORTED),
             "a step beyond the window": (push(step=(0, 64)), RETRY),

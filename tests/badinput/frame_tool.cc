@@ -1,6 +1,6 @@
 // Makes frames for tests in other languages: reads lines "op flags cluster map_epoch request table
-// range_begin range_end code shard owner_epoch step_epoch step_index first second", the last two hexadecimal
-// or "-", and writes each frame in hexadecimal, its checksum right whatever it says.
+// range_begin range_end code shard owner_epoch step_epoch step_index block first second", the last two
+// hexadecimal or "-", and writes each frame in hexadecimal, its checksum right whatever it says.
 #include <charconv>
 #include <iostream>
 #include <string>
@@ -21,15 +21,16 @@ thalweg::Bytes from_hex(const std::string& text) {
 }  // namespace
 
 int main() {
-  unsigned op = 0, flags = 0, code = 0;
+  unsigned op = 0, flags = 0, code = 0, block = 0;
   std::string first, second;
   thalweg::Frame frame;
   thalweg::FrameHeader& h = frame.head;
   while (std::cin >> op >> flags >> h.cluster >> h.map_epoch >> h.request >> h.table.value >>
          h.ranges.begin >> h.ranges.end >> code >> h.shard.value >> h.owner_epoch >> h.step.epoch >>
-         h.step.index >> first >> second) {
+         h.step.index >> block >> first >> second) {
     h.op = static_cast<thalweg::Op>(op);
     h.flags = static_cast<std::uint8_t>(flags);
+    h.block = static_cast<std::uint8_t>(block);
     h.code = static_cast<thalweg::Code>(code);
     frame.first = from_hex(first);
     frame.second = from_hex(second);

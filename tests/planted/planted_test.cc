@@ -56,6 +56,10 @@ constexpr Planted kBugs[] = {
     {Bug::kEpochsMixed, "EpochsMixed"},
     {Bug::kEndSaidOnce, "EndSaidOnce"},
     {Bug::kHeirEndsEarly, "HeirEndsEarly"},
+    {Bug::kLeadAcksEarly, "LeadAcksEarly"},
+    {Bug::kBlockAddedTwice, "BlockAddedTwice"},
+    {Bug::kBlockMarksFirst, "BlockMarksFirst"},
+    {Bug::kCombineInARow, "CombineInARow"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedBug, testing::ValuesIn(kBugs),

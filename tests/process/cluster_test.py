@@ -106,6 +106,33 @@ class ClusterTest(unittest.TestCase):
             digests.add(last_json(done.stdout)["model_digest"])
         self.assertEqual(len(digests), 1)
 
+    def test_combined_pushes_change_no_bit_and_save_bytes(self):
+        clicks = os.path.join(self.folder.name, "clicks.svm")
+        subprocess.run([PROGRAM, "data", "synth", "--rows", "20000", "-o", clicks, "--quiet"], check=True)
+        results = {}
+        for spread in [("--workers", "4"), ("--workers", "4", "--servers", "2", "--processes")]:
+            for combine in ["none", "machine", "tree:2"]:
+                done = subprocess.run([PROGRAM, "train", clicks, "--json", "--combine", combine, *spread],
+                                      capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                results.setdefault(combine, []).append(last_json(done.stdout))
+        self.assertEqual(len({r["model_digest"] for ran in results.values() for r in ran}), 1)
+        single = max(r["pushed_bytes"] for r in results["none"])
+        for combine in ["machine", "tree:2"]:
+            for ran in results[combine]:
+                self.assertLess(ran["pushed_bytes"], 0.8 * single)
+
+    # Each worker is killed in one of the rounds, so the one that combines for all is.
+    def test_a_killed_lead_changes_no_bit(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for combine, victim in [("machine", 0), ("machine", 1), ("machine", 2), ("tree:1", 0)]:
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
+            time.sleep(0.3)
+            os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+
     def test_a_killed_worker_changes_no_bit(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
         for round_number in range(3):

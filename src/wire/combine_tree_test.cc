@@ -1,0 +1,95 @@
+#include "wire/combine_tree.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/fence.h"
+
+namespace thalweg::wire {
+namespace {
+
+using Workers = std::vector<std::uint32_t>;
+
+// Workers 0, 1, 4 on one machine, 2 and 7 on another; shard i is owned by the i-th of them.
+Map map_of(Combining combine) {
+  Map map;
+  map.epoch = 3;
+  map.combine = combine;
+  map.servers = {""};
+  map.workers = {{0, 0, ""}, {1, 0, ""}, {2, 1, ""}, {4, 0, ""}, {7, 1, ""}};
+  map.shards = {{0, 0}, {1, 0}, {2, 0}, {4, 5}, {7, 0}};
+  return map;
+}
+
+TEST(CombineTree, TheLowestWorkerOfAMachineLeadsIt) {
+  const CombineTree tree(map_of(Combining::machine()));
+  EXPECT_EQ(tree.parent(0), std::nullopt);
+  EXPECT_EQ(tree.parent(1), 0u);
+  EXPECT_EQ(tree.parent(4), 0u);
+  EXPECT_EQ(tree.parent(2), std::nullopt);
+  EXPECT_EQ(tree.parent(7), 2u);
+  EXPECT_EQ(tree.parent(3), std::nullopt);
+  EXPECT_EQ(tree.in_order(), (Workers{0, 1, 4, 2, 7}));
+  EXPECT_TRUE(tree.passes(4, 4));
+  EXPECT_TRUE(tree.passes(4, 0));
+  EXPECT_FALSE(tree.passes(4, 1));
+  EXPECT_FALSE(tree.passes(7, 0));
+}
+
+TEST(CombineTree, ATreeGoesByPlaceInTheList) {
+  const CombineTree tree(map_of(Combining::tree(2)));
+  EXPECT_EQ(tree.parent(0), std::nullopt);
+  EXPECT_EQ(tree.parent(1), 0u);
+  EXPECT_EQ(tree.parent(2), 0u);
+  EXPECT_EQ(tree.parent(4), 1u);
+  EXPECT_EQ(tree.parent(7), 1u);
+  EXPECT_EQ(tree.in_order(), (Workers{0, 1, 4, 7, 2}));
+  EXPECT_TRUE(tree.passes(7, 1));
+  EXPECT_TRUE(tree.passes(7, 0));
+  EXPECT_FALSE(tree.passes(7, 2));
+}
+
+TEST(CombineTree, WithoutCombiningAWorkerSendsItsOwnAlone) {
+  const CombineTree tree(map_of(Combining::none()));
+  EXPECT_EQ(tree.parent(1), std::nullopt);
+  EXPECT_TRUE(tree.passes(1, 1));
+  EXPECT_FALSE(tree.passes(1, 0));
+  EXPECT_TRUE(tree.in_order().empty());
+}
+
+TEST(Fence, APushComesFromItsOwnerOrWhomItPassesThrough) {
+  const Map map = map_of(Combining::machine());
+  const CombineTree tree(map);
+  const auto code_of = [&](NodeId from, std::uint32_t shard, std::uint8_t block, std::uint32_t owner_epoch) {
+    FrameHeader head;
+    head.op = Op::kPush;
+    head.shard = ShardId{shard};
+    head.block = block;
+    head.owner_epoch = owner_epoch;
+    return check_owner(from, head, map, tree).code();
+  };
+  EXPECT_EQ(code_of(worker_node(1), 1, 0, 0), Code::kOk);
+  EXPECT_EQ(code_of(worker_node(0), 1, 0, 0), Code::kOk);
+  EXPECT_EQ(code_of(worker_node(4), 1, 0, 0), Code::kRefused);
+  EXPECT_EQ(code_of(server_node(1), 1, 0, 0), Code::kRefused);
+  EXPECT_EQ(code_of(worker_node(0), 0, 1, 0), Code::kOk);
+  EXPECT_EQ(code_of(worker_node(1), 0, 1, 0), Code::kRefused);  // Shard 0 is not its own.
+  EXPECT_EQ(code_of(worker_node(0), 0, 2, 0), Code::kRefused);  // Shard 2 is of the other machine.
+  EXPECT_EQ(code_of(worker_node(0), 4, 2, 0), Code::kRefused);  // There is no shard 7.
+  EXPECT_EQ(code_of(worker_node(4), 3, 0, 4), Code::kAborted);
+  EXPECT_EQ(code_of(worker_node(0), 3, 0, 5), Code::kOk);
+}
+
+TEST(Fence, AFrameIsOfTheNewestMap) {
+  const Map map = map_of(Combining::none());
+  const auto code_of = [&](std::uint32_t epoch) {
+    FrameHeader head;
+    head.map_epoch = epoch;
+    return check_map_epoch(head, map).code();
+  };
+  EXPECT_EQ(code_of(2), Code::kStale);
+  EXPECT_EQ(code_of(3), Code::kOk);
+  EXPECT_EQ(code_of(4), Code::kRetry);
+}
+
+}  // namespace
+}  // namespace thalweg::wire

@@ -1,0 +1,38 @@
+#include "wire/fence.h"
+
+#include <fmt/format.h>
+
+#include "base/planted.h"
+
+namespace thalweg::wire {
+
+Status check_map_epoch(const FrameHeader& head, const Map& map) {
+  if (map.epoch == 0 || head.map_epoch > map.epoch) return {Code::kRetry, "this node awaits the map"};
+  if (head.map_epoch < map.epoch && !THALWEG_BUG(kStaleMapAccepted) && !THALWEG_BUG(kNoFence)) {
+    return {Code::kStale, fmt::format("map epoch {}, the newest is {}", head.map_epoch, map.epoch)};
+  }
+  return Status::ok();
+}
+
+Status check_owner(NodeId from, const FrameHeader& head, const Map& map, const CombineTree& tree) {
+  const std::size_t first = head.shard.value, count = head.shard_count();
+  if (first + count > map.shards.size()) {
+    return {Code::kRefused, fmt::format("{}: the job has {} data shards", describe(head), map.shards.size())};
+  }
+  if (THALWEG_BUG(kNoFence)) return Status::ok();
+  const std::uint32_t now =
+      map.shards[first].owner_epoch;  // Those of a block's others are its sender's care.
+  if (head.owner_epoch != now) {
+    return {Code::kAborted, fmt::format("{}: shard changed hands (owner epoch {}, now {})", describe(head),
+                                        head.owner_epoch, now)};
+  }
+  for (std::size_t shard = first; shard < first + count; ++shard) {
+    const std::uint32_t owner = map.shards[shard].worker;
+    if (from.role == Role::kWorker && tree.passes(owner, from.index)) continue;
+    return {Code::kRefused, fmt::format("{}: {} owns shard {}, not {}", describe(head),
+                                        node_name(worker_node(owner)), shard, node_name(from))};
+  }
+  return Status::ok();
+}
+
+}  // namespace thalweg::wire

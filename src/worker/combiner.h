@@ -1,0 +1,72 @@
+// Adds up the pushes of several data shards before they travel: those of aligned blocks, by the tree of
+// table/reduce.h, so that no bit of the result tells. Sync mode only. It answers nobody and remembers
+// nothing: who asked is handed on with what is sent, and what a map change makes it forget comes again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/frame.h"
+#include "base/instant.h"
+#include "table/reduce.h"
+
+namespace thalweg {
+
+// Who sent a push and waits for its answer.
+struct Asker {
+  NodeId from;
+  FrameHeader head;
+};
+
+class Combiner {
+ public:
+  // A push to send on, and those that it answers.
+  struct Batch {
+    Frame frame;
+    std::vector<Asker> askers;
+  };
+
+  // Forgets all pushes. From now on those of `expected` come through here, out of `shards`.
+  void reset(std::span<const TableSpec> tables, std::uint32_t shards, std::vector<ShardId> expected);
+  // Precondition: `push` is well-formed, and from this combiner's shards.
+  void add(Instant now, NodeId from, Frame push);
+  // What waits for no other push, or has waited for limits::kCombineHold.
+  std::vector<Batch> take(Instant now);
+  Instant next_deadline() const { return due_; }  // kNever when nothing waits.
+
+ private:
+  struct Waiting {
+    Frame frame;
+    std::vector<Asker> askers;
+  };
+  using Lane = std::tuple<TableId, std::uint16_t, std::uint16_t>;  // A table's ranges.
+  // Pushes of one lane and step that end the same.
+  struct Group {
+    Instant due;
+    std::map<std::uint32_t, Waiting> waiting;  // By first shard; disjoint blocks.
+  };
+  using GroupKey = std::tuple<Lane, Step, std::uint8_t>;
+  using Block = std::vector<Waiting*>;  // In order of their shards.
+
+  bool complete(const GroupKey& key) const;
+  void cover(Group& group, std::vector<Batch>& out);
+  std::optional<Frame> sum(const Block& block);
+  std::optional<Frame> sum_parts(std::span<const Contribution> parts, Frame frame);
+
+  std::vector<TableSpec> tables_;
+  std::uint32_t shards_ = 0;
+  std::vector<ShardId> expected_;
+  std::map<Lane, std::vector<Step>> next_;  // By shard: the first step whose push has not been here.
+  std::map<GroupKey, Group> groups_;
+  bool added_ = false;  // Since the last take().
+  Instant due_ = kNever;
+  SparseReducer sparse_;
+  DenseReducer dense_;
+};
+
+}  // namespace thalweg
