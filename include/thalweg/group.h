@@ -30,7 +30,8 @@ class RouteChoice {
     std::uint32_t channels = 1;   // Equal parts of the vector that travel side by side.
   };
   RouteChoice() = default;  // The group chooses by operation and size.
-  // "ring", "tree:4", "recursive-doubling", ... Errors: kUsage, with the names there are.
+  // "ring", "tree:4", "hierarchical:4x2", ... What "rings" and "hierarchical" leave open, the group fills in.
+  // Errors: kUsage, with the names there are.
   static Result<RouteChoice> named(std::string_view name, Tuning tuning = {0, 1});
 
   struct Plans;
