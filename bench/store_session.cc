@@ -53,7 +53,7 @@ SchedulerOptions job_of(const TableSpec& table) {
 }  // namespace
 
 StoreSession::StoreSession(const TableSpec& table, Duration spin)
-    : worker_(WorkerOptions{"bench", false, {}}), driver_(clock_, tcp_options(spin)) {
+    : worker_(WorkerOptions{"bench", {}, {}, false, {}}), driver_(clock_, tcp_options(spin)) {
   int pipes[2];
   THALWEG_CHECK(::pipe(pipes) == 0, "a pipe is made");
   child_ = ::fork();
