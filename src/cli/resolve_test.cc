@@ -147,6 +147,9 @@ TEST(Resolve, RefusesCombinationsThatCannotBeMeant) {
   EXPECT_HAS(error({"train", "a", "--workers", "4", "--data-shards", "2"}), "is more than --data-shards 2");
   EXPECT_HAS(error({"train", "a", "--l1", "1", "--optimizer", "adam"}),
              "has no meaning with --optimizer adam");
+  EXPECT_HAS(error({"train", "a", "--combine", "machine", "--sync", "async"}),
+             "--combine machine (flag --combine) has no meaning with --sync async");
+  EXPECT_EQ(error({"train", "a", "--combine", "tree:3"}), "accepted");
   EXPECT_HAS(error({"train", "a", "-q", "-v"}), "--quiet (flag --quiet) cannot be combined with --verbose");
   EXPECT_EQ(error({"version"}, {{"THALWEG_VALID", "v"}, {"THALWEG_VALID_PART", "10"}}), "accepted");
 }

@@ -290,6 +290,37 @@ TEST(Job, ClosingAsksProgramsToEnd) {
   EXPECT_TRUE(status.is_ok()) << status.message();
 }
 
+TEST(Job, CombinedPushesGiveTheSameBits) {
+  const auto trained = [](Combining combine, std::uint32_t workers) {
+    JobOptions wanted = options(Consistency::sync());
+    wanted.combine = combine;
+    wanted.workers = workers;
+    wanted.tables[0].rule.kind = RuleKind::kAdagrad;
+    Job job = started(std::move(wanted));
+    const Status status = job.run([](Store& store) -> Task<Status> {
+      const Keys keys = keys_up_to(50);
+      for (std::uint32_t step = 0; step < 20; ++step) {
+        const Answer rows = co_await store.pull(kCounts, keys);
+        if (!rows.status) co_return rows.status;
+        std::vector<float> grads(keys.size());
+        for (std::size_t i = 0; i < grads.size(); ++i) {
+          grads[i] = std::sin(rows.rows[i] + static_cast<float>(i * (store.shard().value + 1) + step));
+        }
+        store.push(kCounts, keys, Rows(std::move(grads))).forget();
+        if (const Status next = (co_await store.advance()).status; !next) co_return next;
+      }
+      co_return Status::ok();
+    });
+    EXPECT_TRUE(status.is_ok()) << status.message();
+    return contents(job);
+  };
+  const auto singly = trained(Combining::none(), 1);
+  ASSERT_EQ(singly.size(), 50u);
+  EXPECT_EQ(trained(Combining::machine(), 4), singly);
+  EXPECT_EQ(trained(Combining::machine(), 1), singly);
+  EXPECT_EQ(trained(Combining::tree(1), 3), singly);
+}
+
 TEST(Job, NamesTheOptionThatIsWrong) {
   const auto message = [](void (*change)(JobOptions&)) {
     JobOptions wrong = options(Consistency::sync());
@@ -304,6 +335,12 @@ TEST(Job, NamesTheOptionThatIsWrong) {
   EXPECT_NE(message([](JobOptions& o) { o.tables.clear(); }).find("tables"), std::string::npos);
   EXPECT_NE(message([](JobOptions& o) { o.tables.push_back(counts()); }).find("'counts'"), std::string::npos);
   EXPECT_NE(message([](JobOptions& o) { o.tables[0].dim = 0; }).find("dim is 0"), std::string::npos);
+  EXPECT_NE(message([](JobOptions& o) { o.combine = Combining::tree(0); }).find("arity"), std::string::npos);
+  EXPECT_NE(message([](JobOptions& o) {
+              o.combine = Combining::machine();
+              o.consistency = Consistency::async();
+            }).find("sync mode"),
+            std::string::npos);
   EXPECT_NE(message([](JobOptions& o) { o.timeout = 0s; }).find("timeout"), std::string::npos);
 }
 

@@ -199,5 +199,43 @@ TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
   EXPECT_TRUE(c.scheduler->finished());
 }
 
+TEST(Scheduler, NeighboursWhoCombineGetNeighbouringShards) {
+  const auto map_of = [](Combining combine, Consistency consistency) {
+    SchedulerOptions options;
+    options.workers = 4;
+    options.shards = 8;
+    options.combine = combine;
+    options.consistency = consistency;
+    options.tables.resize(1);
+    Scheduler scheduler(std::move(options));
+    SentFrames out;
+    scheduler.on_frame({}, temporary(9), join(Role::kServer), out);
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      const std::string machine = w % 2 == 0 ? "even" : "odd";
+      const wire::Join message{Role::kWorker, false, "127.0.0.1:" + std::to_string(w + 1), "test", machine};
+      scheduler.on_frame({}, temporary(w), make_frame(Op::kJoin, encode(message)), out);
+    }
+    out.take();
+    scheduler.on_frame({}, worker_node(1), make_frame(Op::kGetMap), out);
+    return *wire::decode_map(out.take(Op::kMap).at(0).second.first);
+  };
+  const auto owners = [](const wire::Map& map) {
+    std::vector<std::uint32_t> out;
+    for (const wire::ShardOwner& owner : map.shards) out.push_back(owner.worker);
+    return out;
+  };
+  using Owners = std::vector<std::uint32_t>;
+  const wire::Map machines = map_of(Combining::machine(), Consistency::sync());
+  EXPECT_EQ(owners(machines), (Owners{0, 0, 2, 2, 1, 1, 3, 3}));
+  ASSERT_EQ(machines.workers.size(), 4u);
+  EXPECT_EQ(machines.workers[2], (wire::WorkerPlace{2, machines.workers[0].machine, "127.0.0.1:3"}));
+  EXPECT_NE(machines.workers[1].machine, machines.workers[0].machine);
+  EXPECT_EQ(owners(map_of(Combining::tree(2), Consistency::sync())), (Owners{0, 0, 1, 1, 3, 3, 2, 2}));
+  const wire::Map single = map_of(Combining::none(), Consistency::sync());
+  EXPECT_EQ(owners(single), (Owners{0, 1, 2, 3, 0, 1, 2, 3}));
+  EXPECT_TRUE(single.workers.empty());
+  EXPECT_EQ(map_of(Combining::machine(), Consistency::async()).combine, Combining::none());
+}
+
 }  // namespace
 }  // namespace thalweg
