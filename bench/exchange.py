@@ -18,6 +18,7 @@ TENSORS = 10_000
 LISTS = {"list": ", one by one", "list, fused": ", fused by its user", "gradients": " Gradients",
          "gradients, unfused": " Gradients, unfused"}
 TARGETS = ["group_exchange", "shm_ideal", "mpi_exchange", "gloo_exchange"]  # Those that the configuration knows are built.
+UCX_LAYERS = {"shm": {"UCX_TLS": "posix"}, "tcp": {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}}
 PATIENCE_S = 600
 
 
@@ -32,7 +33,8 @@ def _all_reduce_goals():
     for (transport, ranks), goals in wanted.items():
         for size, goal in zip(SIZES.values(), goals):
             mpi, ideal = factors.get((transport, ranks, size), (None, None))
-            beside = [("Open MPI", all_reduce(transport, ranks, size, "Open MPI"), mpi)]
+            beside = [("Open MPI", all_reduce(transport, ranks, size, "Open MPI"), mpi),
+                      ("thalweg over UCX", all_reduce(transport, ranks, size, "thalweg over UCX"), None)]
             if transport == "tcp":
                 beside += [(f"Gloo {algorithm}", all_reduce(transport, ranks, size, f"Gloo {algorithm}"), None)
                            for algorithm in ("halving-doubling", "ring-chunked")]
@@ -56,11 +58,15 @@ def _lists_goal(transport):
 GOALS = [
     *_all_reduce_goals(),
     ("64 B one way, shm", "64 B there and back shm, thalweg, half of it", "<=", 0.3,
-     [("UCX", "64 B there and back shm, UCX, half of it", None)]),
-    ("1 MB one way, shm", "1 MB one way shm, thalweg", ">=", 12, [("UCX", "1 MB one way shm, UCX", None)]),
+     [("UCX", "64 B there and back shm, UCX, half of it", None),
+      ("thalweg over UCX", "64 B there and back shm, thalweg over UCX, half of it", None)]),
+    ("1 MB one way, shm", "1 MB one way shm, thalweg", ">=", 12, [("UCX", "1 MB one way shm, UCX", None),
+      ("thalweg over UCX", "1 MB one way shm, thalweg over UCX", None)]),
     ("64 B one way, tcp", "64 B there and back tcp, thalweg, half of it", "<=", None,
-     [("UCX", "64 B there and back tcp, UCX, half of it", None)]),
-    ("1 MB one way, tcp", "1 MB one way tcp, thalweg", ">=", 6.5, [("UCX", "1 MB one way tcp, UCX", None)]),
+     [("UCX", "64 B there and back tcp, UCX, half of it", None),
+      ("thalweg over UCX", "64 B there and back tcp, thalweg over UCX, half of it", None)]),
+    ("1 MB one way, tcp", "1 MB one way tcp, thalweg", ">=", 6.5, [("UCX", "1 MB one way tcp, UCX", None),
+      ("thalweg over UCX", "1 MB one way tcp, thalweg over UCX", None)]),
     *(_lists_goal(transport) for transport in ("shm", "tcp")),
 ]
 
@@ -151,11 +157,19 @@ def ours(figures, programs, transport, ranks, what):
     take(figures, transport, "thalweg in ordinary memory", [line for line in lines if line["algorithm"] == "ordinary memory"])
 
 
+def ours_over_ucx(figures, programs, transport, inside, ranks, what):
+    layers = [f"{name}={value}" for name, value in UCX_LAYERS[transport].items()]
+    lines = programs.lines(f"thalweg over UCX's {transport}",
+                           [*inside, "env", *layers, *programs.bench("group_exchange", ranks, "ucx", what)])
+    take(figures, transport, "thalweg over UCX", [line for line in lines if line["algorithm"] != "ordinary memory"])
+
+
 def sums(figures, programs, loopback):
     for ranks in (2, 4):
         for transport in ("shm", "tcp"):
             inside = loopback.prefix if transport == "tcp" else []
             ours(figures, programs, transport, ranks, "sizes")
+            ours_over_ucx(figures, programs, transport, inside, ranks, "sizes")
             take(figures, transport, "Open MPI", programs.lines(
                 f"Open MPI over {transport}", inside + mpirun(transport, ranks, programs.bench("mpi_exchange", transport))))
             if transport == "shm":
@@ -181,7 +195,7 @@ def ucx(programs, transport, inside, test, size, count):
     name = f"UCX over {transport}"
     if name in programs.missing:
         return None
-    layers = {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"} if transport == "tcp" else {"UCX_TLS": "posix"}
+    layers = UCX_LAYERS[transport]
     port = ["-p", str(20000 + os.getpid() % 20000)]
 
     def command(core, *more):
@@ -218,6 +232,7 @@ def point_to_point(figures, programs, loopback):
     for transport in ("shm", "tcp"):
         inside = loopback.prefix if transport == "tcp" else []
         ours(figures, programs, transport, 2, "messages")
+        ours_over_ucx(figures, programs, transport, inside, 2, "messages")
         slow = transport == "tcp"
         for what, test, size, count, unit, value in [
                 ("64 B there and back", "tag_lat", 64, 30_000 if slow else 200_000, "us", lambda row: row["overall_lat"]),

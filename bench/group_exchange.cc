@@ -1,5 +1,5 @@
 // All-reduces, messages and lists of small tensors among processes, by thalweg::Group:
-//   group_exchange RANKS shm|tcp [sizes|messages|lists]
+//   group_exchange RANKS shm|tcp|ucx [sizes|messages|lists]
 // All-reduces and lists as bench/exchange_method.h says, with vectors in the group's memory and in ordinary
 // memory.
 #include <netinet/in.h>
@@ -142,7 +142,9 @@ int main(int argc, char** argv) {
   GroupOptions options;
   options.size = static_cast<std::uint32_t>(std::atoi(argv[1]));
   options.master_port = free_port();
-  options.transport = transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
+  options.transport = transport == "ucx"   ? GroupTransport::kUcx
+                      : transport == "tcp" ? GroupTransport::kTcp
+                                           : GroupTransport::kShm;
   const pid_t starter = ::getpid();
   for (std::uint32_t r = 1; r < options.size && ::getpid() == starter; ++r) {
     if (::fork() == 0) options.rank = r;

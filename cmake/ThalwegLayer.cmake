@@ -1,6 +1,6 @@
-# thalweg_layer(NAME [DEPS layer...] [TEST_DEPS layer...] [LIBS target...]): the library of src/NAME from its *.cc,
-# and one test program from its *_test.cc. DEPS are other layers, TEST_DEPS those that only its tests use; LIBS are
-# outside libraries.
+# thalweg_layer(NAME [DEPS layer...] [TEST_DEPS layer...] [LIBS target...] [WITHOUT regex]): the library of src/NAME
+# from its *.cc, and one test program from its *_test.cc. DEPS are other layers, TEST_DEPS those that only its tests
+# use; LIBS are outside libraries; files that match WITHOUT are left out.
 find_package(Threads REQUIRED)
 
 add_library(thalweg_flags INTERFACE)
@@ -49,8 +49,11 @@ function(thalweg_gtest name)
 endfunction()
 
 function(thalweg_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "WITHOUT" "DEPS;TEST_DEPS;LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  if(ARG_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "${ARG_WITHOUT}")
+  endif()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz)\\.cc$|/main\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -88,7 +88,7 @@ typedef struct {
   uint16_t master_port;    /* 0: 29500. */
   const char* group;       /* A name that all ranks give alike; null: "default". */
   double timeout_seconds;  /* Of joining and of each operation; 0: 60. */
-  const char* transport;   /* "auto", "shm" or "tcp"; null: auto. */
+  const char* transport;   /* "auto", "shm", "tcp" or "ucx"; null: auto. */
 } thalweg_options;
 
 /* Options as launchers (thalweg run, torchrun, mpirun, srun) put them into the environment. `variable` looks

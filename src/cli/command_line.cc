@@ -113,6 +113,7 @@ class Sorter {
  private:
   void add(const OptionRow& row) {
     std::string names = fmt::format("--{}", spelling(row));
+    if (!row.alias.empty()) names += fmt::format(",--{}", row.alias);
     if (row.letter != 0) names = fmt::format("-{},{}", row.letter, names);
     const bool valued = row.type != OptionType::kFlag;
     CLI::Option* option = valued ? app_.add_option(names)->type_size(1)->expected(1)->allow_extra_args(false)

@@ -51,6 +51,7 @@ std::string flags_of(std::string_view path) {
   std::string flags;
   for (const OptionRow* row : options_of(path)) {
     flags += fmt::format("{}--{}", flags.empty() ? "" : " ", spelling(*row));
+    if (!row->alias.empty()) flags += fmt::format(" --{}", row->alias);
   }
   return flags;
 }
@@ -68,9 +69,10 @@ std::string value_cases(std::span<const Command> commands) {
   for (const Command& command : commands) {
     for (const OptionRow* row : options_of(command.path)) {
       if (row->type == OptionType::kFlag) continue;
-      const std::string letter = row->letter == 0 ? "" : fmt::format("|'{}|-{}'", command.path, row->letter);
+      std::string others = row->letter == 0 ? "" : fmt::format("|'{}|-{}'", command.path, row->letter);
+      if (!row->alias.empty()) others += fmt::format("|'{}|--{}'", command.path, row->alias);
       const std::string words = row->type == OptionType::kChoice ? choice_words(*row) : "";
-      text += fmt::format("    '{}|--{}'{}) offers={}; return 0;;\n", command.path, spelling(*row), letter,
+      text += fmt::format("    '{}|--{}'{}) offers={}; return 0;;\n", command.path, spelling(*row), others,
                           quoted(words));
     }
   }

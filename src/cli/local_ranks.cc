@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/rank_processes.h"
+#include "net/form_group.h"
 
 namespace thalweg {
 namespace {
@@ -94,7 +95,9 @@ Status run_local_ranks(std::uint32_t ranks, std::string_view transport, const Bo
   if (transport == "inproc") return run_threads(ranks, body);
   GroupOptions options;
   options.size = ranks;
-  options.transport = transport == "tcp" ? GroupTransport::kTcp : GroupTransport::kShm;
+  const Result<GroupTransport> known = parse_group_transport(transport);
+  if (!known) return known.status();
+  options.transport = *known;
   return run_processes(options, body);
 }
 

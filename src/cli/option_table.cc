@@ -202,6 +202,9 @@ constexpr OptionRow kRows[] = {
     {.name = "master-port", .key = "", .type = T::kInt, .commands = "run", .group = kRanks,
      .help = "Port for rank 0; unset takes a free one, or 29500 with --nodes", .example = "29500",
      .placeholder = "PORT", .low = 1, .high = 65535},
+    {.name = "transport", .key = "run.transport", .type = T::kChoice, .commands = "run", .group = kRanks,
+     .help = "What groups move bytes by: auto is shared memory on one machine and TCP elsewhere",
+     .example = "ucx", .fallback = "auto", .choices = "auto|shm|tcp|ucx", .alias = "fabric"},
     {.name = "label", .key = "", .type = T::kFlag, .commands = "run", .group = kRanks,
      .help = "Begin each line of output with the rank", .example = ""},
     {.name = "grace", .key = "", .type = T::kDuration, .commands = "run", .group = kRanks,
@@ -211,8 +214,9 @@ constexpr OptionRow kRows[] = {
      .help = "Ranks: processes, or threads with --transport inproc", .example = "4", .fallback = "2",
      .placeholder = "N", .low = 1, .high = 64, .flag = "ranks"},
     {.name = "bench-transport", .key = "", .type = T::kChoice, .commands = "bench exchange",
-     .group = "Benchmark", .help = "Shared memory, TCP, or threads of one process", .example = "tcp",
-     .fallback = "shm", .choices = "shm|tcp|inproc", .flag = "transport"},
+     .group = "Benchmark", .help = "Shared memory, TCP, UCX where it is installed, or threads of one process",
+     .example = "tcp", .fallback = "shm", .choices = "shm|tcp|ucx|inproc", .flag = "transport",
+     .alias = "fabric"},
     {.name = "bench-op", .key = "", .type = T::kChoice, .commands = "bench exchange", .group = "Benchmark",
      .help = "Operation to measure", .example = "all-gather", .fallback = "all-reduce",
      .choices = "all-reduce|reduce|reduce-scatter|all-gather|broadcast|all-to-all", .flag = "op"},
@@ -294,7 +298,7 @@ const OptionRow* find_option(std::string_view name) {
 }
 
 const OptionRow* find_flag(std::string_view text, std::string_view command) {
-  return find_row([&](const OptionRow& row) { return spelling(row) == text && applies_to(row, command); });
+  return find_row([&](const OptionRow& row) { return (spelling(row) == text || (!text.empty() && row.alias == text)) && applies_to(row, command); });
 }
 
 const OptionRow* find_key(std::string_view key) {

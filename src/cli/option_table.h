@@ -33,14 +33,15 @@ struct OptionRow {
   std::string_view placeholder = {};  // Stands for the value in the help.
   double low = 0;
   double high = 0;
-  std::string_view flag = {};  // Spelling after "--" where it differs from `name`.
-  char letter = 0;             // Short flag.
-  bool repeats = false;        // May be given more than once; the values add up.
+  std::string_view flag = {};   // Spelling after "--" where it differs from `name`.
+  std::string_view alias = {};  // A second spelling.
+  char letter = 0;              // Short flag.
+  bool repeats = false;         // May be given more than once; the values add up.
 };
 
 std::span<const OptionRow> option_rows();
 const OptionRow* find_option(std::string_view name);
-// The row behind --spelling for a command, or null.
+// The row behind --spelling or --alias for a command, or null.
 const OptionRow* find_flag(std::string_view spelling, std::string_view command);
 const OptionRow* find_key(std::string_view key);
 bool applies_to(const OptionRow& row, std::string_view command);

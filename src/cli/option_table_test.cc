@@ -22,6 +22,9 @@ TEST(OptionTable, NamesKeysAndFlagsAreUnique) {
     for (const auto command : split(row.commands, '|')) {
       const std::string flag = std::string(command) + "--" + std::string(spelling(row));
       EXPECT_TRUE(flags.insert(flag).second) << flag;
+      if (!row.alias.empty()) {
+        EXPECT_TRUE(flags.insert(std::string(command) + "--" + std::string(row.alias)).second) << flag;
+      }
       if (row.letter == 0) continue;
       EXPECT_TRUE(letters.insert(std::string(command) + row.letter).second) << flag;
     }
@@ -46,6 +49,8 @@ TEST(OptionTable, OneFlagMayMeanDifferentThingsToCommands) {
   EXPECT_EQ(find_flag("model", "predict")->name, "model-dir");
   EXPECT_EQ(find_flag("format", "model export")->name, "export-format");
   EXPECT_EQ(find_flag("rate", "predict"), nullptr);
+  EXPECT_EQ(find_flag("fabric", "run"), find_flag("transport", "run"));
+  EXPECT_EQ(find_flag("fabric", "bench exchange")->name, "bench-transport");
   EXPECT_EQ(variable_name(*find_option("factor-rate")), "THALWEG_FACTOR_RATE");
   EXPECT_EQ(variable_name(*find_option("model-dir")), "");
 }

@@ -132,7 +132,8 @@ class RankProcesses {
         {"LOCAL_WORLD_SIZE", std::to_string(launch_.ranks)},
         {"GROUP_RANK", std::to_string(launch_.node)},
         {"MASTER_ADDR", launch_.master_host},
-        {"MASTER_PORT", std::to_string(launch_.master_port)}};
+        {"MASTER_PORT", std::to_string(launch_.master_port)},
+        {"THALWEG_TRANSPORT", launch_.transport}};
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry;

@@ -19,6 +19,7 @@ struct RankLaunch {
   std::uint32_t node = 0;            // Which one this is.
   std::string master_host = "127.0.0.1";
   std::uint16_t master_port = 0;
+  std::string transport = "auto";         // Of the groups that they join.
   bool label = false;                     // Begin each line of output with the rank.
   std::chrono::milliseconds grace{5000};  // From SIGTERM to SIGKILL.
 };

@@ -19,6 +19,7 @@ Result<RankLaunch> read_launch(const Options& options) {
   launch.nodes = static_cast<std::uint32_t>(options.integer("nodes"));
   launch.node = static_cast<std::uint32_t>(options.integer("node-rank"));
   launch.master_host = options.text("master-addr");
+  launch.transport = options.choice("transport").word;
   launch.label = options.flag("label");
   launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("grace") * 1000));
   if (launch.node >= launch.nodes) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "net/form_group.h"
 #include "thalweg/group.h"
 #include "thalweg/thalweg.h"
 
@@ -62,15 +63,9 @@ thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) 
   if (given->master_port) options.master_port = given->master_port;
   if (given->group) options.group = given->group;
   if (given->timeout_seconds > 0) options.timeout = nanoseconds_of(given->timeout_seconds);
-  const std::string transport = given->transport ? given->transport : "auto";
-  if (transport == "shm") {
-    options.transport = thalweg::GroupTransport::kShm;
-  } else if (transport == "tcp") {
-    options.transport = thalweg::GroupTransport::kTcp;
-  } else if (transport != "auto") {
-    return Status(Code::kUsage,
-                  "thalweg_join: options.transport is '" + transport + "'; expected auto, shm or tcp");
-  }
+  const auto transport = thalweg::parse_group_transport(given->transport ? given->transport : "auto");
+  if (!transport) return Status(Code::kUsage, "thalweg_join: options." + transport.status().message());
+  options.transport = *transport;
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/limits.h"
+#include "net/form_group.h"
 #include "thalweg/group_options.h"
 
 namespace thalweg {
@@ -84,6 +85,11 @@ Result<GroupOptions> group_options_from(const Lookup& variable) {
     const Result<std::uint32_t> parsed = number("MASTER_PORT", port, 65535);
     if (!parsed) return parsed.status();
     options.master_port = static_cast<std::uint16_t>(*parsed);
+  }
+  if (const char* transport = variable("THALWEG_TRANSPORT"); transport && *transport) {
+    const Result<GroupTransport> parsed = parse_group_transport(transport);
+    if (!parsed) return Status(Code::kConfig, "THALWEG_TRANSPORT: " + parsed.status().message());
+    options.transport = *parsed;
   }
   return options;
 }

@@ -89,6 +89,13 @@ TEST(GroupEnvironment, NamesTheVariableThatIsWrong) {
   EXPECT_EQ(message({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), "WORLD_SIZE=0: expected a rank or more");
   EXPECT_NE(message({{"RANK", "x"}, {"WORLD_SIZE", "4"}}).find("RANK='x'"), std::string::npos);
   EXPECT_NE(message({{"MASTER_PORT", "70000"}}).find("MASTER_PORT='70000'"), std::string::npos);
+  EXPECT_NE(message({{"THALWEG_TRANSPORT", "ib"}}).find("THALWEG_TRANSPORT: transport 'ib'"),
+            std::string::npos);
+}
+
+TEST(GroupEnvironment, ReadsTheTransport) {
+  EXPECT_EQ(options_in({})->transport, GroupTransport::kAuto);
+  EXPECT_EQ(options_in({{"THALWEG_TRANSPORT", "ucx"}})->transport, GroupTransport::kUcx);
 }
 
 }  // namespace

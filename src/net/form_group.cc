@@ -10,6 +10,7 @@
 #include "net/group_call.h"
 #include "net/group_door.h"
 #include "net/rendezvous.h"
+#include "net/ucx_group.h"
 
 namespace thalweg {
 namespace {
@@ -20,7 +21,8 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 // A door that the other ranks of this machine can use too, unless only TCP is wanted.
 Result<std::unique_ptr<GroupDoor>> open_door(const GroupOptions& options, const SocketAddress& address) {
   Result<std::unique_ptr<GroupDoor>> door = GroupDoor::listen(address, options.insecure_no_auth);
-  if (!door || options.transport == GroupTransport::kTcp) return door;
+  if (!door || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
+    return door;
   const Status local = (*door)->listen_locally();
   if (!local && options.transport == GroupTransport::kShm) return local;
   return door;
@@ -28,6 +30,7 @@ Result<std::unique_ptr<GroupDoor>> open_door(const GroupOptions& options, const 
 
 Result<Meeting> meet(const GroupOptions& options, Instant deadline, std::shared_ptr<GroupDoor>& door) {
   Member self = describe_this_process(options.rank, options.size, options.group);
+  self.over_ucx = options.transport == GroupTransport::kUcx;
   const auto addresses = resolve(options.master_host, options.master_port, deadline);
   if (!addresses) return addresses.status();
   SocketAddress here = addresses->front();
@@ -59,7 +62,8 @@ Result<GroupTransport> parse_group_transport(std::string_view name) {
   if (name == "auto") return GroupTransport::kAuto;
   if (name == "shm") return GroupTransport::kShm;
   if (name == "tcp") return GroupTransport::kTcp;
-  return Status(Code::kUsage, fmt::format("transport '{}' is unknown; expected auto, shm or tcp", name));
+  if (name == "ucx") return GroupTransport::kUcx;
+  return Status(Code::kUsage, fmt::format("transport '{}' is unknown; expected auto, shm, tcp or ucx", name));
 }
 
 Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options) {
@@ -67,6 +71,9 @@ Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options) {
     return Status(Code::kUsage,
                   fmt::format("rank {} of {}: expected a rank below the number of ranks, which is 1 to {}",
                               options.rank, options.size, limits::kGroupRanksMax));
+  }
+  if (options.transport == GroupTransport::kUcx) {
+    if (Status available = UcxGroup::available(); !available) return available;
   }
   const Instant deadline = live_now() + options.timeout;
   std::shared_ptr<GroupDoor> door;

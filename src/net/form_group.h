@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp"
+Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp", "ucx"
 
 // Blocks until all ranks are there. Errors name the ranks that are missing or why this one was refused.
 Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options);

@@ -37,9 +37,9 @@ std::string GroupConnector::name_of(std::uint32_t rank) const {
 Result<bool> GroupConnector::shares_memory(std::uint32_t peer) const {
   const Member& mine = table_.members[rank_];
   const Member& theirs = table_.members[peer];
-  if (options_.transport == GroupTransport::kTcp) return false;
+  if (options_.transport == GroupTransport::kTcp || options_.transport == GroupTransport::kUcx) return false;
   std::string why;
-  if (mine.machine.empty() || mine.machine != theirs.machine) {
+  if (!is_local(peer)) {
     why = "they are on different machines or in different network namespaces";
   } else if (mine.uid != theirs.uid) {
     why = fmt::format("they belong to different users, {} and {}", mine.uid, theirs.uid);
@@ -49,6 +49,11 @@ Result<bool> GroupConnector::shares_memory(std::uint32_t peer) const {
   if (why.empty() || options_.transport == GroupTransport::kAuto) return why.empty();
   return Status(Code::kUsage,
                 fmt::format("{} and {} cannot share memory: {}", name_of(rank_), name_of(peer), why));
+}
+
+bool GroupConnector::is_local(std::uint32_t peer) const {
+  const std::string& here = table_.members[rank_].machine;
+  return !here.empty() && here == table_.members[peer].machine;
 }
 
 // A rank that is to use TCP alone has no local name.

@@ -30,6 +30,7 @@ class GroupConnector {
   // Whether it and this rank can share memory, and are to.
   Result<bool> shares_memory(std::uint32_t peer) const;
   std::vector<RankPlace> places() const;
+  bool is_local(std::uint32_t peer) const;  // On this machine.
   // Whether the ranks on this rank's machine outnumber the cores that they may run on.
   bool is_crowded() const;
 

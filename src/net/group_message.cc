@@ -3,7 +3,7 @@
 //   nonce:u64[2]
 //              0:u64[3]
 //   member  := rank:u32 size:u32 group:text host:text port:u16 machine:text local_name:text cores:text
-//              uid:u32 pid:u32
+//              uid:u32 pid:u32 over_ucx:u8
 //   answer  := "THWA":u32 version:u16 refused:u8 0:u8 body_bytes:u32 0:u32 (table | refusal)
 //   table   := nonce:u64[2] count:u32 member[count]
 //   refusal := code:u8 text
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kOpeningMagic = 0x47574854;
 constexpr std::uint32_t kAnswerMagic = 0x41574854;
-constexpr std::size_t kMemberBytesMin = 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 4;
+constexpr std::size_t kMemberBytesMin = 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 4 + 1;
 constexpr std::size_t kTextBytesMax = limits::kNameBytesMax;
 
 Status refused(std::string why) { return {Code::kRefused, std::move(why)}; }
@@ -29,7 +29,8 @@ void put(Writer& out, const Member& member) {
       .put_text(member.local_name)
       .put_text(member.cores)
       .put(member.uid)
-      .put(member.pid);
+      .put(member.pid)
+      .put(std::uint8_t{member.over_ucx});
 }
 
 Member get_member(Reader& in) {
@@ -44,6 +45,9 @@ Member get_member(Reader& in) {
   member.cores = in.get_text(kTextBytesMax);
   member.uid = in.get<std::uint32_t>();
   member.pid = in.get<std::uint32_t>();
+  const auto over_ucx = in.get<std::uint8_t>();
+  if (over_ucx > 1) in.fail();
+  member.over_ucx = over_ucx == 1;
   return member;
 }
 

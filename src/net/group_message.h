@@ -49,6 +49,7 @@ struct Member {
   std::string cores;       // That its process may run on: a cpu_set_t.
   std::uint32_t uid = 0;
   std::uint32_t pid = 0;
+  bool over_ucx = false;  // Its streams are UCX's.
   bool operator==(const Member&) const = default;
 };
 

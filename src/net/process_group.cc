@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "net/address.h"
+#include "net/group_call.h"
 #include "net/tcp_streams.h"
 
 namespace thalweg {
@@ -23,7 +26,12 @@ ProcessGroup::ProcessGroup(const GroupOptions& options, GroupConnector connector
       connector_(std::move(connector)) {}
 
 ProcessGroup::~ProcessGroup() {
+  if (ucx_ && control_ && !control_->failed()) {
+    ucx_->leave(live_now() + options_.timeout,
+                [this](std::uint32_t peer) { return control_->is_gone(peer); });
+  }
   control_.reset();  // The goodbye goes before the streams end.
+  ucx_.reset();      // It tells streams of their end.
   drop_streams();    // Before the memory that they share.
 }
 
@@ -38,12 +46,14 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& 
 
 // Calls go out before any is waited for: lower ranks first, who wait for higher ones only.
 Status ProcessGroup::connect_all(Instant deadline) {
+  const bool over_ucx = options_.transport == GroupTransport::kUcx && size() > 1;
   std::vector<FileDescriptor> control(size()), local(size());
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
     Result<FileDescriptor> talk = connector_.connect(peer, Opening::Kind::kControl, deadline);
     if (!talk) return talk.status();
     control[peer] = *std::move(talk);
+    if (over_ucx) continue;
     const Result<bool> shares = connector_.shares_memory(peer);
     if (!shares) return shares.status();
     const auto kind = *shares ? Opening::Kind::kLocal : Opening::Kind::kStream;
@@ -55,7 +65,9 @@ Status ProcessGroup::connect_all(Instant deadline) {
       set_streams(peer, tcp_streams(peer, *std::move(socket)), true);
     }
   }
-  if (Status shared = share_memory(std::move(local), deadline); !shared) return shared;
+  Status connected =
+      over_ucx ? connect_over_ucx(control, deadline) : share_memory(std::move(local), deadline);
+  if (!connected) return connected;
   control_ =
       std::make_unique<GroupControl>(rank(), std::move(control), options_.patience, [this] { wake(); });
   return {};
@@ -83,6 +95,39 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
     if (Status met = peer->finish(std::max(deadline - live_now(), Duration::zero())); !met) return met;
   }
   return {};
+}
+
+// Where each rank is, in UCX's words, the control connections tell before they serve their purpose.
+Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control, Instant deadline) {
+  auto opened = UcxGroup::open(rank(), size(), is_loopback(connector_.door()->address()));
+  if (!opened) return opened.status();
+  ucx_ = *std::move(opened);
+  const Result<std::vector<std::byte>> own = ucx_->address();
+  if (!own) return own.status();
+  const auto own_bytes = static_cast<std::uint32_t>(own->size());
+  for (const FileDescriptor& socket : control) {
+    if (!socket) continue;
+    // A peer that is lost is missed below.
+    if (!send_all(socket.get(), std::as_bytes(std::span(&own_bytes, 1)), deadline)) continue;
+    (void)send_all(socket.get(), *own, deadline);
+  }
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    const std::string name = connector_.name_of(peer);
+    const auto failed = [&name](const Status& why) {
+      return Status(why.code(), name + " does not say where UCX finds it: " + why.message());
+    };
+    std::uint32_t bytes = 0;
+    const auto head = std::as_writable_bytes(std::span(&bytes, 1));
+    if (Status got = receive_all(control[peer].get(), head, deadline); !got) return failed(got);
+    if (bytes > UcxGroup::kAddressBytesMax) return failed({Code::kRefused, "its address is too long"});
+    std::vector<std::byte> address(bytes);
+    if (Status got = receive_all(control[peer].get(), address, deadline); !got) return failed(got);
+    auto streams = ucx_->connect(peer, name, connector_.is_local(peer), address);
+    if (!streams) return streams.status();
+    set_streams(peer, *std::move(streams), false);
+  }
+  return ucx_->greet(deadline);
 }
 
 std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, FileDescriptor first) {

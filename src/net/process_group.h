@@ -9,6 +9,7 @@
 #include "net/group_control.h"
 #include "net/group_fabric.h"
 #include "net/shm_peer.h"
+#include "net/ucx_group.h"
 #include "thalweg/group_options.h"
 #include "thalweg/status.h"
 
@@ -37,12 +38,14 @@ class ProcessGroup final : public GroupFabric {
   ProcessGroup(const GroupOptions& options, GroupConnector connector);
   Status connect_all(Instant deadline);
   Status share_memory(std::vector<FileDescriptor> sockets, Instant deadline);
+  Status connect_over_ucx(const std::vector<FileDescriptor>& control, Instant deadline);
   std::unique_ptr<PairStreams> tcp_streams(std::uint32_t peer, FileDescriptor first);
   void watch_others(std::vector<pollfd>& watched) override;
 
   GroupOptions options_;
   GroupConnector connector_;
   std::unique_ptr<ShmSelf> shared_;  // Null where this rank shares memory with none.
+  std::unique_ptr<UcxGroup> ucx_;    // Null where streams are not UCX's.
   bool awaits_callers_ = false;      // A channel was used that its peer has yet to open.
   std::unique_ptr<GroupControl> control_;
 };

@@ -106,6 +106,10 @@ class Leader {
       return refused(fmt::format("it was started for a group of {} ranks, rank {} for one of {}", member.size,
                                  self_.rank, self_.size));
     }
+    if (member.over_ucx != self_.over_ucx) {
+      return refused(fmt::format("it was started {} UCX, rank {} {} it", member.over_ucx ? "over" : "without",
+                                 self_.rank, self_.over_ucx ? "over" : "without"));
+    }
     if (member.rank >= member.size || opening.from != member.rank) {
       return refused(fmt::format("rank {} is not one of {}", member.rank, member.size));
     }
