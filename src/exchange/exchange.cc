@@ -17,6 +17,7 @@ struct Exchange::Outgoing {
   const std::byte* data;
   std::size_t size;
   std::size_t sent;
+  std::uint64_t more = 0;  // Phantom messages of that size that come after.
 };
 
 struct Exchange::Running {
@@ -182,13 +183,7 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   bytes_sent_ += size;
   ++messages_sent_;
   const Link to{step.peer, static_cast<std::uint16_t>(lane.channel + step.channel)};
-  if (call_.phantom) {
-    const Piece piece{nullptr, size};
-    std::size_t sent = 0;
-    if (lane.outgoing.empty()) sent = fabric.write(to, {&piece, 1});
-    if (sent < size) lane.outgoing.push_back({to, false, nullptr, size, sent});
-    return Progress::kStep;
-  }
+  if (call_.phantom) return begin_phantom_send(lane, to, size, fabric);
   const std::byte* data = buffers_.address(step.from, step.block);
   if (!lane.outgoing.empty()) {
     Outgoing& last = lane.outgoing.back();
@@ -205,6 +200,20 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   return Progress::kStep;
 }
 
+Exchange::Progress Exchange::begin_phantom_send(Running& lane, Link to, std::size_t size, Fabric& fabric) {
+  const auto last = std::find_if(lane.outgoing.rbegin(), lane.outgoing.rend(),
+                                 [to](const Outgoing& out) { return out.to == to; });
+  const bool waits = last != lane.outgoing.rend();
+  if (waits && last->size == size) {
+    ++last->more;
+    return Progress::kStep;
+  }
+  const Piece piece{nullptr, size};
+  const std::size_t sent = waits ? 0 : fabric.write(to, {&piece, 1});
+  if (sent < size) lane.outgoing.push_back({to, false, nullptr, size, sent});
+  return Progress::kStep;
+}
+
 // Whether any byte went out.
 bool Exchange::flush(Running& lane, Fabric& fabric) {
   bool moved = false;
@@ -214,7 +223,8 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
     const auto same_link = [&out](const Outgoing& other) { return other.to == out.to; };
     const auto first = lane.outgoing.begin(), last = first + static_cast<std::ptrdiff_t>(kept);
     const std::size_t total = out.size + (out.prefaced ? sizeof preface_ : 0);
-    if (std::none_of(first, last, same_link)) {
+    bool open = std::none_of(first, last, same_link);
+    while (open) {
       Piece pieces[2];
       std::size_t used = 0, skip = out.sent;
       if (out.prefaced && skip < sizeof preface_) {
@@ -228,6 +238,10 @@ bool Exchange::flush(Running& lane, Fabric& fabric) {
       const std::size_t sent = fabric.write(out.to, {pieces, used});
       out.sent += sent;
       moved = moved || sent > 0;
+      open = out.sent == total && out.more > 0;
+      if (!open) break;
+      --out.more;
+      out.sent = 0;
     }
     if (out.sent < total) lane.outgoing[kept++] = out;
   }

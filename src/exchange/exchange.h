@@ -53,6 +53,7 @@ class Exchange {
   bool run(Running& lane, Fabric& fabric);
   Progress take(Running& lane, Fabric& fabric);
   Progress begin_send(Running& lane, Fabric& fabric);
+  Progress begin_phantom_send(Running& lane, Link to, std::size_t size, Fabric& fabric);
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);
   Progress work_shared(Fabric& fabric);

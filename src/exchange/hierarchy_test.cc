@@ -121,36 +121,25 @@ Layout star_of(std::uint32_t leaves) {
   return tree_layout(endpoints, parent, 1);
 }
 
-// When the root has the sum, and how many bytes came to it.
-struct AtRoot {
-  double seconds = 0;
-  std::uint64_t bytes = 0;
-};
-AtRoot at_root(const Topology& room, const SimulatedExchange& result, std::uint32_t root) {
-  AtRoot at;
-  for (const Passage& passage : result.passages) {
-    if (passage.to != root || room.link(passage.link).to != room.endpoint_node(root)) continue;
-    at.bytes += passage.bytes;
-    at.seconds = std::max(at.seconds, passage.end);
-  }
-  return at;
-}
-
 TEST(TreeOfServers, SparesItsRootAndTakesAQuarterOfTheTime) {
   const Topology room = room_of("uniform:73,1GB/s,0");
   const std::uint64_t bytes = 8'000'000;
   const double unit = 8e-3;  // S/B.
-  const Demand demand{.bytes = bytes, .ranks = 64, .pipelined = false};
-  const AtRoot star = at_root(room, run(room, demand, star_of(64)), 64);
-  EXPECT_EQ(star.bytes, 64 * bytes);
+  Demand demand{.operation = Operation::kReduce, .bytes = bytes, .ranks = 65, .pipelined = false};
+  const auto reduced_by = [&](const char* route, std::uint64_t pieces) {
+    auto layout = lay_out(room, demand, route);
+    EXPECT_TRUE(layout.is_ok()) << layout.status().message();
+    layout->plan.piece_elements = pieces > 0 ? demand.elements() / pieces : 0;
+    return run(room, demand, *layout);
+  };
+  const SimulatedExchange star = reduced_by("gpu0", 0);
+  EXPECT_EQ(bytes_on(room, star, "switch -> n0"), 64 * bytes);
   EXPECT_NEAR(star.seconds, 64 * unit, 0.03 * 64 * unit);
-  Layout tree = tree_of_servers(64, 8);
-  const AtRoot whole = at_root(room, run(room, demand, tree), 72);
-  EXPECT_EQ(whole.bytes, 8 * bytes);
+  demand.ranks = 73;  // A root, eight below it, and 64 leaves.
+  const SimulatedExchange whole = reduced_by("tree:8", 0), pieces = reduced_by("tree:8", 64);
+  EXPECT_EQ(bytes_on(room, whole, "switch -> n0"), 8 * bytes);
   EXPECT_NEAR(whole.seconds, 16 * unit, 0.03 * 16 * unit);
-  tree.plan.piece_elements = demand.elements() / 64;
-  const AtRoot pieces = at_root(room, run(room, demand, tree), 72);
-  EXPECT_EQ(pieces.bytes, 8 * bytes);
+  EXPECT_EQ(bytes_on(room, pieces, "switch -> n0"), 8 * bytes);
   EXPECT_NEAR(pieces.seconds, 8 * unit, 0.03 * 8 * unit);
 }
 

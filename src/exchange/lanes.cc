@@ -53,9 +53,9 @@ class LaneMaker {
       case Route::kSpread:
         return lanes_.push_back(spread_lane(all_, work));
       case Route::kServers:
-        return lanes_.push_back(servers_lane(all_, work, plan_.servers));
+        return add_all(servers_lanes(all_, work, plan_.servers));
       case Route::kSpareServers:
-        return lanes_.push_back(spare_servers_lane(all_, work, plan_.servers));
+        return add_all(spare_servers_lanes(all_, work, plan_.servers));
       case Route::kRecursiveDoubling:
         return lanes_.push_back(recursive_doubling_lane(all_, work));
       case Route::kHalvingDoubling:
@@ -65,6 +65,9 @@ class LaneMaker {
       case Route::kHierarchical:
         return lanes_.push_back(hierarchical_lane(plan_.levels, me, work));
     }
+  }
+  void add_all(std::vector<Lane> lanes) {
+    for (Lane& lane : lanes) lanes_.push_back(std::move(lane));
   }
   void add_tree(const Work& work, TreePlace place) {
     const bool contributes = all_.me < all_.size - plan_.servers;

@@ -14,34 +14,44 @@
 namespace thalweg {
 namespace {
 
-// Where the parts of `owners` begin, and the end.
-std::vector<std::uint64_t> begins_of(Block whole, const std::vector<double>& shares) {
-  std::vector<std::uint64_t> begins{whole.begin};
-  double share = 0;
-  for (const double each : shares) {
-    share += each;
-    const auto at = static_cast<std::uint64_t>(std::llround(static_cast<double>(whole.count) * share));
-    begins.push_back(whole.begin + std::clamp(at, begins.back() - whole.begin, whole.count));
+// Which part of the vector each rank owns.
+struct OwnedParts {
+  std::uint32_t workers = 0;
+  std::vector<std::uint64_t> begins;  // And the end.
+
+  OwnedParts(Block whole, std::uint32_t those_who_work, const std::vector<double>& shares)
+      : workers(those_who_work), begins{whole.begin} {
+    double share = 0;
+    for (const double each : shares) {
+      share += each;
+      const auto at = static_cast<std::uint64_t>(std::llround(static_cast<double>(whole.count) * share));
+      begins.push_back(whole.begin + std::clamp(at, begins.back() - whole.begin, whole.count));
+    }
+    begins.back() = whole.end();
   }
-  begins.back() = whole.end();
-  return begins;
-}
+  Block of(std::uint32_t owner) const { return {begins[owner], begins[owner + 1] - begins[owner]}; }
+  // Into how many pieces each part is cut.
+  std::uint64_t rounds(std::uint64_t piece) const {
+    std::uint64_t most = 1;
+    for (std::uint32_t owner = 0; owner + 1 < begins.size(); ++owner) {
+      most = std::max(most, Pieces(of(owner), piece).size());
+    }
+    return most;
+  }
+};
 
 constexpr std::uint64_t kAhead = 1;  // Pieces that a worker has sent before it waits for its fellows'.
 
-// All-reduce among ranks of which the first `workers` contribute and each owns the part that begins at
-// begins[rank]. Every part is cut into as many pieces, so that ports stay evenly loaded; peers are served in
-// turns that begin elsewhere at each rank, so that no port gets all at once; and a worker returns sums
-// between the pieces it sends.
-Lane owned_lane(Team team, Work work, std::uint32_t workers, std::vector<std::uint64_t> begins) {
-  const std::uint32_t n = team.size, me = team.me, servers = n - workers;
+// All-reduce among ranks of which the first `workers` contribute and each owns its part. Every part is cut
+// into as many pieces, so that ports stay evenly loaded; peers are served in turns that begin elsewhere at
+// each rank, so that no port gets all at once; and a worker returns sums between the pieces it sends. What
+// servers return, the next lane takes, so that it waits for nothing else.
+Lane owned_lane(Team team, Work work, OwnedParts parts) {
+  const std::uint32_t n = team.size, me = team.me, workers = parts.workers, servers = n - workers;
   const bool works = me < workers;
-  std::uint64_t rounds = 1;
-  for (std::uint32_t owner = 0; owner < n; ++owner) {
-    rounds = std::max(rounds, Pieces({begins[owner], begins[owner + 1] - begins[owner]}, work.piece).size());
-  }
+  const std::uint64_t rounds = parts.rounds(work.piece);
   const auto piece = [&](std::uint32_t owner, std::uint64_t round) {
-    return part_of({begins[owner], begins[owner + 1] - begins[owner]}, rounds, round);
+    return part_of(parts.of(owner), rounds, round);
   };
   std::vector<std::uint32_t> fellows;  // Workers, in this rank's order.
   const std::uint32_t first = works ? me : (me - workers) % workers;
@@ -68,16 +78,13 @@ Lane owned_lane(Team team, Work work, std::uint32_t workers, std::vector<std::ui
     }
     if (fellows.empty()) co_yield copy(own, work.in);
     if (work.finishes) co_yield finish(own);
-    for (const std::uint32_t fellow : fellows) co_yield send(team.rank(fellow), own);
+    for (const std::uint32_t fellow : fellows) {
+      co_yield works ? send(team.rank(fellow), own) : send_across(team.rank(fellow), own);
+    }
     // In the order in which fellows send both: pieces up to i - kAhead, then the sum from kAhead rounds
     // before.
     for (std::size_t f = fellows.size(); works && i >= 2 * kAhead && f-- > 0;) {
       co_yield receive(team.rank(fellows[f]), piece(fellows[f], i - 2 * kAhead));
-    }
-  }
-  for (std::uint64_t i = 0; works && i < rounds; ++i) {
-    for (std::uint32_t server = workers; server < n; ++server) {
-      co_yield receive(team.rank(server), piece(server, i));
     }
   }
   for (std::uint64_t i = rounds - std::min(rounds, kAhead); works && i < rounds; ++i) {
@@ -86,21 +93,40 @@ Lane owned_lane(Team team, Work work, std::uint32_t workers, std::vector<std::ui
   }
 }
 
-}  // namespace
-
-Lane servers_lane(Team team, Work work, std::uint32_t servers) {
-  std::vector<double> shares(team.size - servers, 0.0);
-  shares.resize(team.size, 1.0 / servers);
-  return owned_lane(team, work, team.size - servers, begins_of(work.all(), shares));
+// A worker's second lane.
+Lane server_sums_lane(Team team, Work work, OwnedParts parts) {
+  const std::uint64_t rounds = parts.rounds(work.piece);
+  for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
+    for (std::uint32_t server = parts.workers; server < team.size; ++server) {
+      co_yield receive(team.rank(server), part_of(parts.of(server), rounds, i));
+    }
+  }
 }
 
-Lane spare_servers_lane(Team team, Work work, std::uint32_t servers) {
+std::vector<Lane> lanes_of(const Team& team, const Work& work, const std::vector<double>& shares,
+                           std::uint32_t servers) {
+  const OwnedParts parts(work.all(), team.size - servers, shares);
+  std::vector<Lane> lanes;
+  lanes.push_back(owned_lane(team, work, parts));
+  if (servers > 0) lanes.push_back(server_sums_lane(team, work, parts));
+  return lanes;
+}
+
+}  // namespace
+
+std::vector<Lane> servers_lanes(Team team, Work work, std::uint32_t servers) {
+  std::vector<double> shares(team.size - servers, 0.0);
+  shares.resize(team.size, 1.0 / servers);
+  return lanes_of(team, work, shares, servers);
+}
+
+std::vector<Lane> spare_servers_lanes(Team team, Work work, std::uint32_t servers) {
   const double m = team.size - servers, n = servers;
   const double optimum = m > 1 ? 2 * (m - 1) / (m * m + n * m - 2 * n) : 0;
   const double server = n > m ? 1 / n : optimum;
   std::vector<double> shares(team.size - servers, (1 - n * server) / m);
   shares.resize(team.size, server);
-  return owned_lane(team, work, team.size - servers, begins_of(work.all(), shares));
+  return lanes_of(team, work, shares, servers);
 }
 
 }  // namespace thalweg

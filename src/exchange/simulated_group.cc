@@ -17,6 +17,12 @@ class SimulatedFabric final : public Fabric {
     for (const Piece& piece : pieces) size += piece.size;
     if (size == 0) return 0;
     const Network::Flow flow = find(out_, to, true);
+    SimulatedGroup::Inbox& inbox = group_->inboxes_[flow];
+    if (inbox.unread + size > std::max<std::uint64_t>(inbox.window, 2 * size)) {
+      inbox.wakes_at = std::max<std::uint64_t>(inbox.window / 2, size);
+      return 0;
+    }
+    inbox.unread += size;
     if (!group_->phantom_) {
       std::vector<std::byte>& bytes = group_->streams_[flow].bytes;
       for (const Piece& piece : pieces) bytes.insert(bytes.end(), piece.data, piece.data + piece.size);
@@ -35,7 +41,13 @@ class SimulatedFabric final : public Fabric {
 
   void consume(Link from, std::size_t bytes) override {
     const Network::Flow flow = find(in_, from, false);
-    group_->inboxes_[flow].ready -= bytes;
+    SimulatedGroup::Inbox& inbox = group_->inboxes_[flow];
+    inbox.ready -= bytes;
+    inbox.unread -= bytes;
+    if (inbox.wakes_at != SimulatedGroup::kNeverWakes && inbox.unread <= inbox.wakes_at) {
+      inbox.wakes_at = SimulatedGroup::kNeverWakes;
+      group_->woken_.push_back(from.peer);
+    }
     if (group_->phantom_) return;
     SimulatedGroup::Stream& stream = group_->streams_[flow];
     stream.begin += bytes;
@@ -58,10 +70,10 @@ class SimulatedFabric final : public Fabric {
     Link link{~0u, 0};
     Network::Flow flow = 0;
   };
-  static constexpr std::size_t kKnown = 4;
+  static constexpr std::size_t kKnown = 16;
 
   Network::Flow find(Known (&known)[kKnown], Link link, bool out) {
-    Known& entry = known[(link.peer ^ link.channel) % kKnown];
+    Known& entry = known[(link.peer * 0x9e3779b1u + link.channel * 0x85ebca6bu) >> 28];
     if (!(entry.link == link)) {
       entry = {link, out ? group_->flow(rank_, link.peer, link.channel)
                          : group_->flow(link.peer, rank_, link.channel)};
@@ -92,13 +104,22 @@ Network::Flow SimulatedGroup::flow(std::uint32_t from, std::uint32_t to, std::ui
   if (!made) return place->second;
   place->second = network_.open(endpoints_[from], endpoints_[to]);
   THALWEG_CHECK(place->second == inboxes_.size(), "a network carries one group");
-  inboxes_.push_back({0, to});
+  Inbox inbox;
+  inbox.window = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(2 * network_.pipe_bytes(place->second), kWindowBytes, ~std::uint32_t{0}));
+  inbox.rank = to;
+  inboxes_.push_back(inbox);
   ends_.push_back({from, to});
   if (!phantom_) streams_.emplace_back();
   return place->second;
 }
 
 bool SimulatedGroup::next(std::uint32_t& rank) {
+  if (!woken_.empty()) {
+    rank = woken_.front();
+    woken_.pop_front();
+    return true;
+  }
   Network::Arrival arrival;
   if (!network_.next(arrival)) return false;
   Inbox& inbox = inboxes_[arrival.flow];

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -16,9 +17,12 @@ namespace thalweg {
 
 class SimulatedFabric;
 
-// Links take all bytes at once and hold them until they are read; the network alone decides when they arrive.
+// A link takes messages whole. It holds a window of bytes that have not been read: two messages, 128 KiB, or
+// twice what fills its path, whichever is most. Its sender learns of room at once.
 class SimulatedGroup {
  public:
+  static constexpr std::uint64_t kWindowBytes = std::uint64_t{128} << 10;
+
   // `endpoints`: of the topology, by rank. `phantom`: only sizes travel. The network outlives the group.
   SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints, bool phantom);
   ~SimulatedGroup();
@@ -43,9 +47,13 @@ class SimulatedGroup {
  private:
   friend SimulatedFabric;
   struct Inbox {
-    std::uint64_t ready = 0;  // Bytes that have arrived and have not been read.
+    std::uint64_t ready = 0;               // Bytes that have arrived and have not been read.
+    std::uint64_t unread = 0;              // And those that are still on their way.
+    std::uint64_t wakes_at = kNeverWakes;  // The sender, when so few are unread.
+    std::uint32_t window = 0;
     std::uint32_t rank = 0;
   };
+  static constexpr std::uint64_t kNeverWakes = ~std::uint64_t{0};
   struct Stream {  // Real bytes, sent and not yet read.
     std::vector<std::byte> bytes;
     std::size_t begin = 0;
@@ -60,6 +68,7 @@ class SimulatedGroup {
   std::vector<Stream> streams_;  // By flow; none when phantom.
   std::unordered_map<std::uint64_t, Network::Flow> flows_;
   std::vector<SimulatedFabric> fabrics_;
+  std::deque<std::uint32_t> woken_;  // Ranks that have room again.
 };
 
 }  // namespace thalweg

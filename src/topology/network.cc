@@ -1,5 +1,7 @@
 #include "topology/network.h"
 
+#include <algorithm>
+
 namespace thalweg {
 
 Network::Network(const Topology& topology) : topology_(topology), wires_(topology.link_count()) {
@@ -17,6 +19,17 @@ Network::Flow Network::open(std::uint32_t from, std::uint32_t to) {
       {static_cast<std::uint32_t>(path_links_.size()), static_cast<std::uint32_t>(scratch_.size()), 0});
   path_links_.insert(path_links_.end(), scratch_.begin(), scratch_.end());
   return static_cast<Flow>(flows_.size() - 1);
+}
+
+std::uint64_t Network::pipe_bytes(Flow flow) const {
+  Picoseconds latency = 0;
+  double slowest = 0;  // Picoseconds per byte.
+  for (std::uint32_t hop = 0; hop < flows_[flow].hops; ++hop) {
+    const Wire& wire = wires_[path_links_[flows_[flow].begin + hop]];
+    latency += wire.latency;
+    slowest = std::max(slowest, wire.picoseconds_per_byte);
+  }
+  return slowest > 0 ? static_cast<std::uint64_t>(static_cast<double>(latency) / slowest) : 0;
 }
 
 std::uint32_t Network::keep(const Message& message) {

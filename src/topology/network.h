@@ -26,6 +26,8 @@ class Network {
 
   // Messages of one flow take one path and arrive in order.
   Flow open(std::uint32_t from, std::uint32_t to);  // Endpoints.
+  // Bytes that are on their way at once where nothing makes them wait.
+  std::uint64_t pipe_bytes(Flow flow) const;
   void send(Flow flow, std::uint64_t bytes) {
     Path& path = flows_[flow];
     path.bytes += bytes;
