@@ -1,9 +1,10 @@
 // How every all-reduce is measured, whoever does it: 3 operations to warm up, as many operations a run as
 // fill about 0.15 s, a barrier before and after each run, 7 runs, the first rank's clock, the sum checked
-// before and after. One line of JSON each.
+// before and after, each rank on a core that as few others as possible share. One line of JSON each.
 #pragma once
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -39,6 +40,22 @@ inline void check_sum(std::span<const float> values, int ranks, const Series& se
                series.algorithm, i, values[i], expected);
     std::exit(1);
   }
+}
+
+// The kernel may keep two ranks on one core while another is idle; whom it does that to is chance. What a
+// launcher has bound to one core stays there.
+inline void bind_to_core(int rank, int ranks) {
+  cpu_set_t usable, own;
+  CPU_ZERO(&usable);
+  CPU_ZERO(&own);
+  if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  const int cores = CPU_COUNT(&usable);
+  std::size_t core = 0;
+  for (int left = ranks <= cores ? rank : rank * cores / ranks;; ++core) {
+    if (CPU_ISSET(core, &usable) && left-- == 0) break;
+  }
+  CPU_SET(core, &own);
+  ::sched_setaffinity(0, sizeof own, &own);
 }
 
 // One rank's side of a measurement.

@@ -36,8 +36,9 @@ struct GroupOptions {
 
 // Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
-// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT of thalweg run. `variable` looks one up, null when it is not set:
-// std::getenv does. Without any of them: a group of one. Errors: kConfig, naming the variable.
+// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT of thalweg run. `variable` looks one
+// up, null when it is not set: std::getenv does. Without any of them: a group of one. Errors: kConfig, naming
+// the variable.
 Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
 
 }  // namespace thalweg

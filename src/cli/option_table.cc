@@ -298,7 +298,9 @@ const OptionRow* find_option(std::string_view name) {
 }
 
 const OptionRow* find_flag(std::string_view text, std::string_view command) {
-  return find_row([&](const OptionRow& row) { return (spelling(row) == text || (!text.empty() && row.alias == text)) && applies_to(row, command); });
+  return find_row([&](const OptionRow& row) {
+    return (spelling(row) == text || (!text.empty() && row.alias == text)) && applies_to(row, command);
+  });
 }
 
 const OptionRow* find_key(std::string_view key) {
