@@ -74,6 +74,10 @@ TEST(OptionValue, ReadsEachTypeAndRefusesItsNeighbours) {
   EXPECT_EQ(read("sync", "ssp"), "refused");
   EXPECT_EQ(read("sync", "ssp:S"), "refused");
   EXPECT_EQ(read("sync", "ssp:-1"), "refused");
+  EXPECT_EQ(read("sync", "ssp:4294967296"), "refused") << "it would not fit";
+  EXPECT_EQ(read("combine", "tree:1"), "tree:1");
+  EXPECT_EQ(read("combine", "tree:0"), "refused") << "nobody could be a node's child";
+  EXPECT_EQ(read("combine", "tree:4097"), "refused");
   EXPECT_EQ(read("on-bad-row", "skip:10"), "skip:10");
   EXPECT_EQ(read("timeout", "30"), "30");
   EXPECT_EQ(read("timeout", "500ms"), "0.5");
@@ -89,6 +93,8 @@ TEST(OptionValue, SaysWhatWasExpected) {
   const OptionRow& servers = *find_option("servers");
   EXPECT_EQ(parse_value(servers, "many").status().message(),
             "'many' is not a whole number from 1 to 4096, such as 2");
+  EXPECT_EQ(parse_value(*find_option("combine"), "grid").status().message(),
+            "'grid' is not one of none|machine|tree:K, K from 1 to 4096");
   EXPECT_NE(
       parse_value(*find_option("optimizer"), "adagrd").status().message().find("did you mean 'adagrad'"),
       std::string::npos);

@@ -48,7 +48,7 @@ std::optional<Choice> to_choice(const OptionRow& row, std::string_view text) {
     const std::size_t colon = choice.find(':');
     if (colon == choice.npos || text.substr(0, colon + 1) != choice.substr(0, colon + 1)) continue;
     const auto number = to_number<std::int64_t>(text.substr(colon + 1));
-    if (number && *number >= 0) return Choice{std::string(text.substr(0, colon)), number};
+    if (number && in_range(row, *number)) return Choice{std::string(text.substr(0, colon)), number};
   }
   return std::nullopt;
 }
@@ -95,7 +95,7 @@ OptionValue convert(const OptionRow& row, std::string_view text) {
 
 std::string range_text(const OptionRow& row) {
   if (row.high >= 1e18) return row.low == 0 ? "of at least 0" : fmt::format("of at least {}", row.low);
-  const bool whole = row.type == OptionType::kInt;
+  const bool whole = row.type == OptionType::kInt || row.type == OptionType::kChoice;
   const auto bound = [&](double value) {
     return whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
   };
@@ -122,8 +122,13 @@ std::string expectation(const OptionRow& row) {
                          range_text(row), row.example);
     case OptionType::kText:
       return fmt::format("a text, such as {}", row.example);
-    case OptionType::kChoice:
-      return fmt::format("{}{}", split(row.choices, '|').size() > 1 ? "one of " : "", row.choices);
+    case OptionType::kChoice: {
+      const std::size_t number = row.choices.find(':');
+      return fmt::format("{}{}{}", split(row.choices, '|').size() > 1 ? "one of " : "", row.choices,
+                         number == row.choices.npos
+                             ? ""
+                             : fmt::format(", {} {}", row.choices.substr(number + 1, 1), range_text(row)));
+    }
     case OptionType::kInterval:
       return fmt::format("A:B with 0 <= A <= B, such as {}", row.example);
   }
