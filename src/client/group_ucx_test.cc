@@ -14,11 +14,11 @@
 namespace thalweg {
 namespace {
 
-class GroupUcx : public testing::TestWithParam<std::tuple<const char*, std::uint32_t>> {
+class GroupUcx : public testing::TestWithParam<std::tuple<std::string, std::uint32_t>> {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
-    ::setenv("UCX_TLS", std::get<0>(GetParam()), 1);
+    ::setenv("UCX_TLS", std::get<0>(GetParam()).c_str(), 1);
   }
   static std::uint32_t ranks() { return std::get<1>(GetParam()); }
   static std::string on_joined(const std::function<std::string(Group& group)>& body) {
@@ -83,9 +83,10 @@ TEST(GroupWithoutUcx, SaysWhatToInstall) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, GroupUcx,
-                         testing::Combine(testing::Values("shm", "tcp"), testing::Values(2U, 4U)),
+                         testing::Combine(testing::Values(std::string("shm"), std::string("tcp")),
+                                          testing::Values(2U, 4U)),
                          [](const auto& instance) {
-                           return std::string(std::get<0>(instance.param)) + "_" +
+                           return std::get<0>(instance.param) + "_" +
                                   std::to_string(std::get<1>(instance.param));
                          });
 

@@ -22,11 +22,11 @@ std::vector<GroupOptions> over_ucx(std::uint32_t size) {
 }
 
 // By which of UCX's own transports.
-class UcxGroupTest : public testing::TestWithParam<const char*> {
+class UcxGroupTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (const std::string why = why_no_ucx(); !why.empty()) GTEST_SKIP() << why;
-    ::setenv("UCX_TLS", GetParam(), 1);
+    ::setenv("UCX_TLS", GetParam().c_str(), 1);
   }
 };
 
@@ -133,7 +133,7 @@ TEST_P(UcxGroupTest, AKilledPeerIsNamed) {
   ::waitpid(child, nullptr, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, UcxGroupTest, testing::Values("shm", "tcp"),
+INSTANTIATE_TEST_SUITE_P(Transports, UcxGroupTest, testing::Values(std::string("shm"), std::string("tcp")),
                          [](const auto& instance) { return std::string(instance.param); });
 
 TEST(UcxGroup, RanksWithoutUcxAreRefused) {
