@@ -4,7 +4,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "src/cli/bind_to_core.h"
 
 namespace thalweg::bench {
 
@@ -42,20 +43,10 @@ inline void check_sum(std::span<const float> values, int ranks, const Series& se
   }
 }
 
-// The kernel may keep two ranks on one core while another is idle; whom it does that to is chance. What a
-// launcher has bound to one core stays there.
-inline void bind_to_core(int rank, int ranks) {
-  cpu_set_t usable, own;
-  CPU_ZERO(&usable);
-  CPU_ZERO(&own);
-  if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  const int cores = CPU_COUNT(&usable);
-  std::size_t core = 0;
-  for (int left = ranks <= cores ? rank : rank * cores / ranks;; ++core) {
-    if (CPU_ISSET(core, &usable) && left-- == 0) break;
-  }
-  CPU_SET(core, &own);
-  ::sched_setaffinity(0, sizeof own, &own);
+// Whoever makes the ranks, they are bound alike.
+template <class Ranks>
+void bind_to_core(const Ranks& ranks) {
+  thalweg::bind_to_core(static_cast<std::uint32_t>(ranks.rank()), static_cast<std::uint32_t>(ranks.size()));
 }
 
 // One rank's side of a measurement.

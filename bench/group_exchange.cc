@@ -42,7 +42,7 @@ class GroupRanks {
 
 void measure_sizes(Group& group, const std::string& transport) {
   GroupRanks ranks(group);
-  bind_to_core(ranks.rank(), ranks.size());
+  bind_to_core(ranks);
   auto memory = group.allocate<float>(2 * kSizes[std::size(kSizes) - 1] / sizeof(float));
   require(memory.status());
   std::vector<float> ordinary(memory->size());

@@ -61,7 +61,7 @@ class GlooRanks {
 };
 
 void measure_sizes(GlooRanks& ranks, const Series& series) {
-  bind_to_core(ranks.rank(), ranks.size());
+  bind_to_core(ranks);
   for (const std::size_t bytes : kSizes) {
     std::vector<float> data(bytes / sizeof(float));
     const auto algorithm = ranks.all_reduce(series.algorithm, data);

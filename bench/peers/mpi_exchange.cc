@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
                     MPI_COMM_WORLD);
     });
   } else {
-    bind_to_core(ranks.rank(), ranks.size());
+    bind_to_core(ranks);
     for (const std::size_t bytes : kSizes) {
       std::vector<float> in(bytes / sizeof(float)), out(in.size());
       fill(in, ranks.rank());

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/exchange_meter.h"
 #include "cli/local_ranks.h"
+#include "exchange/plan.h"
 
 namespace thalweg {
 namespace {
@@ -43,14 +44,6 @@ DataType parse_type(std::string_view name) {
 Reduction parse_reduction(std::string_view name) {
   return name == "min" ? Reduction::kMin : name == "max" ? Reduction::kMax : Reduction::kSum;
 }
-Operation parse_op(std::string_view name) {
-  if (name == "reduce") return Operation::kReduce;
-  if (name == "reduce-scatter") return Operation::kReduceScatter;
-  if (name == "all-gather") return Operation::kAllGather;
-  if (name == "broadcast") return Operation::kBroadcast;
-  return name == "all-to-all" ? Operation::kAllToAll : Operation::kAllReduce;
-}
-
 Result<BenchPlan> read_plan(const Options& options) {
   BenchPlan plan;
   plan.op = options.choice("bench-op").word;
@@ -60,7 +53,7 @@ Result<BenchPlan> read_plan(const Options& options) {
   plan.route = options.maybe_text("bench-route").value_or("auto");
   plan.ranks = static_cast<std::uint32_t>(options.integer("bench-ranks"));
   plan.iterations = static_cast<std::uint32_t>(options.maybe_integer("iterations").value_or(0));
-  plan.task.operation = parse_op(plan.op);
+  plan.task.operation = *parse_operation(plan.op);  // One of the choices.
   plan.task.type = parse_type(plan.type);
   plan.task.reduction = parse_reduction(plan.redop);
   RouteChoice::Tuning tuning{0, static_cast<std::uint32_t>(options.integer("bench-channels"))};
@@ -105,9 +98,8 @@ class Table {
   }
   void add(std::uint64_t bytes, std::uint64_t count, const ExchangeTiming& outside,
            const ExchangeTiming& inside) {
-    const bool combines = plan_.op.find("reduce") != plan_.op.npos;
     const bool rooted = plan_.op == "reduce" || plan_.op == "broadcast";
-    const std::string redop = combines ? plan_.redop : "none";
+    const std::string redop = combines(plan_.task.operation) ? plan_.redop : "none";
     const int root = rooted ? 0 : -1;
     out_.human(fmt::format("{:>12}{:>13}{:>7}{:>8}{:>6}", bytes, count, plan_.type, redop, root));
     nlohmann::ordered_json row = {

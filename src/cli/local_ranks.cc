@@ -1,7 +1,6 @@
 #include "cli/local_ranks.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,27 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bind_to_core.h"
 #include "cli/rank_processes.h"
 #include "net/form_group.h"
 
 namespace thalweg {
 namespace {
-
-// The calling thread to a core of its own, or one that as few ranks as possible share: else the kernel may
-// keep two ranks on one core, where each waits for the other's time slice to end.
-void bind_to_core(std::uint32_t rank, std::uint32_t ranks) {
-  cpu_set_t usable, own;
-  CPU_ZERO(&usable);
-  CPU_ZERO(&own);
-  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
-  const auto cores = static_cast<std::uint32_t>(CPU_COUNT(&usable));
-  std::size_t core = 0;
-  for (std::uint32_t left = ranks <= cores ? rank : rank * cores / ranks;; ++core) {
-    if (CPU_ISSET(core, &usable) && left-- == 0) break;
-  }
-  CPU_SET(core, &own);
-  sched_setaffinity(0, sizeof own, &own);
-}
 
 using Body = std::function<Status(Group& group)>;
 

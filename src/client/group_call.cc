@@ -11,11 +11,6 @@ Status wrong(const GroupCall& asked, std::string why) {
   return {Code::kUsage, fmt::format("{}: {}", operation_name(asked.operation), why)};
 }
 
-bool combines(Operation operation) {
-  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
-         operation == Operation::kReduceScatter;
-}
-
 bool has_root(Operation operation) {
   return operation == Operation::kReduce || operation == Operation::kBroadcast ||
          operation == Operation::kGather || operation == Operation::kScatter ||

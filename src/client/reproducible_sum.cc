@@ -1,5 +1,6 @@
 // Reproducible sums as a group's operations: an all-reduce of exponents, then the asked operation on integers
 // (exchange/reproducible.h). Which ways they take makes no difference to the bits.
+#include "exchange/plan.h"
 #include "exchange/reproducible.h"
 
 #include <fmt/format.h>
@@ -86,8 +87,7 @@ Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contrib
 bool is_reproducible_sum(const GroupCall& asked) {
   return asked.combine.monoid().combine == nullptr &&
          asked.combine.reduction() == Reduction::kReproducibleSum && reproducible::supports(asked.type) &&
-         (asked.operation == Operation::kAllReduce || asked.operation == Operation::kReduce ||
-          asked.operation == Operation::kReduceScatter);
+         combines(asked.operation);
 }
 
 Status run_reproducible_sum(Group& group, const GroupCall& asked) {

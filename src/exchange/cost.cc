@@ -337,11 +337,6 @@ double fetched_bytes(const Demand& demand, const Layout& layout, double cache_by
   }
 }
 
-bool adds(Operation operation) {
-  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
-         operation == Operation::kReduceScatter;
-}
-
 bool is_half(Operation operation) {
   return operation == Operation::kReduce || operation == Operation::kBroadcast ||
          operation == Operation::kReduceScatter || operation == Operation::kAllGather ||
@@ -377,7 +372,7 @@ double predicted_seconds(const Topology& topology, const Demand& demand, const L
   const double moving = moving_seconds(costs, demand, layout) +
                         handling.fetch_seconds_per_byte * fetched_bytes(demand, layout, handling.cache_bytes);
   return (is_half(demand.operation) ? 0.5 : 1) * moving +
-         (adds(demand.operation) ? handling.add_seconds_per_byte * added_bytes(demand, layout) : 0);
+         (combines(demand.operation) ? handling.add_seconds_per_byte * added_bytes(demand, layout) : 0);
 }
 
 double predicted_messages(const Demand& demand, const Layout& layout) {

@@ -8,18 +8,12 @@
 
 #include "exchange/lower_bound.h"
 #include "exchange/simulate_exchange.h"
-#include "topology/presets.h"
+#include "topology/room_for_test.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint64_t kMB = 1'000'000;
-
-Topology room_of(const std::string& name, std::uint32_t ranks = 0) {
-  auto made = preset(name, ranks);
-  EXPECT_TRUE(made.is_ok()) << made.status().message();
-  return *std::move(made);
-}
 
 Topology uniform(std::uint32_t ranks, const std::string& speed = "1GB/s", const std::string& latency = "0") {
   return room_of(fmt::format("uniform:{},{},{}", ranks, speed, latency));

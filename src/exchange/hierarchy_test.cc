@@ -9,18 +9,12 @@
 #include "exchange/exchange.h"
 #include "exchange/simulate_exchange.h"
 #include "exchange/simulated_group.h"
-#include "topology/presets.h"
+#include "topology/room_for_test.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint64_t kBytes = 160'000'000;
-
-Topology room_of(const std::string& name, std::uint32_t ranks = 0) {
-  auto made = preset(name, ranks);
-  EXPECT_TRUE(made.is_ok()) << made.status().message();
-  return *std::move(made);
-}
 
 // One tree in which the last `servers` ranks contribute nothing.
 Layout tree_layout(std::vector<std::uint32_t> endpoints, std::vector<std::int32_t> parent,

@@ -44,6 +44,11 @@ const char* operation_name(Operation operation) {
   return kOperationNames[static_cast<std::size_t>(operation)];
 }
 
+bool combines(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
+         operation == Operation::kReduceScatter;
+}
+
 Result<Operation> parse_operation(std::string_view name) {
   std::string known;
   for (std::size_t i = 0; i < kOperations; ++i) {

@@ -13,6 +13,7 @@ namespace thalweg {
 
 const char* operation_name(Operation operation);  // "all-reduce"
 Result<Operation> parse_operation(std::string_view name);
+bool combines(Operation operation);  // Elements, not merely moves them.
 
 enum class Route : std::uint8_t {
   kStar,     // All to one rank and back ("gpu0").

@@ -6,16 +6,10 @@
 #include "exchange/cost.h"
 #include "exchange/lower_bound.h"
 #include "exchange/simulate_exchange.h"
-#include "topology/presets.h"
+#include "topology/room_for_test.h"
 
 namespace thalweg {
 namespace {
-
-Topology room_of(const std::string& name, std::uint32_t ranks = 0) {
-  auto made = preset(name, ranks);
-  EXPECT_TRUE(made.is_ok()) << made.status().message();
-  return *std::move(made);
-}
 
 double simulated(const Topology& room, const Demand& demand, const Layout& layout) {
   const auto result = simulate_exchange(room, demand, layout);
