@@ -55,6 +55,7 @@ inline constexpr Duration kPeerGrace =
     3s;  // A closed connection may come back for this long before its peer is lost.
 
 // Waiting.
+inline constexpr Duration kRefusalWaitFirst = 2ms;
 inline constexpr Duration kRetryFirst = 500ms;
 inline constexpr Duration kRetryMax = 5s;
 // How long a combiner keeps a push back for those of other shards; a step waits for them anyway.

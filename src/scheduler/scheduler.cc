@@ -100,11 +100,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   member.heard = now;
   members_[id] = member;
   send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
-  if (started()) {
-    send(id, Op::kMap, Status::ok(), encode(map_), out);
-  } else if (missing().empty()) {
-    begin(out);
-  }
+  if (started()) send(id, Op::kMap, Status::ok(), encode(map_), out);
 }
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
@@ -115,11 +111,14 @@ std::uint32_t Scheduler::count(Role role, bool alive_only) const {
 
 std::string Scheduler::missing() const {
   std::string out;
+  const auto is_here = [](const Member& member) { return member.named && !member.lost; };
   const auto name = [&](Role role, std::uint32_t wanted) {
-    std::uint32_t here = count(role, true);
+    auto here = std::count_if(members_.begin(), members_.end(), [&](const auto& entry) {
+      return entry.first.role == role && !entry.second.observer && is_here(entry.second);
+    });
     for (std::uint32_t i = 0; here < wanted; ++i) {
       const auto member = members_.find({role, i});
-      if (member != members_.end() && !member->second.lost) continue;
+      if (member != members_.end() && is_here(member->second)) continue;
       out += (out.empty() ? "" : ", ") + node_name({role, i});
       ++here;
     }
@@ -127,6 +126,15 @@ std::string Scheduler::missing() const {
   name(Role::kServer, options_.servers);
   name(Role::kWorker, options_.workers);
   return out;
+}
+
+// A map that overtook its receiver's welcome would be lost, and whoever had one would ask that receiver in
+// vain.
+void Scheduler::begin_if_complete(Transport& out) {
+  const bool all_named = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.second.named || entry.second.lost;
+  });
+  if (all_named && missing().empty()) begin(out);
 }
 
 void Scheduler::begin(Transport& out) {
@@ -182,9 +190,10 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
   const auto member = members_.find(from);
   const auto beat = wire::decode_heartbeat(frame.first);
   if (member == members_.end() || !beat) return;
-  if (member->second.lost && !started() && !stopped_) {
+  if (!started() && !stopped_) {
     member->second.lost = false;
-    if (missing().empty()) begin(out);
+    member->second.named = true;
+    begin_if_complete(out);
   }
   if (member->second.lost) {
     return send(from, Op::kStop,

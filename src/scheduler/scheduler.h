@@ -60,13 +60,14 @@ class Scheduler final : public Node {
   const std::optional<Status>& stopped() const { return stopped_; }
   bool started() const { return map_.epoch != 0; }
   ClusterView view() const;
-  // "waiting for server-1, worker-0": who has not joined yet; empty once all have.
+  // "server-1, worker-0": who has not joined yet; empty once all have.
   std::string missing() const;
 
  private:
   struct Member {
     NodeId temporary;  // The id it joined under.
     bool observer = false;
+    bool named = false;  // It has spoken under its own id, and so can be spoken to.
     bool lost = false;
     bool stop_seen = false;
     std::string address;
@@ -81,6 +82,7 @@ class Scheduler final : public Node {
   void on_report(NodeId from, const Frame& frame, Transport& out);
   void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);
   std::uint32_t count(Role role, bool alive_only) const;
+  void begin_if_complete(Transport& out);
   void begin(Transport& out);
   void place_workers();
   void publish(Transport& out);

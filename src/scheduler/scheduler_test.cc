@@ -13,6 +13,8 @@ Frame join(Role role, bool observer = false) {
   return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one"}));
 }
 
+Frame heartbeat() { return make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})); }
+
 NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }
 
 // One server, two workers and four data shards.
@@ -33,6 +35,7 @@ struct Cluster {
     tell(temporary(1), join(Role::kServer));
     tell(temporary(2), join(Role::kWorker));
     tell(temporary(3), join(Role::kWorker));
+    for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) tell(member, heartbeat());
   }
   std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
     scheduler->on_frame(now, from, std::move(frame), out);
@@ -71,10 +74,29 @@ TEST(Scheduler, NamesWhoIsMissingAndStartsWhenAllAreThere) {
   EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
   EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
   EXPECT_EQ(c.name(temporary(8), join(Role::kServer)), server_node(0));
+  c.tell(worker_node(0), heartbeat());
+  c.tell(server_node(0), heartbeat());
   EXPECT_EQ(c.scheduler->missing(), "worker-1");
   EXPECT_FALSE(c.scheduler->started());
   c.tell(temporary(7), join(Role::kWorker));
+  EXPECT_FALSE(c.scheduler->started());
+  c.tell(worker_node(1), heartbeat());
   EXPECT_TRUE(c.scheduler->started());
+}
+
+// Nobody has the map before everybody can be reached under the name that it gives them.
+TEST(Scheduler, NoMapOvertakesAWelcome) {
+  Cluster c(false);
+  for (std::uint32_t n = 1; n <= 3; ++n) c.tell(temporary(n), join(n == 1 ? Role::kServer : Role::kWorker));
+  for (const NodeId early : {worker_node(0), worker_node(1)}) {
+    for (const auto& [to, sent] : c.tell(early, heartbeat())) EXPECT_NE(sent.head.op, Op::kMap);
+  }
+  std::vector<NodeId> told;
+  for (const auto& [to, sent] : c.tell(server_node(0), heartbeat())) {
+    if (sent.head.op == Op::kMap) told.push_back(to);
+  }
+  ASSERT_GE(told.size(), 3u);
+  EXPECT_EQ(told.front(), server_node(0));
 }
 
 TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
@@ -113,7 +135,7 @@ TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
   EXPECT_NE(server.scheduler->stopped()->message().find("t [0,256) of 256"), std::string::npos);
   Cluster workers;
   workers.now = Instant{} + 11s;  // Nobody has said anything.
-  workers.tell(server_node(0), make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})));
+  workers.tell(server_node(0), heartbeat());
   workers.scheduler->on_time(workers.now, workers.out);
   ASSERT_TRUE(workers.scheduler->stopped().has_value());
   EXPECT_NE(workers.scheduler->stopped()->message().find("no worker is left"), std::string::npos);
@@ -215,6 +237,8 @@ TEST(Scheduler, NeighboursWhoCombineGetNeighbouringShards) {
       const wire::Join message{Role::kWorker, false, "127.0.0.1:" + std::to_string(w + 1), "test", machine};
       scheduler.on_frame({}, temporary(w), make_frame(Op::kJoin, encode(message)), out);
     }
+    scheduler.on_frame({}, server_node(0), heartbeat(), out);
+    for (std::uint32_t w = 0; w < 4; ++w) scheduler.on_frame({}, worker_node(w), heartbeat(), out);
     out.take();
     scheduler.on_frame({}, worker_node(1), make_frame(Op::kGetMap), out);
     return *wire::decode_map(out.take(Op::kMap).at(0).second.first);

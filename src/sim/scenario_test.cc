@@ -56,9 +56,10 @@ TEST(Scenario, BoundIsReachedAndNeverExceeded) {
 TEST(Scenario, WaitingFallsAsTheBoundGrows) {
   Duration last = Duration::max();
   for (const std::uint32_t bound : {0u, 1u, 4u, 16u}) {
-    Plan plan = calm_plan(2, 4, 4, 100);
+    Plan plan = calm_plan(2, 4, 4, 400);
     plan.consistency = Consistency::bounded(bound);
-    plan.jitter = 4ms;
+    plan.frame_faults.delay = 0.05;
+    plan.frame_faults.delay_max = 50ms;
     plan.worker_turn.assign(4, 200us);
     Cluster cluster(plan);
     ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");

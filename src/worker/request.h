@@ -42,6 +42,7 @@ struct RequestPart {
   Frame frame;
   Instant retry_at;
   Duration backoff{};
+  Duration refusal_wait{};           // Until it is sent again after a kRetry.
   std::uint64_t progress = 0;        // What its peer last said of others' progress.
   std::uint32_t combined_epoch = 0;  // The newest map under which it went by a combiner.
 };

@@ -104,6 +104,7 @@ class Worker final : public Node {
   std::shared_ptr<Request> make_request(RequestKind kind, ShardId shard, Step step);
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
   void transmit(RequestPart& part);
+  void retry_refused(RequestPart& part);
   void finish_part(std::map<std::uint32_t, RequestPart>::iterator part, Frame& frame);
   bool take_scan(RequestPart& part, const Frame& frame);
   void finish_request(Request& request, Status status);

@@ -28,7 +28,7 @@ void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t posi
   frame.head.cluster = cluster_;
   ++request->open;
   auto& part = parts_[number];
-  part = {request, position, to, to, std::move(frame), {}, limits::kRetryFirst};
+  part = {request, position, to, to, std::move(frame), {}, limits::kRetryFirst, limits::kRefusalWaitFirst};
   transmit(part);
 }
 
@@ -154,7 +154,7 @@ void Worker::on_answer(NodeId from, Frame& frame) {
     case Code::kOk:
       return finish_part(found, frame);
     case Code::kRetry:
-      return;  // The retry timer sends it again.
+      return retry_refused(part);
     case Code::kStale:
       return send_control(Op::kGetMap, Status::ok(), {});
     default: {
@@ -163,6 +163,14 @@ void Worker::on_answer(NodeId from, Frame& frame) {
                      {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())});
     }
   }
+}
+
+// The peer is there and was not ready, which is over sooner than a loss would be noticed.
+void Worker::retry_refused(RequestPart& part) {
+  part.retry_at = now_ + part.refusal_wait;
+  part.refusal_wait = std::min<Duration>(part.refusal_wait * 2, limits::kRetryFirst);
+  part.backoff = limits::kRetryFirst;
+  wake_ = std::min(wake_, part.retry_at);
 }
 
 void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, Frame& frame) {

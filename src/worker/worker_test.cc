@@ -118,6 +118,29 @@ TEST(Worker, OnlyWhomItAskedMayPutOffADeadline) {
   EXPECT_EQ(completion->answer.status.code(), Code::kTimeout);
 }
 
+// A server without the map yet, say: asked again in milliseconds, then at doubling intervals, not as after a
+// loss.
+TEST(Worker, AsksAgainSoonWhomItFoundNotReady) {
+  Started job;
+  const auto [asked, completion] = job.pull();
+  Duration waited{};
+  for (Duration wait = limits::kRefusalWaitFirst; wait < limits::kRetryFirst; wait *= 2) {
+    Frame refusal = answer(asked, Op::kPullReply, {});
+    refusal.head.code = Code::kRetry;
+    job.tell(server_node(0), refusal);
+    job.worker.on_time(job.now + (wait - 1ns), job.out);
+    EXPECT_TRUE(job.out.take(Op::kPull).empty());
+    job.now = job.now + wait;
+    EXPECT_LE(job.worker.next_deadline(), job.now);
+    job.worker.on_time(job.now, job.out);
+    EXPECT_EQ(job.out.take(Op::kPull).size(), 1u);
+    waited += wait;
+  }
+  EXPECT_GT(waited, limits::kRetryFirst / 2);
+  job.tell(server_node(0), answer(asked, Op::kPullReply, {1, 2}));
+  EXPECT_TRUE(completion->done);
+}
+
 TEST(Worker, AScansBlocksMustFitTogether) {
   struct Case {
     Step block;
