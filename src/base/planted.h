@@ -31,6 +31,9 @@ enum class Bug {
   kBlockAddedTwice,   // A block is added to what had come of its shards singly.
   kBlockMarksFirst,   // A block counts as arrived for its first shard alone.
   kCombineInARow,     // A combiner adds up from left to right.
+  kPullForgotten,     // Of one worker's waiting pulls a server keeps the last.
+  kStalenessUnsaid,   // A server does not say how far ahead its answers were.
+  kAddressMatters,    // What happens depends on where something lies in memory.
   kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
 };
 inline Bug planted = Bug::kNone;

@@ -182,6 +182,25 @@ TEST(Program, CodesMapToExitCodes) {
   EXPECT_EQ(exit_code(Code::kAborted), 130);
 }
 
+TEST(Program, SimulatesFaultsTheSameWayEachTime) {
+  const Ran first = run("simulate faults --seeds 3:13 --json"),
+            second = run("simulate faults --seeds 3:13 --json");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto object = last_line(first.out);
+  EXPECT_EQ(object["seeds"], 10);
+  EXPECT_EQ(object["violations"], 0);
+  EXPECT_EQ(object["trace_hash"], last_line(second.out)["trace_hash"]);
+  EXPECT_NE(object["trace_hash"], last_line(run("simulate faults --seeds 4:14 --json").out)["trace_hash"]);
+}
+
+// The run that a failure's hint names: one line for each frame that arrives, and for each fault.
+TEST(Program, ReplaysASeedWithAReadableTrace) {
+  const Ran ran = run("simulate faults --replay 3 --trace");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* what : {"worker-0 -> server-0", "push table 0 shard ", "pull-reply", "** clog"})
+    EXPECT_NE(ran.err.find(what), std::string::npos) << what;
+}
+
 TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
   const Ran ran =
       run("simulate exchange --topology pcie-box --route all --ranks 4 --bytes 16M --no-pipeline --json");

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/mix.h"
 #include "cli/commands.h"
 
 namespace thalweg {
@@ -15,6 +16,7 @@ namespace {
 struct Totals {
   std::uint64_t seeds = 0;
   std::uint64_t events = 0;
+  std::uint64_t trace_hash = 0;  // Of all seeds in their order.
   double virtual_hours = 0;
   double seconds = 0;
   std::optional<sim::Report> failed;
@@ -26,9 +28,10 @@ Totals run_seeds(std::uint64_t first, std::uint64_t end, const sim::Trace& trace
   Totals totals;
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t seed = first; seed < end && !totals.failed; ++seed) {
-    sim::Report report = sim::run_seed(seed, trace);
+    sim::Report report = sim::run_seed_twice(seed, trace);
     ++totals.seeds;
     totals.events += report.events;
+    totals.trace_hash = splitmix(totals.trace_hash ^ report.trace_hash);
     totals.virtual_hours += hours(report.virtual_time);
     if (!report.ok()) totals.failed = std::move(report);
   }
@@ -41,6 +44,7 @@ nlohmann::ordered_json to_json(const Totals& totals) {
   object["seeds"] = totals.seeds;
   object["violations"] = totals.failed ? 1 : 0;
   object["events"] = totals.events;
+  object["trace_hash"] = fmt::format("{:016x}", totals.trace_hash);
   object["seconds"] = totals.seconds;
   object["seeds_per_second"] = static_cast<double>(totals.seeds) / std::max(totals.seconds, 1e-9);
   object["events_per_second"] = static_cast<double>(totals.events) / std::max(totals.seconds, 1e-9);
@@ -73,9 +77,11 @@ Status run_simulate_faults(const Options& options, Output& out) {
                      fmt::format("replay it with: thalweg simulate faults --replay {} --trace", report.seed));
   }
   out.human(
-      fmt::format("{} seeds without a violation: {:.0f} seeds/s, {:.0f} events/s, {:.2f} simulated hours\n",
+      fmt::format("{} seeds without a violation: {:.0f} seeds/s, {:.0f} events/s, {:.2f} simulated hours, "
+                  "trace hash {:016x}\n",
                   totals.seeds, static_cast<double>(totals.seeds) / std::max(totals.seconds, 1e-9),
-                  static_cast<double>(totals.events) / std::max(totals.seconds, 1e-9), totals.virtual_hours));
+                  static_cast<double>(totals.events) / std::max(totals.seconds, 1e-9), totals.virtual_hours,
+                  totals.trace_hash));
   return Status::ok();
 }
 

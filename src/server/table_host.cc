@@ -228,7 +228,8 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (sync_ && !read_only) {
     if (const Replay* replay = find_replay(frame); replay != nullptr) return replay->rows;
   }
-  if (!read_only) staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
+  if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
+    staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;

@@ -178,7 +178,7 @@ void Cluster::after_turn(std::uint32_t place) {
   if (process.busy_until < now_ + process.turn) process.busy_until = now_ + process.turn;
   std::uint32_t map_epoch = 0;
   if (process.server != nullptr) {
-    watch_.check_limits(process.id, *process.server);
+    watch_.after_turn(process.id, *process.server);
     map_epoch = process.server->map().epoch;
   } else if (process.worker != nullptr) {
     map_epoch = process.worker->map().epoch;
@@ -203,7 +203,7 @@ void Cluster::after_turn(std::uint32_t place) {
 }
 
 void Cluster::send(Process& from, NodeId to, Frame frame) {
-  if (from.server != nullptr) watch_.on_answer(from.id, *from.server, asked_, frame);
+  if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
   if (from.worker != nullptr && frame.head.op == Op::kPushReply)
     watch_.on_combiner_answer(from.id, frame.head);
   const auto found = directory_.find(to);

@@ -13,19 +13,28 @@ RangeSpan ServerWatch::owned(NodeId server, TableId table) const {
   return server_ranges(plan.tables[table.value].ranges, server.index, plan.servers);
 }
 
-void ServerWatch::on_answer(NodeId id, const Server& server, const Frame* asked, const Frame& sent) {
+void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Frame* asked,
+                            const Frame& sent) {
   const FrameHeader& head = sent.head;
+  const std::pair asker(to, head.request);
   if (head.op == Op::kWaiting) {
     if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step)) {
       findings_.add(fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
     }
+    if (asked != nullptr) owed_[id].waiting[asker] = asked->head;
     return;
   }
-  if (head.code != Code::kOk) return;
-  if (head.op == Op::kPushReply && asked != nullptr) on_push_reply(server, *asked);
   if (head.op == Op::kPullReply) {
+    const auto waited = owed_[id].waiting.extract(asker);
+    const FrameHeader* pull = waited ? &waited.mapped() : asked != nullptr ? &asked->head : nullptr;
+    if (head.code != Code::kOk || pull == nullptr) return;
     check_owner(server, head);
-    on_pull_reply(id, head);
+    on_pull_reply(id, head, (pull->flags & frame_flags::kReadOnly) != 0);
+  }
+  if (head.code != Code::kOk) return;
+  if (head.op == Op::kPushReply && asked != nullptr) {
+    owed_[id].news = true;
+    on_push_reply(server, *asked);
   }
   if (head.op == Op::kMarksReply) on_marks_reply(id, sent);
 }
@@ -47,13 +56,17 @@ void ServerWatch::on_push_reply(const Server& server, const Frame& asked) {
   if (std::string wrong = arrivals_.accept(asked.head); !wrong.empty()) findings_.add(std::move(wrong));
 }
 
-void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head) {
+void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head, bool read_only) {
   const RangeSpan ranges = owned(id, head.table);
   if (!arrivals_.may_read(head.table, ranges, head.shard, head.step)) {
     findings_.add(fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
                               node_name(id), describe(head), arrivals_.lead(head.table, ranges, head.step)));
   }
-  lead_max_ = std::max(lead_max_, arrivals_.lead(head.table, ranges, head.step));
+  if (read_only) return;
+  const std::uint32_t lead = arrivals_.lead(head.table, ranges, head.step);
+  lead_max_ = std::max(lead_max_, lead);
+  std::uint32_t& of_table = owed_[id].lead_max[head.table];
+  of_table = std::max(of_table, lead);
 }
 
 void ServerWatch::on_marks_reply(NodeId id, const Frame& sent) {
@@ -76,7 +89,35 @@ void ServerWatch::on_combiner_answer(NodeId id, const FrameHeader& head) {
   findings_.add(fmt::format("{}: acknowledged {}, which no server has", node_name(id), describe(head)));
 }
 
-void ServerWatch::check_limits(NodeId id, const Server& server) {
+void ServerWatch::after_turn(NodeId id, const Server& server) {
+  check_limits(id, server);
+  check_waiting(id, server);
+  for (std::uint16_t t = 0; t < server.tables().size(); ++t) {
+    if (server.tables()[t] == nullptr) continue;
+    const std::uint32_t said = server.tables()[t]->staleness_max(), seen = owed_[id].lead_max[TableId{t}];
+    if (said == seen) continue;
+    findings_.add(fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
+                              node_name(id), t, said, seen));
+  }
+}
+
+// A pull that waits is answered in the very turn that makes it readable, not when it is sent again.
+void ServerWatch::check_waiting(NodeId id, const Server& server) {
+  Owed& owed = owed_[id];
+  if (!std::exchange(owed.news, false)) return;
+  for (auto pull = owed.waiting.begin(); pull != owed.waiting.end();) {
+    const FrameHeader& head = pull->second;
+    if (head.owner_epoch < server.map().shards[head.shard.value].owner_epoch) {
+      pull = owed.waiting.erase(pull);  // Its owner is another by now.
+      continue;
+    }
+    if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step))
+      findings_.add(fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
+    ++pull;
+  }
+}
+
+void ServerWatch::check_limits(NodeId id, const Server& server) const {
   const auto check = [&](const char* what, std::size_t count, std::size_t most) {
     if (count > most) findings_.add(fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
   };

@@ -145,4 +145,18 @@ Report run_plan(const Plan& plan, Trace trace) {
 
 Report run_seed(std::uint64_t seed, Trace trace) { return run_plan(draw_plan(seed), std::move(trace)); }
 
+Report run_seed_twice(std::uint64_t seed, Trace trace) {
+  Report first = run_seed(seed, std::move(trace));
+  if (!first.ok()) return first;
+  const Report second = run_seed(seed);
+  if (!second.ok() || second.trace_hash != first.trace_hash) {
+    first.violation = fmt::format(
+        "a second run took another course: {} events with hash {:016x}, at first {} "
+        "with {:016x}{}{}",
+        second.events, second.trace_hash, first.events, first.trace_hash, second.ok() ? "" : "; ",
+        second.violation);
+  }
+  return first;
+}
+
 }  // namespace thalweg::sim

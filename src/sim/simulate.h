@@ -25,6 +25,8 @@ struct Report {
 // Same seed, same report.
 Report run_seed(std::uint64_t seed, Trace trace = nullptr);
 Report run_plan(const Plan& plan, Trace trace = nullptr);
+// Twice, untraced the second time; that both take the same course is one more promise.
+Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr);
 
 // Runs a cluster until its job is over, at most until `limit`; empty, or what is wrong then.
 std::string run_to_end(Cluster& cluster, Instant limit);
