@@ -33,6 +33,7 @@ enum class Bug {
   kCombineInARow,     // A combiner adds up from left to right.
   kPullForgotten,     // Of one worker's waiting pulls a server keeps the last.
   kStalenessUnsaid,   // A server does not say how far ahead its answers were.
+  kNoWindow,          // A shard goes on whatever is unanswered.
   kAddressMatters,    // What happens depends on where something lies in memory.
   kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
 };

@@ -127,6 +127,25 @@ TEST(Scheduler, GivesALostWorkersShardsToTheOthers) {
   EXPECT_EQ(c.map().epoch, 2u);
 }
 
+// All but the last barrier let go of whoever waits, at once, and hold nobody from then on.
+TEST(Scheduler, AskedToEndItOpensBarriers) {
+  Cluster c;
+  Frame last = of_shard(Op::kBarrier, 0, 0);
+  last.head.step = {~0u, 0};
+  c.tell(worker_node(0), of_shard(Op::kBarrier, 0, 5));
+  c.tell(worker_node(1), of_shard(Op::kBarrier, 1, 5));
+  c.tell(worker_node(0), last);
+  c.scheduler->close(c.out);
+  std::vector<NodeId> let_go;
+  for (const auto& [to, frame] : c.out.take()) {
+    if (frame.head.op == Op::kBarrierReply) let_go.push_back(to);
+    if (frame.head.op == Op::kMap) EXPECT_TRUE(wire::decode_map(frame.first)->closing);
+  }
+  EXPECT_EQ(let_go, (std::vector<NodeId>{worker_node(0), worker_node(1)}));
+  EXPECT_EQ(c.tell(worker_node(0), of_shard(Op::kBarrier, 2, 7)).at(0).second.head.op, Op::kBarrierReply);
+  EXPECT_EQ(c.tell(worker_node(0), last).at(0).second.head.op, Op::kWaiting);
+}
+
 TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
   Cluster server;
   server.scheduler->on_peer_lost(server.now, server_node(0), server.out);
@@ -208,6 +227,20 @@ TEST(Scheduler, CutsTheTextThatEndsAJob) {
   ASSERT_TRUE(c.scheduler->stopped().has_value());
   EXPECT_EQ(c.scheduler->stopped()->code(), Code::kData);
   EXPECT_LE(c.scheduler->stopped()->message().size(), limits::kTextOfStatusMax + 32);
+}
+
+TEST(Scheduler, WhoHasNotHeardOfTheEndIsToldAgain) {
+  Cluster c;
+  c.scheduler->stop(c.now, {Code::kTimeout, "too late"}, c.out);
+  EXPECT_EQ(c.out.take().size(), 3u);
+  for (int i = 0; i < 2; ++i) {
+    const auto answers = c.tell(worker_node(0), heartbeat());
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+    EXPECT_EQ(status_of(answers[0].second), Status(Code::kTimeout, "too late"));
+  }
+  c.tell(worker_node(0), make_frame(Op::kStop));
+  EXPECT_TRUE(c.tell(worker_node(0), heartbeat()).empty());
 }
 
 TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {

@@ -138,6 +138,26 @@ TEST(Server, AWaitingPullIsAnsweredWhenTheStepIsWhole) {
   EXPECT_EQ(job.server.pulls_waiting(), 0u);
 }
 
+TEST(Server, TellsTheSchedulerWhatItHasDone) {
+  Started job;
+  for (int i = 0; i < 2; ++i) job.tell(worker_node(0), request(Op::kPush, 0, 0));  // The second is a repeat.
+  job.tell(worker_node(1), request(Op::kPush, 1, 0));
+  job.tell(worker_node(1), request(Op::kPull, 1, 1));
+  job.server.on_time(kNow, job.out);
+  const auto sent = job.out.take();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].first, kScheduler);
+  const auto beat = wire::decode_heartbeat(sent[0].second.first);
+  ASSERT_TRUE(beat.has_value());
+  EXPECT_EQ(beat->pushes, 3u);
+  EXPECT_EQ(beat->repeats, 1u);
+  EXPECT_EQ(beat->pulls, 1u);
+  EXPECT_EQ(beat->push_bytes, 3 * request(Op::kPush, 0, 0).size_bytes());
+  EXPECT_EQ(beat->rows, 1u);
+  EXPECT_GT(beat->bytes, 0u);
+  EXPECT_EQ(beat->staleness_max, 0u);
+}
+
 TEST(Server, AFormerOwnersPullWaitsNoLonger) {
   Started job;
   job.tell(worker_node(0), request(Op::kPush, 0, 0));

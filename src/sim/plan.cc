@@ -61,6 +61,14 @@ void draw_steps(Plan& plan, Random& random) {
   }
 }
 
+// Many steps that hardly read, so that all windows fill.
+void draw_long_pass(Plan& plan, Random& random) {
+  for (auto& shard : plan.steps) shard.front() = count(random, 30, 90);
+  plan.pull_chance = 0.1;
+  plan.unanswered_max = 1000;
+  for (Duration& turn : plan.worker_turn) turn = std::min<Duration>(turn, 200us);
+}
+
 void draw_faults(Plan& plan, Random& random) {
   const auto rate = [&](double most) { return random.chance(0.5) ? most * random.unit() : 0.0; };
   FrameFaults& frame = plan.frame_faults;
@@ -122,6 +130,8 @@ Plan draw_plan(std::uint64_t seed) {
   draw_faults(plan, random);
   Random stop = Random(seed).split(3);
   if (stop.chance(0.15)) plan.stop_at = between(stop, 1ms, stop.chance(0.5) ? 50ms : 5s);
+  Random length = Random(seed).split(5);
+  if (length.chance(0.04)) draw_long_pass(plan, length);
   Random combine = Random(seed).split(4);
   if (plan.consistency.kind == Consistency::Kind::kSync && combine.chance(0.6)) {
     plan.combine = combine.chance(0.6) ? Combining::machine() : Combining::tree(count(combine, 1, 3));

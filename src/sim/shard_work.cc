@@ -137,7 +137,18 @@ Task<Status> ShardWork::one_step(ShardStore& store, Run& run) {
   const Status settled = co_await settle(run, workload_.plan().unanswered_max);
   if (!settled) co_return settled;
   const Status advanced = (co_await store.advance()).status;
+  if (advanced) check_window(store);
   co_return advanced;
+}
+
+// What a shard may leave unanswered bounds its worker's memory.
+void ShardWork::check_window(const ShardStore& store) {
+  const bool sync = workload_.plan().consistency.kind == Consistency::Kind::kSync;
+  const std::uint64_t window = sync ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
+  behind_max_ = std::max(behind_max_, store.steps_behind());
+  if (store.steps_behind() < window) return;
+  findings_.add(fmt::format("{}: goes on, {} steps past one that is unanswered, expected fewer than {}",
+                            place(store), store.steps_behind(), window));
 }
 
 Task<Status> ShardWork::settle(Run& run, std::size_t keep) {

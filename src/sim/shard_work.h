@@ -32,6 +32,8 @@ class ShardWork {
   void on_report(ShardId shard, Step number, std::string_view text);
   // Time that tasks spent waiting for pulls, summed over all shards.
   Duration pull_wait() const { return pull_wait_; }
+  // The most steps that a shard was past one that was unanswered.
+  std::uint64_t behind_max() const { return behind_max_; }
 
  private:
   // What one task knows, from the step where it took the shard over.
@@ -49,6 +51,7 @@ class ShardWork {
   Task<Status> end_epoch(ShardStore& store, Run& run);
   Task<Status> meet(ShardStore& store, Run& run, std::uint32_t epoch);
   Task<Status> barrier(ShardStore& store, Step number);
+  void check_window(const ShardStore& store);
   void check_pull(const ShardStore& store, Run& run, TableId table, const RowSet& set,
                   std::span<const float> read);
   void check_counter(const ShardStore& store, Run& run, TableId table, ShardId counted, float value);
@@ -63,6 +66,7 @@ class ShardWork {
   std::map<Step, std::set<ShardId>> came_to_barrier_;
   std::map<ShardId, Step> reported_;
   Duration pull_wait_{};
+  std::uint64_t behind_max_ = 0;
 };
 
 }  // namespace thalweg::sim

@@ -139,6 +139,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.events = cluster.events();
   report.virtual_time = Duration{cluster.now().ns};
   report.lead_max = cluster.watch().lead_max();
+  report.behind_max = cluster.work().behind_max();
   report.network = cluster.network().counts();
   return report;
 }

@@ -16,7 +16,8 @@ struct Report {
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   Duration virtual_time{};
-  std::uint32_t lead_max = 0;  // Of answered pulls over the slowest shard.
+  std::uint32_t lead_max = 0;    // Of answered pulls over the slowest shard.
+  std::uint64_t behind_max = 0;  // Steps of a shard past one that was unanswered.
   Consistency consistency;
   NetworkCounts network;
   bool ok() const { return violation.empty(); }

@@ -52,6 +52,7 @@ TEST(Simulate, SameSeedSameRun) {
 TEST(Simulate, SeedsReachWhatTheyCheck) {
   NetworkCounts sum;
   std::uint32_t reached[4] = {};
+  std::uint64_t behind[2] = {};
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Report report = run_seed(seed);
     const NetworkCounts& n = report.network;
@@ -59,11 +60,15 @@ TEST(Simulate, SeedsReachWhatTheyCheck) {
     sum.flipped += n.flipped, sum.split += n.split, sum.cut_off += n.cut_off, sum.combined += n.combined;
     if (report.consistency.kind == Consistency::Kind::kBounded && report.lead_max == report.consistency.bound)
       ++reached[report.consistency.bound];
+    std::uint64_t& most = behind[report.consistency.kind == Consistency::Kind::kSync];
+    most = std::max(most, report.behind_max);
   }
   for (const std::uint64_t count :
        {sum.dropped, sum.repeated, sum.delayed, sum.flipped, sum.split, sum.cut_off, sum.combined})
     EXPECT_GT(count, 100u);
   for (const std::uint32_t count : reached) EXPECT_GT(count, 0u);
+  EXPECT_EQ(behind[0], limits::kStepsInFlightMax - 1);
+  EXPECT_EQ(behind[1], limits::kStepsInFlightSync - 1);
 }
 
 }  // namespace

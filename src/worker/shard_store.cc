@@ -160,10 +160,10 @@ void ShardStore::push_done(Step step, const Status& status) {
 
 void ShardStore::release_advance() {
   const bool sync = worker_.map().consistency.kind == Consistency::Kind::kSync;
-  const std::size_t window =
+  std::size_t window =
       sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
-  const std::uint64_t behind = in_flight_.empty() ? 0 : ordinal_ - in_flight_.begin()->second.ordinal;
-  if (advancing_ && (!failure_ || behind < window)) {
+  if (THALWEG_BUG(kNoWindow)) window = ~std::size_t{0};
+  if (advancing_ && (!failure_ || steps_behind() < window)) {
     worker_.complete(*std::exchange(advancing_, nullptr), failure_);
   }
   if (ending_ && (!failure_ || in_flight_.empty()))

@@ -37,6 +37,10 @@ class ShardStore final : public Store {
 
   std::uint32_t owner_epoch() const { return owner_epoch_; }
   bool failed() const { return !failure_.is_ok(); }
+  // How many steps this shard is past the oldest one that has an unanswered push.
+  std::uint64_t steps_behind() const {
+    return in_flight_.empty() ? 0 : ordinal_ - in_flight_.begin()->second.ordinal;
+  }
   // For the worker: a push of this shard was answered.
   void push_done(Step step, const Status& status);
   // For the worker: no request of this shard can succeed any more.

@@ -37,7 +37,7 @@ void Worker::transmit(RequestPart& part) {
   part.retry_at = now_ + part.backoff;
   if (THALWEG_BUG(kNoRetry)) part.retry_at = part.request->deadline;
   if (THALWEG_BUG(kAddressMatters))
-    part.retry_at = now_ + Duration(reinterpret_cast<std::intptr_t>(&part) & 0xfffff);
+    part.retry_at = part.retry_at + Duration(reinterpret_cast<std::intptr_t>(&part) & 0xfffff);
   part.backoff = std::min<Duration>(part.backoff * 2, limits::kRetryMax);
   wake_ = std::min(wake_, part.retry_at);
   part.by = combiner_for(part).value_or(part.to);

@@ -62,6 +62,7 @@ constexpr Planted kBugs[] = {
     {Bug::kCombineInARow, "CombineInARow"},
     {Bug::kPullForgotten, "PullForgotten"},
     {Bug::kStalenessUnsaid, "StalenessUnsaid"},
+    {Bug::kNoWindow, "NoWindow"},
     {Bug::kAddressMatters, "AddressMatters"},
 };
 
