@@ -139,7 +139,8 @@ TEST(Scheduler, AskedToEndItOpensBarriers) {
   std::vector<NodeId> let_go;
   for (const auto& [to, frame] : c.out.take()) {
     if (frame.head.op == Op::kBarrierReply) let_go.push_back(to);
-    if (frame.head.op == Op::kMap) EXPECT_TRUE(wire::decode_map(frame.first)->closing);
+    if (frame.head.op != Op::kMap) continue;
+    EXPECT_TRUE(wire::decode_map(frame.first)->closing);
   }
   EXPECT_EQ(let_go, (std::vector<NodeId>{worker_node(0), worker_node(1)}));
   EXPECT_EQ(c.tell(worker_node(0), of_shard(Op::kBarrier, 2, 7)).at(0).second.head.op, Op::kBarrierReply);
