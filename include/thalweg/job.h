@@ -1,5 +1,6 @@
 // A job inside the application's own process: scheduler, servers and workers share a few threads and pass
-// each other references, no sockets. docs/library.md shows both ways of use.
+// each other references, no sockets. Or one whose servers and workers are other processes, see node.h.
+// docs/library.md shows the ways of use.
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,8 @@
 
 namespace thalweg {
 
+using CustomRules = std::map<std::string, std::shared_ptr<const CustomRule>>;  // By RuleSpec::custom.
+
 struct JobOptions {
   std::vector<TableSpec> tables;  // tables[i] is TableId{i}.
   std::uint32_t servers = 1;      // Each owns a part of every table's key ranges.
@@ -31,14 +34,15 @@ struct JobOptions {
   Consistency consistency;
   Combining combine;        // In sync mode only; Combining::machine() adds up at one worker for all.
   std::size_t threads = 2;  // Of the job itself; a thread that waits in a call helps them.
-  std::chrono::nanoseconds timeout = std::chrono::seconds(60);     // Of a wait in which nobody gets on.
-  std::map<std::string, std::shared_ptr<const CustomRule>> rules;  // By RuleSpec::custom.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait in which nobody gets on.
+  CustomRules rules;
   // Gets each Store::report() once, in a shard's order; one call at a time, on any thread.
   std::function<void(ShardId, Step, std::string_view)> on_report;
 };
 
 // The work of one data shard. When it returns OK, the shard ends its work (Store::end_work()) and the others
-// go on; any other status ends the job. It must not block, nor call the Job that runs it.
+// go on; any other status ends the job. It must not block, nor call the Job that runs it. Where workers are
+// processes, it begins at Store::step(), and is silent for less than half of JobOptions::timeout.
 using Program = std::function<Task<Status>(Store& store)>;
 
 // Of all servers, now.
@@ -49,6 +53,7 @@ struct JobStats {
 };
 
 class Job;
+struct NodeOptions;
 
 // A data shard's Store for a thread of the application: the same calls, which return when they are done. One
 // thread at a time for a shard; threads with different shards run at the same time. Must not outlive its
@@ -87,23 +92,29 @@ class Job {
  public:
   // Returns when every shard may be used. Errors: kUsage, naming the option that is wrong.
   static Result<Job> start(JobOptions options);
+  // Makes this process the scheduler of the servers and workers that join it, see node.h, and returns when it
+  // listens. The calls below wait for them first: kTimeout names those who are missing. Errors: kUsage, kIo.
+  static Result<Job> listen(JobOptions options, const NodeOptions& node);
   Job(Job&& other) noexcept;
   Job& operator=(Job&& other) noexcept;
-  ~Job();  // Ends the job: calls and programs under way fail with kAborted.
+  ~Job();  // Ends the job on all nodes: calls and programs under way fail with kAborted.
 
   // Runs `program` once for each data shard, and returns when none runs any more: OK when all returned OK,
-  // else the first failure. Once in a job; then read(), scan() and stats() show what came out.
-  Status run(Program program);
-  // Precondition: `shard` is below JobOptions::data_shards.
+  // else the first failure. Once in a job; then read(), scan() and stats() show what came out. After listen()
+  // the workers bring the program: run() takes none and waits for theirs.
+  Status run(Program program = nullptr);
+  // Precondition: `shard` is below JobOptions::data_shards. After listen() it can read() and nothing else.
   BlockingStore shard(ShardId shard);
-  // The step that the shard's next push and pull belong to.
+  // The step that the shard's next push and pull belong to; after listen() not known here, and the first.
   Step clock(ShardId shard) const;
   // Calls `row` with each stored key (dense: row number) and its dim floats, in an order that depends on the
   // keys only. Shows what has been applied: in sync mode the steps that every shard has ended.
   Status scan(TableId table, const std::function<void(Key key, std::span<const float> row)>& row);
-  JobStats stats() const;
+  JobStats stats() const;  // After listen(): as the servers said it, at most a second ago.
   // Asks the programs to end early, see Store::closing().
   void close();
+  // Where it listens, after listen().
+  const std::string& address() const;
 
  private:
   class Impl;

@@ -47,6 +47,7 @@ inline constexpr std::uint8_t kEndOfWork = 4;   // Push: the shard has no more s
 inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
 }  // namespace frame_flags
 
+inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
 inline constexpr std::uint16_t kWireVersion = 2;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;

@@ -13,14 +13,13 @@
 namespace thalweg {
 namespace {
 
-RemoteNodeOptions node_options(const Options& options, Output& out) {
-  RemoteNodeOptions node;
-  node.join = options.text("join");
-  node.listen = options.maybe_text("listen").value_or("127.0.0.1:0");
+NodeOptions node_options(const Options& options, Output& out) {
+  NodeOptions node;
+  node.scheduler = options.text("join");
+  node.listen = options.maybe_text("listen").value_or(node.listen);
   node.insecure_no_auth = options.flag("insecure-no-auth");
   node.patience =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.real("timeout")));
-  node.stop = &catch_interrupts();
   node.log = [&out](const std::string& line) { out.note(line); };
   return node;
 }
@@ -71,7 +70,7 @@ Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_
 
 Status run_node_server(const Options& options, Output& out) {
   warn_if_insecure(options, out);
-  return ended(run_remote_server(node_options(options, out)), out);
+  return ended(run_remote_server(node_options(options, out), {}, &catch_interrupts()), out);
 }
 
 Status run_node_worker(const Options& options, Output& out) {
@@ -79,7 +78,7 @@ Status run_node_worker(const Options& options, Output& out) {
   const auto program = [lazy](ShardStore& store, const wire::Map& map) {
     return train_remote_shard(store, map.job, lazy);
   };
-  return ended(run_remote_worker(node_options(options, out), program), out);
+  return ended(run_remote_worker(node_options(options, out), program, &catch_interrupts()), out);
 }
 
 Status run_node_scheduler(const Options& options, Output& out) {

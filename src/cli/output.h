@@ -17,7 +17,7 @@ int exit_code(Code code);
 // Appends what the reader could do about it, shown on a line of its own.
 Status with_hint(const Status& status, std::string_view hint);
 
-// One thread. Borrows both streams.
+// One thread, but for note(), detail() and warn(). Borrows both streams.
 class Output {
  public:
   struct Style {

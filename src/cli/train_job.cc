@@ -95,8 +95,9 @@ ShardProgram TrainJob::observer() {
 Task<Status> TrainJob::observe(ShardStore& store) {
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
-    epochs_.push_back(monitor_->epoch_numbers(epoch));
-    epochs_done_.store(epoch + 1, std::memory_order_release);
+    const EpochNumbers numbers = monitor_->epoch_numbers(epoch);
+    const std::lock_guard lock(epochs_mutex_);
+    epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
   SystemDisk disk;
@@ -179,8 +180,16 @@ std::map<std::string, double> TrainJob::metrics() const {
   return out;
 }
 
+std::size_t TrainJob::epochs_done() {
+  const std::lock_guard lock(epochs_mutex_);
+  return epochs_.size();
+}
+
 void TrainJob::show_epoch(std::uint32_t epoch) {
-  const EpochNumbers& e = epochs_[epoch];
+  const EpochNumbers e = [&] {
+    const std::lock_guard lock(epochs_mutex_);
+    return epochs_[epoch];
+  }();
   const bool squared = spec().model.loss == Loss::kSquared;
   std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch + 1, spec().epochs,
                                  e.train.rows, squared ? "train rmse" : "train logloss",
@@ -217,7 +226,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
       }
       closing = true;
     }
-    for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) {
+    for (; !closing && shown < epochs_done(); ++shown) {
       progress.clear();
       show_epoch(shown);
     }
@@ -251,7 +260,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   progress.clear();
   const Status status = cluster.status();
   if (!status) return status;
-  for (; !closing && shown < epochs_done_.load(std::memory_order_acquire); ++shown) show_epoch(shown);
+  for (; !closing && shown < epochs_done(); ++shown) show_epoch(shown);
   summary(cluster.view(), seconds, closing);
   return closing ? Status(Code::kAborted, "interrupted; what was learnt so far is saved") : Status::ok();
 }

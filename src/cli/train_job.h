@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class TrainJob {
   Task<Status> observe(ShardStore& store);
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
+  std::size_t epochs_done();
   void show_epoch(std::uint32_t epoch);
   void summary(const ClusterView& view, double seconds, bool interrupted);
   std::map<std::string, double> metrics() const;
@@ -45,11 +47,11 @@ class TrainJob {
   std::shared_ptr<const TrainInputs> inputs_;
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
-  // Written by the observer's turns; epochs_ is read up to epochs_done_, the rest once the job is over.
+  std::mutex epochs_mutex_;  // Guards epochs_ while the job runs.
+  // Written by the observer's turns; all but epochs_ is read once the job is over.
   std::vector<EpochNumbers> epochs_;
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
-  std::atomic<std::uint32_t> epochs_done_{0};
 };
 
 // The options of a job as its spec; kUsage for combinations that cannot be meant. Reads a little of the input

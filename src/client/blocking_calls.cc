@@ -4,9 +4,13 @@
 
 namespace thalweg {
 
+Status BlockingStore::Calls::over(const Worker& worker) const {
+  if (!worker.stopped()) return Status::ok();
+  return *worker.stopped() ? Status(Code::kAborted, "the job is over") : *worker.stopped();
+}
+
 Status BlockingStore::Calls::refused(const Worker& worker) const {
-  if (worker.stopped())
-    return *worker.stopped() ? Status(Code::kAborted, "the job is over") : *worker.stopped();
+  if (Status status = over(worker); !status) return status;
   const char* why = refusal_;
   return why == nullptr ? Status::ok() : Status(Code::kUsage, why);
 }
@@ -14,6 +18,13 @@ Status BlockingStore::Calls::refused(const Worker& worker) const {
 Instant BlockingStore::Calls::deadline(Timeout timeout) const {
   const Instant now = cluster_.now();
   return timeout >= kNever - now ? kNever : now + timeout;
+}
+
+Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
+  Status status = cluster_.wait_started();
+  if (!status) return status;
+  cluster_.turn(shard, [&](Worker& worker, ShardStore& store) { status = act(worker, store); });
+  return status;
 }
 
 Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
@@ -25,7 +36,7 @@ Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
     if (completion->done) {
       answer = completion->answer;
     } else {
-      answer.status = refused(worker);
+      answer.status = over(worker);
       if (answer.status) answer.status = worker.overdue(shard, *completion);
     }
   });
@@ -33,12 +44,21 @@ Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
 }
 
 Answer BlockingStore::Calls::call(ShardId shard, Timeout timeout, const Begin& begin) {
+  return call(shard, timeout, begin, true);
+}
+
+Answer BlockingStore::Calls::look(ShardId shard, Timeout timeout, const Begin& begin) {
+  return call(shard, timeout, begin, cluster_.has_shards());
+}
+
+Answer BlockingStore::Calls::call(ShardId shard, Timeout timeout, const Begin& begin, bool may_refuse) {
   const Instant until = deadline(timeout);
   std::shared_ptr<Completion> completion;
   Answer answer;
-  cluster_.turn(shard, [&](Worker& worker, ShardStore& store) {
-    answer.status = refused(worker);
-    if (answer.status) completion = begin(store).completion();
+  answer.status = turn(shard, [&](Worker& worker, ShardStore& store) {
+    Status status = may_refuse ? refused(worker) : over(worker);
+    if (status) completion = begin(store).completion();
+    return status;
   });
   return completion == nullptr ? answer : wait(shard, until, completion);
 }
@@ -49,13 +69,14 @@ Answer BlockingStore::Calls::end(ShardId shard, Timeout timeout, const Begin& be
     bool begun = false;
     std::shared_ptr<Completion> completion;
     Answer answer;
-    cluster_.turn(shard, [&](Worker& worker, ShardStore& store) {
-      answer.status = refused(worker);
-      if (!answer.status) return;
+    answer.status = turn(shard, [&](Worker& worker, ShardStore& store) {
+      Status status = refused(worker);
+      if (!status) return status;
       auto& last = ends_[shard.value];
       begun = last == nullptr || last->done;
       if (begun) last = begin(store).completion();
       completion = last;
+      return status;
     });
     if (completion == nullptr) return answer;
     answer = wait(shard, until, completion);
@@ -65,22 +86,16 @@ Answer BlockingStore::Calls::end(ShardId shard, Timeout timeout, const Begin& be
 
 Step BlockingStore::Calls::clock(ShardId shard) {
   Step step;
-  cluster_.turn(shard, [&](Worker&, ShardStore& store) { step = store.step(); });
-  return step;
+  const Status status = turn(shard, [&](Worker&, ShardStore& store) {
+    step = store.step();
+    return Status::ok();
+  });
+  return status ? step : Step{};
 }
 
 Answer BlockingStore::Calls::scan(TableId table, RangeId range) {
-  const ShardId any{0};
-  std::shared_ptr<Completion> completion;
-  Answer answer;
-  cluster_.turn(any, [&](Worker& worker, ShardStore& store) {
-    if (worker.stopped()) {
-      answer.status = refused(worker);
-    } else {
-      completion = store.scan(table, range).completion();
-    }
-  });
-  return completion == nullptr ? answer : wait(any, kNever, completion);
+  const Begin begin = [&](ShardStore& store) { return store.scan(table, range); };
+  return call(ShardId{0}, BlockingStore::kJobTimeout, begin, false);
 }
 
 namespace {
@@ -104,7 +119,7 @@ Result<Rows> BlockingStore::pull(TableId table, Keys keys, Timeout timeout) {
 }
 
 Result<Rows> BlockingStore::read(TableId table, Keys keys, Timeout timeout) {
-  return rows_of(calls_->call(shard_, timeout, [&](ShardStore& store) { return store.read(table, keys); }));
+  return rows_of(calls_->look(shard_, timeout, [&](ShardStore& store) { return store.read(table, keys); }));
 }
 
 Status BlockingStore::advance(Timeout timeout) {

@@ -1,4 +1,4 @@
-// Requests of an embedded cluster's data shards as calls that block the application's thread.
+// Requests of a cluster's data shards as calls that block the application's thread.
 #pragma once
 
 #include <atomic>
@@ -6,18 +6,22 @@
 #include <memory>
 #include <vector>
 
-#include "client/local_cluster.h"
+#include "client/job_cluster.h"
 #include "thalweg/job.h"
 
 namespace thalweg {
 
 class BlockingStore::Calls {
  public:
-  Calls(LocalCluster& cluster, std::uint32_t shards) : cluster_(cluster), ends_(shards) {}
+  // `refusal` as for refuse().
+  Calls(JobCluster& cluster, std::uint32_t shards, const char* refusal)
+      : cluster_(cluster), ends_(shards), refusal_(refusal) {}
 
   using Begin = std::function<Pending(ShardStore&)>;
   // Begins a request in a turn of the shard's owner and waits for its answer.
   Answer call(ShardId shard, Timeout timeout, const Begin& begin);
+  // The same for what looks at rows only: where the shards are others', it is not refused.
+  Answer look(ShardId shard, Timeout timeout, const Begin& begin);
   // The same for what ends a step, an epoch or the work. A call that gave up leaves its end under way; the
   // next one waits for that first, since a store ends one thing at a time.
   Answer end(ShardId shard, Timeout timeout, const Begin& begin);
@@ -30,11 +34,16 @@ class BlockingStore::Calls {
   void refuse(const char* why) { refusal_ = why; }
 
  private:
+  using Act = std::function<Status(Worker&, ShardStore&)>;
+  // The status of the start, or of `act`, a turn of the shard's owner.
+  Status turn(ShardId shard, const Act& act);
+  Status over(const Worker& worker) const;
   Status refused(const Worker& worker) const;
+  Answer call(ShardId shard, Timeout timeout, const Begin& begin, bool may_refuse);
 
-  LocalCluster& cluster_;
+  JobCluster& cluster_;
   std::vector<std::shared_ptr<Completion>> ends_;  // By shard: the last end(); for turns of its owner.
-  std::atomic<const char*> refusal_{nullptr};
+  std::atomic<const char*> refusal_;
 };
 
 }  // namespace thalweg

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -11,25 +12,19 @@
 #include "base/limits.h"
 #include "base/mix.h"
 #include "client/blocking_calls.h"
+#include "client/custom_rules.h"
 #include "client/local_cluster.h"
+#include "client/node_options.h"
+#include "client/remote_cluster.h"
+#include "client/shard_program.h"
 #include "table/validate.h"
 
 namespace thalweg {
 namespace {
 
-// The work of one data shard: the application's program, then the end of the shard and word of it.
-Task<Status> run_shard(Program program, ShardStore& store) {
-  if (store.step() != kEndOfWork) {
-    if (Status status = co_await program(store); !status) co_return status;
-    if (Status status = (co_await store.end_work()).status; !status) co_return status;
-  }
-  co_return (co_await store.report(kEndOfWork, {})).status;
-}
-
-std::shared_ptr<const CustomRule> find_rule(const JobOptions& options, const std::string& name) {
-  const auto found = options.rules.find(name);
-  return found == options.rules.end() ? nullptr : found->second;
-}
+constexpr Duration kEndPatience = std::chrono::seconds(5);
+constexpr const char* kShardsElsewhere =
+    "this job's data shards are its workers'; here scan() and BlockingStore::read() look at rows";
 
 Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
   if (value >= 1 && value <= max) return Status::ok();
@@ -66,7 +61,7 @@ Status check(const JobOptions& options) {
     if (!names.insert(table.name).second) {
       return {Code::kUsage, fmt::format("table '{}' is given twice", table.name)};
     }
-    const auto custom = find_rule(options, table.rule.custom);
+    const auto custom = find_rule(options.rules, table.rule.custom);
     if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status) return status;
   }
   return Status::ok();
@@ -76,59 +71,103 @@ Status check(const JobOptions& options) {
 
 class Job::Impl {
  public:
-  explicit Impl(JobOptions options)
-      : options_(std::move(options)), cluster_(cluster_options()), calls_(cluster_, options_.data_shards) {}
+  explicit Impl(JobOptions options) : options_(std::move(options)) {}
+  ~Impl() {
+    if (cluster_ == nullptr) return;
+    cluster_->stop(ended_well_ ? Status::ok() : Status(Code::kAborted, "the job was dropped"));
+    cluster_->wait(kEndPatience);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
-  LocalCluster& cluster() { return cluster_; }
-  BlockingStore::Calls& calls() { return calls_; }
+  Status start() {
+    LocalClusterOptions local;
+    local.job = scheduler_options();
+    // Nobody dies alone inside one process, and a program may compute for long.
+    local.job.suspect_after = Duration::max();
+    local.threads = options_.threads;
+    local.custom_rule = [this](const std::string& name) { return find_rule(options_.rules, name); };
+    cluster_ = std::make_unique<LocalCluster>(std::move(local));
+    calls_.emplace(*cluster_, options_.data_shards, nullptr);
+    return cluster_->wait_started();
+  }
+
+  Status listen(const NodeOptions& node) {
+    RemoteClusterOptions remote;
+    remote.job = scheduler_options();
+    remote.job.suspect_after = options_.timeout / 2;
+    remote.listen = node.scheduler;
+    remote.insecure_no_auth = node.insecure_no_auth;
+    remote.patience = node.patience;
+    remote.log = node.log;
+    auto cluster = RemoteCluster::start(std::move(remote));
+    if (!cluster) return cluster.status();
+    address_ = (*cluster)->address();
+    cluster_ = std::move(cluster).value();
+    calls_.emplace(*cluster_, options_.data_shards, kShardsElsewhere);
+    if (node.log) {
+      node.log(fmt::format("scheduler listens on {}; waiting for {}", address_, cluster_->missing()));
+    }
+    return Status::ok();
+  }
+
+  JobCluster& cluster() { return *cluster_; }
+  BlockingStore::Calls& calls() { return *calls_; }
   const JobOptions& options() const { return options_; }
+  const std::string& address() const { return address_; }
 
   Status run(const Program& program) {
-    if (ran_.exchange(true)) return {Code::kUsage, "a job runs programs once"};
-    calls_.refuse("programs run on this job's shards");
-    for (std::uint32_t s = 0; s < options_.data_shards; ++s) {
-      const ShardId shard{s};
-      cluster_.turn(shard, [&](Worker& worker, ShardStore&) {
-        worker.run(shard, [&](ShardStore& store, const wire::Map&) { return run_shard(program, store); });
-      });
+    const bool here = cluster_->has_shards();
+    if (here != static_cast<bool>(program)) {
+      return {Code::kUsage, here ? "run() without a program is for a job that listens"
+                                 : "the workers of a job that listens bring its program; call run() alone"};
     }
-    const bool all_ended = cluster_.wait_until([&] { return ended_.size() == options_.data_shards; });
-    calls_.refuse(nullptr);
-    if (all_ended) return Status::ok();
-    cluster_.drop_programs();
-    const Status status = cluster_.status();
+    if (ran_.exchange(true)) return {Code::kUsage, "a job runs programs once"};
+    if (Status status = cluster_->wait_started(); !status) return status;
+    if (here) begin(program);
+    ended_well_ = cluster_->wait_until([&] { return ended_.size() == options_.data_shards; });
+    if (here) calls_->refuse(nullptr);
+    if (ended_well_) return Status::ok();
+    cluster_->drop_programs();
+    const Status status = cluster_->status();
     return status ? Status(Code::kAborted, "the job ended before its programs") : status;
   }
 
  private:
-  LocalClusterOptions cluster_options() {
-    LocalClusterOptions out;
-    out.job.servers = options_.servers;
-    out.job.workers = options_.workers;
-    out.job.shards = options_.data_shards;
-    out.job.consistency = options_.consistency;
-    out.job.combine = options_.combine;
-    out.job.tables = options_.tables;
-    out.job.timeout = options_.timeout;
-    // Nobody dies alone inside one process, and a program may compute for long.
-    out.job.suspect_after = Duration::max();
-    out.job.on_report = [this](ShardId shard, Step number, std::string_view text) {
-      if (number == kEndOfWork) {
+  void begin(const Program& program) {
+    calls_->refuse("programs run on this job's shards");
+    for (std::uint32_t s = 0; s < options_.data_shards; ++s) {
+      const ShardId shard{s};
+      cluster_->turn(shard, [&](Worker& worker, ShardStore&) { worker.run(shard, shard_program(program)); });
+    }
+  }
+
+  SchedulerOptions scheduler_options() {
+    SchedulerOptions job;
+    job.servers = options_.servers;
+    job.workers = options_.workers;
+    job.shards = options_.data_shards;
+    job.consistency = options_.consistency;
+    job.combine = options_.combine;
+    job.tables = options_.tables;
+    job.timeout = options_.timeout;
+    job.on_report = [this](ShardId shard, Step number, std::string_view text) {
+      if (number == kProgramEnded) {
         ended_.insert(shard);
       } else if (options_.on_report) {
         options_.on_report(shard, number, text);
       }
     };
-    out.threads = options_.threads;
-    out.custom_rule = [this](const std::string& name) { return find_rule(options_, name); };
-    return out;
+    return job;
   }
 
   const JobOptions options_;
+  std::string address_;
   std::set<ShardId> ended_;  // Shards whose program returned OK; used in turns of the scheduler only.
+  std::atomic<bool> ended_well_{false};
   std::atomic<bool> ran_{false};
-  LocalCluster cluster_;
-  BlockingStore::Calls calls_;
+  std::unique_ptr<JobCluster> cluster_;
+  std::optional<BlockingStore::Calls> calls_;
 };
 
 Job::Job(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -139,11 +178,21 @@ Job::~Job() = default;
 Result<Job> Job::start(JobOptions options) {
   if (Status status = check(options); !status) return status;
   Job job(std::make_unique<Impl>(std::move(options)));
-  if (Status status = job.impl_->cluster().wait_started(); !status) return status;
+  if (Status status = job.impl_->start(); !status) return status;
+  return job;
+}
+
+Result<Job> Job::listen(JobOptions options, const NodeOptions& node) {
+  if (Status status = check(options); !status) return status;
+  if (Status status = check(node); !status) return status;
+  Job job(std::make_unique<Impl>(std::move(options)));
+  if (Status status = job.impl_->listen(node); !status) return status;
   return job;
 }
 
 Status Job::run(Program program) { return impl_->run(program); }
+
+const std::string& Job::address() const { return impl_->address(); }
 
 BlockingStore Job::shard(ShardId shard) {
   THALWEG_CHECK(shard.value < impl_->options().data_shards, "the job has fewer data shards");

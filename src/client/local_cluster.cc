@@ -79,6 +79,7 @@ void LocalCluster::stop(const Status& status) {
 }
 
 Status LocalCluster::wait_started() {
+  if (!owners_.empty()) return Status::ok();
   std::vector<std::uint32_t> owners(shards_);
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = *workers_[w];

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/cluster.h"
+#include "client/job_cluster.h"
 #include "net/in_process.h"
 #include "net/real_clock.h"
 #include "scheduler/scheduler.h"
@@ -23,7 +23,7 @@ struct LocalClusterOptions {
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
 };
 
-class LocalCluster final : public Cluster {
+class LocalCluster final : public JobCluster {
  public:
   explicit LocalCluster(LocalClusterOptions options);
   ~LocalCluster() override;
@@ -37,19 +37,13 @@ class LocalCluster final : public Cluster {
   void close() override;
   void stop(const Status& status) override;
 
-  // For callers outside any program, from any thread.
-  // Blocks until every data shard may be used; the job's status if it ends before.
-  Status wait_started();
-  // The following need wait_started() to have returned OK.
-  // Runs `act` as a turn of the shard's owner.
-  void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act);
-  // Blocks until `done`, evaluated in turns of the shard's owner, holds; false after `deadline`.
-  bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline);
-  // Blocks until `done`, evaluated in turns of the scheduler, holds; false once the job is over.
-  bool wait_until(const std::function<bool()>& done);
-  // Waits until every worker knows that the job is over, and destroys what is left of their programs.
-  void drop_programs();
-  Instant now() const { return driver_.now(); }
+  Status wait_started() override;
+  bool has_shards() const override { return true; }
+  void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
+  bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
+  bool wait_until(const std::function<bool()>& done) override;
+  void drop_programs() override;
+  Instant now() const override { return driver_.now(); }
 
  private:
   RealClock clock_;

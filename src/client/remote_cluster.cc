@@ -8,11 +8,16 @@
 #include <random>
 #include <thread>
 
+#include "base/limits.h"
+#include "client/custom_rules.h"
+#include "server/server.h"
+
 namespace thalweg {
 namespace {
 
 constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kChildPatience = std::chrono::seconds(5);
+constexpr Duration kNagEvery = std::chrono::seconds(5);
 
 // Ids that joiners use until the scheduler has named them; told apart by chance.
 std::uint32_t temporary_index() {
@@ -28,14 +33,18 @@ std::uint64_t new_cluster_id() {
 // Spinning pays only where every process can have a core.
 Duration spin() { return std::chrono::microseconds(std::thread::hardware_concurrency() >= 4 ? 50 : 0); }
 
-TcpOptions tcp_options(bool insecure, const std::atomic<bool>* stop, std::function<void(std::string)> log) {
+using Log = std::function<void(const std::string&)>;
+
+TcpOptions tcp_options(bool insecure, const std::atomic<bool>* stop, const Log& log) {
   TcpOptions tcp;
   tcp.spin = spin();
   tcp.insecure_no_auth = insecure;
   tcp.stop = stop;
-  tcp.log = std::move(log);
+  if (log) tcp.log = log;
   return tcp;
 }
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string with_port(const std::string& address, std::uint16_t port) {
   return fmt::format("{}:{}", address.substr(0, address.rfind(':')), port);
@@ -59,38 +68,65 @@ std::string machine_name() {
 }  // namespace
 
 RemoteCluster::RemoteCluster(RemoteClusterOptions options)
-    : driver_(clock_, tcp_options(options.insecure_no_auth, nullptr, options.log)),
-      scheduler_([&] {
+    : options_([&] {
         options.job.cluster = new_cluster_id();
-        return options.job;
+        return std::move(options);
       }()),
-      observer_(WorkerOptions{process_name(), {}, {}, true, options.observer}) {
-  driver_.add(kScheduler, scheduler_, options.job.cluster);
-  driver_.add(worker_node(temporary_index()), observer_, options.job.cluster);
+      scheduler_(options_.job),
+      observer_(WorkerOptions{process_name(), {}, {}, true, options_.observer}),
+      observer_id_(worker_node(temporary_index())),
+      driver_(clock_, tcp_options(options_.insecure_no_auth, nullptr, options_.log)) {
+  driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
+  driver_.driver().add(observer_id_, observer_, options_.job.cluster);
 }
 
+RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); }
+
 Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions options) {
-  std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(options));
-  const auto port = cluster->driver_.listen(options.listen);
+  std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
+  const RemoteClusterOptions& with = cluster->options_;
+  const auto port = cluster->driver_.driver().listen(with.listen);
   if (!port) return port.status();
-  cluster->address_ = with_port(options.listen, *port);
-  for (std::vector<std::string> arguments : options.processes) {
+  cluster->address_ = with_port(with.listen, *port);
+  for (std::vector<std::string> arguments : with.processes) {
     std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), cluster->address_);
     if (Status status = cluster->children_.start(own_program(), arguments); !status) return status;
   }
+  cluster->driver_.start();
   return cluster;
 }
 
+template <class Ask>
+auto RemoteCluster::look(const Ask& ask) {
+  decltype(ask()) seen{};
+  driver_.wait_until([&] {
+    seen = ask();
+    return true;
+  });
+  return seen;
+}
+
 bool RemoteCluster::wait(Duration wait) {
-  const auto over = [this] { return scheduler_.finished(); };
-  if (!scheduler_.started() && !scheduler_.stopped()) {
+  if (!missing().empty()) {
     const std::string ended = children_.first_ended();
     if (!ended.empty()) stop({Code::kPeerLost, ended + " before the job began"});
   }
-  if (!driver_.run_until(over, driver_.now() + wait)) return false;
-  driver_.flush(driver_.now() + kFlushPatience);
+  if (!driver_.wait_until([this] { return scheduler_.finished(); }, now() + wait)) return false;
   children_.finish(kChildPatience);
   return true;
+}
+
+Status RemoteCluster::status() {
+  return look([this] { return scheduler_.stopped().value_or(Status::ok()); });
+}
+
+ClusterView RemoteCluster::view() {
+  return look([this] { return scheduler_.view(); });
+}
+
+std::string RemoteCluster::missing() {
+  return look(
+      [this] { return scheduler_.started() || scheduler_.stopped() ? std::string() : scheduler_.missing(); });
 }
 
 void RemoteCluster::close() {
@@ -101,18 +137,69 @@ void RemoteCluster::stop(const Status& status) {
   driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
 }
 
+Status RemoteCluster::wait_started() {
+  if (started_) return Status::ok();
+  std::string missed = missing();
+  Instant changed_at = now(), nag_at = now() + kNagEvery;
+  for (;;) {
+    const auto news = [&] {
+      return scheduler_.stopped() || observer_.store(kNoShard) != nullptr || scheduler_.missing() != missed;
+    };
+    const Instant deadline = changed_at + options_.patience;
+    const bool any_news = driver_.wait_until(news, std::min(nag_at, deadline));
+    if (const auto over = look([this] { return scheduler_.stopped(); })) {
+      return *over ? Status(Code::kAborted, "the job is over") : *over;
+    }
+    started_ = look([this] { return observer_.store(kNoShard) != nullptr; });
+    if (started_) return Status::ok();
+    if (any_news) {
+      missed = missing();
+      changed_at = now();
+    } else if (now() >= deadline) {
+      stop({Code::kTimeout, fmt::format("{} did not join in {:.1f} s", missed, seconds(options_.patience))});
+    } else {
+      if (options_.log) options_.log("waiting for " + missed);
+      nag_at = now() + kNagEvery;
+    }
+  }
+}
+
+void RemoteCluster::turn(ShardId, const std::function<void(Worker&, ShardStore&)>& act) {
+  driver_.turn(observer_id_, [&](Instant now, Transport& out) {
+    observer_.turn(now, out, [&] { act(observer_, *observer_.store(kNoShard)); });
+  });
+}
+
+bool RemoteCluster::wait_until(ShardId, const std::function<bool(const Worker&)>& done, Instant deadline) {
+  return driver_.wait_until([&] { return done(observer_); }, deadline);
+}
+
+bool RemoteCluster::wait_until(const std::function<bool()>& done) {
+  bool over = false;
+  driver_.wait_until([&] {
+    over = scheduler_.finished();
+    return over || done();
+  });
+  return !over;
+}
+
 namespace {
+
+std::string name_of(const NodeOptions& options) {
+  return options.name.empty() ? process_name() : options.name;
+}
 
 // Pumps the driver until the node's job is over.
 template <class NodeType>
-Status run_node(Tcp& driver, NodeType& node, NodeId id, const RemoteNodeOptions& options) {
-  if (Status status = driver.introduce(kScheduler, options.join); !status) return status;
+Status run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
+                const std::atomic<bool>* stop) {
+  if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return status;
   driver.add(id, node);
   const auto joined = [&] { return node.map_epoch() != 0 || node.finished() || node.welcomed(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {
-    if (options.stop != nullptr && *options.stop) return {Code::kAborted, "stopped"};
-    return {Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.0f} s", options.join,
-                                        std::chrono::duration<double>(options.patience).count())};
+    if (stop != nullptr && *stop) return {Code::kAborted, "stopped"};
+    return {Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s", options.scheduler,
+                                        seconds(options.patience))};
   }
   driver.run_until([&] { return node.finished(); });
   driver.flush(driver.now() + kFlushPatience);
@@ -122,25 +209,27 @@ Status run_node(Tcp& driver, NodeType& node, NodeId id, const RemoteNodeOptions&
 
 }  // namespace
 
-Status run_remote_server(const RemoteNodeOptions& options) {
+Status run_remote_server(const NodeOptions& options, const CustomRules& rules,
+                         const std::atomic<bool>* stop) {
   const RealClock clock;
-  Tcp driver(clock, tcp_options(options.insecure_no_auth, options.stop, options.log));
+  Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return port.status();
-  Server server(ServerOptions{
-      with_port(options.listen, *port), options.name.empty() ? process_name() : options.name, {}});
-  options.log(fmt::format("server listens on {}", with_port(options.listen, *port)));
-  return run_node(driver, server, server_node(temporary_index()), options);
+  const std::string address = with_port(options.listen, *port);
+  Server server(ServerOptions{address, name_of(options),
+                              [&rules](const std::string& name) { return find_rule(rules, name); }});
+  if (options.log) options.log("server listens on " + address);
+  return run_node(driver, server, server_node(temporary_index()), options, stop);
 }
 
-Status run_remote_worker(const RemoteNodeOptions& options, ShardProgram program) {
+Status run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
   const RealClock clock;
-  Tcp driver(clock, tcp_options(options.insecure_no_auth, options.stop, options.log));
+  Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return port.status();
-  Worker worker(WorkerOptions{options.name.empty() ? process_name() : options.name, machine_name(),
-                              with_port(options.listen, *port), false, std::move(program)});
-  return run_node(driver, worker, worker_node(temporary_index()), options);
+  Worker worker(WorkerOptions{name_of(options), machine_name(), with_port(options.listen, *port), false,
+                              std::move(program)});
+  return run_node(driver, worker, worker_node(temporary_index()), options, stop);
 }
 
 }  // namespace thalweg

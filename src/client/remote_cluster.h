@@ -1,65 +1,75 @@
 // A job over TCP: this process runs the scheduler and the observer, other processes the servers and workers.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "client/child_processes.h"
-#include "client/cluster.h"
+#include "client/job_cluster.h"
 #include "net/real_clock.h"
-#include "net/tcp.h"
+#include "net/tcp_thread.h"
 #include "scheduler/scheduler.h"
-#include "server/server.h"
+#include "thalweg/node.h"
 #include "worker/worker.h"
 
 namespace thalweg {
 
 struct RemoteClusterOptions {
   SchedulerOptions job;
-  ShardProgram observer;
+  ShardProgram observer;  // Empty: the observer's store is used through turn().
   std::string listen = "127.0.0.1:0";
   bool insecure_no_auth = false;
+  Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
   // Processes to start here and now, each by its arguments; "{scheduler}" becomes the scheduler's address.
   std::vector<std::vector<std::string>> processes;
-  std::function<void(std::string)> log = [](const std::string&) {};
+  std::function<void(const std::string&)> log;  // On any thread.
 };
 
-class RemoteCluster final : public Cluster {
+// A thread of its own drives both nodes; all functions may be called from any other.
+class RemoteCluster final : public JobCluster {
  public:
   static Result<std::unique_ptr<RemoteCluster>> start(RemoteClusterOptions options);
+  ~RemoteCluster() override;
 
   bool wait(Duration wait) override;
-  Status status() override { return scheduler_.stopped().value_or(Status::ok()); }
-  ClusterView view() override { return scheduler_.view(); }
-  std::string missing() override { return scheduler_.started() ? std::string() : scheduler_.missing(); }
+  Status status() override;
+  ClusterView view() override;
+  std::string missing() override;
   void close() override;
   void stop(const Status& status) override;
   const std::string& address() const { return address_; }
 
+  // Says in the log who is missing, and ends the job when nobody has joined for as long as patience lasts.
+  Status wait_started() override;
+  bool has_shards() const override { return false; }
+  void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
+  bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
+  bool wait_until(const std::function<bool()>& done) override;
+  void drop_programs() override {}
+  Instant now() const override { return driver_.now(); }
+
  private:
   explicit RemoteCluster(RemoteClusterOptions options);
+  template <class Ask>
+  auto look(const Ask& ask);  // What it returns between two turns.
 
+  const RemoteClusterOptions options_;
   RealClock clock_;
-  Tcp driver_;
   Scheduler scheduler_;
   Worker observer_;
+  NodeId observer_id_;
+  TcpThread driver_;
   ChildProcesses children_;
   std::string address_;
+  std::atomic<bool> started_{false};
 };
 
-struct RemoteNodeOptions {
-  std::string join;                    // The scheduler's address.
-  std::string listen = "127.0.0.1:0";  // Where the other nodes reach this one.
-  std::string name;
-  bool insecure_no_auth = false;
-  Duration patience = std::chrono::seconds(60);  // For the scheduler to answer at first.
-  const std::atomic<bool>* stop = nullptr;
-  std::function<void(std::string)> log = [](const std::string&) {};
-};
-
-// Runs one server or worker in this process until its job is over; returns how it ended.
-Status run_remote_server(const RemoteNodeOptions& options);
-Status run_remote_worker(const RemoteNodeOptions& options, ShardProgram program);
+// Runs one server or worker in this process until its job is over, or `stop` is true; returns how it ended.
+Status run_remote_server(const NodeOptions& options, const CustomRules& rules,
+                         const std::atomic<bool>* stop = nullptr);
+Status run_remote_worker(const NodeOptions& options, ShardProgram program,
+                         const std::atomic<bool>* stop = nullptr);
 
 }  // namespace thalweg

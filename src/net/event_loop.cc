@@ -5,6 +5,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
+#include <asio/post.hpp>
 #include <cstring>
 #include <utility>
 
@@ -110,5 +111,9 @@ void EventLoop::resolve(const std::string& host, const std::string& port,
 bool EventLoop::poll() { return impl_->context.poll() > 0; }
 
 void EventLoop::wait(Duration timeout) { impl_->context.run_one_for(timeout); }
+
+void EventLoop::wake() {
+  asio::post(impl_->context, [] {});
+}
 
 }  // namespace thalweg

@@ -43,6 +43,8 @@ class EventLoop {
   bool poll();
   // Sleeps until a callback has run or `timeout` has passed, rounded up to a millisecond.
   void wait(Duration timeout);
+  // From any thread: ends the present or next wait() as a callback would.
+  void wake();
 
  private:
   struct Impl;

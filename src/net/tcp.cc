@@ -248,6 +248,7 @@ bool Tcp::run_until(const std::function<bool()>& done, Instant deadline) {
 bool Tcp::flush(Instant deadline) {
   return impl_->run_until([this] { return impl_->drained(); }, deadline);
 }
+void Tcp::wake() { impl_->wake(); }
 Instant Tcp::now() const { return impl_->now(); }
 TcpStats Tcp::stats() const { return impl_->stats(); }
 

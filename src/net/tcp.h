@@ -47,8 +47,8 @@ struct TcpStats {
   std::uint64_t refused = 0;         // Connections closed because of what they sent.
 };
 
-// Not for several threads. Nodes run only inside run_until(), flush() and turn(); none of these is called
-// from inside a turn. Frames between nodes of one driver pass by reference.
+// Not for several threads, but for wake(). Nodes run only inside run_until(), flush() and turn(); none of
+// these is called from inside a turn. Frames between nodes of one driver pass by reference.
 class Tcp {
  public:
   Tcp(const Clock& clock, TcpOptions options);
@@ -69,6 +69,8 @@ class Tcp {
   bool run_until(const std::function<bool()>& done, Instant deadline = kNever);
   // Until everything for connected peers has been given to the kernel.
   bool flush(Instant deadline);
+  // From any thread: `done` of run_until() is asked soon.
+  void wake();
 
   Instant now() const;
   TcpStats stats() const;

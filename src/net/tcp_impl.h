@@ -33,6 +33,7 @@ class Tcp::Impl {
   void turn(NodeId id, const std::function<void(Instant, Transport&)>& act);
   bool run_until(const std::function<bool()>& done, Instant deadline);
   bool drained() const;
+  void wake() { loop_.wake(); }
   Instant now() const { return clock_.now(); }
   TcpStats stats() const;
 

@@ -60,6 +60,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       return on_report(from, frame, out);
     case Op::kEnded:
       if (member.lost) return;
+      member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
       if (frame.head.code == Code::kOk) return member.observer ? stop(now, Status::ok(), out) : void();
       return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())},
                   out);
@@ -294,7 +295,7 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
 void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
-  const bool watches = head.shard.value == ~0u;
+  const bool watches = head.shard == kNoShard;
   if (!watches && !owns(from, head)) {
     return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
                   out);

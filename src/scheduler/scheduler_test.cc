@@ -255,6 +255,17 @@ TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
   EXPECT_TRUE(c.scheduler->finished());
 }
 
+TEST(Scheduler, AServerThatFailedIsNotWaitedFor) {
+  Cluster c;
+  Frame ended = make_frame(Op::kEnded, Bytes::of(std::string_view("no memory")));
+  ended.head.code = Code::kIo;
+  c.tell(server_node(0), ended);
+  EXPECT_EQ(c.scheduler->stopped(), Status(Code::kIo, "server-0: no memory"));
+  for (const NodeId node : {worker_node(0), worker_node(1)}) c.tell(node, make_frame(Op::kStop));
+  c.scheduler->on_time(c.now, c.out);
+  EXPECT_TRUE(c.scheduler->finished());
+}
+
 TEST(Scheduler, NeighboursWhoCombineGetNeighbouringShards) {
   const auto map_of = [](Combining combine, Consistency consistency) {
     SchedulerOptions options;

@@ -80,6 +80,26 @@ TEST(Server, ServesAShardToItsOwnerAlone) {
   EXPECT_EQ(job.code_of(worker_node(0), request(Op::kPush, 0, 0)), Code::kOk);
 }
 
+TEST(Server, WhoeverOwnsNoShardMayLookAtRowsAsTheyAre) {
+  Started job;
+  ASSERT_EQ(job.code_of(worker_node(0), request(Op::kPush, 0, 0)), Code::kOk);
+  Frame look = request(Op::kPull, kNoShard.value, 0);
+  EXPECT_EQ(job.code_of(worker_node(9), look), Code::kRefused);
+  look.head.flags = frame_flags::kReadOnly;
+  const auto row = [&] {
+    const auto answers = job.tell(worker_node(9), look);
+    EXPECT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers.at(0).second.head.code, Code::kOk);
+    return answers.at(0).second.second.as<float>()[0];
+  };
+  EXPECT_EQ(row(), 0.0f);  // Shard 1 has not come to the step; nobody waits for it.
+  ASSERT_EQ(job.code_of(worker_node(1), request(Op::kPush, 1, 0)), Code::kOk);
+  EXPECT_EQ(row(), 2.0f);
+  Frame push = request(Op::kPush, kNoShard.value, 0);
+  push.head.flags = frame_flags::kReadOnly;
+  EXPECT_EQ(job.code_of(worker_node(9), push), Code::kRefused);
+}
+
 TEST(Server, TellsApartOldMapsAndThoseToCome) {
   Started job;
   Frame frame = request(Op::kPush, 0, 0);

@@ -55,7 +55,9 @@ Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
     if (!status) return status;
   }
   if (rule.kind == RuleKind::kCustom && custom == nullptr) {
-    return {Code::kUsage, fmt::format("update rule: no custom rule '{}' is registered here", rule.custom)};
+    return {Code::kUsage, fmt::format("update rule: no custom rule '{}' is registered here; give it to "
+                                      "JobOptions::rules and run_server()",
+                                      rule.custom)};
   }
   return Status::ok();
 }

@@ -15,6 +15,9 @@ Status check_map_epoch(const FrameHeader& head, const Map& map) {
 }
 
 Status check_owner(NodeId from, const FrameHeader& head, const Map& map, const CombineTree& tree) {
+  // Of no shard: an observer's look at the rows as they are.
+  const bool looks = head.op == Op::kPull && (head.flags & frame_flags::kReadOnly) != 0;
+  if (looks && head.shard == kNoShard) return Status::ok();
   const std::size_t first = head.shard.value, count = head.shard_count();
   if (first + count > map.shards.size()) {
     return {Code::kRefused, fmt::format("{}: the job has {} data shards", describe(head), map.shards.size())};

@@ -33,8 +33,6 @@ struct WorkerOptions {
   ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
 };
 
-inline constexpr ShardId kNoShard{~0u};
-
 class Worker final : public Node {
  public:
   explicit Worker(WorkerOptions options) : options_(std::move(options)) {}

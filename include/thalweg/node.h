@@ -1,0 +1,35 @@
+// A job over processes and machines: one program, started as its scheduler, its servers and its workers.
+// docs/library.md, "On several machines", shows how.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "thalweg/job.h"
+
+namespace thalweg {
+
+// How this process takes part in a job. Addresses are "host:port"; port 0 takes a free one. Unless
+// `insecure_no_auth`, they are of this machine's loopback: nobody is asked who he is.
+struct NodeOptions {
+  std::string scheduler = "127.0.0.1:7100";  // Where the scheduler listens, and the others find it.
+  std::string listen = "127.0.0.1:0";        // Where the other nodes reach this server or worker.
+  std::string name;                          // For people; empty: host and process.
+  bool insecure_no_auth = false;
+  // Scheduler: until the next node joins. Server, worker: until the scheduler answers.
+  std::chrono::nanoseconds patience = std::chrono::seconds(60);
+  // One line for people: who is waited for, who is lost. On any thread.
+  std::function<void(const std::string& line)> log;
+};
+
+// Runs this process as a server, or as a worker, of the job whose scheduler is Job::listen(). Both return
+// when the job is over, and say how it ended: OK when the scheduler's Job was destroyed after run() returned
+// OK. Errors: kUsage, kIo, kTimeout (no scheduler), kRefused (not wanted), kPeerLost, the failure of a
+// program. `rules`: by RuleSpec::custom. `thalweg node server` does for jobs without such rules.
+Status run_server(const NodeOptions& options, const CustomRules& rules = {});
+// Runs `program` for each data shard that the scheduler gives this worker; a shard that was another worker's,
+// and begun, continues at Store::step(). More workers than JobOptions::workers stand by.
+Status run_worker(const NodeOptions& options, Program program);
+
+}  // namespace thalweg
