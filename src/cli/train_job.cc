@@ -191,8 +191,8 @@ void TrainJob::show_epoch(std::uint32_t epoch) {
     return epochs_[epoch];
   }();
   const bool squared = spec().model.loss == Loss::kSquared;
-  std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch + 1, spec().epochs,
-                                 e.train.rows, squared ? "train rmse" : "train logloss",
+  std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch + 1, spec().epochs, e.rows,
+                                 squared ? "train rmse" : "train logloss",
                                  squared ? std::sqrt(2 * mean(e.train)) : mean(e.train));
   if (e.has_valid && squared) line += fmt::format("  held-out rmse {:.5f}", e.valid.rmse);
   if (e.has_valid && !squared) {

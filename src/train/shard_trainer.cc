@@ -53,7 +53,7 @@ class ShardTrainer {
   std::vector<std::span<const float>> row_spans_;
   std::vector<float> scores_;
   TrainReport report_;
-  std::uint64_t skipped_told_ = 0;  // Of this pass, already reported.
+  std::uint64_t pass_rows_ = 0;  // Of this pass, learnt here or by an earlier owner.
 };
 
 Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
@@ -114,6 +114,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
             "the loss is no longer finite; lower --rate, or look for extreme feature values"};
   }
   report_.sum += sum;
+  pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();
   for (std::size_t r = 0; r < prepared.rows; r += kSampleEvery) {
     report_.scores.push_back(scores_[r]);
@@ -141,8 +142,8 @@ Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& re
 Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
-  report_.skipped_rows = reader.rows_skipped() - skipped_told_;
-  skipped_told_ = reader.rows_skipped();
+  report_.pass_rows = pass_rows_;
+  report_.skipped_rows = reader.rows_skipped();
   TrainReport report = std::exchange(report_, {});
   co_return (co_await store_.report(number, to_text(report))).status;
 }
@@ -150,11 +151,12 @@ Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
 Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   Prepared current, next;
   const std::uint32_t epoch = store_.step().epoch;
-  skipped_told_ = 0;
+  pass_rows_ = 0;
   // An heir walks over the batches that its predecessor finished.
   for (std::uint32_t skipped = 0; skipped < store_.step().index && !store_.closing(); ++skipped) {
     if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
       co_return status;
+    pass_rows_ += current.rows;
   }
   if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status) co_return status;
   while (current.rows > 0 && !store_.closing()) {
@@ -173,7 +175,6 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
   if (!reader) co_return reader.status();
   Prepared batch;
-  std::uint64_t skipped = 0;
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
     if (batch.rows == 0) co_return Status::ok();
@@ -184,8 +185,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     scored.scores = scores_;
     scored.labels = batch.batch.rows().labels;
     scored.weights = batch.batch.rows().weights;
-    scored.skipped_rows = (*reader)->rows_skipped() - skipped;
-    skipped = (*reader)->rows_skipped();
+    scored.skipped_rows = (*reader)->rows_skipped();
     const Step number{2 * epoch + 1, part};
     if (const Status status = (co_await store_.report(number, to_text(scored))).status; !status)
       co_return status;

@@ -1,4 +1,4 @@
-// Grammar of a report, little-endian: loss:f64 weight:f64 rows:u64 skipped:u64 fraction:f32 rows:u32
+// Grammar of a report, little-endian: loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32 rows:u32
 // weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
 #include "train/train_report.h"
@@ -15,7 +15,7 @@ bool decode(std::string_view text, TrainReport& out) {
   Reader in(std::as_bytes(std::span(text)));
   out.sum.loss = in.get<double>();
   out.sum.weight = in.get<double>();
-  out.sum.rows = in.get<std::uint64_t>();
+  out.pass_rows = in.get<std::uint64_t>();
   out.skipped_rows = in.get<std::uint64_t>();
   out.fraction_done = in.get<float>();
   const std::uint32_t rows = in.get_count(~0u, 2 * sizeof(float));
@@ -34,7 +34,7 @@ std::string to_text(const TrainReport& report) {
   Writer out;
   out.put(report.sum.loss)
       .put(report.sum.weight)
-      .put(report.sum.rows)
+      .put(report.pass_rows)
       .put(report.skipped_rows)
       .put(report.fraction_done);
   out.put(static_cast<std::uint32_t>(report.scores.size()));
@@ -47,9 +47,19 @@ std::string to_text(const TrainReport& report) {
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(epochs, Epoch{{}, Metrics(loss), {}, false, 0}),
+      epochs_(epochs, Epoch{{}, 0, Metrics(loss), {}, false, 0}),
       shard_done_(shards),
-      shard_epoch_(shards) {}
+      shard_epoch_(shards),
+      trained_(shards),
+      scored_(shards) {}
+
+TrainMonitor::Pass TrainMonitor::Pass::take(std::uint32_t of_epoch, const TrainReport& report) {
+  if (of_epoch != epoch) *this = {of_epoch, 0, 0};
+  const Pass before = *this;
+  rows = std::max(rows, report.pass_rows);
+  skipped = std::max(skipped, report.skipped_rows);
+  return {epoch, rows - before.rows, skipped - before.skipped};
+}
 
 bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   TrainReport report;
@@ -57,8 +67,9 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
     return false;
   const std::lock_guard lock(mutex_);
   Epoch& epoch = epochs_[number.epoch / 2];
-  if (number.epoch < 2) skipped_rows_ += report.skipped_rows;
   const bool held_out = number.epoch % 2 == 1;
+  const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(number.epoch / 2, report);
+  if (number.epoch < 2) skipped_rows_ += fresh.skipped;
   const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
     const bool positive = report.labels[i] > 0;
@@ -74,7 +85,8 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
     return true;
   }
   epoch.train += report.sum;
-  examples_ += report.sum.rows;
+  epoch.rows += fresh.rows;
+  examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
   shard_epoch_[shard.value] = number.epoch / 2;
   return true;
@@ -102,7 +114,7 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  return {e.train, e.metrics.values(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
+  return {e.train, e.rows, e.metrics.values(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
           e.has_valid};
 }
 

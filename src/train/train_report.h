@@ -13,10 +13,12 @@
 namespace thalweg {
 
 // A part of a shard's work since its last report. Numbered (2 * epoch, step) while training and (2 * epoch +
-// 1, part) while scoring the held-out rows after that epoch.
+// 1, part) while scoring the held-out rows after that epoch. Rows are counted from the begin of the pass,
+// since the heir of a shard knows of all of them and not which ones its predecessor has reported.
 struct TrainReport {
-  LossSum sum;                     // Training: losses before each batch's update.
-  std::uint64_t skipped_rows = 0;  // Bad rows left out.
+  LossSum sum;                     // Training: losses before each batch's update; of rows that were reported.
+  std::uint64_t pass_rows = 0;     // Training: rows of this pass that have been learnt.
+  std::uint64_t skipped_rows = 0;  // Bad rows left out in this pass.
   float fraction_done = 0;         // Training: of this pass over the shard; below 0 when not known.
   std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
   std::vector<float> labels;
@@ -27,6 +29,7 @@ std::string to_text(const TrainReport& report);
 // Of one pass.
 struct EpochNumbers {
   LossSum train;
+  std::uint64_t rows = 0;  // Trained on.
   MetricValues valid;
   double valid_auc = 0;
   bool has_valid = false;
@@ -55,16 +58,26 @@ class TrainMonitor {
  private:
   struct Epoch {
     LossSum train;
+    std::uint64_t rows = 0;
     Metrics metrics;
     ExactAuc auc;
     bool has_valid = false;
     std::uint32_t shards_done = 0;
+  };
+  // What one shard has told of its newest pass.
+  struct Pass {
+    std::uint32_t epoch = 0;
+    std::uint64_t rows = 0;
+    std::uint64_t skipped = 0;
+    // What `report` tells beyond that.
+    Pass take(std::uint32_t of_epoch, const TrainReport& report);
   };
   mutable std::mutex mutex_;
   Loss loss_;
   std::vector<Epoch> epochs_;
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
+  std::vector<Pass> trained_, scored_;  // By shard.
   AucHistogram sampled_;
   std::uint64_t skipped_rows_ = 0;
   std::uint64_t examples_ = 0;

@@ -10,6 +10,7 @@ namespace {
 TrainReport training(double loss, std::uint64_t rows, float fraction) {
   TrainReport report;
   report.sum = {loss, static_cast<double>(rows), rows};
+  report.pass_rows = rows;
   report.skipped_rows = 2;
   report.fraction_done = fraction;
   return report;
@@ -29,6 +30,22 @@ TEST(TrainMonitor, AddsUpReportsOfAllShards) {
   EXPECT_EQ(numbers.skipped_rows, 4u) << "each bad row once, in the first pass";
   EXPECT_DOUBLE_EQ(numbers.last.loss, 1);
   EXPECT_DOUBLE_EQ(numbers.progressive.loss, 8) << "the second pass saw no row for the first time";
+}
+
+// Its predecessor died between steps that servers know and the report of them.
+TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
+  TrainMonitor monitor(Loss::kLogistic, 2, 1);
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(training(5, 80, 0.5f))));
+  TrainReport heirs = training(1, 160, 1.0f);
+  heirs.sum = {1, 30, 30};  // The other 50 rows it only walked over.
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(heirs)));
+  EXPECT_EQ(monitor.numbers().examples, 160u);
+  EXPECT_EQ(monitor.numbers().skipped_rows, 2u);
+  EXPECT_EQ(monitor.epoch_numbers(0).rows, 160u);
+  EXPECT_DOUBLE_EQ(monitor.numbers().progressive.loss, 6);
+  EXPECT_TRUE(monitor.add(ShardId{0}, {2, 8}, to_text(training(1, 80, 0.5f))));
+  EXPECT_EQ(monitor.numbers().examples, 240u);
+  EXPECT_EQ(monitor.epoch_numbers(1).rows, 80u);
 }
 
 TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {

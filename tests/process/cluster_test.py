@@ -142,6 +142,18 @@ class ClusterTest(unittest.TestCase):
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)
+            self.assertEqual(last_json(out)["examples"], 60 * 20000)
+
+    def test_a_killed_worker_loses_no_row_without_lockstep(self):
+        for sync in ("ssp:2", "async"):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync)
+            time.sleep(0.3)
+            os.kill(children_of(job.pid, "worker")[1], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["examples"], 60 * 20000)
+            if sync == "ssp:2":
+                self.assertEqual(last_json(out)["staleness_max"], 2)
 
     def test_a_stopped_worker_is_replaced_and_fenced(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
