@@ -20,7 +20,7 @@ constexpr std::string_view kCommon = "Common";
 
 constexpr std::string_view kTrain = "train|node scheduler";
 constexpr std::string_view kReads =
-    "train|node worker|predict|eval|data check|data stats|data split|bench parse";
+    "train|node scheduler|predict|eval|data check|data stats|data split|bench parse";
 constexpr std::string_view kPlans = "simulate exchange|topo plan";
 constexpr std::string_view kRules = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
 
@@ -48,7 +48,7 @@ constexpr OptionRow kRows[] = {
     {.name = "valid", .key = "input.valid", .type = T::kText, .commands = kTrain, .group = kInput,
      .help = "Held-out rows to measure on after each epoch", .example = "valid.svm", .placeholder = "FILE"},
     {.name = "valid-part", .key = "input.valid_part", .type = T::kInt,
-     .commands = "train|node scheduler|node worker|data split", .group = kInput,
+     .commands = "train|node scheduler|data split", .group = kInput,
      .help = "Hold out every N-th row of the input", .example = "10", .placeholder = "N", .low = 2,
      .high = 1e9},
     {.name = "model", .key = "model.kind", .type = T::kChoice, .commands = kTrain, .group = kModel,
@@ -122,7 +122,7 @@ constexpr OptionRow kRows[] = {
      .commands = "node scheduler|node server|node worker", .group = kCluster,
      .help = "Accept unauthenticated peers on addresses other than loopback", .example = ""},
     {.name = "threads", .key = "cluster.threads", .type = T::kInt,
-     .commands = "train|node worker|predict|eval|bench parse", .group = kCluster,
+     .commands = "train|predict|eval|bench parse", .group = kCluster,
      .help = "Threads that parse and compute; unset takes every core", .example = "2", .placeholder = "N",
      .low = 1, .high = 1024},
     {.name = "model-dir", .key = "", .type = T::kText, .commands = "predict|eval", .group = kModel,
