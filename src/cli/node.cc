@@ -51,6 +51,14 @@ class LazyInputs {
     }
     auto inputs = open_inputs(std::move(spec).value());
     if (!inputs) return as_input(inputs.status());
+    if (!paths_.empty() && (*inputs)->train->columns().guessed) {
+      return with_hint(
+          {Code::kUsage, fmt::format("{}: what its columns are was guessed from its first rows, so the "
+                                     "scheduler cannot save it with the model",
+                                     (*inputs)->train->paths().front())},
+          "start the scheduler with --columns that names each of them, as in " +
+              columns_text((*inputs)->train->columns()));
+    }
     inputs_ = std::move(inputs).value();
     return inputs_;
   }

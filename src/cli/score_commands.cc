@@ -35,7 +35,7 @@ Result<ModelReader> model_of(const Options& options) {
   return with_hint({Code::kUsage, "--model DIR is missing"}, "train writes one with --out DIR");
 }
 
-// `labels`: they must suit the loss.
+// `labels`: they must be there and suit the loss.
 Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& sink) {
   const auto start = std::chrono::steady_clock::now();
   const Result<ModelReader> model = model_of(options);
@@ -46,6 +46,7 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   if (!read) return read.status();
   Scored scored{predictor->spec().loss};
   read->binary_labels = labels && scored.loss == Loss::kLogistic;
+  read->labels_needed = labels;
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);
   if (!rows) return rows.status();

@@ -168,5 +168,31 @@ TEST_F(Scoring, InputOptionsOfTheTrainingAreKept) {
   EXPECT_EQ(run("predict --hash-bits 20 --model " + (folder_ / "hashed") + " " + rows_), 0) << err_;
 }
 
+// A column that was a category in training is one in any file, whatever its first rows look like.
+TEST_F(Scoring, ColumnsAreWhatTheyWereInTraining) {
+  const auto file = [this](const std::string& name, const std::string& text) {
+    write_text(folder_ / name, text);
+    return folder_ / name;
+  };
+  std::string rows;
+  for (int i = 0; i < 200; ++i) rows += "1,7\n0,zz\n1,abc\n0,12\n";
+  const std::string train = file("train.csv", "click,site\n" + rows);
+  const std::string valid = file("valid.csv", "click,site\n1,7\n0,12\n");
+  const std::string model = folder_ / "columns";
+  ASSERT_EQ(
+      run("train --json --epochs 3 --label-column click " + train + " --valid " + valid + " --out " + model),
+      0)
+      << err_;
+  EXPECT_EQ(json()["valid_auc"], 1.0);
+  ASSERT_EQ(run("predict --model " + model + " " + train), 0) << err_;
+  const std::string seven = out_.substr(0, out_.find('\n') + 1);
+  EXPECT_GT(std::stod(seven), 0.5);
+  for (const char* text : {"click,site\n1,7\n", "site\n7\n", "other,site,click\n3,7,\n", "1,7\n"}) {
+    ASSERT_EQ(run("predict --model " + model + " " + file("new.csv", text)), 0) << err_;
+    EXPECT_EQ(out_, seven) << text;
+  }
+  EXPECT_EQ(run("eval --model " + model + " " + file("new.csv", "site\n7\n")), 2);
+}
+
 }  // namespace
 }  // namespace thalweg

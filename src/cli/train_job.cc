@@ -110,7 +110,9 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   }
   if (Status status = co_await collect(store, writer.get()); !status) co_return status;
   if (writer) {
-    const auto digest = writer->commit(spec().model, options_to_store(options_, "train"), metrics());
+    auto stored = options_to_store(options_, "train");
+    if (!spec().train.known_columns.empty()) stored["columns"] = spec().train.known_columns;
+    const auto digest = writer->commit(spec().model, stored, metrics());
     if (!digest) co_return digest.status();
     digest_ = *digest;
   }

@@ -172,6 +172,9 @@ Result<TrainPlan> plan_training(const Options& options, const std::vector<std::s
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
+  if ((*data)->format() == Format::kCsv) {
+    spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
+  }
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
   spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(

@@ -163,6 +163,12 @@ class ZstdStream final : public ByteStream {
   bool flushing_ = false;
 };
 
+// What pzstd begins with (RFC 8878, section 3.1.2).
+bool is_skippable_frame(PlainStream& stream) {
+  const char* p = stream.data();
+  return stream.size() >= 4 && (p[0] & 0xf0) == 0x50 && std::memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
@@ -180,7 +186,7 @@ Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
   std::unique_ptr<ByteStream> stream;
   if (starts_with("\x1f\x8b")) {
     stream = std::make_unique<GzipStream>(std::move(plain));
-  } else if (starts_with("\x28\xb5\x2f\xfd")) {
+  } else if (starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(*plain)) {
     stream = std::make_unique<ZstdStream>(std::move(plain));
   } else {
     stream = std::move(plain);

@@ -5,79 +5,17 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
-#include <optional>
 
+#include "data/column_items.h"
 #include "data/number.h"
 
 namespace thalweg {
 namespace {
 
 using Kind = Column::Kind;
-constexpr std::array<const char*, 5> kKindNames = {"-", "label", "weight", "num", "cat"};
+using Items = std::vector<ColumnItem>;
 constexpr int kRowsLookedAt = 100;
-
-std::optional<Kind> kind_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kKindNames.size(); ++i) {
-    if (name == kKindNames[i]) return static_cast<Kind>(i);
-  }
-  return std::nullopt;
-}
-
-// One item of the --columns language.
-struct Item {
-  std::string name;  // Empty if it has none.
-  Kind kind = Kind::kIgnored;
-  std::size_t count = 1;  // 0: all remaining columns.
-};
-
-Status bad_item(std::string_view item) {
-  return {Code::kUsage,
-          fmt::format("--columns: saw \"{}\", expected [NAME:]KIND[*[COUNT]] with KIND one of label, "
-                      "weight, num, cat, -",
-                      item)};
-}
-
-Result<Item> parse_item(std::string_view text) {
-  Item item;
-  std::string_view rest = text;
-  const std::size_t colon = rest.rfind(':');
-  if (colon != std::string_view::npos) {
-    item.name = rest.substr(0, colon);
-    rest.remove_prefix(colon + 1);
-    if (item.name.empty()) return bad_item(text);
-  }
-  const std::size_t star = rest.find('*');
-  if (star != std::string_view::npos) {
-    const std::string_view count = rest.substr(star + 1);
-    item.count = 0;
-    const char* end = count.data() + count.size();
-    if (!count.empty()) {
-      const auto result = std::from_chars(count.data(), end, item.count);
-      if (result.ec != std::errc() || result.ptr != end || item.count == 0 || item.count > 1000000) {
-        return bad_item(text);
-      }
-    }
-    rest = rest.substr(0, star);
-  }
-  const std::optional<Kind> kind = kind_from_name(rest);
-  if (!kind) return bad_item(text);
-  item.kind = *kind;
-  return item;
-}
-
-Result<std::vector<Item>> parse_items(std::string_view spec) {
-  std::vector<Item> items;
-  for (std::size_t begin = 0; begin <= spec.size();) {
-    const std::size_t end = std::min(spec.find(',', begin), spec.size());
-    Result<Item> item = parse_item(spec.substr(begin, end - begin));
-    if (!item) return item.status();
-    items.push_back(std::move(*item));
-    begin = end + 1;
-  }
-  return items;
-}
 
 using Cells = std::vector<std::string>;
 
@@ -156,9 +94,20 @@ Status set_kind_by_name(Columns& columns, const std::string& path, const std::st
   return {};
 }
 
-Status set_kinds_by_position(Columns& columns, const std::string& path, const std::vector<Item>& items) {
+// One item a column, and the names as in the file's header.
+bool in_file_order(const Columns& columns, const Items& items) {
+  return std::equal(
+      items.begin(), items.end(), columns.list.begin(), columns.list.end(),
+      [](const ColumnItem& item, const Column& c) { return item.count == 1 && item.name == c.name; });
+}
+
+bool all_named(const Items& items) {
+  return std::none_of(items.begin(), items.end(), [](const ColumnItem& item) { return item.name.empty(); });
+}
+
+Status set_kinds_by_position(Columns& columns, const std::string& path, const Items& items) {
   std::size_t at = 0;
-  for (const Item& item : items) {
+  for (const ColumnItem& item : items) {
     const std::size_t left = columns.list.size() - at;
     const std::size_t count = item.count == 0 ? left : item.count;
     if (count > left)
@@ -174,15 +123,72 @@ Status set_kinds_by_position(Columns& columns, const std::string& path, const st
   return {Code::kUsage, fmt::format("{}: has {} columns, --columns names {}", path, columns.list.size(), at)};
 }
 
-Status finish(Columns& columns, const std::string& path) {
-  std::uint32_t field = 0, labels = 0, weights = 0;
+// `columns`: of the options. Those that it does not name stay as they were found.
+Status set_given_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
+  const Result<Items> items = parse_column_items(options.columns, "--columns");
+  if (!items) return items.status();
+  columns.guessed = columns.header && all_named(*items) && items->size() < columns.list.size();
+  if (!columns.header || !all_named(*items)) return set_kinds_by_position(columns, path, *items);
+  for (const ColumnItem& item : *items) {
+    if (Status status = set_kind_by_name(columns, path, item.name, item.kind); !status) return status;
+  }
+  return {};
+}
+
+// Kinds and fields as in the data that the model learns from. Columns that are new here are left out; a
+// label, a weight and what was left out there may be missing here.
+Status set_known_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
+  Result<Items> items = parse_column_items(options.known_columns, "the model's columns");
+  if (!items) return items.status();
+  columns.guessed = false;
+  if (!columns.header || !all_named(*items) || in_file_order(columns, *items)) {
+    const auto is_label = [](const ColumnItem& item) { return item.kind == Kind::kLabel && item.count == 1; };
+    if (!options.labels_needed && items->size() == columns.list.size() + 1) std::erase_if(*items, is_label);
+    return set_kinds_by_position(columns, path, *items);
+  }
+  std::vector<Kind> kinds(columns.list.size(), Kind::kIgnored);
+  for (const ColumnItem& item : *items) {
+    std::size_t at = 0;
+    while (at < columns.list.size() && columns.list[at].name != item.name) ++at;
+    const bool is_feature = item.kind == Kind::kNumeric || item.kind == Kind::kCategorical;
+    if (at < columns.list.size()) {
+      kinds[at] = item.kind;
+    } else if (is_feature) {
+      return {Code::kData,
+              fmt::format("{}: has no column \"{}\", which the model was trained with; its columns "
+                          "are {}",
+                          path, item.name, names_of(columns))};
+    }
+    if (is_feature) columns.field_order.push_back(item.name);
+  }
+  for (std::size_t c = 0; c < kinds.size(); ++c) columns.list[c].kind = kinds[c];
+  return {};
+}
+
+void number_fields(Columns& columns) {
+  const auto is_feature = [](const Column& c) {
+    return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical;
+  };
+  std::uint32_t field = 0;
+  for (Column& c : columns.list) {
+    const auto known = std::find(columns.field_order.begin(), columns.field_order.end(), c.name);
+    if (!is_feature(c)) continue;
+    c.field = known == columns.field_order.end()
+                  ? field++
+                  : static_cast<std::uint32_t>(known - columns.field_order.begin());
+  }
+}
+
+Status finish(Columns& columns, const std::string& path, bool labels_needed) {
+  std::uint32_t labels = 0, weights = 0;
   for (Column& c : columns.list) {
     c.salt = std::min<Key>(XXH3_64bits(c.name.data(), c.name.size()), kReservedKey - 1);
     if (c.kind == Kind::kLabel) ++labels;
     if (c.kind == Kind::kWeight) ++weights;
-    if (c.kind == Kind::kNumeric || c.kind == Kind::kCategorical) c.field = field++;
+    if (!labels_needed && (c.kind == Kind::kLabel || c.kind == Kind::kWeight)) c.kind = Kind::kIgnored;
   }
-  if (labels == 1 && weights <= 1) return {};
+  number_fields(columns);
+  if ((labels == 1 || !labels_needed) && labels <= 1 && weights <= 1) return {};
   if (labels == 0) {
     return {Code::kUsage,
             fmt::format("{}: no column is the label; name it by --label-column or --columns (its columns "
@@ -195,8 +201,6 @@ Status finish(Columns& columns, const std::string& path) {
 }
 
 }  // namespace
-
-const char* column_kind_name(Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch) {
   if (*p != '"') {
@@ -254,29 +258,23 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   for (std::size_t c = 0; c < first.size(); ++c) {
     columns.list.push_back({columns.header ? first[c] : fmt::format("c{}", c + 1), Kind::kIgnored, 0, 0});
   }
-  if (!columns.header && options.columns.empty()) {
+  if (!columns.header && options.columns.empty() && options.known_columns.empty()) {
     return Status(
         Code::kUsage,
         fmt::format("{}:1:1: saw no header, expected one or --columns, such as label,num*13,cat*", path));
   }
   infer_kinds(rows, options, columns);
+  columns.guessed = true;
   Status status;
-  if (!options.columns.empty()) {
-    Result<std::vector<Item>> items = parse_items(options.columns);
-    if (!items) return items.status();
-    const bool by_name = columns.header && std::none_of(items->begin(), items->end(),
-                                                        [](const Item& item) { return item.name.empty(); });
-    if (!by_name) status = set_kinds_by_position(columns, path, *items);
-    for (std::size_t i = 0; by_name && i < items->size() && status; ++i) {
-      status = set_kind_by_name(columns, path, (*items)[i].name, (*items)[i].kind);
-    }
-  }
+  if (!options.known_columns.empty()) status = set_known_kinds(columns, path, options);
+  if (status && !options.columns.empty()) status = set_given_kinds(columns, path, options);
   using Naming = std::pair<const std::string&, Kind>;
   for (const auto& [name, kind] :
        {Naming(options.label_column, Kind::kLabel), Naming(options.weight_column, Kind::kWeight)}) {
-    if (status && !name.empty()) status = set_kind_by_name(columns, path, name, kind);
+    if (status && options.labels_needed && !name.empty())
+      status = set_kind_by_name(columns, path, name, kind);
   }
-  if (status) status = finish(columns, path);
+  if (status) status = finish(columns, path, options.labels_needed);
   if (!status) return status;
   return columns;
 }

@@ -4,7 +4,8 @@
 //   item := [NAME ':'] KIND ['*' [COUNT]]      KIND := label | weight | num | cat | -
 // '*' repeats the item for all remaining columns, '*N' for N columns. "user:cat,item:cat,label,-" reads
 // MovieLens, "label,num*13,cat*26" Criteo. If the file has a header and every item has a name, items are
-// matched by name and the columns that are not listed stay as they were found.
+// matched by name and the columns that are not listed stay as they were found. A name may stand in double
+// quotes, doubled inside, and must if it has a comma.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,18 @@ const char* column_kind_name(Column::Kind kind);
 struct Columns {
   std::vector<Column> list;
   char separator = ',';
-  bool header = false;      // The first line of each file names the columns.
-  std::string header_line;  // That line, with its '\n'.
+  bool header = false;                   // The first line of each file names the columns.
+  bool guessed = false;                  // The first rows decided what some column is.
+  std::string header_line;               // That line, with its '\n'.
+  std::vector<std::string> field_order;  // Names of columns by field, where other data decided it.
 };
 
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
 // every cell of the first 100 rows that is not empty is a number.
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options);
+
+// The same columns in the language above, each with its name and kind.
+std::string columns_text(const Columns& columns);
 
 // Files of one data set have the same columns in the same order; kinds are taken from the first file.
 Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,

@@ -36,6 +36,65 @@ TEST(Columns, SpecByNameLeavesTheOthers) {
   EXPECT_EQ(kinds("p,a\n1,2\n", "", "p"), "p:label a:num ");
 }
 
+// A file read as one that a model learnt from.
+struct Known {
+  std::string text;
+  bool labels_needed = true;
+};
+
+std::string kinds_as_known(const std::string& head, const Known& known) {
+  ReadOptions options;
+  options.known_columns = known.text;
+  options.labels_needed = known.labels_needed;
+  const Result<Columns> columns = find_columns(head, "f.csv", options);
+  if (!columns) return columns.status().message();
+  std::string text;
+  for (const Column& c : columns->list)
+    text += c.name + ":" + column_kind_name(c.kind) + std::to_string(c.field) + " ";
+  return text;
+}
+
+TEST(Columns, TextReadsBackTheSame) {
+  const auto text = [](const std::string& head, const std::string& known) {
+    ReadOptions options;
+    options.known_columns = known;
+    return columns_text(find_columns(head, "f.csv", options).value());
+  };
+  const std::string head = "label,\"a,b\",\"\"\"c\"\"\",d:e,d:e\n1,2,x,3,4\n";
+  const std::string all = "label:label,\"a,b\":num,\"\"\"c\"\"\":cat,d:e:num,d:e:num";
+  EXPECT_EQ(text(head, ""), all);
+  EXPECT_EQ(text(head, all), all);
+  EXPECT_EQ(text("1,2,x,3,4\n", all), all) << "a file without a header has the same columns";
+}
+
+TEST(Columns, KnownOnesAreNotGuessedAgain) {
+  const Known known{"label:label,a:cat,id:-,b:num"};
+  EXPECT_EQ(kinds_as_known("label,a,id,b\n1,2,9,3\n", known), "label:label0 a:cat0 id:-0 b:num1 ");
+  EXPECT_EQ(kinds_as_known("b,new,a,label\n1,2,3,1\n", known), "b:num1 new:-0 a:cat0 label:label0 ")
+      << "fields stay";
+  EXPECT_EQ(kinds_as_known("label,a\n1,2\n", known),
+            "f.csv: has no column \"b\", which the model was trained with; its columns are label, a");
+  EXPECT_EQ(kinds_as_known("a,b\n1,2\n", known).substr(0, 30), "f.csv: no column is the label;");
+}
+
+TEST(Columns, ScoringNeedsNoLabel) {
+  EXPECT_EQ(kinds_as_known("a,b\n1,2\n", {"w:weight,label:label,a:cat,b:num", false}), "a:cat0 b:num1 ");
+  EXPECT_EQ(kinds_as_known("label,a\nx,2\n", {"label:label,a:cat", false}), "label:-0 a:cat0 ");
+  EXPECT_EQ(kinds_as_known("3,2\n", {"c1:label,c2:cat,c3:num", false}), "c2:cat0 c3:num1 ");
+}
+
+TEST(Columns, TellsWhetherTheRowsDecided) {
+  const auto guessed = [](const std::string& spec) {
+    ReadOptions options;
+    options.columns = spec;
+    return find_columns("label,a,b\n1,2,3\n", "f.csv", options).value().guessed;
+  };
+  EXPECT_TRUE(guessed(""));
+  EXPECT_TRUE(guessed("a:cat"));
+  EXPECT_FALSE(guessed("a:cat,b:num,label:label"));
+  EXPECT_FALSE(guessed("label,cat*"));
+}
+
 TEST(Columns, WrongSpecsSayWhatWasExpected) {
   const auto says = [](const std::string& message, const char* part) {
     EXPECT_NE(message.find(part), std::string::npos) << message;

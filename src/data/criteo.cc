@@ -2,7 +2,8 @@
 // tabs between, any but the label may be empty. Each cell becomes one entry of value 1 whose key is the hash
 // of its token with its field number (0..38) mixed in. The token of an integer v: nothing if empty, v itself
 // up to 2, else floor(ln(v)^2), as in the winning solution of the challenge (Juan, Zhuang, Chin: "3 idiots'
-// approach", 2014).
+// approach", 2014). Where labels are not needed theirs may be empty, or the whole column may be missing, as
+// in the challenge's own test file.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::int64_t log_bucket(std::int64_t v) {
 
 class CriteoParser final : public RowParser {
  public:
-  explicit CriteoParser(const ReadOptions& options) : rules_(options) {
+  explicit CriteoParser(const ReadOptions& options) : rules_(options), labels_needed_(options.labels_needed) {
     for (std::size_t v = 3; v < small_.size(); ++v) small_[v] = log_bucket(static_cast<std::int64_t>(v));
   }
 
@@ -39,10 +40,15 @@ class CriteoParser final : public RowParser {
  private:
   const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) const {
     float label = 0.0f;
-    if (!parse_label(p, end, rules_, '\t', label, error)) return nullptr;
+    const bool has_label = labels_needed_ || std::count(p, line_end(p, end), '\t') != kCells - 1;
+    const bool is_empty = !labels_needed_ && *p == '\t';
+    if (has_label && !is_empty && !parse_label(p, end, rules_, '\t', label, error)) return nullptr;
     for (std::uint32_t field = 0; field < kCells; ++field) {
-      if (*p != '\t') return fail(error, p, "a tab (label, 13 integers, 26 categories)"), nullptr;
-      const char* cell = ++p;
+      if (has_label || field > 0) {
+        if (*p != '\t') return fail(error, p, "a tab (label, 13 integers, 26 categories)"), nullptr;
+        ++p;
+      }
+      const char* cell = p;
       while (*p != '\t' && *p != '\n') ++p;
       const char* cell_end = *p == '\n' && p > cell && p[-1] == '\r' ? p - 1 : p;
       Key key = 0;
@@ -74,6 +80,7 @@ class CriteoParser final : public RowParser {
   }
 
   RowRules rules_;
+  bool labels_needed_;
   std::array<std::int64_t, 1024> small_{};
 };
 

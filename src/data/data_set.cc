@@ -30,7 +30,10 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   std::shared_ptr<DataSet> data(new DataSet);
   data->options_ = std::move(options);
   data->format_ = data->options_.format;
-  if (data->format_ == Format::kAuto && !data->options_.columns.empty()) data->format_ = Format::kCsv;
+  if (data->format_ == Format::kAuto &&
+      !(data->options_.columns.empty() && data->options_.known_columns.empty())) {
+    data->format_ = Format::kCsv;
+  }
   data->detect_ = data->format_ == Format::kAuto;
   Result<std::vector<InputFile>> files =
       open_input_files(data->options_.paths, [&](const InputFile& file) { return data->look(file); });
@@ -52,7 +55,7 @@ Status DataSet::look(const InputFile& file) {
   total_bytes_ += file.size_bytes;
   seekable_ = seekable_ && file.seekable;
   if (detect_) {
-    const Result<Format> found = detect_format(file.head_lines(), file.path);
+    const Result<Format> found = detect_format(file.head_lines(), file.path, options_.labels_needed);
     if (!found) return found.status();
     if (format_ == Format::kAuto) format_ = *found;
     if (*found != format_) {
@@ -60,12 +63,24 @@ Status DataSet::look(const InputFile& file) {
                                        format_name(*found), format_name(format_), paths_.front())};
     }
   }
-  if (format_ != Format::kCsv) return {};
+  if (format_ != Format::kCsv) return check_rows(file, false);
   Result<Columns> columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return columns.status();
+  if (const Status status = check_rows(file, columns->header); !status) return status;
   if (!columns_.list.empty()) return check_same_columns(columns_, paths_.front(), *columns, file.path);
   columns_ = std::move(*columns);
   return {};
+}
+
+// Whether a file that was seen whole has a row at all.
+Status DataSet::check_rows(const InputFile& file, bool header) const {
+  if (!file.head_is_all) return {};
+  const std::string lines = file.head_lines();
+  const char* begin = lines.data();
+  if (count_rows(begin, begin + lines.size(), has_comments(format_)) > (header ? 1 : 0)) return {};
+  return {Code::kData,
+          fmt::format("{}: has {}, expected rows", file.path,
+                      header ? "a header and no rows" : "no row, only blank lines and comments")};
 }
 
 std::vector<std::string> DataSet::paths() const { return paths_; }

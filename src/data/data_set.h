@@ -62,6 +62,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   friend class RowReader;
   DataSet() = default;
   Status look(const InputFile& file);
+  Status check_rows(const InputFile& file, bool header) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.

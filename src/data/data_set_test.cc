@@ -210,6 +210,14 @@ TEST(Part, EveryNthRowOverAllFilesIsHeldOut) {
   }
 }
 
+TEST(Packed, WhatPzstdWritesIsZstd) {
+  const TestDirectory directory;
+  const std::string skippable("\x50\x2a\x4d\x18\x04\0\0\0size", 12), text = numbered_rows(20);
+  const std::string path = directory.write(
+      "a", skippable + zstd_packed(text.substr(0, 40)) + skippable + zstd_packed(text.substr(40)));
+  EXPECT_EQ(read_all_shards(open_data(files({path})), 2), counted(20));
+}
+
 TEST(Rewind, GivesTheSameRowsAgain) {
   const TestDirectory directory;
   const std::string text = numbered_rows(3000);
@@ -336,6 +344,15 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
                     b = directory.write("b.csv", "label,y\n1,2\n");
   expect_refusal(files({a, b}), "b.csv:1:1: saw columns label, y, expected label, x as in " + a);
   expect_refusal(files({directory.write("c.csv", "1,2\n")}), "--columns");
+}
+
+TEST(BadFiles, AFileWithoutRowsSaysSo) {
+  const TestDirectory directory;
+  ReadOptions options = files({directory.write("a.svm", "# what it was\n\n")});
+  options.format = Format::kLibsvm;
+  expect_refusal(options, "a.svm: has no row, only blank lines and comments, expected rows");
+  expect_refusal(files({directory.write("a.csv", "label,x\n")}),
+                 "a.csv: has a header and no rows, expected rows");
 }
 
 TEST(BadFiles, AnUnreadableFileSaysSo) {

@@ -24,8 +24,8 @@ int colons_in_entry(std::string_view text) {
   return text.front() == ':' || text.back() == ':' ? -1 : colons;
 }
 
-Format format_of_line(std::string_view line) {
-  int most = -1;  // Colons in the entries after the label; -1: there are none.
+Format format_of_line(std::string_view line, bool labels_needed) {
+  int least = 2, most = -1;  // Colons in the entries after the label; -1: there are none.
   bool entries_only = true;
   std::size_t tokens = 0;
   for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos && entries_only;
@@ -34,15 +34,17 @@ Format format_of_line(std::string_view line) {
     const std::string_view token = line.substr(at, end - at);
     if (token.front() == '#') break;
     const int colons = colons_in_entry(token.starts_with("qid:") ? token.substr(4) : token);
-    if (tokens > 0 && !token.starts_with("qid:")) most = std::max(most, colons);
-    entries_only = colons >= 0 && (tokens == 0 || token.starts_with("qid:") || colons == most);
+    if (tokens > 0 && !token.starts_with("qid:"))
+      most = std::max(most, colons), least = std::min(least, colons);
+    entries_only = colons >= 0;
     at = line.find_first_not_of(kBlanks, end);
   }
-  if (entries_only && tokens > 1 && most == 1) return Format::kLibsvm;
-  if (entries_only && most == 2) return Format::kLibffm;
-  if (std::count(line.begin(), line.end(), '\t') == 39) return Format::kCriteo;
+  const auto tabs = std::count(line.begin(), line.end(), '\t');
+  if (entries_only && most == 1 && (least == 1 || tabs == 0)) return Format::kLibsvm;
+  if (entries_only && most == 2 && least == 2) return Format::kLibffm;
+  if (tabs == 39 || (tabs == 38 && !labels_needed)) return Format::kCriteo;
   if (line.find_first_of(",;\t") != std::string_view::npos) return Format::kCsv;
-  return entries_only ? Format::kLibsvm : Format::kAuto;
+  return entries_only && most < 2 ? Format::kLibsvm : Format::kAuto;
 }
 
 }  // namespace
@@ -56,10 +58,10 @@ std::optional<Format> format_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Result<Format> detect_format(std::string_view head, const std::string& path) {
+Result<Format> detect_format(std::string_view head, const std::string& path, bool labels_needed) {
   constexpr int kLinesLookedAt = 32;
   std::array<int, kFormatNames.size()> votes{};
-  int lines = 0;
+  int lines = 0, weak_votes = 0;
   std::size_t number = 0, first = 0;
   std::string_view first_line;
   for (std::size_t at = 0; at < head.size() && lines < kLinesLookedAt;) {
@@ -70,13 +72,16 @@ Result<Format> detect_format(std::string_view head, const std::string& path) {
     const std::size_t text = line.find_first_not_of(kBlanks);
     if (text == std::string_view::npos || line[text] == '#') continue;
     if (lines++ == 0) first_line = line, first = number;
-    ++votes[static_cast<std::size_t>(format_of_line(line))];
+    const Format format = format_of_line(line, labels_needed);
+    const bool is_weak = format == Format::kLibsvm && line.find(':') == std::string_view::npos;
+    ++(is_weak ? weak_votes : votes[static_cast<std::size_t>(format)]);
   }
   if (lines == 0)
     return Status(Code::kData, fmt::format("{}: has no row among its first lines, expected rows", path));
   votes[0] = 0;
   const auto best = std::max_element(votes.begin(), votes.end());
   if (*best > 0) return static_cast<Format>(best - votes.begin());
+  if (weak_votes > 0) return Format::kLibsvm;
   return Status(Code::kData,
                 fmt::format("{}:{}:1: saw \"{}\", expected a row of libsvm, libffm, Criteo or CSV", path,
                             first, shown(first_line.data(), first_line.data() + first_line.size())));

@@ -10,8 +10,9 @@
 namespace thalweg {
 
 // `head` is the text's begin and ends with '\n'. Each of the first lines is taken for what it looks like;
-// most win.
-Result<Format> detect_format(std::string_view head, const std::string& path);
+// most win. A line with nothing but a label decides only where there is no other. Unless `labels_needed`, a
+// line of Criteo may be without its label's column.
+Result<Format> detect_format(std::string_view head, const std::string& path, bool labels_needed = true);
 
 // Text as it can be shown in a message: at most 40 bytes of [at, end) up to a blank, control bytes as \xNN.
 std::string shown(const char* at, const char* end);

@@ -27,8 +27,12 @@ struct ReadOptions {
   std::uint64_t part_modulus =
       0;                       // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
   bool binary_labels = false;  // A label must be -1, 0 or 1, and -1 becomes 0.
+  bool labels_needed = true;  // False: labels and weights are not used, and may be missing in Criteo and CSV.
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
   std::string columns;
+  // CSV: what the columns of the data were that the model learnt from, as columns_text() says it; `columns`
+  // and the names below go before it. Empty: there is no such data.
+  std::string known_columns;
   std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
   std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
 };

@@ -162,6 +162,19 @@ std::string criteo_row(const std::string& integer, const std::string& category,
   return row + end;
 }
 
+TEST(Criteo, ScoringNeedsNoLabel) {
+  const std::string row = criteo_row("3", "ab"), rest = row.substr(1);
+  ReadOptions scoring;
+  scoring.labels_needed = false;
+  const Keys keys = parse(Format::kCriteo, row).batch.keys;
+  for (const std::string& text : {row, rest, rest.substr(1)}) {
+    const Parsed p = parse(Format::kCriteo, text, scoring);
+    EXPECT_TRUE(p.ok) << p.error.expected;
+    EXPECT_EQ(p.batch.keys, keys) << text;
+    EXPECT_EQ(parse(Format::kCriteo, text).ok, text == row);
+  }
+}
+
 TEST(Criteo, TokensAreBucketedAndMixedWithTheirField) {
   const auto key = [](const std::string& integer) {
     const Parsed p = parse(Format::kCriteo, criteo_row(integer, "68fd1e64"));
@@ -246,6 +259,16 @@ TEST(Detect, LooksAtTheRows) {
   EXPECT_STREQ(found("a;b\n1;2\n"), "csv");
   EXPECT_STREQ(found("hello world\n"), "nothing");
   EXPECT_STREQ(found("oops\n1 3:1\n0 4:1\n"), "libsvm");
+  EXPECT_STREQ(found("1:0.5 3:1 5 7:2\n"), "libsvm");
+  EXPECT_STREQ(found("1\n0\n1 0:3:1\n0\n"), "libffm");
+  EXPECT_STREQ(found("1 3:1 0:4:1\n"), "nothing");
+}
+
+TEST(Detect, ARowToScoreMayHaveNoLabel) {
+  const std::string row = criteo_row("3", "ab");
+  const std::string bare = row.substr(row.find('\t') + 1);
+  EXPECT_EQ(detect_format(bare, "file").value(), Format::kCsv);
+  EXPECT_EQ(detect_format(bare, "file", false).value(), Format::kCriteo);
 }
 
 TEST(Detect, ShownTextIsShortAndPrintable) {

@@ -42,6 +42,7 @@ Json read_json(const ReadOptions& o) {
           {"part_modulus", o.part_modulus},
           {"binary_labels", o.binary_labels},
           {"columns", o.columns},
+          {"known_columns", o.known_columns},
           {"label_column", o.label_column},
           {"weight_column", o.weight_column}};
 }
@@ -56,6 +57,7 @@ ReadOptions read_from(const Json& j) {
   o.part_modulus = j.at("part_modulus").get<std::uint64_t>();
   o.binary_labels = j.at("binary_labels").get<bool>();
   o.columns = j.at("columns").get<std::string>();
+  o.known_columns = j.at("known_columns").get<std::string>();
   o.label_column = j.at("label_column").get<std::string>();
   o.weight_column = j.at("weight_column").get<std::string>();
   return o;

@@ -224,6 +224,23 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(job.returncode, 130, err)
         self.assertIn("before all nodes had joined", err)
 
+    def test_columns_that_only_workers_see_must_be_named(self):
+        rows = os.path.join(self.folder.name, "rows.csv")
+        with open(rows, "w", encoding="ascii") as out:
+            out.write("click,site\n" + "1,7\n0,a\n" * 50)
+        for flags, code in ((["--columns", "click:label,site:cat"], 0), (["--columns", "click:label"], 2), ([], 2)):
+            with self.subTest(flags=flags):
+                scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", *flags],
+                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+                server = subprocess.Popen([PROGRAM, "node", "server", "--join", address], stderr=subprocess.DEVNULL)
+                worker = subprocess.run([PROGRAM, "node", "worker", "--join", address, "--", rows], check=False,
+                                        capture_output=True, text=True, timeout=PATIENCE_S)
+                _, err = self.finish(scheduler)
+                server.wait(PATIENCE_S)
+                self.assertEqual((scheduler.returncode, worker.returncode), (code, code), err + worker.stderr)
+                self.assertEqual("--columns that names each of them, as in click:label,site:cat" in err, code == 2, err)
+
     def test_the_page_about_clusters_is_true(self):
         with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:
             blocks = dict(re.findall(r"```sh terminal=(\d)\n(.*?)```", page.read(), re.S))
