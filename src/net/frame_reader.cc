@@ -13,10 +13,15 @@ constexpr std::size_t kReadAhead = std::size_t{64} << 10;
 constexpr std::size_t kReadAheadOfLarge = 4096;
 static_assert(kReadAheadOfLarge >= limits::kFrameBytesBeforeHello);
 
-// Uninitialized. Large buffers are not pooled here: the C library's allocator keeps and reuses them as well.
-std::shared_ptr<std::byte> allocate(std::size_t bytes) {
-  auto words = std::make_shared_for_overwrite<std::uint64_t[]>(bytes / sizeof(std::uint64_t) + 1);
-  auto* start = static_cast<std::byte*>(static_cast<void*>(words.get()));
+// Uninitialized. Values begin a cache line, so that no vector of them spans two.
+// Large buffers are not pooled here: the C library's allocator keeps and reuses them as well.
+std::shared_ptr<std::byte> allocate(const PayloadLengths& lengths) {
+  constexpr std::size_t kLine = 64;
+  const std::size_t values_at = Frame::padded(lengths.first);
+  auto words =
+      std::make_shared_for_overwrite<std::uint64_t[]>((lengths.wire_bytes() + kLine) / sizeof(std::uint64_t));
+  const std::size_t beyond_line = (reinterpret_cast<std::uintptr_t>(words.get()) + values_at) % kLine;
+  auto* start = static_cast<std::byte*>(static_cast<void*>(words.get())) + (kLine - beyond_line) % kLine;
   return {std::move(words), start};
 }
 
@@ -60,7 +65,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     begin_ += kHeaderBytes;
     lengths_ = *lengths;
     const std::size_t total = lengths_.wire_bytes();
-    payload_ = allocate(total);
+    payload_ = allocate(lengths_);
     payload_got_ = std::min(end_ - begin_, total);
     if (payload_got_ > 0) std::memcpy(payload_.get(), small_.data() + begin_, payload_got_);
     begin_ += payload_got_;

@@ -42,7 +42,7 @@ class FrameReader {
   std::array<std::byte, kHeaderBytes> header_{};
   FrameHeader head_;
   PayloadLengths lengths_;
-  std::shared_ptr<std::byte> payload_;  // 8-byte aligned.
+  std::shared_ptr<std::byte> payload_;  // `first` is 8-byte, `second` 64-byte aligned.
   std::size_t payload_got_ = 0;
 };
 

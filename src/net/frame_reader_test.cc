@@ -72,17 +72,20 @@ TEST(FrameReader, AnyCutOfTheStreamGivesTheSameFrames) {
 }
 
 TEST(FrameReader, SegmentsAreAligned) {
-  const std::vector<Frame> frames = {frame_of(3, 5, 0)};
-  const auto stream = encode_frame(frames[0]);
-  FrameReader reader;
-  iovec parts[2];
-  ASSERT_EQ(reader.space(parts), 1U);
-  std::memcpy(parts[0].iov_base, stream.data(), stream.size());
-  reader.filled(stream.size());
-  const auto next = reader.next();
-  ASSERT_TRUE(next.is_ok() && next->has_value());
-  for (const Bytes* segment : {&(*next)->first, &(*next)->second}) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(segment->span().data()) % 8, 0U);
+  for (const std::size_t first_bytes : {0U, 3U, 8U, 61U, 64U, 1000U}) {
+    const auto stream = encode_frame(frame_of(first_bytes, 5, 0));
+    FrameReader reader;
+    iovec parts[2];
+    ASSERT_EQ(reader.space(parts), 1U);
+    std::memcpy(parts[0].iov_base, stream.data(), stream.size());
+    reader.filled(stream.size());
+    const auto next = reader.next();
+    ASSERT_TRUE(next.is_ok() && next->has_value());
+    const auto address = [](const Bytes& segment) {
+      return reinterpret_cast<std::uintptr_t>(segment.span().data());
+    };
+    EXPECT_EQ(address((*next)->first) % 8, 0U);
+    EXPECT_EQ(address((*next)->second) % 64, 0U);
   }
 }
 
