@@ -47,11 +47,25 @@ std::string to_text(const TrainReport& report) {
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(epochs, Epoch{{}, 0, Metrics(loss), {}, false, 0}),
+      epochs_(
+          epochs,
+          Epoch{std::vector<LossSum>(shards), 0, std::vector<Metrics>(shards, Metrics(loss)), {}, false, 0}),
       shard_done_(shards),
       shard_epoch_(shards),
       trained_(shards),
       scored_(shards) {}
+
+LossSum TrainMonitor::Epoch::trained() const {
+  LossSum sum;
+  for (const LossSum& shard : train) sum += shard;
+  return sum;
+}
+
+MetricValues TrainMonitor::Epoch::held_out() const {
+  Metrics all = metrics.front();
+  for (std::size_t s = 1; s < metrics.size(); ++s) all.merge(metrics[s]);
+  return all.values();
+}
 
 TrainMonitor::Pass TrainMonitor::Pass::take(std::uint32_t of_epoch, const TrainReport& report) {
   if (of_epoch != epoch) *this = {of_epoch, 0, 0};
@@ -81,10 +95,10 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   }
   if (held_out) {
     epoch.has_valid = true;
-    epoch.metrics.add(report.scores, report.labels, report.weights);
+    epoch.metrics[shard.value].add(report.scores, report.labels, report.weights);
     return true;
   }
-  epoch.train += report.sum;
+  epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
   examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
@@ -97,10 +111,10 @@ TrainNumbers TrainMonitor::numbers() const {
   TrainNumbers out;
   out.examples = examples_;
   out.skipped_rows = skipped_rows_;
-  out.progressive = epochs_.front().train;
+  out.progressive = epochs_.front().trained();
   out.sampled_auc = sampled_.value();
   out.epoch = *std::max_element(shard_epoch_.begin(), shard_epoch_.end());
-  out.last = epochs_[out.epoch].train;
+  out.last = epochs_[out.epoch].trained();
   double done = 0;
   bool known = true;
   for (std::size_t s = 0; s < shard_done_.size(); ++s) {
@@ -114,7 +128,7 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  return {e.train, e.rows, e.metrics.values(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
+  return {e.trained(), e.rows, e.held_out(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
           e.has_valid};
 }
 

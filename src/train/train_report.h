@@ -56,10 +56,14 @@ class TrainMonitor {
   EpochNumbers epoch_numbers(std::uint32_t epoch);
 
  private:
+  // Sums are kept by shard, so that the order in which reports of different shards come changes no bit of
+  // them.
   struct Epoch {
-    LossSum train;
+    LossSum trained() const;
+    MetricValues held_out() const;
+    std::vector<LossSum> train;
     std::uint64_t rows = 0;
-    Metrics metrics;
+    std::vector<Metrics> metrics;
     ExactAuc auc;
     bool has_valid = false;
     std::uint32_t shards_done = 0;

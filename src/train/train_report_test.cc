@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 namespace thalweg {
 namespace {
@@ -46,6 +49,24 @@ TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
   EXPECT_TRUE(monitor.add(ShardId{0}, {2, 8}, to_text(training(1, 80, 0.5f))));
   EXPECT_EQ(monitor.numbers().examples, 240u);
   EXPECT_EQ(monitor.epoch_numbers(1).rows, 80u);
+}
+
+TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
+  const auto sums = [](std::initializer_list<std::uint32_t> order) {
+    TrainMonitor monitor(Loss::kSquared, 1, 3);
+    for (const std::uint32_t shard : order) {
+      const double value = std::array{1e16, 1.0, -1e16}[shard];
+      TrainReport scored;
+      scored.scores = {static_cast<float>(value)};
+      scored.labels = {1};
+      EXPECT_TRUE(monitor.add(ShardId{shard}, {0, 8}, to_text(training(value, 10, 1.0f))));
+      EXPECT_TRUE(monitor.add(ShardId{shard}, {1, 1}, to_text(scored)));
+    }
+    const EpochNumbers epoch = monitor.epoch_numbers(0);
+    return std::pair(epoch.train.loss, epoch.valid.mean_prediction);
+  };
+  EXPECT_EQ(sums({0, 1, 2}), sums({0, 2, 1}));
+  EXPECT_EQ(sums({2, 1, 0}), sums({1, 0, 2}));
 }
 
 TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
