@@ -33,8 +33,8 @@ enum class Op : std::uint8_t {
   kScanReply = 16,
   kMarks = 17,  // How far a shard's pushes are known to a server.
   kMarksReply = 18,
-  kHeartbeat = 19,
-  kStop = 20,   // Scheduler to all: the job is over, with this status.
+  kHeartbeat = 19,  // Node to scheduler, which answers with an empty one or something newer.
+  kStop = 20,       // Scheduler to all: the job is over, with this status.
   kEnded = 21,  // Node to scheduler: my part is over. Unless OK, so is the job; an observer's ends it anyway.
 };
 inline constexpr std::uint8_t kOpMax = 21;

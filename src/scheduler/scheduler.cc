@@ -208,7 +208,8 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
     if (!member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
     return;
   }
-  if (frame.head.map_epoch < map_.epoch) send(from, Op::kMap, Status::ok(), encode(map_), out);
+  if (frame.head.map_epoch < map_.epoch) return send(from, Op::kMap, Status::ok(), encode(map_), out);
+  send(from, Op::kHeartbeat, Status::ok(), {}, out);
 }
 
 void Scheduler::on_time(Instant now, Transport& out) {

@@ -30,6 +30,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   const bool orders =
       frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
   if (orders && from != kScheduler) return;
+  if (from == kScheduler) scheduler_.heard();
   switch (frame.head.op) {
     case Op::kWelcome:
       return on_welcome(frame, out);
@@ -53,12 +54,17 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 }
 
 void Server::on_time(Instant now, Transport& out) {
+  if (map_.epoch != 0 && scheduler_.lost(map_.timeout))
+    fail({Code::kPeerLost, "scheduler has answered nothing for the job's timeout"}, out);
   if (stopped_) {
     wake_ = kNever;
     return;
   }
   wake_ = now + (id_ ? limits::kHeartbeatEvery : limits::kRetryFirst);
-  if (id_) return heartbeat(out);
+  if (id_) {
+    scheduler_.sent_heartbeat();
+    return heartbeat(out);
+  }
   Frame join;
   join.head.op = Op::kJoin;
   join.first = encode(wire::Join{Role::kServer, false, options_.address, options_.name, {}});

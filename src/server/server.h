@@ -15,6 +15,7 @@
 #include "server/table_host.h"
 #include "wire/combine_tree.h"
 #include "wire/messages.h"
+#include "wire/scheduler_watch.h"
 
 namespace thalweg {
 
@@ -73,6 +74,7 @@ class Server final : public Node {
   std::uint64_t cluster_ = 0;
   wire::Map map_;
   wire::CombineTree combine_tree_;
+  wire::SchedulerWatch scheduler_;
   std::vector<std::unique_ptr<TableHost>> tables_;  // By table id; null where this server owns no range.
   std::vector<std::map<PullKey, Frame>> waiting_;   // By table id.
   std::uint64_t pulls_ = 0;

@@ -112,7 +112,7 @@ TEST(Scenario, ALongPassOfOneShardIsNoStallAtTheBarrier) {
   plan.steps[0] = {40};
   plan.timeout = 10s;
   plan.consistency = Consistency::async();
-  plan.worker_turn = {400ms, 0ms};
+  plan.worker_turn = {250ms, 0ms};
   plan.suspect_after = 60s;
   Cluster cluster(plan);
   EXPECT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
@@ -290,6 +290,30 @@ TEST(Scenario, AStuckShardEndsTheJobAtTheDeadlineAndIsNamed) {
   EXPECT_EQ(cluster.scheduler().stopped()->code(), Code::kTimeout);
   EXPECT_NE(cluster.scheduler().stopped()->message().find("of " + node_name(id)), std::string::npos)
       << cluster.scheduler().stopped()->message();
+}
+
+// Its connections stay open, so that nothing but its silence tells.
+TEST(Scenario, AStoppedSchedulerEndsEveryNodeAtTheDeadline) {
+  for (const Duration when : {Duration(20ms), Duration(2s)}) {
+    Plan plan = calm_plan(2, 2, 2, 2000);
+    plan.consistency = Consistency::async();
+    plan.timeout = 30s;
+    plan.worker_turn.assign(2, 5ms);
+    Cluster cluster(plan);
+    while (cluster.now() < Instant{when.count()} && cluster.step()) {
+    }
+    cluster.pause(0, Instant{Duration(24h).count()});
+    const Instant late = cluster.now() + plan.timeout + 3s;
+    while (cluster.now() < late && cluster.step()) {
+    }
+    for (std::uint32_t p = 1; p < cluster.processes().size(); ++p) {
+      const Process& process = *cluster.processes()[p];
+      const auto& how = process.server != nullptr ? process.server->stopped() : process.worker->stopped();
+      ASSERT_TRUE(how.has_value()) << node_name(process.id);
+      EXPECT_EQ(how->code(), Code::kPeerLost);
+      EXPECT_NE(how->message().find("scheduler"), std::string::npos) << how->message();
+    }
+  }
 }
 
 TEST(Scenario, AWorkerCutOffFromAServerForEverEndsAtTheDeadline) {

@@ -35,6 +35,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   const bool orders =
       frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
   if (orders && from != kScheduler) return;
+  if (from == kScheduler) scheduler_.heard();
   Turn turn(*this, now, out);
   switch (frame.head.op) {
     case Op::kWelcome:
@@ -79,6 +80,8 @@ void Worker::on_time(Instant now, Transport& out) {
 }
 
 void Worker::keep_in_touch() {
+  if (map_.epoch != 0 && scheduler_.lost(map_.timeout))
+    lose_scheduler("scheduler has answered nothing for the job's timeout");
   if (stopped_) {
     wake_ = kNever;
     return;
@@ -90,7 +93,10 @@ void Worker::keep_in_touch() {
     wake_ = now_ + limits::kRetryFirst;
     return;
   }
-  if (now_ >= heartbeat_at_) heartbeat();
+  if (now_ >= heartbeat_at_) {
+    scheduler_.sent_heartbeat();
+    heartbeat();
+  }
   retry_due();
 }
 
@@ -101,11 +107,14 @@ void Worker::turn(Instant now, Transport& out, const std::function<void()>& work
 
 void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   Turn turn(*this, now, out);
-  if (peer == kScheduler && !stopped_) {
-    stopped_ = Status(Code::kPeerLost, "scheduler is gone");
-    while (!parts_.empty()) finish_request(*parts_.begin()->second.request, *stopped_);
-    combiner_.reset({}, 0, {});
-  }
+  if (peer == kScheduler) lose_scheduler("scheduler is gone");
+}
+
+void Worker::lose_scheduler(std::string why) {
+  if (stopped_) return;
+  stopped_ = Status(Code::kPeerLost, std::move(why));
+  while (!parts_.empty()) finish_request(*parts_.begin()->second.request, *stopped_);
+  combiner_.reset({}, 0, {});
 }
 
 void Worker::send_control(Op op, const Status& status, Bytes first) {

@@ -15,6 +15,7 @@
 #include "thalweg/task.h"
 #include "wire/combine_tree.h"
 #include "wire/messages.h"
+#include "wire/scheduler_watch.h"
 #include "worker/combiner.h"
 #include "worker/request.h"
 #include "worker/shard_store.h"
@@ -92,6 +93,7 @@ class Worker final : public Node {
   void ask_marks(ShardId shard);
   void finish_tasks();
   void keep_in_touch();
+  void lose_scheduler(std::string why);
   void on_push(NodeId from, Frame frame);
   Status check_push(NodeId from, const Frame& frame) const;
   void restart_combiner();
@@ -120,6 +122,7 @@ class Worker final : public Node {
   std::uint64_t cluster_ = 0;
   wire::Map map_;
   wire::CombineTree combine_tree_;
+  wire::SchedulerWatch scheduler_;
   Combiner combiner_;
   std::map<ShardId, Run> runs_;
   std::vector<Run> retired_;                    // Fenced shards whose tasks have still to notice.

@@ -1,0 +1,21 @@
+// Whether the scheduler is still there, by the heartbeats that it has not answered. They are counted, not
+// timed: a node that was busy or paused itself has sent none.
+#pragma once
+
+#include <cstdint>
+
+#include "base/limits.h"
+
+namespace thalweg::wire {
+
+class SchedulerWatch {
+ public:
+  void sent_heartbeat() { ++unanswered_; }
+  void heard() { unanswered_ = 0; }
+  bool lost(Duration timeout) const { return unanswered_ * limits::kHeartbeatEvery > timeout; }
+
+ private:
+  std::int64_t unanswered_ = 0;
+};
+
+}  // namespace thalweg::wire
