@@ -29,10 +29,8 @@ void warn_if_insecure(const Options& options, Output& out) {
   out.warn("--insecure-no-auth: whoever reaches this port can read and change the model");
 }
 
-// A job's end as its scheduler told it is no error of this node's; the scheduler shows it.
 Status ended(const Status& status, Output& out) {
-  if (!status && out.style().quiet) return status;
-  out.note(status ? "the job is done" : "the job ended: " + status.message());
+  if (status) out.note("the job is done");
   return status;
 }
 
