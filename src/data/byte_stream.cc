@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -17,6 +18,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{128} << 10;
+constexpr int kPipeWaitMs = 2;  // Before read() gives way: longer than a busy writer takes.
 
 std::string display_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -40,12 +42,17 @@ class PlainStream final : public ByteStream {
     take(count);
     return count;
   }
+  void give_way() override { give_way_ = true; }
   std::uint64_t bytes_consumed() const override { return consumed_; }
   Packing packing() const override { return Packing::kPlain; }
 
   // Reads behind what is buffered; 0: the end, or the buffer is full.
   Result<std::size_t> fill() {
     if (begin_ == end_) begin_ = end_ = 0;
+    if (give_way_) {
+      pollfd writer{fd_, POLLIN, 0};
+      if (::poll(&writer, 1, kPipeWaitMs) <= 0) return Status(Code::kRetry, name_ + " has nothing yet");
+    }
     for (;;) {
       const ssize_t count = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
       if (count < 0 && errno == EINTR) continue;
@@ -66,6 +73,7 @@ class PlainStream final : public ByteStream {
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t consumed_ = 0;
+  bool give_way_ = false;
 };
 
 Status damaged(const PlainStream& from, const char* kind, const char* why) {
@@ -115,6 +123,7 @@ class GzipStream final : public ByteStream {
     }
     return wanted - z_.avail_out;
   }
+  void give_way() override { from_->give_way(); }
   std::uint64_t bytes_consumed() const override { return from_->bytes_consumed(); }
   Packing packing() const override { return Packing::kGzip; }
 
@@ -153,6 +162,7 @@ class ZstdStream final : public ByteStream {
     }
     return out.pos;
   }
+  void give_way() override { from_->give_way(); }
   std::uint64_t bytes_consumed() const override { return from_->bytes_consumed(); }
   Packing packing() const override { return Packing::kZstd; }
 

@@ -16,8 +16,10 @@ enum class Packing : std::uint8_t { kPlain, kGzip, kZstd };
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
-  // Up to `size` unpacked bytes; 0: the end. Damaged or cut packed data is an error.
+  // Up to `size` unpacked bytes; 0: the end. Damaged or cut packed data is an error. kRetry: see give_way().
   virtual Result<std::size_t> read(char* to, std::size_t size) = 0;
+  // From now on read() returns kRetry, and loses nothing, where a pipe's writer lets it wait.
+  virtual void give_way() = 0;
   virtual std::uint64_t bytes_consumed() const = 0;  // Of the packed file.
   virtual Packing packing() const = 0;
 };

@@ -25,7 +25,9 @@ Status ChunkCutter::open_file() {
   }
   offset_ = lines_ = 0;
   stream_ended_ = false;
-  return skip_first_line();
+  if (const Status status = skip_first_line(); !status) return status;
+  if (rules_.give_way && !file.seekable) stream_->give_way();
+  return {};
 }
 
 // Passes over the byte order mark and the header.
@@ -107,6 +109,7 @@ Result<StreamChunkRef> ChunkCutter::next(std::uint64_t& index) {
         }
       }
       const Result<bool> more = read_more(kStreamChunkBytes);
+      if (more.status().code() == Code::kRetry) return more.status();
       if (!more)
         return Status(more.status().code(),
                       fmt::format("{} (after line {})", more.status().message(),

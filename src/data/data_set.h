@@ -49,6 +49,12 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // naming it lets compressed data be unpacked in step with the other shards.
   Result<std::unique_ptr<RowReader>> reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch = 0);
 
+  // For readers that share their thread with other work; before the first of them. Where the writer of a pipe
+  // lets them wait, they return kRetry instead.
+  void give_way() {
+    if (hub_) hub_->give_way();
+  }
+
   // The same shard as text.
   Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
                                                     std::uint32_t epoch);
@@ -89,7 +95,7 @@ class RowReader {
   ~RowReader();
   // Fills `out` (its content is forgotten, its memory reused) with exactly max_rows rows, fewer at the
   // shard's end; returns their number, 0 at the end. kRetry: other shards' readers in this process must be
-  // read first; call again with the same max_rows. Any other error is final.
+  // read first, or see DataSet::give_way(); call again with the same max_rows. Any other error is final.
   Result<std::size_t> next(std::size_t max_rows, Batch& out);
   // To the shard's begin for another pass. An error if the data is a pipe.
   Status rewind();

@@ -23,6 +23,11 @@ StreamHub::StreamHub(std::vector<InputFile> files, ChunkCutter::Rules rules)
   }
 }
 
+void StreamHub::give_way() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  rules_.give_way = true;
+}
+
 std::uint64_t StreamHub::join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch) {
   const std::lock_guard<std::mutex> lock(mutex_);
   readers_.emplace(++last_reader_, Reader{shard, shards, once_ ? 0 : epoch, nullptr});
@@ -159,6 +164,7 @@ Result<StreamChunkRef> StreamHub::take(std::uint64_t id) {
     }
     std::uint64_t index = 0;
     Result<StreamChunkRef> chunk = pass->cutter.next(index);
+    if (chunk.status().code() == Code::kRetry) return chunk;
     const std::lock_guard<std::mutex> lock(mutex_);
     store(*pass, index, std::move(chunk));
   }

@@ -32,6 +32,7 @@ class ChunkCutter {
     bool header = false;
     bool comments = false;
     bool count_rows = false;
+    bool give_way = false;  // next() returns kRetry where a pipe's writer lets it wait.
   };
   ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(files), rules_(rules) {}
   // Null: the end. `index`: the chunk's number over all files.
@@ -62,10 +63,13 @@ class StreamHub {
  public:
   StreamHub(std::vector<InputFile> files, ChunkCutter::Rules rules);
 
+  // See DataSet::give_way().
+  void give_way();
   // epoch: which pass the reader starts with, counted from 0.
   std::uint64_t join(std::uint32_t shard, std::uint32_t shards, std::uint32_t epoch);
   void leave(std::uint64_t reader);
-  // The reader's next chunk of this pass; null: the end. kRetry: the stash is full of other readers' chunks.
+  // The reader's next chunk of this pass; null: the end. kRetry: the stash is full of other readers' chunks,
+  // or see give_way().
   Result<StreamChunkRef> take(std::uint64_t reader);
   // Ends the reader's pass. An error if the data cannot be read again.
   Status next_epoch(std::uint64_t reader);

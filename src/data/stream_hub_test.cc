@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "data/data_set.h"
@@ -184,6 +185,37 @@ TEST_P(Pipes, AreReadOnceByAllShards) {
   EXPECT_NE(again.message().find("only once"), std::string::npos);
   Batch batch;
   EXPECT_EQ((*data->reader(ShardId{0}, 3))->next(5, batch).status().code(), Code::kUsage);
+}
+
+TEST_P(Pipes, WhoseWriterWaitsGiveWayAndLoseNoRow) {
+  const TestDirectory directory;
+  const std::string path = directory.name("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string text = wide_rows(3000, 500);
+  const std::string bytes = GetParam() ? gzipped(text) : text;
+  std::atomic<bool> go_on{false};
+  std::thread writer([&] {
+    std::ofstream pipe(path, std::ios::binary);
+    pipe << bytes.substr(0, bytes.size() / 2) << std::flush;
+    while (!go_on) std::this_thread::yield();
+    pipe << bytes.substr(bytes.size() / 2);
+  });
+  const std::shared_ptr<DataSet> data = open_path(path);
+  ASSERT_NE(data, nullptr);
+  data->give_way();
+  std::vector<std::unique_ptr<RowReader>> readers;
+  std::vector<Labels> parts(3);
+  for (std::uint32_t s = 0; s < 3; ++s) {
+    readers.push_back(std::move(*data->reader(ShardId{s}, 3)));
+    EXPECT_FALSE(read_on(*readers[s], parts[s], 100));
+  }
+  go_on = true;
+  for (std::uint32_t s = 0; s < 3; ++s) {
+    while (!read_on(*readers[s], parts[s], 100)) {
+    }
+  }
+  writer.join();
+  expect_counted(sorted_union(parts), 3000);
 }
 
 INSTANTIATE_TEST_SUITE_P(PlainAndPacked, Pipes, testing::Bool(),

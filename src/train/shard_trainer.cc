@@ -60,7 +60,11 @@ Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prep
   for (;;) {
     const Status status = try_prepare(reader, rows_max, out);
     if (status.code() != Code::kRetry) co_return status;
-    (void)co_await store_.yield();  // Other shards of this process read the same stream and must catch up.
+    // Other shards of this process read the same stream and must catch up, or its writer must.
+    (void)co_await store_.yield();
+    if (!store_.closing()) continue;
+    out.rows = 0;  // The stream may never go on.
+    co_return Status::ok();
   }
 }
 
@@ -247,6 +251,9 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     auto valid = DataSet::open(inputs->spec.valid);
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
+  }
+  for (const auto& data : {inputs->train, inputs->valid}) {
+    if (data != nullptr) data->give_way();
   }
   return std::shared_ptr<const TrainInputs>(std::move(inputs));
 }
