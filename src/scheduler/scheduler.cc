@@ -62,8 +62,10 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       if (member.lost) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
       if (frame.head.code == Code::kOk) return member.observer ? stop(now, Status::ok(), out) : void();
-      return stop(now, {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())},
-                  out);
+      return stop(
+          now,
+          {frame.head.code, (member.observer ? "" : node_name(from) + ": ") + status_of(frame).message()},
+          out);
     case Op::kStop:
       if (!stopped_) return;
       member.stop_seen = true;
@@ -212,7 +214,15 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
   send(from, Op::kHeartbeat, Status::ok(), {}, out);
 }
 
+// While this node's process was stopped, as by Ctrl-Z, it heard nobody.
+void Scheduler::forgive_own_pause(Instant now) {
+  const Duration late = now - wake_;
+  if (late < limits::kHeartbeatEvery) return;
+  for (auto& [id, member] : members_) member.heard = std::min(now, member.heard + late);
+}
+
 void Scheduler::on_time(Instant now, Transport& out) {
+  forgive_own_pause(now);
   wake_ = now + limits::kHeartbeatEvery;
   if (stopped_) {
     const bool all_seen = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {

@@ -78,6 +78,7 @@ class Scheduler final : public Node {
   };
 
   void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void forgive_own_pause(Instant now);
   void on_barrier(NodeId from, const Frame& frame, Transport& out);
   void on_report(NodeId from, const Frame& frame, Transport& out);
   void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);

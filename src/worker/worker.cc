@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "base/planted.h"
@@ -93,11 +94,22 @@ void Worker::keep_in_touch() {
     wake_ = now_ + limits::kRetryFirst;
     return;
   }
+  forgive_own_pause();
   if (now_ >= heartbeat_at_) {
     scheduler_.sent_heartbeat();
     heartbeat();
   }
   retry_due();
+}
+
+// While this node's process was stopped, as by Ctrl-Z, it could hear no answer.
+void Worker::forgive_own_pause() {
+  const Duration late = now_ - heartbeat_at_;
+  if (late < limits::kHeartbeatEvery) return;
+  std::set<const Request*> forgiven;
+  for (auto& [number, part] : parts_) {
+    if (forgiven.insert(part.request.get()).second) part.request->deadline = part.request->deadline + late;
+  }
 }
 
 void Worker::turn(Instant now, Transport& out, const std::function<void()>& work) {

@@ -94,6 +94,7 @@ class Worker final : public Node {
   void finish_tasks();
   void keep_in_touch();
   void lose_scheduler(std::string why);
+  void forgive_own_pause();
   void on_push(NodeId from, Frame frame);
   Status check_push(NodeId from, const Frame& frame) const;
   void restart_combiner();

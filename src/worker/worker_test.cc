@@ -34,6 +34,12 @@ struct Started {
     worker.on_frame(now, from, std::move(frame), out);
     return out.take();
   }
+  void run(Duration time) {
+    for (const Instant end = now + time; now < end;) {
+      now = std::min(end, std::max(now + 1ms, worker.next_deadline()));
+      worker.on_time(now, out);
+    }
+  }
   // The frame that asks for something, and what will be known of it.
   std::pair<Frame, std::shared_ptr<Completion>> ask(const std::function<Pending(ShardStore&)>& request) {
     std::shared_ptr<Completion> completion;
@@ -110,10 +116,21 @@ TEST(Worker, OnlyWhomItAskedMayPutOffADeadline) {
   const auto [asked, completion] = job.pull();
   Frame waiting = answer(asked, Op::kWaiting, {});
   waiting.first = encode(wire::Waiting{9, {}});
-  job.now = job.now + 9s;
+  job.run(9s);
   job.tell(server_node(1), waiting);
-  job.now = job.now + 2s;
-  job.worker.on_time(job.now, job.out);
+  job.run(2s);
+  ASSERT_TRUE(completion->done);
+  EXPECT_EQ(completion->answer.status.code(), Code::kTimeout);
+}
+
+TEST(Worker, APauseOfItsOwnCountsInNoDeadline) {
+  Started job;
+  const auto [asked, completion] = job.pull();
+  job.run(2s);
+  job.now = job.now + 1h;
+  job.run(7s);
+  EXPECT_FALSE(completion->done);
+  job.run(2s);
   ASSERT_TRUE(completion->done);
   EXPECT_EQ(completion->answer.status.code(), Code::kTimeout);
 }
