@@ -66,7 +66,10 @@ void Output::warn(std::string_view line) {
   note(fmt::format("thalweg: {}warning{}: {}", color ? "\x1b[33m" : "", color ? "\x1b[0m" : "", line));
 }
 
-void Output::text(std::string_view text) { put(results_, text); }
+void Output::text(std::string_view text) {
+  write_json();
+  put(results_, text);
+}
 
 void Output::human(std::string_view text) {
   if (!style_.json) put(results_, text);
@@ -74,8 +77,14 @@ void Output::human(std::string_view text) {
 
 void Output::json(const nlohmann::ordered_json& object) {
   if (!style_.json) return;
+  write_json();
   // Names of files may be any bytes; JSON may not.
-  text(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  json_ = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void Output::write_json() {
+  put(results_, json_);
+  json_.clear();
 }
 
 void Output::error(const Status& status) {
@@ -90,7 +99,11 @@ void Output::error(const Status& status) {
   if (!hint.empty()) write_words(fmt::format("hint: {}\n", hint));
   nlohmann::ordered_json object = {{"code", code_name(status.code())}, {"message", message}};
   if (!hint.empty()) object["hint"] = hint;
-  json({{"error", object}});
+  auto line = json_.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(json_);
+  line["error"] = object;
+  json_.clear();
+  json(line);
+  write_json();
   std::fflush(results_);
 }
 
@@ -100,6 +113,7 @@ Status Output::check() const {
 }
 
 Status Output::finish() {
+  write_json();
   std::fflush(results_);
   return check();
 }

@@ -39,9 +39,10 @@ class Output {
   void text(std::string_view text);    // A result as is, in either style; the caller ends its lines.
   // A result as a person reads it; nothing with --json.
   void human(std::string_view text);
-  // The last line of standard output with --json; nothing without.
+  // A line of standard output with --json; nothing without. It is held back until what follows is known.
   void json(const nlohmann::ordered_json& object);
-  // "thalweg: CODE: message", "hint: ..."; with --json also {"error":{"code","message","hint"}}.
+  // "thalweg: CODE: message", "hint: ..."; with --json also {"error":{"code","message","hint"}}, in one
+  // object with the last result if there is one.
   void error(const Status& status);
   // The program's exit code when it ends without an error of its own.
   void end_with(int exit_code) { exit_code_ = exit_code; }
@@ -52,11 +53,13 @@ class Output {
 
  private:
   void write_words(std::string_view text);
+  void write_json();
 
   Style style_;
   std::FILE* results_;
   std::FILE* words_;
   int exit_code_ = 0;
+  std::string json_;  // The line held back.
 };
 
 }  // namespace thalweg

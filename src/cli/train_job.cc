@@ -21,6 +21,8 @@ namespace {
 constexpr Duration kRefresh = std::chrono::milliseconds(100);
 constexpr std::uint16_t kScansAhead = 8;
 constexpr Duration kNagEvery = std::chrono::seconds(5);
+constexpr const char* kAtOnce =
+    "{\"error\":{\"code\":\"ABORTED\",\"message\":\"interrupted twice; stopped at once\"}}\n";
 
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
@@ -95,7 +97,8 @@ ShardProgram TrainJob::observer() {
 Task<Status> TrainJob::observe(ShardStore& store) {
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
-    const EpochNumbers numbers = monitor_->epoch_numbers(epoch);
+    EpochNumbers numbers = monitor_->epoch_numbers(epoch);
+    if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
     const std::lock_guard lock(epochs_mutex_);
     epochs_.push_back(numbers);
   }
@@ -204,7 +207,8 @@ void TrainJob::show_epoch(std::uint32_t epoch) {
 }
 
 Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
-  const std::atomic<bool>& interrupted = catch_interrupts();
+  const bool saves = options_.has("out");
+  const std::atomic<bool>& interrupted = catch_interrupts(out_.style().json ? kAtOnce : "");
   const RealClock clock;
   Progress progress(
       terminal_columns(2) > 0 && !out_.style().quiet,
@@ -223,7 +227,8 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
       if (!cluster.missing().empty()) {
         cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});
       } else {
-        out_.note("stopping: saving what is learnt so far; press Ctrl-C again to stop at once");
+        out_.note(fmt::format("stopping{}; press Ctrl-C again to stop at once",
+                              saves ? ": saving what is learnt so far" : ""));
         cluster.close();
       }
       closing = true;
@@ -264,7 +269,9 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   if (!status) return status;
   for (; !closing && shown < epochs_done(); ++shown) show_epoch(shown);
   summary(cluster.view(), seconds, closing);
-  return closing ? Status(Code::kAborted, "interrupted; what was learnt so far is saved") : Status::ok();
+  if (!closing) return Status::ok();
+  return {Code::kAborted, saves ? "interrupted; what was learnt so far is saved"
+                                : "interrupted; without --out nothing is saved"};
 }
 
 void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted) {
@@ -284,7 +291,14 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   const bool squared = spec().model.loss == Loss::kSquared;
   json[squared ? "train_loss" : "train_logloss"] = number(mean(numbers.last));
   json[squared ? "progressive_loss" : "progressive_logloss"] = number(mean(numbers.progressive));
-  if (!epochs_.empty() && epochs_.back().has_valid) {
+  const bool none_held_out = spec().has_valid() && !interrupted && !epochs_.back().has_valid;
+  if (none_held_out) {
+    out_.warn(
+        spec().valid.part == Part::kAll
+            ? "--valid: no row of it could be read"
+            : fmt::format("--valid-part {} held out no row: the input has fewer", spec().valid.part_modulus));
+  }
+  if (none_held_out || (!epochs_.empty() && epochs_.back().has_valid)) {
     if (squared) json["valid_rmse"] = number(epochs_.back().valid.rmse);
     if (!squared) json["valid_auc"] = number(epochs_.back().valid_auc);
     if (!squared) json["valid_logloss"] = number(epochs_.back().valid.logloss);

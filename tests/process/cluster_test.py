@@ -190,16 +190,58 @@ class ClusterTest(unittest.TestCase):
         self.assert_gone(nodes)
 
     def test_interrupt_saves_and_ends(self):
-        model = os.path.join(self.folder.name, "interrupted")
-        for flags in [(), ("--processes",)]:
+        for how, flags in [(signal.SIGINT, ()), (signal.SIGINT, ("--processes",)), (signal.SIGHUP, ())]:
+            model = os.path.join(self.folder.name, "interrupted-%d-%d" % (how, len(flags)))
             job = subprocess.Popen(self.command("--epochs", "1000", "--out", model, *flags),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             time.sleep(1.5)
-            job.send_signal(signal.SIGINT)
+            job.send_signal(how)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 130, err)
+            self.assertEqual(len(out.splitlines()), 1)
+            summary = last_json(out)
+            self.assertEqual((summary["interrupted"], summary["error"]["code"]), (True, "ABORTED"))
+            self.assertIn("is saved", summary["error"]["message"])
             digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
-            self.assertRegex(digest.stdout, r"[0-9a-f]{16}")
+            self.assertEqual(digest.stdout.strip(), summary["model_digest"])
+
+    def test_an_interrupt_without_out_does_not_claim_to_save(self):
+        job = subprocess.Popen(self.command("--epochs", "1000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+        time.sleep(1)
+        job.send_signal(signal.SIGINT)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 130, err)
+        self.assertNotIn("saving", err)
+        self.assertIn("nothing is saved", last_json(out)["error"]["message"])
+
+    # A pipe that is open and empty can neither hold up the end nor, in a turn with the servers, the job.
+    def test_interrupt_while_a_pipe_stalls_saves_and_ends(self):
+        model = os.path.join(self.folder.name, "stalled")
+        job = subprocess.Popen([PROGRAM, "train", "-", "--json", "--out", model], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(self.train, "rb") as rows:
+            job.stdin.write(rows.read())
+        job.stdin.flush()
+        time.sleep(1)
+        job.send_signal(signal.SIGINT)
+        self.assertEqual(job.wait(timeout=PATIENCE_S), 130)
+        with job.stdin, job.stdout, job.stderr:
+            summary = last_json(job.stdout.read().decode())
+        self.assertGreater(summary["examples"], 0)
+        subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
+
+    def test_interrupting_twice_ends_at_once(self):
+        job = subprocess.Popen(self.command("--epochs", "100000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
+        time.sleep(1)
+        while job.poll() is None:
+            job.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 130, err)
+        self.assertEqual(len(out.splitlines()), 1)
+        self.assertEqual(last_json(out)["error"]["code"], "ABORTED")
 
     def test_interrupt_while_workers_die_saves_and_ends(self):
         model = os.path.join(self.folder.name, "bereaved")
