@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/build_info.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/help.h"
@@ -37,8 +38,7 @@ Status run_help(const Options& options, Output& out) {
     const std::string& topic = options.arguments()[0];
     const Command* command = find_command(commands, topic);
     if (command == nullptr && !is_command_group(commands, topic)) {
-      return with_hint({Code::kUsage, fmt::format("there is no command '{}'", topic)},
-                       "thalweg help lists the commands");
+      return unknown_command(commands, options.arguments());
     }
     text = command == nullptr ? group_help(commands, topic) : command_help(*command);
   }

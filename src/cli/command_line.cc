@@ -18,23 +18,6 @@ std::string or_try_help(std::string_view near, std::string_view prefix, std::str
   return fmt::format("\nhint: thalweg {}{}--help lists what there is", command, command.empty() ? "" : " ");
 }
 
-Status unknown_command(std::span<const Command> commands, std::span<const std::string> words) {
-  const bool group = is_command_group(commands, words[0]);
-  std::vector<std::string_view> names;
-  for (const Command& command : commands) {
-    names.push_back(command.path);
-    names.push_back(command.path.substr(0, command.path.find(' ')));
-  }
-  const std::string text = group && words.size() > 1 ? words[0] + " " + words[1] : words[0];
-  const std::string_view near = nearest(text, names);
-  if (words[0].size() > 1 && words[0][0] == '-') {
-    return usage(fmt::format("'{}' stands where a command was expected\nhint: flags come after the command",
-                             words[0]));
-  }
-  return usage(fmt::format("there is no command '{}'{}", text,
-                           or_try_help(near, "thalweg ", group ? words[0] : std::string())));
-}
-
 Status unknown_flag(const CommandLine& line, const std::string& word) {
   const std::string text = word.substr(0, word.find('='));
   std::vector<std::string_view> names;
@@ -61,7 +44,8 @@ Result<std::size_t> find_commands(std::span<const Command> commands, std::span<c
       line.help = true, line.topic = words[0];
       return words.size();
     }
-    if (is_command_group(commands, words[0]) && words.size() == 1) {
+    const bool flag_follows = words.size() > 1 && words[1].rfind('-', 0) == 0;
+    if (is_command_group(commands, words[0]) && (words.size() == 1 || flag_follows)) {
       return usage(
           fmt::format("thalweg {0} needs a second word\nhint: thalweg {0} --help lists them", words[0]));
     }
@@ -163,6 +147,23 @@ Status check_arguments(const CommandLine& line) {
 }
 
 }  // namespace
+
+Status unknown_command(std::span<const Command> commands, std::span<const std::string> words) {
+  const bool group = is_command_group(commands, words[0]);
+  std::vector<std::string_view> names;
+  for (const Command& command : commands) {
+    names.push_back(command.path);
+    names.push_back(command.path.substr(0, command.path.find(' ')));
+  }
+  const std::string text = group && words.size() > 1 ? words[0] + " " + words[1] : words[0];
+  const std::string_view near = nearest(text, names);
+  if (words[0].size() > 1 && words[0][0] == '-') {
+    return usage(fmt::format("'{}' stands where a command was expected\nhint: flags come after the command",
+                             words[0]));
+  }
+  return usage(fmt::format("there is no command '{}'{}", text,
+                           or_try_help(near, "thalweg ", group ? words[0] : std::string())));
+}
 
 bool CommandLine::in_scope(const OptionRow& row) const {
   return (command != nullptr && applies_to(row, command->path)) ||

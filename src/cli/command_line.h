@@ -25,6 +25,9 @@ struct CommandLine {
   bool in_scope(const OptionRow& row) const;
 };
 
+// The error for words that begin with no command, naming the nearest one.
+Status unknown_command(std::span<const Command> commands, std::span<const std::string> words);
+
 // Checks names and numbers of arguments, not values.
 Result<CommandLine> parse_command_line(std::span<const Command> commands, std::span<const std::string> words);
 

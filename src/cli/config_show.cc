@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/command_line.h"
 #include "cli/commands.h"
 
 namespace thalweg {
@@ -30,7 +31,7 @@ std::string toml_line(const OptionRow& row, const OptionValue& value) {
 Status run_config_show(const Options& options, Output& out) {
   const auto& arguments = options.arguments();
   if (!arguments.empty() && find_command(program_commands(), arguments[0]) == nullptr) {
-    return {Code::kUsage, fmt::format("there is no command '{}'", arguments[0])};
+    return unknown_command(program_commands(), arguments);
   }
   ordered_json all = ordered_json::object();
   for (const OptionRow& row : option_rows()) {

@@ -141,7 +141,8 @@ Result<OptionValue> parse_value(const OptionRow& row, std::string_view text) {
   std::string message = fmt::format("'{}' is not {}", shown(text), expectation(row));
   if (row.type == OptionType::kChoice) {
     const auto near = nearest(text, split(row.choices, '|'));
-    if (!near.empty()) message += fmt::format("\nhint: did you mean '{}'?", near);
+    const bool placeholder = near.find(':') != near.npos;
+    if (!near.empty() && !placeholder) message += fmt::format("\nhint: did you mean '{}'?", near);
   }
   return Status(Code::kUsage, std::move(message));
 }

@@ -46,6 +46,29 @@ nlohmann::json last_line(const std::string& out) {
   return nlohmann::json::parse(out.substr(start == out.npos ? 0 : start + 1), nullptr, false);
 }
 
+TEST(Program, UnknownCommandsComeWithTheNearest) {
+  for (const std::string words : {"trian", "help trian", "config show trian"}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("did you mean 'thalweg train'?"), std::string::npos) << ran.err;
+  }
+  EXPECT_NE(run("model --json").err.find("needs a second word"), std::string::npos);
+  EXPECT_EQ(run("train x --sync ssp:-1").err.find("ssp:S'?"), std::string::npos);
+}
+
+TEST(Program, AHeldOutPartWithoutRowsIsSaidAndNull) {
+  const std::string path = test_path("few.svm");
+  std::ofstream(path) << "1 1:1\n0 2:1\n";
+  const Ran ran = run("train '" + path + "' --valid-part 10 --json");
+  std::remove(path.c_str());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("--valid-part 10 held out no row"), std::string::npos) << ran.err;
+  const nlohmann::json summary = last_line(ran.out);
+  for (const char* field : {"valid_auc", "valid_logloss", "valid_calibration"}) {
+    EXPECT_TRUE(summary.at(field).is_null()) << field;
+  }
+}
+
 TEST(Program, ExitCodesFollowTheCause) {
   EXPECT_EQ(run("version").code, 0);
   EXPECT_EQ(run("--help").code, 0);

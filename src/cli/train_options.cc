@@ -155,6 +155,9 @@ Result<TrainPlan> plan_training(const Options& options, const std::vector<std::s
     spec.valid.paths = {*valid};
   }
   const bool piped = std::find(paths.begin(), paths.end(), "-") != paths.end();
+  if (piped && options.maybe_text("valid") == "-") {
+    return Status(Code::kUsage, "standard input is named twice, as training data and by --valid");
+  }
   if (piped && (spec.valid.part != Part::kAll || spec.epochs > 1)) {
     return Status(Code::kUsage,
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");

@@ -4,6 +4,7 @@
 #include "train/train_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/bytes.h"
 #include "base/limits.h"
@@ -128,8 +129,8 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  return {e.trained(), e.rows, e.held_out(), e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : 0,
-          e.has_valid};
+  return {e.trained(), e.rows, e.held_out(),
+          e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : std::nan(""), e.has_valid};
 }
 
 }  // namespace thalweg
