@@ -122,6 +122,9 @@ Status run_data_split(const Options& options, Output& out) {
   if (error) return {Code::kIo, fmt::format("{}: cannot be made: {}", directory, error.message())};
   NewFile train(fmt::format("{}/train.{}", directory, extension((*data)->format())));
   NewFile valid(fmt::format("{}/valid.{}", directory, extension((*data)->format())));
+  for (const NewFile* file : {&train, &valid}) {
+    if (Status status = is_no_input(file->path(), (*data)->paths()); !status) return status;
+  }
   const auto part = static_cast<std::uint64_t>(options.integer("valid-part"));
   const Result<SplitReport> report = split_rows(**data, part, train.stream(), valid.stream());
   if (!report) return report.status();

@@ -20,6 +20,17 @@ std::string part_of(const std::string& path) {
 
 }  // namespace
 
+Status is_no_input(const std::string& path, const std::vector<std::string>& inputs) {
+  if (!std::filesystem::is_regular_file(path)) return Status::ok();
+  for (const std::string& input : inputs) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(path, input, error)) continue;
+    return {Code::kUsage,
+            fmt::format("{} would be written over the input {}; expected another place", path, input)};
+  }
+  return Status::ok();
+}
+
 NewFile::NewFile(std::string path)
     : path_(std::move(path)), part_(part_of(path_)), file_(part_, std::ios::binary | std::ios::trunc) {}
 

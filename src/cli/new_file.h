@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalweg/status.h"
 
@@ -32,5 +33,8 @@ class NewFile {
   std::ofstream file_;
   bool committed_ = false;
 };
+
+// kUsage if `path` is one of these inputs, however it is spelt: it would be gone when the file is complete.
+Status is_no_input(const std::string& path, const std::vector<std::string>& inputs);
 
 }  // namespace thalweg

@@ -56,6 +56,26 @@ TEST(Program, UnknownCommandsComeWithTheNearest) {
   EXPECT_EQ(run("train x --sync ssp:-1").err.find("ssp:S'?"), std::string::npos);
 }
 
+TEST(Program, NothingIsWrittenOverItsInput) {
+  const std::string folder = test_path("over");
+  const std::string path = folder + "/train.svm";
+  const std::string rows = "1 1:1\n0 2:1\n1 1:1\n0 2:1\n";
+  std::filesystem::create_directory(folder);
+  std::ofstream(path) << rows;
+  EXPECT_EQ(run("train '" + path + "' --out '" + folder + "/model'").code, 0);
+  for (const std::string& words :
+       {"data split '" + path + "' --valid-part 2 --out '" + folder + "/model/..'",
+        "predict --model '" + folder + "/model' '" + path + "' -o '" + folder + "/./train.svm'"}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_NE(ran.err.find("would be written over the input"), std::string::npos) << ran.err;
+    std::stringstream left;
+    left << std::ifstream(path).rdbuf();
+    EXPECT_EQ(left.str(), rows);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Program, AHeldOutPartWithoutRowsIsSaidAndNull) {
   const std::string path = test_path("few.svm");
   std::ofstream(path) << "1 1:1\n0 2:1\n";

@@ -80,6 +80,7 @@ void note_skipped(const Scored& scored, Output& out) {
 Status run_predict(const Options& options, Output& out) {
   std::optional<NewFile> file;
   if (options.has("output")) {
+    if (Status status = is_no_input(options.text("output"), options.arguments()); !status) return status;
     file.emplace(options.text("output"));
     if (Status status = file->write(""); !status) return status;
   }
