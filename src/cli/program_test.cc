@@ -238,7 +238,7 @@ TEST(Program, SimulatesFaultsTheSameWayEachTime) {
 
 // The run that a failure's hint names: one line for each frame that arrives, and for each fault.
 TEST(Program, ReplaysASeedWithAReadableTrace) {
-  const Ran ran = run("simulate faults --replay 3 --trace");
+  const Ran ran = run("simulate faults --replay 1 --trace");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* what : {"worker-0 -> server-0", "push table 0 shard ", "pull-reply", "** clog"})
     EXPECT_NE(ran.err.find(what), std::string::npos) << what;
