@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kCallBytesMax = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call.
+// A last sync of a large file would block its caller for as long as the disk takes to write all of it.
+constexpr std::size_t kUnsyncedBytesMax = std::size_t{64} << 20;
 
 // "cannot DO PATH: REASON" with errno's reason.
 Status io_error(const std::string& what, const std::string& path) {
@@ -59,7 +61,10 @@ class SystemFile final : public File {
       bytes = bytes.subspan(static_cast<std::size_t>(put));
       offset += static_cast<std::uint64_t>(put);
     }
-    return Status::ok();
+    unsynced_bytes_ += wanted;
+    if (unsynced_bytes_ < kUnsyncedBytesMax) return Status::ok();
+    unsynced_bytes_ = 0;
+    return ::fdatasync(fd_) == 0 ? Status::ok() : io_error("sync", path());
   }
 
   Status sync() override { return ::fsync(fd_) == 0 ? Status::ok() : io_error("sync", path()); }
@@ -72,6 +77,7 @@ class SystemFile final : public File {
 
  private:
   int fd_;
+  std::size_t unsynced_bytes_ = 0;
 };
 
 // For file systems that cannot exchange: for a moment only the names beside `path` exist.
