@@ -97,6 +97,7 @@ ShardProgram TrainJob::observer() {
 Task<Status> TrainJob::observe(ShardStore& store) {
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
+    if (Status status = monitor_->inputs_agree(); !status) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
     const std::lock_guard lock(epochs_mutex_);
@@ -222,6 +223,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   std::uint32_t shown = 0;
   ProgressNumbers shown_numbers;
   while (!cluster.wait(kRefresh)) {
+    if (const Status status = monitor_->inputs_agree(); !status) cluster.stop(status);
     if (interrupted && !closing) {
       progress.clear();
       if (!cluster.missing().empty()) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/mix.h"
 #include "data/detect.h"
 #include "data/row_loop.h"
 
@@ -21,6 +23,15 @@ Status check_options(const ReadOptions& options) {
                                       options.part_modulus)};
   }
   return {};
+}
+
+std::uint64_t add_to_hash(std::uint64_t hash, std::string_view text) {
+  for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), 8))) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), std::min<std::size_t>(text.size(), 8));
+    hash = place(hash ^ word);
+  }
+  return place(hash ^ 1);  // So that where a file ends counts.
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
 Status DataSet::look(const InputFile& file) {
   paths_.push_back(file.path);
   total_bytes_ += file.size_bytes;
+  fingerprint_ = add_to_hash(fingerprint_ ^ file.size_bytes, file.head);
   seekable_ = seekable_ && file.seekable;
   if (detect_) {
     const Result<Format> found = detect_format(file.head_lines(), file.path, options_.labels_needed);

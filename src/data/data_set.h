@@ -38,6 +38,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   const ReadOptions& options() const { return options_; }
   // Of the files as they lie on disk; 0: not known, some file is a pipe.
   std::uint64_t total_bytes() const { return total_bytes_; }
+  // A hash of the files' order, sizes and heads; not of their names, which machines may give otherwise.
+  std::uint64_t fingerprint() const { return fingerprint_; }
   // Whether the data can be read more than once.
   bool seekable() const { return seekable_; }
   std::vector<std::string> paths() const;
@@ -81,6 +83,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::vector<InputFile> files_;  // Empty if hub_ has them.
   std::vector<std::string> paths_;
   std::uint64_t total_bytes_ = 0;
+  std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -166,6 +166,20 @@ TEST(Files, MoreFilesThanMayBeOpenAtOnce) {
   EXPECT_EQ(read_all_shards(data, 3), counted(3 * (kMaxOpenFiles + 5)));
 }
 
+TEST(Files, AFingerprintTellsOtherFilesAndNotOtherNames) {
+  const TestDirectory folder;
+  const std::string a = folder.write("a.svm", numbered_rows(50)),
+                    b = folder.write("b.svm", numbered_rows(50, 50));
+  const std::string copy = folder.write("copy.svm", numbered_rows(50));
+  const auto of = [](std::vector<std::string> paths) {
+    return open_data(files(std::move(paths)))->fingerprint();
+  };
+  EXPECT_EQ(of({a, b}), of({copy, b}));
+  EXPECT_NE(of({a}), of({b}));
+  EXPECT_NE(of({a, b}), of({b, a}));
+  EXPECT_NE(of({a}), of({a, copy}));
+}
+
 TEST(Files, AFileMayBearAGlobsName) {
   const TestDirectory directory;
   EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.write("a[1]", numbered_rows(3))})))),

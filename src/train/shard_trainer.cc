@@ -1,10 +1,13 @@
 #include "train/shard_trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "base/mix.h"
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "train/train_report.h"
@@ -147,6 +150,8 @@ Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
   report_.pass_rows = pass_rows_;
+  report_.inputs = inputs_->fingerprint();
+  report_.inputs_name = inputs_->name();
   report_.skipped_rows = reader.rows_skipped();
   TrainReport report = std::exchange(report_, {});
   co_return (co_await store_.report(number, to_text(report))).status;
@@ -185,6 +190,8 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
     TrainReport scored;
+    scored.inputs = inputs_->fingerprint();
+    scored.inputs_name = inputs_->name();
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);
     scored.scores = scores_;
     scored.labels = batch.batch.rows().labels;
@@ -236,6 +243,23 @@ Task<Status> ShardTrainer::run() {
 Workbench& Workbenches::mine() {
   const std::lock_guard lock(mutex_);
   return benches_[std::this_thread::get_id()];
+}
+
+std::uint64_t TrainInputs::fingerprint() const {
+  const std::uint64_t of_train = train != nullptr ? train->fingerprint() : 0;
+  return valid != nullptr ? place(of_train) ^ valid->fingerprint() : of_train;
+}
+
+std::string TrainInputs::name() const {
+  std::string name;
+  for (const auto& data : {train, valid}) {
+    if (data == nullptr) continue;
+    const std::vector<std::string> paths = data->paths();
+    if (!name.empty()) name += " with ";
+    name += paths.front();
+    if (paths.size() > 1) name += fmt::format(" and {} more", paths.size() - 1);
+  }
+  return name;
 }
 
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {

@@ -1,16 +1,21 @@
-// Grammar of a report, little-endian: loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32 rows:u32
-// weighted:u32
+// Grammar of a report, little-endian: loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32
+//   inputs:u64 inputs_name:text rows:u32 weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
 #include "train/train_report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/limits.h"
 
 namespace thalweg {
 namespace {
+
+constexpr std::size_t kNameBytesMax = 1024;
 
 bool decode(std::string_view text, TrainReport& out) {
   Reader in(std::as_bytes(std::span(text)));
@@ -19,6 +24,8 @@ bool decode(std::string_view text, TrainReport& out) {
   out.pass_rows = in.get<std::uint64_t>();
   out.skipped_rows = in.get<std::uint64_t>();
   out.fraction_done = in.get<float>();
+  out.inputs = in.get<std::uint64_t>();
+  out.inputs_name = in.get_text(kNameBytesMax);
   const std::uint32_t rows = in.get_count(~0u, 2 * sizeof(float));
   const bool weighted = in.get<std::uint32_t>() != 0;
   for (auto* values : {&out.scores, &out.labels, &out.weights}) {
@@ -37,7 +44,9 @@ std::string to_text(const TrainReport& report) {
       .put(report.sum.weight)
       .put(report.pass_rows)
       .put(report.skipped_rows)
-      .put(report.fraction_done);
+      .put(report.fraction_done)
+      .put(report.inputs)
+      .put_text(std::string_view(report.inputs_name).substr(0, kNameBytesMax));
   out.put(static_cast<std::uint32_t>(report.scores.size()));
   out.put(static_cast<std::uint32_t>(report.weights.empty() ? 0 : 1));
   for (const auto* values : {&report.scores, &report.labels, &report.weights}) {
@@ -81,6 +90,14 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   if (!decode(text, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
     return false;
   const std::lock_guard lock(mutex_);
+  if (!inputs_) inputs_ = Inputs{shard, report.inputs, report.inputs_name};
+  if (inputs_->fingerprint != report.inputs) {
+    inputs_agree_ = {
+        Code::kData,
+        fmt::format("data shard {} was read from {} and data shard {} from {}, which are not the "
+                    "same files; give every worker the same ones in the same order",
+                    inputs_->shard.value, inputs_->name, shard.value, report.inputs_name)};
+  }
   Epoch& epoch = epochs_[number.epoch / 2];
   const bool held_out = number.epoch % 2 == 1;
   const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(number.epoch / 2, report);
@@ -105,6 +122,11 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   shard_done_[shard.value] = report.fraction_done;
   shard_epoch_[shard.value] = number.epoch / 2;
   return true;
+}
+
+Status TrainMonitor::inputs_agree() const {
+  const std::lock_guard lock(mutex_);
+  return inputs_agree_;
 }
 
 TrainNumbers TrainMonitor::numbers() const {

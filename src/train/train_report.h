@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/metrics.h"
 #include "thalweg/ids.h"
+#include "thalweg/status.h"
 
 namespace thalweg {
 
@@ -20,6 +22,8 @@ struct TrainReport {
   std::uint64_t pass_rows = 0;     // Training: rows of this pass that have been learnt.
   std::uint64_t skipped_rows = 0;  // Bad rows left out in this pass.
   float fraction_done = 0;         // Training: of this pass over the shard; below 0 when not known.
+  std::uint64_t inputs = 0;        // TrainInputs::fingerprint() of the shard's worker,
+  std::string inputs_name;         // and what its user calls them.
   std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
   std::vector<float> labels;
   std::vector<float> weights;  // Empty when all are 1.
@@ -51,6 +55,8 @@ class TrainMonitor {
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
   // False when the text is no report.
   bool add(ShardId shard, Step number, std::string_view text);
+  // kData once two shards have been read from different files.
+  Status inputs_agree() const;
   TrainNumbers numbers() const;
   // Exact metrics of the rows held out, after pass `epoch`; sorts, so call it once the pass is over.
   EpochNumbers epoch_numbers(std::uint32_t epoch);
@@ -82,6 +88,14 @@ class TrainMonitor {
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
   std::vector<Pass> trained_, scored_;  // By shard.
+  // Of the first report.
+  struct Inputs {
+    ShardId shard;
+    std::uint64_t fingerprint = 0;
+    std::string name;
+  };
+  std::optional<Inputs> inputs_;
+  Status inputs_agree_;
   AucHistogram sampled_;
   std::uint64_t skipped_rows_ = 0;
   std::uint64_t examples_ = 0;

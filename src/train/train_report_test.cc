@@ -69,6 +69,23 @@ TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
   EXPECT_EQ(sums({2, 1, 0}), sums({1, 0, 2}));
 }
 
+TEST(TrainMonitor, NoticesShardsReadFromDifferentFiles) {
+  TrainMonitor monitor(Loss::kLogistic, 1, 2);
+  TrainReport report = training(5, 80, 0.5f);
+  report.inputs = 1, report.inputs_name = "here/a.svm";
+  EXPECT_TRUE(monitor.add(ShardId{1}, {0, 8}, to_text(report)));
+  report.inputs_name = "there/a.svm";
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(report)));
+  EXPECT_TRUE(monitor.inputs_agree().is_ok()) << "another machine may call them otherwise";
+  report.inputs = 2, report.inputs_name = std::string(5000, 'b');
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(report)));
+  const Status status = monitor.inputs_agree();
+  EXPECT_EQ(status.code(), Code::kData);
+  EXPECT_NE(status.message().find("data shard 1 was read from here/a.svm and data shard 0 from bbb"),
+            std::string::npos)
+      << status.message();
+}
+
 TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
   TrainMonitor monitor(Loss::kLogistic, 1, 2);
   TrainReport scored;

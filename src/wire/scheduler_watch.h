@@ -12,7 +12,10 @@ class SchedulerWatch {
  public:
   void sent_heartbeat() { ++unanswered_; }
   void heard() { unanswered_ = 0; }
-  bool lost(Duration timeout) const { return unanswered_ * limits::kHeartbeatEvery > timeout; }
+  // The newest heartbeat may have been sent just now, whatever the timeout.
+  bool lost(Duration timeout) const {
+    return unanswered_ > 1 && unanswered_ * limits::kHeartbeatEvery > timeout;
+  }
 
  private:
   std::int64_t unanswered_ = 0;

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -282,6 +283,22 @@ class ClusterTest(unittest.TestCase):
                 server.wait(PATIENCE_S)
                 self.assertEqual((scheduler.returncode, worker.returncode), (code, code), err + worker.stderr)
                 self.assertEqual("--columns that names each of them, as in click:label,site:cat" in err, code == 2, err)
+
+    def test_workers_that_read_different_files_end_the_job(self):
+        copy = os.path.join(self.folder.name, "copy.svm")
+        shutil.copyfile(self.train, copy)
+        for second, code in ((copy, 0), (self.valid, 4)):
+            with self.subTest(second=second):
+                scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2"],
+                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+                nodes = [subprocess.Popen([PROGRAM, "node", *arguments[:1], "--join", address, *arguments[1:]],
+                                          stderr=subprocess.DEVNULL)
+                         for arguments in (["server"], ["worker", "--", self.train], ["worker", "--", second])]
+                _, err = self.finish(scheduler)
+                self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [code] * 3)
+                self.assertEqual(scheduler.returncode, code, err)
+                self.assertEqual("give every worker the same ones" in err, code != 0, err)
 
     def test_the_page_about_clusters_is_true(self):
         with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:
