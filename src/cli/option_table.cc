@@ -148,7 +148,7 @@ constexpr OptionRow kRows[] = {
      .help = "Run the cluster of one seed alone", .example = "17", .placeholder = "SEED", .low = 0,
      .high = kIntMax},
     {.name = "trace", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
-     .help = "Write every event to standard error", .example = ""},
+     .help = "Write every frame, loss and fault to standard error", .example = ""},
     {.name = "topology", .key = "", .type = T::kText, .commands = kPlans, .group = "Topology",
      .help = "The machine room: a preset or a TOML file", .example = "dgx1v", .fallback = "pcie-box",
      .placeholder = "FILE|PRESET"},

@@ -7,11 +7,11 @@
 
 #include "base/check.h"
 #include "placement/placement.h"
+#include "sim/trace_line.h"
 
 namespace thalweg::sim {
 namespace {
 
-constexpr std::uint32_t kFirstTemporary = 1u << 31;
 // A kept node's sign of life arrives when the last one is this long ago.
 constexpr Duration kSilenceMax = std::chrono::milliseconds(1100);
 
@@ -207,12 +207,17 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   if (from.worker != nullptr && frame.head.op == Op::kPushReply)
     watch_.on_combiner_answer(from.id, frame.head);
   const auto found = directory_.find(to);
-  if (found == directory_.end() || !processes_[found->second]->runs()) return;
+  if (found == directory_.end() || !processes_[found->second]->runs()) {
+    if (trace_) trace_(loss_line(now_, from.id, to, frame, Fate::kNobody));
+    return;
+  }
   const Link link{from.place, found->second};
   const bool sign_of_life =
       from.kept && to == kScheduler && (frame.head.op == Op::kHeartbeat || frame.head.op == Op::kJoin);
   arrivals_.clear();
-  network_.send(now_, link, frame, sign_of_life && now_ - from.heard > kSilenceMax, arrivals_);
+  const Fate fate =
+      network_.send(now_, link, frame, sign_of_life && now_ - from.heard > kSilenceMax, arrivals_);
+  if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
   for (Network::Arrival& arrival : arrivals_) {
     if (sign_of_life && arrival.after < std::chrono::milliseconds(100)) from.heard = now_;
     queue_.push(now_ + arrival.after,
@@ -234,16 +239,11 @@ void Cluster::record(const Process& process, const Mail* mail) {
     mix(XXH3_64bits(header.data(), header.size()));
   }
   trace_hash_ = hash;
-  if (!trace_ || mail == nullptr) return;
-  const FrameHeader& head = mail->frame.head;
-  trace_(fmt::format("{:12.6f} {:>12} -> {:<12} {} #{} owner {} map {} {}{}",
-                     static_cast<double>(now_.ns) * 1e-9, node_name(mail->from), node_name(process.id),
-                     describe(head), head.request, head.owner_epoch, head.map_epoch, code_name(head.code),
-                     (head.flags & frame_flags::kEndOfEpoch) != 0 ? " end" : ""));
+  if (trace_ && mail != nullptr) trace_(arrival_line(now_, mail->from, process.id, mail->frame));
 }
 
 void Cluster::note(std::string_view what) {
-  if (trace_) trace_(fmt::format("{:12.6f} ** {}", static_cast<double>(now_.ns) * 1e-9, what));
+  if (trace_) trace_(note_line(now_, what));
 }
 
 void Cluster::at(Instant when, std::function<void()> action) {
@@ -252,7 +252,7 @@ void Cluster::at(Instant when, std::function<void()> action) {
 
 void Cluster::kill(std::uint32_t place) {
   Process& process = *processes_[place];
-  note("kill " + node_name(process.id));
+  note("kill " + who(process.id));
   process.node.reset();
   process.server = nullptr;
   process.worker = nullptr;
@@ -261,14 +261,14 @@ void Cluster::kill(std::uint32_t place) {
 
 void Cluster::pause(std::uint32_t place, Instant until) {
   Process& process = *processes_[place];
-  note("pause " + node_name(process.id));
+  note(fmt::format("pause {} until {:.6f}", who(process.id), static_cast<double>(until.ns) * 1e-9));
   process.busy_until = std::max(process.busy_until, until);
 }
 
 void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
   Process& process = *processes_[place];
   if (!process.runs()) return;
-  note(fmt::format("{} is told that {} is lost", node_name(process.id), node_name(peer)));
+  note(fmt::format("{} is told that {} is lost", who(process.id), who(peer)));
   Outgoing out(*this, process);
   process.node->on_peer_lost(now_, peer, out);
   after_turn(place);

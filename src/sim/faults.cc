@@ -1,7 +1,11 @@
 #include "sim/faults.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "sim/trace_line.h"
 
 namespace thalweg::sim {
 namespace {
@@ -78,7 +82,12 @@ void Faults::partition() {
     }
   }
   for (const Link link : cut) cluster_.network().block(link);
-  cluster_.note("partition");
+  std::string names;
+  for (std::uint32_t p = 0; p < count; ++p) {
+    if (apart[p]) names += fmt::format(" {}", who(cluster_.processes()[p]->id));
+  }
+  cluster_.note(fmt::format("partition: nothing leaves{}{}", both_ways ? " nor reaches" : "",
+                            names.empty() ? " nobody" : names));
   cluster_.at(cluster_.now() + some_time(), [this, cut] {
     cluster_.note("partition heals");
     for (const Link link : cut) cluster_.network().unblock(link);
@@ -90,7 +99,8 @@ void Faults::clog() {
   const Link link{static_cast<std::uint32_t>(random_.below(count)),
                   static_cast<std::uint32_t>(random_.below(count))};
   const Instant until = cluster_.now() + std::min<Duration>(some_time(), 10 * limits::kRetryFirst);
-  cluster_.note("clog");
+  cluster_.note(fmt::format("clog of {} -> {} until {:.6f}", who(cluster_.processes()[link.from]->id),
+                            who(cluster_.processes()[link.to]->id), static_cast<double>(until.ns) * 1e-9));
   cluster_.network().clog(link, until);
 }
 

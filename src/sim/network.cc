@@ -21,17 +21,17 @@ Network::Network(const Plan& plan, Findings& findings)
       random_(Random(plan.seed).split(1)),
       broken_(std::size_t{kProcessesMax} * kProcessesMax) {}
 
-void Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
+Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
   ++counts_.sent;
   if (frame.head.op == Op::kPush && frame.head.block > 0) ++counts_.combined;
   if (must_arrive || healed_) {
     out.push_back({plan_.latency, frame});
-    return;
+    return Fate::kSent;
   }
   const FrameFaults& faults = plan_.frame_faults;
   if (broken(link).blocks > 0) {
     ++counts_.cut_off;
-    return;
+    return Fate::kCutOff;
   }
   if (happens(faults.split) && frame.head.op == Op::kPush && frame.head.ranges.size() > 1) {
     ++counts_.split;
@@ -44,13 +44,15 @@ void Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
   }
   if (happens(faults.drop)) {
     ++counts_.dropped;
-    return;
+    return Fate::kDropped;
   }
   if (happens(faults.flip)) {
     ++counts_.flipped;
-    return check_flip(frame);
+    check_flip(frame);
+    return Fate::kFlipped;
   }
   out.push_back({latency(now, link), counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame});
+  return Fate::kSent;
 }
 
 Duration Network::latency(Instant now, Link link) {

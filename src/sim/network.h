@@ -22,6 +22,9 @@ struct Link {
   std::uint32_t to = 0;
 };
 
+// What becomes of a frame itself, whatever else arrives of it.
+enum class Fate : std::uint8_t { kSent, kDropped, kFlipped, kCutOff, kNobody };
+
 struct NetworkCounts {
   std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
   std::uint64_t combined = 0;  // Pushes for more than one data shard.
@@ -37,7 +40,7 @@ class Network {
   Network(const Plan& plan, Findings& findings);
 
   // Adds to `out` what arrives of `frame`. `must_arrive`: this one is spared.
-  void send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out);
+  Fate send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out);
   void block(Link link) { ++broken(link).blocks; }
   void unblock(Link link) { --broken(link).blocks; }
   void clog(Link link, Instant until) { broken(link).clogged_until = until; }

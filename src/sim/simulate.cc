@@ -127,6 +127,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.seed = plan.seed;
   report.plan = describe(plan);
   report.consistency = plan.consistency;
+  if (trace) trace("the plan: " + report.plan);
   Cluster cluster(plan, std::move(trace));
   Faults faults(plan, cluster);
   faults.start();
