@@ -29,9 +29,12 @@ void warn_if_insecure(const Options& options, Output& out) {
   out.warn("--insecure-no-auth: whoever reaches this port can read and change the model");
 }
 
-Status ended(const Status& status, Output& out) {
-  if (status) out.note("the job is done");
-  return status;
+// With --quiet, which train --processes gives its nodes, what the scheduler shows is not said again.
+Status ended(const NodeEnd& end, Output& out) {
+  if (end.status) out.note("the job is done");
+  if (end.status || !end.told || !out.style().quiet || out.style().json) return end.status;
+  out.end_with(exit_code(end.status.code()));
+  return Status::ok();
 }
 
 // Opens the data once for all shards of this process, when the job is known.

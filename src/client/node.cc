@@ -28,13 +28,13 @@ Status check(const NodeOptions& options) {
 
 Status run_server(const NodeOptions& options, const CustomRules& rules) {
   if (Status status = check(options); !status) return status;
-  return run_remote_server(options, rules);
+  return run_remote_server(options, rules).status;
 }
 
 Status run_worker(const NodeOptions& options, Program program) {
   if (Status status = check(options); !status) return status;
   if (!program) return {Code::kUsage, "run_worker() takes a program"};
-  return run_remote_worker(options, shard_program(std::move(program)));
+  return run_remote_worker(options, shard_program(std::move(program))).status;
 }
 
 }  // namespace thalweg

@@ -191,30 +191,30 @@ std::string name_of(const NodeOptions& options) {
 
 // Pumps the driver until the node's job is over.
 template <class NodeType>
-Status run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
-                const std::atomic<bool>* stop) {
-  if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return status;
+NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
+                 const std::atomic<bool>* stop) {
+  if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return {status};
   driver.add(id, node);
   const auto joined = [&] { return node.map_epoch() != 0 || node.finished() || node.welcomed(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {
-    if (stop != nullptr && *stop) return {Code::kAborted, "stopped"};
-    return {Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s", options.scheduler,
-                                        seconds(options.patience))};
+    if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
+    return {Status(Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s",
+                                               options.scheduler, seconds(options.patience)))};
   }
   driver.run_until([&] { return node.finished(); });
   driver.flush(driver.now() + kFlushPatience);
-  if (!node.finished()) return {Code::kAborted, "stopped"};
-  return *node.stopped();
+  if (!node.finished()) return {Status(Code::kAborted, "stopped")};
+  return {*node.stopped(), node.told_to_stop()};
 }
 
 }  // namespace
 
-Status run_remote_server(const NodeOptions& options, const CustomRules& rules,
-                         const std::atomic<bool>* stop) {
+NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
+                          const std::atomic<bool>* stop) {
   const RealClock clock;
   Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
-  if (!port) return port.status();
+  if (!port) return {port.status()};
   const std::string address = with_port(options.listen, *port);
   Server server(ServerOptions{address, name_of(options),
                               [&rules](const std::string& name) { return find_rule(rules, name); }});
@@ -222,11 +222,11 @@ Status run_remote_server(const NodeOptions& options, const CustomRules& rules,
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }
 
-Status run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
+NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
   const RealClock clock;
   Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
-  if (!port) return port.status();
+  if (!port) return {port.status()};
   Worker worker(WorkerOptions{name_of(options), machine_name(), with_port(options.listen, *port), false,
                               std::move(program)});
   return run_node(driver, worker, worker_node(temporary_index()), options, stop);

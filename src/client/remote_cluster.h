@@ -66,10 +66,15 @@ class RemoteCluster final : public JobCluster {
   std::atomic<bool> started_{false};
 };
 
+struct NodeEnd {
+  Status status;
+  bool told = false;  // The scheduler has said so, and shows it to its own user.
+};
+
 // Runs one server or worker in this process until its job is over, or `stop` is true; returns how it ended.
-Status run_remote_server(const NodeOptions& options, const CustomRules& rules,
-                         const std::atomic<bool>* stop = nullptr);
-Status run_remote_worker(const NodeOptions& options, ShardProgram program,
-                         const std::atomic<bool>* stop = nullptr);
+NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
+                          const std::atomic<bool>* stop = nullptr);
+NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program,
+                          const std::atomic<bool>* stop = nullptr);
 
 }  // namespace thalweg

@@ -25,6 +25,13 @@ Frame join_frame(Role role, bool observer) {
   return frame;
 }
 
+Frame heartbeat_frame() {
+  Frame frame;
+  frame.head.op = Op::kHeartbeat;
+  frame.first = encode(wire::Heartbeat{});
+  return frame;
+}
+
 NodeId temporary(std::uint32_t i) { return {Role::kWorker, (1u << 31) | i}; }
 
 Frame next_frame(FuzzInput& in, const Scheduler& scheduler) {
@@ -66,6 +73,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::uint32_t i = 0; i < members; ++i) {
       const Role role = i < options.servers ? Role::kServer : Role::kWorker;
       scheduler.on_frame(now, temporary(1000 + i), join_frame(role, false), out);
+    }
+    for (std::uint32_t i = 0; i < members; ++i) {
+      const bool serves = i < options.servers;
+      scheduler.on_frame(now, serves ? server_node(i) : worker_node(i - options.servers), heartbeat_frame(),
+                         out);
     }
     joins = members;
     THALWEG_CHECK(scheduler.started(), "the job has begun");

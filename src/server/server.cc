@@ -45,6 +45,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kMarks:
       return on_marks(from, frame, out);
     case Op::kStop:
+      told_to_stop_ = true;
       if (!stopped_) stopped_ = status_of(frame);
       if (id_) heartbeat(out);  // The last numbers, for the job's summary.
       return reply(kScheduler, frame.head, Op::kStop, Status::ok(), {}, {}, out);

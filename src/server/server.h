@@ -38,6 +38,8 @@ class Server final : public Node {
 
   // Why the job ended; empty while it runs.
   const std::optional<Status>& stopped() const { return stopped_; }
+  // Whether the scheduler has said that the job is over.
+  bool told_to_stop() const { return told_to_stop_; }
   const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
   bool welcomed() const { return id_.has_value(); }
   const wire::Map& map() const { return map_; }
@@ -82,6 +84,7 @@ class Server final : public Node {
   std::uint64_t push_bytes_ = 0;
   Instant wake_{0};
   std::optional<Status> stopped_;
+  bool told_to_stop_ = false;
 };
 
 }  // namespace thalweg

@@ -55,6 +55,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kMarksReply:
       return on_answer(from, frame);
     case Op::kStop:
+      told_to_stop_ = true;
       if (!stopped_) {
         stopped_ = status_of(frame);
         const Status why = *stopped_ ? Status(Code::kAborted, "the job is over") : *stopped_;

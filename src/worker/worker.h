@@ -58,6 +58,8 @@ class Worker final : public Node {
   // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
   Status overdue(ShardId shard, const Completion& completion) const;
   const std::optional<Status>& stopped() const { return stopped_; }
+  // Whether the scheduler has said that the job is over.
+  bool told_to_stop() const { return told_to_stop_; }
   const wire::Map& map() const { return map_; }
   std::size_t requests_open() const { return parts_.size(); }
   // Tells the scheduler that this node's part is over; unless OK, that ends the job.
@@ -135,6 +137,7 @@ class Worker final : public Node {
   Instant wake_{0};
   std::optional<Status> ended_;  // Told to the scheduler until it stops the job.
   std::optional<Status> stopped_;
+  bool told_to_stop_ = false;
   Instant now_;
   Transport* out_ = nullptr;
 };

@@ -180,6 +180,7 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(job.returncode, 5, err)
         self.assertRegex(err, r"server-\d")
         self.assertRegex(err, r"lost key ranges: .*weights \[\d+,\d+\) of 256")
+        self.assertEqual(err.count("lost key ranges"), 1, err)
         self.assertIn("error", last_json(out))
         self.assert_gone(nodes)
 
