@@ -5,28 +5,21 @@
 #include "placement/placement.h"
 
 namespace thalweg {
-namespace {
-
-// Joiners use ids of their own until the scheduler has named them.
-constexpr std::uint32_t kTemporary = 1u << 31;
-
-}  // namespace
-
 LocalCluster::LocalCluster(LocalClusterOptions options)
     : driver_(clock_), scheduler_(options.job), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
     servers_.push_back(std::make_unique<Server>(ServerOptions{{}, "embedded", options.custom_rule}));
-    driver_.add(server_node(kTemporary + s), *servers_.back());
+    driver_.add(server_node(wire::kFirstTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {
     workers_.push_back(
         std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, false, options.program}));
-    driver_.add(worker_node(kTemporary + w), *workers_.back());
+    driver_.add(worker_node(wire::kFirstTemporary + w), *workers_.back());
   }
   if (options.observer) {
     observer_ = std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, true, options.observer});
-    driver_.add(worker_node(kTemporary + options.job.workers), *observer_);
+    driver_.add(worker_node(wire::kFirstTemporary + options.job.workers), *observer_);
   }
   driver_.start(options.threads);
 }
@@ -55,7 +48,7 @@ ClusterView LocalCluster::view() {
   // The servers themselves know better than their last heartbeats.
   view.rows = view.table_bytes = view.repeats = view.push_bytes = 0;
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
-    driver_.turn(server_node(kTemporary + s), [&](Instant, Transport&) {
+    driver_.turn(server_node(wire::kFirstTemporary + s), [&](Instant, Transport&) {
       view.push_bytes += servers_[s]->push_bytes();
       for (const auto& host : servers_[s]->tables()) {
         if (host == nullptr) continue;
@@ -84,7 +77,7 @@ Status LocalCluster::wait_started() {
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = *workers_[w];
     std::optional<Status> over;
-    driver_.wait_until(worker_node(kTemporary + w), [&] {
+    driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
       over = worker.stopped();
       for (std::uint32_t s = 0; s < shards_; ++s) {
         if (worker.store(ShardId{s}) != nullptr) owners[s] = w;
@@ -100,7 +93,7 @@ Status LocalCluster::wait_started() {
 void LocalCluster::turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) {
   const std::uint32_t owner = owners_.at(shard.value);
   Worker& worker = *workers_[owner];
-  driver_.turn(worker_node(kTemporary + owner), [&](Instant now, Transport& out) {
+  driver_.turn(worker_node(wire::kFirstTemporary + owner), [&](Instant now, Transport& out) {
     worker.turn(now, out, [&] { act(worker, *worker.store(shard)); });
   });
 }
@@ -109,7 +102,7 @@ bool LocalCluster::wait_until(ShardId shard, const std::function<bool(const Work
                               Instant deadline) {
   const std::uint32_t owner = owners_.at(shard.value);
   return driver_.wait_until(
-      worker_node(kTemporary + owner), [&] { return done(*workers_[owner]); }, deadline);
+      worker_node(wire::kFirstTemporary + owner), [&] { return done(*workers_[owner]); }, deadline);
 }
 
 bool LocalCluster::wait_until(const std::function<bool()>& done) {
@@ -123,7 +116,7 @@ bool LocalCluster::wait_until(const std::function<bool()>& done) {
 
 void LocalCluster::drop_programs() {
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
-    driver_.wait_until(worker_node(kTemporary + w), [&] {
+    driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
       if (!workers_[w]->stopped()) return false;
       workers_[w]->drop_programs();
       return true;

@@ -22,7 +22,7 @@ constexpr Duration kNagEvery = std::chrono::seconds(5);
 // Ids that joiners use until the scheduler has named them; told apart by chance.
 std::uint32_t temporary_index() {
   std::random_device device;
-  return (1u << 31) | (device() >> 1);
+  return wire::kFirstTemporary | (device() >> 1);
 }
 
 std::uint64_t new_cluster_id() {

@@ -90,8 +90,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
                                               : fmt::format("{} servers are here already", options_.servers));
     return send(from, Op::kStop, why, {}, out);
   }
-  constexpr std::uint32_t kFirstObserver = 1u << 20;
-  std::uint32_t index = join->observer ? kFirstObserver : 0;
+  std::uint32_t index = join->observer ? wire::kFirstObserver : 0;
   while (members_.count({join->role, index}) != 0) ++index;
   const NodeId id{join->role, index};
   Member member;

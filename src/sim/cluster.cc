@@ -44,8 +44,8 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     auto server = std::make_unique<Server>(ServerOptions{{}, fmt::format("host-{}", s), {}});
     Server* raw = server.get();
-    Process& process =
-        *processes_[add({Role::kServer, kFirstTemporary + births_++}, std::move(server), plan.server_turn)];
+    Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
+                                       plan.server_turn)];
     process.server = raw;
     process.kept = true;
   }
@@ -81,7 +81,8 @@ std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   auto worker = std::make_unique<Worker>(WorkerOptions{
       {}, fmt::format("machine-{}", births_ % plan_.machines), {}, observer, std::move(program)});
   Worker* raw = worker.get();
-  const std::uint32_t place = add({Role::kWorker, kFirstTemporary + births_++}, std::move(worker), turn);
+  const std::uint32_t place =
+      add({Role::kWorker, wire::kFirstTemporary + births_++}, std::move(worker), turn);
   processes_[place]->worker = raw;
   return place;
 }

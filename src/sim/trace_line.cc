@@ -120,9 +120,8 @@ const char* fate_text(Fate fate) {
 }  // namespace
 
 std::string who(NodeId id) {
-  constexpr std::uint32_t kFirstObserver = 1u << 20;  // As schedulers number them.
-  if (id.index >= kFirstTemporary) return fmt::format("newcomer-{}", id.index - kFirstTemporary);
-  if (id.role == Role::kWorker && id.index >= kFirstObserver) return "observer";
+  if (id.index >= wire::kFirstTemporary) return fmt::format("newcomer-{}", id.index - wire::kFirstTemporary);
+  if (id.role == Role::kWorker && id.index >= wire::kFirstObserver) return "observer";
   return node_name(id);
 }
 

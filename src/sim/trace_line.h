@@ -10,8 +10,6 @@
 
 namespace thalweg::sim {
 
-inline constexpr std::uint32_t kFirstTemporary = 1u << 31;  // Indices of processes that have no name yet.
-
 std::string who(NodeId id);
 // The operation, and of its header and content what matters to it.
 std::string summary(const Frame& frame);

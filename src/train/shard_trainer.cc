@@ -150,8 +150,8 @@ Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
   report_.pass_rows = pass_rows_;
-  report_.inputs = inputs_->fingerprint();
-  report_.inputs_name = inputs_->name();
+  report_.inputs = inputs_->fingerprint;
+  report_.inputs_name = inputs_->name;
   report_.skipped_rows = reader.rows_skipped();
   TrainReport report = std::exchange(report_, {});
   co_return (co_await store_.report(number, to_text(report))).status;
@@ -190,8 +190,8 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
     TrainReport scored;
-    scored.inputs = inputs_->fingerprint();
-    scored.inputs_name = inputs_->name();
+    scored.inputs = inputs_->fingerprint;
+    scored.inputs_name = inputs_->name;
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);
     scored.scores = scores_;
     scored.labels = batch.batch.rows().labels;
@@ -245,23 +245,6 @@ Workbench& Workbenches::mine() {
   return benches_[std::this_thread::get_id()];
 }
 
-std::uint64_t TrainInputs::fingerprint() const {
-  const std::uint64_t of_train = train != nullptr ? train->fingerprint() : 0;
-  return valid != nullptr ? place(of_train) ^ valid->fingerprint() : of_train;
-}
-
-std::string TrainInputs::name() const {
-  std::string name;
-  for (const auto& data : {train, valid}) {
-    if (data == nullptr) continue;
-    const std::vector<std::string> paths = data->paths();
-    if (!name.empty()) name += " with ";
-    name += paths.front();
-    if (paths.size() > 1) name += fmt::format(" and {} more", paths.size() - 1);
-  }
-  return name;
-}
-
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
@@ -277,7 +260,12 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     inputs->valid = std::move(valid).value();
   }
   for (const auto& data : {inputs->train, inputs->valid}) {
-    if (data != nullptr) data->give_way();
+    if (data == nullptr) continue;
+    data->give_way();
+    const std::vector<std::string> paths = data->paths();
+    inputs->name += (inputs->name.empty() ? "" : " with ") + paths.front();
+    if (paths.size() > 1) inputs->name += fmt::format(" and {} more", paths.size() - 1);
+    inputs->fingerprint = place(inputs->fingerprint) ^ data->fingerprint();
   }
   return std::shared_ptr<const TrainInputs>(std::move(inputs));
 }

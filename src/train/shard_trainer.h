@@ -37,10 +37,8 @@ struct TrainInputs {
   std::shared_ptr<DataSet> train;  // Null: only the workers have the data.
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
   std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
-
-  // Of all files; equal on two machines only if they hold the same ones.
-  std::uint64_t fingerprint() const;
-  std::string name() const;  // For people.
+  std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
+  std::string name;               // Of all files, for people.
 };
 // `pipe`: the training data if it is open already and can be read once only.
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,

@@ -22,7 +22,7 @@ struct TrainReport {
   std::uint64_t pass_rows = 0;     // Training: rows of this pass that have been learnt.
   std::uint64_t skipped_rows = 0;  // Bad rows left out in this pass.
   float fraction_done = 0;         // Training: of this pass over the shard; below 0 when not known.
-  std::uint64_t inputs = 0;        // TrainInputs::fingerprint() of the shard's worker,
+  std::uint64_t inputs = 0;        // TrainInputs::fingerprint of the shard's worker,
   std::string inputs_name;         // and what its user calls them.
   std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
   std::vector<float> labels;

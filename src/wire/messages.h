@@ -14,6 +14,9 @@
 
 namespace thalweg::wire {
 
+inline constexpr std::uint32_t kFirstObserver = 1u << 20;   // Indices of observers, once they are welcome.
+inline constexpr std::uint32_t kFirstTemporary = 1u << 31;  // Indices that nodes ask to join under.
+
 // Node to scheduler. `observer`: reads and waits, owns no data shard.
 struct Join {
   Role role{};
