@@ -40,7 +40,8 @@ class GroupConnector {
                               Instant deadline);
   // Empty while it has not called.
   FileDescriptor accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
-  // Either; waits until the deadline or until `lifeline`, another socket of that peer, is closed.
+  // Either; waits until the deadline, or until `lifeline`, the control connection with that peer, ends and
+  // nothing was said on it.
   Result<FileDescriptor> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);
 
  private:

@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <functional>
 #include <string>
+#include <thread>
 #include <tuple>
 
+#include "net/group_call.h"
 #include "net/group_for_test.h"
+#include "net/rendezvous.h"
 
 namespace thalweg {
 namespace {
@@ -68,6 +73,57 @@ TEST(ProcessGroup, LeavingInGoodOrderIsNoFailure) {
     EXPECT_FALSE((*formed)->control()->failed());
     EXPECT_EQ((*formed)->control()->accuse(1, "all-reduce #0").status.code(), Code::kPeerLost);
   });
+}
+
+// Rank 1, played by hand: what it does with its connections is up to `act`, which gets the way to open them.
+using Call = std::function<FileDescriptor(Opening::Kind)>;
+Formed formed_with(const std::function<void(const Call& call)>& act) {
+  const auto all = all_of(2);
+  std::thread other([&all, &act] {
+    const auto addresses = resolve("127.0.0.1", all[1].master_port, live_now() + 20s);
+    auto door = GroupDoor::listen(*own_address_towards(addresses->front()), false);
+    Invitation invitation;
+    invitation.host = "127.0.0.1";
+    invitation.port = all[1].master_port;
+    invitation.deadline = live_now() + 20s;
+    const auto meeting = join(invitation, describe_this_process(1, 2, all[1].group), **door);
+    ASSERT_TRUE(meeting) << meeting.status().message();
+    act([&](Opening::Kind kind) {
+      auto socket = dial(addresses->front(), live_now() + 20s);
+      const Opening opening{kind, 1, 0, 0, 0, meeting->table.nonce};
+      EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s));
+      return *std::move(socket);
+    });
+  });
+  Formed formed = form_group(all[0]);
+  other.join();
+  return formed;
+}
+
+TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
+  const std::array<std::byte, 1> byte{std::byte{42}};
+  const Formed formed = formed_with([&byte](const Call& call) {
+    {
+      const FileDescriptor control = call(Opening::Kind::kControl);
+      EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s));
+    }
+    std::this_thread::sleep_for(50ms);  // The end of one connection overtakes another's beginning.
+    const FileDescriptor stream = call(Opening::Kind::kStream);
+    EXPECT_TRUE(send_all(stream.get(), byte, live_now() + 20s));
+  });
+  ASSERT_TRUE(formed) << formed.status().message();
+  std::byte got{};
+  const Instant deadline = live_now() + 20s;
+  while ((*formed)->read({1, 0}, &got, 1) == 0 && live_now() < deadline) (*formed)->wait(deadline);
+  EXPECT_EQ(got, byte[0]);
+}
+
+TEST(ProcessGroup, OneThatDiesWhileTheGroupFormsIsNamed) {
+  const Formed formed = formed_with([](const Call& call) { call(Opening::Kind::kControl).reset(); });
+  ASSERT_FALSE(formed);
+  EXPECT_EQ(formed.status().code(), Code::kPeerLost);
+  EXPECT_NE(formed.status().message().find("left while the group formed"), std::string::npos)
+      << formed.status().message();
 }
 
 class Regrouping : public testing::TestWithParam<std::tuple<std::uint32_t, GroupTransport>> {};
