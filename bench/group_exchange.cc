@@ -2,14 +2,13 @@
 //   group_exchange RANKS shm|tcp|ucx [sizes|messages|lists]
 // All-reduces and lists as bench/exchange_method.h says, with vectors in the group's memory and in ordinary
 // memory.
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string_view>
 
 #include "bench/exchange_method.h"
+#include "net/reserved_port.h"
 #include "thalweg/gradients.h"
 #include "thalweg/group.h"
 
@@ -121,19 +120,6 @@ void measure_tensors(Group& group, const std::string& transport) {
   measure_gradients(group, transport, 0);
 }
 
-// A port that was free a moment ago.
-std::uint16_t free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd, any, size) != 0 || ::getsockname(fd, any, &size) != 0) ::_exit(1);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -142,7 +128,9 @@ int main(int argc, char** argv) {
   const std::string_view what = argc > 3 ? argv[3] : "sizes";
   GroupOptions options;
   options.size = static_cast<std::uint32_t>(std::atoi(argv[1]));
-  options.master_port = free_port();
+  const Result<ReservedPort> port = ReservedPort::reserve();
+  require(port.status());
+  options.master_port = port->number();
   options.transport = transport == "ucx"   ? GroupTransport::kUcx
                       : transport == "tcp" ? GroupTransport::kTcp
                                            : GroupTransport::kShm;

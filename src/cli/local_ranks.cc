@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cli/bind_to_core.h"
-#include "cli/rank_processes.h"
 #include "net/form_group.h"
+#include "net/reserved_port.h"
 
 namespace thalweg {
 namespace {
@@ -46,9 +46,9 @@ Status join_and_run(const GroupOptions& options, const Body& body) {
 }
 
 Status run_processes(GroupOptions options, const Body& body) {
-  const Result<std::uint16_t> port = free_port();
+  const Result<ReservedPort> port = ReservedPort::reserve();
   if (!port) return port.status();
-  options.master_port = *port;
+  options.master_port = port->number();
   const pid_t parent = getpid();
   std::vector<pid_t> others;
   for (options.rank = 1; options.rank < options.size; ++options.rank) {

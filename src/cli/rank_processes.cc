@@ -1,9 +1,7 @@
 #include "cli/rank_processes.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -230,20 +228,6 @@ Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& st
   RankProcesses processes(launch, results, words);
   if (Status status = processes.start_all(); !status) return status;
   return processes.watch(stop);
-}
-
-Result<std::uint16_t> free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
-  const bool found = fd >= 0 && bind(fd, any, size) == 0 && getsockname(fd, any, &size) == 0;
-  const int error = errno;
-  if (fd >= 0) close(fd);
-  if (!found) return Status(Code::kIo, fmt::format("no free port: {}", std::strerror(error)));
-  return ntohs(address.sin_port);
 }
 
 }  // namespace thalweg

@@ -34,7 +34,4 @@ struct RanksEnd {
 Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& stop, std::FILE* results,
                            std::FILE* words);
 
-// A port of this machine that nobody listens on now.
-Result<std::uint16_t> free_port();
-
 }  // namespace thalweg

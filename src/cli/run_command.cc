@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/rank_processes.h"
 #include "cli/signals.h"
+#include "net/reserved_port.h"
 
 namespace thalweg {
 namespace {
@@ -33,10 +34,6 @@ Result<RankLaunch> read_launch(const Options& options) {
     launch.master_port = static_cast<std::uint16_t>(*port);
   } else if (launch.nodes > 1) {
     launch.master_port = kUsualPort;  // All machines must mean the same one.
-  } else {
-    const Result<std::uint16_t> port_found = free_port();
-    if (!port_found) return port_found.status();
-    launch.master_port = *port_found;
   }
   return launch;
 }
@@ -44,8 +41,13 @@ Result<RankLaunch> read_launch(const Options& options) {
 }  // namespace
 
 Status run_run(const Options& options, Output& out) {
-  const Result<RankLaunch> launch = read_launch(options);
+  Result<RankLaunch> launch = read_launch(options);
   if (!launch) return launch.status();
+  const Result<ReservedPort> free_port = ReservedPort::reserve();
+  if (launch->master_port == 0) {
+    if (!free_port) return free_port.status();
+    launch->master_port = free_port->number();
+  }
   const std::atomic<bool>& stop = catch_interrupts();
   const Result<RanksEnd> end = run_ranks(*launch, stop, out.results(), out.words());
   if (!end) return end.status();

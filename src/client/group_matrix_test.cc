@@ -5,7 +5,7 @@
 #include "client/group_matrix_for_test.h"
 #include "client/live_ranks_for_test.h"
 #include "exchange/matrix_ranks_for_test.h"
-#include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -24,7 +24,7 @@ class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
     GroupOptions options;
     options.size = GetParam();
     options.transport = transport;
-    options.master_port = RawPeer::listening().second;
+    options.master_port = port_for_this_test();
     const auto join = [&options](std::uint32_t rank) {
       GroupOptions mine = options;
       mine.rank = rank;

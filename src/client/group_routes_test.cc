@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/group_threads_for_test.h"
-#include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -93,7 +93,7 @@ TEST(GroupRoutes, PiecesAreOfBytesWhateverTheElements) {
 TEST(GroupRoutes, AreTheSameAtAllRanks) {
   GroupOptions options;
   options.size = 4;
-  options.master_port = RawPeer::listening().second;
+  options.master_port = port_for_this_test();
   const auto join = [&options](std::uint32_t rank) {
     GroupOptions mine = options;
     mine.rank = rank;

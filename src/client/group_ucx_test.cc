@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/group_matrix_for_test.h"
-#include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 #include "net/ucx_for_test.h"
 
 namespace thalweg {
@@ -25,7 +25,7 @@ class GroupUcx : public testing::TestWithParam<std::tuple<std::string, std::uint
     GroupOptions options;
     options.size = ranks();
     options.transport = GroupTransport::kUcx;
-    options.master_port = RawPeer::listening().second;
+    options.master_port = port_for_this_test();
     const auto join = [&options](std::uint32_t rank) {
       GroupOptions mine = options;
       mine.rank = rank;

@@ -14,7 +14,7 @@
 #include "exchange/exchange.h"
 #include "net/form_group.h"
 #include "net/in_process_fabric.h"
-#include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 
@@ -26,7 +26,7 @@ class LiveRanks {
     GroupOptions options;
     options.size = ranks;
     options.transport = transport;
-    options.master_port = RawPeer::listening().second;
+    options.master_port = port_for_this_test();
     std::vector<std::unique_ptr<LiveFabric>> fabrics(ranks);
     std::vector<std::thread> threads;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {

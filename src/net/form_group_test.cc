@@ -125,7 +125,7 @@ TEST(FormGroup, MissingRanksAreNamedToAll) {
 }
 
 TEST(FormGroup, WithoutALeaderTheErrorSaysWhere) {
-  GroupOptions options = options_for(1, 2, free_port());
+  GroupOptions options = options_for(1, 2, port_for_this_test());
   options.timeout = 100ms;
   const Formed formed = form_group(options);
   EXPECT_EQ(formed.status().code(), Code::kTimeout);
@@ -135,7 +135,7 @@ TEST(FormGroup, WithoutALeaderTheErrorSaysWhere) {
 }
 
 TEST(FormGroup, ThoseWhoDoNotBelongAreRefusedAndDisturbNobody) {
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = port_for_this_test();
   const auto refused = [port](GroupOptions options, const std::string& why) {
     options.master_port = port;
     const Formed formed = form_group(options);
@@ -167,15 +167,19 @@ TEST(FormGroup, ThoseWhoDoNotBelongAreRefusedAndDisturbNobody) {
 }
 
 TEST(FormGroup, TheSecondOfOneRankIsRefused) {
-  const std::uint16_t port = free_port();
-  std::thread leader([port] { EXPECT_TRUE(form_group(options_for(0, 3, port))); });
+  const std::uint16_t port = port_for_this_test();
+  std::thread leader([port] {
+    const Formed group = form_group(options_for(0, 3, port));
+    EXPECT_TRUE(group) << group.status().message();
+  });
   std::atomic<int> refused = 0, formed = 0;
   const auto join_as_1 = [&] {
     const Formed group = form_group(options_for(1, 3, port));
     if (group) {
       ++formed;
     } else {
-      EXPECT_NE(group.status().message().find("there already is rank 1 (process "), std::string::npos);
+      EXPECT_NE(group.status().message().find("there already is rank 1 (process "), std::string::npos)
+          << group.status().message();
       ++refused;
     }
   };
@@ -202,7 +206,7 @@ TEST(FormGroup, WhatAnswersMayNotBeARank) {
 }
 
 TEST(FormGroup, NothingListensBeyondThisMachineUnasked) {
-  GroupOptions options = options_for(0, 2, free_port());
+  GroupOptions options = options_for(0, 2, port_for_this_test());
   options.master_host = "0.0.0.0";
   const Formed formed = form_group(options);
   EXPECT_EQ(formed.status().code(), Code::kUsage);

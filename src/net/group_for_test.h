@@ -13,12 +13,11 @@
 
 #include "net/form_group.h"
 #include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 
 using namespace std::chrono_literals;
-
-inline std::uint16_t free_port() { return RawPeer::listening().second; }
 
 inline GroupOptions options_for(std::uint32_t rank, std::uint32_t size, std::uint16_t port) {
   GroupOptions options;
@@ -49,7 +48,7 @@ inline void with_groups(const std::vector<GroupOptions>& all,
 }
 
 inline std::vector<GroupOptions> all_of(std::uint32_t size) {
-  const std::uint16_t port = free_port();
+  const std::uint16_t port = port_for_this_test();
   std::vector<GroupOptions> all;
   for (std::uint32_t rank = 0; rank < size; ++rank) all.push_back(options_for(rank, size, port));
   return all;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "net/raw_peer_for_test.h"
+#include "net/reserved_port_for_test.h"
 #include "net/tcp_process_for_test.h"
 
 namespace thalweg {
@@ -43,8 +44,7 @@ TEST(Tcp, Ipv6LoopbackAndNames) {
 }
 
 TEST(Tcp, NodesMayStartInAnyOrder) {
-  // A port that is free now and, most likely, a moment later.
-  const std::uint16_t port = RawPeer::listening().second;
+  const std::uint16_t port = port_for_this_test();
   AskNode ask({kEcho}, 10, 4);
   LogLines lines;
   TcpOptions options;

@@ -13,12 +13,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 4
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
-
-
 def check_exports(library):
     shown = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
     names = {line.split()[-1].split('@')[0] for line in shown.splitlines() if ' A ' not in line}
@@ -30,7 +24,10 @@ def check_exports(library):
 def main():
     program, library = sys.argv[1:]
     check_exports(library)
-    port = str(free_port())
+    holder = socket.socket()  # Keeps the port from all but those who name it.
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(('127.0.0.1', 0))
+    port = str(holder.getsockname()[1])
     ranks = []
     for rank in range(RANKS):
         command = [program] if rank % 2 == 0 else [sys.executable, str(HERE / 'rank_in_python.py'), library]

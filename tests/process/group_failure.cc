@@ -17,10 +17,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "net/group_call.h"
-#include "net/group_door.h"
 #include "net/live_fabric.h"
-#include "net/rendezvous.h"
+#include "net/reserved_port.h"
 #include "thalweg/group.h"
 
 namespace {
@@ -50,16 +48,6 @@ struct Point {
 
 void require(bool condition, const std::string& what) {
   if (!condition) fail(what);
-}
-
-std::uint16_t free_port() {
-  const auto address = resolve("127.0.0.1", 0, live_now() + kPatience);
-  require(address.is_ok(), "no loopback address");
-  const auto door = GroupDoor::listen(address->front(), false);
-  require(door.is_ok(), door.status().message());
-  Member member;
-  set_address(member, **door);
-  return member.port;
 }
 
 Status all_reduce(Group& group, std::vector<float>& vector, const RouteChoice& route, Duration timeout) {
@@ -186,7 +174,9 @@ int main(int argc, char** argv) {
     point.transport = i % 2 == 0 ? GroupTransport::kTcp : GroupTransport::kShm;
     point.count = kCounts[random.below(4)];
     point.after = std::chrono::microseconds(random.below(20'000));
-    point.port = free_port();
+    const Result<ReservedPort> port = ReservedPort::reserve();
+    require(port.is_ok(), port.status().message());
+    point.port = port->number();
     fmt::print("{} of {}, seed {}: rank {} is {} after {} us, {} floats over {}\n", i + 1, points, seed,
                point.victim, point.signal == SIGKILL ? "killed" : "stopped", point.after.count(), point.count,
                point.transport == GroupTransport::kTcp ? "TCP" : "shared memory");
