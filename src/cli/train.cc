@@ -17,6 +17,10 @@ Status run_processes(const Options& options, Output& out, TrainJob& job, std::ui
   if (std::find(paths.begin(), paths.end(), "-") != paths.end()) {
     return {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"};
   }
+  if (options.has("threads")) {
+    return {Code::kUsage,
+            "--threads is for one process; with --processes each worker has one, so say --workers"};
+  }
   RemoteClusterOptions cluster;
   cluster.job = job.scheduler_options(servers, workers);
   cluster.observer = job.observer();
