@@ -17,9 +17,10 @@
 namespace thalweg {
 namespace {
 
-Result<std::shared_ptr<DataSet>> open_data(const ReadOptions& read) {
+Result<std::shared_ptr<DataSet>> open_data(const ReadOptions& read, Output& out) {
   Result<std::shared_ptr<DataSet>> data = DataSet::open(read);
   if (!data) return as_input(data.status());
+  warn_of_empty_files((*data)->empty_paths(), out);
   return data;
 }
 
@@ -53,7 +54,7 @@ double mean(std::uint64_t sum, std::uint64_t count) {
 Status run_data_check(const Options& options, Output& out) {
   ReadOptions read = read_options(options, options.arguments());
   const std::uint64_t allowed = std::exchange(read.max_bad_rows, std::numeric_limits<std::uint64_t>::max());
-  const Result<std::shared_ptr<DataSet>> data = open_data(read);
+  const Result<std::shared_ptr<DataSet>> data = open_data(read, out);
   if (!data) return data.status();
   const Result<Summary> summary = read_all(**data);
   if (!summary) return summary.status();
@@ -71,7 +72,7 @@ Status run_data_check(const Options& options, Output& out) {
 }
 
 Status run_data_stats(const Options& options, Output& out) {
-  const Result<std::shared_ptr<DataSet>> data = open_data(read_options(options, options.arguments()));
+  const Result<std::shared_ptr<DataSet>> data = open_data(read_options(options, options.arguments()), out);
   if (!data) return data.status();
   const Result<Summary> read = read_all(**data);
   if (!read) return read.status();
@@ -114,7 +115,7 @@ Status run_data_split(const Options& options, Output& out) {
     return with_hint({Code::kUsage, "thalweg data split needs --valid-part N and --out DIR"},
                      find_command(program_commands(), "data split")->example);
   }
-  const Result<std::shared_ptr<DataSet>> data = open_data(read_options(options, options.arguments()));
+  const Result<std::shared_ptr<DataSet>> data = open_data(read_options(options, options.arguments()), out);
   if (!data) return data.status();
   const std::string& directory = options.text("out");
   std::error_code error;

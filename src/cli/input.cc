@@ -1,5 +1,7 @@
 #include "cli/input.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/check.h"
@@ -27,6 +29,13 @@ ReadOptions read_options(const Options& options, std::vector<std::string> paths)
   read.label_column = options.maybe_text("label-column").value_or("");
   read.weight_column = options.maybe_text("weight-column").value_or("");
   return read;
+}
+
+void warn_of_empty_files(const std::vector<std::string>& empty, Output& out) {
+  if (empty.empty()) return;
+  out.warn(empty.size() == 1
+               ? fmt::format("{} is empty", empty.front())
+               : fmt::format("{} files are empty, the first being {}", empty.size(), empty.front()));
 }
 
 Status as_input(const Status& status) {

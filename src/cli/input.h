@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "cli/output.h"
 #include "data/data_set.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
@@ -17,6 +18,9 @@ namespace thalweg {
 ReadOptions read_options(const Options& options, std::vector<std::string> paths);
 // --format where it is the input's.
 Format input_format(const Options& options);
+
+// That files were passed over since they are empty.
+void warn_of_empty_files(const std::vector<std::string>& empty, Output& out);
 
 // A file that cannot be read is wrong input, not a failure of the system: kIo becomes kData.
 Status as_input(const Status& status);

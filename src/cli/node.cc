@@ -40,7 +40,7 @@ Status ended(const NodeEnd& end, Output& out) {
 // Opens the data once for all shards of this process, when the job is known.
 class LazyInputs {
  public:
-  explicit LazyInputs(std::vector<std::string> paths) : paths_(std::move(paths)) {}
+  LazyInputs(std::vector<std::string> paths, Output& out) : paths_(std::move(paths)), out_(out) {}
   Result<std::shared_ptr<const TrainInputs>> open(const std::string& job) {
     if (inputs_) return inputs_;
     auto spec = train_spec_from_text(job);
@@ -61,11 +61,13 @@ class LazyInputs {
               columns_text((*inputs)->train->columns()));
     }
     inputs_ = std::move(inputs).value();
+    if (!paths_.empty()) warn_of_empty_files(inputs_->train->empty_paths(), out_);
     return inputs_;
   }
 
  private:
   std::vector<std::string> paths_;
+  Output& out_;
   std::shared_ptr<const TrainInputs> inputs_;
 };
 
@@ -83,7 +85,7 @@ Status run_node_server(const Options& options, Output& out) {
 }
 
 Status run_node_worker(const Options& options, Output& out) {
-  const auto lazy = std::make_shared<LazyInputs>(options.arguments());
+  const auto lazy = std::make_shared<LazyInputs>(options.arguments(), out);
   const auto program = [lazy](ShardStore& store, const wire::Map& map) {
     return train_remote_shard(store, map.job, lazy);
   };

@@ -25,6 +25,7 @@ struct Scored {
   Loss loss = Loss::kLogistic;
   std::uint64_t rows = 0;
   std::uint64_t skipped = 0;
+  std::vector<std::string> empty_files{};
   double seconds = 0;
 };
 // Labels and weights of a batch and the raw scores of its rows.
@@ -63,6 +64,7 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
     scored.rows += *count;
   }
   scored.skipped = (*rows)->data().skipped_rows();
+  scored.empty_files = (*rows)->data().empty_paths();
   scored.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return scored;
 }
@@ -72,6 +74,7 @@ ordered_json number_or_null(double value) {
 }
 
 void note_skipped(const Scored& scored, Output& out) {
+  warn_of_empty_files(scored.empty_files, out);
   if (scored.skipped > 0) out.warn(fmt::format("{} bad rows were left out", scored.skipped));
 }
 

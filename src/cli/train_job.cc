@@ -63,7 +63,13 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   job->tables_ = (*model)->tables();
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
-  if (job->inputs_->train != nullptr) out.detail(job->inputs_->train->description());
+  if (job->inputs_->train != nullptr) {
+    warn_of_empty_files(job->inputs_->train->empty_paths(), out);
+    out.detail(job->inputs_->train->description());
+  }
+  if (job->inputs_->valid != nullptr && s.valid.part == Part::kAll) {
+    warn_of_empty_files(job->inputs_->valid->empty_paths(), out);
+  }
   out.detail(fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;
 }

@@ -46,16 +46,18 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
     data->format_ = Format::kCsv;
   }
   data->detect_ = data->format_ == Format::kAuto;
-  Result<std::vector<InputFile>> files =
+  Result<InputFiles> files =
       open_input_files(data->options_.paths, [&](const InputFile& file) { return data->look(file); });
   if (!files) return files.status();
+  data->empty_paths_ = std::move(files->empty);
   if (!data->seekable_) data->total_bytes_ = 0;
-  if (std::all_of(files->begin(), files->end(), [](const InputFile& file) { return file.plain(); })) {
-    data->files_ = std::move(*files);
+  std::vector<InputFile>& full = files->full;
+  if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
+    data->files_ = std::move(full);
   } else {
     const ChunkCutter::Rules rules{data->columns_.header, has_comments(data->format_),
                                    data->options_.part != Part::kAll};
-    data->hub_ = std::make_shared<StreamHub>(std::move(*files), rules);
+    data->hub_ = std::make_shared<StreamHub>(std::move(full), rules);
   }
   return data;
 }

@@ -42,7 +42,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t fingerprint() const { return fingerprint_; }
   // Whether the data can be read more than once.
   bool seekable() const { return seekable_; }
-  std::vector<std::string> paths() const;
+  std::vector<std::string> paths() const;  // Of the files that are not empty.
+  const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
   std::string description() const;
@@ -81,7 +82,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   bool detect_ = true;
   Columns columns_;
   std::vector<InputFile> files_;  // Empty if hub_ has them.
-  std::vector<std::string> paths_;
+  std::vector<std::string> paths_, empty_paths_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;

@@ -369,6 +369,19 @@ TEST(BadFiles, AFileWithoutRowsSaysSo) {
                  "a.csv: has a header and no rows, expected rows");
 }
 
+TEST(EmptyFiles, ArePassedOverWhereOthersAreNot) {
+  const TestDirectory directory;
+  const std::string none = directory.write("a", ""), packed_none = directory.write("d.gz", gzipped(""));
+  const std::string some = directory.write("b", numbered_rows(3)),
+                    more = directory.write("c", "3 3000:1 3001:1 3002:1\n");
+  const auto data = open_data(files({directory.name("*")}));
+  EXPECT_EQ(data->empty_paths(), (std::vector<std::string>{none, packed_none}));
+  EXPECT_EQ(data->paths(), (std::vector<std::string>{some, more}));
+  EXPECT_EQ(read_labels(*open_reader(data)), counted(4));
+  EXPECT_EQ(data->fingerprint(), open_data(files({some, more}))->fingerprint());
+  expect_refusal(files({none, packed_none}), "a: is empty, expected rows");
+}
+
 TEST(BadFiles, AnUnreadableFileSaysSo) {
   const TestDirectory directory;
   const std::string path = directory.write("a", "1 3:1\n");

@@ -41,7 +41,6 @@ Result<std::string> read_head(ByteStream& stream, bool& is_all) {
 }
 
 Status check_head(const InputFile& file) {
-  if (file.head.empty()) return {Code::kData, fmt::format("{}: is empty, expected rows", file.path)};
   const std::size_t nul = file.head.find('\0');
   if (nul == std::string::npos) return {};
   const std::string_view before(file.head.data(), nul);
@@ -87,8 +86,8 @@ std::string InputFile::head_lines() const {
   return lines;
 }
 
-Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths,
-                                                const std::function<Status(const InputFile&)>& look) {
+Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
+                                    const std::function<Status(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
     if (const Status status = expand(path, names); !status) return status;
@@ -97,13 +96,20 @@ Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& 
   if (std::count(names.begin(), names.end(), "-") > 1) {
     return Status(Code::kUsage, "standard input is named twice, expected once");
   }
-  std::vector<InputFile> files;
+  InputFiles files;
   for (const std::string& name : names) {
     Result<InputFile> file = open_input_file(name);
     if (!file) return file.status();
+    if (file->head.empty()) {
+      files.empty.push_back(file->path);
+      continue;
+    }
     if (const Status status = look(*file); !status) return status;
     if (file->seekable) file->head = {};
-    files.push_back(std::move(*file));
+    files.full.push_back(std::move(*file));
+  }
+  if (files.full.empty()) {
+    return Status(Code::kData, fmt::format("{}: is empty, expected rows", files.empty.front()));
   }
   return files;
 }

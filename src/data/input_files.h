@@ -27,10 +27,15 @@ struct InputFile {
   std::string head_lines() const;
 };
 
-// Names to files: a glob's in sorted order, the others as given. Missing, unreadable and empty files,
-// directories and text with NUL bytes are errors, and so is what `look` returns for a file. Afterwards only
-// pipes keep their heads.
-Result<std::vector<InputFile>> open_input_files(const std::vector<std::string>& paths,
-                                                const std::function<Status(const InputFile&)>& look);
+struct InputFiles {
+  std::vector<InputFile> full;
+  std::vector<std::string> empty;  // Jobs that write many parts leave some empty.
+};
+
+// Names to files: a glob's in sorted order, the others as given. Missing and unreadable files, directories
+// and text with NUL bytes are errors, so is what `look` returns for a full file, and if all are empty.
+// Afterwards only pipes keep their heads.
+Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
+                                    const std::function<Status(const InputFile&)>& look);
 
 }  // namespace thalweg

@@ -92,6 +92,13 @@ class BadFilesTest(BadInput):
     def test_empty(self):
         self.assert_bad_file("empty", b"", r"empty: is empty")
 
+    def test_empty_among_others(self):
+        empty = self.file("part-empty", b"")
+        for words in (("train",), ("data", "check")):
+            code, _, err, _ = self.run_program(*words, empty, self.good)
+            self.assertEqual(code, 0, err)
+            self.assertRegex(err, r"warning: .*part-empty is empty")
+
     def test_unreadable(self):
         self.assert_refused(DATA, r": is a directory", "train", self.folder)
         self.assert_refused(DATA, r"/proc/self/mem: .*rror", "train", "/proc/self/mem")
@@ -185,7 +192,8 @@ class BadOptionsTest(BadInput):
     def test_impossible_combinations(self):
         for words in (("--model", "lr", "--rank", "3"), ("--valid", self.good, "--valid-part", "3"), ("--sync", "ssp"),
                       ("--epochs", "0"), ("--epochs", "-1"), ("--epochs", "99999999999999999999"), ("--rate", "nan"),
-                      ("--servers", "0"), ("--workers", "1e9"), ("--on-bad-row", "skip:x"), ("--batch", "many")):
+                      ("--servers", "0"), ("--workers", "1e9"), ("--on-bad-row", "skip:x"), ("--batch", "many"),
+                      ("--processes", "--threads", "2")):
             self.assert_refused(USAGE, r"--\w+", "train", self.good, *words)
         self.assert_refused(USAGE, r"file|FILE", "train")
 
