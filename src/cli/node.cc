@@ -107,8 +107,9 @@ Status run_node_scheduler(const Options& options, Output& out) {
   catch_interrupts();  // Before anybody is told that this node is there.
   auto remote = RemoteCluster::start(std::move(cluster));
   if (!remote) return remote.status();
-  out.note(
-      fmt::format("scheduler listens on {}; waiting for {}", (*remote)->address(), (*remote)->missing()));
+  const std::string missing = (*remote)->missing();
+  out.note(fmt::format("scheduler listens on {}; {}", (*remote)->address(),
+                       missing.empty() ? "all are there" : "waiting for " + missing));
   return (*job)->run(**remote, servers, workers);
 }
 
