@@ -70,6 +70,18 @@ float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) 
   return static_cast<float>(std::min(kMax, kRateTimesPairs / std::max(pairs, 1.0)));
 }
 
+// A row's score moves by the rate for each of its entries and once for the bias, so that rows of few entries
+// come to the mean label slowly: the bias makes up for the entries that they lack. The rules of the SGD
+// family would overshoot, since their steps grow with the distance.
+std::optional<float> default_bias_rate(const RuleSpec& weights, double entries) {
+  constexpr double kEntriesEnough = 20, kMaxTimes = 20;
+  const bool sgd = weights.kind == RuleKind::kSgd || weights.kind == RuleKind::kMomentum ||
+                   weights.kind == RuleKind::kNesterov;
+  const double times = kEntriesEnough / std::max(entries, 1.0);
+  if (sgd || times <= 1) return std::nullopt;
+  return static_cast<float>(weights.rate * std::min(times * times, kMaxTimes));
+}
+
 void choose_rules(const Options& options, double entries, TrainSpec& spec) {
   ModelSpec& model = spec.model;
   const auto optimizer = options.maybe_choice("optimizer");
@@ -81,6 +93,9 @@ void choose_rules(const Options& options, double entries, TrainSpec& spec) {
                            : optimizer && weights != RuleKind::kFtrl ? weights
                                                                      : RuleKind::kAdagrad;
   model.weights = rule(weights, options.maybe_real("rate").value_or(default_rate(weights, spec)));
+  model.bias_rate = options.maybe_real("bias-rate")
+                        ? std::optional(static_cast<float>(options.real("bias-rate")))
+                        : default_bias_rate(model.weights, entries);
   model.weights.l1 = static_cast<float>(options.maybe_real("l1").value_or(0));
   model.weights.l2 = static_cast<float>(options.maybe_real("l2").value_or(default_l2(weights)));
   model.factors =

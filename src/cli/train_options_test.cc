@@ -56,6 +56,14 @@ TEST_F(TrainOptions, FactorRateFallsWithThePairsOfARow) {
   EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm", "--factor-rate", "0.5"}).model.factors.rate, 0.5f);
 }
 
+TEST_F(TrainOptions, BiasMakesUpForTheEntriesThatRowsLack) {
+  EXPECT_EQ(*spec(9, 2, {}).model.bias_rate, 20 * 0.1f);
+  EXPECT_EQ(*spec(9, 10, {"--rate", "0.5"}).model.bias_rate, 4 * 0.5f);
+  EXPECT_EQ(spec(9, 20, {}).model.bias_rate, std::nullopt);
+  EXPECT_EQ(spec(9, 2, {"--optimizer", "sgd"}).model.bias_rate, std::nullopt);
+  EXPECT_EQ(*spec(9, 2, {"--bias-rate", "0.3"}).model.bias_rate, 0.3f);
+}
+
 TEST_F(TrainOptions, RateOfSgdIsForTheSumOverAStepsRows) {
   EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "100"}).model.weights.rate, 0.0075f);
   EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "1000"}).model.weights.rate, 0.00075f);

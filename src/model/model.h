@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,8 +23,9 @@ struct ModelSpec {
   std::uint32_t fields = 0;  // ffm: number of fields.
   float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
-  RuleSpec weights;  // Update rule of bias and linear weights.
-  RuleSpec factors;  // Update rule of factors.
+  RuleSpec weights;                // Update rule of bias and linear weights.
+  std::optional<float> bias_rate;  // Learning rate of the bias if it is not that of the weights.
+  RuleSpec factors;                // Update rule of factors.
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -195,6 +195,10 @@ TEST(Model, DeclaresItsTables) {
   ASSERT_EQ(tables.size(), 3u);
   EXPECT_EQ(tables[0].rule.l1 + tables[0].rule.l2, 0.0f);
   EXPECT_EQ(tables[1].rule, spec.weights);
+  spec.bias_rate = 7.0f;
+  const auto fast = (*make_model(spec))->tables();
+  EXPECT_EQ(fast[0].rule.rate, 7.0f);
+  EXPECT_EQ(fast[1].rule.rate, spec.weights.rate);
   EXPECT_EQ(tables[0].name, "bias");
   EXPECT_EQ(tables[0].kind, TableSpec::Kind::kDense);
   EXPECT_EQ(tables[0].rows, 1u);

@@ -65,6 +65,7 @@ std::vector<TableSpec> Scorer::tables() const {
   bias.rows = 1;
   bias.ranges = 1;
   bias.rule = spec_.weights;
+  bias.rule.rate = spec_.bias_rate.value_or(spec_.weights.rate);
   bias.rule.l1 = bias.rule.l2 = 0;  // A penalty would pull the mean prediction away from the mean label.
   TableSpec weights;
   weights.name = "weights";

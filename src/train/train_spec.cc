@@ -75,6 +75,7 @@ std::string to_text(const TrainSpec& spec) {
                     {"init_scale", m.init_scale},
                     {"seed", m.seed},
                     {"weights", rule_json(m.weights)},
+                    {"bias_rate", m.bias_rate ? Json(*m.bias_rate) : Json(nullptr)},
                     {"factors", rule_json(m.factors)}}},
                   {"train", read_json(spec.train)},
                   {"valid", read_json(spec.valid)},
@@ -96,6 +97,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.init_scale = m.at("init_scale").get<float>();
     spec.model.seed = m.at("seed").get<std::uint64_t>();
     spec.model.weights = rule_from(m.at("weights"));
+    if (const Json& rate = m.at("bias_rate"); !rate.is_null()) spec.model.bias_rate = rate.get<float>();
     spec.model.factors = rule_from(m.at("factors"));
     spec.train = read_from(j.at("train"));
     spec.valid = read_from(j.at("valid"));

@@ -14,6 +14,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.model.seed = ~std::uint64_t{0};
   spec.model.weights.kind = RuleKind::kAdamW;
   spec.model.weights.rate = 0.1f;
+  spec.model.bias_rate = 0.7f;
   spec.model.factors.l2 = 1e-7f;
   spec.train.paths = {"a b.svm", "\"quoted\".gz"};
   spec.train.format = Format::kCriteo;
