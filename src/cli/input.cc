@@ -34,8 +34,8 @@ ReadOptions read_options(const Options& options, std::vector<std::string> paths)
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out) {
   if (empty.empty()) return;
   out.warn(empty.size() == 1
-               ? fmt::format("{} is empty", empty.front())
-               : fmt::format("{} files are empty, the first being {}", empty.size(), empty.front()));
+               ? fmt::format("{} has no rows", empty.front())
+               : fmt::format("{} files have no rows, the first being {}", empty.size(), empty.front()));
 }
 
 Status as_input(const Status& status) {

@@ -62,39 +62,46 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   return data;
 }
 
-// Finds format and columns, from the first file, and sees that the others have the same.
-Status DataSet::look(const InputFile& file) {
+// Finds format and columns, from the first file with rows, and sees that the others have the same.
+Result<std::string> DataSet::look(const InputFile& file) {
+  if (detect_) {
+    const Result<Format> found = detect_format(file.head_lines(), file.path, options_.labels_needed);
+    if (!found) return found.status();
+    if (paths_.empty()) format_ = *found;
+    if (*found != format_) {
+      return Status(Code::kData,
+                    fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
+                                format_name(*found), format_name(format_), paths_.front()));
+    }
+  }
+  Result<Columns> columns = Columns{};
+  if (format_ == Format::kCsv) columns = find_columns(file.head_lines(), file.path, options_);
+  if (!columns) return columns.status();
+  if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
+  if (columns_.list.empty()) {
+    columns_ = std::move(*columns);
+  } else if (const Status status = check_same_columns(columns_, paths_.front(), *columns, file.path);
+             !status) {
+    return status;
+  }
+  take(file);
+  return std::string();
+}
+
+void DataSet::take(const InputFile& file) {
   paths_.push_back(file.path);
   total_bytes_ += file.size_bytes;
   fingerprint_ = add_to_hash(fingerprint_ ^ file.size_bytes, file.head);
   seekable_ = seekable_ && file.seekable;
-  if (detect_) {
-    const Result<Format> found = detect_format(file.head_lines(), file.path, options_.labels_needed);
-    if (!found) return found.status();
-    if (format_ == Format::kAuto) format_ = *found;
-    if (*found != format_) {
-      return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
-                                       format_name(*found), format_name(format_), paths_.front())};
-    }
-  }
-  if (format_ != Format::kCsv) return check_rows(file, false);
-  Result<Columns> columns = find_columns(file.head_lines(), file.path, options_);
-  if (!columns) return columns.status();
-  if (const Status status = check_rows(file, columns->header); !status) return status;
-  if (!columns_.list.empty()) return check_same_columns(columns_, paths_.front(), *columns, file.path);
-  columns_ = std::move(*columns);
-  return {};
 }
 
-// Whether a file that was seen whole has a row at all.
-Status DataSet::check_rows(const InputFile& file, bool header) const {
+// What a file that was seen whole has instead of rows; nothing if it has one.
+std::string DataSet::lack_of_rows(const InputFile& file, bool header) const {
   if (!file.head_is_all) return {};
   const std::string lines = file.head_lines();
   const char* begin = lines.data();
   if (count_rows(begin, begin + lines.size(), has_comments(format_)) > (header ? 1 : 0)) return {};
-  return {Code::kData,
-          fmt::format("{}: has {}, expected rows", file.path,
-                      header ? "a header and no rows" : "no row, only blank lines and comments")};
+  return header ? "has a header and no rows" : "has no row, only blank lines and comments";
 }
 
 std::vector<std::string> DataSet::paths() const { return paths_; }

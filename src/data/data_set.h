@@ -42,7 +42,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t fingerprint() const { return fingerprint_; }
   // Whether the data can be read more than once.
   bool seekable() const { return seekable_; }
-  std::vector<std::string> paths() const;  // Of the files that are not empty.
+  std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
@@ -70,8 +70,9 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
  private:
   friend class RowReader;
   DataSet() = default;
-  Status look(const InputFile& file);
-  Status check_rows(const InputFile& file, bool header) const;
+  Result<std::string> look(const InputFile& file);
+  std::string lack_of_rows(const InputFile& file, bool header) const;
+  void take(const InputFile& file);
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.

@@ -382,6 +382,18 @@ TEST(EmptyFiles, ArePassedOverWhereOthersAreNot) {
   expect_refusal(files({none, packed_none}), "a: is empty, expected rows");
 }
 
+TEST(EmptyFiles, AHeaderAloneSaysNothingOfTheColumns) {
+  const TestDirectory directory;
+  const std::string a = directory.write("a.csv", "label,x\n"),
+                    c = directory.write("c.csv.gz", gzipped("label,x\n"));
+  const std::string b = directory.write("b.csv", "label,x\n1,red\n0,blue\n");
+  const auto data = open_data(files({a, b, c}));
+  EXPECT_EQ(data->empty_paths(), (std::vector<std::string>{a, c}));
+  EXPECT_EQ(data->description(), "csv, 2 columns: label:label, x:cat");
+  EXPECT_EQ(read_labels(*open_reader(data)).size(), 2u);
+  EXPECT_EQ(open_data(files({a, directory.write("d.svm", "1 3:1\n")}))->format(), Format::kLibsvm);
+}
+
 TEST(BadFiles, AnUnreadableFileSaysSo) {
   const TestDirectory directory;
   const std::string path = directory.write("a", "1 3:1\n");

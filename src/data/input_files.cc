@@ -87,7 +87,7 @@ std::string InputFile::head_lines() const {
 }
 
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
-                                    const std::function<Status(const InputFile&)>& look) {
+                                    const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
     if (const Status status = expand(path, names); !status) return status;
@@ -97,19 +97,22 @@ Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
     return Status(Code::kUsage, "standard input is named twice, expected once");
   }
   InputFiles files;
+  std::string first_without_rows;
   for (const std::string& name : names) {
     Result<InputFile> file = open_input_file(name);
     if (!file) return file.status();
-    if (file->head.empty()) {
+    const Result<std::string> lack = file->head.empty() ? Result<std::string>("is empty") : look(*file);
+    if (!lack) return lack.status();
+    if (!lack->empty()) {
+      if (files.empty.empty()) first_without_rows = fmt::format("{}: {}", file->path, *lack);
       files.empty.push_back(file->path);
       continue;
     }
-    if (const Status status = look(*file); !status) return status;
     if (file->seekable) file->head = {};
     files.full.push_back(std::move(*file));
   }
   if (files.full.empty()) {
-    return Status(Code::kData, fmt::format("{}: is empty, expected rows", files.empty.front()));
+    return Status(Code::kData, first_without_rows + ", expected rows");
   }
   return files;
 }

@@ -29,13 +29,14 @@ struct InputFile {
 
 struct InputFiles {
   std::vector<InputFile> full;
-  std::vector<std::string> empty;  // Jobs that write many parts leave some empty.
+  std::vector<std::string> empty;  // Jobs that write many parts leave some without rows.
 };
 
-// Names to files: a glob's in sorted order, the others as given. Missing and unreadable files, directories
-// and text with NUL bytes are errors, so is what `look` returns for a full file, and if all are empty.
+// Names to files: a glob's in sorted order, the others as given. `look` says what a file that is not empty
+// has instead of rows, such as "has a header and no rows", or nothing. Missing and unreadable files,
+// directories and text with NUL bytes are errors, so is what `look` refuses, and if no file has rows.
 // Afterwards only pipes keep their heads.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
-                                    const std::function<Status(const InputFile&)>& look);
+                                    const std::function<Result<std::string>(const InputFile&)>& look);
 
 }  // namespace thalweg

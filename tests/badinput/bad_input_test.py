@@ -97,7 +97,7 @@ class BadFilesTest(BadInput):
         for words in (("train",), ("data", "check")):
             code, _, err, _ = self.run_program(*words, empty, self.good)
             self.assertEqual(code, 0, err)
-            self.assertRegex(err, r"warning: .*part-empty is empty")
+            self.assertRegex(err, r"warning: .*part-empty has no rows")
 
     def test_unreadable(self):
         self.assert_refused(DATA, r": is a directory", "train", self.folder)
