@@ -26,6 +26,7 @@ struct Scored {
   std::uint64_t rows = 0;
   std::uint64_t skipped = 0;
   std::vector<std::string> empty_files{};
+  double known_features = 1;  // Part of the distinct ones.
   double seconds = 0;
 };
 // Labels and weights of a batch and the raw scores of its rows.
@@ -64,6 +65,9 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
     scored.rows += *count;
   }
   scored.skipped = (*rows)->data().skipped_rows();
+  if (scratch.keys() > 0) {
+    scored.known_features = static_cast<double>(scratch.known_keys()) / static_cast<double>(scratch.keys());
+  }
   scored.empty_files = (*rows)->data().empty_paths();
   scored.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return scored;
@@ -73,9 +77,16 @@ ordered_json number_or_null(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json();
 }
 
-void note_skipped(const Scored& scored, Output& out) {
+void note_oddities(const Scored& scored, Output& out) {
+  constexpr double kFewFeatures = 0.01;  // Even a new day of a click log has more that are known.
   warn_of_empty_files(scored.empty_files, out);
   if (scored.skipped > 0) out.warn(fmt::format("{} bad rows were left out", scored.skipped));
+  if (scored.known_features < kFewFeatures) {
+    out.warn(
+        fmt::format("the model knows {:.2g} % of the features of these rows; was it trained on another "
+                    "format, or with other ids?",
+                    scored.known_features * 100));
+  }
 }
 
 }  // namespace
@@ -101,7 +112,7 @@ Status run_predict(const Options& options, Output& out) {
   if (file) {
     if (Status status = file->commit(); !status) return status;
   }
-  note_skipped(*scored, out);
+  note_oddities(*scored, out);
   out.json({{"examples", scored->rows}, {"skipped_rows", scored->skipped}, {"seconds", scored->seconds}});
   return Status::ok();
 }
@@ -120,7 +131,7 @@ Status run_eval(const Options& options, Output& out) {
   const Result<Scored> scored = score_rows(options, true, add);
   if (!scored) return scored.status();
   if (!metrics) return {Code::kData, "no row in the input"};
-  note_skipped(*scored, out);
+  note_oddities(*scored, out);
   const MetricValues values = metrics->values();
   const double area = auc.value();
   const bool logistic = scored->loss == Loss::kLogistic;

@@ -77,6 +77,16 @@ TEST_F(Scoring, PredictsInInputOrder) {
   EXPECT_EQ(out_, on_screen);
 }
 
+TEST_F(Scoring, FeaturesThatTheModelDoesNotHaveAreNoted) {
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(err_, "");
+  write_text(rows_, "1 30:1\n0 50:1\n");
+  for (const std::string command : {"eval", "predict"}) {
+    ASSERT_EQ(run(command + " --model " + model_ + " " + rows_), 0) << err_;
+    EXPECT_NE(err_.find("the model knows 0 % of the features of these rows"), std::string::npos) << err_;
+  }
+}
+
 TEST_F(Scoring, ManyBatchesKeepTheirOrder) {
   std::string text, expected;
   for (int row = 0; row < 20000; ++row) text += row % 3 == 0 ? "1 3:1\n" : "0 5:2\n";

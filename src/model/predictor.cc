@@ -38,8 +38,9 @@ void FrozenTable::index_keys() {
   for (std::size_t h = 1; h < first_.size(); ++h) first_[h] += first_[h - 1];
 }
 
-void FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> out) const {
+std::size_t FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> out) const {
   THALWEG_CHECK(out.size() == keys.size() * dim_, "dim floats a key");
+  std::size_t met = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::size_t high = keys[i] >> shift_;
     std::uint64_t at = first_[high];
@@ -48,10 +49,12 @@ void FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> out) co
     float* const row = out.data() + i * dim_;
     if (at < end && keys_[at] == keys[i]) {
       std::memcpy(row, rows_.data() + at * dim_, dim_ * sizeof(float));
+      ++met;
     } else {
       std::fill_n(row, dim_, 0.0f);
     }
   }
+  return met;
 }
 
 Result<Predictor> Predictor::load(const ModelReader& model) {
@@ -90,9 +93,11 @@ Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scor
   std::vector<std::span<const float>> rows = {tables_[0].rows()};
   for (std::size_t t = 1; t < tables_.size(); ++t) {
     scratch.rows_[t].resize(scratch.batch_.keys().size() * tables_[t].dim());
-    tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
+    const std::size_t met = tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
+    if (t == 1) scratch.known_keys_ += met;
     rows.emplace_back(scratch.rows_[t]);
   }
+  scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
   scratch.model_->forward(scratch.batch_, rows, scores);
   return Status::ok();

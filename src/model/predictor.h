@@ -22,8 +22,8 @@ class FrozenTable {
  public:
   static Result<FrozenTable> load(const ModelReader& model, std::size_t table);
   // Fills dim floats for each key (ascending or not). A key that training never met reads as zeros, for
-  // factors too: a random factor would only add noise.
-  void read(std::span<const PlacedKey> keys, std::span<float> out) const;
+  // factors too: a random factor would only add noise. Returns how many were met.
+  std::size_t read(std::span<const PlacedKey> keys, std::span<float> out) const;
   std::span<const float> rows() const { return rows_; }
   std::size_t dim() const { return dim_; }
 
@@ -46,6 +46,9 @@ class Predictor {
   class Scratch {
    public:
     explicit Scratch(const Predictor& predictor);
+    // Over all batches the distinct keys of each, and those of them that the model has.
+    std::uint64_t keys() const { return keys_; }
+    std::uint64_t known_keys() const { return known_keys_; }
 
    private:
     friend class Predictor;
@@ -53,6 +56,7 @@ class Predictor {
     LocalBatch batch_;
     KeyIndex index_;
     std::vector<std::vector<float>> rows_;
+    std::uint64_t keys_ = 0, known_keys_ = 0;
   };
 
   // Raw scores of the rows, to be turned into predictions by predict(spec().loss, score). Consumes the batch

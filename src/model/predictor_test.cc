@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <thread>
 
 #include "model/stored_model_for_test.h"
@@ -49,6 +51,11 @@ TEST(Predictor, ScoresAsTheFormulaSaysAndUnseenKeysAddNothing) {
     std::vector<float> scores;
     ASSERT_TRUE(predictor->score(batch, scratch, scores).is_ok());
     ASSERT_EQ(scores.size(), 50u);
+    const std::set<Key> distinct(copy.keys.begin(), copy.keys.end());
+    EXPECT_EQ(scratch.keys(), distinct.size());
+    EXPECT_EQ(scratch.known_keys(),
+              static_cast<std::uint64_t>(std::count_if(distinct.begin(), distinct.end(),
+                                                       [&](Key key) { return weights.count(key) > 0; })));
     for (std::size_t r = 0; r < copy.rows(); ++r) {
       double expected = static_cast<double>(tables[0].rows[0]);
       for (std::size_t i = copy.row_begin[r]; i < copy.row_begin[r + 1]; ++i) {

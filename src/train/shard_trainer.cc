@@ -238,6 +238,18 @@ Task<Status> ShardTrainer::run() {
   co_return (co_await store_.barrier(kTrainedBarrier)).status;
 }
 
+// libsvm and libffm name features by number, each of the other formats by hashes of its own.
+Status check_same_keys(const TrainInputs& inputs) {
+  if (inputs.train == nullptr) return Status::ok();
+  const auto kind = [](Format format) { return format == Format::kLibffm ? Format::kLibsvm : format; };
+  const Format train = inputs.train->format(), valid = inputs.valid->format();
+  if (kind(train) == kind(valid)) return Status::ok();
+  return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
+                                   "in another format",
+                                   inputs.valid->paths().front(), format_name(valid), format_name(train),
+                                   inputs.train->paths().front())};
+}
+
 }  // namespace
 
 Workbench& Workbenches::mine() {
@@ -258,6 +270,7 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     auto valid = DataSet::open(inputs->spec.valid);
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
+    if (Status status = check_same_keys(*inputs); !status) return status;
   }
   for (const auto& data : {inputs->train, inputs->valid}) {
     if (data == nullptr) continue;

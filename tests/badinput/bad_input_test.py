@@ -99,6 +99,11 @@ class BadFilesTest(BadInput):
             self.assertEqual(code, 0, err)
             self.assertRegex(err, r"warning: .*part-empty has no rows")
 
+    def test_held_out_rows_of_another_format(self):
+        rows = self.file("valid.csv", b"label,x\n1,red\n0,blue\n")
+        self.assert_refused(DATA, r"valid\.csv: looks like csv, expected libsvm as in .*: the same feature has",
+                            "train", self.good, "--valid", rows)
+
     def test_unreadable(self):
         self.assert_refused(DATA, r": is a directory", "train", self.folder)
         self.assert_refused(DATA, r"/proc/self/mem: .*rror", "train", "/proc/self/mem")
