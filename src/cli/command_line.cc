@@ -107,6 +107,11 @@ class Sorter {
   }
 
   Status take(const OptionRow& row, const CLI::Option& option) {
+    const auto& texts = option.results();
+    if (row.type == OptionType::kText && !row.repeats && texts.size() > 1) {
+      return usage(fmt::format("--{} is given twice, as '{}' and '{}'; expected once", spelling(row),
+                               texts[0], texts[1]));
+    }
     for (const std::string& text : option.results()) {
       const std::string_view word = text;
       if (word.size() > 2 && word.substr(0, 2) == "--" && row.type != OptionType::kFlag) {

@@ -46,7 +46,7 @@ constexpr OptionRow kRows[] = {
      .group = kInput, .help = "Name of the column of example weights in a CSV file", .example = "weight",
      .placeholder = "NAME"},
     {.name = "valid", .key = "input.valid", .type = T::kText, .commands = kTrain, .group = kInput,
-     .help = "Held-out rows to measure on after each epoch", .example = "valid.svm", .placeholder = "FILE"},
+     .help = "Held-out rows to measure on after each epoch; a quoted pattern names several files", .example = "valid.svm", .placeholder = "FILE"},
     {.name = "valid-part", .key = "input.valid_part", .type = T::kInt,
      .commands = "train|node scheduler|data split", .group = kInput,
      .help = "Hold out every N-th row of the input", .example = "10", .placeholder = "N", .low = 2,

@@ -132,9 +132,14 @@ TEST(Resolve, CountsArguments) {
   EXPECT_TRUE(options->flag("quiet"));
 }
 
-TEST(Resolve, TheLastOfAFlagCounts) {
+TEST(Resolve, TheLastOfANumberOrChoiceCounts) {
   EXPECT_EQ(read({"train", "a", "--rate", "1", "b", "--rate", "2"})->real("rate"), 2);
   EXPECT_TRUE(read({"--json", "train", "a"})->flag("json"));
+}
+
+TEST(Resolve, NamesAreNotOverwrittenUnseen) {
+  EXPECT_EQ(error({"train", "a.svm", "--valid", "b.svm", "--valid", "c.svm"}),
+            "USAGE --valid is given twice, as 'b.svm' and 'c.svm'; expected once");
 }
 
 TEST(Resolve, RefusesCombinationsThatCannotBeMeant) {
