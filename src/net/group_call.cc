@@ -21,26 +21,36 @@
 namespace thalweg {
 namespace {
 
+constexpr Duration kRoomPause = std::chrono::milliseconds(1);
+
 template <class T>
 Result<FileDescriptor> connect_to(const T& address, socklen_t size, int family, const std::string& name,
                                   Instant deadline) {
   const auto failed = [&name](int error) {
-    const bool nobody = error == ECONNREFUSED || error == EAGAIN || error == ENOENT;
+    const bool nobody = error == ECONNREFUSED || error == ENOENT;
     return Status(nobody ? Code::kRetry : Code::kIo,
                   fmt::format("cannot connect to {}: {}", name, std::strerror(error)));
   };
+  const Status late(Code::kTimeout, name + " did not answer in time");
   FileDescriptor socket(open_socket(family));
   if (!socket) return failed(errno);
   const void* any = &address;
-  if (::connect(socket.get(), static_cast<const sockaddr*>(any), size) == 0) return socket;
-  if (errno != EINPROGRESS) return failed(errno);
+  while (::connect(socket.get(), static_cast<const sockaddr*>(any), size) != 0) {
+    if (errno == EINPROGRESS) break;
+    if (errno != EAGAIN) return failed(errno);
+    if (live_now() >= deadline) return late;
+    std::vector<pollfd> none;  // A Unix-domain socket does not tell when there is room for another caller.
+    sleep_on(none, std::min(deadline, live_now() + kRoomPause));
+  }
   std::vector<pollfd> watched{{socket.get(), POLLOUT, 0}};
-  sleep_on(watched, deadline);
+  do {
+    sleep_on(watched, deadline);
+  } while (watched[0].revents == 0 && live_now() < deadline);
   int error = 0;
   socklen_t error_size = sizeof error;
   ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size);
   if (error != 0) return failed(error);
-  if (watched[0].revents == 0) return Status(Code::kTimeout, name + " did not answer in time");
+  if (watched[0].revents == 0) return late;
   return socket;
 }
 
@@ -89,7 +99,12 @@ Result<SocketAddress> own_address_towards(const SocketAddress& address) {
 Result<FileDescriptor> dial(const SocketAddress& address, Instant deadline) {
   Result<FileDescriptor> socket =
       connect_to(address.storage, address.size, address.storage.ss_family, to_text(address), deadline);
-  if (socket) tune(socket->get(), address);
+  if (!socket) return socket;
+  // The kernel may have chosen the port that is called, and where nobody listens the call then meets itself.
+  if (to_text(local_address(socket->get())) == to_text(address)) {
+    return Status(Code::kRetry, "nobody listens at " + to_text(address));
+  }
+  tune(socket->get(), address);
   return socket;
 }
 
