@@ -83,16 +83,12 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
   if (!self) return self.status();
   shared_ = *std::move(self);
   share(*shared_);
-  std::vector<ShmPeer*> peers;
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
     if (!sockets[peer]) continue;
-    auto streams = ShmPeer::begin(std::move(sockets[peer]), *shared_, peer);
+    const Duration left = std::max(deadline - live_now(), Duration::zero());
+    auto streams = ShmPeer::meet(std::move(sockets[peer]), *shared_, peer, left);
     if (!streams) return streams.status();
-    peers.push_back(streams->get());
     set_streams(peer, *std::move(streams), false);
-  }
-  for (ShmPeer* peer : peers) {
-    if (Status met = peer->finish(std::max(deadline - live_now(), Duration::zero())); !met) return met;
   }
   return {};
 }

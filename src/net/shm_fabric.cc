@@ -14,13 +14,9 @@ Result<std::unique_ptr<ShmFabric>> ShmFabric::create(ShmOptions options, std::ve
   std::vector<std::unique_ptr<ShmPeer>> peers(sockets.size());
   for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
     if (!sockets[rank]) continue;
-    auto peer = ShmPeer::begin(std::move(sockets[rank]), **self, static_cast<std::uint32_t>(rank));
+    auto peer = ShmPeer::meet(std::move(sockets[rank]), **self, static_cast<std::uint32_t>(rank), timeout);
     if (!peer) return peer.status();
     peers[rank] = *std::move(peer);
-  }
-  for (const auto& peer : peers) {
-    if (!peer) continue;
-    if (Status met = peer->finish(timeout); !met) return met;
   }
   return std::unique_ptr<ShmFabric>(new ShmFabric(*std::move(self), std::move(peers), crowded));
 }

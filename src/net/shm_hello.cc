@@ -86,6 +86,7 @@ Result<ShmHello> receive_hello(int socket, Duration timeout, ShmDescriptors& des
   ShmHello hello;
   std::array<FileDescriptor, kDescriptors> fds;
   std::size_t got = 0, count = 0;
+  bool cut = false;
   while (got < sizeof hello) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Steady::now()).count();
     pollfd ready{socket, POLLIN, 0};
@@ -105,7 +106,11 @@ Result<ShmHello> receive_hello(int socket, Duration timeout, ShmDescriptors& des
     if (now < 0 && errno != ECONNRESET) return system_error("cannot receive a peer's shared memory");
     if (now <= 0) return Status(Code::kPeerLost, "it ended before it handed over its shared memory");
     count += take_descriptors(message, fds);
+    cut = cut || (message.msg_flags & MSG_CTRUNC) != 0;
     got += static_cast<std::size_t>(now);
+  }
+  if (cut && count < kDescriptors) {
+    return Status(Code::kIo, "this process has no descriptors left for the memory that it handed over");
   }
   if (count != kDescriptors) {
     return Status(Code::kRefused, "it handed over " + std::to_string(count) + " descriptors instead of 3");

@@ -89,6 +89,14 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& 
   return made;
 }
 
+Result<std::unique_ptr<ShmPeer>> ShmPeer::meet(FileDescriptor socket, ShmSelf& self, std::uint32_t peer,
+                                               Duration timeout) {
+  auto made = begin(std::move(socket), self, peer);
+  if (!made) return made;
+  if (Status met = (*made)->finish(timeout); !met) return met;
+  return made;
+}
+
 Status ShmPeer::finish(Duration timeout) {
   ShmDescriptors descriptors;
   const auto hello = receive_hello(socket_.get(), timeout, descriptors);

@@ -49,12 +49,15 @@ class ShmSelf {
 
 class ShmPeer final : public PairStreams {
  public:
-  // Sends this rank's half of the greeting; never waits, so that it can go to all peers first. `socket` is a
-  // connected Unix stream socket, all of whose earlier bytes have been read. kRefused: another user's
-  // process.
+  // Greets the peer, who does the same at its end of `socket`, a connected Unix stream socket all of whose
+  // earlier bytes have been read. All ranks meet their peers in the order of their ranks, so that nobody
+  // waits in a circle; and one by one, since the system lets few descriptors be under way. kRefused: another
+  // user's process.
+  static Result<std::unique_ptr<ShmPeer>> meet(FileDescriptor socket, ShmSelf& self, std::uint32_t peer,
+                                               Duration timeout);
+  // Its halves: what this rank sends, which never waits, and what it receives.
   static Result<std::unique_ptr<ShmPeer>> begin(FileDescriptor socket, ShmSelf& self, std::uint32_t peer);
-  // Receives the peer's half. Precondition of all that follows.
-  Status finish(Duration timeout);
+  Status finish(Duration timeout);  // Precondition of all that follows.
   // Says goodbye, so that the peer can tell this from a crash.
   ~ShmPeer() override;
   ShmPeer(const ShmPeer&) = delete;

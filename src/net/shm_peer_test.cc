@@ -1,8 +1,10 @@
 // Peers that are refused, die, stop or store garbage.
 #include "net/shm_peer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cstring>
@@ -74,6 +76,48 @@ TEST(ShmPeer, RefusesPeersThatExpectSomethingElse) {
   ranks.options[1].ranks = 3;
   EXPECT_FALSE(ranks.meet());
   EXPECT_NE(ranks.status.message().find("number of ranks is 3 instead of 2"), std::string::npos);
+}
+
+// Rank 0 comes last, so that all others would have greeted each other long before anybody could listen; the
+// system lets a user's processes have no more descriptors under way than one may have open.
+TEST(ShmPeer, ManyRanksNeedFewDescriptorsUnderWay) {
+  constexpr std::uint32_t kRanks = 12;
+  int gate[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(gate, O_CLOEXEC), 0);
+  FileDescriptor opened(gate[0]), opener(gate[1]);
+  ShmRanks ranks(kRanks, [&](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
+    opener.reset();
+    const rlimit few{100, 100};
+    if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return "no limit";
+    constexpr uid_t kNotRoot = 54321;  // Whom the limit does not bind.
+    if (::geteuid() == 0 && ::setresuid(kNotRoot, kNotRoot, kNotRoot) != 0) return "stays root";
+    char none = 0;
+    if (rank == 0 && ::read(opened.get(), &none, 1) != 0) return "not let in";
+    ShmOptions options = small_options(rank, kRanks);
+    options.credentials = [](int) { return Result<ShmCredentials>(ShmCredentials{::geteuid()}); };
+    const Made made = ShmFabric::create(std::move(options), std::move(sockets), kLong, true);
+    return made ? "" : made.status().message();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  opener.reset();
+  EXPECT_EQ(ranks.join(), static_cast<int>(kRanks));
+}
+
+TEST(ShmPeer, LacksDescriptorsItselfWhenItCanTakeNone) {
+  SocketMesh mesh = make_socket_mesh(2);
+  const int some = mesh[0][1].get();
+  ASSERT_TRUE(send_hello(some, {}, {some, some, some}));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const FileDescriptor lowest_free(::dup(some));
+  const rlimit none_left{static_cast<rlim_t>(lowest_free.get()), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  ShmDescriptors descriptors;
+  const auto hello = receive_hello(mesh[1][0].get(), kLong, descriptors);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(hello.status().code(), Code::kIo);
+  EXPECT_NE(hello.status().message().find("this process has no descriptors left"), std::string::npos)
+      << hello.status().message();
 }
 
 TEST(ShmPeer, RingsMayDifferInSize) {
