@@ -8,7 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "net/address.h"
+#include "net/group_call.h"
 #include "net/group_for_test.h"
+#include "net/rendezvous.h"
 
 namespace thalweg {
 namespace {
@@ -190,6 +193,30 @@ TEST(FormGroup, TheSecondOfOneRankIsRefused) {
   one.join();
   two.join();
   EXPECT_EQ(formed, 1);
+}
+
+// The leader sees at the same time that rank 1 has died and that it calls again.
+TEST(FormGroup, OneThatWasStartedAgainTakesItsPlace) {
+  const auto addresses = resolve("127.0.0.1", 0, live_now() + 20s);
+  const auto door = GroupDoor::listen(addresses->front(), false);
+  ASSERT_TRUE(door) << door.status().message();
+  const Bytes member = encode_member(describe_this_process(1, 2, "default"));
+  Opening opening;
+  opening.from = 1;
+  opening.body_bytes = static_cast<std::uint32_t>(member.size());
+  const auto call = [&] {
+    RawPeer caller = RawPeer::connected(port_of((*door)->address()));
+    EXPECT_TRUE(caller.send(encode_opening(opening).span()));
+    EXPECT_TRUE(caller.send(member.span()));
+    return caller;
+  };
+  call().close();
+  const RawPeer again = call();
+  Member leader = describe_this_process(0, 2, "default");
+  set_address(leader, **door);
+  const auto meeting = lead(**door, leader, {{}, {1}, {}, false, live_now() + 20s});
+  ASSERT_TRUE(meeting) << meeting.status().message();
+  EXPECT_EQ(meeting->table.members.size(), 2U);
 }
 
 TEST(FormGroup, WhatAnswersMayNotBeARank) {

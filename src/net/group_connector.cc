@@ -118,11 +118,12 @@ Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind ki
   return socket;
 }
 
-FileDescriptor GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel) {
+Result<FileDescriptor> GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel) {
   door_->look(live_now());
   const Opening expected{kind, peer, rank_, channel, 0, table_.nonce};
   auto caller = door_->take([&expected](const auto& any) { return any.opening == expected; });
-  if (!caller) return {};
+  if (!caller && !door_->status()) return door_->status();
+  if (!caller) return FileDescriptor();
   if (kind == Opening::Kind::kStream) prepare(caller->socket.get());
   return std::move(caller->socket);
 }
@@ -131,8 +132,8 @@ Result<FileDescriptor> GroupConnector::connect(std::uint32_t peer, Opening::Kind
                                                int lifeline) {
   if (calls(peer)) return call(peer, kind, 0, deadline);
   for (;;) {
-    FileDescriptor socket = accept(peer, kind, 0);
-    if (socket) return socket;
+    Result<FileDescriptor> socket = accept(peer, kind, 0);
+    if (!socket || *socket) return socket;
     if (live_now() >= deadline) return Status(Code::kTimeout, name_of(peer) + " did not connect in time");
     std::vector<pollfd> watched{{lifeline, POLLRDHUP, 0}};
     door_->watch(watched);

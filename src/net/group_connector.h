@@ -38,8 +38,8 @@ class GroupConnector {
   bool calls(std::uint32_t peer) const { return rank_ > peer; }
   Result<FileDescriptor> call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
                               Instant deadline);
-  // Empty while it has not called.
-  FileDescriptor accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
+  // Empty while it has not called. kIo: this rank can take no calls.
+  Result<FileDescriptor> accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
   // Either; waits until the deadline, or until `lifeline`, the control connection with that peer, ends and
   // nothing was said on it.
   Result<FileDescriptor> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);

@@ -72,6 +72,7 @@ Status GroupDoor::listen_locally() {
 }
 
 void GroupDoor::look(Instant now) {
+  status_ = {};
   accept_all(socket_.get(), now);
   if (local_socket_) accept_all(local_socket_.get(), now);
   for (auto it = strangers_.begin(); it != strangers_.end();) {
@@ -92,6 +93,9 @@ void GroupDoor::accept_all(int fd, Instant now) {
     FileDescriptor socket(
         ::accept4(fd, static_cast<sockaddr*>(storage), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+    if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+      status_ = Status(Code::kIo, fmt::format("this process cannot take a call: {}", std::strerror(errno)));
+    }
     if (!socket) return;
     if (strangers_.size() >= limits::kConnectionsBeforeHelloMax) {
       drop(strangers_.front(), "others came while it said nothing");
@@ -102,6 +106,7 @@ void GroupDoor::accept_all(int fd, Instant now) {
     stranger.caller.address = remote.storage.ss_family == AF_UNIX ? "this machine" : to_text(remote);
     if (remote.storage.ss_family != AF_UNIX) tune(stranger.caller.socket.get(), remote);
     stranger.deadline = now + limits::kHelloTimeout;
+    if (!hear(stranger)) strangers_.pop_back();  // Most have said it all when they are taken.
   }
 }
 

@@ -41,6 +41,8 @@ class GroupDoor {
   // The first caller, in order of arrival, that `wanted` takes.
   std::optional<Caller> take(const std::function<bool(const Caller&)>& wanted);
   void watch(std::vector<pollfd>& watched) const;
+  // OK, or why none can be taken: this process has no descriptors left.
+  const Status& status() const { return status_; }
   // How many callers were dropped, and the last one's reason.
   std::uint64_t dropped() const { return dropped_; }
   const std::string& last_dropped() const { return last_dropped_; }
@@ -62,6 +64,7 @@ class GroupDoor {
   std::string local_name_;
   std::list<Stranger> strangers_;
   std::list<Caller> callers_;
+  Status status_;
   std::uint64_t dropped_ = 0;
   std::string last_dropped_;
 };

@@ -129,10 +129,11 @@ Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control
 std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, FileDescriptor first) {
   const auto open = [this, peer](std::uint16_t channel) -> Result<FileDescriptor> {
     if (connector_.calls(peer)) {
+      if (!GroupFabric::peer_status(peer)) return FileDescriptor();  // It takes no calls any more.
       return connector_.call(peer, Opening::Kind::kStream, channel, live_now() + kDialTimeout);
     }
-    FileDescriptor socket = connector_.accept(peer, Opening::Kind::kStream, channel);
-    awaits_callers_ = awaits_callers_ || !socket;
+    Result<FileDescriptor> socket = connector_.accept(peer, Opening::Kind::kStream, channel);
+    awaits_callers_ = awaits_callers_ || (socket && !*socket);
     return socket;
   };
   auto streams = std::make_unique<TcpStreams>(connector_.name_of(peer), open);

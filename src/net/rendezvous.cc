@@ -67,6 +67,7 @@ class Leader {
                  door_.take([](const auto& any) { return any.opening.kind == Opening::Kind::kJoin; })) {
         admit(*std::move(caller));
       }
+      if (!door_.status()) return door_.status();
       forget_those_who_left();
       const std::vector<std::uint32_t> missing = those_missing();
       if (missing.empty() || (gathering_.goes_on_without && now >= gathering_.deadline)) return tell_all();
@@ -82,6 +83,7 @@ class Leader {
   };
 
   void admit(GroupDoor::Caller caller) {
+    forget_those_who_left();
     Result<Member> member = decode_member(caller.body);
     Status fits = member ? check(caller.opening, *member) : member.status();
     if (fits.is_ok()) {
