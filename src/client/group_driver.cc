@@ -34,7 +34,8 @@ bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
     const std::uint32_t peer = exchange.waiting().peer;
     const Status lost = verdict ? view.peer_status(peer) : verdict;
     if (exchange.advance(view.fabric())) return true;
-    if (lost || (verdict && exchange.waiting().peer != peer)) return false;
+    const bool others = exchange.waiting().peer != peer || view.peer_status(peer);
+    if (lost || (verdict && others)) return false;
     const bool asks = verdict && control;
     exchange.fail(ended(exchange, asks ? control->explain_loss(view.fabric_rank(peer), lost).status : lost));
     return true;

@@ -76,7 +76,7 @@ TEST(ProcessGroup, LeavingInGoodOrderIsNoFailure) {
 }
 
 // Rank 1, played by hand: what it does with its connections is up to `act`, which gets the way to open them.
-using Call = std::function<FileDescriptor(Opening::Kind)>;
+using Call = std::function<FileDescriptor(Opening::Kind, std::uint16_t channel)>;
 Formed formed_with(const std::function<void(const Call& call)>& act) {
   const auto all = all_of(2);
   std::thread other([&all, &act] {
@@ -88,9 +88,9 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
     invitation.deadline = live_now() + 20s;
     const auto meeting = join(invitation, describe_this_process(1, 2, all[1].group), **door);
     ASSERT_TRUE(meeting) << meeting.status().message();
-    act([&](Opening::Kind kind) {
+    act([&](Opening::Kind kind, std::uint16_t channel) {
       auto socket = dial(addresses->front(), live_now() + 20s);
-      const Opening opening{kind, 1, 0, 0, 0, meeting->table.nonce};
+      const Opening opening{kind, 1, 0, channel, 0, meeting->table.nonce};
       EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s));
       return *std::move(socket);
     });
@@ -100,26 +100,72 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
   return formed;
 }
 
+std::byte byte_of(ProcessGroup& group, std::uint16_t channel) {
+  std::byte got{};
+  const Instant deadline = live_now() + 20s;
+  while (group.read({1, channel}, &got, 1) == 0 && live_now() < deadline) group.wait(live_now() + 10ms);
+  return got;
+}
+
+// As blame.cc and group_control.cc write it.
+constexpr std::array<std::byte, 5> kGoodbye{std::byte{1}, {}, {}, {}, std::byte{4}};
+
 TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
   const std::array<std::byte, 1> byte{std::byte{42}};
   const Formed formed = formed_with([&byte](const Call& call) {
     {
-      const FileDescriptor control = call(Opening::Kind::kControl);
+      const FileDescriptor control = call(Opening::Kind::kControl, 0);
       EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s));
     }
     std::this_thread::sleep_for(50ms);  // The end of one connection overtakes another's beginning.
-    const FileDescriptor stream = call(Opening::Kind::kStream);
+    const FileDescriptor stream = call(Opening::Kind::kStream, 0);
     EXPECT_TRUE(send_all(stream.get(), byte, live_now() + 20s));
   });
   ASSERT_TRUE(formed) << formed.status().message();
-  std::byte got{};
+  EXPECT_EQ(byte_of(**formed, 0), byte[0]);
+}
+
+TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
+  FileDescriptor goes_on;
+  const Formed formed = formed_with([&goes_on](const Call& call) {
+    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s));
+    call(Opening::Kind::kStream, 0).reset();
+    goes_on = call(Opening::Kind::kStream, 1);
+    EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{1}}, live_now() + 20s));
+  });
+  ASSERT_TRUE(formed) << formed.status().message();
+  ProcessGroup& group = **formed;
+  EXPECT_EQ(byte_of(group, 1), std::byte{1});
+  std::byte none{};
+  EXPECT_EQ(group.read({1, 1}, &none, 1), 0U);
+  const Instant shown = live_now() + 20ms;  // The end of channel 0.
+  while (live_now() < shown) group.wait(shown);
+  EXPECT_TRUE(group.peer_status(1)) << group.peer_status(1).message();
+  EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{2}}, live_now() + 20s));
+  EXPECT_EQ(byte_of(group, 1), std::byte{2});
+  goes_on.reset();
+  EXPECT_EQ(group.read({1, 1}, &none, 1), 0U);
   const Instant deadline = live_now() + 20s;
-  while ((*formed)->read({1, 0}, &got, 1) == 0 && live_now() < deadline) (*formed)->wait(deadline);
-  EXPECT_EQ(got, byte[0]);
+  while (!group.any_lost() && live_now() < deadline) group.wait(deadline);
+  EXPECT_EQ(group.peer_status(1).code(), Code::kPeerLost);
+}
+
+TEST(ProcessGroup, WhatOneThatLeftSentOnANewStreamArrives) {
+  const Formed formed = formed_with([](const Call& call) {
+    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s));
+    const FileDescriptor first = call(Opening::Kind::kStream, 0), second = call(Opening::Kind::kStream, 1);
+    EXPECT_TRUE(send_all(second.get(), std::array{std::byte{42}}, live_now() + 20s));
+  });
+  ASSERT_TRUE(formed) << formed.status().message();
+  ProcessGroup& group = **formed;
+  const Instant deadline = live_now() + 20s;
+  while (!group.any_lost() && live_now() < deadline) group.wait(deadline);
+  EXPECT_EQ(group.peer_status(1).code(), Code::kPeerLost);
+  EXPECT_EQ(byte_of(group, 1), std::byte{42});
 }
 
 TEST(ProcessGroup, OneThatDiesWhileTheGroupFormsIsNamed) {
-  const Formed formed = formed_with([](const Call& call) { call(Opening::Kind::kControl).reset(); });
+  const Formed formed = formed_with([](const Call& call) { call(Opening::Kind::kControl, 0).reset(); });
   ASSERT_FALSE(formed);
   EXPECT_EQ(formed.status().code(), Code::kPeerLost);
   EXPECT_NE(formed.status().message().find("left while the group formed"), std::string::npos)

@@ -42,7 +42,10 @@ std::size_t TcpStream::write(std::span<const Piece> pieces) {
   do {
     sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0 && errno != EAGAIN) error_ = errno;
+  if (sent < 0 && errno != EAGAIN) {
+    error_ = errno;
+    hung_up_ = true;
+  }
   const std::size_t taken = sent > 0 ? static_cast<std::size_t>(sent) : 0;
   wants_room_ = taken < offered;
   return taken;
@@ -53,10 +56,9 @@ std::size_t TcpStream::receive(std::byte* into, std::size_t size) {
   do {
     got = ::recv(socket_.get(), into, size, MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
-  if (got == 0) at_end_ = true;
   if (got < 0 && errno != EAGAIN) error_ = errno;
-  const std::size_t bytes = got > 0 ? static_cast<std::size_t>(got) : 0;
-  return bytes;
+  at_end_ = at_end_ || got == 0 || (got < 0 && errno != EAGAIN);
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
 // Makes room for `want` bytes from the first one that waits, and looks for more.
@@ -92,7 +94,7 @@ std::size_t TcpStream::read(std::byte* into, std::size_t size) {
 }
 
 void TcpStream::hang_up() {
-  at_end_ = true;
+  hung_up_ = true;
   socklen_t size = sizeof error_;
   if (error_ == 0) ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error_, &size);
 }
@@ -104,10 +106,10 @@ std::string TcpStream::reason() const {
 
 TcpStream* TcpStreams::open(std::uint16_t channel) {
   if (channel < streams_.size() && streams_[channel]) return streams_[channel].get();
-  if (!status_.is_ok()) return nullptr;
   Result<FileDescriptor> made = opener_(channel);
   if (!made) {
     lose(made.status().message());
+    stays_lost_ = true;
     return nullptr;
   }
   if (!*made) return nullptr;
@@ -118,21 +120,24 @@ TcpStream* TcpStreams::open(std::uint16_t channel) {
 void TcpStreams::adopt(std::uint16_t channel, FileDescriptor socket) {
   if (channel >= streams_.size()) streams_.resize(std::size_t{channel} + 1);
   streams_[channel] = std::make_unique<TcpStream>(std::move(socket));
+  if (!stays_lost_) status_ = {};
+}
+
+// The last look came up short, and so will all others.
+void TcpStreams::note_end(const TcpStream& stream) {
+  lose(stream.reason());
+  stays_lost_ = true;
 }
 
 void TcpStreams::lose(const std::string& why) {
   if (status_.is_ok()) status_ = Status(Code::kPeerLost, peer_ + " is lost: " + why);
 }
 
-void TcpStreams::note(const TcpStream& stream) {
-  if (stream.over()) lose(stream.reason());
-}
-
 std::size_t TcpStreams::write(std::uint16_t channel, std::span<const Piece> pieces) {
   TcpStream* stream = open(channel);
   if (!stream) return 0;
   const std::size_t taken = stream->write(pieces);
-  if (taken == 0) note(*stream);
+  if (taken == 0 && stream->over()) note_end(*stream);
   return taken;
 }
 
@@ -140,7 +145,7 @@ Piece TcpStreams::peek(std::uint16_t channel, std::size_t want) {
   TcpStream* stream = open(channel);
   if (!stream) return {};
   const Piece piece = stream->peek(want);
-  if (piece.size < want) note(*stream);
+  if (stream->wants_bytes() && stream->at_end()) note_end(*stream);
   return piece;
 }
 
@@ -150,7 +155,7 @@ std::size_t TcpStreams::read(std::uint16_t channel, std::byte* into, std::size_t
   TcpStream* stream = open(channel);
   if (!stream) return 0;
   const std::size_t got = stream->read(into, size);
-  if (got == 0) note(*stream);
+  if (stream->wants_bytes() && stream->at_end()) note_end(*stream);
   return got;
 }
 
@@ -169,10 +174,13 @@ void TcpStreams::after_sleep(std::span<const pollfd> watched) {
   std::size_t next = 0;
   for (const auto& stream : streams_) {
     if (!stream || stream->over()) continue;
-    if ((watched[next++].revents & (POLLERR | POLLHUP | POLLRDHUP)) == 0) continue;
-    stream->hang_up();
-    note(*stream);
+    if ((watched[next++].revents & (POLLERR | POLLHUP | POLLRDHUP)) != 0) stream->hang_up();
   }
+  const auto goes_on = [](const auto& stream) { return stream && !stream->over(); };
+  if (std::any_of(streams_.begin(), streams_.end(), goes_on)) return;
+  const auto one =
+      std::find_if(streams_.begin(), streams_.end(), [](const auto& stream) { return bool{stream}; });
+  if (one != streams_.end()) lose((*one)->reason());
 }
 
 }  // namespace thalweg

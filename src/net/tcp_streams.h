@@ -27,8 +27,9 @@ class TcpStream {
   bool wants_bytes() const { return wanted_ > 0; }  // The last look found none, or too few.
   bool wants_room() const { return wants_room_; }   // The last write() came up short.
   // Nothing more will come or go; what has come can still be read.
-  bool over() const { return at_end_ || error_ != 0; }
-  void hang_up();  // poll() found it so.
+  bool over() const { return hung_up_ || at_end_; }
+  bool at_end() const { return at_end_; }  // What came has been received.
+  void hang_up();                          // poll() found it so.
   std::string reason() const;
 
  private:
@@ -42,6 +43,7 @@ class TcpStream {
   std::size_t end_ = 0;
   std::size_t wanted_ = 0;  // By the last look, and not found.
   bool wants_room_ = false;
+  bool hung_up_ = false;
   bool at_end_ = false;
   int error_ = 0;
 };
@@ -60,17 +62,20 @@ class TcpStreams final : public PairStreams {
   std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) override;
   bool before_sleep(std::vector<pollfd>& watched) override;
   void after_sleep(std::span<const pollfd> watched) override;
+  // Lost once a stream that is waited for has ended, or all have: after one's end what was sent before on
+  // another may still be on its way, or that other may have yet to be opened.
   const Status& status() const override { return status_; }
 
  private:
   TcpStream* open(std::uint16_t channel);
-  void note(const TcpStream& stream);
+  void note_end(const TcpStream& stream);
   void lose(const std::string& why);
 
   std::string peer_;
   Opener opener_;
   std::vector<std::unique_ptr<TcpStream>> streams_;  // By channel; null until first used.
   Status status_;
+  bool stays_lost_ = false;  // Whatever streams the peer has opened yet.
 };
 
 }  // namespace thalweg

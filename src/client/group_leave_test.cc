@@ -1,0 +1,64 @@
+// Ranks that leave in good order while others have yet to do their part.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/group_threads_for_test.h"
+#include "net/reserved_port_for_test.h"
+
+namespace thalweg {
+namespace {
+
+class GroupLeave : public testing::TestWithParam<GroupTransport> {
+ protected:
+  std::string on_joined(std::uint32_t ranks, const std::function<std::string(Group& group)>& body) {
+    GroupOptions options;
+    options.size = ranks;
+    options.transport = GetParam();
+    options.master_port = port_for_this_test();
+    const auto join = [&options](std::uint32_t rank) {
+      GroupOptions mine = options;
+      mine.rank = rank;
+      return Group::join(mine);
+    };
+    return on_ranks(ranks, join, body);
+  }
+};
+
+std::string said(const Status& status) { return status ? "" : status.message(); }
+
+// Rank 1 sends on channels that were not used before and leaves; that it left reaches rank 0 while that is in
+// another operation, before it begins the one that rank 1 was in.
+TEST_P(GroupLeave, WhatWasSentBeforeIsReceivedAfterwards) {
+  std::atomic<bool> left = false;
+  const auto body = [&left](Group& joined) -> std::string {
+    Group group = std::move(joined);
+    const std::uint32_t rank = group.rank();
+    std::vector<std::int32_t> word(1), data(1000, rank == 1 ? 7 : 0);
+    if (rank == 0) {
+      if (Status s = group.receive<std::int32_t>(word, 2); !s) return s.message();
+    }
+    GroupCall call = Group::typed<std::int32_t>(Operation::kBroadcast, data.data(), data.data(), data.size());
+    call.root = 1;
+    if (Status s = group.start(call).wait(); !s) return s.message();
+    if (data != std::vector<std::int32_t>(1000, 7)) return "wrong";
+    if (rank == 1) {
+      { const Group end = std::move(group); }
+      left = true;
+    } else if (rank == 2) {
+      while (!left) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return said(group.send<std::int32_t>(word, 0));
+    }
+    return {};
+  };
+  EXPECT_EQ(on_joined(3, body), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Group, GroupLeave, testing::Values(GroupTransport::kTcp, GroupTransport::kShm));
+
+}  // namespace
+}  // namespace thalweg
