@@ -71,7 +71,10 @@ struct Rank {
   pid_t pid = 0;
   std::uint32_t rank = 0;
   bool ended = false;
-  int status = 0;
+  int signal = 0;  // That ended it, or 0.
+  int exit_code = 0;
+
+  bool failed() const { return ended && (signal != 0 || exit_code != 0); }
 };
 
 class RankProcesses {
@@ -80,9 +83,7 @@ class RankProcesses {
       : launch_(launch), results_(results), words_(words) {}
   ~RankProcesses() {
     signal_all(SIGKILL);
-    for (Rank& rank : ranks_) {
-      if (!rank.ended) waitpid(rank.pid, nullptr, 0);
-    }
+    for (const Rank& rank : ranks_) waitpid(rank.pid, nullptr, 0);
   }
 
   Status start_all() {
@@ -102,11 +103,10 @@ class RankProcesses {
     };
     while (!all_ended()) {
       pump(kLookEveryMs);
-      for (Rank& rank : ranks_) {
-        if (rank.ended || waitpid(rank.pid, &rank.status, WNOHANG) != rank.pid) continue;
-        rank.ended = true;
-        if (rank.status == 0) continue;
-        if (end.failed.empty() && kill_at == SteadyTime::max()) end = describe(rank);
+      look();
+      if (kill_at == SteadyTime::max() && any_failed()) {
+        look();  // Whoever failed before one that was seen to have failed is seen now.
+        end = describe(first_to_fail());
         end_others();
       }
       if (stop.load() && kill_at == SteadyTime::max()) {
@@ -162,7 +162,7 @@ class RankProcesses {
     if (pid == 0) become_rank(parent, out[1], err[1], argv, envp);
     setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
-    ranks_.push_back({pid, rank, false, 0});
+    ranks_.push_back({pid, rank});
     if (!launch_.label) return Status::ok();
     close(out[1]);
     close(err[1]);
@@ -196,6 +196,29 @@ class RankProcesses {
     for (const auto& stream : streams_) stream->pump();
   }
 
+  // Those that have ended keep their process numbers until all have, so that no other process can come to be
+  // signalled in their place.
+  void look() {
+    for (Rank& rank : ranks_) {
+      siginfo_t how{};
+      const bool known = waitid(P_PID, static_cast<id_t>(rank.pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
+      if (rank.ended || !known || how.si_pid != rank.pid) continue;
+      rank.ended = true;
+      (how.si_code == CLD_EXITED ? rank.exit_code : rank.signal) = how.si_status;
+    }
+  }
+  bool any_failed() const {
+    return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.failed(); });
+  }
+  // Of several that one look finds: ranks give up when another is gone, and then end with a code of their
+  // own.
+  const Rank& first_to_fail() const {
+    const auto killed = [](const Rank& rank) { return rank.failed() && rank.signal != 0; };
+    const auto found = std::find_if(ranks_.begin(), ranks_.end(), killed);
+    if (found != ranks_.end()) return *found;
+    return *std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.failed(); });
+  }
+
   void signal_all(int signal) {
     for (const Rank& rank : ranks_) kill(-rank.pid, signal);
   }
@@ -203,13 +226,12 @@ class RankProcesses {
     return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.ended; });
   }
   static RanksEnd describe(const Rank& rank) {
-    if (WIFSIGNALED(rank.status)) {
-      const int signal = WTERMSIG(rank.status);
-      return {128 + signal, fmt::format("rank {} (process {}) was ended by signal {} ({})", rank.rank,
-                                        rank.pid, signal, strsignal(signal))};
+    if (rank.signal != 0) {
+      return {128 + rank.signal, fmt::format("rank {} (process {}) was ended by signal {} ({})", rank.rank,
+                                             rank.pid, rank.signal, strsignal(rank.signal))};
     }
-    return {WEXITSTATUS(rank.status), fmt::format("rank {} (process {}) ended with exit code {}", rank.rank,
-                                                  rank.pid, WEXITSTATUS(rank.status))};
+    return {rank.exit_code,
+            fmt::format("rank {} (process {}) ended with exit code {}", rank.rank, rank.pid, rank.exit_code)};
   }
 
   const RankLaunch& launch_;

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -56,6 +57,25 @@ class RunTest(unittest.TestCase):
         done = run('-n', '2', '--json', '--', 'sh', '-c', 'test $RANK != 1 || kill -SEGV $$; sleep 1000')
         self.assertEqual(done.returncode, 128 + signal.SIGSEGV)
         self.assertEqual(json.loads(done.stdout.splitlines()[-1])['exit_code'], 128 + signal.SIGSEGV)
+
+    def test_the_rank_that_was_killed_is_named_not_one_that_gave_up_for_it(self):
+        gives_up = '''test $RANK != 2 || { echo $$ > pid; kill -KILL $$; }
+                      until test -s pid; do :; done; read victim < pid
+                      while read stat < /proc/$victim/stat && test "${stat#*) Z}" = "$stat"; do :; done 2> /dev/null
+                      exit 1'''
+        for _ in range(10):
+            with tempfile.TemporaryDirectory() as folder:
+                done = run('-n', '3', '--', 'sh', '-c', gives_up, cwd=folder)
+            self.assertEqual(done.returncode, 128 + signal.SIGKILL, done.stderr)
+            self.assertRegex(done.stderr, r'rank 2 \(process \d+\) was ended by signal 9')
+
+    def test_a_rank_that_has_ended_leaves_its_process_number_to_nobody(self):
+        looks = '''test $RANK != 0 || { echo $$ > pid; exit 0; }
+                   until test -s pid; do :; done; read first < pid
+                   while read stat < /proc/$first/stat && test "${stat#*) Z}" = "$stat"; do :; done 2> /dev/null
+                   sleep 0.3; test -e /proc/$first'''
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(run('-n', '2', '--', 'sh', '-c', looks, cwd=folder).returncode, 0)
 
     def test_a_rank_that_will_not_end_is_killed_with_what_it_started(self):
         stubborn = 'trap "" TERM; sleep 1000 & echo $!; test $RANK != 1 || { sleep 0.3; exit 3; }; while :; do wait; done'
