@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "data/cell_words.h"
 #include "data/column_items.h"
 #include "data/number.h"
 
@@ -54,7 +55,7 @@ void infer_kinds(const std::vector<Cells>& rows, const ReadOptions& options, Col
   };
   for (std::size_t c = 0; c < columns.list.size(); ++c) {
     const bool numeric = std::all_of(rows.begin(), rows.end(), [&](const Cells& row) {
-      return c >= row.size() || row[c].empty() || is_number(row[c]);
+      return c >= row.size() || row[c].empty() || says_missing(row[c]) || is_number(row[c]);
     });
     columns.list[c].kind = numeric ? Kind::kNumeric : Kind::kCategorical;
   }

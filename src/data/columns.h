@@ -38,7 +38,7 @@ struct Columns {
 };
 
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
-// every cell of the first 100 rows that is not empty is a number.
+// every cell of the first 100 rows is a number, empty, or a word for a missing value.
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options);
 
 // The same columns in the language above, each with its name and kind.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "data/cell_words.h"
 #include "data/row_loop.h"
 
 namespace thalweg {
@@ -33,7 +34,10 @@ class CsvParser final : public RowParser {
       if (!next_cell(p, columns_.separator, cell, scratch_)) {
         return fail(error, begin, "a closing quote on the same line, then a separator"), nullptr;
       }
-      if (!take_cell(columns_.list[c], cell, begin, out, error)) return nullptr;
+      if (!take_cell(columns_.list[c], cell, begin, out, error)) {
+        error.end = p;
+        return nullptr;
+      }
       const bool last = c + 1 == count;
       if ((*p == '\n') != last) {
         error.at = p;
@@ -60,6 +64,7 @@ class CsvParser final : public RowParser {
       case Column::Kind::kNumeric:
         if (trimmed(cell).empty()) return true;
         if (!number(cell, value)) {
+          if (says_missing(trimmed(cell))) return true;
           error.at = at;
           error.expected =
               fmt::format("a finite number (column \"{}\"; --columns can make it cat)", column.name);
@@ -76,7 +81,11 @@ class CsvParser final : public RowParser {
   }
 
   bool take_label(std::string_view cell, const char* at, RowError& error) {
-    if (!number(cell, label_)) return fail(error, at, "a label (a finite number)");
+    if (!number(cell, label_)) {
+      const std::optional<float> truth = truth_of(trimmed(cell));
+      if (!truth) return fail(error, at, "a label (a finite number, or true, false, yes or no)");
+      label_ = *truth;
+    }
     if (!rules_.binary_labels) return true;
     if (label_ == -1.0f) label_ = 0.0f;
     return label_ == 0.0f || label_ == 1.0f || fail(error, at, "a label that is -1, 0 or 1");

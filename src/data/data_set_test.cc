@@ -350,6 +350,13 @@ TEST(BadFiles, EachHasOneClearError) {
   expect_refusal(file("flip.zst", zflipped), "flip.zst: zstd data is damaged");
 }
 
+TEST(BadFiles, OneCellIsShown) {
+  const TestDirectory directory;
+  ReadOptions options = files({directory.write("a.csv", "age,city,label\n30,Rome,1\nold,Rome,0\n")});
+  options.columns = "age:num";
+  expect_refusal(options, "a.csv:3:1: saw \"old\", expected a finite number (column \"age\"");
+}
+
 TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
   const TestDirectory directory;
   const std::string svm = directory.write("a.svm", "1 3:1\n"), ffm = directory.write("b.ffm", "1 0:3:1\n");
@@ -390,7 +397,8 @@ TEST(EmptyFiles, AHeaderAloneSaysNothingOfTheColumns) {
   const auto data = open_data(files({a, b, c}));
   EXPECT_EQ(data->empty_paths(), (std::vector<std::string>{a, c}));
   EXPECT_EQ(data->description(), "csv, 2 columns: label:label, x:cat");
-  EXPECT_EQ(read_labels(*open_reader(data)).size(), 2u);
+  Batch batch;
+  EXPECT_EQ(open_reader(data)->next(10, batch).value(), 2u);
   EXPECT_EQ(open_data(files({a, directory.write("d.svm", "1 3:1\n")}))->format(), Format::kLibsvm);
 }
 

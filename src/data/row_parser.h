@@ -22,6 +22,7 @@ struct Cursor {
 // A bad row: the place in its line and what should stand there.
 struct RowError {
   const char* at = nullptr;
+  const char* end = nullptr;  // Of what stands there; null: of the line, or a blank.
   std::string expected;
 };
 

@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{Format::kCsv, "1,x,y", 3, "column \"n\""}, Bad{Format::kCsv, "1,2", 4, "3 columns"},
         Bad{Format::kCsv, "1,2,3,4", 6, "3 columns"}, Bad{Format::kCsv, "1,2,\"x", 5, "a closing quote"},
         Bad{Format::kCsv, "1,2,\"x\"y", 5, "a closing quote"}, Bad{Format::kCsv, ",2,x", 1, "a label"},
-        Bad{Format::kCsv, "1,nan,x", 3, "a finite number"}));
+        Bad{Format::kCsv, "1,inf,x", 3, "a finite number"}));
 
 TEST(Libffm, ReadsFieldsAndValues) {
   const Parsed p = parse(Format::kLibffm, "1 0:5:0.25 4294967295:6:1 # end\r\n0\n");
@@ -207,6 +207,18 @@ TEST(Csv, HeaderQuotesAndKinds) {
   EXPECT_EQ(p.batch.keys[2], p.batch.keys[3]);  // Quoted or not, Rome is Rome.
   EXPECT_EQ(p.batch.keys[1], p.batch.keys[5]);  // A numeric column has one key.
   EXPECT_NE(p.batch.keys[0], p.batch.keys[4]);
+}
+
+TEST(Csv, WordsForMissingValuesAndTruth) {
+  const Parsed p =
+      parse(Format::kCsv,
+            "age,city,clicked\nNaN,NA,true\n30,Rome,No\nnull,Rome,FALSE\n\\N,Rome, yes \nN/A,,1\nnone,,0\n");
+  ASSERT_TRUE(p.ok) << p.error.expected;
+  EXPECT_EQ(p.batch.labels, (Floats{1, 0, 0, 1, 1, 0}));
+  EXPECT_EQ(p.batch.row_begin, (Fields{0, 1, 3, 4, 5, 6, 7}));  // A city called NA is a city.
+  const Parsed bad = parse(Format::kCsv, "age,clicked\n30,maybe\n");
+  EXPECT_FALSE(bad.ok);
+  EXPECT_EQ(bad.error.expected, "a label (a finite number, or true, false, yes or no)");
 }
 
 TEST(Csv, SameStringInTwoColumnsHasTwoKeys) {
