@@ -76,7 +76,7 @@ constexpr OptionRow kRows[] = {
     {.name = "rate", .key = "train.rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "Learning rate of weights; unset depends on the optimizer", .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "bias-rate", .key = "train.bias_rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
-     .help = "Learning rate of the bias; unset is that of weights, and up to 20 times that where rows have few entries", .example = "1", .placeholder = "X", .low = 0, .high = kHuge},
+     .help = "Learning rate of the bias; unset is that of weights, and by ftrl up to 20 times that where rows have few entries", .example = "1", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "l1", .key = "train.l1", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "L1 penalty on weights", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "l2", .key = "train.l2", .type = T::kReal, .commands = kTrain, .group = kTraining,

@@ -71,14 +71,12 @@ float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) 
 }
 
 // A row's score moves by the rate for each of its entries and once for the bias, so that rows of few entries
-// come to the mean label slowly: the bias makes up for the entries that they lack. The rules of the SGD
-// family would overshoot, since their steps grow with the distance.
+// come to the mean label slowly: the bias makes up for the entries that they lack. Other rules than FTRL
+// would follow the noise of single steps, or overshoot where their steps grow with the distance.
 std::optional<float> default_bias_rate(const RuleSpec& weights, double entries) {
   constexpr double kEntriesEnough = 20, kMaxTimes = 20;
-  const bool sgd = weights.kind == RuleKind::kSgd || weights.kind == RuleKind::kMomentum ||
-                   weights.kind == RuleKind::kNesterov;
   const double times = kEntriesEnough / std::max(entries, 1.0);
-  if (sgd || times <= 1) return std::nullopt;
+  if (weights.kind != RuleKind::kFtrl || times <= 1) return std::nullopt;
   return static_cast<float>(weights.rate * std::min(times * times, kMaxTimes));
 }
 

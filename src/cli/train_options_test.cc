@@ -60,7 +60,8 @@ TEST_F(TrainOptions, BiasMakesUpForTheEntriesThatRowsLack) {
   EXPECT_EQ(*spec(9, 2, {}).model.bias_rate, 20 * 0.1f);
   EXPECT_EQ(*spec(9, 10, {"--rate", "0.5"}).model.bias_rate, 4 * 0.5f);
   EXPECT_EQ(spec(9, 20, {}).model.bias_rate, std::nullopt);
-  EXPECT_EQ(spec(9, 2, {"--optimizer", "sgd"}).model.bias_rate, std::nullopt);
+  for (const char* other : {"sgd", "adagrad"})
+    EXPECT_EQ(spec(9, 2, {"--optimizer", other}).model.bias_rate, std::nullopt);
   EXPECT_EQ(*spec(9, 2, {"--bias-rate", "0.3"}).model.bias_rate, 0.3f);
 }
 
