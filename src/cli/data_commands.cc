@@ -89,7 +89,9 @@ Status run_data_stats(const Options& options, Output& out) {
   line("weights", all.weighted ? "yes" : "no");
   line("entries", fmt::format("{}; a row from {} to {}, mean {:.6g}", all.entries, all.fewest_entries,
                               all.most_entries, mean(all.entries, all.rows)));
-  line("values not 1", fmt::format("{}", all.values_not_one));
+  line("values not 1", all.values_not_one == 0 ? "0"
+                                               : fmt::format("{}; all from {:g} to {:g}", all.values_not_one,
+                                                             all.smallest_value, all.largest_value));
   line("distinct keys", fmt::format("{}{:.0f}", all.distinct_keys_exact ? "" : "about ", all.distinct_keys));
   if (all.entries > 0) line("keys", fmt::format("from {} to {}", all.smallest_key, all.largest_key));
   if (all.fields > 0) line("fields", fmt::format("{}", all.fields));
@@ -104,6 +106,10 @@ Status run_data_stats(const Options& options, Output& out) {
             {"fewest_entries", all.fewest_entries},
             {"most_entries", all.most_entries},
             {"values_not_one", all.values_not_one},
+            {"smallest_value",
+             all.entries > 0 ? nlohmann::ordered_json(all.smallest_value) : nlohmann::ordered_json()},
+            {"largest_value",
+             all.entries > 0 ? nlohmann::ordered_json(all.largest_value) : nlohmann::ordered_json()},
             {"distinct_keys", all.distinct_keys},
             {"distinct_keys_exact", all.distinct_keys_exact},
             {"fields", all.fields}});

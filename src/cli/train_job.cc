@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/stored_model.h"
+#include "cli/train_advice.h"
 #include "net/real_clock.h"
 #include "net/system_disk.h"
 
@@ -292,6 +293,9 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);
   if (dir) line += fmt::format("; saved to {}", *dir);
   out_.note(line);
+  const Loss loss = spec().model.loss;
+  if (const std::string text = overfitted(loss, epochs_); !text.empty()) out_.note(text);
+  if (const std::string text = worse_than_none(loss, epochs_); !text.empty()) out_.warn(text);
   nlohmann::ordered_json json;
   json["examples"] = numbers.examples;
   json["seconds"] = seconds;
@@ -310,6 +314,8 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
     if (squared) json["valid_rmse"] = number(epochs_.back().valid.rmse);
     if (!squared) json["valid_auc"] = number(epochs_.back().valid_auc);
     if (!squared) json["valid_logloss"] = number(epochs_.back().valid.logloss);
+    const auto best = best_epoch(loss, epochs_);
+    json["best_epoch"] = best ? nlohmann::ordered_json(*best + 1) : nlohmann::ordered_json();
     json["valid_calibration"] = number(epochs_.back().valid.calibration);
   }
   json["model_digest"] = fmt::format("{:016x}", digest_);

@@ -32,6 +32,14 @@ void add_rows(const Batch& batch, Summary& summary, DistinctKeys& distinct) {
     summary.smallest_key = std::min(summary.smallest_key, key);
     summary.largest_key = std::max(summary.largest_key, key);
   }
+  if (batch.values.empty() && batch.entries() > 0) {
+    summary.smallest_value = std::min(summary.smallest_value, 1.0f);
+    summary.largest_value = std::max(summary.largest_value, 1.0f);
+  }
+  for (const float value : batch.values) {
+    summary.smallest_value = std::min(summary.smallest_value, value);
+    summary.largest_value = std::max(summary.largest_value, value);
+  }
   summary.values_not_one += static_cast<std::uint64_t>(
       std::count_if(batch.values.begin(), batch.values.end(), [](float value) { return value != 1.0f; }));
   for (const std::uint32_t field : batch.fields) {

@@ -41,6 +41,8 @@ struct Summary {
   std::uint64_t fewest_entries = UINT64_MAX;  // In a row.
   std::uint64_t most_entries = 0;
   std::uint64_t values_not_one = 0;
+  float smallest_value = std::numeric_limits<float>::infinity();
+  float largest_value = -std::numeric_limits<float>::infinity();
   double distinct_keys = 0;
   bool distinct_keys_exact = true;
   Key smallest_key = kReservedKey;

@@ -32,6 +32,8 @@ TEST(Summary, CountsRowsEntriesAndKeys) {
   EXPECT_EQ(s->fewest_entries, 0u);
   EXPECT_EQ(s->most_entries, 3u);
   EXPECT_EQ(s->values_not_one, 1u);
+  EXPECT_EQ(s->smallest_value, 0.5f);
+  EXPECT_EQ(s->largest_value, 1.0f);
   EXPECT_EQ(s->distinct_keys, 3.0);
   EXPECT_TRUE(s->distinct_keys_exact);
   EXPECT_EQ(s->smallest_key, 3u);

@@ -25,6 +25,8 @@ struct PairSum {
   double value() const { return positives > 0 && below > 0 ? right / (positives * below) : kNan; }
 };
 
+double entropy(double share) { return share == 0 ? 0 : -share * std::log(share); }
+
 }  // namespace
 
 double ExactAuc::value() {
@@ -76,6 +78,7 @@ void Metrics::add(std::span<const float> scores, std::span<const float> labels,
     const double label = loss_ == Loss::kLogistic ? (positive ? 1.0 : 0.0) : static_cast<double>(labels[i]);
     prediction_ += weight * prediction;
     label_ += weight * label;
+    label_square_ += weight * label * label;
     square_sum_ += weight * (prediction - label) * (prediction - label);
     if ((scores[i] > 0.0f) == positive) correct_ += weight;
   }
@@ -90,6 +93,7 @@ void Metrics::merge(const Metrics& other) {
   correct_ += other.correct_;
   prediction_ += other.prediction_;
   label_ += other.label_;
+  label_square_ += other.label_square_;
 }
 
 MetricValues Metrics::values() const {
@@ -103,6 +107,9 @@ MetricValues Metrics::values() const {
   out.mean_prediction = prediction_ / n;
   out.mean_label = label_ / n;
   out.calibration = label_ != 0.0 ? prediction_ / label_ : kNan;
+  out.no_model = loss_ == Loss::kLogistic
+                     ? entropy(out.mean_label) + entropy(1 - out.mean_label)
+                     : std::sqrt(std::max(0.0, label_square_ / n - out.mean_label * out.mean_label));
   return out;
 }
 

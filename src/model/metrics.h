@@ -55,6 +55,7 @@ struct MetricValues {
   double mean_prediction = 0;
   double mean_label = 0;
   double calibration = 0;
+  double no_model = 0;  // logloss, for squared loss rmse, of predicting mean_label for every row.
 };
 
 class Metrics {
@@ -76,6 +77,7 @@ class Metrics {
   double correct_ = 0;
   double prediction_ = 0;
   double label_ = 0;
+  double label_square_ = 0;
 };
 
 }  // namespace thalweg

@@ -92,6 +92,7 @@ TEST(Metrics, KnownValuesForLogistic) {
   EXPECT_DOUBLE_EQ(values.accuracy, 1.0);
   EXPECT_NEAR(values.mean_prediction, (0.5 + 2 * 0.75) / 3, 1e-6);
   EXPECT_NEAR(values.calibration, 1.0, 1e-6);
+  EXPECT_NEAR(values.no_model, -(std::log(1.0 / 3) + 2 * std::log(2.0 / 3)) / 3, 1e-6);
   EXPECT_NEAR(values.rmse, std::sqrt((0.25 + 2 * 0.0625) / 3), 1e-6);
 }
 
@@ -104,6 +105,8 @@ TEST(Metrics, PartsAddUpAndSquaredLossHasRmseOnly) {
   left.merge(right);
   EXPECT_DOUBLE_EQ(whole.values().rmse, std::sqrt(5.0 / 3));
   EXPECT_DOUBLE_EQ(left.values().rmse, whole.values().rmse);
+  EXPECT_DOUBLE_EQ(whole.values().no_model, std::sqrt(14.0 / 9));
+  EXPECT_DOUBLE_EQ(left.values().no_model, whole.values().no_model);
   EXPECT_DOUBLE_EQ(left.values().calibration, 8.0 / 7);
   EXPECT_TRUE(std::isnan(whole.values().logloss));
   EXPECT_TRUE(std::isnan(Metrics(Loss::kLogistic).values().logloss));
