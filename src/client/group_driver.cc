@@ -58,9 +58,10 @@ void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
 }
 
 // Tells the other ranks, now and again, what this one waits for.
-void tell(const Exchange& exchange, GroupView& view) {
+void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {
   const Exchange::Waiting waiting = exchange.waiting();
-  view.control()->tell(view.fabric_rank(waiting.peer), fmt::format("{}, {}", exchange.name(), waiting.step));
+  view.control()->tell(operation, view.fabric_rank(waiting.peer),
+                       fmt::format("{}, {}", exchange.name(), waiting.step));
 }
 
 // An operation that failed for a reason of this rank's own ends for all.
@@ -90,6 +91,7 @@ struct GroupDriver::Running {
   GroupJob job;
   std::shared_ptr<GroupWork::State> state;
   std::unique_ptr<Exchange> exchange;  // Once it is this one's turn.
+  std::uint64_t operation = 0;         // As GroupControl numbers it.
   Instant deadline{};
 };
 
@@ -108,7 +110,7 @@ GroupDriver::~GroupDriver() {
 
 Status GroupDriver::run(Exchange& exchange, GroupView& view, Duration timeout) {
   GroupControl* control = fabric_->control();
-  if (control) control->enter();
+  const std::uint64_t operation = control ? control->enter() : 0;
   Instant deadline{}, tell_at = kNever;
   // The clock is read only while there is nothing else to do.
   for (bool any_lost = false; !advance_or_fail(exchange, view, any_lost); any_lost = fabric_->any_lost()) {
@@ -122,12 +124,12 @@ Status GroupDriver::run(Exchange& exchange, GroupView& view, Duration timeout) {
       break;
     }
     if (tell_at <= now) {
-      tell(exchange, view);
+      tell(operation, exchange, view);
       tell_at = now + GroupControl::kTellEvery;
     }
     fabric_->wait(std::min(deadline, tell_at));
   }
-  if (control) control->leave();
+  if (control) control->leave(operation);
   if (!exchange.status()) give_up_if_failed(exchange, view, exchange.rank());
   return exchange.status();
 }
@@ -192,7 +194,7 @@ Instant GroupDriver::tell_of(const std::vector<std::unique_ptr<Running>>& all, I
       std::find_if(all.begin(), all.end(), [](const auto& running) { return bool{running->exchange}; });
   if (!fabric_->control() || first == all.end()) return kNever;
   if (now >= tell_at_) {
-    tell(*(*first)->exchange, *(*first)->job.view);
+    tell((*first)->operation, *(*first)->exchange, *(*first)->job.view);
     tell_at_ = now + GroupControl::kTellEvery;
   }
   return tell_at_;
@@ -256,7 +258,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
     running.exchange = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                                   job.sequence, job.first_channel);
     running.deadline = now + job.timeout;
-    if (GroupControl* control = fabric_->control()) control->enter();
+    if (GroupControl* control = fabric_->control()) running.operation = control->enter();
   }
   if (advance_or_fail(*running.exchange, *job.view, fabric_->any_lost())) return true;
   if (now < running.deadline) return false;
@@ -268,7 +270,7 @@ void GroupDriver::end(Running& running, Status how) {
   if (!how) running.job.view->fail(how);
   GroupControl* control = fabric_->control();
   if (running.exchange && control) {
-    control->leave();
+    control->leave(running.operation);
     give_up_if_failed(*running.exchange, *running.job.view, running.job.rank);
   }
   running.exchange.reset();

@@ -163,15 +163,15 @@ Doing GroupControl::doing(Instant now) const {
     if (!told_.text.empty()) text += ", the last that took long being " + told_.text;
     return {Doing::Kind::kOutside, 0, std::move(text)};
   }
-  if (told_in_ == entered && now - told_at_ < kFresh) return told_;
+  if (told_in_.load(std::memory_order_relaxed) != 0 && now - told_at_ < kFresh) return told_;
   return {Doing::Kind::kWorking, 0, fmt::format("it works in the operation that is its number {}", entered)};
 }
 
-void GroupControl::tell(std::uint32_t waits_for, std::string doing) {
+void GroupControl::tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing) {
   const std::lock_guard lock(mutex_);
   told_ = {Doing::Kind::kWaiting, waits_for, std::move(doing)};
   told_at_ = live_now();
-  told_in_ = entered_.load(std::memory_order_relaxed);
+  told_in_.store(operation, std::memory_order_relaxed);
 }
 
 Verdict GroupControl::accuse(std::uint32_t waits_for, std::string doing) {

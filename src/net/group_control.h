@@ -27,14 +27,18 @@ class GroupControl {
   GroupControl(const GroupControl&) = delete;
   GroupControl& operator=(const GroupControl&) = delete;
 
-  // Around each operation.
-  void enter() {
-    entered_.fetch_add(1, std::memory_order_relaxed);
+  // Around each operation, which has a number then.
+  std::uint64_t enter() {
     inside_.fetch_add(1, std::memory_order_relaxed);
+    return entered_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
-  void leave() { inside_.fetch_sub(1, std::memory_order_relaxed); }
-  // Says whom this rank waits for and in what; again at least every kTellEvery while it does.
-  void tell(std::uint32_t waits_for, std::string doing);
+  void leave(std::uint64_t operation) {
+    if (told_in_.load(std::memory_order_relaxed) == operation) told_in_.store(0, std::memory_order_relaxed);
+    inside_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  // Says whom this rank waits for in the longest of its operations; again at least every kTellEvery while it
+  // does.
+  void tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing);
   static constexpr Duration kTellEvery{100'000'000};
 
   // The time of an operation is up: finds the rank because of which, and tells all. Blocks, a few times the
@@ -72,6 +76,7 @@ class GroupControl {
   const FileDescriptor wake_fd_;
   std::atomic<std::uint64_t> entered_{0};
   std::atomic<std::int32_t> inside_{0};
+  std::atomic<std::uint64_t> told_in_{0};  // The operation that told_ speaks of, while it lasts.
   std::atomic<bool> failed_{false};
 
   mutable std::mutex mutex_;  // Guards what follows.
@@ -80,7 +85,6 @@ class GroupControl {
   std::vector<Peer> peers_;
   Doing told_;
   Instant told_at_{};
-  std::uint64_t told_in_ = 0;  // entered_ then.
   int accusing_ = 0;
   bool stopping_ = false;
   bool failure_told_ = false;
