@@ -148,7 +148,7 @@ TEST(Gradients, GoOnWhateverMomentTheOrderComesIn) {
 TEST(Gradients, AStalledGradientIsNamedOnEveryRank) {
   const auto body = [](Group& group) -> std::string {
     GradientOptions options;
-    options.stall_timeout = 100ms;
+    options.stall_timeout = 2s;  // In which all others are heard of.
     auto grads = Gradients::create(group, same_sized(3, 100), options);
     if (!grads) return grads.status().message();
     for (const std::size_t tensor : {0u, 1u, 2u}) {

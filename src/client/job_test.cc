@@ -163,11 +163,11 @@ TEST(Job, ADeadlineNamesTheShardThatWasWaitedFor) {
     ASSERT_TRUE(job.shard(ShardId{s}).advance().is_ok());
   }
   BlockingStore store = job.shard(ShardId{0});
-  const Status pull = store.pull(kCounts, keys_up_to(9), 50ms).status();
+  const Status pull = store.pull(kCounts, keys_up_to(9), 1s).status();
   EXPECT_EQ(pull.code(), Code::kTimeout);
   EXPECT_NE(pull.message().find("not arrived: shard 2 of worker-"), std::string::npos) << pull.message();
   EXPECT_EQ(pull.message().find("shard 1"), std::string::npos) << pull.message();
-  const Status barrier = store.barrier({0, 0}, 50ms);
+  const Status barrier = store.barrier({0, 0}, 1s);
   EXPECT_EQ(barrier.code(), Code::kTimeout);
   EXPECT_NE(barrier.message().find("shard 2"), std::string::npos) << barrier.message();
 
@@ -179,7 +179,7 @@ TEST(Job, ADeadlineNamesTheShardThatWasWaitedFor) {
 
 TEST(Job, TheJobsOwnTimeoutNamesTheShardToo) {
   JobOptions short_wait = options(Consistency::bounded(1));
-  short_wait.timeout = 200ms;
+  short_wait.timeout = 2s;
   Job job = started(short_wait);
   BlockingStore store = job.shard(ShardId{1});
   ASSERT_TRUE(store.advance().is_ok());

@@ -75,6 +75,7 @@ void run_rank(const Point& point, std::uint32_t rank, int out) {
   options.master_port = point.port;
   options.transport = point.transport;
   options.timeout = kPatience;
+  options.patience = 2s;
   auto group = Group::join(options);
   require(group.is_ok(), me + ": " + group.status().message());
   const auto route = RouteChoice::named(point.route, {.piece_bytes = 64 << 10, .channels = 1});
@@ -82,7 +83,7 @@ void run_rank(const Point& point, std::uint32_t rank, int out) {
   std::vector<float> vector(point.count);
   Status status;
   for (int i = 0; status.is_ok(); ++i) {
-    status = all_reduce(*group, vector, *route, i < 3 ? kPatience : Duration(1500ms));
+    status = all_reduce(*group, vector, *route, i < 3 ? kPatience : Duration(3s));
     if (i == 2) require(::write(out, "r", 1) == 1, "the parent is gone");
   }
   require(status.message().find(fmt::format("rank {}", point.victim)) != std::string::npos,
@@ -169,7 +170,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < points; ++i) {
     Point point;
     point.victim = static_cast<std::uint32_t>(random.below(kRanks));
-    point.signal = random.below(2) == 0 ? SIGKILL : SIGSTOP;
+    point.signal = random.below(3) > 0 ? SIGKILL : SIGSTOP;  // Which takes 5 s.
     point.resumed = point.signal == SIGSTOP && random.below(2) == 0;
     point.transport = i % 2 == 0 ? GroupTransport::kTcp : GroupTransport::kShm;
     point.count = kCounts[random.below(4)];
