@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -27,7 +28,9 @@ template <class T>
 Result<FileDescriptor> connect_to(const T& address, socklen_t size, int family, const std::string& name,
                                   Instant deadline) {
   const auto failed = [&name](int error) {
-    const bool nobody = error == ECONNREFUSED || error == ENOENT;
+    constexpr std::array kNobody = {ECONNREFUSED, ENOENT,    ECONNRESET,  // A listener that has ended since.
+                                    EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ETIMEDOUT};
+    const bool nobody = std::find(kNobody.begin(), kNobody.end(), error) != kNobody.end();
     return Status(nobody ? Code::kRetry : Code::kIo,
                   fmt::format("cannot connect to {}: {}", name, std::strerror(error)));
   };

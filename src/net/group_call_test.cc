@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "net/address.h"
+#include "net/group_door.h"
 #include "net/live_fabric.h"
+#include "net/reserved_port.h"
 #include "net/socket_options.h"
 
 namespace thalweg {
@@ -55,6 +57,26 @@ TEST(GroupCall, NobodyReachesHimself) {
     const std::string own = socket ? to_text(local_address(socket->get())) : "none";
     ASSERT_NE(own, to_text(address)) << "call " << i;
   }
+}
+
+// A leader whose last group ends may be called for its next while it hangs up on whom it has not heard.
+TEST(GroupCall, ListenersThatEndAreNobodyYet) {
+  const Result<ReservedPort> port = ReservedPort::reserve();
+  ASSERT_TRUE(port) << port.status().message();
+  const SocketAddress address = loopback(port->number());
+  std::atomic<bool> done = false;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      while (!done) {
+        const auto socket = dial(address, live_now() + 20s);
+        EXPECT_TRUE(socket || socket.status().code() == Code::kRetry) << socket.status().message();
+      }
+    });
+  }
+  for (int i = 0; i < 20'000; ++i) EXPECT_TRUE(GroupDoor::listen(address, false));
+  done = true;
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST(GroupCall, ASignalIsNoAnswer) {
