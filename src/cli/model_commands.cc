@@ -58,7 +58,7 @@ Status run_model_inspect(const Options& options, Output& out) {
 }
 
 Status run_model_export(const Options& options, Output& out) {
-  if (!options.has("output")) {
+  if (!options.has("export-output")) {
     return with_hint({Code::kUsage, "thalweg model export needs -o FILE"},
                      find_command(program_commands(), "model export")->example);
   }
@@ -66,7 +66,7 @@ Status run_model_export(const Options& options, Output& out) {
   if (!format) return format.status();
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
-  const std::string& destination = options.text("output");
+  const std::string& destination = options.text("export-output");
   SystemDisk disk;
   if (Status status = export_model(*model, *format, disk, destination); !status) return status;
   out.note(fmt::format("wrote {}", destination));

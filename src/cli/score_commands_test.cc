@@ -161,6 +161,8 @@ TEST_F(Scoring, ModelExportWritesEachFormat) {
   EXPECT_EQ(read_text(folder_ / "m.npz").substr(0, 2), "PK");
   ASSERT_EQ(run("model export " + model_ + " -o " + (folder_ / "m.safetensors")), 0) << err_;
   EXPECT_EQ(run("model export " + model_), 2);
+  EXPECT_EQ(run("model export --help"), 0);
+  EXPECT_EQ(out_.find("unset is standard output"), std::string::npos) << out_;
   EXPECT_EQ(run("model export --format hdf5 " + model_), 2);
 }
 
