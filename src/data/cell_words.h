@@ -1,10 +1,18 @@
-// Words that stand for numbers in CSV cells, in any case of letters.
+// What stands in CSV cells beside plain numbers; words in any case of letters.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
 namespace thalweg {
+
+// Without blanks at either end.
+inline std::string_view trimmed(std::string_view cell) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!cell.empty() && blank(cell.front())) cell.remove_prefix(1);
+  while (!cell.empty() && blank(cell.back())) cell.remove_suffix(1);
+  return cell;
+}
 
 // What programs write into a numeric column for a missing value: NA, N/A, NaN, null, None, \N.
 bool says_missing(std::string_view cell);

@@ -30,9 +30,9 @@ bool split_line(const char* p, char separator, Cells& cells) {
   }
 }
 
-bool is_number(const std::string& cell) {
+bool is_number(std::string_view cell) {
   float value = 0.0f;
-  const std::string padded = cell + "\n" + std::string(kTextPad, '\0');
+  const std::string padded = std::string(cell) + "\n" + std::string(kTextPad, '\0');
   const char* end = parse_real(padded.c_str(), padded.c_str() + cell.size(), value);
   return end == padded.c_str() + cell.size();
 }
@@ -55,7 +55,8 @@ void infer_kinds(const std::vector<Cells>& rows, const ReadOptions& options, Col
   };
   for (std::size_t c = 0; c < columns.list.size(); ++c) {
     const bool numeric = std::all_of(rows.begin(), rows.end(), [&](const Cells& row) {
-      return c >= row.size() || row[c].empty() || says_missing(row[c]) || is_number(row[c]);
+      const std::string_view cell = c < row.size() ? trimmed(row[c]) : std::string_view();
+      return cell.empty() || says_missing(cell) || is_number(cell);
     });
     columns.list[c].kind = numeric ? Kind::kNumeric : Kind::kCategorical;
   }

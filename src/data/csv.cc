@@ -95,11 +95,6 @@ class CsvParser final : public RowParser {
     return fail(error, at, "at most 2^28 entries in a batch");
   }
 
-  static std::string_view trimmed(std::string_view cell) {
-    while (!cell.empty() && ends_token(cell.front())) cell.remove_prefix(1);
-    while (!cell.empty() && ends_token(cell.back())) cell.remove_suffix(1);
-    return cell;
-  }
   // A cell is always followed by a quote, a separator or a line's end, so looking at its first byte is safe.
   static bool number(std::string_view cell, float& value) {
     cell = trimmed(cell);

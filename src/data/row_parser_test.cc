@@ -221,6 +221,12 @@ TEST(Csv, WordsForMissingValuesAndTruth) {
   EXPECT_EQ(bad.error.expected, "a label (a finite number, or true, false, yes or no)");
 }
 
+TEST(Csv, BlanksAroundANumberLeaveItOne) {
+  const Parsed p = parse(Format::kCsv, "label, age\n1, 30\n0, \n");
+  ASSERT_TRUE(p.ok) << p.error.expected;
+  EXPECT_EQ(p.batch.values, (Floats{30}));
+}
+
 TEST(Csv, SameStringInTwoColumnsHasTwoKeys) {
   ReadOptions options;
   options.columns = "a:cat,b:cat,label";
