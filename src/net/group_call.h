@@ -19,7 +19,8 @@ namespace thalweg {
 Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_t port, Instant deadline);
 // This machine's address, without a port, from which it would call `address`.
 Result<SocketAddress> own_address_towards(const SocketAddress& address);
-// A connected, tuned, non-blocking socket. kRetry while nobody is there who listens, kTimeout at the deadline.
+// A connected, tuned, non-blocking socket. kRetry while nobody is there who listens, kTimeout at the
+// deadline.
 Result<FileDescriptor> dial(const SocketAddress& address, Instant deadline);
 // The same through an abstract Unix-domain address.
 Result<FileDescriptor> dial_locally(const std::string& name, Instant deadline);
