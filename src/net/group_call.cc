@@ -36,7 +36,7 @@ Result<FileDescriptor> connect_to(const T& address, socklen_t size, int family, 
   };
   const Status late(Code::kTimeout, name + " did not answer in time");
   FileDescriptor socket(open_socket(family));
-  if (!socket) return failed(errno);
+  if (!socket) return Status(Code::kIo, fmt::format("this process cannot call: {}", std::strerror(errno)));
   const void* any = &address;
   while (::connect(socket.get(), static_cast<const sockaddr*>(any), size) != 0) {
     if (errno == EINPROGRESS) break;

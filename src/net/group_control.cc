@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
 #include "net/group_call.h"
 
 namespace thalweg {
@@ -26,15 +24,14 @@ constexpr Duration kFresh = 5 * GroupControl::kTellEvery;
 
 }  // namespace
 
-GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, Duration patience,
-                           std::function<void()> on_failed)
+GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, FileDescriptor wake_fd,
+                           Duration patience, std::function<void()> on_failed)
     : rank_(rank),
       patience_(patience),
       on_failed_(std::move(on_failed)),
-      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      wake_fd_(std::move(wake_fd)),
       blame_(rank, static_cast<std::uint32_t>(sockets.size()), patience),
       peers_(sockets.size()) {
-  THALWEG_CHECK(wake_fd_, "a descriptor for each group");
   for (std::size_t peer = 0; peer < sockets.size(); ++peer) peers_[peer].socket = std::move(sockets[peer]);
   thread_ = std::thread([this] { run(); });
 }

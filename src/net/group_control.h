@@ -20,9 +20,10 @@ namespace thalweg {
 // From any thread.
 class GroupControl {
  public:
-  // `sockets[r]` is connected to rank r; none for this rank. `on_failed` is called once, from the thread.
-  GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, Duration patience,
-               std::function<void()> on_failed);
+  // `sockets[r]` is connected to rank r; none for this rank. `wake_fd`: an eventfd. `on_failed` is called
+  // once, from the thread.
+  GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, FileDescriptor wake_fd,
+               Duration patience, std::function<void()> on_failed);
   ~GroupControl();  // Says goodbye, so that this rank's end is no failure.
   GroupControl(const GroupControl&) = delete;
   GroupControl& operator=(const GroupControl&) = delete;

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,17 +11,13 @@
 #include <string>
 #include <utility>
 
-#include "base/check.h"
-
 namespace thalweg {
 
-GroupFabric::GroupFabric(std::uint32_t ranks, bool crowded, Duration spin)
+GroupFabric::GroupFabric(std::uint32_t ranks, bool crowded, Duration spin, FileDescriptor wake_fd)
     : streams_(ranks),
-      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      wake_fd_(std::move(wake_fd)),
       spin_(crowded),
-      spin_time_(crowded ? Duration::zero() : spin) {
-  THALWEG_CHECK(wake_fd_, "a descriptor for each group");
-}
+      spin_time_(crowded ? Duration::zero() : spin) {}
 
 void GroupFabric::set_streams(std::uint32_t peer, std::unique_ptr<PairStreams> streams, bool hidden) {
   streams_[peer] = std::move(streams);

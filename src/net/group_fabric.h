@@ -19,7 +19,8 @@ class GroupFabric : public LiveFabric {
  public:
   // `crowded`: the machine's ranks outnumber its cores. `spin` is how long wait() returns at once, for its
   // caller to look again, after bytes last moved; of streams that show a change, it looks itself.
-  GroupFabric(std::uint32_t ranks, bool crowded, Duration spin);
+  // `wake_fd`: an eventfd.
+  GroupFabric(std::uint32_t ranks, bool crowded, Duration spin, FileDescriptor wake_fd);
 
   std::size_t write(Link to, std::span<const Piece> pieces) override;
   Piece peek(Link from, std::size_t want) override;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "net/address.h"
+#include "net/event_fd.h"
 #include "net/group_call.h"
 #include "net/tcp_streams.h"
 
@@ -20,8 +21,8 @@ constexpr Duration kDialTimeout = 5s;
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(const GroupOptions& options, GroupConnector connector)
-    : GroupFabric(connector.size(), connector.is_crowded(), options.spin),
+ProcessGroup::ProcessGroup(const GroupOptions& options, GroupConnector connector, FileDescriptor wake_fd)
+    : GroupFabric(connector.size(), connector.is_crowded(), options.spin, std::move(wake_fd)),
       options_(options),
       connector_(std::move(connector)) {}
 
@@ -39,7 +40,9 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& 
                                                             std::shared_ptr<GroupDoor> door,
                                                             Instant deadline) {
   GroupConnector connector(options, std::move(meeting), std::move(door));
-  std::unique_ptr<ProcessGroup> group(new ProcessGroup(options, std::move(connector)));
+  Result<FileDescriptor> wake_fd = make_event_fd();
+  if (!wake_fd) return wake_fd.status();
+  std::unique_ptr<ProcessGroup> group(new ProcessGroup(options, std::move(connector), *std::move(wake_fd)));
   if (Status connected = group->connect_all(deadline); !connected) return connected;
   return group;
 }
@@ -68,8 +71,10 @@ Status ProcessGroup::connect_all(Instant deadline) {
   Status connected =
       over_ucx ? connect_over_ucx(control, deadline) : share_memory(std::move(local), deadline);
   if (!connected) return connected;
-  control_ =
-      std::make_unique<GroupControl>(rank(), std::move(control), options_.patience, [this] { wake(); });
+  Result<FileDescriptor> wake_fd = make_event_fd();
+  if (!wake_fd) return wake_fd.status();
+  control_ = std::make_unique<GroupControl>(rank(), std::move(control), *std::move(wake_fd),
+                                            options_.patience, [this] { wake(); });
   return {};
 }
 

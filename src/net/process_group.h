@@ -35,7 +35,7 @@ class ProcessGroup final : public GroupFabric {
   GroupControl* control() override { return control_.get(); }
 
  private:
-  ProcessGroup(const GroupOptions& options, GroupConnector connector);
+  ProcessGroup(const GroupOptions& options, GroupConnector connector, FileDescriptor wake_fd);
   Status connect_all(Instant deadline);
   Status share_memory(std::vector<FileDescriptor> sockets, Instant deadline);
   Status connect_over_ucx(const std::vector<FileDescriptor>& control, Instant deadline);

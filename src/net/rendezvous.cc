@@ -276,6 +276,7 @@ Result<Meeting> join(const Invitation& invitation, Member self, const GroupDoor&
       last = table.status();
       const bool calls_again = last.code() == Code::kRetry || last.code() == Code::kPeerLost ||
                                (last.code() == Code::kIo && addresses->size() > 1);
+      if (!calls_again && last.code() == Code::kIo) return failed(Code::kIo, last.message());
       if (!calls_again) return failed(last.code(), leader + " answers: " + last.message());
     }
     const bool out = invitation.is_out && invitation.is_out();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "net/event_fd.h"
 
 namespace thalweg {
 
@@ -18,11 +19,16 @@ Result<std::unique_ptr<ShmFabric>> ShmFabric::create(ShmOptions options, std::ve
     if (!peer) return peer.status();
     peers[rank] = *std::move(peer);
   }
-  return std::unique_ptr<ShmFabric>(new ShmFabric(*std::move(self), std::move(peers), crowded));
+  auto wake_fd = make_event_fd();
+  if (!wake_fd) return wake_fd.status();
+  return std::unique_ptr<ShmFabric>(
+      new ShmFabric(*std::move(self), std::move(peers), crowded, *std::move(wake_fd)));
 }
 
-ShmFabric::ShmFabric(std::unique_ptr<ShmSelf> self, std::vector<std::unique_ptr<ShmPeer>> peers, bool crowded)
-    : GroupFabric(self->options().ranks, crowded, Duration::zero()), self_(std::move(self)) {
+ShmFabric::ShmFabric(std::unique_ptr<ShmSelf> self, std::vector<std::unique_ptr<ShmPeer>> peers, bool crowded,
+                     FileDescriptor wake_fd)
+    : GroupFabric(self->options().ranks, crowded, Duration::zero(), std::move(wake_fd)),
+      self_(std::move(self)) {
   share(*self_);
   for (std::uint32_t rank = 0; rank < peers.size(); ++rank) {
     if (peers[rank]) set_streams(rank, std::move(peers[rank]), false);

@@ -18,7 +18,8 @@ class ShmFabric final : public GroupFabric {
   ~ShmFabric() override { drop_streams(); }
 
  private:
-  ShmFabric(std::unique_ptr<ShmSelf> self, std::vector<std::unique_ptr<ShmPeer>> peers, bool crowded);
+  ShmFabric(std::unique_ptr<ShmSelf> self, std::vector<std::unique_ptr<ShmPeer>> peers, bool crowded,
+            FileDescriptor wake_fd);
 
   std::unique_ptr<ShmSelf> self_;
 };

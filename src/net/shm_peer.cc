@@ -1,15 +1,14 @@
 #include "net/shm_peer.h"
 
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <utility>
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "net/event_fd.h"
 
 namespace thalweg {
 
@@ -45,9 +44,9 @@ Result<std::unique_ptr<ShmSelf>> ShmSelf::create(ShmOptions options) {
   if (!arena) return arena.status();
   self->arena_ = *std::move(arena);
   self->options_ = std::move(options);
-  self->bell_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!self->bell_)
-    return Status(Code::kIo, std::string("cannot create an eventfd: ") + std::strerror(errno));
+  auto bell = make_event_fd();
+  if (!bell) return bell.status();
+  self->bell_ = *std::move(bell);
   return self;
 }
 

@@ -100,6 +100,17 @@ class RunTest(unittest.TestCase):
                 wait_for(lambda pid=pid: not alive(pid))
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_a_rank_with_too_few_descriptors_says_so(self):
+        for transport in ('tcp', 'shm'):
+            for limit in range(4, 24):
+                done = run('-n', '3', '--transport', transport, '--', 'sh', '-c',
+                           'test $RANK != 1 || ulimit -n %d; exec %s' % (limit, ALL_REDUCE))
+                if done.returncode != 0:
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertRegex(done.stderr, 'Too many open files|this process has no descriptors left')
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_ranks_add_up(self):
         done = run('-n', '3', '--', ALL_REDUCE)
         self.assertEqual(done.returncode, 0, done.stderr)
