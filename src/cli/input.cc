@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -36,6 +37,14 @@ void warn_of_empty_files(const std::vector<std::string>& empty, Output& out) {
   out.warn(empty.size() == 1
                ? fmt::format("{} has no rows", empty.front())
                : fmt::format("{} files have no rows, the first being {}", empty.size(), empty.front()));
+}
+
+void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,
+                          Output& out) {
+  const auto shared = std::find_first_of(held_out.begin(), held_out.end(), trained.begin(), trained.end());
+  if (shared == held_out.end()) return;
+  out.warn(fmt::format("{} is both trained on and held out: the held-out numbers do not tell of new rows",
+                       *shared));
 }
 
 Status as_input(const Status& status) {

@@ -21,6 +21,8 @@ Format input_format(const Options& options);
 
 // That files were passed over since they are empty.
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out);
+void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,
+                          Output& out);
 
 // A file that cannot be read is wrong input, not a failure of the system: kIo becomes kData.
 Status as_input(const Status& status);

@@ -84,9 +84,19 @@ TEST(Program, AHeldOutPartWithoutRowsIsSaidAndNull) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.err.find("--valid-part 10 held out no row"), std::string::npos) << ran.err;
   const nlohmann::json summary = last_line(ran.out);
-  for (const char* field : {"valid_auc", "valid_logloss", "valid_calibration"}) {
+  for (const char* field : {"valid_auc", "valid_logloss", "best_epoch", "valid_calibration"}) {
     EXPECT_TRUE(summary.at(field).is_null()) << field;
   }
+}
+
+TEST(Program, RowsThatTellLittleAreSaid) {
+  const std::string path = test_path("ones.svm");
+  std::ofstream(path) << "1 1:1\n1 2:1\n";
+  const Ran ran = run("train '" + path + "' --valid '" + path + "'");
+  std::remove(path.c_str());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("ones.svm is both trained on and held out"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("measured on have the label 1"), std::string::npos) << ran.err;
 }
 
 TEST(Program, ExitCodesFollowTheCause) {

@@ -13,6 +13,7 @@
 #include "cli/input.h"
 #include "cli/new_file.h"
 #include "cli/stored_model.h"
+#include "cli/train_advice.h"
 #include "model/metrics.h"
 #include "model/predictor.h"
 
@@ -133,6 +134,7 @@ Status run_eval(const Options& options, Output& out) {
   if (!metrics) return {Code::kData, "no row in the input"};
   note_oddities(*scored, out);
   const MetricValues values = metrics->values();
+  if (const std::string text = one_label(scored->loss, values); !text.empty()) out.warn(text);
   const double area = auc.value();
   const bool logistic = scored->loss == Loss::kLogistic;
   const auto show = [&](std::string_view name, double value) {

@@ -55,4 +55,10 @@ std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs) {
   return fmt::format("{} was lowest after epoch {}, at {:.5f}", held_out_name(loss), *best + 1, lowest);
 }
 
+std::string one_label(Loss loss, const MetricValues& values) {
+  if (loss == Loss::kSquared || (values.mean_label != 0 && values.mean_label != 1)) return {};
+  return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC",
+                     values.mean_label);
+}
+
 }  // namespace thalweg

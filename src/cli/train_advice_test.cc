@@ -43,5 +43,15 @@ TEST(TrainAdvice, TellsAfterWhichPassAModelWasBetter) {
   EXPECT_EQ(overfitted(Loss::kSquared, {trained(1)}), "");
 }
 
+TEST(TrainAdvice, TellsWhyThereIsNoAuc) {
+  MetricValues values;
+  values.mean_label = 1;
+  EXPECT_EQ(one_label(Loss::kLogistic, values),
+            "all rows that the model was measured on have the label 1, so there is no AUC");
+  EXPECT_EQ(one_label(Loss::kSquared, values), "");
+  values.mean_label = 0.5;
+  EXPECT_EQ(one_label(Loss::kLogistic, values), "");
+}
+
 }  // namespace
 }  // namespace thalweg

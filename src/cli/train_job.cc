@@ -70,6 +70,9 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   }
   if (job->inputs_->valid != nullptr && s.valid.part == Part::kAll) {
     warn_of_empty_files(job->inputs_->valid->empty_paths(), out);
+    if (job->inputs_->train != nullptr) {
+      warn_of_shared_files(job->inputs_->train->paths(), job->inputs_->valid->paths(), out);
+    }
   }
   out.detail(fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;
@@ -295,6 +298,9 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   out_.note(line);
   const Loss loss = spec().model.loss;
   if (const std::string text = overfitted(loss, epochs_); !text.empty()) out_.note(text);
+  if (!epochs_.empty() && epochs_.back().has_valid) {
+    if (const std::string text = one_label(loss, epochs_.back().valid); !text.empty()) out_.warn(text);
+  }
   if (const std::string text = worse_than_none(loss, epochs_); !text.empty()) out_.warn(text);
   nlohmann::ordered_json json;
   json["examples"] = numbers.examples;
