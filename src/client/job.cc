@@ -83,8 +83,6 @@ class Job::Impl {
   Status start() {
     LocalClusterOptions local;
     local.job = scheduler_options();
-    // Nobody dies alone inside one process, and a program may compute for long.
-    local.job.suspect_after = Duration::max();
     local.threads = options_.threads;
     local.custom_rule = [this](const std::string& name) { return find_rule(options_.rules, name); };
     cluster_ = std::make_unique<LocalCluster>(std::move(local));

@@ -5,8 +5,18 @@
 #include "placement/placement.h"
 
 namespace thalweg {
+namespace {
+
+// Nobody dies alone inside one process, and a turn may take long.
+SchedulerOptions without_suspicion(SchedulerOptions job) {
+  job.suspect_after = Duration::max();
+  return job;
+}
+
+}  // namespace
+
 LocalCluster::LocalCluster(LocalClusterOptions options)
-    : driver_(clock_), scheduler_(options.job), shards_(options.job.shards) {
+    : driver_(clock_), scheduler_(without_suspicion(options.job)), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
     servers_.push_back(std::make_unique<Server>(ServerOptions{{}, "embedded", options.custom_rule}));

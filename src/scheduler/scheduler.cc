@@ -8,11 +8,16 @@
 #include "base/planted.h"
 #include "placement/placement.h"
 #include "wire/combine_tree.h"
+#include "wire/pace.h"
 
 namespace thalweg {
 namespace {
 
 constexpr Duration kStopPatience = std::chrono::seconds(3);
+// Servers are told to stop after the workers, who would take them for lost otherwise; or after this.
+constexpr Duration kStopWorkersFirst = std::chrono::seconds(1);
+// Before the job begins, nobody is missing who has not been silent for longer.
+constexpr Duration kSilenceBeforeStart = 3 * limits::kHeartbeatEvery;
 constexpr std::size_t kNamedMax = 16;
 
 }  // namespace
@@ -132,11 +137,14 @@ std::string Scheduler::missing() const {
 
 // A map that overtook its receiver's welcome would be lost, and whoever had one would ask that receiver in
 // vain.
-void Scheduler::begin_if_complete(Transport& out) {
+void Scheduler::begin_if_complete(Instant now, Transport& out) {
   const bool all_named = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
     return entry.second.named || entry.second.lost;
   });
-  if (all_named && missing().empty()) begin(out);
+  if (!all_named || !missing().empty()) return;
+  for (auto& [id, member] : members_) member.heard = now;  // From now on they speak as often as the map says.
+  wake_ = now;
+  begin(out);
 }
 
 void Scheduler::begin(Transport& out) {
@@ -188,14 +196,14 @@ void Scheduler::publish(Transport& out) {
   }
 }
 
-void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport& out) {
+void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out) {
   const auto member = members_.find(from);
   const auto beat = wire::decode_heartbeat(frame.first);
   if (member == members_.end() || !beat) return;
   if (!started() && !stopped_) {
     member->second.lost = false;
     member->second.named = true;
-    begin_if_complete(out);
+    begin_if_complete(now, out);
   }
   if (member->second.lost) {
     return send(from, Op::kStop,
@@ -206,7 +214,8 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
   if (beat->pulls > last.pulls || beat->pushes > last.pushes) ++progress_;
   member->second.beat = *beat;
   if (stopped_) {
-    if (!member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
+    const bool its_turn = from.role == Role::kWorker || servers_told_;
+    if (its_turn && !member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
     return;
   }
   if (frame.head.map_epoch < map_.epoch) return send(from, Op::kMap, Status::ok(), encode(map_), out);
@@ -216,32 +225,50 @@ void Scheduler::on_heartbeat(Instant, NodeId from, const Frame& frame, Transport
 // While this node's process was stopped, as by Ctrl-Z, it heard nobody.
 void Scheduler::forgive_own_pause(Instant now) {
   const Duration late = now - wake_;
-  if (late < limits::kHeartbeatEvery) return;
+  if (late < wire::heartbeat_every(map_)) return;
   for (auto& [id, member] : members_) member.heard = std::min(now, member.heard + late);
 }
 
 void Scheduler::on_time(Instant now, Transport& out) {
   forgive_own_pause(now);
-  wake_ = now + limits::kHeartbeatEvery;
+  wake_ = now + wire::heartbeat_every(map_);
   if (stopped_) {
-    const bool all_seen = std::all_of(members_.begin(), members_.end(), [](const auto& entry) {
-      return entry.second.stop_seen || entry.second.lost;
-    });
-    if (all_seen || now >= stop_until_) {
+    const auto seen_by = [&](Role role) {
+      return std::all_of(members_.begin(), members_.end(), [&](const auto& entry) {
+        return entry.first.role != role || entry.second.stop_seen || entry.second.lost;
+      });
+    };
+    const bool workers_know = seen_by(Role::kWorker);
+    if (!servers_told_ && (workers_know || now >= stop_servers_at_)) {
+      servers_told_ = true;
+      tell_to_stop(Role::kServer, out);
+    }
+    if ((workers_know && seen_by(Role::kServer)) || now >= stop_until_) {
       finished_ = true;
       wake_ = kNever;
     }
     return;
   }
+  const Duration silence =
+      started() ? options_.suspect_after : std::max(options_.suspect_after, kSilenceBeforeStart);
   std::vector<NodeId> silent;
-  for (const auto& [id, member] : members_) {
-    if (!member.lost && now - member.heard > options_.suspect_after) silent.push_back(id);
+  for (auto& [id, member] : members_) {
+    if (member.lost || now - member.heard <= silence) continue;
+    if (started()) {
+      silent.push_back(id);
+    } else {
+      member.lost = true;  // Until it is heard again.
+    }
   }
   for (const NodeId node : silent) lose(now, node, "was silent too long", out);
 }
 
 void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
-  lose(now, peer, "closed its connection", out);
+  NodeId node = peer;
+  for (const auto& [id, member] : members_) {
+    if (member.temporary == peer && !member.named) node = id;
+  }
+  lose(now, node, "closed its connection", out);
 }
 
 std::string Scheduler::describe_member(NodeId node) const {
@@ -253,9 +280,13 @@ std::string Scheduler::describe_member(NodeId node) const {
 
 void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport& out) {
   const auto found = members_.find(node);
-  if (found == members_.end() || found->second.lost || stopped_) return;
+  if (found == members_.end() || stopped_ || (started() && found->second.lost)) return;
   found->second.lost = true;
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
+  if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
+    if (node.role == Role::kWorker) return;
+    return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
+  }
   if (node.role == Role::kServer) {
     std::string ranges;
     for (const TableSpec& table : options_.tables) {
@@ -267,7 +298,6 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
         now, {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why, ranges)},
         out);
   }
-  if (!started()) return;  // Another may take its place, or it comes back; never two under one name.
   if (count(Role::kWorker, true) == 0) {
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
                 out);
@@ -367,9 +397,14 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
   if (stopped_) return;
   stopped_ = status;
   stop_until_ = now + kStopPatience;
+  stop_servers_at_ = now + kStopWorkersFirst;
   wake_ = now;
+  tell_to_stop(Role::kWorker, out);
+}
+
+void Scheduler::tell_to_stop(Role role, Transport& out) {
   for (const auto& [id, member] : members_) {
-    if (!member.lost) send(id, Op::kStop, status, {}, out);
+    if (id.role == role && !member.lost) send(id, Op::kStop, *stopped_, {}, out);
   }
 }
 

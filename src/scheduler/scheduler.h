@@ -83,10 +83,11 @@ class Scheduler final : public Node {
   void on_report(NodeId from, const Frame& frame, Transport& out);
   void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);
   std::uint32_t count(Role role, bool alive_only) const;
-  void begin_if_complete(Transport& out);
+  void begin_if_complete(Instant now, Transport& out);
   void begin(Transport& out);
   void place_workers();
   void publish(Transport& out);
+  void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   void reassign(std::uint32_t worker);
   bool owns(NodeId from, const FrameHeader& head) const;
@@ -108,6 +109,8 @@ class Scheduler final : public Node {
   std::uint64_t progress_ = 0;
   std::optional<Status> stopped_;
   Instant stop_until_ = kNever;
+  Instant stop_servers_at_ = kNever;
+  bool servers_told_ = false;  // To stop.
   bool finished_ = false;
   Instant wake_{0};
 };

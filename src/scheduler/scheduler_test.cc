@@ -247,7 +247,7 @@ TEST(Scheduler, CutsTheTextThatEndsAJob) {
 TEST(Scheduler, WhoHasNotHeardOfTheEndIsToldAgain) {
   Cluster c;
   c.scheduler->stop(c.now, {Code::kTimeout, "too late"}, c.out);
-  EXPECT_EQ(c.out.take().size(), 3u);
+  EXPECT_EQ(c.out.take().size(), 2u);
   for (int i = 0; i < 2; ++i) {
     const auto answers = c.tell(worker_node(0), heartbeat());
     ASSERT_EQ(answers.size(), 1u);
@@ -258,13 +258,68 @@ TEST(Scheduler, WhoHasNotHeardOfTheEndIsToldAgain) {
   EXPECT_TRUE(c.tell(worker_node(0), heartbeat()).empty());
 }
 
+// A worker that outlived its servers would take them for lost.
+TEST(Scheduler, ServersAreToldToStopAfterTheWorkers) {
+  for (const bool one_is_stopped : {false, true}) {
+    Cluster c;
+    const auto told_to_stop = [&] {
+      std::vector<NodeId> told;
+      for (const auto& [to, frame] : c.out.take(Op::kStop)) told.push_back(to);
+      return told;
+    };
+    c.scheduler->stop(c.now, Status::ok(), c.out);
+    EXPECT_EQ(told_to_stop(), (std::vector<NodeId>{worker_node(0), worker_node(1)}));
+    EXPECT_TRUE(c.tell(server_node(0), heartbeat()).empty());
+    c.tell(worker_node(0), make_frame(Op::kStop));
+    c.scheduler->on_time(c.now, c.out);
+    EXPECT_TRUE(told_to_stop().empty());
+    if (!one_is_stopped) c.tell(worker_node(1), make_frame(Op::kStop));
+    for (const Instant end = c.now + 2s; one_is_stopped && c.now < end;) {
+      c.now = std::max(c.now + 1ms, c.scheduler->next_deadline());
+      c.scheduler->on_time(c.now, c.out);
+    }
+    c.scheduler->on_time(c.now, c.out);
+    EXPECT_EQ(told_to_stop(), std::vector<NodeId>{server_node(0)});
+    ASSERT_EQ(c.tell(server_node(0), heartbeat()).size(), 1u);  // It has not answered yet.
+  }
+}
+
+TEST(Scheduler, WhoFallsSilentBeforeTheJobBeginsMayComeBack) {
+  Cluster c(false);
+  c.tell(temporary(1), join(Role::kServer));
+  c.tell(temporary(2), join(Role::kWorker));
+  for (const NodeId member : {server_node(0), worker_node(0)}) c.tell(member, heartbeat());
+  EXPECT_EQ(c.scheduler->missing(), "worker-1");
+  while (c.now < Instant{} + 30s) c.scheduler->on_time(c.now = c.now + 1s, c.out);
+  EXPECT_FALSE(c.scheduler->stopped().has_value());
+  EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
+  c.tell(temporary(3), join(Role::kWorker));
+  for (const NodeId member : {worker_node(1), worker_node(0), server_node(0)}) c.tell(member, heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+}
+
+// Its place cannot be taken, so waiting for it would have no end.
+TEST(Scheduler, AServerThatEndsBeforeTheJobBeginsEndsIt) {
+  for (const bool named : {true, false}) {
+    Cluster c(false);
+    c.tell(temporary(1), join(Role::kServer));
+    if (named) c.tell(server_node(0), heartbeat());
+    while (c.now < Instant{} + 30s) c.scheduler->on_time(c.now = c.now + 1s, c.out);
+    c.scheduler->on_peer_lost(c.now, named ? server_node(0) : temporary(1), c.out);
+    EXPECT_EQ(c.scheduler->stopped(),
+              Status(Code::kPeerLost, "server-0 (127.0.0.1:1) closed its connection before the job began"));
+  }
+}
+
 TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
   Cluster c;
   c.scheduler->stop(c.now, Status::ok(), c.out);
   c.scheduler->on_time(c.now, c.out);
   EXPECT_FALSE(c.scheduler->finished());
-  for (const NodeId node : {server_node(0), worker_node(0), worker_node(1)})
+  for (const NodeId node : {worker_node(0), worker_node(1), server_node(0)}) {
+    EXPECT_FALSE(c.scheduler->finished());
     c.tell(node, make_frame(Op::kStop));
+  }
   c.scheduler->on_time(c.now, c.out);
   EXPECT_TRUE(c.scheduler->finished());
 }

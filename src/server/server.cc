@@ -55,13 +55,13 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 }
 
 void Server::on_time(Instant now, Transport& out) {
-  if (map_.epoch != 0 && scheduler_.lost(map_.timeout))
+  if (scheduler_.lost(map_))
     fail({Code::kPeerLost, "scheduler has answered nothing for the job's timeout"}, out);
   if (stopped_) {
     wake_ = kNever;
     return;
   }
-  wake_ = now + (id_ ? limits::kHeartbeatEvery : limits::kRetryFirst);
+  wake_ = now + (id_ ? wire::heartbeat_every(map_) : limits::kRetryFirst);
   if (id_) {
     scheduler_.sent_heartbeat();
     return heartbeat(out);
@@ -96,13 +96,14 @@ void Server::on_welcome(const Frame& frame, Transport& out) {
   heartbeat(out);
 }
 
-void Server::on_map(Instant, const Frame& frame, Transport& out) {
+void Server::on_map(Instant now, const Frame& frame, Transport& out) {
   auto map = wire::decode_map(frame.first);
   if (!map || !id_ || map->epoch <= map_.epoch || id_->index >= map->servers.size()) return;
   const bool first = map_.epoch == 0;
   if (!first && !same_job(*map, map_)) return;
   map_ = std::move(*map);
   combine_tree_ = wire::CombineTree(map_);
+  wake_ = std::min(wake_, now + wire::heartbeat_every(map_));
   if (first) {
     if (Status status = make_tables(); !status) return fail(status, out);
   }

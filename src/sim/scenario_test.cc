@@ -119,6 +119,21 @@ TEST(Scenario, ALongPassOfOneShardIsNoStallAtTheBarrier) {
   EXPECT_GT(cluster.now(), Instant{0} + 2 * plan.timeout);
 }
 
+// Nodes speak, and ask again, more often where patience is shorter.
+TEST(Scenario, AShortTimeoutEndsNoJobThatGetsOn) {
+  for (const Duration timeout : {200ms, 1000ms, 3000ms, 6000ms}) {
+    Plan plan = calm_plan(2, 3, 4, 1);
+    plan.steps.assign(4, {200});
+    plan.timeout = timeout;
+    plan.suspect_after = timeout / 2;
+    plan.worker_turn.assign(3, timeout / 100);
+    Cluster cluster(plan);
+    EXPECT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "") << timeout / 1ms;
+    EXPECT_GT(cluster.now(), Instant{0} + 3 * timeout);
+    EXPECT_EQ(cluster.scheduler().view().map_epoch, 1u) << "somebody was taken for lost";
+  }
+}
+
 constexpr Step kDone{~0u, 0};
 
 Task<Status> wait_for_all(ShardStore& store) { co_return (co_await store.barrier(kDone)).status; }

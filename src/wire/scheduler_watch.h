@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/limits.h"
+#include "wire/pace.h"
 
 namespace thalweg::wire {
 
@@ -12,9 +12,9 @@ class SchedulerWatch {
  public:
   void sent_heartbeat() { ++unanswered_; }
   void heard() { unanswered_ = 0; }
-  // The newest heartbeat may have been sent just now, whatever the timeout.
-  bool lost(Duration timeout) const {
-    return unanswered_ > 1 && unanswered_ * limits::kHeartbeatEvery > timeout;
+  // The newest heartbeat may have been sent just now, whatever the timeout. Never before the first map.
+  bool lost(const Map& map) const {
+    return map.epoch != 0 && unanswered_ > 1 && unanswered_ * heartbeat_every(map) > map.timeout;
   }
 
  private:

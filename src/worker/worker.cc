@@ -82,8 +82,7 @@ void Worker::on_time(Instant now, Transport& out) {
 }
 
 void Worker::keep_in_touch() {
-  if (map_.epoch != 0 && scheduler_.lost(map_.timeout))
-    lose_scheduler("scheduler has answered nothing for the job's timeout");
+  if (scheduler_.lost(map_)) lose_scheduler("scheduler has answered nothing for the job's timeout");
   if (stopped_) {
     wake_ = kNever;
     return;
@@ -106,7 +105,7 @@ void Worker::keep_in_touch() {
 // While this node's process was stopped, as by Ctrl-Z, it could hear no answer.
 void Worker::forgive_own_pause() {
   const Duration late = now_ - heartbeat_at_;
-  if (late < limits::kHeartbeatEvery) return;
+  if (late < wire::heartbeat_every(map_)) return;
   std::set<const Request*> forgiven;
   for (auto& [number, part] : parts_) {
     if (forgiven.insert(part.request.get()).second) part.request->deadline = part.request->deadline + late;
@@ -142,7 +141,7 @@ void Worker::send_control(Op op, const Status& status, Bytes first) {
 }
 
 void Worker::heartbeat() {
-  heartbeat_at_ = now_ + limits::kHeartbeatEvery;
+  heartbeat_at_ = now_ + wire::heartbeat_every(map_);
   send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
   if (ended_ && !THALWEG_BUG(kEndSaidOnce)) send_control(Op::kEnded, *ended_, {});
 }
@@ -168,6 +167,8 @@ void Worker::on_map(const Frame& frame) {
   if (!map || !id_ || map->epoch <= map_.epoch || (map_.epoch != 0 && !same_job(*map, map_))) return;
   map_ = std::move(*map);
   for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
+  heartbeat_at_ = std::min(heartbeat_at_, now_ + wire::heartbeat_every(map_));
+  wake_ = std::min(wake_, heartbeat_at_);
   restart_combiner();
   adopt_shards();
   for (auto& [number, part] : parts_) {
