@@ -107,9 +107,11 @@ auto RemoteCluster::look(const Ask& ask) {
 }
 
 bool RemoteCluster::wait(Duration wait) {
-  if (!missing().empty()) {
-    const std::string ended = children_.first_ended();
-    if (!ended.empty()) stop({Code::kPeerLost, ended + " before the job began"});
+  // Asked in this order: a worker that ends in the job's first moment has not ended before it.
+  if (const std::string ended = children_.first_ended(); !ended.empty()) {
+    driver_.turn(kScheduler, [&](Instant at, Transport& out) {
+      if (!scheduler_.started()) scheduler_.stop(at, {Code::kPeerLost, ended + " before the job began"}, out);
+    });
   }
   if (!driver_.wait_until([this] { return scheduler_.finished(); }, now() + wait)) return false;
   children_.finish(kChildPatience);

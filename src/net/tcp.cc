@@ -40,6 +40,7 @@ Tcp::Impl::Impl(const Clock& clock, TcpOptions options)
   std::random_device device;
   while (incarnation_ == 0) incarnation_ = (std::uint64_t{device()} << 32) | device();
   random_ = Random(incarnation_);
+  next_housekeeping_ = clock_.now();
   reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

@@ -66,7 +66,7 @@ bool Tcp::Impl::read_some(Connection& conn) {
   const std::size_t count = conn.reader.space(parts);
   const ssize_t got = count == 1 ? ::recv(conn.fd, parts[0].iov_base, parts[0].iov_len, 0)
                                  : ::readv(conn.fd, parts, static_cast<int>(count));
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+  if (got < 0 && (errno == EAGAIN || errno == EINTR) && !conn.broken) {
     if (conn.hot && ++conn.misses > kMissesMax) {
       conn.hot = false;
       conn.watch->want_read();
@@ -195,7 +195,7 @@ void Tcp::Impl::send_hello(Connection& conn, const Hosted& self, NodeId to) {
 
 void Tcp::Impl::write(Connection& conn) {
   for (int writes = 0; writes < kWritesPerTurn; ++writes) {
-    if (conn.closed || conn.blocked || conn.state == State::kConnecting) return;
+    if (conn.closed || conn.broken || conn.blocked || conn.state == State::kConnecting) return;
     const bool mine = conn.peer != nullptr && conn.peer->conn == &conn;
     const bool control = !conn.control.empty() && !(mine && conn.peer->queue.inside_frame());
     if (!control && (!mine || conn.peer->queue.empty())) return;
@@ -207,7 +207,7 @@ void Tcp::Impl::write(Connection& conn) {
     const ssize_t sent = ::sendmsg(conn.fd, &message, MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != ENOBUFS) return close(conn);
+      if (errno != EAGAIN && errno != ENOBUFS) return send_failed(conn);
       conn.blocked = true;
       conn.watch->want_write();
       return;
@@ -219,11 +219,18 @@ void Tcp::Impl::write(Connection& conn) {
   if (conn.peer != nullptr) mark(*conn.peer);
 }
 
+// The peer's last words, such as why it ends, may lie unread here.
+void Tcp::Impl::send_failed(Connection& conn) {
+  conn.broken = true;
+  conn.paused = false;
+  heat(conn);
+}
+
 // A peer that does not read our answers is not read from, so that its requests cannot fill our memory.
 void Tcp::Impl::set_paused(Peer& peer) {
   const std::size_t queued = peer.queue.answer_bytes();
   for (Connection* conn : peer.conns) {
-    if (!conn->paused && queued > options_.answer_bytes_high) conn->paused = true;
+    if (!conn->paused && !conn->broken && queued > options_.answer_bytes_high) conn->paused = true;
     if (conn->paused && queued <= options_.answer_bytes_high / 2) {
       conn->paused = false;
       heat(*conn);

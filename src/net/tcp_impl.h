@@ -60,6 +60,7 @@ class Tcp::Impl {
     bool dialled = false;
     bool blocked = false;  // The kernel takes no more for now.
     bool paused = false;   // Its peer reads our answers too slowly to be heard.
+    bool broken = false;   // Nothing can be sent any more; what has come is still read.
     bool closed = false;
     bool hot = false;  // Polled in each pass.
     int misses = 0;    // Polls in a row that found nothing.
@@ -128,6 +129,7 @@ class Tcp::Impl {
   bool open_dialled(Connection& conn, const Hello& hello);
   void send_hello(Connection& conn, const Hosted& self, NodeId to);
   void write(Connection& conn);
+  void send_failed(Connection& conn);
   void set_paused(Peer& peer);
   void heat(Connection& conn);
   void refuse(Connection& conn, const std::string& why);
@@ -149,6 +151,7 @@ class Tcp::Impl {
   void dial_failed(Peer& peer, const std::string& why, bool refused);
   void lose(NodeId id, const std::string& why);
   void housekeep(Instant now);
+  void forgive_own_pause(Instant now);
   void housekeep_by(Instant at) { next_housekeeping_ = std::min(next_housekeeping_, at); }
 
   const Clock& clock_;

@@ -19,6 +19,8 @@ constexpr Duration kFrameStallMax = std::chrono::seconds(30);
 // A connection that ends sooner counts as a failed one.
 constexpr Duration kShortLife = std::chrono::seconds(1);
 constexpr Duration kHousekeepingMax = std::chrono::seconds(1);
+// Before a peer is dialled again, so that what others say at the same time is heard first: they may all end.
+constexpr Duration kRedialAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -71,7 +73,7 @@ void Tcp::Impl::detach(Connection& conn) {
   // What lived long may be dialled again at once; what is closed soon each time may not.
   if (peer.closed_at - conn.opened_at > kShortLife) {
     peer.backoff = limits::kReconnectFirst;
-    peer.next_dial = peer.closed_at;
+    peer.next_dial = peer.closed_at + kRedialAfter;
   } else {
     back_off(peer);
   }
@@ -120,7 +122,7 @@ void Tcp::Impl::flush_peers() {
 // Begins to dial when there is a reason, an address, and the back-off has passed.
 void Tcp::Impl::dial(Peer& peer) {
   if (peer.conn != nullptr || peer.dialling) return;
-  if (peer.queue.empty() && !peer.connected_once) return;
+  if (peer.queue.empty() && (!peer.connected_once || peer.self->finished)) return;
   const auto known = addresses_.find(peer.id);
   if (known == addresses_.end()) return;
   if (clock_.now() < peer.next_dial) return housekeep_by(peer.next_dial);
@@ -186,7 +188,7 @@ void Tcp::Impl::back_off(Peer& peer) {
 void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
   peer.dialling = false;
   back_off(peer);
-  if (!why.empty() && peer.complaint != why) {
+  if (!why.empty() && peer.complaint != why && !peer.self->finished) {
     peer.complaint = why;
     log(fmt::format("cannot connect to {} at {}: {}; trying again", node_name(peer.id), addresses_[peer.id],
                     why));
@@ -195,16 +197,30 @@ void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
 }
 
 void Tcp::Impl::lose(NodeId id, const std::string& why) {
+  bool missed = false;
   for (const auto& [key, peer] : peers_) {
     if (peer->id != id || peer->conn != nullptr) continue;
     peer->connected_once = false;
     peer->queue.clear();
+    missed = missed || !peer->self->finished;
   }
-  log(fmt::format("lost {}: {}", node_name(id), why));
+  if (missed) log(fmt::format("lost {}: {}", node_name(id), why));
   deliver_loss(id);
 }
 
+// While this process was stopped, or busy with a long turn, it could hear nobody.
+void Tcp::Impl::forgive_own_pause(Instant now) {
+  const Duration late = now - next_housekeeping_;
+  if (late < kHousekeepingMax) return;
+  for (const auto& conn : connections_) {
+    conn->opened_at = std::min(now, conn->opened_at + late);
+    conn->progress_at = std::min(now, conn->progress_at + late);
+  }
+  for (const auto& [key, peer] : peers_) peer->closed_at = std::min(now, peer->closed_at + late);
+}
+
 void Tcp::Impl::housekeep(Instant now) {
+  forgive_own_pause(now);
   next_housekeeping_ = now + kHousekeepingMax;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& conn = *connections_[i];

@@ -117,6 +117,101 @@ TEST(Tcp, ReconnectsWithinGrace) {
   server.join();
 }
 
+// A node that a frame ends, and that counts them.
+class EndingNode final : public TestNode {
+ public:
+  void on_frame(Instant, NodeId, Frame frame, Transport&) override {
+    ++received;
+    finished_ = frame.head.op == Op::kStop;
+  }
+  bool finished() const override { return finished_; }
+  int received = 0;
+
+ private:
+  bool finished_ = false;
+};
+
+// A peer with a port of its own, connected to worker 0 of `net`, which has heard one frame of it.
+struct DialledPeer {
+  DialledPeer(Tcp& net, EndingNode& node, NodeId id) {
+    EXPECT_TRUE(net.introduce(id, at(listening.second)));
+    net.turn(kAsker, [&](Instant, Transport& out) { out.send(id, Frame{{Op::kHeartbeat}, {}, {}}); });
+    peer.emplace(listening.first.accept());
+    peer->send(encode_frame(encode_hello({id, kAsker, 0, 5})));
+    say(Op::kHeartbeat);
+    const int before = node.received;
+    EXPECT_TRUE(net.run_until([&] { return node.received > before; }, kClock.now() + 60s));
+  }
+  void say(Op op) const { peer->send(encode_frame(Frame{{op}, {}, {}})); }
+  void end() {
+    listening.first.close();
+    peer->close();
+  }
+
+  std::pair<RawPeer, std::uint16_t> listening = RawPeer::listening();
+  std::optional<RawPeer> peer;
+};
+
+TEST(Tcp, LastWordsAreHeardThoughNothingCanBeSentAnyMore) {
+  EndingNode node;
+  Tcp net(kClock, {});
+  net.add(kAsker, node);
+  DialledPeer peer(net, node, kEcho);
+  peer.say(Op::kStop);
+  const linger reset{1, 0};
+  ASSERT_EQ(::setsockopt(peer.peer->fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+  peer.end();
+  for (int i = 0; i < 2; ++i) {
+    net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{{Op::kHeartbeat}, {}, {}}); });
+  }
+  EXPECT_TRUE(net.run_until([&] { return node.finished(); }, kClock.now() + 10s));
+}
+
+// When a job ends well, a node hears of it together with the ends of others' connections.
+TEST(Tcp, WhoIsToldToStopTakesNobodyForLost) {
+  for (const bool servers_first : {true, false}) {
+    EndingNode node;
+    LogLines lines;
+    TcpOptions options;
+    options.log = lines.sink();
+    Tcp net(kClock, options);
+    net.add(kAsker, node);
+    DialledPeer server(net, node, kEcho);
+    DialledPeer scheduler(net, node, kScheduler);
+    if (servers_first) server.end();
+    scheduler.say(Op::kStop);
+    scheduler.end();
+    if (!servers_first) server.end();
+    EXPECT_TRUE(net.run_until([&] { return node.finished(); }, kClock.now() + 60s));
+    net.run_until([] { return false; }, kClock.now() + 100ms);
+    EXPECT_EQ(lines.all(), "");
+    EXPECT_TRUE(node.lost.empty());
+  }
+}
+
+class SetClock final : public Clock {
+ public:
+  Instant now() const override { return now_; }
+  void pass(Duration time) { now_ = now_ + time; }
+
+ private:
+  Instant now_{};
+};
+
+// Its connection was cut, and before it could be made anew this process was stopped for long.
+TEST(Tcp, APauseOfItsOwnIsNobodysLoss) {
+  SetClock clock;
+  EndingNode node;
+  Tcp net(clock, {});
+  net.add(kAsker, node);
+  DialledPeer peer(net, node, kEcho);
+  peer.peer->close();
+  net.run_until([&] { return net.stats().connections == 0; });
+  clock.pass(1h);
+  net.run_until([&] { return net.stats().connections == 1 || !node.lost.empty(); });
+  EXPECT_TRUE(node.lost.empty());
+}
+
 // A peer that dialled us cannot be dialled back, so only time tells that it is gone.
 TEST(Tcp, VanishedPeerIsLostAfterTheGrace) {
   EchoNode echo;
@@ -301,7 +396,7 @@ TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
   LogLines lines;
   TcpOptions options;
   options.log = lines.sink();
-  options.hello_timeout = 500ms;
+  options.hello_timeout = 2s;
   TcpProcess process(kEcho, echo, options);
   process.start();
   AskNode ask({kEcho}, 1, 1);
