@@ -202,7 +202,7 @@ TEST(Node, RowsAreReadAfterTheWorkAndDuringIt) {
   EXPECT_EQ(job.clock(ShardId{0}), Step{});
   EXPECT_EQ(job.run().code(), Code::kUsage);       // Once.
   EXPECT_EQ(job.run(train).code(), Code::kUsage);  // The workers have it.
-  for (int i = 0; i < 1000 && job.stats().rows != kKeys; ++i) std::this_thread::sleep_for(10ms);
+  for (int i = 0; i < 6000 && job.stats().rows != kKeys; ++i) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(job.stats().rows, kKeys);
 }
 

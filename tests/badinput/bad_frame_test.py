@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -58,7 +59,7 @@ class Peer:
     def __init__(self, tool, port, me, to, cluster=0):
         self.tool, self.to, self.cluster = tool, to, cluster
         self.incarnation = random.getrandbits(63) | 1
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.request = 0
         try:
             self.hello(me)
@@ -107,12 +108,11 @@ class Job:
 
     def __init__(self, folder, servers, workers, *flags):
         self.folder, self.nodes = folder, []
-        base = random.randint(20000, 28000)
-        self.scheduler_port, self.server_ports = base, [base + 1 + i for i in range(servers)]
-        self.scheduler = self.node("scheduler", "--listen", "127.0.0.1:%d" % base, "--servers", str(servers), "--json",
+        self.scheduler = self.node("scheduler", "--listen", "127.0.0.1:0", "--servers", str(servers), "--json",
                                    "--workers", str(workers), *flags)
-        for port in self.server_ports:
-            self.node("server", "--join", "127.0.0.1:%d" % base, "--listen", "127.0.0.1:%d" % port)
+        self.scheduler_port = self.port_of(self.scheduler)
+        join = ("--join", "127.0.0.1:%d" % self.scheduler_port)
+        self.server_ports = [self.port_of(self.node("server", *join)) for _ in range(servers)]
 
     def node(self, role, *words):
         log = open(os.path.join(self.folder, "log-%d" % len(self.nodes)), "w+", encoding="utf-8")
@@ -120,6 +120,17 @@ class Job:
         node.log = log
         self.nodes.append(node)
         return node
+
+    @staticmethod
+    def port_of(node):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            with open(node.log.name, encoding="utf-8") as log:
+                found = re.search(r"listens on 127\.0\.0\.1:(\d+)", log.read())
+            if found:
+                return int(found.group(1))
+            time.sleep(0.01)
+        raise AssertionError("a node never listened")
 
     def end(self):
         """Each node's exit code and log, and what the scheduler wrote."""
@@ -141,14 +152,7 @@ class Job:
 
 
 def connect(port):
-    deadline = time.time() + 10
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), timeout=10)
-        except ConnectionRefusedError:
-            if time.time() > deadline:
-                raise
-            time.sleep(0.02)
+    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
 
 
 class BadFrameTest(unittest.TestCase):
@@ -168,8 +172,6 @@ class BadFrameTest(unittest.TestCase):
     def start(self, *words):
         job = Job(self.folder, *words)
         self.addCleanup(job.kill)
-        for port in (job.scheduler_port, *job.server_ports):
-            connect(port).close()
         return job
 
     def before_hello(self, port, good):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Whole jobs as real processes: same bits however they are spread, and clean ends however they are hurt."""
+import array
 import contextlib
+import fcntl
 import gzip
 import json
 import os
@@ -10,8 +12,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
+
+from reserved_port import reserved_port
 
 PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
 SOURCE = os.environ["THALWEG_TEST_SOURCE"]
@@ -77,18 +82,34 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return last_json(done.stdout)
 
-    def start_long_job(self, *flags):
-        job = subprocess.Popen(self.command("--processes", "--servers", "2", "--workers", "3", *flags),
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        deadline = time.time() + PATIENCE_S
-        while len(children_of(job.pid, "worker")) < 3 or len(children_of(job.pid, "server")) < 2:
-            self.assertLess(time.time(), deadline, "the nodes never started")
+    def start_job(self, *flags, **more):
+        """Its words go to a file, so that they can be waited for."""
+        with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
+            job = subprocess.Popen(self.command(*flags), stdout=subprocess.PIPE, stderr=words, text=True, **more)
+        job.words = words.name
+        return job
+
+    @staticmethod
+    def words_of(job):
+        with open(job.words, encoding="utf-8") as words:
+            return words.read()
+
+    def await_epoch(self, job, number):
+        deadline = time.monotonic() + PATIENCE_S
+        while "epoch %d/" % number not in self.words_of(job):
+            self.assertIsNone(job.poll(), self.words_of(job))
+            self.assertLess(time.monotonic(), deadline, self.words_of(job))
             time.sleep(0.01)
+
+    def start_long_job(self, *flags):
+        """Processes that are past their first epoch."""
+        job = self.start_job("--processes", "--servers", "2", "--workers", "3", *flags)
+        self.await_epoch(job, 1)
         return job
 
     def finish(self, job):
         out, err = job.communicate(timeout=PATIENCE_S)
-        return out, err
+        return out, err if err is not None else self.words_of(job)
 
     def test_bits_do_not_depend_on_how_the_job_is_spread(self):
         digests = {self.run_job(*flags)["model_digest"]
@@ -135,7 +156,6 @@ class ClusterTest(unittest.TestCase):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
         for combine, victim in [("machine", 0), ("machine", 1), ("machine", 2), ("tree:1", 0)]:
             job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
-            time.sleep(0.3)
             os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
@@ -145,7 +165,7 @@ class ClusterTest(unittest.TestCase):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
         for round_number in range(3):
             job = self.start_long_job("--epochs", "60", "--batch", "256")
-            time.sleep(0.1 + 0.2 * round_number)
+            self.await_epoch(job, 1 + 8 * round_number)
             os.kill(children_of(job.pid, "worker")[round_number], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
@@ -155,7 +175,6 @@ class ClusterTest(unittest.TestCase):
     def test_a_killed_worker_loses_no_row_without_lockstep(self):
         for sync in ("ssp:2", "async"):
             job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync)
-            time.sleep(0.3)
             os.kill(children_of(job.pid, "worker")[1], signal.SIGKILL)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
@@ -165,22 +184,19 @@ class ClusterTest(unittest.TestCase):
 
     def test_a_stopped_worker_is_replaced_and_fenced(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
-        job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "4s")
-        time.sleep(0.2)
+        job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "8s")
         victim = children_of(job.pid, "worker")[0]
         os.kill(victim, signal.SIGSTOP)
-        time.sleep(3)
-        try:
+        epoch = self.words_of(job).count("epoch ")
+        self.await_epoch(job, epoch + 3)  # In lockstep, others have its shards then.
+        with contextlib.suppress(ProcessLookupError):
             os.kill(victim, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(last_json(out)["model_digest"], calm)
 
     def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
         job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s")
-        time.sleep(0.5)
         nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
         os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
         out, err = self.finish(job)
@@ -201,9 +217,8 @@ class ClusterTest(unittest.TestCase):
     def test_interrupt_saves_and_ends(self):
         for how, flags in [(signal.SIGINT, ()), (signal.SIGINT, ("--processes",)), (signal.SIGHUP, ())]:
             model = os.path.join(self.folder.name, "interrupted-%d-%d" % (how, len(flags)))
-            job = subprocess.Popen(self.command("--epochs", "1000", "--out", model, *flags),
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(1.5)
+            job = self.start_job("--epochs", "1000", "--out", model, *flags)
+            self.await_epoch(job, 1)
             job.send_signal(how)
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 130, err)
@@ -215,9 +230,8 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual(digest.stdout.strip(), summary["model_digest"])
 
     def test_an_interrupt_without_out_does_not_claim_to_save(self):
-        job = subprocess.Popen(self.command("--epochs", "1000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
-        time.sleep(1)
+        job = self.start_job("--epochs", "1000")
+        self.await_epoch(job, 1)
         job.send_signal(signal.SIGINT)
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 130, err)
@@ -232,7 +246,13 @@ class ClusterTest(unittest.TestCase):
         with open(self.train, "rb") as rows:
             job.stdin.write(rows.read())
         job.stdin.flush()
-        time.sleep(1)
+        unread = array.array("i", [1])
+        deadline = time.monotonic() + PATIENCE_S
+        while unread[0] > 0:
+            fcntl.ioctl(job.stdin, termios.FIONREAD, unread)
+            self.assertLess(time.monotonic(), deadline, "the rows were never read")
+            time.sleep(0.01)
+        time.sleep(0.5)  # Now it waits for more.
         job.send_signal(signal.SIGINT)
         self.assertEqual(job.wait(timeout=PATIENCE_S), 130)
         with job.stdin, job.stdout, job.stderr:
@@ -241,9 +261,8 @@ class ClusterTest(unittest.TestCase):
         subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
 
     def test_interrupting_twice_ends_at_once(self):
-        job = subprocess.Popen(self.command("--epochs", "100000"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
-        time.sleep(1)
+        job = self.start_job("--epochs", "100000")
+        self.await_epoch(job, 1)
         while job.poll() is None:
             job.send_signal(signal.SIGINT)
             time.sleep(0.002)
@@ -256,7 +275,7 @@ class ClusterTest(unittest.TestCase):
         model = os.path.join(self.folder.name, "bereaved")
         for round_number in range(6):
             job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s", "--out", model)
-            time.sleep(0.3 + 0.1 * round_number)
+            self.await_epoch(job, 1 + round_number)
             victim = children_of(job.pid, "worker")[round_number % 3]
             hurt = [lambda: kill_if_alive(victim), lambda: job.send_signal(signal.SIGINT)]
             for do in hurt if round_number % 2 else reversed(hurt):
@@ -312,10 +331,10 @@ class ClusterTest(unittest.TestCase):
         with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:
             blocks = dict(re.findall(r"```sh terminal=(\d)\n(.*?)```", page.read(), re.S))
         self.assertEqual(sorted(blocks), ["1", "2", "3", "4"])
-        port = random.randint(20000, 30000)
         env = dict(os.environ, PATH=os.path.dirname(PROGRAM) + ":" + os.environ["PATH"])
         for order in ("123", "321"):
-            port += 1
+            kept, port = reserved_port()
+            self.addCleanup(kept.close)
             terminals = {}
             for number in order:
                 script = blocks[number].replace(":7100", ":%d" % port) + "\nwait\n"
@@ -332,9 +351,9 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual(len(scores.read().splitlines()), 2000)
 
     def assert_gone(self, pids):
-        deadline = time.time() + 15
+        deadline = time.monotonic() + PATIENCE_S
         left = pids
-        while left and time.time() < deadline:
+        while left and time.monotonic() < deadline:
             left = [pid for pid in left if os.path.exists("/proc/%d" % pid) and not self.is_zombie(pid)]
             time.sleep(0.05)
         self.assertEqual(left, [])

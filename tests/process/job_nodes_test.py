@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """An application's own program as scheduler, servers and workers: the bits of one process, and ends that name why."""
 import os
-import random
 import re
 import signal
 import subprocess
 import unittest
+
+from reserved_port import reserved_port
 
 NODE = os.environ["THALWEG_TEST_JOB_NODE"]
 PROGRAM = os.environ.get("THALWEG_TEST_PROGRAM", "")
@@ -139,7 +140,9 @@ class JobNodesTest(unittest.TestCase):
         with open(os.path.join(SOURCE, "docs", "library.md"), encoding="utf-8") as page:
             blocks = re.findall(r"```sh terminal=(\d)\n(.*?)```", page.read(), re.S)
         self.assertEqual([number for number, _ in blocks], ["1", "2", "3", "4"])
-        address = "127.0.0.1:%d" % random.randint(20000, 30000)
+        kept, port = reserved_port()
+        self.addCleanup(kept.close)
+        address = "127.0.0.1:%d" % port
         terminals = []
         for number, script in blocks:
             if number == "4":
