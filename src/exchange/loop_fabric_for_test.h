@@ -32,6 +32,10 @@ class LoopNetwork {
   std::size_t room(const Stream& stream) const {
     return room_ - std::min(room_, stream.bytes.size() - stream.begin);
   }
+  bool all_read() const {
+    return std::all_of(streams_.begin(), streams_.end(),
+                       [](const auto& entry) { return entry.second.begin == entry.second.bytes.size(); });
+  }
   Random& random() { return random_; }
   bool shares_memory = false;
   std::uint64_t moved = 0;  // Bytes taken and given so far.
@@ -88,7 +92,8 @@ class LoopFabric final : public Fabric {
   std::uint32_t rank_;
 };
 
-// Advances all ranks, in random order with chaos, until all are done; false when none can go on.
+// Advances all ranks, in random order with chaos, until all are done; false when none can go on, or all are
+// done well and have left bytes unread, which would turn the end of a socket into a reset.
 inline bool run_all(LoopNetwork& network, std::vector<std::unique_ptr<Exchange>>& ranks,
                     std::size_t idle_rounds_max = 200) {
   std::vector<LoopFabric> fabrics;
@@ -101,7 +106,10 @@ inline bool run_all(LoopNetwork& network, std::vector<std::unique_ptr<Exchange>>
       ranks[r]->advance(fabrics[r]);
       done += ranks[i]->advance(fabrics[i]);
     }
-    if (done == ranks.size()) return true;
+    if (done == ranks.size()) {
+      return network.all_read() || std::any_of(ranks.begin(), ranks.end(),
+                                               [](const auto& rank) { return !rank->status().is_ok(); });
+    }
     if (network.moved != last) idle = 0;
     last = network.moved;
   }
