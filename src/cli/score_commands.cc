@@ -48,7 +48,7 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   Result<ReadOptions> read = read_options_for(model->manifest(), options);
   if (!read) return read.status();
   Scored scored{predictor->spec().loss};
-  read->binary_labels = labels && scored.loss == Loss::kLogistic;
+  read->binary_labels = scored.loss == Loss::kLogistic;
   read->labels_needed = labels;
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);

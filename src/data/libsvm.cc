@@ -1,5 +1,6 @@
 // libsvm: label[:weight] (index[:value])*, blanks between, '#' starts a comment, qid:N is passed over.
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "data/row_loop.h"
@@ -52,10 +53,14 @@ class LibsvmParser final : public RowParser {
     if (*p == '1' && p[1] == ' ') return label = 1.0f, ++p, true;
     if (*p == '0' && p[1] == ' ') return label = 0.0f, ++p, true;
     p = skip_blanks(p);
+    const char* first = p;
     if (!parse_label(p, end, rules_, ':', label, error)) return false;
     if (*p != ':') return true;
     const char* q = parse_real(p + 1, end, weight);
     if (q == nullptr || !ends_token(*q) || weight < 0) return fail(error, p + 1, "a weight of at least 0");
+    if (!rules_.odd_labels && label != 0.0f && std::abs(label) != 1.0f) {
+      return fail(error, first, "a label before the first entry (any number will do, such as 0)");
+    }
     p = q;
     return true;
   }

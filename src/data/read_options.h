@@ -25,8 +25,9 @@ struct ReadOptions {
   unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
   Part part = Part::kAll;
   std::uint64_t part_modulus =
-      0;                       // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
-  bool binary_labels = false;  // A label must be -1, 0 or 1, and -1 becomes 0.
+      0;  // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
+  bool binary_labels =
+      false;                  // A label must be -1, 0 or 1, and -1 becomes 0; it is free if it is not needed.
   bool labels_needed = true;  // False: labels and weights are not used, and may be missing in Criteo and CSV.
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
   std::string columns;

@@ -42,7 +42,8 @@ struct RowRules {
   explicit RowRules(const ReadOptions& options)
       : part(options.part),
         modulus(options.part_modulus == 0 ? 1 : options.part_modulus),
-        binary_labels(options.binary_labels),
+        binary_labels(options.binary_labels && options.labels_needed),
+        odd_labels(!options.binary_labels || options.labels_needed),
         hash_shift(options.hash_bits == 0 ? 0 : 64 - options.hash_bits) {}
 
   // row: its number over all files, from 1.
@@ -54,6 +55,7 @@ struct RowRules {
   Part part;
   std::uint64_t modulus;
   bool binary_labels;
+  bool odd_labels;  // A label:weight other than -1, 0 or 1 is one, and no entry of a row without a label.
   unsigned hash_shift;
 };
 

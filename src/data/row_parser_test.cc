@@ -262,6 +262,16 @@ TEST(BinaryLabels, MinusOneBecomesZero) {
   EXPECT_EQ(parse(Format::kLibsvm, "-1 1:1\n1 1:1\n0 1:1\n", options).batch.labels, (Floats{0, 1, 0}));
 }
 
+TEST(BinaryLabels, AnEntryIsNoLabelWhereNoneIsNeeded) {
+  ReadOptions options;
+  options.binary_labels = true;
+  options.labels_needed = false;
+  EXPECT_EQ(parse(Format::kLibsvm, "7 3:1\n1:2 3:1\n-1:2 3:1\n", options).batch.labels, (Floats{7, 1, -1}));
+  EXPECT_FALSE(parse(Format::kLibsvm, "3:1 7:1\n", options).ok);
+  options.binary_labels = false;
+  EXPECT_TRUE(parse(Format::kLibsvm, "3:1 7:1\n", options).ok);
+}
+
 TEST(Detect, LooksAtTheRows) {
   const auto found = [](const std::string& text) {
     const Result<Format> format = detect_format(text, "file");
