@@ -115,10 +115,10 @@ std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t
 
 constexpr std::uint32_t kBatchRowsUnknown = 1024;  // When the size of the data is not known.
 
-// Mean number of entries in the first rows; for data that can be read once only, as in Criteo's logs.
+// Mean number of entries in the first rows.
 Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
   constexpr std::size_t kRows = 1024;
-  if (!data->seekable()) return kUnknownEntries;
+  if (!data->seekable()) return data->entries_in_head() > 0 ? data->entries_in_head() : kUnknownEntries;
   auto reader = data->reader(ShardId{0}, 1);
   if (!reader) return reader.status();
   Batch batch;

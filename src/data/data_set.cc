@@ -93,6 +93,22 @@ void DataSet::take(const InputFile& file) {
   total_bytes_ += file.size_bytes;
   fingerprint_ = add_to_hash(fingerprint_ ^ file.size_bytes, file.head);
   seekable_ = seekable_ && file.seekable;
+  if (!file.seekable && entries_in_head_ == 0) entries_in_head_ = mean_entries(file.head_lines());
+}
+
+double DataSet::mean_entries(const std::string& lines) const {
+  const std::string text = lines + std::string(kTextPad, '\0');
+  Cursor cursor{text.data(), text.data() + lines.size(), 0};
+  if (columns_.header) cursor.p = line_end(cursor.p, cursor.end) + 1;
+  const std::unique_ptr<RowParser> parser = make_row_parser(format_, options_, columns_);
+  Batch batch;
+  BatchWriter writer;
+  writer.attach(batch, parser->with_fields(), false);
+  for (RowError error; !parser->parse(cursor, kHeadBytes, writer, error);) {
+    cursor.p = line_end(cursor.p, cursor.end) + 1;
+  }
+  writer.detach();
+  return batch.rows() == 0 ? 0 : static_cast<double>(batch.entries()) / static_cast<double>(batch.rows());
 }
 
 // What a file that was seen whole has instead of rows; nothing if it has one.

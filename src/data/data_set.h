@@ -42,6 +42,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t fingerprint() const { return fingerprint_; }
   // Whether the data can be read more than once.
   bool seekable() const { return seekable_; }
+  // Mean number of entries in the first rows of a pipe, which are known before it is read; 0 without one.
+  double entries_in_head() const { return entries_in_head_; }
   std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
@@ -73,6 +75,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Result<std::string> look(const InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
   void take(const InputFile& file);
+  double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.
@@ -87,6 +90,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;
+  double entries_in_head_ = 0;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.
   std::map<std::uint32_t, std::shared_ptr<PlainFiles>> plain_;  // By number of shards.

@@ -187,6 +187,19 @@ TEST_P(Pipes, AreReadOnceByAllShards) {
   EXPECT_EQ((*data->reader(ShardId{0}, 3))->next(5, batch).status().code(), Code::kUsage);
 }
 
+TEST_P(Pipes, AreKnownByTheirFirstRows) {
+  const TestDirectory directory;
+  const std::string path = directory.name("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const std::string text = "label,x,y\n1,2,3\nbad\n0,4,0\n";
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << (GetParam() ? gzipped(text) : text); });
+  const std::shared_ptr<DataSet> data = open_path(path);
+  writer.join();
+  ASSERT_NE(data, nullptr);
+  EXPECT_EQ(data->entries_in_head(), 1.5);
+  EXPECT_EQ(open_path(directory.write("plain.csv", text))->entries_in_head(), 0);
+}
+
 TEST_P(Pipes, WhoseWriterWaitsGiveWayAndLoseNoRow) {
   const TestDirectory directory;
   const std::string path = directory.name("pipe");
