@@ -5,9 +5,9 @@
 
 namespace thalweg {
 
-// Handles SIGINT, SIGTERM, and SIGHUP unless it is ignored: the first sets the flag, the second ends the
-// process with exit code 130, after `last_words` (a literal) on standard output. The flag lives as long as
-// the process. Call before threads start.
+// Handles SIGINT, SIGTERM, and SIGHUP unless it is ignored: the first sets the flag, one that comes more than
+// half a second later ends the process with exit code 130, after `last_words` (a literal) on standard output.
+// The flag lives as long as the process. Call before threads start.
 const std::atomic<bool>& catch_interrupts(const char* last_words = "");
 
 }  // namespace thalweg
