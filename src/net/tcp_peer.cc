@@ -122,7 +122,7 @@ void Tcp::Impl::flush_peers() {
 // Begins to dial when there is a reason, an address, and the back-off has passed.
 void Tcp::Impl::dial(Peer& peer) {
   if (peer.conn != nullptr || peer.dialling) return;
-  if (peer.queue.empty() && (!peer.connected_once || peer.self->finished)) return;
+  if (peer.queue.empty() && (!peer.connected_once || peer.self->node->over())) return;
   const auto known = addresses_.find(peer.id);
   if (known == addresses_.end()) return;
   if (clock_.now() < peer.next_dial) return housekeep_by(peer.next_dial);
@@ -188,7 +188,7 @@ void Tcp::Impl::back_off(Peer& peer) {
 void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
   peer.dialling = false;
   back_off(peer);
-  if (!why.empty() && peer.complaint != why && !peer.self->finished) {
+  if (!why.empty() && peer.complaint != why && !peer.self->node->over()) {
     peer.complaint = why;
     log(fmt::format("cannot connect to {} at {}: {}; trying again", node_name(peer.id), addresses_[peer.id],
                     why));
@@ -202,7 +202,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     if (peer->id != id || peer->conn != nullptr) continue;
     peer->connected_once = false;
     peer->queue.clear();
-    missed = missed || !peer->self->finished;
+    missed = missed || !peer->self->node->over();
   }
   if (missed) log(fmt::format("lost {}: {}", node_name(id), why));
   deliver_loss(id);

@@ -42,6 +42,8 @@ class Node {
   virtual void on_peer_lost(Instant now, NodeId peer, Transport& out) = 0;
   // The node's work is over; its driver may let go of it.
   virtual bool finished() const = 0;
+  // The node's job is over, though it may have things to say yet: its peers leave, and none of them is lost.
+  virtual bool over() const { return finished(); }
 };
 
 }  // namespace thalweg

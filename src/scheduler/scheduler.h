@@ -52,6 +52,7 @@ class Scheduler final : public Node {
   Instant next_deadline() const override { return wake_; }
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return finished_; }
+  bool over() const override { return stopped_.has_value(); }
 
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
