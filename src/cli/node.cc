@@ -81,7 +81,7 @@ Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_
 
 Status run_node_server(const Options& options, Output& out) {
   warn_if_insecure(options, out);
-  return ended(run_remote_server(node_options(options, out), {}, &catch_interrupts()), out);
+  return ended(run_remote_server(node_options(options, out), {}, &catch_own_interrupts()), out);
 }
 
 Status run_node_worker(const Options& options, Output& out) {
@@ -89,7 +89,7 @@ Status run_node_worker(const Options& options, Output& out) {
   const auto program = [lazy](ShardStore& store, const wire::Map& map) {
     return train_remote_shard(store, map.job, lazy);
   };
-  return ended(run_remote_worker(node_options(options, out), program, &catch_interrupts()), out);
+  return ended(run_remote_worker(node_options(options, out), program, &catch_own_interrupts()), out);
 }
 
 Status run_node_scheduler(const Options& options, Output& out) {

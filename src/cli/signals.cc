@@ -37,20 +37,33 @@ extern "C" void on_interrupt(int) {
   _exit(kInterrupted);
 }
 
-}  // namespace
-
-const std::atomic<bool>& catch_interrupts(const char* last_words) {
-  words = last_words;
+void handle(int signal) {
   struct sigaction action = {};
   action.sa_handler = &on_interrupt;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-  struct sigaction hangup = {};
-  sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup stays in force.
+  sigaction(signal, &action, nullptr);
+}
+
+void handle_unless_ignored(int signal) {
+  struct sigaction now = {};
+  sigaction(signal, nullptr, &now);
+  if (now.sa_handler != SIG_IGN) handle(signal);
+}
+
+}  // namespace
+
+const std::atomic<bool>& catch_own_interrupts() {
+  handle_unless_ignored(SIGINT);
+  handle(SIGTERM);
+  handle_unless_ignored(SIGHUP);  // nohup stays in force.
   return stop_requested;
+}
+
+const std::atomic<bool>& catch_interrupts(const char* last_words) {
+  words = last_words;
+  handle(SIGINT);
+  return catch_own_interrupts();
 }
 
 }  // namespace thalweg

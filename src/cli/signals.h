@@ -10,4 +10,8 @@ namespace thalweg {
 // The flag lives as long as the process. Call before threads start.
 const std::atomic<bool>& catch_interrupts(const char* last_words = "");
 
+// The same for a process that is not the one to answer Ctrl-C when a script has started it in the background:
+// SIGINT stays ignored where it is.
+const std::atomic<bool>& catch_own_interrupts();
+
 }  // namespace thalweg

@@ -285,6 +285,29 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual(job.returncode, 130, err)
             subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
 
+    # Of a script, too: Ctrl-C goes to all that it has started, and the shell lets those in the background ignore it.
+    def test_interrupt_of_a_script_saves_and_ends(self):
+        model = os.path.join(self.folder.name, "scripted")
+        kept, port = reserved_port()
+        self.addCleanup(kept.close)
+        script = """
+            "$0" node server --join 127.0.0.1:%d &
+            "$0" node worker --join 127.0.0.1:%d &
+            "$0" node scheduler --listen 127.0.0.1:%d --epochs 1000 --out "$1" "$2"
+            code=$?
+            wait
+            exit $code""" % (port, port, port)
+        job = subprocess.Popen(["bash", "-c", script, PROGRAM, model, self.train], stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+        said = []
+        while not said or "epoch 1/" not in said[-1]:
+            said.append(job.stderr.readline())
+            self.assertNotEqual(said[-1], "", said)
+        os.killpg(job.pid, signal.SIGINT)
+        _, err = job.communicate(timeout=PATIENCE_S)
+        self.assertNotIn("PEER_LOST", err)
+        subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
+
     def test_interrupt_before_all_have_joined_ends(self):
         job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
