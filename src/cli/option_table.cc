@@ -38,7 +38,7 @@ constexpr OptionRow kRows[] = {
      .help = "Hash features to this many bits; unset keeps 64-bit ids", .example = "22", .placeholder = "N",
      .low = 1, .high = 63},
     {.name = "columns", .key = "input.columns", .type = T::kText, .commands = kReads, .group = kInput,
-     .help = "What the columns of a CSV file are", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
+     .help = "What columns of a CSV file are: [NAME:]label|weight|num|cat|- each, such as user:cat,id:-", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
     {.name = "label-column", .key = "input.label_column", .type = T::kText, .commands = kReads,
      .group = kInput, .help = "Name of the label's column in a CSV file", .example = "click",
      .placeholder = "NAME"},
