@@ -92,7 +92,11 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::meet(FileDescriptor socket, ShmSelf& s
                                                Duration timeout) {
   auto made = begin(std::move(socket), self, peer);
   if (!made) return made;
-  if (Status met = (*made)->finish(timeout); !met) return met;
+  const Status met = (*made)->finish(timeout);
+  if (met.code() == Code::kTimeout) {
+    return Status(met.code(), met.message() + "; or it waits for another rank that did not");
+  }
+  if (!met) return met;
   return made;
 }
 

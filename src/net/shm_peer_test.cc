@@ -103,6 +103,22 @@ TEST(ShmPeer, ManyRanksNeedFewDescriptorsUnderWay) {
   EXPECT_EQ(ranks.join(), static_cast<int>(kRanks));
 }
 
+// Rank 1 greets nobody, so that rank 0 waits for it and rank 2 for rank 0.
+TEST(ShmPeer, OneThatWaitsForAnotherIsNotBlamedAlone) {
+  SocketMesh mesh = make_socket_mesh(3);
+  Status seen[3];
+  const auto meet = [&mesh, &seen](std::uint32_t rank) {
+    const Duration patience{rank == 0 ? 3'000'000'000 : 1'000'000'000};
+    seen[rank] = ShmFabric::create(small_options(rank, 3), std::move(mesh[rank]), patience, true).status();
+  };
+  std::thread first(meet, 0);
+  meet(2);
+  first.join();
+  EXPECT_EQ(seen[0].code(), Code::kTimeout);
+  EXPECT_NE(seen[0].message().find("rank 1: "), std::string::npos) << seen[0].message();
+  EXPECT_NE(seen[2].message().find("or it waits for another rank"), std::string::npos) << seen[2].message();
+}
+
 TEST(ShmPeer, LacksDescriptorsItselfWhenItCanTakeNone) {
   SocketMesh mesh = make_socket_mesh(2);
   const int some = mesh[0][1].get();
