@@ -9,6 +9,8 @@ import tempfile
 import time
 import unittest
 
+from reserved_port import reserved_port
+
 PROGRAM = os.environ['THALWEG_TEST_PROGRAM']
 ALL_REDUCE = os.environ.get('THALWEG_TEST_ALL_REDUCE', '')
 PATIENCE_S = 60
@@ -128,9 +130,12 @@ class RunTest(unittest.TestCase):
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_slurm_starts_the_same_program(self):
+        kept, port = reserved_port()
+        self.addCleanup(kept.close)
+
         def rank(procid):
             variables = dict(os.environ, SLURM_PROCID=str(procid), SLURM_NTASKS='2', SLURM_LOCALID=str(procid),
-                             SLURM_NODELIST='127.0.0.1', SLURM_JOB_ID='1044', MASTER_PORT='29731')
+                             SLURM_NODELIST='127.0.0.1', SLURM_JOB_ID='1044', MASTER_PORT=str(port))
             return subprocess.Popen([ALL_REDUCE], env=variables, stdout=subprocess.PIPE, text=True)
         ranks = [rank(procid) for procid in range(2)]
         said = [process.communicate(timeout=PATIENCE_S)[0] for process in ranks]
