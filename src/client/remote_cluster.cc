@@ -219,7 +219,8 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
   if (!port) return {port.status()};
   const std::string address = with_port(options.listen, *port);
   Server server(ServerOptions{address, name_of(options),
-                              [&rules](const std::string& name) { return find_rule(rules, name); }});
+                              [&rules](const std::string& name) { return find_rule(rules, name); },
+                              options.patience});
   if (options.log) options.log("server listens on " + address);
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }
@@ -230,7 +231,7 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{name_of(options), machine_name(), with_port(options.listen, *port), false,
-                              std::move(program)});
+                              std::move(program), options.patience});
   return run_node(driver, worker, worker_node(temporary_index()), options, stop);
 }
 

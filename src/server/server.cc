@@ -55,8 +55,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 }
 
 void Server::on_time(Instant now, Transport& out) {
-  if (scheduler_.lost(map_))
-    fail({Code::kPeerLost, "scheduler has answered nothing for the job's timeout"}, out);
+  if (const auto why = scheduler_.lost(map_)) fail({Code::kPeerLost, *why}, out);
   if (stopped_) {
     wake_ = kNever;
     return;

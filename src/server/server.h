@@ -24,11 +24,12 @@ struct ServerOptions {
   std::string name;
   // Finds an application's update rule by name; needed only for tables of kind kCustom.
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
+  Duration patience{};  // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
 };
 
 class Server final : public Node {
  public:
-  explicit Server(ServerOptions options) : options_(std::move(options)) {}
+  explicit Server(ServerOptions options) : options_(std::move(options)) { map_.timeout = options_.patience; }
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;

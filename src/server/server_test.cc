@@ -7,6 +7,8 @@
 namespace thalweg {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr Instant kNow{};
 
 wire::Map job_map(std::uint32_t epoch) {
@@ -211,6 +213,22 @@ TEST(Server, JoinsUntilItIsWelcome) {
   EXPECT_EQ(server.next_deadline(), kNow + limits::kRetryFirst + limits::kRetryFirst);
   server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
   EXPECT_FALSE(server.welcomed());  // A worker's name is not for a server.
+}
+
+TEST(Server, WaitsNoLongerForAMapThanItsPatience) {
+  for (const bool answered : {true, false}) {
+    SentFrames out;
+    Server server{ServerOptions{{}, {}, {}, 10s}};
+    server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
+                    out);
+    for (Instant now = kNow; now < kNow + 20s; now = now + 1s) {
+      server.on_time(now, out);
+      if (answered) server.on_frame(now, kScheduler, make_frame(Op::kHeartbeat), out);
+    }
+    EXPECT_EQ(server.finished(), !answered);
+    if (answered) continue;
+    EXPECT_EQ(server.stopped(), Status(Code::kPeerLost, "scheduler has answered nothing for 10 s"));
+  }
 }
 
 }  // namespace

@@ -2,7 +2,11 @@
 // timed: a node that was busy or paused itself has sent none.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "wire/pace.h"
 
@@ -12,9 +16,13 @@ class SchedulerWatch {
  public:
   void sent_heartbeat() { ++unanswered_; }
   void heard() { unanswered_ = 0; }
-  // The newest heartbeat may have been sent just now, whatever the timeout. Never before the first map.
-  bool lost(const Map& map) const {
-    return map.epoch != 0 && unanswered_ > 1 && unanswered_ * heartbeat_every(map) > map.timeout;
+  // Why the scheduler of this map's job is given up, if it is. Never with a timeout of 0. The newest
+  // heartbeat may have been sent just now, whatever the timeout.
+  std::optional<std::string> lost(const Map& map) const {
+    if (map.timeout == Duration{0} || unanswered_ <= 1) return std::nullopt;
+    if (unanswered_ * heartbeat_every(map) <= map.timeout) return std::nullopt;
+    const double seconds = std::chrono::duration<double>(map.timeout).count();
+    return fmt::format("scheduler has answered nothing for {} s", seconds);
   }
 
  private:

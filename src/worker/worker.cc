@@ -82,7 +82,7 @@ void Worker::on_time(Instant now, Transport& out) {
 }
 
 void Worker::keep_in_touch() {
-  if (scheduler_.lost(map_)) lose_scheduler("scheduler has answered nothing for the job's timeout");
+  if (const auto why = scheduler_.lost(map_)) lose_scheduler(*why);
   if (stopped_) {
     wake_ = kNever;
     return;

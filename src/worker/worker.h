@@ -32,11 +32,12 @@ struct WorkerOptions {
   // An observer owns no shard; its program runs once, with a store that can count, scan and wait only.
   bool observer = false;
   ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
+  Duration patience{};   // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
 };
 
 class Worker final : public Node {
  public:
-  explicit Worker(WorkerOptions options) : options_(std::move(options)) {}
+  explicit Worker(WorkerOptions options) : options_(std::move(options)) { map_.timeout = options_.patience; }
   ~Worker() override;
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;

@@ -69,6 +69,21 @@ Frame answer(const Frame& asked, Op op, std::vector<float> rows, std::vector<std
   return frame;
 }
 
+TEST(Worker, WaitsNoLongerForAMapThanItsPatience) {
+  for (const bool answered : {true, false}) {
+    SentFrames out;
+    Worker worker{WorkerOptions{{}, {}, {}, false, {}, 10s}};
+    worker.on_frame({}, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
+    for (Instant now{}; now < Instant{} + 20s; now = now + 1s) {
+      worker.on_time(now, out);
+      if (answered) worker.on_frame(now, kScheduler, make_frame(Op::kHeartbeat), out);
+    }
+    EXPECT_EQ(worker.finished(), !answered);
+    if (answered) continue;
+    EXPECT_EQ(worker.stopped(), Status(Code::kPeerLost, "scheduler has answered nothing for 10 s"));
+  }
+}
+
 TEST(Worker, TakesOrdersFromTheSchedulerAlone) {
   Started job;
   for (const NodeId from : {server_node(0), worker_node(1)}) {
