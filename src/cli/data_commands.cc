@@ -1,6 +1,7 @@
 // data check, stats, split, synth.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -110,7 +111,7 @@ Status run_data_stats(const Options& options, Output& out) {
              all.entries > 0 ? nlohmann::ordered_json(all.smallest_value) : nlohmann::ordered_json()},
             {"largest_value",
              all.entries > 0 ? nlohmann::ordered_json(all.largest_value) : nlohmann::ordered_json()},
-            {"distinct_keys", all.distinct_keys},
+            {"distinct_keys", std::llround(all.distinct_keys)},
             {"distinct_keys_exact", all.distinct_keys_exact},
             {"fields", all.fields}});
   return Status::ok();
