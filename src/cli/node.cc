@@ -104,7 +104,6 @@ Status run_node_scheduler(const Options& options, Output& out) {
   cluster.listen = options.maybe_text("listen").value_or("127.0.0.1:7100");
   cluster.insecure_no_auth = options.flag("insecure-no-auth");
   cluster.log = [&out](const std::string& line) { out.note(line); };
-  catch_interrupts();  // Before anybody is told that this node is there.
   auto remote = RemoteCluster::start(std::move(cluster));
   if (!remote) return remote.status();
   const std::string missing = (*remote)->missing();

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "cli/commands.h"
-#include "cli/signals.h"
 #include "cli/train_job.h"
 #include "client/remote_cluster.h"
 
@@ -32,7 +31,6 @@ Status run_processes(const Options& options, Output& out, TrainJob& job, std::ui
   };
   add("server", servers);
   add("worker", workers);
-  catch_interrupts();  // Before threads and processes start.
   auto remote = RemoteCluster::start(std::move(cluster));
   if (!remote) return remote.status();
   return job.run(**remote, servers, workers);
@@ -56,7 +54,6 @@ Status run_train(const Options& options, Output& out) {
   const auto inputs = (*job)->inputs();
   cluster.program = [inputs](ShardStore& store, const wire::Map&) { return train_shard(store, inputs); };
   cluster.observer = (*job)->observer();
-  catch_interrupts();
   LocalCluster local(std::move(cluster));
   return (*job)->run(local, servers, workers);
 }

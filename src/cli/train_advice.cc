@@ -40,10 +40,8 @@ std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) 
   if (none <= 0 || value <= kClearlyWorse * none) return {};
   return fmt::format(
       "the {} of {:.5g} is worse than that of no features at all, {:.5g}; common causes: large values that "
-      "are "
-      "not scaled and ids read as numbers (see thalweg data stats), too high a --rate, held-out rows unlike "
-      "the "
-      "training rows",
+      "are not scaled and ids read as numbers (see thalweg data stats), too high a --rate, held-out rows "
+      "unlike the training rows",
       name, value, none);
 }
 

@@ -49,6 +49,9 @@ std::uint64_t max_rss_bytes() {
 
 }  // namespace
 
+TrainJob::TrainJob(const Options& options, Output& out)
+    : options_(options), out_(out), interrupted_(catch_interrupts(out.style().json ? kAtOnce : "")) {}
+
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Output& out) {
   if (const auto dir = options.maybe_text("out")) {
     if (Status status = check_model_destination(SystemDisk(), *dir); !status) return status;
@@ -219,7 +222,6 @@ void TrainJob::show_epoch(std::uint32_t epoch) {
 
 Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
   const bool saves = options_.has("out");
-  const std::atomic<bool>& interrupted = catch_interrupts(out_.style().json ? kAtOnce : "");
   const RealClock clock;
   Progress progress(
       terminal_columns(2) > 0 && !out_.style().quiet,
@@ -234,7 +236,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   ProgressNumbers shown_numbers;
   while (!cluster.wait(kRefresh)) {
     if (const Status status = monitor_->inputs_agree(); !status) cluster.stop(status);
-    if (interrupted && !closing) {
+    if (interrupted_ && !closing) {
       progress.clear();
       if (!cluster.missing().empty()) {
         cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});

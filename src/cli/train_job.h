@@ -1,6 +1,7 @@
 // One training job: runs it on a cluster, shows its progress, saves the model, and sums it up.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@ namespace thalweg {
 // The job's own part: what is trained, and what is known of it so far.
 class TrainJob {
  public:
+  // From then on run() answers Ctrl-C, so that it must come before threads and processes start.
   static Result<std::unique_ptr<TrainJob>> create(const Options& options, Output& out);
 
   const TrainSpec& spec() const { return inputs_->spec; }
@@ -33,7 +35,7 @@ class TrainJob {
   Status run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
 
  private:
-  TrainJob(const Options& options, Output& out) : options_(options), out_(out) {}
+  TrainJob(const Options& options, Output& out);
   Task<Status> observe(ShardStore& store);
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
@@ -44,6 +46,7 @@ class TrainJob {
 
   const Options& options_;
   Output& out_;
+  const std::atomic<bool>& interrupted_;
   std::shared_ptr<const TrainInputs> inputs_;
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
