@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/rank_processes.h"
@@ -43,9 +44,11 @@ Result<RankLaunch> read_launch(const Options& options) {
 Status run_run(const Options& options, Output& out) {
   Result<RankLaunch> launch = read_launch(options);
   if (!launch) return launch.status();
-  const Result<ReservedPort> free_port = ReservedPort::reserve();
+  std::optional<ReservedPort> free_port;  // Until the ranks have ended.
   if (launch->master_port == 0) {
-    if (!free_port) return free_port.status();
+    Result<ReservedPort> reserved = ReservedPort::reserve();
+    if (!reserved) return reserved.status();
+    free_port = *std::move(reserved);
     launch->master_port = free_port->number();
   }
   const std::atomic<bool>& stop = catch_interrupts();

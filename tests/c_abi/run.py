@@ -5,11 +5,12 @@ Usage: run.py PROGRAM LIBRARY   PROGRAM is all_reduce.c's, LIBRARY the shared li
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent / 'process'))
+from reserved_port import reserved_port  # noqa: E402
 RANKS = 4
 
 
@@ -24,15 +25,12 @@ def check_exports(library):
 def main():
     program, library = sys.argv[1:]
     check_exports(library)
-    holder = socket.socket()  # Keeps the port from all but those who name it.
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(('127.0.0.1', 0))
-    port = str(holder.getsockname()[1])
+    kept, port = reserved_port()
     ranks = []
     for rank in range(RANKS):
         command = [program] if rank % 2 == 0 else [sys.executable, str(HERE / 'rank_in_python.py'), library]
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR='127.0.0.1',
-                           MASTER_PORT=port)
+                           MASTER_PORT=str(port))
         ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       text=True))
     failed = False
