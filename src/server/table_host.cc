@@ -170,7 +170,9 @@ void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   parts.resize(gate_.shards());
   if (head.block > 0) supersede(parts, head, ranges);
   if (part.keys.empty()) return;
-  const std::size_t place = THALWEG_BUG(kArrivalOrder) ? 0 : head.shard.value;
+  std::size_t place = head.shard.value;
+  if (THALWEG_BUG(kArrivalOrder))
+    for (place = 0; place + 1 < parts.size() && !parts[place].empty();) ++place;
   parts[place].push_back(std::move(part));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/planted.h"
+#include "sim/orders_for_test.h"
 #include "sim/simulate.h"
 
 namespace thalweg::sim {
@@ -114,6 +115,13 @@ TEST(Planted, AnHeirThatStartsTooFarBehindIsFound) {
   EXPECT_GT(found, 0u);
   RecordProperty("found", std::to_string(found));
   std::cout << found << " of " << kSeedsMax << "\n";
+}
+
+TEST(Planted, ReducingInArrivalOrderIsFoundByOrdersOfArrivalAlone) {
+  planted = Bug::kArrivalOrder;
+  const Orders orders = arrive_in_many_orders(Consistency::sync(), RuleKind::kSgd, 50);
+  planted = Bug::kNone;
+  EXPECT_NE(orders.violation.find("others than the first order's"), std::string::npos) << orders.violation;
 }
 
 TEST(Planted, NoneFindsNothing) {
