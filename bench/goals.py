@@ -46,8 +46,8 @@ def spread(series):
     return f"{text} {series['unit']}".strip()
 
 
-def beside(series, peers, figures):
-    """Each peer's figure, and our median as a multiple of it."""
+def beside(series, side, peers, figures):
+    """Each peer's figure, and our median as a multiple of it; `side` says whether the goal is at least or at most that."""
     parts = []
     for name, figure, wanted in peers:
         if figure not in figures:
@@ -59,7 +59,8 @@ def beside(series, peers, figures):
             continue
         ratio = statistics.median(series["values"]) / statistics.median(peer["values"])
         ratio *= SCALE.get((series["unit"], peer["unit"]), 1)
-        goal = f" (goal {wanted:g})" if wanted else ""
+        missed = wanted and (ratio < wanted if side == ">=" else ratio > wanted)
+        goal = f" (goal {wanted:g}{', missed' if missed else ''})" if wanted else ""
         parts.append(f"{name} {spread(peer)}: x{ratio:.2f}{goal}")
     return "; ".join(parts)
 
@@ -77,7 +78,7 @@ def report(about, figures, goals=None):
         median = statistics.median(series["values"])
         reached = "" if goal is None else f"{(median / goal if side == '>=' else goal / median):.0%}"
         wanted = "" if goal is None else f"{side} {goal:g}"
-        lines.append(f"| {what} | {wanted} | {spread(series)} | {reached} | {beside(series, peers, figures)} |")
+        lines.append(f"| {what} | {wanted} | {spread(series)} | {reached} | {beside(series, side, peers, figures)} |")
     named = {goal[1] for goal in goals}
     lines += ["", "All other figures of the run:", "", "| what | measured |", "|---|---|"]
     lines += [f"| {name} | {spread(series)} |" for name, series in figures.items() if name not in named]

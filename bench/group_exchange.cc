@@ -1,7 +1,7 @@
 // All-reduces, messages and lists of small tensors among processes, by thalweg::Group:
 //   group_exchange RANKS shm|tcp|ucx [sizes|messages|lists]
-// All-reduces and lists as bench/exchange_method.h says, with vectors in the group's memory and in ordinary
-// memory.
+// All-reduces and lists as bench/exchange_method.h says, with vectors in ordinary memory; over shm, where it
+// makes a difference, all-reduces with vectors in the group's memory too.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,25 +39,29 @@ class GroupRanks {
   Group& group_;
 };
 
-void measure_sizes(Group& group, const std::string& transport) {
+void measure_sum(Group& group, const Series& series, std::span<float> in, std::span<float> out) {
   GroupRanks ranks(group);
-  bind_to_core(ranks);
-  auto memory = group.allocate<float>(2 * kSizes[std::size(kSizes) - 1] / sizeof(float));
+  fill(in, ranks.rank());
+  const auto operation = [&] { require(group.all_reduce<float>(in, out)); };
+  operation();
+  check_sum(out, ranks.size(), series);
+  measure(ranks, series, "all-reduce", in.size_bytes(), operation);
+  check_sum(out, ranks.size(), series);
+}
+
+void measure_sizes(Group& group, const std::string& transport) {
+  bind_to_core(GroupRanks(group));
+  auto memory =
+      group.allocate<float>(transport == "shm" ? 2 * kSizes[std::size(kSizes) - 1] / sizeof(float) : 0);
   require(memory.status());
-  std::vector<float> ordinary(memory->size());
   for (const std::size_t bytes : kSizes) {
     const std::size_t count = bytes / sizeof(float);
-    for (const bool shared : {true, false}) {
-      const Series series{"thalweg", transport, shared ? "group memory" : "ordinary memory"};
-      const std::span<float> all = shared ? *memory : std::span<float>(ordinary);
-      const std::span<float> in = all.first(count), out = all.subspan(count, count);
-      fill(in, ranks.rank());
-      const auto operation = [&] { require(group.all_reduce<float>(in, out)); };
-      operation();
-      check_sum(out, ranks.size(), series);
-      measure(ranks, series, "all-reduce", bytes, operation);
-      check_sum(out, ranks.size(), series);
+    if (transport == "shm") {
+      measure_sum(group, {"thalweg", transport, "group memory"}, memory->first(count),
+                  memory->subspan(count, count));
     }
+    std::vector<float> in(count), out(count);
+    measure_sum(group, {"thalweg", transport, "ordinary memory"}, in, out);
   }
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 struct BenchPlan {
   ExchangeTask task;
-  std::string op, type, redop, transport, route;
+  std::string op, type, redop, transport, memory, route;
   std::uint32_t ranks = 2;
   std::uint64_t bytes_min = 0, bytes_max = 0;
   std::uint32_t iterations = 0;  // 0: by size.
@@ -50,6 +50,7 @@ Result<BenchPlan> read_plan(const Options& options) {
   plan.type = options.choice("bench-type").word;
   plan.redop = options.choice("bench-redop").word;
   plan.transport = options.choice("bench-transport").word;
+  plan.memory = options.choice("bench-memory").word;
   plan.route = options.maybe_text("bench-route").value_or("auto");
   plan.ranks = static_cast<std::uint32_t>(options.integer("bench-ranks"));
   plan.iterations = static_cast<std::uint32_t>(options.maybe_integer("iterations").value_or(0));
@@ -86,7 +87,8 @@ Result<BenchPlan> read_plan(const Options& options) {
 class Table {
  public:
   Table(const BenchPlan& plan, Output& out) : plan_(plan), out_(out) {
-    out_.human(fmt::format("# {} ranks, transport {}, route {}\n", plan.ranks, plan.transport, plan.route));
+    out_.human(fmt::format("# {} ranks, transport {}, {} memory, route {}\n", plan.ranks, plan.transport,
+                           plan.memory, plan.route));
     out_.human(fmt::format("#{:>62}{:>36}\n", "out-of-place", "in-place"));
     out_.human(fmt::format("#{:>11}{:>13}{:>7}{:>8}{:>6}", "size", "count", "type", "redop", "root"));
     for (int i = 0; i < 2; ++i)
@@ -112,6 +114,7 @@ class Table {
   Status finish() {
     out_.json({{"op", plan_.op},
                {"transport", plan_.transport},
+               {"memory", plan_.memory},
                {"route", plan_.route},
                {"ranks", plan_.ranks},
                {"wrong", wrong_},
@@ -141,7 +144,10 @@ class Table {
 // What each rank does; rank 0 has a table.
 Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
   const std::size_t element = size_bytes(plan.task.type);
-  Result<void*> memory = group.allocate_bytes(2 * plan.bytes_max + 2 * element * plan.ranks);
+  const std::size_t memory_bytes = 2 * plan.bytes_max + 2 * element * plan.ranks;
+  std::vector<std::byte> ordinary(plan.memory == "ordinary" ? memory_bytes : 0);
+  Result<void*> memory = ordinary.data();
+  if (plan.memory == "group") memory = group.allocate_bytes(memory_bytes);
   if (!memory) return memory.status();
   for (std::uint64_t bytes = plan.bytes_min; bytes <= plan.bytes_max; bytes *= 2) {
     ExchangeTask task = plan.task;
@@ -162,7 +168,7 @@ Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
     }
     if (table) table->add(task.count * element, task.count, timings[0], timings[1]);
   }
-  group.free(*memory);
+  if (plan.memory == "group") group.free(*memory);
   return group.barrier();
 }
 

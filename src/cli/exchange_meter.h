@@ -22,7 +22,7 @@ struct ExchangeTiming {
   std::uint64_t wrong = 0;  // Elements, on all ranks.
 };
 
-// All ranks call it, with group memory of at least 2 * count elements each.
+// All ranks call it, with memory of at least 2 * count elements each.
 Result<ExchangeTiming> measure(Group& group, const ExchangeTask& task, std::byte* memory);
 
 // What a rank's link must carry, in vectors: bus bandwidth is this times the vector's bytes by time.

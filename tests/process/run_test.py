@@ -141,6 +141,14 @@ class RunTest(unittest.TestCase):
         said = [process.communicate(timeout=PATIENCE_S)[0] for process in ranks]
         self.assertEqual(said, ['rank %d of 2: sum 3\n' % r for r in range(2)])
 
+    def test_an_exchange_is_measured_in_either_memory(self):
+        for words, memory in (((), 'ordinary'), (('--memory', 'ordinary'), 'ordinary'), (('--memory', 'group'), 'group')):
+            done = subprocess.run([PROGRAM, 'bench', 'exchange', '--bytes', '64K:256K', '--iterations', '2', '--json',
+                                   *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual((report['memory'], report['wrong'], len(report['results'])), (memory, 0, 3))
+
 
 if __name__ == '__main__':
     unittest.main()
