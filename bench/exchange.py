@@ -19,7 +19,6 @@ TENSORS = 10_000
 ORDINARY, IN_GROUP = "ordinary memory", "group memory"  # Where vectors are, as bench/group_exchange.cc says it.
 LISTS = {"list": ", one by one", "list, fused": ", fused by its user", "gradients": " Gradients",
          "gradients, unfused": " Gradients, unfused"}
-TARGETS = ["group_exchange", "shm_ideal", "mpi_exchange", "gloo_exchange"]  # Those that the configuration knows are built.
 UCX_LAYERS = {"shm": {"UCX_TLS": "posix"}, "tcp": {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"}}
 PATIENCE_S = 600
 

@@ -24,11 +24,7 @@ endif()
 set(THALWEG_THREADED_LAYERS data net client train)
 
 if(THALWEG_TESTS)
-  find_package(GTest QUIET)
-  if(NOT GTest_FOUND)
-    message(STATUS "No tests: libgtest-dev is not installed; scripts/setup installs it")
-    set(THALWEG_TESTS OFF)
-  endif()
+  find_package(GTest REQUIRED)
   include(GoogleTest)
   # Listing the tests when ctest starts keeps builds from running programs.
   set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)

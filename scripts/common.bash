@@ -13,11 +13,17 @@ die() { printf 'error: %s\n' "$*" >&2; exit 2; }
 # Prints the comment block at the top of the calling script.
 usage() { sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; }
 
-# configure PRESET: writes CMake's log only when something went wrong.
+# configure PRESET [ARGUMENT...]: writes CMake's log only when something went wrong, and of that no more than the
+# packages that are missing, if it is that.
 configure() {
   local log; log="$(mktemp)"
-  if ! cmake --preset "$1" >"$log" 2>&1; then
-    cat "$log" >&2; rm -f "$log"; return 1
+  if ! cmake --preset "$@" >"$log" 2>&1; then
+    if grep -q '^ *Debian packages missing' "$log"; then
+      sed -n 's/^ *\(Debian packages missing\)/error: \1/p' "$log" >&2
+    else
+      cat "$log" >&2
+    fi
+    rm -f "$log"; return 1
   fi
   rm -f "$log"
 }

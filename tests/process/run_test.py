@@ -122,7 +122,7 @@ class RunTest(unittest.TestCase):
     def test_open_mpi_starts_the_same_program(self):
         mpirun = shutil.which('mpirun')
         if not mpirun:
-            self.skipTest('mpirun is not installed: scripts/setup bench installs Open MPI')
+            self.skipTest('mpirun is not installed: scripts/setup installs Open MPI')
         done = subprocess.run([mpirun, '--allow-run-as-root', '--oversubscribe', '-n', '2', ALL_REDUCE],
                               capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
