@@ -47,12 +47,7 @@ TEST(ManualPage, NamesEveryOptionWithItsVariableAndKey) {
   }
 }
 
-// Whether a shell finds the script well-formed; true when the shell is not there.
 bool well_formed(const std::string& shell, const std::string& script) {
-  if (std::system(("command -v " + shell + " >/dev/null").c_str()) != 0) {
-    std::printf("no %s here, its script is not checked\n", shell.c_str());
-    return true;
-  }
   const std::string path = test_path("completion." + shell);
   std::ofstream(path) << script;
   const bool good = std::system((shell + " -n " + path).c_str()) == 0;

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""tools/check_skips.py finds what it is for: real runs of ctest, over tests made up here."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).with_name("check_skips.py")
+TESTS = {
+    "good": ("true", ""),
+    "bad": ("false", ""),
+    "no_data": ("echo 'skipped: no data'; exit 77", "SKIP_RETURN_CODE 77"),
+    "gtest": ("printf 'x_test.cc:7: Skipped\\nno disk\\n[  SKIPPED ] A.B\\n'", r'SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"'),
+    "python": ("python3 -c 'import unittest\n"
+               "class T(unittest.TestCase):\n"
+               "    def test_one(self): self.skipTest(chr(110) + chr(111))\n"
+               "    def test_two(self): pass\n"
+               "unittest.main(verbosity=2)'", r'SKIP_REGULAR_EXPRESSION "OK \\(skipped="'),
+}
+
+
+class CheckSkipsTest(unittest.TestCase):
+    def check(self, tests, listed, *arguments):
+        """(exit code, lines) after a run of `tests` with the list `listed`."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            lines = []
+            for test in tests:
+                command, properties = TESTS[test]
+                (folder / test).write_text(command, encoding="utf-8")
+                lines.append(f'add_test({test} sh "{folder / test}")\n')
+                if properties:
+                    lines.append(f"set_tests_properties({test} PROPERTIES {properties})\n")
+            (folder / "CTestTestfile.cmake").write_text("".join(lines), encoding="utf-8")
+            (folder / "skips.txt").write_text(listed, encoding="utf-8")
+            subprocess.run(["ctest", "--test-dir", folder, "--output-junit", folder / "results.xml"], capture_output=True, check=False)
+            done = subprocess.run([sys.executable, CHECK, folder / "results.xml", folder / "skips.txt", *arguments],
+                                  stdout=subprocess.PIPE, text=True, check=False)
+            return done.returncode, done.stdout.splitlines()
+
+    def test_counts(self):
+        self.assertEqual(self.check(["good", "bad"], ""), (0, ["1 passed, 1 failed, 0 skipped"]))
+
+    def test_a_skip_that_is_not_listed_fails(self):
+        code, lines = self.check(["good", "no_data", "gtest", "python"], "# nothing\n")
+        self.assertEqual(code, 1)
+        begin = "skipped without being listed in tests/skips.txt: "
+        self.assertEqual(lines, [begin + "no_data: no data", begin + "gtest: no disk", begin + "python:test_one: no",
+                                 "1 passed, 0 failed, 3 skipped"])
+
+    def test_listed_skips_pass(self):
+        listed = "always no_* some reason\nsometimes gtest some reason\nalways python:test_one some reason\n"
+        self.assertEqual(self.check(["no_data", "gtest", "python"], listed, "--whole"), (0, ["0 passed, 0 failed, 3 skipped"]))
+
+    def test_another_method_of_a_listed_test_is_not_excused(self):
+        self.assertEqual(self.check(["python"], "always python:test_two some reason\n")[0], 1)
+
+    def test_a_list_that_is_out_of_date_is_reported(self):
+        listed = "always no_data some reason\nsometimes gtest some reason\n"
+        self.assertEqual(self.check(["good"], listed, "--whole"),
+                         (0, ["listed as always skipped, and nothing was: no_data (some reason)", "1 passed, 0 failed, 0 skipped"]))
+        self.assertEqual(self.check(["good"], listed), (0, ["1 passed, 0 failed, 0 skipped"]))
+
+    def test_a_reason_is_demanded(self):
+        self.assertEqual(self.check(["good"], "always no_data\n")[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
