@@ -61,8 +61,10 @@ class Combine {
 struct GroupCall {
   Operation operation = Operation::kAllReduce;
   // What this rank contributes, and where its result goes; see Operation. Null where the operation has none
-  // for this rank. They may be equal: in place. An all-gather or gather in place has the rank's own part at
-  // its place in `out`; a reduce-scatter or scatter leaves it there.
+  // for this rank; an `out` that is given is written to, on its way, also where the root alone gets a result.
+  // In place, as NCCL has it: in == out + own_part().begin for an all-gather or gather, out == in +
+  // own_part().begin for a reduce-scatter or scatter, in == out for all others. Buffers that overlap in
+  // another way are refused with kUsage.
   const void* in = nullptr;
   void* out = nullptr;
   std::size_t count = 0;           // Elements of the whole vector; all-to-all: of what this rank contributes.
@@ -98,7 +100,8 @@ class [[nodiscard]] GroupWork {
 // This rank's membership. All ranks call the same operations in the same order, with equal counts, types,
 // roots and routes; what differs is found out and refused. Blocking calls run on the caller's thread; those
 // begun with start() run side by side on one thread of the group, and match only operations begun with
-// start(). One thread at a time uses a group and those that were split off it.
+// start(). One thread at a time uses a group; several groups, also those split off one, may be used by as
+// many threads.
 //
 // Errors of every operation: kUsage (the call cannot be right; nothing was sent), kRefused (another rank
 // calls something else), kPeerLost and kTimeout (naming the operation, its step and the rank). After all but
@@ -137,7 +140,11 @@ class Group {
   // Runs a coroutine that starts operations and awaits them, and returns when it is over, with what it
   // returns.
   Status run(Task<Status> program);
+  // kRetry, and no call for the other ranks to match, where kStartedMax are under way in this group already.
+  // They share 32 channels: an operation takes one or, by a tree, two, and waits in order where there is
+  // none.
   GroupWork start(const GroupCall& call);
+  static constexpr std::uint32_t kStartedMax = 64;
 
   // out[i] = the combination of all ranks' in[i], on every rank. Sums of one configuration have the same bits
   // every time and on every rank. `in` and `out` may be the same memory, else must not overlap.
@@ -179,11 +186,13 @@ class Group {
   Status reduce(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, Combine how = {},
                 RouteChoice route = {}) {
     if (rank() == root && in.size() != out.size()) return unequal("reduce", in.size(), out.size());
-    GroupCall call = typed<T>(Operation::kReduce, in.data(), out.data(), in.size(), how, std::move(route));
+    T* const result = rank() == root ? out.data() : nullptr;
+    GroupCall call = typed<T>(Operation::kReduce, in.data(), result, in.size(), how, std::move(route));
     call.root = root;
     return run(call);
   }
-  // out = this rank's part of the combination; out.size() = own_part(in.size()).count.
+  // out = this rank's part of the combination; out.size() = own_part(in.size()).count. In place: `out` is
+  // that part of `in`.
   template <class T>
   Status reduce_scatter(std::span<const T> in, std::span<T> out, Combine how = {}, RouteChoice route = {}) {
     if (out.size() != own_part(in.size()).count) {
@@ -192,6 +201,7 @@ class Group {
     return run(typed<T>(Operation::kReduceScatter, in.data(), out.data(), in.size(), how, std::move(route)));
   }
   // out = all ranks' `in`, in their order; in.size() = own_part(out.size()).count, or the rank's of `counts`.
+  // In place: `in` is that part of `out`.
   template <class T>
   Status all_gather(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts = {},
                     RouteChoice route = {}) {
@@ -215,7 +225,8 @@ class Group {
   Status gather(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, RouteChoice route = {}) {
     const std::size_t whole = in.size() * size();
     if (rank() == root && out.size() != whole) return unequal("gather", whole, out.size());
-    GroupCall call = typed<T>(Operation::kGather, in.data(), out.data(), whole, {}, std::move(route));
+    T* const result = rank() == root ? out.data() : nullptr;
+    GroupCall call = typed<T>(Operation::kGather, in.data(), result, whole, {}, std::move(route));
     call.root = root;
     return run(call);
   }
@@ -273,8 +284,10 @@ class Group {
 
   // Groups of the ranks that give the same colour, ordered by `key` and then by rank; all ranks call it. None
   // for a negative colour. The new group talks through this one's links, which stay open as long as either
-  // lives.
+  // lives. A rank may be in kSplitsMax groups that were split off, at any depth, at a time; a group counts
+  // until all its members have dropped it. Errors besides those of operations: kRetry, drop one first.
   Result<std::optional<Group>> split(std::int32_t colour, std::int64_t key = 0);
+  static constexpr std::uint32_t kSplitsMax = 15;
 
   // Memory that the ranks of one machine share, so that large operations on it copy less. 64-byte aligned,
   // zeroed; freed with the group at the latest. Any memory may be used in operations. Errors: kIo.

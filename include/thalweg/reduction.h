@@ -45,12 +45,15 @@ inline constexpr std::size_t kReductions = 8;
 const char* reduction_name(Reduction reduction);  // "sum"
 
 // A reduction of your own: `combine` sets each of `count` elements of `into` to its combination with the one
-// of `from`. It must be commutative and associative, and may run on any thread, several at once.
+// of `from`. It must be associative, and may run on any thread, several at once. One that is not commutative
+// combines contributions in the order of ranks, `into` being of lower ranks than `from`, by the routes that
+// can (docs/exchange.md lists them).
 struct Monoid {
   const char* name = "";
   std::size_t element_bytes = 0;
   void (*combine)(void* into, const void* from, std::size_t count, void* context) = nullptr;
   void* context = nullptr;
+  bool commutative = true;
 };
 
 }  // namespace thalweg

@@ -19,7 +19,7 @@ namespace {
 // A channel of the pipeline's own group, which uses none but those of started operations.
 constexpr std::uint16_t kControlChannel = GroupChannels::kPointToPoint;
 // Pieces started at once, so that the group's thread has the next one at hand.
-constexpr std::size_t kPiecesMax = 2 * GroupChannels::kStartedAtOnce;
+constexpr std::size_t kPiecesMax = 8;
 // How long a failure is told to ranks that do not listen.
 constexpr Duration kFarewell = std::chrono::seconds(1);
 

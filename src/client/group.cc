@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/random.h"
 #include "client/group_call.h"
 #include "client/group_impl.h"
 #include "client/reproducible_sum.h"
@@ -55,8 +56,8 @@ Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> stat
 Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
                              Duration timeout) {
   auto links = std::make_shared<GroupLinks>(std::move(fabric));
-  auto view =
-      std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, std::uint16_t{0});
+  auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{},
+                                          std::uint16_t{0}, std::uint64_t{0});
   return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
 }
 
@@ -68,22 +69,31 @@ std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView
 }
 
 // The choice is made by the whole vector's size, which all ranks know alike.
-Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, const Plan*& plan,
+Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                             std::shared_ptr<std::byte[]>& scratch) {
   if (view->failed()) return view->failure();
   if (Status status = make_call(asked, rank, size, call); !status) return status;
   const std::size_t element = call.arithmetic.element_bytes;
   const bool to_all = call.operation == Operation::kAllToAll;
+  const bool in_order = combines(call.operation) && call.arithmetic.is_ordered();
   if (asked.route.plans()) {
     const auto plans = routes_.shape(asked.route.plans());
     if (!plans) return plans.status();
     plan = &(*plans)->of(element);
-    if (Status status = check_choice(*plans, *plan, call.operation, started); !status) return status;
+    if (Status status = check_choice(*plans, *plan, call.operation); !status) return status;
+    if (in_order && size > 1) {
+      if (Status status = check_order(*plan, call.operation); !status) return status;
+    }
   } else {
-    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element);
+    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, in_order);
   }
   const bool serves = size > plan->servers && rank >= size - plan->servers;
   if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
+  const Block own = call.parts.empty() ? part_of({0, call.count}, size, rank)
+                                       : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
+  const std::size_t out_count = call.parts_out.empty() ? call.count : call.parts_out.back();
+  if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status)
+    return status;
   if (to_all && call.in == call.out && call.count > 0) {  // What comes in would overwrite what goes out.
     scratch.reset(new std::byte[call.count * element]);
     std::memcpy(scratch.get(), call.in, call.count * element);
@@ -93,11 +103,10 @@ Status Group::Impl::prepare(const GroupCall& asked, bool started, Call& call, co
 }
 
 Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
-                                 Operation operation, bool started) {
-  const std::uint32_t channels = started ? GroupChannels::kStartedCount : GroupChannels::kBlockingCount;
-  if (channels_of(plan) > channels) {
+                                 Operation operation) {
+  if (channels_of(plan) > GroupChannels::kOneMax) {
     return {Code::kUsage, fmt::format("route {} takes {} channels; expected at most {}", plan.name(),
-                                      channels_of(plan), channels)};
+                                      channels_of(plan), GroupChannels::kOneMax)};
   }
   if (checked_ == plans && checked_operation_ == operation) return Status::ok();
   if (Status status = check_plan(plan, operation, size); !status) return status;
@@ -106,52 +115,56 @@ Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>
   return Status::ok();
 }
 
-Group::Impl::Place Group::Impl::take_place(const GroupCall& asked, bool started) {
+GroupPlace Group::Impl::take_place(const GroupCall& asked, const Plan& plan, bool started) {
+  enum Kind : std::uint64_t { kBlocking, kStarted, kPointToPoint };
+  const auto kind = [this](std::uint64_t which) { return splitmix(view->id() ^ which); };
   if (asked.operation == Operation::kPointToPoint) {
     const bool sends = asked.root == rank;
     const std::uint32_t other = sends ? asked.peer : asked.root;
+    const std::uint64_t way = std::uint64_t{asked.root} << 32 | asked.peer;
     std::uint64_t& count = sends ? sent_[other] : received_[other];
-    return {count++, GroupChannels::kPointToPoint, 1000 + 2 * std::uint64_t{other} + (sends ? 1 : 0)};
+    return {kind(kPointToPoint + (way << 2)), count++, GroupChannels::kPointToPoint, 1,
+            1 + 2 * std::uint64_t{other} + (sends ? 1 : 0)};
   }
-  if (!started) return {blocking_++, GroupChannels::kBlocking, 0};
-  const std::uint64_t sequence = started_++;
-  const auto slot = static_cast<std::uint16_t>(sequence % GroupChannels::kStartedAtOnce);
-  return {sequence, static_cast<std::uint16_t>(GroupChannels::kStarted + slot * GroupChannels::kStartedCount),
-          std::uint64_t{1} + slot};
+  if (!started) return {kind(kBlocking), blocking_++, GroupChannels::kBlocking, GroupChannels::kOneMax, 0};
+  // All ranks start the same operations by the same plans, and so come to the same channels.
+  const auto channels = static_cast<std::uint16_t>(channels_of(plan));
+  if (next_channel_ + channels > GroupChannels::kStartedAll) next_channel_ = 0;
+  const auto first = static_cast<std::uint16_t>(GroupChannels::kStarted + next_channel_);
+  next_channel_ = static_cast<std::uint16_t>(next_channel_ + channels);
+  return {kind(kStarted), started_++, first, channels, 0};
 }
 
 Status Group::Impl::run(const GroupCall& asked) {
-  if (links->driver.busy()) {
-    if (links->driver.on_own_thread()) {
-      return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
-    }
-    return hand_over(asked, false).wait();
+  if (links->driver.on_own_thread()) {
+    return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
   }
   Call call;
   const Plan* plan = nullptr;
   std::shared_ptr<std::byte[]> scratch;
-  if (Status status = prepare(asked, false, call, plan, scratch); !status) return status;
-  const Place place = take_place(asked, false);
-  Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel);
-  Status status = links->driver.run(exchange, *view, timeout_of(asked));
+  if (Status status = prepare(asked, call, plan, scratch); !status) return status;
+  const GroupPlace place = take_place(asked, *plan, false);
+  Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
+  Status status = links->driver.run(exchange, view, place, timeout_of(asked));
   if (!status) view->fail(status);
   return status;
 }
 
-GroupWork Group::Impl::start(const GroupCall& asked) { return hand_over(asked, true); }
-
-GroupWork Group::Impl::hand_over(const GroupCall& asked, bool started) {
+GroupWork Group::Impl::start(const GroupCall& asked) {
   GroupJob job;
-  if (Status status = prepare(asked, started, job.call, job.plan, job.scratch); !status)
+  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status)
     return failed(std::move(status));
-  const Place place = take_place(asked, started);
+  if (view->under_way.load() >= kStartedMax) {
+    return failed({Code::kRetry,
+                   fmt::format("{}: {} operations that were started in this group are under way; expected at "
+                               "most {}: wait for one of them",
+                               operation_name(asked.operation), view->under_way.load(), kStartedMax)});
+  }
+  job.place = take_place(asked, *job.plan, true);
   if (asked.route.plans()) job.plan_owner = *routes_.shape(asked.route.plans());
   job.view = view;
   job.rank = rank;
   job.ranks = size;
-  job.sequence = place.sequence;
-  job.first_channel = place.first_channel;
-  job.order = place.order;
   job.timeout = timeout_of(asked);
   auto state = std::make_shared<GroupWork::State>();
   links->driver.start(std::move(job), state);
@@ -161,9 +174,7 @@ GroupWork Group::Impl::hand_over(const GroupCall& asked, bool started) {
 Group::Group(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Group::Group(Group&& other) noexcept = default;
 Group& Group::operator=(Group&& other) noexcept = default;
-Group::~Group() {
-  if (impl_) impl_->links->driver.drain();
-}
+Group::~Group() = default;
 
 Result<Group> Group::join(const GroupOptions& options) {
   Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options);
@@ -227,12 +238,14 @@ GroupWork Group::failed(Status status) {
 }
 
 Result<void*> Group::allocate_bytes(std::size_t bytes) {
+  const std::lock_guard lock(impl_->links->memory);
   Result<std::byte*> memory = impl_->links->driver.fabric().allocate(bytes);
   if (!memory) return memory.status();
   return static_cast<void*>(*memory);
 }
 
 void Group::free(void* memory) {
+  const std::lock_guard lock(impl_->links->memory);
   if (memory) impl_->links->driver.fabric().deallocate(static_cast<std::byte*>(memory));
 }
 

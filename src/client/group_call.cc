@@ -5,9 +5,8 @@
 #include <numeric>
 
 namespace thalweg {
-namespace {
 
-Status wrong(const GroupCall& asked, std::string why) {
+Status wrong_call(const GroupCall& asked, std::string why) {
   return {Code::kUsage, fmt::format("{}: {}", operation_name(asked.operation), why)};
 }
 
@@ -23,6 +22,8 @@ bool has_parts(Operation operation) {
          operation == Operation::kAllToAll;
 }
 
+namespace {
+
 bool is_integer(DataType type) {
   return type == DataType::kI32 || type == DataType::kI64 || type == DataType::kU64;
 }
@@ -30,22 +31,22 @@ bool is_integer(DataType type) {
 Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   const Monoid& monoid = asked.combine.monoid();
   if (monoid.combine != nullptr) {
-    if (monoid.element_bytes == 0) return wrong(asked, "a monoid's elements must have a size");
+    if (monoid.element_bytes == 0) return wrong_call(asked, "a monoid's elements must have a size");
     made = Arithmetic::of(monoid);
     return Status::ok();
   }
   const auto type = static_cast<std::size_t>(asked.type);
   const auto reduction = static_cast<std::size_t>(asked.combine.reduction());
   if (type >= kDataTypes || reduction >= kReductions) {
-    return wrong(asked, fmt::format("type {} or reduction {} is unknown", type, reduction));
+    return wrong_call(asked, fmt::format("type {} or reduction {} is unknown", type, reduction));
   }
   Reduction how = combines(asked.operation) ? asked.combine.reduction() : Reduction::kSum;
   if (how == Reduction::kReproducibleSum && is_integer(asked.type)) how = Reduction::kSum;  // Every sum is.
   made = Arithmetic::of(asked.type, how);
   if (made.combine == nullptr) {
-    return wrong(asked,
-                 fmt::format("a reproducible sum of {} cannot be; expected f32 or f64, not started but run",
-                             data_type_name(asked.type)));
+    return wrong_call(
+        asked, fmt::format("a reproducible sum of {} cannot be; expected f32 or f64, not started but run",
+                           data_type_name(asked.type)));
   }
   return Status::ok();
 }
@@ -53,8 +54,8 @@ Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
 Status make_parts(const GroupCall& asked, std::span<const std::size_t> counts, std::uint32_t ranks,
                   std::vector<std::uint64_t>& begins) {
   if (counts.size() != ranks) {
-    return wrong(asked,
-                 fmt::format("got {} counts; expected one for each of {} ranks", counts.size(), ranks));
+    return wrong_call(asked,
+                      fmt::format("got {} counts; expected one for each of {} ranks", counts.size(), ranks));
   }
   begins.resize(ranks + std::size_t{1});
   std::partial_sum(counts.begin(), counts.end(), begins.begin() + 1);
@@ -63,19 +64,21 @@ Status make_parts(const GroupCall& asked, std::span<const std::size_t> counts, s
 
 Status make_all_parts(const GroupCall& asked, std::uint32_t ranks, Call& made) {
   const bool to_all = asked.operation == Operation::kAllToAll;
-  if (!has_parts(asked.operation) && !asked.counts.empty()) return wrong(asked, "it has no parts to count");
+  if (!has_parts(asked.operation) && !asked.counts.empty())
+    return wrong_call(asked, "it has no parts to count");
   if (to_all != !asked.counts_out.empty() && (!to_all || !asked.counts.empty())) {
-    return wrong(asked, "counts and counts_out must be given together, for all-to-all alone");
+    return wrong_call(asked, "counts and counts_out must be given together, for all-to-all alone");
   }
   if (asked.counts.empty()) {
     if (!to_all || asked.count % ranks == 0) return Status::ok();
-    return wrong(asked,
-                 fmt::format("{} elements do not part equally among {} ranks; give counts of both sides",
-                             asked.count, ranks));
+    return wrong_call(asked,
+                      fmt::format("{} elements do not part equally among {} ranks; give counts of both sides",
+                                  asked.count, ranks));
   }
   if (Status status = make_parts(asked, asked.counts, ranks, made.parts); !status) return status;
   if (made.parts.back() != asked.count) {
-    return wrong(asked, fmt::format("the counts' sum is {}; expected {}", made.parts.back(), asked.count));
+    return wrong_call(asked,
+                      fmt::format("the counts' sum is {}; expected {}", made.parts.back(), asked.count));
   }
   return to_all ? make_parts(asked, asked.counts_out, ranks, made.parts_out) : Status::ok();
 }
@@ -86,13 +89,13 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
   if (static_cast<std::size_t>(asked.operation) >= kOperations)
     return {Code::kUsage, "the operation is unknown"};
   if (has_root(asked.operation) && asked.root >= ranks) {
-    return wrong(asked, fmt::format("root {} is no rank of a group of {}", asked.root, ranks));
+    return wrong_call(asked, fmt::format("root {} is no rank of a group of {}", asked.root, ranks));
   }
   if (asked.operation == Operation::kPointToPoint) {
     if (asked.peer >= ranks)
-      return wrong(asked, fmt::format("{} is no rank of a group of {}", asked.peer, ranks));
+      return wrong_call(asked, fmt::format("{} is no rank of a group of {}", asked.peer, ranks));
     if ((asked.root == rank) == (asked.peer == rank)) {
-      return wrong(asked, fmt::format("rank {} must be either its sender or its receiver", rank));
+      return wrong_call(asked, fmt::format("rank {} must be either its sender or its receiver", rank));
     }
   }
   if (Status status = make_arithmetic(asked, made.arithmetic); !status) return status;
@@ -103,45 +106,6 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
   made.peer = asked.peer;
   made.in = static_cast<const std::byte*>(asked.in);
   made.out = static_cast<std::byte*>(asked.out);
-  return Status::ok();
-}
-
-Status check_buffers(const GroupCall& asked, const Call& call, std::uint32_t rank, bool serves) {
-  if (serves) return Status::ok();
-  if (asked.count == 0 && call.parts_out.empty()) return Status::ok();
-  const bool at_root = !has_root(asked.operation) || asked.root == rank;
-  bool needs_in = asked.operation != Operation::kBarrier, needs_out = needs_in;
-  switch (asked.operation) {
-    case Operation::kReduce:
-    case Operation::kGather:
-      needs_out = at_root;
-      break;
-    case Operation::kBroadcast:
-      needs_in = at_root;
-      needs_out = !at_root;
-      break;
-    case Operation::kScatter:
-      needs_in = at_root;
-      break;
-    case Operation::kPointToPoint:
-      needs_in = at_root;
-      needs_out = asked.peer == rank;
-      break;
-    default:
-      break;
-  }
-  const bool own_part_is_empty =
-      has_parts(asked.operation) && asked.operation != Operation::kAllToAll &&
-      (call.parts.empty() ? rank >= asked.count : call.parts[rank] == call.parts[rank + 1]);
-  const bool part_in = asked.operation == Operation::kAllGather || asked.operation == Operation::kGather;
-  const bool part_out =
-      asked.operation == Operation::kReduceScatter || asked.operation == Operation::kScatter;
-  if (asked.operation == Operation::kAllToAll) {
-    needs_in = asked.count > 0;
-    needs_out = call.parts_out.empty() || call.parts_out.back() > 0;
-  }
-  if (needs_in && !asked.in && !(part_in && own_part_is_empty)) return wrong(asked, "`in` is null");
-  if (needs_out && !asked.out && !(part_out && own_part_is_empty)) return wrong(asked, "`out` is null");
   return Status::ok();
 }
 

@@ -1,8 +1,11 @@
 // What a caller asks of a group, checked and put as the exchange takes it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "exchange/block.h"
 #include "exchange/exchange.h"
 #include "thalweg/group.h"
 
@@ -13,5 +16,19 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
 // OK, or which buffer of a made call is missing. `serves`: the plan makes this rank a server, which passes
 // none.
 Status check_buffers(const GroupCall& asked, const Call& made, std::uint32_t rank, bool serves);
+
+// Elements of a rank's buffers.
+struct Extents {
+  std::size_t element_bytes = 0;
+  Block own{};  // The rank's part of the vector.
+  std::size_t in_count = 0;
+  std::size_t out_count = 0;
+};
+// OK where the buffers have nothing in common or are in place as group.h says. Errors: kUsage.
+Status check_overlap(const GroupCall& asked, std::uint32_t rank, const Extents& extents);
+
+bool has_root(Operation operation);
+bool has_parts(Operation operation);
+Status wrong_call(const GroupCall& asked, std::string why);
 
 }  // namespace thalweg

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <utility>
 
+#include "exchange/preface.h"
+#include "net/call_board.h"
 #include "net/group_control.h"
 
 namespace thalweg {
@@ -15,11 +19,12 @@ Status ended(const Exchange& exchange, const Status& why) {
 }
 
 // Why the ranks of this group can end no operation, if it is so: one of them was found guilty of that.
-Status verdict_on(const GroupView& view, std::uint32_t ranks, GroupControl* control) {
-  if (!control || !control->failed()) return {};
-  const Verdict verdict = control->verdict();
+Status verdict_on(GroupView& view, std::uint32_t ranks) {
+  const CallBoard* calls = view.calls();
+  const std::optional<Verdict> verdict = calls ? calls->found() : std::nullopt;
+  if (!verdict) return {};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (view.fabric_rank(rank) == verdict.guilty) return verdict.status;
+    if (view.fabric_rank(rank) == verdict->guilty) return verdict->status;
   }
   return {};
 }
@@ -30,7 +35,7 @@ bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
   if (!any_lost) return exchange.advance(view.fabric());
   for (;;) {
     GroupControl* control = view.control();
-    const Status verdict = verdict_on(view, exchange.ranks(), control);
+    const Status verdict = verdict_on(view, exchange.ranks());
     const std::uint32_t peer = exchange.waiting().peer;
     const Status lost = verdict ? view.peer_status(peer) : verdict;
     if (exchange.advance(view.fabric())) return true;
@@ -65,12 +70,33 @@ void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {
 }
 
 // An operation that failed for a reason of this rank's own ends for all.
-void give_up_if_failed(const Exchange& exchange, GroupView& view, std::uint32_t rank) {
-  GroupControl* control = view.control();
-  if (!control || exchange.status() || control->failed()) return;
+void give_up_if_failed(const Exchange& exchange, GroupView& view) {
   const Status& why = exchange.status();
-  const std::uint32_t self = view.fabric_rank(rank);
-  control->give_up(self, {why.code(), fmt::format("rank {} gave up {}", self, why.message())});
+  CallBoard* calls = view.calls();
+  if (why || !calls || calls->found()) return;
+  const std::uint32_t self = view.fabric_rank(exchange.rank());
+  if (why.code() == Code::kRefused) {
+    calls->judge({self, why});
+  } else if (view.control()) {
+    calls->judge({self, {why.code(), fmt::format("rank {} gave up {}", self, why.message())}});
+  }
+}
+
+Status check_notes(const CallNote::Saying& one, const CallNote::Saying& other) {
+  PrefaceOf first{one.rank, {}}, second{other.rank, {}};
+  std::memcpy(&first.preface, one.bytes.data(), one.bytes.size());
+  std::memcpy(&second.preface, other.bytes.data(), other.bytes.size());
+  return check_prefaces(first, second);
+}
+
+CallNote note_of(const Exchange& exchange, const GroupView& view, const GroupPlace& place) {
+  static_assert(sizeof(Preface) == CallNote::kBytes);
+  CallNote note;
+  note.place = {place.kind, place.sequence};
+  note.saying.rank = view.fabric_rank(exchange.rank());
+  std::memcpy(note.saying.bytes.data(), &exchange.preface(), sizeof(Preface));
+  note.check = &check_notes;
+  return note;
 }
 
 }  // namespace
@@ -87,12 +113,47 @@ void GroupWork::State::end(Status how) {
   if (resumed) resumed.resume();
 }
 
+// What is to be done while an operation waits.
+struct GroupDriver::Watch {
+  // The operation has begun.
+  Watch(const Exchange& exchange, GroupView& view, const GroupPlace& place, Duration its_timeout)
+      : note(note_of(exchange, view, place)), timeout(its_timeout) {
+    if (CallBoard* calls = view.calls()) calls->note(note);
+    if (GroupControl* control = view.control()) operation = control->enter();
+  }
+  void end(const Exchange& exchange, GroupView& view) const {
+    if (GroupControl* control = view.control()) control->leave(operation);
+    give_up_if_failed(exchange, view);
+  }
+  // It waits, at first since `now`.
+  void wait(Instant now) {
+    if (deadline != Instant{}) return;
+    deadline = now + timeout;
+    tell_at = now + GroupControl::kTellEvery;
+  }
+  // Whether it was time to tell others what this rank waits for.
+  bool tell(Instant now, const Exchange& exchange, GroupView& view) {
+    if (now < tell_at) return false;
+    tell_at = now + GroupControl::kTellEvery;
+    if (CallBoard* calls = view.calls()) calls->show(view.fabric_rank(exchange.waiting().peer), note);
+    return true;
+  }
+  Instant next() const { return std::min(deadline, tell_at); }
+
+  CallNote note;
+  Duration timeout;
+  std::uint64_t operation = 0;  // As GroupControl numbers it.
+  Instant deadline{};
+  Instant tell_at = kNever;
+};
+
 struct GroupDriver::Running {
   GroupJob job;
   std::shared_ptr<GroupWork::State> state;
-  std::unique_ptr<Exchange> exchange;  // Once it is this one's turn.
-  std::uint64_t operation = 0;         // As GroupControl numbers it.
-  Instant deadline{};
+  std::unique_ptr<Exchange> own;  // Once it is this one's turn, unless it came with one.
+  Exchange* exchange = nullptr;
+  std::optional<Watch> watch;  // Of the exchange.
+  bool counts = false;         // Among what was started in its group.
 };
 
 GroupDriver::GroupDriver(std::unique_ptr<LiveFabric> fabric) : fabric_(std::move(fabric)) {}
@@ -108,30 +169,69 @@ GroupDriver::~GroupDriver() {
   thread_.join();
 }
 
-Status GroupDriver::run(Exchange& exchange, GroupView& view, Duration timeout) {
-  GroupControl* control = fabric_->control();
-  const std::uint64_t operation = control ? control->enter() : 0;
-  Instant deadline{}, tell_at = kNever;
+// Whether the fabric is this thread's now. Each side says first what it does and then looks at the other's
+// word, so that a caller and the own thread never both go ahead.
+bool GroupDriver::borrow() {
+  if (pending_.load() > 0 || in_use_.exchange(true)) return false;
+  if (pending_.load() == 0) return true;
+  give_back();
+  return false;
+}
+
+void GroupDriver::give_back() {
+  in_use_.store(false);
+  if (pending_.load() == 0) return;
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+// For the own thread, to which callers give way.
+void GroupDriver::take() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !in_use_.exchange(true); });
+}
+
+Status GroupDriver::run(Exchange& exchange, std::shared_ptr<GroupView> view, const GroupPlace& place,
+                        Duration timeout) {
+  Watch watch(exchange, *view, place, timeout);
+  if (borrow()) {
+    const bool over = run_here(exchange, *view, watch);
+    give_back();
+    if (over) {
+      watch.end(exchange, *view);
+      return exchange.status();
+    }
+  }
+  auto running = std::make_unique<Running>();
+  running->job.view = std::move(view);
+  running->job.place = place;
+  running->exchange = &exchange;
+  running->watch = watch;
+  running->state = std::make_shared<GroupWork::State>();
+  GroupWork work(running->state);
+  {
+    const std::lock_guard lock(mutex_);
+    incoming_.push_back(std::move(running));
+    begin_work();
+  }
+  return work.wait();
+}
+
+// Whether it has ended; else another thread wants the fabric too.
+bool GroupDriver::run_here(Exchange& exchange, GroupView& view, Watch& watch) {
   // The clock is read only while there is nothing else to do.
   for (bool any_lost = false; !advance_or_fail(exchange, view, any_lost); any_lost = fabric_->any_lost()) {
+    if (pending_.load() > 0) return false;
     const Instant now = live_now();
-    if (deadline == Instant{}) {
-      deadline = now + timeout;
-      if (control) tell_at = now + GroupControl::kTellEvery;
-    }
-    if (deadline <= now) {
-      fail_late(exchange, view, timeout);
+    watch.wait(now);
+    if (watch.deadline <= now) {
+      fail_late(exchange, view, watch.timeout);
       break;
     }
-    if (tell_at <= now) {
-      tell(operation, exchange, view);
-      tell_at = now + GroupControl::kTellEvery;
-    }
-    fabric_->wait(std::min(deadline, tell_at));
+    if (watch.tell(now, exchange, view) && view.control()) tell(watch.operation, exchange, view);
+    fabric_->wait(watch.next());
   }
-  if (control) control->leave(operation);
-  if (!exchange.status()) give_up_if_failed(exchange, view, exchange.rank());
-  return exchange.status();
+  return true;
 }
 
 void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
@@ -139,6 +239,8 @@ void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
   running->job = std::move(job);
   running->state = std::move(state);
   const std::lock_guard lock(mutex_);
+  ++running->job.view->under_way;
+  running->counts = true;
   incoming_.push_back(std::move(running));
   begin_work();
 }
@@ -151,7 +253,7 @@ void GroupDriver::start(GroupTask& task) {
 
 // What comes from the driver's own thread is taken before that thread waits.
 void GroupDriver::begin_work() {
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  pending_.fetch_add(1);
   if (on_own_thread()) {
     began_here_ = true;
     return;
@@ -161,9 +263,10 @@ void GroupDriver::begin_work() {
   fabric_->wake();
 }
 
-void GroupDriver::end_work() {
+void GroupDriver::end_work(GroupView* counted) {
   const std::lock_guard lock(mutex_);
-  pending_.fetch_sub(1, std::memory_order_release);
+  pending_.fetch_sub(1);
+  if (counted) --counted->under_way;
   changed_.notify_all();
 }
 
@@ -172,18 +275,30 @@ void GroupDriver::drain() {
   changed_.wait(lock, [this] { return pending_.load(std::memory_order_relaxed) == 0; });
 }
 
+void GroupDriver::drain(const GroupView& view) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&view] { return view.under_way.load() == 0; });
+}
+
 void GroupDriver::work() {
   own_thread_.store(std::this_thread::get_id());
   std::vector<std::unique_ptr<Running>> all;  // In the order in which they were started.
   std::vector<GroupTask*> tasks;
+  std::vector<Ended> ended;
+  bool holds = false;  // The fabric.
   for (;;) {
-    const bool idle = all.empty() && tasks.empty();
-    if (!take_incoming(all, tasks, idle)) return;
+    if (!take_incoming(all, tasks, all.empty() && tasks.empty())) return;
+    if (!std::exchange(holds, true)) take();
     const Instant now = live_now();
     Instant earliest = kNever;
     const bool task_ended = advance_tasks(tasks, now, earliest);
-    const bool ended = advance_all(all, now, earliest);
-    if (ended || task_ended) continue;  // What ended may have let another begin.
+    advance_all(all, ended, now, earliest);
+    const bool idle = all.empty() && tasks.empty();
+    if (idle && std::exchange(holds, false)) give_back();  // Before those who wait may want it.
+    for (Ended& one : ended) one.state->end(std::move(one.status));
+    const bool any_ended = !ended.empty();
+    ended.clear();
+    if (any_ended || task_ended || idle) continue;  // What ended may have let another begin.
     if (!std::exchange(began_here_, false)) fabric_->wait(std::min(earliest, tell_of(all, now)));
   }
 }
@@ -191,10 +306,10 @@ void GroupDriver::work() {
 // Tells the other ranks, now and again, what the oldest operation waits for; returns when to do so next.
 Instant GroupDriver::tell_of(const std::vector<std::unique_ptr<Running>>& all, Instant now) {
   const auto first =
-      std::find_if(all.begin(), all.end(), [](const auto& running) { return bool{running->exchange}; });
+      std::find_if(all.begin(), all.end(), [](const auto& running) { return running->exchange != nullptr; });
   if (!fabric_->control() || first == all.end()) return kNever;
   if (now >= tell_at_) {
-    tell((*first)->operation, *(*first)->exchange, *(*first)->job.view);
+    tell((*first)->watch->operation, *(*first)->exchange, *(*first)->job.view);
     tell_at_ = now + GroupControl::kTellEvery;
   }
   return tell_at_;
@@ -230,24 +345,23 @@ bool GroupDriver::advance_tasks(std::vector<GroupTask*>& tasks, Instant now, Ins
   return ended;
 }
 
-bool GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, Instant now, Instant& earliest) {
-  bool ended = false;
+void GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, std::vector<Ended>& ended,
+                              Instant now, Instant& earliest) {
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto before_it = [&](const std::unique_ptr<Running>& other) {
-      return other && other->job.view == all[i]->job.view && other->job.order == all[i]->job.order;
+    Running& running = *all[i];
+    const auto goes_before = [&running](const std::unique_ptr<Running>& other) {
+      return other && other->job.view == running.job.view && other->job.place.shares_with(running.job.place);
     };
     const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(all.begin(), me, before_it)) continue;
-    if (!advance(*all[i], now)) {
-      earliest = std::min(earliest, all[i]->deadline);
+    if (!running.exchange && std::any_of(all.begin(), me, goes_before)) continue;
+    if (!advance(running, now)) {
+      earliest = std::min(earliest, running.watch->next());
       continue;
     }
-    end(*all[i], all[i]->exchange ? all[i]->exchange->status() : all[i]->job.view->failure());
+    ended.push_back({running.state, end(running)});
     all[i].reset();
-    ended = true;
   }
   std::erase(all, nullptr);
-  return ended;
 }
 
 // True when it has ended.
@@ -255,27 +369,30 @@ bool GroupDriver::advance(Running& running, Instant now) {
   GroupJob& job = running.job;
   if (!running.exchange) {
     if (job.view->failed()) return true;
-    running.exchange = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
-                                                  job.sequence, job.first_channel);
-    running.deadline = now + job.timeout;
-    if (GroupControl* control = fabric_->control()) running.operation = control->enter();
+    running.own = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
+                                             job.place.sequence, job.place.first_channel, job.view->id());
+    running.exchange = running.own.get();
+    running.watch.emplace(*running.exchange, *job.view, job.place, job.timeout);
   }
+  Watch& watch = *running.watch;
+  watch.wait(now);
   if (advance_or_fail(*running.exchange, *job.view, fabric_->any_lost())) return true;
-  if (now < running.deadline) return false;
-  fail_late(*running.exchange, *job.view, job.timeout);
+  watch.tell(now, *running.exchange, *job.view);
+  if (now < watch.deadline) return false;
+  fail_late(*running.exchange, *job.view, watch.timeout);
   return true;
 }
 
-void GroupDriver::end(Running& running, Status how) {
-  if (!how) running.job.view->fail(how);
-  GroupControl* control = fabric_->control();
-  if (running.exchange && control) {
-    control->leave(running.operation);
-    give_up_if_failed(*running.exchange, *running.job.view, running.job.rank);
-  }
-  running.exchange.reset();
-  end_work();
-  running.state->end(std::move(how));
+// Says how; afterwards the operation's memory is its caller's.
+Status GroupDriver::end(Running& running) {
+  GroupView& view = *running.job.view;
+  const Status how = running.exchange ? running.exchange->status() : view.failure();
+  if (!how) view.fail(how);
+  if (running.exchange) running.watch->end(*running.exchange, view);
+  running.exchange = nullptr;
+  running.own.reset();
+  end_work(running.counts ? &view : nullptr);
+  return how;
 }
 
 }  // namespace thalweg

@@ -1,5 +1,5 @@
-// Drives the operations of one rank over its fabric: a blocking one on the caller's thread, those that were
-// started side by side on a thread of the driver's own.
+// Drives the operations of one rank over its fabric, whatever groups and threads they come from: a blocking
+// one that is alone on its caller's thread, all others side by side on a thread of the driver's own.
 #pragma once
 
 #include <atomic>
@@ -30,6 +30,20 @@ struct GroupWork::State {
   std::coroutine_handle<> waiter;  // Resumed by end().
 };
 
+// What tells an operation from the others of its group; the same at all its ranks.
+struct GroupPlace {
+  std::uint64_t kind = 0;  // Of which sequence: see CallNote::Place.
+  std::uint64_t sequence = 0;
+  std::uint16_t first_channel = 0;  // Of the view's.
+  std::uint16_t channels = 1;
+  std::uint64_t lane = 0;  // Point to point: which peer and way; their channel is the same.
+  // Whether one of a group must wait for the other.
+  bool shares_with(const GroupPlace& other) const {
+    return lane == other.lane && first_channel < other.first_channel + other.channels &&
+           other.first_channel < first_channel + channels;
+  }
+};
+
 struct GroupJob {
   Call call;
   const Plan* plan = nullptr;
@@ -38,10 +52,7 @@ struct GroupJob {
   std::shared_ptr<GroupView> view;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::uint64_t sequence = 0;
-  std::uint16_t first_channel = 0;  // Of the view's.
-  // Jobs of one view with the same order run one after another.
-  std::uint64_t order = 0;
+  GroupPlace place;
   Duration timeout{};
 };
 
@@ -60,31 +71,41 @@ class GroupDriver {
   ~GroupDriver();  // Waits for what was started.
 
   LiveFabric& fabric() { return *fabric_; }
-  // Whether started operations are under way, so that a blocking one must be started too.
-  bool busy() const { return pending_.load(std::memory_order_acquire) > 0; }
-  // Runs it to its end on this thread. Precondition: not busy.
-  Status run(Exchange& exchange, GroupView& view, Duration timeout);
+  // Runs it to its end. Precondition: this is not the driver's own thread.
+  Status run(Exchange& exchange, std::shared_ptr<GroupView> view, const GroupPlace& place, Duration timeout);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);
-  void drain();
+  void drain();                       // Waits for all that was started,
+  void drain(const GroupView& view);  // or for what was started in one group.
   // Whether this is the thread that runs what was started, and must not wait for it.
   bool on_own_thread() const { return own_thread_.load() == std::this_thread::get_id(); }
 
  private:
   struct Running;
+  struct Watch;
+  bool borrow();
+  void give_back();
+  void take();
+  bool run_here(Exchange& exchange, GroupView& view, Watch& watch);
   void work();
   bool take_incoming(std::vector<std::unique_ptr<Running>>& all, std::vector<GroupTask*>& tasks, bool idle);
   bool advance_tasks(std::vector<GroupTask*>& tasks, Instant now, Instant& earliest);
   Instant tell_of(const std::vector<std::unique_ptr<Running>>& all, Instant now);
-  bool advance_all(std::vector<std::unique_ptr<Running>>& all, Instant now, Instant& earliest);
+  struct Ended {
+    std::shared_ptr<GroupWork::State> state;
+    Status status;
+  };
+  void advance_all(std::vector<std::unique_ptr<Running>>& all, std::vector<Ended>& ended, Instant now,
+                   Instant& earliest);
   bool advance(Running& running, Instant now);
-  void end(Running& running, Status how);
+  Status end(Running& running);
   void begin_work();  // With mutex_.
-  void end_work();
+  void end_work(GroupView* counted = nullptr);
 
   const std::unique_ptr<LiveFabric> fabric_;
-  std::atomic<std::uint32_t> pending_{0};
+  std::atomic<bool> in_use_{false};  // The fabric, by a caller's thread or by the own one while it has work.
+  std::atomic<std::uint32_t> pending_{0};  // For the own thread.
   std::atomic<std::thread::id> own_thread_{};
   Instant tell_at_{};        // When to tell others again; the own thread's alone, as the next.
   bool began_here_ = false;  // The own thread has started something since it last looked; its alone.

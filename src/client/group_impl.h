@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "client/channel_blocks.h"
 #include "client/group_driver.h"
 #include "client/group_routes.h"
 #include "client/group_view.h"
@@ -18,7 +20,8 @@ namespace thalweg {
 struct GroupLinks {
   explicit GroupLinks(std::unique_ptr<LiveFabric> fabric) : driver(std::move(fabric)) {}
   GroupDriver driver;
-  std::uint16_t next_channel = GroupChannels::kAll;  // Of the next group to be split off.
+  ChannelBlocks blocks;
+  std::mutex memory;  // Of the fabric, for whoever allocates.
 };
 
 class Group::Impl {
@@ -33,33 +36,36 @@ class Group::Impl {
         routes_(places_of(*links, *view, its_size)),
         sent_(its_size),
         received_(its_size) {}
+  // Waits for what was started. Channels on which an operation failed may hold bytes of it, and are not used
+  // again.
+  ~Impl() {
+    links->driver.drain(*view);
+    if (!view->failed()) links->blocks.give_back(view->first_channel() / GroupChannels::kAll);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
   static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
                          Duration timeout);
 
   Status run(const GroupCall& asked);
   GroupWork start(const GroupCall& asked);
+  // A group split off this one; `members` are ranks of it.
+  std::optional<Group> made(std::vector<std::uint32_t> members, std::uint32_t block, std::uint64_t id) const;
 
   const std::shared_ptr<GroupLinks> links;
   const std::shared_ptr<GroupView> view;
   const std::uint32_t rank;
   const std::uint32_t size;
   const Duration timeout;
+  std::uint64_t splits = 0;  // So far, as all ranks count.
 
  private:
-  // What tells an operation from the others of its group; the same at all its ranks.
-  struct Place {
-    std::uint64_t sequence = 0;
-    std::uint16_t first_channel = 0;
-    std::uint64_t order = 0;
-  };
-
-  Status prepare(const GroupCall& asked, bool started, Call& call, const Plan*& plan,
+  Status prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                  std::shared_ptr<std::byte[]>& scratch);
   Status check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
-                      Operation operation, bool started);
+                      Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
-  Place take_place(const GroupCall& asked, bool started);
-  GroupWork hand_over(const GroupCall& asked, bool started);
+  GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
   Duration timeout_of(const GroupCall& asked) const {
     return asked.timeout.count() > 0 ? asked.timeout : timeout;
   }
@@ -67,6 +73,7 @@ class Group::Impl {
   GroupRoutes routes_;
   std::uint64_t blocking_ = 0;  // Operations so far.
   std::uint64_t started_ = 0;
+  std::uint16_t next_channel_ = 0;   // Of those for started operations.
   std::vector<std::uint64_t> sent_;  // Point to point, by peer.
   std::vector<std::uint64_t> received_;
   std::shared_ptr<const RouteChoice::Plans> checked_;  // The last choice found possible.

@@ -55,18 +55,36 @@ Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
 }
 
 std::uint32_t channels_of(const Plan& plan) {
-  std::size_t lanes = 2;  // A tree's way up and its way down.
-  if (plan.route == Route::kDoubleTree) lanes = 4;
-  if (plan.route == Route::kRings) lanes = plan.rings.size();
-  if (plan.route == Route::kPackedTrees) lanes = 2 * plan.trees.size();
-  return static_cast<std::uint32_t>(plan.channels * lanes);
+  const auto lanes = [&plan]() -> std::size_t {
+    switch (plan.route) {
+      case Route::kRing:
+      case Route::kSpread:
+      case Route::kRecursiveDoubling:
+      case Route::kHalvingDoubling:
+      case Route::kHierarchical:
+      case Route::kShared:
+        return 1;
+      case Route::kDoubleTree:
+        return 4;
+      case Route::kRings:
+        return plan.rings.size();
+      case Route::kPackedTrees:
+        return 2 * plan.trees.size();
+      default:
+        return 2;  // A tree's way up and its way down; a ring each way; servers' sums.
+    }
+  };
+  return static_cast<std::uint32_t>(plan.channels * lanes());
 }
 
 GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
     : places_(std::move(places)),
       levels_(machine_levels(places_)),
       room_(group_room(places_)),
-      shared_(plan_by(Route::kShared), kSharedMemoryFigures.piece_bytes) {
+      shared_(plan_by(Route::kShared), kSharedMemoryFigures.piece_bytes),
+      doubling_(plan_by(Route::kRecursiveDoubling), room_.piece_bytes),
+      tree_(plan_by(Route::kBinomialTree), room_.piece_bytes),
+      spread_(plan_by(Route::kSpread), room_.piece_bytes) {
   for (const RankPlace& place : places_) shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
   for (auto& chosen : chosen_) chosen.fill(kUnknown);
   const std::size_t piece = room_.piece_bytes;
@@ -138,11 +156,14 @@ std::uint8_t GroupRoutes::fastest(Operation operation, std::uint64_t bytes) cons
   return best;
 }
 
-const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes) {
+const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
+                                bool in_order) {
   if (shares_memory_ && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
       operation != Operation::kBarrier) {
     return shared_.of(element_bytes);
   }
+  if (in_order && operation == Operation::kReduceScatter) return spread_.of(element_bytes);
+  if (in_order) return (operation == Operation::kReduce ? tree_ : doubling_).of(element_bytes);
   const auto index = static_cast<std::size_t>(operation);
   const auto size_class = static_cast<std::size_t>(std::bit_width(bytes));
   std::uint8_t& chosen = chosen_[index][size_class];

@@ -30,7 +30,9 @@ class GroupRoutes {
   // `places`: of the group's ranks, in their order.
   explicit GroupRoutes(std::vector<RankPlace> places);
   // The plan lives as long as this does. A size is looked at when it comes first, and its choice kept.
-  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes);
+  // `in_order`: contributions must combine in the order of ranks.
+  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
+                     bool in_order = false);
   // Where the plans leave rings or levels to the group, the same with this group's; else the plans
   // themselves. Errors: kUsage.
   Result<std::shared_ptr<const RouteChoice::Plans>> shape(
@@ -53,6 +55,7 @@ class GroupRoutes {
   std::array<std::vector<Candidate>, kOperations> candidates_;
   std::array<std::array<std::uint8_t, kSizeClasses>, kOperations> chosen_;  // In candidates_.
   const RouteChoice::Plans shared_;
+  const RouteChoice::Plans doubling_, tree_, spread_;               // For the order of ranks.
   std::shared_ptr<const RouteChoice::Plans> shaped_from_, shaped_;  // The last ones.
 };
 

@@ -14,26 +14,29 @@ namespace thalweg {
 
 // Channels of one group, of those that its fabric has.
 struct GroupChannels {
-  static constexpr std::uint16_t kBlocking = 0;  // The first of those for one blocking operation.
-  static constexpr std::uint16_t kBlockingCount = 28;
-  static constexpr std::uint16_t kStarted = 28;      // The same of those for operations side by side.
-  static constexpr std::uint16_t kStartedCount = 8;  // Of one of them.
-  static constexpr std::uint16_t kStartedAtOnce = 4;
+  static constexpr std::uint16_t kOneMax = 28;      // Of one operation.
+  static constexpr std::uint16_t kBlocking = 0;     // The first of those for one blocking operation.
+  static constexpr std::uint16_t kStarted = 28;     // The same of those for operations side by side, which
+  static constexpr std::uint16_t kStartedAll = 32;  // take them in turns.
   static constexpr std::uint16_t kPointToPoint = 60;
   static constexpr std::uint16_t kAll = 64;
 };
 
 class GroupView final : public Fabric {
  public:
-  // `ranks`: of the fabric, by rank of the group; empty where they are the same.
-  GroupView(LiveFabric& fabric, std::vector<std::uint32_t> ranks, std::uint16_t first_channel)
-      : fabric_(fabric), ranks_(std::move(ranks)), first_channel_(first_channel) {}
+  // `ranks`: of the fabric, by rank of the group; empty where they are the same. `id`: the same at all ranks
+  // of the group, and of no other on this fabric.
+  GroupView(LiveFabric& fabric, std::vector<std::uint32_t> ranks, std::uint16_t first_channel,
+            std::uint64_t id)
+      : fabric_(fabric), ranks_(std::move(ranks)), first_channel_(first_channel), id_(id) {}
 
   // Itself, or what stands behind it where nothing needs translation.
   Fabric& fabric() { return ranks_.empty() && first_channel_ == 0 ? static_cast<Fabric&>(fabric_) : *this; }
   std::uint32_t fabric_rank(std::uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
   std::uint16_t first_channel() const { return first_channel_; }
+  std::uint64_t id() const { return id_; }
   GroupControl* control() { return fabric_.control(); }
+  CallBoard* calls() { return fabric_.calls(); }
   Status peer_status(std::uint32_t rank) { return fabric_.peer_status(fabric_rank(rank)); }
 
   // Why the group can no longer be used; the first reason stays.
@@ -47,6 +50,9 @@ class GroupView final : public Fabric {
     if (failure_.is_ok()) failure_ = why;
     failed_.store(true, std::memory_order_release);
   }
+
+  // Operations that were started and have not ended; the driver counts them.
+  std::atomic<std::uint32_t> under_way{0};
 
   std::size_t write(Link to, std::span<const Piece> pieces) override {
     return fabric_.write(outer(to), pieces);
@@ -71,6 +77,7 @@ class GroupView final : public Fabric {
   LiveFabric& fabric_;
   const std::vector<std::uint32_t> ranks_;
   const std::uint16_t first_channel_;
+  const std::uint64_t id_;
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
   Status failure_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "client/group_call.h"
 #include "client/group_impl.h"
 #include "client/reproducible_sum.h"
 
@@ -97,6 +98,8 @@ Status run_reproducible_sum(Group& group, const GroupCall& asked) {
     return {Code::kUsage,
             fmt::format("{}: `{}` is null", operation_name(asked.operation), asked.in ? "out" : "in")};
   }
+  const Extents extents{size_bytes(asked.type), {wanted.begin, wanted.count}, asked.count, asked.count};
+  if (Status status = check_overlap(asked, group.rank(), extents); !status) return status;
   const auto* const in = static_cast<const std::byte*>(asked.in);
   return sum_in_stages(group, asked, {&in, 1}, serves);
 }
@@ -108,12 +111,18 @@ Status Group::reproducible_sum(std::span<const void* const> contributions, void*
             fmt::format("reproducible sum: {} contributions of a rank of {}; expected at most {} in all",
                         contributions.size(), size(), reproducible::kContributionsMax)};
   }
-  std::vector<const std::byte*> vectors;
-  for (const void* vector : contributions) vectors.push_back(static_cast<const std::byte*>(vector));
   GroupCall call;
   call.out = out;
   call.count = count;
   call.type = type;
+  std::vector<const std::byte*> vectors;
+  for (const void* vector : contributions) {
+    vectors.push_back(static_cast<const std::byte*>(vector));
+    call.in = vector;
+    const Extents extents{size_bytes(type), {}, count, count};
+    if (Status status = check_overlap(call, rank(), extents); !status) return status;
+  }
+  call.in = nullptr;
   call.route = std::move(route);
   return sum_in_stages(*this, call, vectors, false);
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "client/group_call.h"
 #include "client/group_impl.h"
 
 namespace thalweg {
@@ -28,15 +29,19 @@ Status Group::weighted_mean(const void* in, void* out, std::size_t count, DataTy
   if (type != DataType::kF32 && type != DataType::kF64) {
     return {Code::kUsage, "weighted mean: expected elements of type float or double"};
   }
+  GroupCall call;
+  call.in = in;
+  call.out = out;
+  call.count = count;
+  call.type = type;
+  call.route = std::move(route);
+  if (Status status = check_overlap(call, rank(), {size_bytes(type), {}, count, count}); !status)
+    return status;
   double sum = weight;
   if (Status status = all_reduce<double>(std::span<double>(&sum, 1)); !status) return status;
   if (!(sum > 0)) return {Code::kUsage, "weighted mean: no rank has a weight above 0"};
   scale(out, in, count, type, weight);
-  GroupCall call;
-  call.in = call.out = out;
-  call.count = count;
-  call.type = type;
-  call.route = std::move(route);
+  call.in = out;
   Status status = run(call);
   if (status) scale(out, out, count, type, 1 / sum);
   return status;

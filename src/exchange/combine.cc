@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "base/check.h"
 
@@ -50,13 +51,16 @@ void Arithmetic::apply(std::byte* out, const std::byte* a, const std::byte* b, s
   if (combine) return combine(out, a, b, count);
   THALWEG_CHECK(monoid.combine != nullptr, "a reduction with a kernel, or a monoid");
   if (out == a) return monoid.combine(out, b, count, monoid.context);
-  if (out == b) return monoid.combine(out, a, count, monoid.context);
+  if (out == b && monoid.commutative) return monoid.combine(out, a, count, monoid.context);
   constexpr std::size_t kCopied = std::size_t{32} << 10;
-  const std::size_t run = std::max<std::size_t>(1, kCopied / element_bytes);
+  const std::size_t run = std::min(count, std::max<std::size_t>(1, kCopied / element_bytes));
+  std::vector<std::byte> before(out == b ? run * element_bytes : 0);
   for (std::size_t i = 0; i < count; i += run) {
-    const std::size_t some = std::min(run, count - i), at = i * element_bytes;
-    std::memcpy(out + at, a + at, some * element_bytes);
-    monoid.combine(out + at, b + at, some, monoid.context);
+    const std::size_t some = std::min(run, count - i), at = i * element_bytes, size = some * element_bytes;
+    std::byte* const to = out == b ? before.data() : out + at;
+    std::memcpy(to, a + at, size);
+    monoid.combine(to, b + at, some, monoid.context);
+    if (out == b) std::memcpy(out + at, to, size);
   }
 }
 

@@ -38,6 +38,9 @@ struct Arithmetic {
 
   static Arithmetic of(DataType type, Reduction reduction);
   static Arithmetic of(const Monoid& monoid);
+  // Whether contributions must combine in the order of ranks.
+  bool is_ordered() const { return monoid.combine != nullptr && !monoid.commutative; }
+  // out = a + b, `a` being of lower ranks than `b`.
   void apply(std::byte* out, const std::byte* a, const std::byte* b, std::size_t count) const;
   // Makes the combination of so many contributions the result: divides a mean, and makes 0 or 1 of a single
   // contribution's truth.

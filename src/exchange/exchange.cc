@@ -45,6 +45,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   Work work;
   work.operation = call.operation;
   work.in_place = call.in == call.out;
+  work.in_order = combines(call.operation) && call.arithmetic.is_ordered();
   work.by_rank = true;
   work.whole = {0, call.count};
   if (!call.parts.empty()) work.parts = call.parts.data();
@@ -69,7 +70,7 @@ Call prepared(Call call, std::byte* token) {
 }  // namespace
 
 Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
-                   std::uint64_t sequence, std::uint16_t first_channel)
+                   std::uint64_t sequence, std::uint16_t first_channel, std::uint64_t group)
     : preface_{.operation = call.operation},
       call_(prepared(std::move(call), token_)),
       plan_(plan),
@@ -77,16 +78,12 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
       ranks_(ranks),
       contributors_(ranks - plan.servers),
       buffers_(call_, plan, rank, ranks) {
-  const Arithmetic& arithmetic = call_.arithmetic;
-  const bool own = arithmetic.monoid.combine != nullptr;
-  preface_.type = own ? 0 : static_cast<std::uint8_t>(arithmetic.type);
-  preface_.reduction = own ? 255 : static_cast<std::uint8_t>(arithmetic.reduction);
-  preface_.element_bytes = static_cast<std::uint32_t>(arithmetic.element_bytes);
+  preface_ = preface_of(preface_.operation, call_.arithmetic, plan);
   preface_.root = call_.root;
   preface_.count = call_.operation == Operation::kAllToAll ? 0 : call_.count;
   preface_.sequence = sequence;
   preface_.ranks = ranks;
-  preface_.route = plan.route;
+  preface_.group = group;
   if (!call_.phantom) preface_.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
   std::vector<Lane> lanes = make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places());
   lanes_.reserve(lanes.size());
@@ -280,7 +277,7 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
   if (lane.peers[peer] & Running::kKnown) return true;
   if (!read_split(lane, fabric, peer, &lane.theirs, sizeof lane.theirs)) return false;
   lane.peers[peer] |= Running::kKnown;
-  if (Status same = check_preface(preface_, lane.theirs, peer); !same) fail(std::move(same));
+  if (Status same = check_prefaces({rank_, preface_}, {peer, lane.theirs}); !same) fail(std::move(same));
   return !done_;
 }
 
@@ -315,15 +312,21 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   const Piece shown = lane.split_bytes > 0 ? Piece{} : fabric.peek(link, want);
   const std::size_t ready = shown.size / element;
   if (ready > 0) {
-    call_.arithmetic.apply(to, from, shown.data, ready);
+    apply(step, to, from, shown.data, ready);
     fabric.consume(link, ready * element);
   } else {
     lane.split.resize(element);
     if (!read_split(lane, fabric, step.peer, lane.split.data(), element)) return Progress::kNone;
-    call_.arithmetic.apply(to, from, lane.split.data(), 1);
+    apply(step, to, from, lane.split.data(), 1);
   }
   lane.step_bytes += std::max<std::size_t>(ready, 1) * element;
   return lane.step_bytes == size ? Progress::kStep : Progress::kPart;
+}
+
+void Exchange::apply(const LaneStep& step, std::byte* to, const std::byte* from, const std::byte* theirs,
+                     std::size_t count) const {
+  if (step.peer_first && call_.arithmetic.is_ordered()) std::swap(from, theirs);
+  call_.arithmetic.apply(to, from, theirs, count);
 }
 
 Exchange::Progress Exchange::take_copy(Running& lane, Fabric& fabric) {

@@ -20,10 +20,11 @@ namespace thalweg {
 
 class Exchange {
  public:
-  // `sequence` counts the group's operations; lanes use the channels from `first_channel` on.
-  // Precondition: check_plan() is OK; `plan` outlives the exchange.
+  // `sequence` counts the operations of `group`; lanes use the channels from `first_channel` on.
+  // Precondition: check_plan() is OK, and check_order() where the arithmetic is ordered; `plan` outlives the
+  // exchange.
   Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks, std::uint64_t sequence = 0,
-           std::uint16_t first_channel = 0);
+           std::uint16_t first_channel = 0, std::uint64_t group = 0);
   ~Exchange();
 
   // True when the rank's part is over, well or with a status.
@@ -40,6 +41,7 @@ class Exchange {
     std::string step;  // "lane 0 step 5: receive 1024 elements at 4096 from rank 3"
   };
   Waiting waiting() const;
+  const Preface& preface() const { return preface_; }
   std::string name() const;  // "all-reduce #12 of 1048576 f32 by ring"
 
   std::uint64_t bytes_sent() const { return bytes_sent_; }  // Payload alone.
@@ -57,6 +59,8 @@ class Exchange {
   Progress take_receive(Running& lane, Fabric& fabric);
   Progress take_reduce(Running& lane, Fabric& fabric);
   Progress work_shared(Fabric& fabric);
+  void apply(const LaneStep& step, std::byte* to, const std::byte* from, const std::byte* theirs,
+             std::size_t count) const;
   Progress take_copy(Running& lane, Fabric& fabric);
   bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, void* into, std::size_t size);
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);

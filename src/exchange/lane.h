@@ -34,6 +34,7 @@ struct LaneStep {
   Block block{};
   std::uint16_t channel = 0;   // Beyond the lane's own.
   std::uint64_t to_begin = 0;  // Copy alone.
+  bool peer_first = false;     // Reduce alone: what peer sends is of lower ranks than `from`.
 };
 
 constexpr LaneStep send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {
@@ -49,6 +50,12 @@ constexpr LaneStep receive(std::uint32_t peer, Block block, Buffer to = Buffer::
 constexpr LaneStep reduce(std::uint32_t peer, Block block, Buffer from = Buffer::kWork,
                           Buffer to = Buffer::kWork) {
   return {LaneStep::Kind::kReduce, from, to, peer, block};
+}
+constexpr LaneStep reduce_before(std::uint32_t peer, Block block, Buffer from = Buffer::kWork,
+                                 Buffer to = Buffer::kWork) {
+  LaneStep step = reduce(peer, block, from, to);
+  step.peer_first = true;
+  return step;
 }
 constexpr LaneStep copy_to(Block block, std::uint64_t to_begin, Buffer from, Buffer to = Buffer::kWork) {
   return {LaneStep::Kind::kCopy, from, to, 0, block, 0, to_begin};

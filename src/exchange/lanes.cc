@@ -33,11 +33,11 @@ class LaneMaker {
     const std::uint32_t me = all_.me, n = all_.size;
     switch (plan_.route) {
       case Route::kStar:
-        return add_rooted(work, star_place(me, n, work.root), false);
+        return add_rooted(work, star_place(me, n, root_of(work)), false);
       case Route::kChain:
-        return add_tree(work, chain_place(me, n, work.root));
+        return add_tree(work, chain_place(me, n, root_of(work)));
       case Route::kBinomialTree:
-        return add_rooted(work, binomial_place(me, n, work.root), true);
+        return add_rooted(work, binomial_place(me, n, root_of(work)), true);
       case Route::kTree:
         return add_tree(work, kary_place(me, n, work.root, plan_.fanout));
       case Route::kDoubleTree:
@@ -69,7 +69,12 @@ class LaneMaker {
   void add_all(std::vector<Lane> lanes) {
     for (Lane& lane : lanes) lanes_.push_back(std::move(lane));
   }
+  // In a tree from rank 0 each rank's contribution comes before those of its children, which are in order.
+  static std::uint32_t root_of(const Work& work) { return work.in_order ? 0 : work.root; }
   void add_tree(const Work& work, TreePlace place) {
+    if (work.in_order && work.operation == Operation::kReduce) {
+      return lanes_.push_back(ordered_reduce_lane(std::move(place), all_.me, work));
+    }
     const bool contributes = all_.me < all_.size - plan_.servers;
     if (work.operation != Operation::kBroadcast) lanes_.push_back(tree_up_lane(place, work, contributes));
     if (work.operation != Operation::kReduce) lanes_.push_back(tree_down_lane(std::move(place), work));

@@ -25,6 +25,7 @@ struct Work {
   std::uint32_t peer = 0;                    // Point to point: the rank that receives.
   Buffer in = Buffer::kIn;                   // Where the team's contributions are.
   bool in_place = false;                     // kIn and kWork are the same memory.
+  bool in_order = false;                     // Contributions combine in the order of ranks.
   bool finishes = true;                      // What is summed up here is the operation's result.
   double slice_begin = 0, slice_end = 1;     // Of every part, or of the whole.
 
@@ -54,6 +55,7 @@ bool touches_own_part_only(Operation operation, Route route);
 Lane ring_lane(Team team, Work work);
 Lane tree_up_lane(TreePlace place, Work work, bool contributes);  // On the lane below tree_down_lane()'s.
 Lane tree_down_lane(TreePlace place, Work work);
+Lane ordered_reduce_lane(TreePlace place, std::uint32_t me, Work work);  // `place` in a tree from rank 0.
 Lane gather_lane(Team team, Work work, bool binomial);
 Lane scatter_lane(Team team, Work work, bool binomial);
 Lane spread_lane(Team team, Work work);

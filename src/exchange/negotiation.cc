@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/limits.h"
@@ -13,23 +14,30 @@ namespace thalweg {
 namespace {
 
 enum Kind : std::uint32_t {
-  kHello = 0x544f4c47,  // First in each direction: the hash of the terms.
-  kReady,               // To rank 0: positions [first, first + number) are ready.
-  kPiece,               // From rank 0: exchange [first, first + second).
-  kFailed,              // Code `number`, and `first` bytes of text that follow.
+  kHello =
+      0x544f4c48,  // First in each direction: the hash of sizes, and the terms as `number` bytes of text.
+  kReady,          // To rank 0: positions [first, first + number) are ready.
+  kPiece,          // From rank 0: exchange [first, first + second).
+  kFailed,         // Code `number`, and `first` bytes of text that follow.
 };
 
-std::uint64_t hash_terms(std::span<const GradientSpec> tensors, const GradientOptions& options,
-                         std::uint32_t ranks) {
+std::uint64_t hash_sizes(std::span<const GradientSpec> tensors, std::uint32_t ranks) {
   std::uint64_t hash = splitmix(ranks);
-  const auto mix = [&hash](std::uint64_t value) { hash = splitmix(hash ^ value); };
-  mix(static_cast<std::uint64_t>(options.fusion));
-  mix(options.bucket_bytes);
-  mix(options.piece_bytes);
-  mix(static_cast<std::uint64_t>(options.type));
-  mix(static_cast<std::uint64_t>(options.reduction));
-  for (const GradientSpec& tensor : tensors) mix(tensor.elements);
+  for (const GradientSpec& tensor : tensors) hash = splitmix(hash ^ tensor.elements);
   return hash;
+}
+
+std::string name_terms(std::span<const GradientSpec> tensors, const GradientOptions& options,
+                       std::uint32_t ranks) {
+  std::uint64_t elements = 0;
+  for (const GradientSpec& tensor : tensors) elements += tensor.elements;
+  const bool buckets = options.fusion == GradientOptions::Fusion::kBuckets;
+  return fmt::format(
+      "{} tensors of {} elements, the {} of {} among {} ranks, fused {} {} bytes, in pieces of {}, "
+      "{}",
+      tensors.size(), elements, reduction_name(options.reduction), data_type_name(options.type), ranks,
+      buckets ? "into buckets of" : "where ready up to", options.bucket_bytes, options.piece_bytes,
+      options.codec.empty() ? "not compressed" : "compressed by " + options.codec);
 }
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
@@ -43,7 +51,8 @@ Negotiation::Negotiation(const BucketLayout& layout, std::span<const GradientSpe
       names_(names),
       options_(options),
       rank_(rank),
-      terms_hash_(hash_terms(names, options, ranks)),
+      sizes_hash_(hash_sizes(names, ranks)),
+      terms_(name_terms(names, options, ranks)),
       table_(rank == 0 ? layout.positions() : 0, ranks),
       queue_(layout, options),
       awaited_(rank == 0 ? 0 : layout.positions()) {
@@ -52,7 +61,10 @@ Negotiation::Negotiation(const BucketLayout& layout, std::span<const GradientSpe
   } else {
     for (std::uint32_t peer = 1; peer < ranks; ++peer) peers_.emplace_back(peer, channel);
   }
-  for (Peer& peer : peers_) peer.link.put(Record{kHello, 0, terms_hash_, 0});
+  for (Peer& peer : peers_) {
+    peer.link.put(Record{kHello, static_cast<std::uint32_t>(terms_.size()), sizes_hash_, 0});
+    peer.link.put(terms_);
+  }
 }
 
 void Negotiation::announce(std::uint32_t position, Instant now) {
@@ -89,12 +101,12 @@ void Negotiation::advance(Fabric& fabric, Instant now) {
 
 void Negotiation::listen(Peer& peer, Fabric& fabric, Instant now) {
   while (status_.is_ok()) {
-    if (peer.failure != Code::kOk) {
-      const auto text = peer.link.take(fabric, peer.text_bytes);
+    if (peer.before_text) {
+      const bool is_hello = peer.before_text->kind == kHello;
+      const auto text = peer.link.take(fabric, is_hello ? peer.before_text->number : peer.before_text->first);
       if (!text) return;
-      std::string message(text->size(), '\0');
-      if (!text->empty()) std::memcpy(message.data(), text->data(), text->size());
-      return fail({peer.failure, std::move(message)});
+      if (Status status = take_text(peer, *text); !status) fail(std::move(status));
+      continue;
     }
     const auto bytes = peer.link.take(fabric, sizeof(Record));
     if (!bytes) return;
@@ -106,31 +118,35 @@ void Negotiation::listen(Peer& peer, Fabric& fabric, Instant now) {
 }
 
 Status Negotiation::take(Peer& peer, const Record& record, Instant now) {
-  if (!peer.greeted) return take_hello(peer, record);
-  if (record.kind == kReady && coordinates()) {
+  if (!peer.greeted && record.kind == kHello && record.number <= limits::kTextOfStatusMax) {
+    peer.greeted = true;
+    peer.before_text = record;
+    return Status::ok();
+  }
+  if (peer.greeted && record.kind == kReady && coordinates()) {
     if (record.first > layout_.positions()) return take_ready(peer.rank, {layout_.positions(), 1}, now);
     return take_ready(peer.rank, {static_cast<std::uint32_t>(record.first), record.number}, now);
   }
-  if (record.kind == kPiece && !coordinates()) return take_piece(record);
-  if (record.kind == kFailed && record.number > 0 &&
+  if (peer.greeted && record.kind == kPiece && !coordinates()) return take_piece(record);
+  if (peer.greeted && record.kind == kFailed && record.number > 0 &&
       record.number <= static_cast<std::uint32_t>(Code::kAborted) &&
       record.first <= limits::kTextOfStatusMax) {
-    peer.failure = static_cast<Code>(record.number);
-    peer.text_bytes = record.first;
+    peer.before_text = record;
     return Status::ok();
   }
   return {Code::kRefused,
           fmt::format("rank {} sends a record of kind {} to agree on gradients", peer.rank, record.kind)};
 }
 
-Status Negotiation::take_hello(Peer& peer, const Record& record) const {
-  peer.greeted = true;
-  if (record.kind == kHello && record.first == terms_hash_) return Status::ok();
-  return {
-      Code::kUsage,
-      fmt::format("rank {} has other gradients than rank {}: their number, sizes and order, and the options, "
-                  "must be the same everywhere",
-                  peer.rank, rank_)};
+Status Negotiation::take_text(Peer& peer, std::span<const std::byte> bytes) {
+  const Record record = *std::exchange(peer.before_text, std::nullopt);
+  std::string text(bytes.size(), '\0');
+  if (!bytes.empty()) std::memcpy(text.data(), bytes.data(), bytes.size());
+  if (record.kind == kFailed) return {static_cast<Code>(record.number), std::move(text)};
+  if (record.first == sizes_hash_ && text == terms_) return Status::ok();
+  if (text == terms_) text += " of other sizes, or in another order";
+  return {Code::kRefused, fmt::format("rank {} has other gradients than rank {}: {}; here {}", peer.rank,
+                                      rank_, text, terms_)};
 }
 
 Status Negotiation::take_ready(std::uint32_t rank, PositionRun run, Instant now) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/instant.h"
@@ -54,8 +56,7 @@ class Negotiation {
     std::uint32_t rank;
     RecordLink link;
     bool greeted = false;
-    Code failure = Code::kOk;  // Its text is to come: `text_bytes`.
-    std::size_t text_bytes = 0;
+    std::optional<Record> before_text;  // A record whose text is to come.
   };
 
   bool coordinates() const { return rank_ == 0; }
@@ -64,7 +65,7 @@ class Negotiation {
   void tell_fresh(Instant now);
   void listen(Peer& peer, Fabric& fabric, Instant now);
   Status take(Peer& peer, const Record& record, Instant now);
-  Status take_hello(Peer& peer, const Record& record) const;
+  Status take_text(Peer& peer, std::span<const std::byte> bytes);
   Status take_ready(std::uint32_t rank, PositionRun run, Instant now);
   Status take_piece(const Record& record);
   void check_stall(Instant now);
@@ -74,7 +75,8 @@ class Negotiation {
   std::span<const GradientSpec> names_;
   const GradientOptions options_;
   std::uint32_t rank_;
-  std::uint64_t terms_hash_;        // Of all that ranks must agree on beforehand.
+  std::uint64_t sizes_hash_;        // What ranks must agree on beforehand: the tensors' sizes,
+  std::string terms_;               // and the rest in words.
   std::vector<Peer> peers_;         // Rank 0, or for rank 0 all others.
   std::vector<PositionRun> fresh_;  // Announced here, not yet told.
   ReadyTable table_;                // Rank 0 only, as the next two.

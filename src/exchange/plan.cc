@@ -166,6 +166,21 @@ bool supports(Operation operation, Route route) {
   return false;
 }
 
+bool keeps_order(Operation operation, Route route) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return route == Route::kRecursiveDoubling || route == Route::kSpread ||
+             keeps_order(Operation::kReduce, route);
+    case Operation::kReduce:
+      return route == Route::kStar || route == Route::kChain || route == Route::kBinomialTree ||
+             route == Route::kShared;
+    case Operation::kReduceScatter:
+      return route == Route::kSpread || route == Route::kShared;
+    default:
+      return true;
+  }
+}
+
 namespace {
 
 Status refuse(const Plan& plan, std::string why) {
@@ -209,6 +224,22 @@ Status check_trees(const Plan& plan, std::uint32_t ranks) {
 }
 
 }  // namespace
+
+Status check_order(const Plan& plan, Operation operation) {
+  if (keeps_order(operation, plan.route)) return Status::ok();
+  std::string able;
+  for (std::size_t i = 0; i < kRoutes; ++i) {
+    Plan other;
+    other.route = static_cast<Route>(i);
+    if (!supports(operation, other.route) || !keeps_order(operation, other.route)) continue;
+    able += (able.empty() ? "" : ", ") + other.name();
+  }
+  return refuse(plan,
+                std::string(operation_name(operation)) +
+                    " by a monoid that is not commutative needs the order of ranks, which this route does "
+                    "not keep; expected one of " +
+                    able);
+}
 
 Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
   if (!supports(operation, plan.route)) {

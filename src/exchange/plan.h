@@ -68,6 +68,10 @@ Result<Plan> parse_route(std::string_view name);
 // more. kUsage when there are fewer.
 Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count);
 bool supports(Operation operation, Route route);
+// Whether contributions combine in the order of ranks, as a monoid that does not commute needs it.
+bool keeps_order(Operation operation, Route route);
+// OK, or which routes do that instead.
+Status check_order(const Plan& plan, Operation operation);
 // OK, or why `ranks` ranks cannot do that.
 Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/mix.h"
 #include "thalweg/reduction.h"
@@ -32,38 +33,84 @@ std::uint64_t hash_of(const Plan& plan) {
   return std::max<std::uint64_t>(hash, 1);
 }
 
+Preface preface_of(Operation operation, const Arithmetic& arithmetic, const Plan& plan) {
+  constexpr std::uint64_t kMost16 = std::numeric_limits<std::uint16_t>::max();
+  constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+  Preface preface;
+  preface.operation = operation;
+  const bool own = arithmetic.monoid.combine != nullptr;
+  preface.type = own ? 0 : static_cast<std::uint8_t>(arithmetic.type);
+  preface.reduction = !own                            ? static_cast<std::uint8_t>(arithmetic.reduction)
+                      : arithmetic.monoid.commutative ? Preface::kMonoid
+                                                      : Preface::kOrderedMonoid;
+  preface.element_bytes = static_cast<std::uint32_t>(arithmetic.element_bytes);
+  preface.route = plan.route;
+  preface.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.piece_elements, kMost32));
+  preface.channels = static_cast<std::uint16_t>(plan.channels);
+  std::uint64_t number = std::max(plan.servers, plan.ring_count);
+  if (plan.route == Route::kTree) number = plan.fanout;
+  if (plan.route == Route::kRings) number = plan.rings.size();
+  preface.number = static_cast<std::uint16_t>(std::min(number, kMost16));
+  return preface;
+}
+
 std::string describe(const Preface& preface) {
   std::string text = static_cast<std::size_t>(preface.operation) < kOperations
                          ? operation_name(preface.operation)
                          : "operation " + std::to_string(static_cast<int>(preface.operation));
   text += " #" + std::to_string(preface.sequence) + " of " + std::to_string(preface.count) + " ";
-  if (preface.reduction == 255) {
+  if (preface.reduction == Preface::kMonoid || preface.reduction == Preface::kOrderedMonoid) {
     text += std::to_string(preface.element_bytes) + "-byte elements";
+    if (preface.reduction == Preface::kOrderedMonoid) text += " in rank order";
   } else if (preface.type < kDataTypes && preface.reduction < kReductions) {
     text += data_type_name(static_cast<DataType>(preface.type));
     text += std::string(" (") + reduction_name(static_cast<Reduction>(preface.reduction)) + ")";
   }
   Plan plan;
   plan.route = preface.route;
+  plan.servers = plan.fanout = plan.ring_count = preface.number;
   if (static_cast<std::size_t>(preface.route) < kRoutes) text += " by " + plan.name();
   if (preface.root != 0) text += ", root " + std::to_string(preface.root);
   return text;
 }
 
-Status check_preface(const Preface& mine, const Preface& theirs, std::uint32_t peer) {
-  if (mine == theirs) return Status::ok();
-  const std::string who = "rank " + std::to_string(peer);
-  if (theirs.magic != Preface::kMagic || theirs.version != mine.version) {
-    return {Code::kRefused, who +
-                                " sends something that is no operation of this version of Thalweg; start "
-                                "all ranks from the same build"};
+namespace {
+
+std::string described_in_full(const Preface& preface) {
+  std::string text = describe(preface);
+  text += preface.piece == 0 ? ", in whole blocks"
+                             : ", in pieces of " + std::to_string(preface.piece) + " elements";
+  text += ", on " + std::to_string(preface.channels) + " channels";
+  text += ", of " + std::to_string(preface.element_bytes) + " bytes each";
+  return text + ", among " + std::to_string(preface.ranks) + " ranks";
+}
+
+bool is_known(const Preface& preface) {
+  return preface.magic == Preface::kMagic && preface.version == Preface{}.version;
+}
+
+}  // namespace
+
+Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other) {
+  if (one.preface == other.preface) return Status::ok();
+  const auto& [first, second] =
+      std::minmax(one, other, [](const PrefaceOf& a, const PrefaceOf& b) { return a.rank < b.rank; });
+  for (const PrefaceOf* each : {&first, &second}) {
+    if (is_known(each->preface)) continue;
+    return {Code::kRefused, "rank " + std::to_string(each->rank) +
+                                " sends something that is no operation of this version of Thalweg; start all "
+                                "ranks from the same build"};
   }
-  std::string theirs_name = describe(theirs);
-  if (describe(mine) == theirs_name)
-    theirs_name = "the same with another plan, element size or number of ranks";
-  return {Code::kRefused,
-          "the ranks of a group must call the same operations in the same order: this rank calls " +
-              describe(mine) + ", " + who + " calls " + theirs_name};
+  std::string first_calls = describe(first.preface), second_calls = describe(second.preface);
+  if (first_calls == second_calls) {
+    first_calls = described_in_full(first.preface);
+    second_calls = described_in_full(second.preface);
+  }
+  if (first_calls == second_calls)
+    second_calls = "the same in another group, or with other rings, trees or levels";
+  return {Code::kRefused, "the ranks of a group must call the same operations in the same order: rank " +
+                              std::to_string(first.rank) + " calls " + first_calls + ", rank " +
+                              std::to_string(second.rank) + " calls " + second_calls};
 }
 
 }  // namespace thalweg

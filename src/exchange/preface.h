@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "exchange/combine.h"
 #include "exchange/plan.h"
 #include "thalweg/status.h"
 
@@ -13,11 +14,12 @@ namespace thalweg {
 
 struct Preface {
   static constexpr std::uint32_t kMagic = 0x57454c58;  // "XLEW"
+  static constexpr std::uint8_t kMonoid = 255, kOrderedMonoid = 254;
   std::uint32_t magic = kMagic;
-  std::uint8_t version = 1;
+  std::uint8_t version = 2;
   Operation operation{};
   std::uint8_t type = 0;       // DataType.
-  std::uint8_t reduction = 0;  // Reduction; 255 is a monoid.
+  std::uint8_t reduction = 0;  // Reduction, kMonoid or kOrderedMonoid.
   std::uint32_t element_bytes = 0;
   std::uint32_t root = 0;
   std::uint64_t count = 0;
@@ -26,14 +28,25 @@ struct Preface {
   Route route{};
   std::uint8_t zero[3] = {};
   std::uint64_t plan_hash = 0;  // Of everything else in the plan.
-  std::uint64_t padding[2] = {};
+  std::uint64_t group = 0;      // Which of the groups that share the ranks' links.
+  std::uint32_t piece = 0;      // Elements, or the greatest number; 0: whole blocks.
+  std::uint16_t channels = 1;
+  std::uint16_t number = 0;  // Behind the route's name, where it has one.
   bool operator==(const Preface&) const = default;
 };
 static_assert(sizeof(Preface) == 64 && std::is_trivially_copyable_v<Preface>);
 
 std::uint64_t hash_of(const Plan& plan);       // Never 0.
 std::string describe(const Preface& preface);  // "all-reduce #12 of 1048576 f32 by ring"
-// OK, or which rank runs what instead of this.
-Status check_preface(const Preface& mine, const Preface& theirs, std::uint32_t peer);
+// The preface of an operation of `arithmetic` by `plan`; the caller adds count, root, sequence, ranks and
+// group.
+Preface preface_of(Operation operation, const Arithmetic& arithmetic, const Plan& plan);
+// Whose preface it is.
+struct PrefaceOf {
+  std::uint32_t rank = 0;
+  Preface preface;
+};
+// OK, or which ranks call what. Symmetric, so that both say the same.
+Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other);
 
 }  // namespace thalweg

@@ -31,7 +31,8 @@ Lane all_reduce(Team team, Work work) {
     for (std::uint32_t distance = 1; distance < folded.size(); distance *= 2) {
       const std::uint32_t peer = folded.rank(folded.me() ^ distance);
       co_yield send(peer, pieces[i], now);
-      co_yield reduce(peer, pieces[i], now, to);
+      const bool peer_is_lower = (folded.me() & distance) != 0;
+      co_yield peer_is_lower ? reduce_before(peer, pieces[i], now, to) : reduce(peer, pieces[i], now, to);
       now = to;
       to = now == Buffer::kWork ? Buffer::kSpare : Buffer::kWork;
     }

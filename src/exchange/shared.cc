@@ -32,7 +32,10 @@ bool all_shared(const Work& work, const Team& team, const std::vector<SharedPlac
 Lane elsewhere(const Team& team, const Work& work) {
   switch (work.operation) {
     case Operation::kReduce:
+      if (work.in_order) return ordered_reduce_lane(binomial_place(team.me, team.size, 0), team.me, work);
       return tree_up_lane(binomial_place(team.me, team.size, work.root), work, true);
+    case Operation::kAllReduce:
+      return work.in_order ? recursive_doubling_lane(team, work) : ring_lane(team, work);
     case Operation::kBroadcast:
       return tree_down_lane(binomial_place(team.me, team.size, work.root), work);
     case Operation::kReduceScatter:

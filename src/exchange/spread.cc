@@ -27,7 +27,15 @@ Lane spread_lane(Team team, Work work) {
   const Pieces own(work.part(team, me), work.piece);
   for (std::uint64_t i = 0; i < own.size(); ++i) {
     for (std::uint32_t d = 1; scatters && d < n; ++d) {
-      co_yield reduce(team.rank(team.before(me, d)), own[i], d == 1 ? work.in : Buffer::kWork);
+      const Buffer from = d == 1 ? work.in : Buffer::kWork;
+      if (!work.in_order) {
+        co_yield reduce(team.rank(team.before(me, d)), own[i], from);
+      } else if (d <=
+                 me) {  // From the rank before this one to the first, then from the one behind to the last.
+        co_yield reduce_before(team.rank(me - d), own[i], from);
+      } else {
+        co_yield reduce(team.rank(d), own[i], from);
+      }
     }
     if (scatters && work.finishes) co_yield finish(own[i]);
     for (std::uint32_t d = 1; gathers && d < n; ++d) co_yield send(team.rank(team.after(me, d)), own[i]);

@@ -3,8 +3,11 @@
 // Bytes: a rank sends S up and S to each child. Time, of depth d and k children, whole: 2 d (L + k S/B);
 // in C pieces: 2 (d-1)(L + k S/(C B)) + k (1 + 1/C) S/B. Binomial, whole: 2 log2(N) (L + S/B).
 // Star ("one device owns all"): d = 1, k = N-1. Chain: d = N-1, k = 1.
+// Contributions in the order of ranks: from rank 0, which sends the result to the root.
 // R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 // IJHPCA 2005.
+#include <utility>
+
 #include "exchange/lanes.h"
 
 namespace thalweg {
@@ -33,6 +36,15 @@ Lane tree_up_lane(TreePlace place, Work work, bool contributes) {
     for (std::size_t c = place.children.size(); returns && c-- > 0;) {
       co_yield send_across(place.children[c], pieces[i]);
     }
+  }
+}
+
+Lane ordered_reduce_lane(TreePlace place, std::uint32_t me, Work work) {
+  for (Lane up = tree_up_lane(std::move(place), work, true); up.next();) co_yield up.step();
+  const Pieces pieces(work.all(), work.piece);
+  for (std::uint64_t i = 0; work.root != 0 && i < pieces.size(); ++i) {
+    if (me == 0) co_yield send(work.root, pieces[i]);
+    if (me == work.root) co_yield receive(0, pieces[i]);
   }
 }
 

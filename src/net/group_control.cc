@@ -112,10 +112,19 @@ void GroupControl::hear(std::uint32_t rank) {
         return;
       }
       if (peer.in.size() - used - sizeof size < size) break;
-      const Instant now = live_now();
-      blame_.on_message(now, rank, std::span(peer.in).subspan(used + sizeof size, size), doing(now));
+      on_message(rank, std::span(peer.in).subspan(used + sizeof size, size));
     }
     peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));
+  }
+}
+
+void GroupControl::on_message(std::uint32_t from, std::span<const std::byte> message) {
+  const Instant now = live_now();
+  const std::optional<CallNote> note = decode_note(from, message);
+  if (!note) {
+    blame_.on_message(now, from, message, doing(now));
+  } else if (Status same = compare(*note); !same) {
+    blame_.give_up({from, std::move(same)});
   }
 }
 
@@ -126,19 +135,21 @@ void GroupControl::lose(std::uint32_t rank, const std::string& why) {
 
 // Sends what has come to be said, and tells of a verdict.
 void GroupControl::after_change() {
-  for (Blame::Outgoing& message : blame_.take_outgoing()) {
-    Peer& peer = peers_[message.to];
-    const auto size = static_cast<std::uint32_t>(message.message.size());
-    if (!peer.socket || peer.out.size() > kOutBytesMax) continue;
-    const auto head = std::as_bytes(std::span(&size, 1));
-    peer.out.insert(peer.out.end(), head.begin(), head.end());
-    peer.out.insert(peer.out.end(), message.message.span().begin(), message.message.span().end());
-  }
+  for (const Blame::Outgoing& message : blame_.take_outgoing()) put(message.to, message.message);
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) flush(peer);
   changed_.notify_all();
   if (!blame_.verdict() || std::exchange(failure_told_, true)) return;
   failed_.store(true, std::memory_order_release);
   on_failed_();
+}
+
+void GroupControl::put(std::uint32_t to, const Bytes& message) {
+  Peer& peer = peers_[to];
+  const auto size = static_cast<std::uint32_t>(message.size());
+  if (!peer.socket || peer.out.size() > kOutBytesMax) return;
+  const auto head = std::as_bytes(std::span(&size, 1));
+  peer.out.insert(peer.out.end(), head.begin(), head.end());
+  peer.out.insert(peer.out.end(), message.span().begin(), message.span().end());
 }
 
 void GroupControl::flush(std::uint32_t rank) {
@@ -202,6 +213,18 @@ void GroupControl::give_up(std::uint32_t guilty, Status why) {
 Verdict GroupControl::verdict() const {
   const std::lock_guard lock(mutex_);
   return *blame_.verdict();
+}
+
+void GroupControl::show(std::uint32_t peer, const CallNote& note) {
+  const std::lock_guard lock(mutex_);
+  put(peer, encode_note(note));
+  flush(peer);
+  if (!peers_[peer].out.empty()) wake();
+}
+
+std::optional<Verdict> GroupControl::found() const {
+  if (!failed()) return std::nullopt;
+  return verdict();
 }
 
 bool GroupControl::is_gone(std::uint32_t peer) const {

@@ -7,24 +7,28 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/blame.h"
+#include "net/call_board.h"
 #include "net/file_descriptor.h"
 #include "net/live_fabric.h"
 
 namespace thalweg {
 
 // From any thread.
-class GroupControl {
+class GroupControl final : public CallBoard {
  public:
   // `sockets[r]` is connected to rank r; none for this rank. `wake_fd`: an eventfd. `on_failed` is called
   // once, from the thread.
   GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, FileDescriptor wake_fd,
                Duration patience, std::function<void()> on_failed);
-  ~GroupControl();  // Says goodbye, so that this rank's end is no failure.
+  ~GroupControl() override;  // Says goodbye, so that this rank's end is no failure.
   GroupControl(const GroupControl&) = delete;
   GroupControl& operator=(const GroupControl&) = delete;
 
@@ -56,6 +60,10 @@ class GroupControl {
   Verdict verdict() const;                 // Precondition: failed().
   bool is_gone(std::uint32_t peer) const;  // It left, or is lost.
 
+  void show(std::uint32_t peer, const CallNote& note) override;
+  void judge(Verdict verdict) override { give_up(verdict.guilty, std::move(verdict.status)); }
+  std::optional<Verdict> found() const override;
+
  private:
   struct Peer {
     FileDescriptor socket;
@@ -65,6 +73,8 @@ class GroupControl {
   void run();
   void sleep();
   void hear(std::uint32_t rank);
+  void on_message(std::uint32_t from, std::span<const std::byte> message);
+  void put(std::uint32_t to, const Bytes& message);
   void flush(std::uint32_t rank);
   void lose(std::uint32_t rank, const std::string& why);
   void after_change();

@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "net/call_board.h"
 #include "net/relax.h"
 
 namespace thalweg {
@@ -74,9 +76,11 @@ class Sleeper {
   std::condition_variable changed_;
 };
 
+class InProcessCalls;
+
 struct Ranks {
   explicit Ranks(std::uint32_t count)
-      : size(count), sleepers(count), gone(count), streams(std::size_t{count} * count) {}
+      : size(count), boards(count), sleepers(count), gone(count), streams(std::size_t{count} * count) {}
   ~Ranks() {
     for (auto& pair : streams) delete pair.load(std::memory_order_relaxed);
   }
@@ -84,10 +88,48 @@ struct Ranks {
     return streams[std::size_t{from} * size + to];
   }
   const std::uint32_t size;
-  std::atomic<bool> any_gone{false};
+  std::atomic<bool> any_gone{false};  // Or lost by a verdict.
+  std::mutex mutex;                   // Guards what follows.
+  std::optional<Verdict> verdict;
+  std::vector<InProcessCalls*> boards;  // By rank; null once it is gone.
   std::vector<Sleeper> sleepers;
   std::vector<std::atomic<bool>> gone;
   std::vector<std::atomic<Streams*>> streams;
+};
+
+// Ranks of one process look at each other's notes.
+class InProcessCalls final : public CallBoard {
+ public:
+  InProcessCalls(Ranks& ranks, std::uint32_t rank) : ranks_(ranks), rank_(rank) { put(this); }
+  ~InProcessCalls() override { put(nullptr); }
+  void show(std::uint32_t peer, const CallNote& note) override {
+    Status same;
+    {
+      const std::lock_guard lock(ranks_.mutex);
+      if (const InProcessCalls* other = ranks_.boards[peer]) same = other->compare(note);
+    }
+    if (!same) judge({peer, std::move(same)});
+  }
+  void judge(Verdict verdict) override {
+    {
+      const std::lock_guard lock(ranks_.mutex);
+      if (!ranks_.verdict) ranks_.verdict = std::move(verdict);
+    }
+    ranks_.any_gone.store(true);
+    for (Sleeper& sleeper : ranks_.sleepers) sleeper.notify();
+  }
+  std::optional<Verdict> found() const override {
+    const std::lock_guard lock(ranks_.mutex);
+    return ranks_.verdict;
+  }
+
+ private:
+  void put(InProcessCalls* board) {
+    const std::lock_guard lock(ranks_.mutex);
+    ranks_.boards[rank_] = board;
+  }
+  Ranks& ranks_;
+  const std::uint32_t rank_;
 };
 
 class InProcessFabric final : public LiveFabric {
@@ -95,7 +137,8 @@ class InProcessFabric final : public LiveFabric {
   InProcessFabric(std::shared_ptr<Ranks> ranks, std::uint32_t rank)
       : ranks_(std::move(ranks)),
         rank_(rank),
-        spins_(ranks_->size <= std::thread::hardware_concurrency() ? kSpins : 0) {}
+        spins_(ranks_->size <= std::thread::hardware_concurrency() ? kSpins : 0),
+        calls_(*ranks_, rank) {}
   ~InProcessFabric() override {
     ranks_->gone[rank_].store(true);
     ranks_->any_gone.store(true);
@@ -178,8 +221,10 @@ class InProcessFabric final : public LiveFabric {
 
   void wait(Instant until) override { ranks_->sleepers[rank_].wait(until, spins_); }
   void wake() override { ranks_->sleepers[rank_].notify(); }
+  CallBoard* calls() override { return &calls_; }
   bool any_lost() override { return ranks_->any_gone.load(std::memory_order_acquire); }
   Status peer_status(std::uint32_t peer) override {
+    if (const auto verdict = calls_.found(); verdict && verdict->guilty == peer) return verdict->status;
     if (!ranks_->gone[peer].load()) return Status::ok();
     return {Code::kPeerLost, "rank " + std::to_string(peer) + " has left the group"};
   }
@@ -223,6 +268,7 @@ class InProcessFabric final : public LiveFabric {
   const std::shared_ptr<Ranks> ranks_;
   const std::uint32_t rank_;
   const int spins_;
+  InProcessCalls calls_;
   std::vector<Allocated> allocated_;
 };
 

@@ -17,6 +17,7 @@ inline Instant live_now() {
   return {std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count()};
 }
 
+class CallBoard;
 class GroupControl;
 
 class LiveFabric : public Fabric {
@@ -33,6 +34,8 @@ class LiveFabric : public Fabric {
   virtual std::vector<RankPlace> places() const { return {}; }
   // What ranks tell each other besides their streams; null where they cannot.
   virtual GroupControl* control() { return nullptr; }
+  // Where ranks compare what they call; null where they cannot.
+  virtual CallBoard* calls() { return nullptr; }
 
   // Zeroed memory, 64-byte aligned, that shared_offset() knows where the fabric shares any; freed by
   // deallocate(), or with the fabric at the latest. One thread at a time.

@@ -33,6 +33,7 @@ class ProcessGroup final : public GroupFabric {
   bool any_lost() override;
   Status peer_status(std::uint32_t peer) override;
   GroupControl* control() override { return control_.get(); }
+  CallBoard* calls() override { return control_.get(); }
 
  private:
   ProcessGroup(const GroupOptions& options, GroupConnector connector, FileDescriptor wake_fd);
