@@ -28,7 +28,10 @@ struct GroupOptions {
   // For a rank to say what it is doing, before it counts as stopped.
   std::chrono::nanoseconds patience = std::chrono::seconds(1);
   GroupTransport transport = GroupTransport::kAuto;
-  bool insecure_no_auth = false;  // Accepts that other machines can reach what listens.
+  // Accepts that other machines can reach what listens, and join, read and change what ranks exchange. Rank 0
+  // warns of it.
+  bool insecure_no_auth = false;
+  std::function<void(const std::string& line)> log;  // Takes warnings; empty: standard error.
   // Before sleeping; never where ranks outnumber cores.
   std::chrono::nanoseconds spin = std::chrono::microseconds(50);
   int socket_buffer_bytes = 0;  // Of TCP. 0: 2 MiB on loopback, elsewhere as the system has it.
@@ -36,9 +39,9 @@ struct GroupOptions {
 
 // Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
-// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT of thalweg run. `variable` looks one
-// up, null when it is not set: std::getenv does. Without any of them: a group of one. Errors: kConfig, naming
-// the variable.
+// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT and THALWEG_INSECURE_NO_AUTH=1, as
+// thalweg run or who starts it sets them. `variable` looks one up, null when it is not set: std::getenv does.
+// Without any of them: a group of one. Errors: kConfig, naming the variable.
 Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
 
 }  // namespace thalweg

@@ -121,7 +121,7 @@ constexpr OptionRow kRows[] = {
      .help = "Longest wait for any node before the job ends with an error", .example = "30s",
      .fallback = "60s", .placeholder = "SECONDS", .low = 0.001, .high = 86400 * 30.0},
     {.name = "insecure-no-auth", .key = "cluster.insecure_no_auth", .type = T::kFlag,
-     .commands = "node scheduler|node server|node worker", .group = kCluster,
+     .commands = "node scheduler|node server|node worker|run", .group = kCluster,
      .help = "Accept unauthenticated peers on addresses other than loopback", .example = ""},
     {.name = "threads", .key = "cluster.threads", .type = T::kInt,
      .commands = "train|predict|eval|bench parse", .group = kCluster,

@@ -123,7 +123,7 @@ class RankProcesses {
  private:
   std::vector<std::string> environment(std::uint32_t local) const {
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
-    const std::vector<std::pair<std::string, std::string>> own = {
+    std::vector<std::pair<std::string, std::string>> own = {
         {"RANK", std::to_string(rank)},
         {"WORLD_SIZE", std::to_string(launch_.ranks * launch_.nodes)},
         {"LOCAL_RANK", std::to_string(local)},
@@ -132,6 +132,7 @@ class RankProcesses {
         {"MASTER_ADDR", launch_.master_host},
         {"MASTER_PORT", std::to_string(launch_.master_port)},
         {"THALWEG_TRANSPORT", launch_.transport}};
+    if (launch_.insecure_no_auth) own.emplace_back("THALWEG_INSECURE_NO_AUTH", "1");
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry;

@@ -20,6 +20,7 @@ struct RankLaunch {
   std::string master_host = "127.0.0.1";
   std::uint16_t master_port = 0;
   std::string transport = "auto";         // Of the groups that they join.
+  bool insecure_no_auth = false;          // They may listen where other machines reach them.
   bool label = false;                     // Begin each line of output with the rank.
   std::chrono::milliseconds grace{5000};  // From SIGTERM to SIGKILL.
 };

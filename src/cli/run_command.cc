@@ -22,6 +22,7 @@ Result<RankLaunch> read_launch(const Options& options) {
   launch.node = static_cast<std::uint32_t>(options.integer("node-rank"));
   launch.master_host = options.text("master-addr");
   launch.transport = options.choice("transport").word;
+  launch.insecure_no_auth = options.flag("insecure-no-auth");
   launch.label = options.flag("label");
   launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("grace") * 1000));
   if (launch.node >= launch.nodes) {
@@ -44,6 +45,9 @@ Result<RankLaunch> read_launch(const Options& options) {
 Status run_run(const Options& options, Output& out) {
   Result<RankLaunch> launch = read_launch(options);
   if (!launch) return launch.status();
+  if (launch->insecure_no_auth)
+    out.warn(
+        "--insecure-no-auth: whoever reaches the ranks' ports can join, read and change what they exchange");
   std::optional<ReservedPort> free_port;  // Until the ranks have ended.
   if (launch->master_port == 0) {
     Result<ReservedPort> reserved = ReservedPort::reserve();

@@ -26,6 +26,17 @@ Result<std::uint32_t> number(const char* name, std::string_view text, std::uint3
   return value;
 }
 
+// In the words that thalweg's own flags take.
+std::optional<bool> truth(std::string_view text) {
+  for (const std::string_view yes : {"1", "true", "yes", "on"}) {
+    if (text == yes) return true;
+  }
+  for (const std::string_view no : {"0", "false", "no", "off"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
 // The variables in which one launcher says rank and size.
 struct Launcher {
   const char* rank;
@@ -90,6 +101,13 @@ Result<GroupOptions> group_options_from(const Lookup& variable) {
     const Result<GroupTransport> parsed = parse_group_transport(transport);
     if (!parsed) return Status(Code::kConfig, "THALWEG_TRANSPORT: " + parsed.status().message());
     options.transport = *parsed;
+  }
+  if (const char* accepts = variable("THALWEG_INSECURE_NO_AUTH"); accepts && *accepts) {
+    const std::optional<bool> parsed = truth(accepts);
+    if (!parsed) {
+      return Status(Code::kConfig, fmt::format("THALWEG_INSECURE_NO_AUTH='{}': expected 1 or 0", accepts));
+    }
+    options.insecure_no_auth = *parsed;
   }
   return options;
 }

@@ -93,6 +93,15 @@ TEST(GroupEnvironment, NamesTheVariableThatIsWrong) {
             std::string::npos);
 }
 
+TEST(GroupEnvironment, AcceptsOtherMachinesOnlyWhenTold) {
+  EXPECT_FALSE(options_in({})->insecure_no_auth);
+  EXPECT_TRUE(options_in({{"THALWEG_INSECURE_NO_AUTH", "1"}})->insecure_no_auth);
+  EXPECT_FALSE(options_in({{"THALWEG_INSECURE_NO_AUTH", "0"}})->insecure_no_auth);
+  const Status odd = options_in({{"THALWEG_INSECURE_NO_AUTH", "maybe"}}).status();
+  EXPECT_EQ(odd.code(), Code::kConfig);
+  EXPECT_EQ(odd.message(), "THALWEG_INSECURE_NO_AUTH='maybe': expected 1 or 0");
+}
+
 TEST(GroupEnvironment, ReadsTheTransport) {
   EXPECT_EQ(options_in({})->transport, GroupTransport::kAuto);
   EXPECT_EQ(options_in({{"THALWEG_TRANSPORT", "ucx"}})->transport, GroupTransport::kUcx);

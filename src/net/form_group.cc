@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
+#include <string>
 #include <utility>
 
 #include "base/limits.h"
@@ -28,6 +30,17 @@ Result<std::unique_ptr<GroupDoor>> open_door(const GroupOptions& options, const 
   return door;
 }
 
+void warn_if_reachable(const GroupOptions& options, const SocketAddress& address) {
+  if (!options.insecure_no_auth || options.rank > 0 || is_loopback(address)) return;
+  const std::string line = fmt::format(
+      "insecure_no_auth: rank 0 listens on {}; whoever reaches it, or the ports of other ranks, can join, "
+      "read "
+      "and change what the group exchanges",
+      to_text(address));
+  if (options.log) return options.log(line);
+  std::fprintf(stderr, "thalweg: warning: %s\n", line.c_str());
+}
+
 Result<Meeting> meet(const GroupOptions& options, Instant deadline, std::shared_ptr<GroupDoor>& door) {
   Member self = describe_this_process(options.rank, options.size, options.group);
   self.over_ucx = options.transport == GroupTransport::kUcx;
@@ -42,6 +55,7 @@ Result<Meeting> meet(const GroupOptions& options, Instant deadline, std::shared_
   Result<std::unique_ptr<GroupDoor>> made = open_door(options, here);
   if (!made) return made.status();
   door = *std::move(made);
+  warn_if_reachable(options, door->address());
   if (options.rank > 0) {
     Invitation invitation;
     invitation.host = options.master_host;

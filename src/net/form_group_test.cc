@@ -240,6 +240,20 @@ TEST(FormGroup, NothingListensBeyondThisMachineUnasked) {
   EXPECT_NE(formed.status().message().find("--insecure-no-auth"), std::string::npos);
 }
 
+TEST(FormGroup, WarnsOnceWhereItListensBeyondThisMachine) {
+  GroupOptions options = options_for(0, 1, port_for_this_test());
+  std::vector<std::string> lines;
+  options.log = [&lines](const std::string& line) { lines.push_back(line); };
+  options.insecure_no_auth = true;
+  ASSERT_TRUE(form_group(options));
+  EXPECT_TRUE(lines.empty());
+  options.master_host = "0.0.0.0";
+  const Formed formed = form_group(options);
+  ASSERT_TRUE(formed) << formed.status().message();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("insecure_no_auth: rank 0 listens on 0.0.0.0:"), std::string::npos) << lines[0];
+}
+
 TEST(FormGroup, RanksAreBelowTheirNumber) {
   EXPECT_EQ(form_group(options_for(2, 2, 1)).status().code(), Code::kUsage);
   EXPECT_EQ(form_group(options_for(0, 0, 1)).status().code(), Code::kUsage);

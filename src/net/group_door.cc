@@ -37,9 +37,11 @@ Result<std::unique_ptr<GroupDoor>> GroupDoor::listen(const SocketAddress& addres
   if (!is_loopback(address) && !insecure_no_auth) {
     return Status(
         Code::kUsage,
-        fmt::format("cannot listen on {}: other machines could reach it, and ranks do not ask each other "
-                    "who they are; use 127.0.0.1 or [::1], or accept the risk with --insecure-no-auth",
-                    to_text(address)));
+        fmt::format(
+            "cannot listen on {}: other machines could reach it, and ranks do not ask each other "
+            "who they are; use 127.0.0.1 or [::1], or accept the risk: --insecure-no-auth of thalweg run, "
+            "THALWEG_INSECURE_NO_AUTH=1, or insecure_no_auth among the options",
+            to_text(address)));
   }
   std::unique_ptr<GroupDoor> door(new GroupDoor);
   door->socket_ = FileDescriptor(open_socket(address.storage.ss_family));
