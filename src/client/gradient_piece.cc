@@ -11,8 +11,8 @@ constexpr Monoid kByte{"byte", 1, [](void*, const void*, std::size_t, void*) {},
 }  // namespace
 
 GradientPiece::GradientPiece(Group& group, GradientMemory& memory, const GradientOptions& options,
-                             Block block, std::uint64_t number)
-    : block_(block), round_{number, block.begin}, work_(begin(group, memory, options)) {}
+                             Block block)
+    : block_(block), work_(begin(group, memory, options)) {}
 
 std::span<float> GradientPiece::values(GradientMemory& memory) const {
   return {static_cast<float*>(static_cast<void*>(memory.data)) + block_.begin, block_.count};
@@ -29,6 +29,7 @@ GroupWork GradientPiece::begin(Group& group, GradientMemory& memory, const Gradi
     return group.start(call);
   }
   const Codec& codec = *memory.codec;
+  round_ = {memory.rounds[{block_.begin, block_.count}]++, block_.begin};
   const std::size_t bytes = codec.encoded_bytes(block_.count);
   if (options.reduction == Reduction::kMean) factor_ = 1.0f / static_cast<float>(group.size());
   const std::span<float> residual = std::span<float>(memory.residual).subspan(block_.begin, block_.count);

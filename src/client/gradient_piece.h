@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "exchange/block.h"
@@ -19,14 +21,15 @@ struct GradientMemory {
   std::byte* data = nullptr;  // The flat vector.
   std::size_t element_bytes = 4;
   std::unique_ptr<Codec> codec;  // Null: none.
-  std::vector<float> residual;   // With a codec: what it lost so far.
-};
+  std::vector<float> residual;   // With a codec: what it lost so far,
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t>
+      rounds;  // and how often by a block's place
+};             // and size.
 
 class GradientPiece {
  public:
-  // Starts the exchange. `number` counts the pieces, alike on all ranks.
-  GradientPiece(Group& group, GradientMemory& memory, const GradientOptions& options, Block block,
-                std::uint64_t number);
+  // Starts the exchange.
+  GradientPiece(Group& group, GradientMemory& memory, const GradientOptions& options, Block block);
   Block block() const { return block_; }
   bool done() const { return work_.done(); }
   // Brings the result to where it belongs. Precondition: done().

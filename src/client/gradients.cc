@@ -181,7 +181,8 @@ void Gradients::Impl::exchange() {
   while (pieces_.size() < kPiecesMax) {
     const auto piece = pipeline_.start();
     if (!piece) return;
-    pieces_.emplace_back(group_, memory_, options_, *piece, pieces_begun_++);
+    pieces_.emplace_back(group_, memory_, options_, *piece);
+    ++pieces_begun_;
   }
 }
 

@@ -33,7 +33,7 @@ Result<CodecSpec> parse_codec(std::string_view name);
 
 // Which vector is encoded, equal on all ranks: random-k chooses by it.
 struct CodecRound {
-  std::uint64_t step = 0;
+  std::uint64_t step = 0;  // How often this tensor was encoded before.
   std::uint64_t tensor = 0;
 };
 

@@ -164,6 +164,27 @@ TEST_P(CodecConvergence, WithFeedbackReachesTheUncompressedLoss) {
   RecordProperty("loss_to_uncompressed", std::to_string(compressed / plain));
 }
 
+// Where every element has the same curvature, 1, it is clear how far a codec lets the rate go: uncompressed
+// up to 2.
+double left_at_rate(const char* name, float rate) {
+  Problem problem = disagreement();
+  const double start = problem.loss(std::vector<float>(problem.size));
+  problem.rate = rate;
+  return trained(problem, make_codec(*parse_codec(name)).get(), true) / start;
+}
+
+TEST(RandomKConvergence, TakesTheRatesThatWaitingInTurnAllows) {
+  // Each of 10 elements waits for 9 steps and then moves by 10 gradients, so that it takes rates up to 0.2;
+  // drawn anew in each step it would diverge from 0.105 on.
+  for (const float rate : {0.05f, 0.12f, 0.15f, 0.18f})
+    EXPECT_LT(left_at_rate("random-k:0.1", rate), 0.01) << rate;
+  EXPECT_LT(left_at_rate("top-k:0.1", 0.15f), 0.1);
+}
+
+TEST(RandomKConvergence, NeedsARateBelowTwiceItsShareOverTheCurvature) {
+  EXPECT_GT(left_at_rate("random-k:0.1", 0.5f), 1e6);
+}
+
 TEST_P(CodecConvergence, FeedbackIsWhatBringsDisagreeingRanksTogether) {
   const Problem problem = disagreement();
   const double start = problem.loss(std::vector<float>(problem.size));
