@@ -6,10 +6,13 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "cli/printable.h"
+
 namespace thalweg {
 namespace {
 
 constexpr std::string_view kHint = "\nhint: ";
+constexpr std::size_t kLineBytesMax = 16384;
 
 void put(std::FILE* file, std::string_view text) { std::fwrite(text.data(), 1, text.size(), file); }
 
@@ -48,13 +51,13 @@ Status with_hint(const Status& status, std::string_view hint) {
   return {status.code(), fmt::format("{}{}{}", status.message(), kHint, hint)};
 }
 
-void Output::write_words(std::string_view text) {
-  put(words_, text);
+void Output::write_line(std::string_view mark, std::string_view line) {
+  put(words_, fmt::format("{}{}\n", mark, printable(line, {}, kLineBytesMax)));
   std::fflush(words_);
 }
 
 void Output::note(std::string_view line) {
-  if (!style_.quiet) write_words(fmt::format("{}\n", line));
+  if (!style_.quiet) write_line("", line);
 }
 
 void Output::detail(std::string_view line) {
@@ -62,8 +65,8 @@ void Output::detail(std::string_view line) {
 }
 
 void Output::warn(std::string_view line) {
-  const bool color = style_.color;
-  note(fmt::format("thalweg: {}warning{}: {}", color ? "\x1b[33m" : "", color ? "\x1b[0m" : "", line));
+  if (!style_.quiet)
+    write_line(style_.color ? "thalweg: \x1b[33mwarning\x1b[0m: " : "thalweg: warning: ", line);
 }
 
 void Output::text(std::string_view text) {
@@ -72,14 +75,15 @@ void Output::text(std::string_view text) {
 }
 
 void Output::human(std::string_view text) {
-  if (!style_.json) put(results_, text);
+  if (!style_.json) put(results_, printable(text, "\n\t"));
 }
 
 void Output::json(const nlohmann::ordered_json& object) {
   if (!style_.json) return;
   write_json();
-  // Names of files may be any bytes; JSON may not.
-  json_ = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  // Names of files may be any bytes; JSON may not, and ASCII commands no terminal.
+  constexpr bool kAscii = true;
+  json_ = object.dump(-1, ' ', kAscii, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 void Output::write_json() {
@@ -94,9 +98,10 @@ void Output::error(const Status& status) {
   const std::string hint = end == whole.size() ? std::string() : whole.substr(end + kHint.size());
   std::fflush(results_);
   const bool color = style_.color;
-  write_words(fmt::format("thalweg: {}{}{}: {}\n", color ? "\x1b[31m" : "", code_name(status.code()),
-                          color ? "\x1b[0m" : "", message));
-  if (!hint.empty()) write_words(fmt::format("hint: {}\n", hint));
+  const std::string mark = fmt::format("thalweg: {}{}{}: ", color ? "\x1b[31m" : "", code_name(status.code()),
+                                       color ? "\x1b[0m" : "");
+  write_line(mark, message);
+  if (!hint.empty()) write_line("hint: ", hint);
   nlohmann::ordered_json object = {{"code", code_name(status.code())}, {"message", message}};
   if (!hint.empty()) object["hint"] = hint;
   auto line = json_.empty() ? nlohmann::ordered_json::object() : nlohmann::ordered_json::parse(json_);

@@ -17,7 +17,8 @@ int exit_code(Code code);
 // Appends what the reader could do about it, shown on a line of its own.
 Status with_hint(const Status& status, std::string_view hint);
 
-// One thread, but for note(), detail() and warn(). Borrows both streams.
+// One thread, but for note(), detail() and warn(). Borrows both streams. What people read may hold foreign
+// text: nothing in it commands their terminal, see cli/printable.h, and a line of words has a bound.
 class Output {
  public:
   struct Style {
@@ -37,7 +38,7 @@ class Output {
   void detail(std::string_view line);  // For people who asked for more.
   void warn(std::string_view line);    // As note(), marked as a warning.
   void text(std::string_view text);    // A result as is, in either style; the caller ends its lines.
-  // A result as a person reads it; nothing with --json.
+  // A result as a person reads it, of several lines; nothing with --json.
   void human(std::string_view text);
   // A line of standard output with --json; nothing without. It is held back until what follows is known.
   void json(const nlohmann::ordered_json& object);
@@ -52,7 +53,7 @@ class Output {
   Status finish();
 
  private:
-  void write_words(std::string_view text);
+  void write_line(std::string_view mark, std::string_view line);
   void write_json();
 
   Style style_;

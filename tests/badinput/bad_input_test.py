@@ -163,6 +163,21 @@ class BadFilesTest(BadInput):
         self.assert_bad_file("mixed", b"1 1:1 2:1\n0 1:2:3 1:3:1\n", r"mixed:2:\d+: saw ")
         self.assert_bad_file("commas", b"1 1:1 2:1\n0,1,2,3\n", r"commas:2:\d+: saw ")
 
+    def test_foreign_bytes_do_not_command_the_terminal(self):
+        cell = b"\x1b[2J\xc2\x9b2J\r\x07\xff"
+        name = "evil\x1b[31m\n.svm"
+        rows = self.file(name, train_rows(20) + b"1 1:" + cell + b"\n")
+        columns = self.file("columns.csv", b"label,c\x1b[2J\n" + b"1,2\n0,3\n" * 20)
+        model = self.path("mod\x1b]0;el")
+        for words in (("train", rows), ("train", self.path("gone" + name)), ("data", "check", rows),
+                      ("data", "stats", columns), ("train", columns, "--out", model, "--verbose"),
+                      ("model", "inspect", model), ("predict", "--model", model, rows), ("tra\x1b[2Jin",)):
+            for more in ((), ("--json",)):
+                with self.subTest(words + more):
+                    _, out, err, _ = self.run_program(*words, *more)
+                    self.assertNotEqual(out + err, "")
+                    self.assertNotRegex(out + err, "[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+
     def test_bad_rows_are_counted(self):
         path = self.file("some.svm", train_rows(50) + b"9 1:1\n1 1:nan\n" + train_rows(50))
         code, out, err, _ = self.run_program("train", path, "--json", "--on-bad-row", "skip:2")
