@@ -14,6 +14,9 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <sstream>
+
+#include "cli/guardian.h"
 
 namespace thalweg {
 namespace {
@@ -248,9 +251,23 @@ Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& st
                            std::FILE* words) {
   std::fflush(results);
   std::fflush(words);
-  RankProcesses processes(launch, results, words);
-  if (Status status = processes.start_all(); !status) return status;
-  return processes.watch(stop);
+  const auto run_here = [&] {
+    RankProcesses processes(launch, results, words);
+    const Status started = processes.start_all();
+    const RanksEnd end = started ? processes.watch(stop) : RanksEnd{0, started.message()};
+    std::fflush(results);
+    std::fflush(words);
+    return fmt::format("{} {} {}", static_cast<int>(started.code()), end.exit_code, end.failed);
+  };
+  const Result<std::string> text = run_guarded(stop, run_here);
+  if (!text) return text.status();
+  std::istringstream in(*text);
+  int code = 0;
+  RanksEnd end;
+  in >> code >> end.exit_code;
+  std::getline(in.ignore(), end.failed);
+  if (code != 0) return Status(static_cast<Code>(code), end.failed);
+  return end;
 }
 
 }  // namespace thalweg

@@ -31,7 +31,8 @@ struct RanksEnd {
 };
 
 // Runs all ranks to their end. When one fails, or `stop` is set, the others get SIGTERM and after the grace
-// SIGKILL, with all processes of theirs that stayed in their process groups. Output goes to the two streams.
+// SIGKILL. Whatever they have started ends with them, or with this process if that ends first, see
+// cli/guardian.h. Output goes to the two streams. Precondition: one thread.
 Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& stop, std::FILE* results,
                            std::FILE* words);
 

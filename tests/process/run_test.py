@@ -29,6 +29,11 @@ def alive(pid):
         return False
 
 
+def first_child(pid):
+    with open('/proc/%d/task/%d/children' % (pid, pid), encoding='ascii') as children:
+        return int(children.read().split()[0])
+
+
 def wait_for(condition):
     until = time.monotonic() + PATIENCE_S
     while not condition():
@@ -100,6 +105,27 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(parent.wait(PATIENCE_S), code)
             for pid in pids:
                 wait_for(lambda pid=pid: not alive(pid))
+
+    # In their process group, in one of their own, in a session of their own, and further down.
+    def test_no_kill_leaves_what_ranks_started(self):
+        start = '''sleep 1000 & echo $!; (set -m; sleep 1000 & echo $!); setsid sh -c 'sleep 1000 & echo $$ $!; wait' &
+                   wait; true'''
+        for depth in range(3):  # What was started, the process that guards, and the one that watches the ranks.
+            parent = subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', start], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True)
+            self.addCleanup(lambda parent=parent: (parent.kill(), parent.communicate()))
+            left = []
+            while len(left) < 8 and (line := parent.stdout.readline()):
+                left += map(int, line.split())
+            self.assertEqual(len(left), 8)
+            victim = parent.pid
+            for _ in range(depth):
+                victim = first_child(victim)
+            os.kill(victim, signal.SIGKILL)
+            self.assertEqual(parent.wait(PATIENCE_S), -signal.SIGKILL if depth == 0 else 1)
+            for pid in left:
+                wait_for(lambda pid=pid: not alive(pid))
+            self.assertEqual('the process that watches the others was ended' in parent.stderr.read(), depth > 0)
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_a_rank_with_too_few_descriptors_says_so(self):
