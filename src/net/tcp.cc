@@ -36,7 +36,12 @@ class Tcp::Impl::Outbox final : public Transport {
 };
 
 Tcp::Impl::Impl(const Clock& clock, TcpOptions options)
-    : clock_(clock), options_(std::move(options)), incarnation_(0), random_(0) {
+    : clock_(clock),
+      options_(std::move(options)),
+      incarnation_(0),
+      random_(0),
+      refusals_("connections refused", options_.log_lines_max),
+      losses_("peers lost", options_.log_lines_max) {
   std::random_device device;
   while (incarnation_ == 0) incarnation_ = (std::uint64_t{device()} << 32) | device();
   random_ = Random(incarnation_);
@@ -52,6 +57,8 @@ Tcp::Impl::~Impl() {
     ::close(listener->fd);
   }
   if (reserve_fd_ >= 0) ::close(reserve_fd_);
+  refusals_.flush(options_.log);
+  losses_.flush(options_.log);
 }
 
 bool Tcp::Impl::Hosted::goes_by(NodeId name) const {

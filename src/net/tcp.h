@@ -35,7 +35,9 @@ struct TcpOptions {
   std::size_t strangers_max = limits::kConnectionsBeforeHelloMax;
   // Ends every wait soon after it turns true; may be set by a signal handler.
   const std::atomic<bool>* stop = nullptr;
-  // One line for people about each refused connection and each lost peer.
+  // One line for people about each refused connection and each lost peer, at most so many of either a minute:
+  // the others are counted in one.
+  std::size_t log_lines_max = 10;
   std::function<void(std::string)> log = [](const std::string&) {};
 };
 

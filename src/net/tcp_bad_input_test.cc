@@ -1,6 +1,7 @@
 // Whatever strangers and peers send, only their own connection ends: an honest pair goes on all the while.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -74,6 +75,7 @@ class HonestPair : public testing::Test {
     TcpOptions options;
     options.log = lines_.sink();
     options.hello_timeout = hello_timeout;
+    options.log_lines_max = 1000;
     server_ = std::make_unique<TcpProcess>(kEcho, echo_, options, "127.0.0.1:0", 0xc1);
     server_->start();
     TcpOptions client_options;
@@ -195,6 +197,35 @@ TEST_F(TcpHurried, IdleAndSlowStrangers) {
   for (const RawPeer& peer : idle) peer.await_close();
   for (const RawPeer& peer : slow) peer.await_close();
   EXPECT_EQ(lines_.count("has not said who it is in time"), 220U) << lines_.all();
+}
+
+struct CountingNode : TestNode {
+  void on_peer_lost(Instant, NodeId, Transport&) override { ++losses; }
+  std::atomic<int> losses{0};
+};
+
+TEST(Tcp, WhatStrangersCauseIsCountedAfterItsFirstLines) {
+  CountingNode node;
+  TcpOptions options;
+  LogLines lines;
+  options.log = lines.sink();
+  options.log_lines_max = 3;
+  options.peer_grace = 1ms;
+  TcpProcess process(kEcho, node, options);
+  process.start();
+  for (std::uint32_t i = 0; i < 50; ++i) {
+    const RawPeer peer = RawPeer::connected(process.port);
+    peer.send(std::string(kHeaderBytes, '?'));
+    peer.await_close();
+    const RawPeer guest = RawPeer::greeted(process.port, kEcho, worker_node(i));
+  }
+  while (node.losses < 50) std::this_thread::sleep_for(1ms);
+  process.end();
+  EXPECT_EQ(process.stats.refused, 50U);
+  EXPECT_EQ(lines.count("connection with "), 3U) << lines.all();
+  EXPECT_EQ(lines.count("lost worker-"), 3U) << lines.all();
+  EXPECT_EQ(lines.count("47 more connections refused"), 1U) << lines.all();
+  EXPECT_EQ(lines.count("47 more peers lost"), 1U) << lines.all();
 }
 
 TEST_F(TcpHurried, TooManyStrangersAreTurnedAway) {

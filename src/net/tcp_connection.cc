@@ -239,9 +239,8 @@ void Tcp::Impl::set_paused(Peer& peer) {
 }
 
 void Tcp::Impl::refuse(Connection& conn, const std::string& why) {
-  ++refused_;
   const std::string who = conn.state == State::kOpen ? node_name(conn.peer->id) + " at " : "";
-  log(fmt::format("connection with {}{} closed: {}", who, to_text(conn.remote), why));
+  log_refusal(fmt::format("connection with {}{} closed: {}", who, to_text(conn.remote), why));
   close(conn);
 }
 

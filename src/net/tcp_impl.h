@@ -15,6 +15,7 @@
 #include "net/event_loop.h"
 #include "net/frame_reader.h"
 #include "net/hello.h"
+#include "net/log_limit.h"
 #include "net/send_queue.h"
 #include "net/tcp.h"
 
@@ -111,6 +112,10 @@ class Tcp::Impl {
   void rename(Hosted& hosted, NodeId id, std::uint64_t cluster);
   Hosted* find_hosted(NodeId id);
   void log(const std::string& line) const { options_.log(line); }
+  void log_refusal(const std::string& line) {
+    ++refused_;
+    refusals_.say(clock_.now(), line, options_.log);
+  }
 
   // tcp_listen.cc
   Result<std::uint16_t> listen_on(std::string_view text, const SocketAddress& address);
@@ -175,6 +180,8 @@ class Tcp::Impl {
   Instant next_housekeeping_{};
   std::uint64_t frames_dropped_ = 0;
   std::uint64_t refused_ = 0;
+  LogLimit refusals_;
+  LogLimit losses_;
 };
 
 }  // namespace thalweg

@@ -107,10 +107,9 @@ void Tcp::Impl::accept_all(Listener& listener) {
 void Tcp::Impl::accept_one(int fd, const SocketAddress& remote) {
   const bool full = connections_.size() >= options_.connections_max;
   if (full || strangers_ >= options_.strangers_max) {
-    ++refused_;
-    log(fmt::format("connection from {} refused: {}", to_text(remote),
-                    full ? fmt::format("there are {} already", connections_.size())
-                         : fmt::format("{} others have not yet said who they are", strangers_)));
+    log_refusal(fmt::format("connection from {} refused: {}", to_text(remote),
+                            full ? fmt::format("there are {} already", connections_.size())
+                                 : fmt::format("{} others have not yet said who they are", strangers_)));
     ::close(fd);
     return;
   }
@@ -127,8 +126,7 @@ bool Tcp::Impl::refuse_for_want_of_descriptors(const Listener& listener) {
   const int fd = ::accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd >= 0) {
     ::close(fd);
-    ++refused_;
-    log("connection refused: this process has no file descriptors left; see ulimit -n");
+    log_refusal("connection refused: this process has no file descriptors left; see ulimit -n");
   }
   reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   return fd >= 0;

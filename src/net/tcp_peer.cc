@@ -204,7 +204,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     peer->queue.clear();
     missed = missed || !peer->self->node->over();
   }
-  if (missed) log(fmt::format("lost {}: {}", node_name(id), why));
+  if (missed) losses_.say(clock_.now(), fmt::format("lost {}: {}", node_name(id), why), options_.log);
   deliver_loss(id);
 }
 
@@ -222,6 +222,8 @@ void Tcp::Impl::forgive_own_pause(Instant now) {
 void Tcp::Impl::housekeep(Instant now) {
   forgive_own_pause(now);
   next_housekeeping_ = now + kHousekeepingMax;
+  refusals_.look(now, options_.log);
+  losses_.look(now, options_.log);
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& conn = *connections_[i];
     if (conn.closed) continue;

@@ -400,6 +400,7 @@ TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
   LogLines lines;
   TcpOptions options;
   options.log = lines.sink();
+  options.log_lines_max = 1000;
   options.hello_timeout = 2s;
   TcpProcess process(kEcho, echo, options);
   process.start();
