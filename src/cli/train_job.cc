@@ -133,6 +133,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (!digest) co_return digest.status();
     digest_ = *digest;
   }
+  collected_ = true;
   co_return Status::ok();
 }
 
@@ -281,6 +282,8 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   progress.clear();
   const Status status = cluster.status();
   if (!status) return status;
+  if (!collected_)
+    return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
   for (; !closing && shown < epochs_done(); ++shown) show_epoch(shown);
   summary(cluster.view(), seconds, closing);
   if (!closing) return Status::ok();

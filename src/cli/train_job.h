@@ -55,6 +55,7 @@ class TrainJob {
   std::vector<EpochNumbers> epochs_;
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
+  bool collected_ = false;  // The whole model, and saved where that was asked for.
 };
 
 // The options of a job as its spec; kUsage for combinations that cannot be meant. Reads a little of the input

@@ -7,9 +7,12 @@
 namespace thalweg {
 namespace {
 
+NodeId observer_id(const SchedulerOptions& job) { return worker_node(wire::kFirstTemporary + job.workers); }
+
 // Nobody dies alone inside one process, and a turn may take long.
 SchedulerOptions without_suspicion(SchedulerOptions job) {
   job.suspect_after = Duration::max();
+  job.observer = observer_id(job);
   return job;
 }
 
@@ -29,7 +32,7 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
   }
   if (options.observer) {
     observer_ = std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, true, options.observer});
-    driver_.add(worker_node(wire::kFirstTemporary + options.job.workers), *observer_);
+    driver_.add(observer_id(options.job), *observer_);
   }
   driver_.start(options.threads);
 }

@@ -70,11 +70,12 @@ std::string machine_name() {
 RemoteCluster::RemoteCluster(RemoteClusterOptions options)
     : options_([&] {
         options.job.cluster = new_cluster_id();
+        options.job.observer = worker_node(temporary_index());
         return std::move(options);
       }()),
       scheduler_(options_.job),
       observer_(WorkerOptions{process_name(), {}, {}, true, options_.observer}),
-      observer_id_(worker_node(temporary_index())),
+      observer_id_(*options_.job.observer),
       driver_(clock_, tcp_options(options_.insecure_no_auth, nullptr, options_.log)) {
   driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
   driver_.driver().add(observer_id_, observer_, options_.job.cluster);

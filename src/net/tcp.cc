@@ -138,10 +138,15 @@ void Tcp::Impl::rename(Hosted& hosted, NodeId id, std::uint64_t cluster) {
   if (hosted.id != id) hosted.former_ids.push_back(hosted.id);
   hosted.id = id;
   hosted.cluster = cluster;
-  for (const auto& conn : connections_) {
-    if (conn->closed || conn->state != State::kOpen || conn->peer->self != &hosted) continue;
-    send_hello(*conn, hosted, conn->peer->id);
-    mark(*conn->peer);
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    Connection& conn = *connections_[i];
+    if (conn.closed || conn.state != State::kOpen) continue;
+    if (conn.peer->id == id) {
+      refuse_namesake(conn);
+    } else if (conn.peer->self == &hosted) {
+      send_hello(conn, hosted, conn.peer->id);
+      mark(*conn.peer);
+    }
   }
 }
 

@@ -165,6 +165,23 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
   }
 }
 
+// A node tells everybody who connects which process it is of.
+TEST_F(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
+  const RawPeer curious = RawPeer::connected(port());
+  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  ASSERT_TRUE(curious.send(hello));
+  std::vector<std::byte> answer(hello.size());
+  ASSERT_EQ(::recv(curious.fd(), answer.data(), answer.size(), MSG_WAITALL),
+            static_cast<ssize_t>(answer.size()));
+  constexpr std::size_t kIncarnationAt = kHeaderBytes + 20;
+  std::uint64_t incarnation = 0;
+  std::memcpy(&incarnation, answer.data() + kIncarnationAt, sizeof incarnation);
+  const RawPeer liar = RawPeer::connected(port());
+  liar.send(encode_frame(encode_hello({kEcho, kEcho, 0, incarnation})));
+  liar.await_close();
+  EXPECT_EQ(lines_.count("server-0 is of this process"), 1U) << lines_.all();
+}
+
 TEST_F(TcpBadInput, CutAtEachByte) {
   const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
   for (std::size_t size = 0; size < hello.size(); ++size) {
@@ -179,6 +196,38 @@ TEST_F(TcpBadInput, CutAtEachByte) {
         RawPeer::greeted(port(), kEcho, worker_node(1000 + static_cast<std::uint32_t>(size)));
     peer.send(std::span(bytes).first(size));
   }
+}
+
+// Takes the name worker-50 when it is told anything.
+struct RenamedNode : TestNode {
+  void on_frame(Instant, NodeId from, Frame, Transport& out) override {
+    heard.push_back(from);
+    out.rename_self(worker_node(50), 0);
+  }
+  std::vector<NodeId> heard;
+};
+
+TEST(Tcp, AStrangerDoesNotKeepTheNameThatANodeHereIsGiven) {
+  RenamedNode node;
+  TcpOptions options;
+  LogLines lines;
+  options.log = lines.sink();
+  options.peer_grace = 10ms;
+  TcpProcess process(kEcho, node, options);
+  process.start();
+  const RawPeer namesake = RawPeer::greeted(process.port, kEcho, worker_node(50));
+  const RawPeer other = RawPeer::greeted(process.port, kEcho, worker_node(9));
+  Frame push = with_payload(1, 1);
+  push.head.op = Op::kPush;
+  const auto word = encode_frame(push);
+  other.send(word);
+  namesake.await_close();
+  EXPECT_EQ(lines.count("worker-50 is of this process"), 1U) << lines.all();
+  other.send(word);
+  std::this_thread::sleep_for(50ms);
+  process.end();
+  EXPECT_TRUE(node.lost.empty());
+  for (const NodeId from : node.heard) EXPECT_EQ(from, worker_node(9));
 }
 
 TEST_F(TcpHurried, IdleAndSlowStrangers) {

@@ -158,7 +158,7 @@ bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
     refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
     return false;
   }
-  if (find_hosted(hello.from) != nullptr && hello.incarnation != incarnation_) {
+  if (find_hosted(hello.from) != nullptr) {
     refuse(conn, fmt::format("{} is of this process", node_name(hello.from)));
     return false;
   }
@@ -242,6 +242,15 @@ void Tcp::Impl::refuse(Connection& conn, const std::string& why) {
   const std::string who = conn.state == State::kOpen ? node_name(conn.peer->id) + " at " : "";
   log_refusal(fmt::format("connection with {}{} closed: {}", who, to_text(conn.remote), why));
   close(conn);
+}
+
+// Its loss, of which nodes would be told, would be taken for that of the node here.
+void Tcp::Impl::refuse_namesake(Connection& conn) {
+  Peer& peer = *conn.peer;
+  refuse(conn, fmt::format("{} is of this process", node_name(peer.id)));
+  if (peer.conn != nullptr) return;
+  peer.connected_once = false;
+  peer.queue.clear();
 }
 
 // The object stays until bury(), as callers further up hold it.

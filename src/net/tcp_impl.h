@@ -138,6 +138,7 @@ class Tcp::Impl {
   void set_paused(Peer& peer);
   void heat(Connection& conn);
   void refuse(Connection& conn, const std::string& why);
+  void refuse_namesake(Connection& conn);  // Of a node of this process.
   void close(Connection& conn);
   void abandon(Connection& conn);  // Closes one whose peer has nothing to learn from that.
   void bury();

@@ -81,8 +81,7 @@ void Tcp::Impl::detach(Connection& conn) {
 }
 
 void Tcp::Impl::rename_peer(Connection& conn, NodeId id) {
-  if (find_hosted(id) != nullptr && conn.peer->incarnation != incarnation_)
-    return refuse(conn, fmt::format("{} is of this process", node_name(id)));
+  if (find_hosted(id) != nullptr) return refuse(conn, fmt::format("{} is of this process", node_name(id)));
   const auto old = peers_.at({conn.peer->self, conn.peer->id});
   auto& slot = peers_[{old->self, id}];
   if (slot != nullptr && slot != old) {  // Frames for the new name came before the name.

@@ -89,6 +89,10 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
     member.heard = now;  // Its welcome was lost on the way.
     return send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
   }
+  if (join->observer && from != options_.observer) {
+    return send(from, Op::kStop, {Code::kRefused, "a job is observed by its scheduler's process only"}, {},
+                out);
+  }
   const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
   if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
     const Status why(Code::kRefused, stopped_ ? "the job is over"

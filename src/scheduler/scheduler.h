@@ -26,6 +26,8 @@ struct SchedulerOptions {
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
   Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
+  // The name under which the only node that may observe the job, and end it well, joins.
+  std::optional<NodeId> observer;
   // Each report of a shard once, in the shard's order; called inside a turn.
   std::function<void(ShardId, Step, std::string_view)> on_report;
 };

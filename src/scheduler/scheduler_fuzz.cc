@@ -34,6 +34,8 @@ Frame heartbeat_frame() {
 
 NodeId temporary(std::uint32_t i) { return {Role::kWorker, (1u << 31) | i}; }
 
+constexpr NodeId kObserver{Role::kWorker, 1u << 20};
+
 Frame next_frame(FuzzInput& in, const Scheduler& scheduler) {
   constexpr Op kOften[] = {Op::kJoin,  Op::kBarrier, Op::kReport, Op::kHeartbeat,
                            Op::kEnded, Op::kStop,    Op::kGetMap};
@@ -59,6 +61,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzTransport out;
   const std::uint8_t mode = in.byte();
   SchedulerOptions options = job(mode);
+  options.observer = temporary(4);
+  bool observed = false;
   std::map<ShardId, Step> reported;
   options.on_report = [&](ShardId shard, Step number, std::string_view) {
     const auto [at, first] = reported.emplace(shard, number);
@@ -99,10 +103,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Frame frame = next_frame(in, scheduler);
       may_stop = frame.head.op == Op::kEnded && (from.index >> 31) == 0;
       joins += frame.head.op == Op::kJoin;
+      observed = observed || (frame.head.op == Op::kJoin && from == options.observer);
       waiting += frame.head.op == Op::kBarrier;
       scheduler.on_frame(now, from, frame, out);
     }
     THALWEG_CHECK(stopped || may_stop || !scheduler.stopped(), "no stranger ends the job");
+    THALWEG_CHECK(stopped || !scheduler.stopped() || !*scheduler.stopped() || (observed && from == kObserver),
+                  "only its own observer ends the job well");
     THALWEG_CHECK(out.take().size() <= joins * (joins + 2) + waiting + 4,
                   "a turn tells each member at most of each loss");
   }

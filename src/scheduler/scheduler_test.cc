@@ -26,6 +26,7 @@ struct Cluster {
     TableSpec table;
     table.name = "t";
     options.tables = {table};
+    options.observer = temporary(100);
     options.on_report = [this](ShardId shard, Step number, std::string_view text) {
       reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
                         std::string(text));
@@ -232,6 +233,25 @@ TEST(Scheduler, StrangersAreNotHeard) {
     }
   }
   EXPECT_FALSE(c.scheduler->stopped().has_value());
+}
+
+TEST(Scheduler, OnlyItsOwnObserverEndsTheJobWell) {
+  Cluster c;
+  const auto answers = c.tell(temporary(9), join(Role::kWorker, true));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  const Frame ended = make_frame(Op::kEnded);
+  for (const NodeId from :
+       {temporary(9), worker_node(wire::kFirstObserver), worker_node(0), server_node(0)}) {
+    c.tell(from, ended);
+    EXPECT_FALSE(c.scheduler->stopped().has_value()) << node_name(from);
+  }
+  const NodeId own = c.name(temporary(100), join(Role::kWorker, true));
+  EXPECT_EQ(own, worker_node(wire::kFirstObserver));
+  c.scheduler->on_peer_lost(c.now, temporary(9), c.out);
+  c.tell(own, ended);
+  EXPECT_EQ(c.scheduler->stopped(), Status::ok());
 }
 
 TEST(Scheduler, CutsTheTextThatEndsAJob) {

@@ -56,14 +56,14 @@ class FrameTool:
 class Peer:
     """One connection that has said hello."""
 
-    def __init__(self, tool, port, me, to, cluster=0):
+    def __init__(self, tool, port, me, to, cluster=0, incarnation=None):
         self.tool, self.to, self.cluster = tool, to, cluster
-        self.incarnation = random.getrandbits(63) | 1
+        self.incarnation = incarnation or random.getrandbits(63) | 1
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.request = 0
         try:
             self.hello(me)
-            self.receive(HELLO)
+            self.incarnation_there = struct.unpack("<BIBIQHQ", self.receive(HELLO)[1])[-1]
         except OSError:
             self.close()
             raise
@@ -87,13 +87,14 @@ class Peer:
         return out
 
     def receive(self, op, request=None):
-        """The next frame of this kind: its code, first and second."""
+        """The next frame of this kind, or of these: its code, first and second."""
+        ops = op if isinstance(op, tuple) else (op,)
         while True:
             head = HEADER.unpack(self.read(HEADER.size))
             first_size, second_size = head[15:17]
             first = self.read((first_size + 7) & ~7)[:first_size]
             second = self.read((second_size + 7) & ~7)[:second_size]
-            if head[2] == op and request in (None, head[6]):
+            if head[2] in ops and request in (None, head[6]):
                 return head[10], first, second
 
     def ask(self, op, **fields):
@@ -121,16 +122,21 @@ class Job:
         self.nodes.append(node)
         return node
 
+    @classmethod
+    def port_of(cls, node):
+        return int(cls.await_word(node, r"listens on 127\.0\.0\.1:(\d+)"))
+
     @staticmethod
-    def port_of(node):
+    def await_word(node, pattern):
+        """What the pattern's group matches in the node's log, once it does."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with open(node.log.name, encoding="utf-8") as log:
-                found = re.search(r"listens on 127\.0\.0\.1:(\d+)", log.read())
+                found = re.search(pattern, log.read())
             if found:
-                return int(found.group(1))
+                return found.group(1)
             time.sleep(0.01)
-        raise AssertionError("a node never listened")
+        raise AssertionError("a node never said " + pattern)
 
     def end(self):
         """Each node's exit code and log, and what the scheduler wrote."""
@@ -246,6 +252,49 @@ class BadFrameTest(unittest.TestCase):
         self.assertEqual(json.loads(out.strip().splitlines()[-1])["model_digest"], expected)
         self.assertGreaterEqual(number, 3, "the job was over before it was disturbed")
 
+    def end_well(self, port):
+        """Says that the job has ended well, as an observer of its own, as the job's, and as the job's very process."""
+        peer = Peer(self.tool, port, (WORKER, TEMPORARY | 3), (SCHEDULER, 0))
+        self.addCleanup(peer.close)
+        peer.send(JOIN, first=bytes([WORKER, 1]) + text(b"") + text(b"hostile") + text(b""))
+        code, first, _ = peer.receive((WELCOME, STOP))
+        if code == OK:
+            peer.hello(struct.unpack_from("<BI", first))
+            peer.send(HEARTBEAT, first=bytes(52))
+            peer.send(ENDED, code=OK)
+        for incarnation in (None, peer.incarnation_there):
+            for index in ((1 << 20), (1 << 20) + 1):
+                try:
+                    liar = Peer(self.tool, port, (WORKER, index), (SCHEDULER, 0), incarnation=incarnation)
+                    self.addCleanup(liar.close)
+                    liar.send(ENDED, code=OK)
+                except OSError:
+                    pass  # The name is refused.
+        return code
+
+    def test_a_stranger_cannot_end_a_job_well(self):
+        flags = ("--epochs", "40", "--batch", "128")
+        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=True)
+        for attacked in ("before it begins", "once it has begun"):
+            with self.subTest(attacked):
+                model = os.path.join(self.folder, "model " + attacked)
+                job = self.start(1, 1, *flags, "--out", model, self.train)
+                worker = ("worker", "--join", "127.0.0.1:%d" % job.scheduler_port, "--", self.train)
+                if attacked == "once it has begun":
+                    job.node(*worker)
+                    job.await_word(job.scheduler, r"(epoch 1/)")
+                self.assertEqual(self.end_well(job.scheduler_port), REFUSED)
+                if attacked == "before it begins":
+                    job.node(*worker)
+                out, logs = job.end()
+                for code, log in logs:
+                    self.assertEqual(code, 0, log)
+                digest = json.loads(calm.stdout.strip().splitlines()[-1])["model_digest"]
+                self.assertEqual(json.loads(out.strip().splitlines()[-1])["model_digest"], digest)
+                saved = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
+                self.assertEqual(saved.stdout.strip(), digest)
+
     def join(self, job):
         """Takes part as the job's only worker: peers of scheduler and server, and the map."""
         scheduler = Peer(self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
@@ -324,7 +373,7 @@ class BadFrameTest(unittest.TestCase):
         for fields, expected in (({"shard": 60000}, ABORTED), ({"owner_epoch": 3}, ABORTED)):
             self.assertEqual(scheduler.ask(BARRIER, step=(0, 1), **fields)[0], expected)
             self.assertEqual(scheduler.ask(REPORT, step=(0, 1), **fields)[0], expected)
-        scheduler.send(ENDED, code=ABORTED, first=b"enough" * 5000)
+        scheduler.send(ENDED, code=ABORTED, first=b"enough\x1b[2J\n\xc2\x9b" * 1000)
         out, logs = job.end()
         server.close()
         scheduler.close()
@@ -332,6 +381,7 @@ class BadFrameTest(unittest.TestCase):
             self.assertEqual(code, 130, log)
             for trace in ("terminate", "CHECK", "Sanitizer"):
                 self.assertNotIn(trace, log)
+            self.assertNotRegex(log, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
         self.assertLess(len(out), 2000)
         self.assertIn("worker-0: enough", json.loads(out.strip().splitlines()[-1])["error"]["message"])
 
