@@ -25,12 +25,12 @@ Status run_processes(const Options& options, Output& out, TrainJob& job, std::ui
   cluster.job = job.scheduler_options(servers, workers);
   cluster.observer = job.observer();
   cluster.log = [&out](const std::string& line) { out.detail(line); };
-  const auto add = [&](const char* role, std::uint32_t count) {
+  const auto add = [&](Role role, const char* word, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i)
-      cluster.processes.push_back({"node", role, "--join", "{scheduler}", "--quiet"});
+      cluster.processes.push_back({role, {"node", word, "--join", "{scheduler}", "--quiet"}});
   };
-  add("server", servers);
-  add("worker", workers);
+  add(Role::kServer, "server", servers);
+  add(Role::kWorker, "worker", workers);
   auto remote = RemoteCluster::start(std::move(cluster));
   if (!remote) return remote.status();
   return job.run(**remote, servers, workers);

@@ -25,6 +25,11 @@ constexpr Duration kNagEvery = std::chrono::seconds(5);
 constexpr const char* kAtOnce =
     "{\"error\":{\"code\":\"ABORTED\",\"message\":\"interrupted twice; stopped at once\"}}\n";
 
+constexpr const char* kLostHint =
+    "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
+    "memory "
+    "runs out, see dmesg";
+
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
 nlohmann::ordered_json number(double value) {
@@ -281,6 +286,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
   const double seconds = std::chrono::duration<double>(clock.now() - Instant{}).count();
   progress.clear();
   const Status status = cluster.status();
+  if (status.code() == Code::kPeerLost) return with_hint(status, kLostHint);
   if (!status) return status;
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace thalweg {
 
@@ -35,7 +36,7 @@ Status ChildProcesses::start(const std::string& program, const std::vector<std::
     _exit(127);
   }
   const std::string what = arguments.size() > 1 ? arguments[0] + " " + arguments[1] : program;
-  children_.push_back({pid, fmt::format("{} (process {})", what, pid), false, 0});
+  children_.push_back({pid, fmt::format("{} (process {})", what, pid), false, false, 0});
   return Status::ok();
 }
 
@@ -45,13 +46,20 @@ void ChildProcesses::reap() {
   }
 }
 
-std::string ChildProcesses::first_ended() {
+std::vector<ChildProcesses::Ended> ChildProcesses::take_ended() {
   reap();
-  const auto found = std::find_if(children_.begin(), children_.end(), [](const Child& c) { return c.ended; });
-  if (found == children_.end()) return {};
-  if (WIFSIGNALED(found->status))
-    return fmt::format("{} was ended by signal {}", found->what, WTERMSIG(found->status));
-  return fmt::format("{} ended with exit code {}", found->what, WEXITSTATUS(found->status));
+  std::vector<Ended> all;
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    if (!child.ended || std::exchange(child.told, true)) continue;
+    const bool killed = WIFSIGNALED(child.status);
+    const int signal = WTERMSIG(child.status);
+    all.push_back({i, child.pid, child.what,
+                   killed ? fmt::format("was ended by signal {} ({})", signal, strsignal(signal))
+                          : fmt::format("ended with exit code {}", WEXITSTATUS(child.status)),
+                   killed});
+  }
+  return all;
 }
 
 void ChildProcesses::finish(Duration patience) {

@@ -21,8 +21,15 @@ class ChildProcesses {
   // Runs `program` with `arguments`, in a process group of its own so that the terminal's Ctrl-C is the
   // parent's to answer; the kernel kills it when the thread that started it ends.
   Status start(const std::string& program, const std::vector<std::string>& arguments);
-  // The first child found to have ended by itself, in words; empty when all run.
-  std::string first_ended();
+  struct Ended {
+    std::size_t number = 0;  // In the order of start().
+    pid_t pid = 0;
+    std::string what;     // "node server (process 4711)"
+    std::string how;      // "was ended by signal 9 (Killed)"
+    bool killed = false;  // By a signal.
+  };
+  // Those that have ended by themselves since the last call.
+  std::vector<Ended> take_ended();
   // Waits for all to end; kills those that have not after `patience`.
   void finish(Duration patience);
 
@@ -31,6 +38,7 @@ class ChildProcesses {
     pid_t pid = 0;
     std::string what;
     bool ended = false;
+    bool told = false;
     int status = 0;
   };
   void reap();

@@ -18,6 +18,8 @@ namespace {
 constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kChildPatience = std::chrono::seconds(5);
 constexpr Duration kNagEvery = std::chrono::seconds(5);
+// Of processes that end before the job begins; more than that do so for a reason that stays.
+constexpr std::uint32_t kReplacedMax = 3;
 
 // Ids that joiners use until the scheduler has named them; told apart by chance.
 std::uint32_t temporary_index() {
@@ -50,10 +52,11 @@ std::string with_port(const std::string& address, std::uint16_t port) {
   return fmt::format("{}:{}", address.substr(0, address.rfind(':')), port);
 }
 
-std::string process_name() {
+// What a process of this machine is called where nothing else was asked for.
+std::string process_name(pid_t process = getpid()) {
   char host[256] = {};
   gethostname(host, sizeof host - 1);
-  return fmt::format("{}, process {}", host, getpid());
+  return fmt::format("{}, process {}", host, process);
 }
 
 // The same for all processes of a machine that is not started anew, and no other's.
@@ -89,12 +92,18 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
   const auto port = cluster->driver_.driver().listen(with.listen);
   if (!port) return port.status();
   cluster->address_ = with_port(with.listen, *port);
-  for (std::vector<std::string> arguments : with.processes) {
-    std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), cluster->address_);
-    if (Status status = cluster->children_.start(own_program(), arguments); !status) return status;
+  for (const NodeProcess& process : with.processes) {
+    if (Status status = cluster->start_process(process); !status) return status;
   }
   cluster->driver_.start();
   return cluster;
+}
+
+Status RemoteCluster::start_process(const NodeProcess& process) {
+  std::vector<std::string> arguments = process.arguments;
+  std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), address_);
+  started_processes_.push_back(process);
+  return children_.start(own_program(), arguments);
 }
 
 template <class Ask>
@@ -108,19 +117,49 @@ auto RemoteCluster::look(const Ask& ask) {
 }
 
 bool RemoteCluster::wait(Duration wait) {
-  // Asked in this order: a worker that ends in the job's first moment has not ended before it.
-  if (const std::string ended = children_.first_ended(); !ended.empty()) {
-    driver_.turn(kScheduler, [&](Instant at, Transport& out) {
-      if (!scheduler_.started()) scheduler_.stop(at, {Code::kPeerLost, ended + " before the job began"}, out);
-    });
-  }
+  watch_processes();
   if (!driver_.wait_until([this] { return scheduler_.finished(); }, now() + wait)) return false;
+  watch_processes();
   children_.finish(kChildPatience);
   return true;
 }
 
+void RemoteCluster::watch_processes() {
+  for (const ChildProcesses::Ended& ended : std::exchange(had_a_word_, {})) on_process_ended(ended);
+  for (ChildProcesses::Ended& ended : children_.take_ended()) {
+    if (ended.killed) {
+      on_process_ended(ended);
+      if (killed_.empty()) killed_ = ended.what + " " + ended.how;
+    } else {
+      had_a_word_.push_back(std::move(ended));
+    }
+  }
+}
+
+void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
+  const NodeProcess process = started_processes_[ended.number];
+  const std::string what = ended.what + " " + ended.how;
+  bool replace = false, over = false;
+  driver_.turn(kScheduler, [&](Instant at, Transport& out) {
+    over = scheduler_.stopped().has_value();
+    const bool begun = scheduler_.started();
+    replace = !over && !begun && ended.killed && process.role == Role::kWorker && replaced_ < kReplacedMax;
+    if (!begun && !replace) scheduler_.stop(at, {Code::kPeerLost, what + " before the job began"}, out);
+    scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
+  });
+  if (over) return;
+  if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
+  if (!replace) return;
+  ++replaced_;
+  if (Status status = start_process(process); !status) stop(status);
+}
+
+// Where a connection tells of an end first, the reason is known by now.
 Status RemoteCluster::status() {
-  return look([this] { return scheduler_.stopped().value_or(Status::ok()); });
+  const Status status = look([this] { return scheduler_.stopped().value_or(Status::ok()); });
+  const bool untold = !killed_.empty() && status.message().find("ended by signal") == std::string::npos;
+  if (status.code() != Code::kPeerLost || !untold) return status;
+  return {status.code(), status.message() + "; " + killed_};
 }
 
 ClusterView RemoteCluster::view() {

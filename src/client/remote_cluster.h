@@ -16,14 +16,19 @@
 
 namespace thalweg {
 
+struct NodeProcess {
+  Role role{};
+  std::vector<std::string> arguments;  // "{scheduler}" becomes the scheduler's address.
+};
+
 struct RemoteClusterOptions {
   SchedulerOptions job;
   ShardProgram observer;  // Empty: the observer's store is used through turn().
   std::string listen = "127.0.0.1:0";
   bool insecure_no_auth = false;
   Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
-  // Processes to start here and now, each by its arguments; "{scheduler}" becomes the scheduler's address.
-  std::vector<std::vector<std::string>> processes;
+  // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
+  std::vector<NodeProcess> processes;
   std::function<void(const std::string&)> log;  // On any thread.
 };
 
@@ -54,6 +59,9 @@ class RemoteCluster final : public JobCluster {
   explicit RemoteCluster(RemoteClusterOptions options);
   template <class Ask>
   auto look(const Ask& ask);  // What it returns between two turns.
+  Status start_process(const NodeProcess& process);
+  void watch_processes();
+  void on_process_ended(const ChildProcesses::Ended& ended);
 
   const RemoteClusterOptions options_;
   RealClock clock_;
@@ -62,6 +70,10 @@ class RemoteCluster final : public JobCluster {
   NodeId observer_id_;
   TcpThread driver_;
   ChildProcesses children_;
+  std::vector<NodeProcess> started_processes_;     // By number of the child.
+  std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
+  std::string killed_;                             // The first one that a signal ended, in words.
+  std::uint32_t replaced_ = 0;
   std::string address_;
   std::atomic<bool> started_{false};
 };

@@ -204,7 +204,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
   const auto member = members_.find(from);
   const auto beat = wire::decode_heartbeat(frame.first);
   if (member == members_.end() || !beat) return;
-  if (!started() && !stopped_) {
+  if (!started() && !stopped_ && !member->second.dead) {
     member->second.lost = false;
     member->second.named = true;
     begin_if_complete(now, out);
@@ -275,6 +275,27 @@ void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   lose(now, node, "closed its connection", out);
 }
 
+void Scheduler::on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out) {
+  std::vector<NodeId> dead;
+  for (auto& [id, member] : members_) {
+    if (member.name != name || member.observer) continue;
+    member.dead = true;
+    dead.push_back(id);
+  }
+  for (const NodeId node : dead) lose(now, node, how, out);
+}
+
+std::string Scheduler::key_ranges_of(NodeId server) const {
+  std::string ranges;
+  for (const TableSpec& table : options_.tables) {
+    const RangeSpan span = server_ranges(table.ranges, server.index, options_.servers);
+    if (span.size() == 0) continue;
+    ranges += fmt::format("{}{} [{},{}) of {}", ranges.empty() ? "" : ", ", table.name, span.begin, span.end,
+                          table.ranges);
+  }
+  return ranges;
+}
+
 std::string Scheduler::describe_member(NodeId node) const {
   const Member& member = members_.at(node);
   const bool by_name = member.address.empty() || node.role == Role::kWorker;
@@ -292,15 +313,11 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
     return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
   }
   if (node.role == Role::kServer) {
-    std::string ranges;
-    for (const TableSpec& table : options_.tables) {
-      const RangeSpan span = server_ranges(table.ranges, node.index, options_.servers);
-      ranges += fmt::format("{}{} [{},{}) of {}", ranges.empty() ? "" : ", ", table.name, span.begin,
-                            span.end, table.ranges);
-    }
-    return stop(
-        now, {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why, ranges)},
-        out);
+    const std::string ranges = key_ranges_of(node);
+    return stop(now,
+                {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why,
+                                              ranges.empty() ? "none" : ranges)},
+                out);
   }
   if (count(Role::kWorker, true) == 0) {
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/node.h"
@@ -56,6 +57,10 @@ class Scheduler final : public Node {
   bool finished() const override { return finished_; }
   bool over() const override { return stopped_.has_value(); }
 
+  // Whoever started the node that joined under this name knows how it ended, such as "was ended by signal 9":
+  // it is lost at once, and for good.
+  void on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out);
+
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
   // Asks the data shards to end early; from then on only the last barrier, epoch 2^32-1, holds anybody.
@@ -72,6 +77,7 @@ class Scheduler final : public Node {
     bool observer = false;
     bool named = false;  // It has spoken under its own id, and so can be spoken to.
     bool lost = false;
+    bool dead = false;  // What still comes from it was sent before it ended.
     bool stop_seen = false;
     std::string address;
     std::string name;
@@ -96,6 +102,7 @@ class Scheduler final : public Node {
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(Step number, Transport& out);
   std::string describe_member(NodeId node) const;
+  std::string key_ranges_of(NodeId server) const;
   void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;
   void answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out) const;
 

@@ -164,6 +164,68 @@ TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
   EXPECT_NE(workers.scheduler->stopped()->message().find("no worker is left"), std::string::npos);
 }
 
+TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
+  const std::vector<std::string> had = {"bias [0,1) of 1, weights [0,1) of 2", "weights [1,2) of 2", "none"};
+  for (std::uint32_t victim = 0; victim < 3; ++victim) {
+    SchedulerOptions options;
+    options.servers = 3;
+    options.tables.resize(2);
+    options.tables[0].name = "bias";
+    options.tables[0].ranges = 1;
+    options.tables[1].name = "weights";
+    options.tables[1].ranges = 2;
+    Scheduler scheduler(std::move(options));
+    SentFrames out;
+    for (std::uint32_t n = 0; n < 4; ++n)
+      scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
+    for (std::uint32_t n = 0; n < 4; ++n)
+      scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
+    ASSERT_TRUE(scheduler.started());
+    scheduler.on_peer_lost({}, server_node(victim), out);
+    ASSERT_TRUE(scheduler.stopped().has_value());
+    EXPECT_EQ(scheduler.stopped()->message(),
+              node_name(server_node(victim)) +
+                  " (127.0.0.1:1) closed its connection; lost key ranges: " + had[victim]);
+  }
+}
+
+Frame join_as(Role role, const std::string& name) {
+  return make_frame(Op::kJoin, encode(wire::Join{role, false, "127.0.0.1:1", name, "one"}));
+}
+
+// Nobody waits for the silence of one whose end is known.
+TEST(Scheduler, ADeadNodeIsLostAtOnce) {
+  Cluster c(false);
+  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
+  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
+  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
+  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
+  c.scheduler->on_node_dead(c.now, "process 4", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.map().epoch, 1u);
+  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 1}, {1, 0}, {1, 1}, {1, 0}}));
+  c.scheduler->on_node_dead(c.now, "process 1", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.scheduler->stopped(),
+            Status(Code::kPeerLost,
+                   "server-0 (127.0.0.1:1) was ended by signal 9; lost key ranges: t [0,256) of 256"));
+}
+
+TEST(Scheduler, AnotherTakesThePlaceOfAWorkerThatDiedBeforeTheJobBegan) {
+  Cluster c(false);
+  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
+  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
+  for (const NodeId member : {server_node(0), worker_node(0)}) c.tell(member, heartbeat());
+  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
+  c.tell(worker_node(0), heartbeat());  // It was on its way.
+  EXPECT_FALSE(c.scheduler->stopped().has_value());
+  EXPECT_EQ(c.scheduler->missing(), "worker-0, worker-1");
+  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
+  c.tell(temporary(4), join_as(Role::kWorker, "process 4"));
+  for (const NodeId member : {worker_node(1), worker_node(2)}) c.tell(member, heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 0}, {2, 0}, {1, 0}, {2, 0}}));
+}
+
 TEST(Scheduler, APauseOfItsOwnIsNobodysSilence) {
   Cluster c;
   c.scheduler->on_time(c.now, c.out);

@@ -203,9 +203,68 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(job.returncode, 5, err)
         self.assertRegex(err, r"server-\d")
         self.assertRegex(err, r"lost key ranges: .*weights \[\d+,\d+\) of 256")
+        for first, end in re.findall(r"\[(\d+),(\d+)\) of", err):
+            self.assertLess(int(first), int(end), err)
+        self.assertIn("was ended by signal 9 (Killed)", err)
+        self.assertIn("start the job again", err)
         self.assertEqual(err.count("lost key ranges"), 1, err)
         self.assertIn("error", last_json(out))
         self.assert_gone(nodes)
+
+    # Their starter knows at once, whatever their connections tell later.
+    def test_the_death_of_a_worker_is_known_before_its_silence(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for how, said in ((signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with exit code 130")):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--verbose")
+            victim = children_of(job.pid, "worker")[0]
+            os.kill(victim, how)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            self.assertIn("node worker (process %d) %s" % (victim, said), err)
+            self.assertNotIn("not connected for", err.split(said)[0])
+
+    def test_a_worker_killed_before_the_job_begins_is_replaced(self):
+        calm = self.run_job()["model_digest"]
+        replaced = 0
+        for _ in range(40):
+            job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")
+            while not (victims := children_of(job.pid, "worker")) and job.poll() is None:
+                pass
+            for victim in victims[:1]:
+                kill_if_alive(victim)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            replaced += "before the job began; another takes its place" in err
+            if replaced == 3:
+                return
+        self.fail("no worker was killed in time")
+
+    def test_a_worker_by_hand_that_dies_before_the_job_begins_is_waited_for(self):
+        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+
+        def start(role):
+            return subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
+
+        def await_line(line):
+            for said in scheduler.stderr:
+                if said.strip().endswith(line):
+                    return
+            self.fail("the scheduler never said " + line)
+
+        nodes = [start("server")]
+        victim = start("worker")
+        await_line("waiting for worker-1")
+        victim.kill()
+        victim.wait()
+        await_line("waiting for worker-0, worker-1")
+        nodes += [start("worker"), start("worker")]
+        _, err = self.finish(scheduler)
+        self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [0] * 3)
+        self.assertEqual(scheduler.returncode, 0, err)
 
     def test_killing_the_parent_ends_every_node(self):
         job = self.start_long_job("--epochs", "1000")
