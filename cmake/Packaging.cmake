@@ -40,7 +40,7 @@ if(TARGET thalweg_client)
   # The C interface: a shared library that shows the functions of thalweg/thalweg.h and no others.
   add_library(thalweg_c SHARED ${objects})
   target_link_libraries(thalweg_c PRIVATE thalweg_client)
-  set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 1
+  set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 2
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map)
   target_link_options(thalweg_c PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map
     -Wl,--exclude-libs,ALL -Wl,--no-undefined)

@@ -1,9 +1,11 @@
-/* Thalweg for C, and for languages that call C: groups of ranks that exchange vectors. The library is
- * libthalweg_c; it exports what is declared here and nothing else.
+/* Thalweg for C, and for languages that call C: groups of ranks that exchange vectors, and gradients that
+ * they exchange while more are computed. The library is libthalweg_c; it exports what is declared here and
+ * nothing else.
  *
  * Functions return THALWEG_OK or a code that says what to do; thalweg_message() then says what went wrong on
  * this thread. Nothing throws. Handles belong to the caller. One thread at a time uses a group; different
- * groups may be used by different threads. thalweg/group.h says more about each operation. */
+ * groups may be used by different threads. thalweg/group.h and thalweg/gradients.h say more about each call.
+ */
 #ifndef THALWEG_THALWEG_H
 #define THALWEG_THALWEG_H
 
@@ -14,7 +16,7 @@
 extern "C" {
 #endif
 
-#define THALWEG_ABI_VERSION 1
+#define THALWEG_ABI_VERSION 2
 /* Of the library in use; a program that was built for another one should stop. */
 uint32_t thalweg_abi_version(void);
 
@@ -24,6 +26,7 @@ typedef enum {
   THALWEG_CONFIG = 2,    /* A variable of the environment is wrong. */
   THALWEG_IO = 4,        /* The operating system refused. */
   THALWEG_REFUSED = 5,   /* Another rank does something else. */
+  THALWEG_RETRY = 6,     /* Too many at a time: end one first. Nothing was sent. */
   THALWEG_PEER_LOST = 8, /* A rank is gone; the message names it. Form another group without it. */
   THALWEG_TIMEOUT = 9,   /* A rank was waited for in vain; the message names it. */
   THALWEG_ABORTED = 12
@@ -67,12 +70,13 @@ typedef enum {
 } thalweg_operation;
 
 /* A reduction of your own: sets each of `count` elements of `into` to its combination with the one of `from`.
- * Commutative and associative; may be called from any thread. */
+ * Associative; may be called from any thread. */
 typedef struct {
   const char* name;
   size_t element_bytes;
   void (*combine)(void* into, const void* from, size_t count, void* context);
   void* context;
+  int ordered; /* Not 0: it is not commutative, and combines in the order of ranks; see docs/exchange.md. */
 } thalweg_monoid;
 
 typedef struct thalweg_group thalweg_group;
@@ -89,6 +93,7 @@ typedef struct {
   const char* group;       /* A name that all ranks give alike; null: "default". */
   double timeout_seconds;  /* Of joining and of each operation; 0: 60. */
   const char* transport;   /* "auto", "shm", "tcp" or "ucx"; null: auto. */
+  int insecure_no_auth;    /* Not 0 accepts that other machines can reach what listens; rank 0 warns of it. */
 } thalweg_options;
 
 /* Options as launchers (thalweg run, torchrun, mpirun, srun) put them into the environment. `variable` looks
@@ -101,6 +106,16 @@ thalweg_code thalweg_join(const thalweg_options* options, thalweg_group** group)
 void thalweg_leave(thalweg_group* group);
 uint32_t thalweg_rank(const thalweg_group* group);
 uint32_t thalweg_size(const thalweg_group* group);
+/* THALWEG_OK, or why the group can no longer be used. */
+thalweg_code thalweg_status(const thalweg_group* group);
+/* The group of the ranks that give the same colour, ordered by `key` and then by rank; all ranks call it.
+ * Null for a negative colour. At most 15 at a time of a rank: THALWEG_RETRY. To be left like any other. */
+thalweg_code thalweg_split(thalweg_group* group, int32_t colour, int64_t key, thalweg_group** child);
+/* After a failure: the whole group anew, without the ranks that are lost, have left or do not call this in
+ * time. The old one serves no more but for its memory, and is still to be left. */
+thalweg_code thalweg_regroup(thalweg_group* group, thalweg_group** anew);
+/* The part of a vector of `count` elements that belongs to `rank`. */
+void thalweg_part(const thalweg_group* group, size_t count, uint32_t rank, size_t* begin, size_t* part_count);
 
 /* One operation on a vector of `count` elements. Set all to zero, then `struct_bytes`, then what is needed.
  */
@@ -108,8 +123,10 @@ typedef struct {
   size_t struct_bytes; /* sizeof(thalweg_call) */
   thalweg_operation operation;
   const void* in; /* What this rank contributes; null where it has nothing to. */
-  void* out;      /* Where the result goes; may be `in`. */
-  size_t count;   /* Elements of the whole vector; all-to-all: of what this rank contributes. */
+  /* Where the result goes. In place, as in NCCL: `in` == `out`; all-gather, gather: `in` is the rank's own
+   * part of `out`; reduce-scatter, scatter: `out` is that part of `in`. Other overlaps are refused. */
+  void* out;
+  size_t count; /* Elements of the whole vector; all-to-all: of what this rank contributes. */
   thalweg_type type;
   thalweg_reduction reduction;
   const thalweg_monoid* monoid; /* Instead of type and reduction; null: those. */
@@ -119,10 +136,13 @@ typedef struct {
   const size_t* counts_out;     /* All-to-all: of the part from each rank. */
   const char* route;            /* "ring", "tree:4", ...; null: the group chooses. All ranks alike. */
   double timeout_seconds;       /* 0: the group's. */
+  size_t piece_bytes;           /* With a route: its blocks travel in pieces of this size; 0: whole. */
+  uint32_t channels;            /* With a route: parts of the vector that travel side by side; 0: one. */
 } thalweg_call;
 
 thalweg_code thalweg_run(thalweg_group* group, const thalweg_call* call);
-/* Begins it; several may be under way. Buffers stay as they are until it has ended. */
+/* Begins it; 64 may be under way in a group, THALWEG_RETRY beyond. Buffers stay as they are until it has
+ * ended. */
 thalweg_code thalweg_start(thalweg_group* group, const thalweg_call* call, thalweg_work** work);
 int thalweg_done(const thalweg_work* work);
 /* Blocks until it has ended, says how, and frees `work`. */
@@ -139,10 +159,62 @@ thalweg_code thalweg_send(thalweg_group* group, const void* data, size_t count, 
 thalweg_code thalweg_receive(thalweg_group* group, void* data, size_t count, thalweg_type type,
                              uint32_t from);
 
+/* out[i] = the sum over ranks of weight * in[i], divided by the sum of weights; f32 and f64. */
+thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                   thalweg_type type, double weight);
+/* out = the sum of all ranks' contributions, here `vectors` of them of `count` elements each, with bits that
+ * depend on the set of contributions alone; f32 and f64. At most 65535 in all. */
+thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
+                                      void* out, size_t count, thalweg_type type);
+
 /* Memory that the ranks of one machine share, so that large operations on it copy less: 64-byte aligned,
  * zeroed. Freed with the group at the latest. Null: see thalweg_message(). */
 void* thalweg_allocate(thalweg_group* group, size_t bytes);
 void thalweg_free(thalweg_group* group, void* memory);
+
+/* Gradients that travel while the backward pass still computes; docs/gradients.md. */
+typedef struct thalweg_gradients thalweg_gradients;
+typedef struct {
+  const char* name;
+  uint64_t elements;
+} thalweg_tensor;
+typedef enum {
+  THALWEG_BUCKETS = 0,  /* Fixed buckets, filled in reverse order of registration. */
+  THALWEG_THRESHOLD = 1 /* Neighbours that happen to be ready everywhere at once. */
+} thalweg_fusion;
+typedef struct {
+  size_t struct_bytes; /* sizeof(thalweg_gradient_options) */
+  thalweg_fusion fusion;
+  uint64_t bucket_bytes; /* Most bytes fused; 0: every tensor travels alone. */
+  uint64_t piece_bytes;  /* Of what travels between two that may go ahead; 0: whole. */
+  uint64_t credit_bytes; /* Most under way at once; 0: no limit. */
+  double stall_seconds;  /* A tensor that some ranks have announced for so long, and others not, ends the
+                            exchange. */
+  thalweg_type type;
+  thalweg_reduction reduction;
+  const char* codec; /* "top-k:0.01", ...; null: none. */
+} thalweg_gradient_options;
+typedef struct {
+  uint64_t buckets, units, pieces, in_flight_bytes_max;
+} thalweg_gradient_stats;
+
+/* The defaults of one way of fusion, to be changed. */
+thalweg_code thalweg_gradient_defaults(thalweg_fusion fusion, thalweg_gradient_options* options);
+/* Tensors in the order of the forward pass, the same on all ranks. `options`: null for those of buckets. */
+thalweg_code thalweg_gradients_create(thalweg_group* group, const thalweg_tensor* tensors, size_t count,
+                                      const thalweg_gradient_options* options, thalweg_gradients** gradients);
+/* Before its group is left. Null is fine. */
+void thalweg_gradients_destroy(thalweg_gradients* gradients);
+/* A tensor's elements, in memory of the group, zero at first; null: no such tensor. */
+void* thalweg_gradients_tensor(thalweg_gradients* gradients, size_t number);
+/* The tensor holds this rank's contribution, and nobody touches it until it was waited for. Never blocks. */
+thalweg_code thalweg_gradients_announce(thalweg_gradients* gradients, size_t number);
+thalweg_code thalweg_gradients_announce_all(thalweg_gradients* gradients);
+/* Returns when the tensor holds the combination of all ranks' contributions. */
+thalweg_code thalweg_gradients_wait(thalweg_gradients* gradients, size_t number);
+thalweg_code thalweg_gradients_wait_all(thalweg_gradients* gradients);
+/* While none is under way. */
+void thalweg_gradients_stats(const thalweg_gradients* gradients, thalweg_gradient_stats* stats);
 
 #ifdef __cplusplus
 }

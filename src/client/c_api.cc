@@ -1,51 +1,22 @@
 // The C interface over Group: checks what C cannot, and turns statuses into codes.
-#include <chrono>
-#include <cmath>
-#include <exception>
+#include <algorithm>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "client/c_api.h"
 #include "net/form_group.h"
-#include "thalweg/group.h"
-#include "thalweg/thalweg.h"
-
-struct thalweg_group {
-  thalweg::Group group;
-};
-struct thalweg_work {
-  thalweg::GroupWork work;
-};
 
 namespace {
 
+using namespace thalweg::c_api;
 using thalweg::Code;
 using thalweg::Status;
 
 thread_local std::string last_message;
-
-thalweg_code report(const Status& status) {
-  if (status) return THALWEG_OK;
-  last_message = status.message();
-  return static_cast<thalweg_code>(status.code());
-}
-thalweg_code wrong(std::string what) { return report(Status(Code::kUsage, std::move(what))); }
-
-// C callers cannot catch: what is thrown here (no memory) becomes a status.
-template <class Body>
-thalweg_code guarded(const Body& body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    return report(Status(Code::kIo, std::string("out of resources: ") + error.what()));
-  }
-}
-
-std::chrono::nanoseconds nanoseconds_of(double seconds) {
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
-}
-// Up to ten years, which fit.
-bool is_timeout(double seconds) { return std::isfinite(seconds) && seconds >= 0 && seconds < 3.2e8; }
 
 thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) {
   if (!given || given->struct_bytes != sizeof(thalweg_options)) {
@@ -66,6 +37,7 @@ thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) 
   const auto transport = thalweg::parse_group_transport(given->transport ? given->transport : "auto");
   if (!transport) return Status(Code::kUsage, "thalweg_join: options." + transport.status().message());
   options.transport = *transport;
+  options.insecure_no_auth = given->insecure_no_auth != 0;
   return options;
 }
 
@@ -77,10 +49,10 @@ Status check(const thalweg_call* call) {
   if (static_cast<unsigned>(call->operation) > THALWEG_POINT_TO_POINT) {
     return {Code::kUsage, "call.operation is " + std::to_string(call->operation) + "; expected 0 to 9"};
   }
-  if (static_cast<unsigned>(call->type) > THALWEG_U64) {
+  if (!is_type(call->type)) {
     return {Code::kUsage, "call.type is " + std::to_string(call->type) + "; expected 0 to 6"};
   }
-  if (static_cast<unsigned>(call->reduction) > THALWEG_REPRODUCIBLE_SUM) {
+  if (!is_reduction(call->reduction)) {
     return {Code::kUsage, "call.reduction is " + std::to_string(call->reduction) + "; expected 0 to 7"};
   }
   if (call->monoid && (!call->monoid->combine || call->monoid->element_bytes == 0)) {
@@ -101,16 +73,21 @@ thalweg::Result<thalweg::GroupCall> group_call_of(const thalweg::Group& group, c
   call.combine = static_cast<thalweg::Reduction>(given->reduction);
   if (given->monoid) {
     const thalweg_monoid& own = *given->monoid;
-    call.combine = thalweg::Monoid{own.name ? own.name : "", own.element_bytes, own.combine, own.context};
+    call.combine = thalweg::Monoid{own.name ? own.name : "", own.element_bytes, own.combine, own.context,
+                                   own.ordered == 0};
   }
   call.root = given->root;
   call.peer = given->peer;
   if (given->counts) call.counts = {given->counts, group.size()};
   if (given->counts_out) call.counts_out = {given->counts_out, group.size()};
   if (given->route) {
-    auto route = thalweg::RouteChoice::named(given->route);
+    auto route =
+        thalweg::RouteChoice::named(given->route, {given->piece_bytes, std::max(given->channels, 1U)});
     if (!route) return route.status();
     call.route = *std::move(route);
+  } else if (given->piece_bytes != 0 || given->channels != 0) {
+    return Status(Code::kUsage,
+                  "call.piece_bytes and call.channels tune a route; expected call.route as well");
   }
   call.timeout = nanoseconds_of(given->timeout_seconds);
   return call;
@@ -128,7 +105,31 @@ thalweg_call call_of(thalweg_operation operation, const void* in, void* out, siz
   return call;
 }
 
+// The elements of one type, as group.h wants them.
+template <class T>
+Status weighted_mean(thalweg::Group& group, const void* in, void* out, std::size_t count, double weight) {
+  return group.weighted_mean<T>({static_cast<const T*>(in), count}, {static_cast<T*>(out), count}, weight);
+}
+
+template <class T>
+Status reproducible_sum(thalweg::Group& group, std::span<const void* const> contributions, void* out,
+                        std::size_t count) {
+  std::vector<const T*> vectors;
+  for (const void* vector : contributions) vectors.push_back(static_cast<const T*>(vector));
+  return group.reproducible_sum<T>(vectors, {static_cast<T*>(out), count});
+}
+
+thalweg_code not_a_float(const char* function) {
+  return wrong(std::string(function) + ": expected elements of type THALWEG_F32 or THALWEG_F64");
+}
+
 }  // namespace
+
+thalweg_code thalweg::c_api::report(const Status& status) {
+  if (status) return THALWEG_OK;
+  last_message = status.message();
+  return static_cast<thalweg_code>(status.code());
+}
 
 uint32_t thalweg_abi_version(void) { return THALWEG_ABI_VERSION; }
 const char* thalweg_message(void) { return last_message.c_str(); }
@@ -147,6 +148,7 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
     options->size = found->size;
     options->master_host = host.c_str();
     options->master_port = found->master_port;
+    options->insecure_no_auth = found->insecure_no_auth ? 1 : 0;
     return THALWEG_OK;
   });
 }
@@ -167,6 +169,40 @@ thalweg_code thalweg_join(const thalweg_options* options, thalweg_group** group)
 void thalweg_leave(thalweg_group* group) { delete group; }
 uint32_t thalweg_rank(const thalweg_group* group) { return group->group.rank(); }
 uint32_t thalweg_size(const thalweg_group* group) { return group->group.size(); }
+
+thalweg_code thalweg_status(const thalweg_group* group) {
+  if (!group) return wrong("thalweg_status: expected a group");
+  return guarded([&] { return report(group->group.status()); });
+}
+
+thalweg_code thalweg_split(thalweg_group* group, int32_t colour, int64_t key, thalweg_group** child) {
+  if (!group || !child) return wrong("thalweg_split: expected a group and where to put the new one");
+  *child = nullptr;
+  return guarded([&] {
+    auto made = group->group.split(colour, key);
+    if (!made) return report(made.status());
+    if (*made) *child = new thalweg_group{std::move(**made)};
+    return THALWEG_OK;
+  });
+}
+
+thalweg_code thalweg_regroup(thalweg_group* group, thalweg_group** anew) {
+  if (!group || !anew) return wrong("thalweg_regroup: expected a group and where to put the new one");
+  *anew = nullptr;
+  return guarded([&] {
+    auto made = group->group.regroup();
+    if (!made) return report(made.status());
+    *anew = new thalweg_group{*std::move(made)};
+    return THALWEG_OK;
+  });
+}
+
+void thalweg_part(const thalweg_group* group, size_t count, uint32_t rank, size_t* begin,
+                  size_t* part_count) {
+  const thalweg::Group::Part part = group->group.part(count, rank);
+  if (begin) *begin = part.begin;
+  if (part_count) *part_count = part.count;
+}
 
 thalweg_code thalweg_run(thalweg_group* group, const thalweg_call* call) {
   if (!group) return wrong("thalweg_run: expected a group");
@@ -233,6 +269,29 @@ thalweg_code thalweg_receive(thalweg_group* group, void* data, size_t count, tha
   call.root = from;
   call.peer = thalweg_rank(group);
   return thalweg_run(group, &call);
+}
+
+thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                   thalweg_type type, double weight) {
+  if (!group) return wrong("thalweg_weighted_mean: expected a group");
+  return guarded([&] {
+    if (type == THALWEG_F32) return report(weighted_mean<float>(group->group, in, out, count, weight));
+    if (type == THALWEG_F64) return report(weighted_mean<double>(group->group, in, out, count, weight));
+    return not_a_float("thalweg_weighted_mean");
+  });
+}
+
+thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
+                                      void* out, size_t count, thalweg_type type) {
+  if (!group || (!contributions && vectors > 0)) {
+    return wrong("thalweg_reproducible_sum: expected a group and contributions");
+  }
+  return guarded([&] {
+    const std::span<const void* const> all(contributions, vectors);
+    if (type == THALWEG_F32) return report(reproducible_sum<float>(group->group, all, out, count));
+    if (type == THALWEG_F64) return report(reproducible_sum<double>(group->group, all, out, count));
+    return not_a_float("thalweg_reproducible_sum");
+  });
 }
 
 void* thalweg_allocate(thalweg_group* group, size_t bytes) {

@@ -31,7 +31,7 @@ int main(void) {
   thalweg_group* group;
   thalweg_work* work;
   thalweg_call call;
-  thalweg_monoid monoid = {"longest word", 8, longest, NULL};
+  thalweg_monoid monoid = {"longest word", 8, longest, NULL, 0};
   uint32_t rank, size;
   int calls = 0;
   float* numbers;

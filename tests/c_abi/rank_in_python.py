@@ -3,30 +3,10 @@ import ctypes
 import os
 import sys
 
-library = ctypes.CDLL(sys.argv[1])
-library.thalweg_message.restype = ctypes.c_char_p
-library.thalweg_allocate.restype = ctypes.c_void_p
+from thalweg_in_python import Call, Monoid, Options, library_at
+
+library = library_at(sys.argv[1])
 F32, F64, SUM, MEAN = 0, 1, 0, 1
-
-
-class Options(ctypes.Structure):
-    _fields_ = [('struct_bytes', ctypes.c_size_t), ('rank', ctypes.c_uint32), ('size', ctypes.c_uint32),
-                ('master_host', ctypes.c_char_p), ('master_port', ctypes.c_uint16), ('group', ctypes.c_char_p),
-                ('timeout_seconds', ctypes.c_double), ('transport', ctypes.c_char_p)]
-
-
-class Monoid(ctypes.Structure):
-    COMBINE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    _fields_ = [('name', ctypes.c_char_p), ('element_bytes', ctypes.c_size_t), ('combine', COMBINE),
-                ('context', ctypes.c_void_p)]
-
-
-class Call(ctypes.Structure):
-    _fields_ = [('struct_bytes', ctypes.c_size_t), ('operation', ctypes.c_int), ('in_', ctypes.c_void_p),
-                ('out', ctypes.c_void_p), ('count', ctypes.c_size_t), ('type', ctypes.c_int),
-                ('reduction', ctypes.c_int), ('monoid', ctypes.POINTER(Monoid)), ('root', ctypes.c_uint32),
-                ('peer', ctypes.c_uint32), ('counts', ctypes.c_void_p), ('counts_out', ctypes.c_void_p),
-                ('route', ctypes.c_char_p), ('timeout_seconds', ctypes.c_double)]
 
 
 def must(code):
@@ -43,9 +23,7 @@ def longest(into, other, count, _context):
 
 
 def main():
-    environment = os.environ
-    options = Options(ctypes.sizeof(Options), int(environment['RANK']), int(environment['WORLD_SIZE']),
-                      environment['MASTER_ADDR'].encode(), int(environment['MASTER_PORT']))
+    options = Options.from_environment(os.environ)
     group = ctypes.c_void_p()
     must(library.thalweg_join(ctypes.byref(options), ctypes.byref(group)))
     rank, size = library.thalweg_rank(group), library.thalweg_size(group)
@@ -61,7 +39,7 @@ def main():
     assert mean.value == (size - 1) / 2
 
     word = ctypes.create_string_buffer(bytes([ord('a') + rank]) * (rank + 1), 8)
-    monoid = Monoid(b'longest word', 8, longest, None)
+    monoid = Monoid(b'longest word', 8, longest, None, 0)
     address = ctypes.cast(word, ctypes.c_void_p)
     call = Call(struct_bytes=ctypes.sizeof(Call), in_=address, out=address, count=1,
                 monoid=ctypes.pointer(monoid), route=b'ring')

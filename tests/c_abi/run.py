@@ -1,6 +1,6 @@
 """Ranks in C and in Python in one group, and what the shared library shows of itself.
 
-Usage: run.py PROGRAM LIBRARY   PROGRAM is all_reduce.c's, LIBRARY the shared library.
+Usage: run.py LIBRARY PROGRAM SCRIPT   LIBRARY is the shared library, SCRIPT the same rank in Python as PROGRAM in C.
 """
 import os
 import pathlib
@@ -23,12 +23,12 @@ def check_exports(library):
 
 
 def main():
-    program, library = sys.argv[1:]
+    library, program, script = sys.argv[1:]
     check_exports(library)
     kept, port = reserved_port()
     ranks = []
     for rank in range(RANKS):
-        command = [program] if rank % 2 == 0 else [sys.executable, str(HERE / 'rank_in_python.py'), library]
+        command = [program] if rank % 2 == 0 else [sys.executable, str(HERE / script), library]
         environment = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(RANKS), MASTER_ADDR='127.0.0.1',
                            MASTER_PORT=str(port))
         ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -1,0 +1,174 @@
+/* A rank in C: parts of groups, several kinds of sums, gradients, and a group after the loss of a rank. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "thalweg/thalweg.h"
+
+static void must(thalweg_code code, const char* what) {
+  if (code == THALWEG_OK) return;
+  fprintf(stderr, "%s: code %d: %s\n", what, (int)code, thalweg_message());
+  exit(1);
+}
+static void check(int holds, const char* what) {
+  if (holds) return;
+  fprintf(stderr, "wrong result: %s\n", what);
+  exit(1);
+}
+
+static thalweg_call call_of(thalweg_operation operation, const void* in, void* out, size_t count,
+                            thalweg_type type) {
+  thalweg_call call;
+  memset(&call, 0, sizeof call);
+  call.struct_bytes = sizeof call;
+  call.operation = operation;
+  call.in = in;
+  call.out = out;
+  call.count = count;
+  call.type = type;
+  return call;
+}
+
+/* More than there may be at a time. */
+static void split(thalweg_group* group, uint32_t rank) {
+  int i;
+  for (i = 0; i < 20; ++i) {
+    thalweg_group* half;
+    int64_t sum = rank;
+    must(thalweg_split(group, (int32_t)(rank % 2), -(int64_t)rank, &half), "split");
+    check(thalweg_size(half) == 2 && thalweg_rank(half) == (rank < 2 ? 1u : 0u), "the ranks of a half");
+    must(thalweg_all_reduce(half, &sum, &sum, 1, THALWEG_I64, THALWEG_SUM), "all-reduce in a half");
+    check(sum == (rank % 2 == 0 ? 2 : 4), "the sum of a half");
+    thalweg_leave(half);
+  }
+  {
+    thalweg_group* none;
+    must(thalweg_split(group, -1, 0, &none), "split into nothing");
+    check(none == NULL, "no group for a negative colour");
+  }
+}
+
+static void gather_in_place(thalweg_group* group, uint32_t rank, uint32_t size) {
+  int32_t all[10];
+  size_t begin, count, i;
+  uint32_t r;
+  thalweg_call call;
+  thalweg_part(group, 10, rank, &begin, &count);
+  for (i = 0; i < count; ++i) all[begin + i] = (int32_t)rank;
+  call = call_of(THALWEG_ALL_GATHER, all + begin, all, 10, THALWEG_I32);
+  call.route = "ring";
+  call.piece_bytes = 8;
+  call.channels = 2;
+  must(thalweg_run(group, &call), "all-gather in place");
+  for (r = 0; r < size; ++r) {
+    thalweg_part(group, 10, r, &begin, &count);
+    for (i = 0; i < count; ++i) check(all[begin + i] == (int32_t)r, "a gathered part");
+  }
+  if (rank == 0) return;
+  call.in = all; /* Not where this rank's part is. */
+  check(thalweg_run(group, &call) == THALWEG_USAGE, "an overlap is refused");
+  check(strstr(thalweg_message(), "in == out + ") != NULL, "its message");
+  call.route = NULL;
+  check(thalweg_run(group, &call) == THALWEG_USAGE, "tuning without a route is refused");
+}
+
+/* x -> slope x + offset, first `into`, then `from`. */
+static void compose(void* into, const void* from, size_t count, void* context) {
+  int64_t* a = (int64_t*)into;
+  const int64_t* b = (const int64_t*)from;
+  size_t i;
+  (void)context;
+  for (i = 0; i < count; ++i) {
+    a[2 * i] *= b[2 * i];
+    a[2 * i + 1] = b[2 * i] * a[2 * i + 1] + b[2 * i + 1];
+  }
+}
+
+static void sums(thalweg_group* group, uint32_t rank) {
+  double mean = 10.0 * rank;
+  float one[4], other[4], sum[4];
+  const void* both[2];
+  int64_t map[2];
+  size_t i;
+  thalweg_monoid monoid = {"composition", 16, compose, NULL, 1};
+  thalweg_call call = call_of(THALWEG_ALL_REDUCE, map, map, 1, THALWEG_I64);
+
+  must(thalweg_weighted_mean(group, &mean, &mean, 1, THALWEG_F64, rank), "weighted mean");
+  check(mean > 23.333333 && mean < 23.333334, "a weighted mean");
+  check(thalweg_weighted_mean(group, &mean, &mean, 1, THALWEG_I64, 1) == THALWEG_USAGE, "a mean of integers");
+
+  for (i = 0; i < 4; ++i) one[i] = (float)rank, other[i] = (float)rank + 0.5f;
+  both[0] = one;
+  both[1] = other;
+  must(thalweg_reproducible_sum(group, both, 2, sum, 4, THALWEG_F32), "reproducible sum");
+  for (i = 0; i < 4; ++i) check(sum[i] == 14.0f, "a reproducible sum");
+
+  map[0] = rank + 2;
+  map[1] = rank;
+  call.monoid = &monoid;
+  must(thalweg_run(group, &call), "composition");
+  check(map[0] == 2 * 3 * 4 * 5 && map[1] == ((0 * 3 + 1) * 4 + 2) * 5 + 3, "the order of ranks");
+  call.route = "ring";
+  check(thalweg_run(group, &call) == THALWEG_USAGE, "a route that does not keep it");
+}
+
+static void gradients(thalweg_group* group, uint32_t rank) {
+  const thalweg_tensor tensors[3] = {{"embedding", 5}, {"hidden", 7}, {"out", 3}};
+  thalweg_gradient_options options;
+  thalweg_gradient_stats stats;
+  thalweg_gradients* all;
+  size_t t, i;
+  must(thalweg_gradient_defaults(THALWEG_THRESHOLD, &options), "defaults");
+  check(options.bucket_bytes == (uint64_t)64 << 20, "the threshold's bytes");
+  options.reduction = THALWEG_SUM;
+  must(thalweg_gradients_create(group, tensors, 3, &options, &all), "gradients");
+  for (t = 3; t-- > 0;) {
+    float* tensor = (float*)thalweg_gradients_tensor(all, t);
+    check(tensor != NULL, "a tensor");
+    for (i = 0; i < tensors[t].elements; ++i) tensor[i] = (float)(rank + t);
+    must(thalweg_gradients_announce(all, t), "announce");
+  }
+  must(thalweg_gradients_wait(all, 0), "wait");
+  must(thalweg_gradients_wait_all(all), "wait for all");
+  for (t = 0; t < 3; ++t) {
+    const float* tensor = (const float*)thalweg_gradients_tensor(all, t);
+    for (i = 0; i < tensors[t].elements; ++i) check(tensor[i] == (float)(6 + 4 * t), "a summed gradient");
+  }
+  thalweg_gradients_stats(all, &stats);
+  check(stats.pieces > 0, "pieces");
+  check(thalweg_gradients_tensor(all, 3) == NULL, "a tensor that is not there");
+  thalweg_gradients_destroy(all);
+}
+
+/* After the last rank has left. */
+static void go_on(thalweg_group* group, uint32_t rank, uint32_t size) {
+  thalweg_group* anew;
+  int64_t sum = 1;
+  check(thalweg_barrier(group) == THALWEG_PEER_LOST, "a lost rank");
+  check(thalweg_status(group) == THALWEG_PEER_LOST, "the group's status");
+  must(thalweg_regroup(group, &anew), "regroup");
+  check(thalweg_size(anew) == size - 1 && thalweg_rank(anew) == rank, "the group anew");
+  must(thalweg_all_reduce(anew, &sum, &sum, 1, THALWEG_I64, THALWEG_SUM), "all-reduce anew");
+  check(sum == (int64_t)size - 1, "the sum anew");
+  thalweg_leave(anew);
+}
+
+int main(void) {
+  thalweg_options options;
+  thalweg_group* group;
+  uint32_t rank, size;
+  must(thalweg_options_from(getenv, &options), "options");
+  must(thalweg_join(&options, &group), "join");
+  rank = thalweg_rank(group);
+  size = thalweg_size(group);
+  check(size == 4, "four ranks");
+  must(thalweg_status(group), "status");
+  split(group, rank);
+  gather_in_place(group, rank, size);
+  sums(group, rank);
+  gradients(group, rank);
+  if (rank + 1 < size) go_on(group, rank, size);
+  thalweg_leave(group);
+  printf("rank %u of %u: fine\n", rank, size);
+  return 0;
+}
