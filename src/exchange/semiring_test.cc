@@ -1,5 +1,5 @@
 // SPEC T52.
-#include "exchange/semiring.h"
+#include "thalweg/semiring.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,11 +9,16 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/count_min.h"
 #include "exchange/loop_ranks_for_test.h"
+#include "thalweg/count_min.h"
 
 namespace thalweg {
 namespace {
+
+template <Semiring S>
+Arithmetic arithmetic_of() {
+  return Arithmetic::of(DataTypeOf<typename S::Value>::value, S::kReduction);
+}
 
 // Values for which a semiring's arithmetic is exact.
 template <class S>
@@ -104,7 +109,7 @@ std::vector<typename S::Value> closure(const std::vector<Edge<typename S::Value>
     std::vector<std::vector<T>> sums(kRanks, values);
     for (std::uint32_t r = 0; r < kRanks; ++r) {
       const Block mine = part_of({0, edges.size()}, kRanks, r);
-      push<S>(std::span(edges).subspan(mine.begin, mine.count), values, sums[r]);
+      push_edges<S>(std::span(edges).subspan(mine.begin, mine.count), values, sums[r]);
     }
     ranks.all_reduce(arithmetic_of<S>(), sums);
     if (sums[0] == values) return values;
@@ -189,7 +194,7 @@ TEST(MaxTimesPushPull, DecodesAsSerialViterbiDoes) {
     std::vector<std::vector<double>> sums(kRanks, std::vector<double>(Markov::kStates, S::zero()));
     for (std::uint32_t r = 0; r < kRanks; ++r) {
       const Block mine = part_of({0, edges.size()}, kRanks, r);
-      push<S>(std::span<const Edge<double>>(edges).subspan(mine.begin, mine.count), together, sums[r]);
+      push_edges<S>(std::span<const Edge<double>>(edges).subspan(mine.begin, mine.count), together, sums[r]);
     }
     ranks.all_reduce(arithmetic_of<S>(), sums);
     for (std::uint32_t s = 0; s < Markov::kStates; ++s) {

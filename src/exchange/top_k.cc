@@ -1,4 +1,4 @@
-#include "exchange/top_k.h"
+#include "thalweg/top_k.h"
 
 #include <algorithm>
 #include <bit>
@@ -48,6 +48,17 @@ void TopK::merge(TopKPair* into, const TopKPair* from, TopKPair* merged) const {
   }
   std::copy_n(merged, count, into);
   std::fill(into + count, into + k_, TopKPair{});
+}
+
+std::vector<TopKPair> top_pairs(std::span<const float> values, std::uint32_t k) {
+  std::vector<TopKPair> pairs;
+  for (std::size_t i = 0; i < values.size(); ++i) pairs.push_back({static_cast<std::uint32_t>(i), values[i]});
+  const auto kept = pairs.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(k, pairs.size()));
+  std::partial_sort(pairs.begin(), kept, pairs.end(), before);
+  std::sort(pairs.begin(), kept, [](const TopKPair& a, const TopKPair& b) { return a.index < b.index; });
+  pairs.resize(static_cast<std::size_t>(kept - pairs.begin()));
+  pairs.resize(k);
+  return pairs;
 }
 
 void TopK::combine(void* into, const void* from, std::size_t count, void* context) {

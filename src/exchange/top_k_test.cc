@@ -1,4 +1,4 @@
-#include "exchange/top_k.h"
+#include "thalweg/top_k.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -100,6 +100,12 @@ TEST(TopKMonoid, FindsTheTopOfAllRanksOverAnyRoute) {
       }
     }
   }
+}
+
+TEST(TopPairs, AreTheGreatestByIndex) {
+  const std::vector<float> values = {1, -5, 3, 5, 0, -3};
+  EXPECT_TRUE(same(top_pairs(values, 3), {{1, -5}, {2, 3}, {3, 5}}));
+  EXPECT_TRUE(same(top_pairs(std::span(values).first(1), 2), {{0, 1}, {}}));
 }
 
 TEST(TopKMonoid, AddsSparseGradientsAsTheCodecEncodesThem) {

@@ -1,15 +1,16 @@
 // Commutative semirings: what adding and multiplying mean where shortest paths, widest paths, reachability or
-// most likely sequences are found as sums of products. Adding is a reduction that the exchange knows, so a
-// step of such an algorithm is push() on each rank's edges and an all-reduce.
+// most likely sequences are found as sums of products. Adding is a reduction that groups know, so a step of
+// such an algorithm is push_edges() on each rank's edges and group.all_reduce(sums, S::kReduction), whose
+// bits depend on no order but for sums of floats; examples/shortest_paths.cc and examples/viterbi.cc are
+// whole programs.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <type_traits>
 
-#include "exchange/combine.h"
+#include "thalweg/reduction.h"
 
 namespace thalweg {
 
@@ -100,12 +101,6 @@ struct OrAnd {
   static constexpr Value multiply(Value a, Value b) { return a & b; }
 };
 
-// What an all-reduce of a semiring's values adds by.
-template <Semiring S>
-Arithmetic arithmetic_of() {
-  return Arithmetic::of(DataTypeOf<typename S::Value>::value, S::kReduction);
-}
-
 template <class T>
 struct Edge {
   std::uint32_t from = 0;
@@ -115,8 +110,8 @@ struct Edge {
 
 // sums[e.to] = sums[e.to] + values[e.from] * e.weight for each edge e: a vector times a sparse matrix.
 template <Semiring S>
-void push(std::span<const Edge<typename S::Value>> edges, std::span<const typename S::Value> values,
-          std::span<typename S::Value> sums) {
+void push_edges(std::span<const Edge<typename S::Value>> edges, std::span<const typename S::Value> values,
+                std::span<typename S::Value> sums) {
   for (const auto& edge : edges) {
     sums[edge.to] = S::add(sums[edge.to], S::multiply(values[edge.from], edge.weight));
   }

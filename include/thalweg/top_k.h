@@ -1,13 +1,20 @@
 // The k greatest of what all ranks bring, by magnitude: an element is k (index, value) pairs. For sparse
-// gradients as the top-k codec encodes them, whose format this is, and for "what is most frequent".
+// gradients as the top-k codec encodes them, whose format this is, and for "what is most frequent", see
+// examples/frequent_keys.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <span>
+#include <vector>
+
 #include "thalweg/reduction.h"
+#include "thalweg/status.h"
 
 namespace thalweg {
+
+class Group;
 
 // Sorted by index within an element, no index twice. Unused places are at the end and all alike.
 struct TopKPair {
@@ -23,8 +30,7 @@ class TopK {
     // The greater magnitude, of equal ones the positive value. The result does not depend on any order.
     kGreater,
     // Their sum, as gradients add (Shi et al., "gTop-k", ICDCS 2019). The result does not depend on the order
-    // of
-    // merging where no more than k indices occur in all and sums are exact; else on the route alone.
+    // of merging where no more than k indices occur in all and sums are exact; else on the route alone.
     kSum,
   };
   TopK(std::uint32_t k, Same same) : k_(k), same_(same) {}
@@ -40,5 +46,13 @@ class TopK {
   std::uint32_t k_;
   Same same_;
 };
+
+// The k elements of greatest magnitude, the first ones of equal magnitudes, as k pairs. Fewer elements leave
+// places unused.
+std::vector<TopKPair> top_pairs(std::span<const float> values, std::uint32_t k);
+
+// A sparse all-reduce: `pairs` become the k greatest of all ranks', k being pairs.size() at each. Errors:
+// kUsage when they are not as TopKPair says, and those of Group.
+Status all_reduce_top_k(Group& group, std::span<TopKPair> pairs, TopK::Same same);
 
 }  // namespace thalweg

@@ -1,15 +1,14 @@
 // How often each key came up, never too low and seldom much too high, in fixed space: the count-min sketch
 // (Cormode and Muthukrishnan, J. Algorithms 55, 2005). Sketches of the same shape and seed merge by adding
-// counters, that is by an all-reduce of counters() with Reduction::kSum.
+// counters: group.all_reduce(sketch.counters()). examples/frequent_keys.cc is a whole program.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
-
-#include "base/random.h"
 
 namespace thalweg {
 
@@ -31,10 +30,7 @@ class CountMin {
   std::span<const std::uint64_t> counters() const { return counters_; }
 
  private:
-  std::size_t place(std::uint32_t row, std::uint64_t key) const {
-    const std::uint64_t hash = splitmix(key ^ splitmix(seed_ + row));
-    return std::size_t{row} * width_ + ((hash >> 32) * width_ >> 32);
-  }
+  std::size_t place(std::uint32_t row, std::uint64_t key) const;
 
   std::uint32_t depth_;
   std::uint32_t width_;

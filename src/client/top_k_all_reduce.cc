@@ -1,0 +1,31 @@
+// The sparse all-reduce: one element of k pairs, by the monoid of thalweg/top_k.h.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "thalweg/group.h"
+#include "thalweg/top_k.h"
+
+namespace thalweg {
+
+Status all_reduce_top_k(Group& group, std::span<TopKPair> pairs, TopK::Same same) {
+  if (pairs.empty() || pairs.size() > std::numeric_limits<std::uint32_t>::max() / sizeof(TopKPair)) {
+    return {Code::kUsage, fmt::format("top-k: got {} pairs; expected 1 or more", pairs.size())};
+  }
+  for (std::size_t i = 1; i < pairs.size(); ++i) {
+    const bool unused = pairs[i].index == TopKPair::kUnused;
+    if (unused || pairs[i - 1].index < pairs[i].index) continue;
+    return {Code::kUsage,
+            fmt::format("top-k: pair {} has index {} after {}; expected them to ascend, unused pairs "
+                        "last",
+                        i, pairs[i].index, pairs[i - 1].index)};
+  }
+  const TopK top(static_cast<std::uint32_t>(pairs.size()), same);
+  GroupCall call;
+  call.in = call.out = pairs.data();
+  call.count = 1;
+  call.combine = top.monoid();
+  return group.run(call);
+}
+
+}  // namespace thalweg
