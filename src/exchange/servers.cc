@@ -30,6 +30,9 @@ struct OwnedParts {
     begins.back() = whole.end();
   }
   Block of(std::uint32_t owner) const { return {begins[owner], begins[owner + 1] - begins[owner]}; }
+  Block piece(std::uint32_t owner, std::uint64_t rounds, std::uint64_t round) const {
+    return part_of(of(owner), rounds, round);
+  }
   // Into how many pieces each part is cut.
   std::uint64_t rounds(std::uint64_t piece) const {
     std::uint64_t most = 1;
@@ -40,33 +43,41 @@ struct OwnedParts {
   }
 };
 
-constexpr std::uint64_t kAhead = 1;  // Pieces that a worker has sent before it waits for its fellows'.
-
 // All-reduce among ranks of which the first `workers` contribute and each owns its part. Every part is cut
-// into as many pieces, so that ports stay evenly loaded; peers are served in turns that begin elsewhere at
-// each rank, so that no port gets all at once; and a worker returns sums between the pieces it sends. What
-// servers return, the next lane takes, so that it waits for nothing else.
-Lane owned_lane(Team team, Work work, OwnedParts parts) {
-  const std::uint32_t n = team.size, me = team.me, workers = parts.workers, servers = n - workers;
+// into as many pieces, so that ports stay evenly loaded, and peers are served in turns that begin elsewhere
+// at each rank, so that no port gets all at once. A lane each for contributions that leave, for the own part,
+// and for sums that come back from workers and from servers, so that none waits for another's peer.
+constexpr std::uint16_t kOwn = 1, kWorkersSums = 2, kServersSums = 3;  // Lanes.
+
+constexpr LaneStep on_channel(std::uint16_t beyond, LaneStep step) {
+  step.channel = beyond;
+  return step;
+}
+
+Lane contributions_lane(Team team, Work work, OwnedParts parts) {
+  const std::uint32_t me = team.me, workers = parts.workers, servers = team.size - workers;
+  const std::uint64_t rounds = parts.rounds(work.piece);
+  for (std::uint64_t i = 0; me < workers && i < rounds; ++i) {
+    for (std::uint32_t d = 0; d < servers; ++d) {
+      const std::uint32_t server = workers + static_cast<std::uint32_t>((me + i + d) % servers);
+      co_yield on_channel(kOwn, send(team.rank(server), parts.piece(server, rounds, i), work.in));
+    }
+    for (std::uint32_t d = 1; d < workers; ++d) {
+      const std::uint32_t fellow = (me + d) % workers;
+      co_yield on_channel(kOwn, send(team.rank(fellow), parts.piece(fellow, rounds, i), work.in));
+    }
+  }
+}
+
+Lane own_part_lane(Team team, Work work, OwnedParts parts) {
+  const std::uint32_t me = team.me, workers = parts.workers;
   const bool works = me < workers;
   const std::uint64_t rounds = parts.rounds(work.piece);
-  const auto piece = [&](std::uint32_t owner, std::uint64_t round) {
-    return part_of(parts.of(owner), rounds, round);
-  };
   std::vector<std::uint32_t> fellows;  // Workers, in this rank's order.
   const std::uint32_t first = works ? me : (me - workers) % workers;
   for (std::uint32_t d = works ? 1 : 0; d < workers; ++d) fellows.push_back((first + d) % workers);
-
-  for (std::uint64_t i = 0; i < rounds + kAhead; ++i) {
-    for (std::uint32_t d = 0; works && i < rounds && d < servers; ++d) {
-      const std::uint32_t server = workers + static_cast<std::uint32_t>((me + i + d) % servers);
-      co_yield send(team.rank(server), piece(server, i), work.in);
-    }
-    for (const std::uint32_t fellow : fellows) {
-      if (works && i < rounds) co_yield send(team.rank(fellow), piece(fellow, i), work.in);
-    }
-    if (i < kAhead) continue;
-    const Block own = piece(me, i - kAhead);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    const Block own = parts.piece(me, rounds, i);
     for (std::size_t f = fellows.size(); f-- > 0;) {
       const bool begun = f + 1 < fellows.size();
       const std::uint32_t from = team.rank(fellows[f]);
@@ -78,27 +89,26 @@ Lane owned_lane(Team team, Work work, OwnedParts parts) {
     }
     if (fellows.empty()) co_yield copy(own, work.in);
     if (work.finishes) co_yield finish(own);
-    for (const std::uint32_t fellow : fellows) {
-      co_yield works ? send(team.rank(fellow), own) : send_across(team.rank(fellow), own);
-    }
-    // In the order in which fellows send both: pieces up to i - kAhead, then the sum from kAhead rounds
-    // before.
-    for (std::size_t f = fellows.size(); works && i >= 2 * kAhead && f-- > 0;) {
-      co_yield receive(team.rank(fellows[f]), piece(fellows[f], i - 2 * kAhead));
-    }
-  }
-  for (std::uint64_t i = rounds - std::min(rounds, kAhead); works && i < rounds; ++i) {
-    for (std::size_t f = fellows.size(); f-- > 0;)
-      co_yield receive(team.rank(fellows[f]), piece(fellows[f], i));
+    const std::uint16_t channel = (works ? kWorkersSums : kServersSums) - kOwn;
+    for (const std::uint32_t fellow : fellows) co_yield on_channel(channel, send(team.rank(fellow), own));
   }
 }
 
-// A worker's second lane.
-Lane server_sums_lane(Team team, Work work, OwnedParts parts) {
+Lane workers_sums_lane(Team team, Work work, OwnedParts parts) {
+  const std::uint64_t rounds = parts.rounds(work.piece);
+  for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
+    for (std::uint32_t d = parts.workers - 1; d > 0; --d) {
+      const std::uint32_t fellow = (team.me + d) % parts.workers;
+      co_yield receive(team.rank(fellow), parts.piece(fellow, rounds, i));
+    }
+  }
+}
+
+Lane servers_sums_lane(Team team, Work work, OwnedParts parts) {
   const std::uint64_t rounds = parts.rounds(work.piece);
   for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
     for (std::uint32_t server = parts.workers; server < team.size; ++server) {
-      co_yield receive(team.rank(server), part_of(parts.of(server), rounds, i));
+      co_yield receive(team.rank(server), parts.piece(server, rounds, i));
     }
   }
 }
@@ -107,8 +117,10 @@ std::vector<Lane> lanes_of(const Team& team, const Work& work, const std::vector
                            std::uint32_t servers) {
   const OwnedParts parts(work.all(), team.size - servers, shares);
   std::vector<Lane> lanes;
-  lanes.push_back(owned_lane(team, work, parts));
-  if (servers > 0) lanes.push_back(server_sums_lane(team, work, parts));
+  lanes.push_back(contributions_lane(team, work, parts));
+  lanes.push_back(own_part_lane(team, work, parts));
+  lanes.push_back(workers_sums_lane(team, work, parts));
+  if (servers > 0) lanes.push_back(servers_sums_lane(team, work, parts));
   return lanes;
 }
 

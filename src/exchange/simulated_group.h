@@ -59,6 +59,7 @@ class SimulatedGroup {
     std::size_t begin = 0;
   };
   Network::Flow flow(std::uint32_t from, std::uint32_t to, std::uint16_t channel);
+  void fetch_ahead(std::span<const std::unique_ptr<Exchange>> exchanges) const;
 
   Network& network_;
   std::vector<std::uint32_t> endpoints_;

@@ -18,6 +18,7 @@ Network::Flow Network::open(std::uint32_t from, std::uint32_t to) {
   flows_.push_back(
       {static_cast<std::uint32_t>(path_links_.size()), static_cast<std::uint32_t>(scratch_.size()), 0});
   path_links_.insert(path_links_.end(), scratch_.begin(), scratch_.end());
+  for (const LinkIndex link : scratch_) ++wires_[wires_[link].queue].flows;
   return static_cast<Flow>(flows_.size() - 1);
 }
 

@@ -31,8 +31,7 @@ class Network {
   void send(Flow flow, std::uint64_t bytes) {
     Path& path = flows_[flow];
     path.bytes += bytes;
-    const bool waits = path.hops > 0 && wires_[wires_[path_links_[path.begin]].queue].free > now_;
-    waits ? wait_for_turn(flow, bytes) : carry({bytes, now_, flow, 0});
+    starts_at_once(path) ? carry({bytes, now_, flow, 0}) : wait_for_turn(flow, bytes);
   }
 
   // Has next() give an arrival of no bytes at that moment, or now where it is past.
@@ -83,6 +82,7 @@ class Network {
     double picoseconds_per_byte = 0;
     Picoseconds latency = 0;
     LinkIndex queue = 0;
+    std::uint32_t flows = 0;    // That pass the queue with this number.
     Flow last_waiting = kNone;  // Of the circle of flows that wait to start here, the one whose turn is last.
   };
   struct Path {
@@ -94,6 +94,12 @@ class Network {
     Flow after = kNone;  // In the circle of the first link.
   };
 
+  // A link that has just become free is due to whoever waits for it.
+  bool starts_at_once(const Path& path) const {
+    if (path.hops == 0) return true;
+    const Wire& first = wires_[path_links_[path.begin]];
+    return first.last_waiting == kNone && wires_[first.queue].free <= now_;
+  }
   void carry(Message message);
   std::uint32_t keep(const Message& message);
   void wait_for_turn(Flow flow, std::uint64_t bytes);
@@ -131,7 +137,8 @@ inline void Network::carry(Message message) {
     const bool waited = begin > head;
     head = begin + wire.latency;
     const Wire& next = wires_[links[message.hop]];
-    // A link is given away ahead of time by no more than the message's own time there.
+    // A link that others may want is given away ahead of time by no more than the message's own time there.
+    if (wires_[next.queue].flows == 1) continue;
     if (!waited && wires_[next.queue].free <= head && head - now_ <= time_of(next, message.bytes)) continue;
     events_.push(head, {message.bytes, message.flow, keep(message)});
     return;

@@ -67,6 +67,22 @@ TEST(Network, QueuesWhatMeetsAtAPort) {
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 3'000'000u), 1);
 }
 
+TEST(Network, LetsNobodyInBeforeThoseWhoWaitAtTheMomentALinkBecomesFree) {
+  const Topology topology = star(2);
+  Network network(topology);
+  const auto flow = network.open(0, 1), clock = network.open(0, 0);
+  network.alarm(clock, kMs);  // Goes before the link's own event of that moment.
+  network.send(flow, 1'000'000);
+  network.send(flow, 3'000'000);
+  Network::Arrival arrival;
+  ASSERT_TRUE(network.next(arrival));
+  ASSERT_EQ(arrival.flow, clock);
+  network.send(flow, 2'000'000);
+  EXPECT_EQ(
+      drain(network),
+      (std::vector<Seen>{{flow, kMs + 2'000'000}, {flow, 4 * kMs + 2'000'000}, {flow, 6 * kMs + 2'000'000}}));
+}
+
 TEST(Network, LetsWhatComesFirstGoFirstWhereverItWasSent) {
   const Topology topology = star(3);
   Network network(topology);
