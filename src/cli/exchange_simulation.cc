@@ -32,10 +32,10 @@ std::vector<std::string> routes_of(const Options& options, const Topology& topol
 }
 
 Result<SimulatedRow> simulate(const Topology& topology, const Demand& demand, const std::string& route,
-                              bool record) {
+                              SimulateOptions options) {
   Result<Layout> layout = route == "auto" ? choose_route(topology, demand) : lay_out(topology, demand, route);
   if (!layout) return layout.status();
-  auto result = simulate_exchange(topology, demand, *layout, {.check = true, .record = record});
+  auto result = simulate_exchange(topology, demand, *layout, options);
   if (!result) return result.status();
   return SimulatedRow{layout->route, demand, lower_bound_seconds(topology, demand, *layout),
                       *std::move(result)};
@@ -129,7 +129,9 @@ Result<Topology> run_point(const Options& options, const Wanted& wanted, Demand 
   const std::vector<std::string> routes = routes_of(options, *topology, demand);
   for (const std::string& route : routes) {
     const auto begin = std::chrono::steady_clock::now();
-    auto row = simulate(*topology, demand, route, single && routes.size() == 1 && options.has("plot"));
+    auto row = simulate(
+        *topology, demand, route,
+        {.check = !options.flag("no-check"), .record = single && routes.size() == 1 && options.has("plot")});
     if (!row) return row.status();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.detail(fmt::format("{}: {} messages, {} events in {:.3f} s of real time", row->route,
@@ -145,17 +147,17 @@ Result<Topology> run_point(const Options& options, const Wanted& wanted, Demand 
 
 }  // namespace
 
-Result<Wanted> wanted_exchanges(const Options& options) {
+Result<Wanted> wanted_exchanges(const Options& options, const std::string& command) {
   Wanted wanted;
   wanted.topology = options.text("topology");
   wanted.pipelined = !options.flag("no-pipeline");
   const auto operation = parse_operation(options.text("op"));
   if (!operation) return operation.status();
   wanted.operation = *operation;
-  auto bytes = parse_sizes(options.text("exchange-bytes"), "--bytes", 0);
+  auto bytes = parse_sizes(options.text(command + "-bytes"), "--bytes", 0);
   if (!bytes) return bytes.status();
   wanted.bytes = *std::move(bytes);
-  if (const auto text = options.maybe_text("exchange-ranks")) {
+  if (const auto text = options.maybe_text(command + "-ranks")) {
     const auto ranks = parse_sizes(*text, "--ranks", 1);
     if (!ranks) return ranks.status();
     for (const std::uint64_t n : *ranks) {
@@ -192,7 +194,7 @@ Result<Topology> room_for(const std::string& name, const std::string& route, Dem
 }
 
 Status run_simulate_exchange(const Options& options, Output& out) {
-  const auto wanted = wanted_exchanges(options);
+  const auto wanted = wanted_exchanges(options, "exchange");
   if (!wanted) return wanted.status();
   const bool single = wanted->ranks.size() == 1 && wanted->bytes.size() == 1;
   std::vector<SimulatedRow> rows;

@@ -25,7 +25,8 @@ struct Wanted {
   Operation operation{};
   bool pipelined = true;
 };
-Result<Wanted> wanted_exchanges(const Options& options);
+// `command`: "exchange" or "plan", which have --ranks and --bytes of their own.
+Result<Wanted> wanted_exchanges(const Options& options, const std::string& command);
 
 // A room with `demand.ranks` ranks, which are set where they are 0, and with places for the servers of
 // `route` (empty: for those of any route that fits). A preset grows as need be.

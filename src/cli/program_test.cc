@@ -275,6 +275,25 @@ TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
   EXPECT_NEAR(times.at("spread"), 1.5e-3, 1e-6);
 }
 
+TEST(Program, SimulatesWithoutRealNumbersWhenAsked) {
+  const std::string command = "simulate exchange --topology pcie-box --route ring --bytes 1M --json";
+  auto checked = nlohmann::json::parse(run(command).out);
+  auto counted = nlohmann::json::parse(run(command + " --no-check").out);
+  EXPECT_EQ(checked["checked"], true);
+  EXPECT_EQ(counted["checked"], false);
+  checked.erase("checked");
+  counted.erase("checked");
+  EXPECT_EQ(checked, counted);
+}
+
+TEST(Program, OffersListsOnlyWhereTheyAreTaken) {
+  EXPECT_EQ(run("topo plan --help").out.find("A,B,C"), std::string::npos);
+  EXPECT_NE(run("simulate exchange --help").out.find("A,B,C"), std::string::npos);
+  const Ran ran = run("topo plan --topology dgx1v --bytes 1M,2M");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("simulate exchange takes lists"), std::string::npos) << ran.err;
+}
+
 TEST(Program, GivesTheBusiestLinksOrAll) {
   for (const bool all : {false, true}) {
     const Ran ran = run(std::string("simulate exchange --topology uniform:50,1GB/s,1us --route ring --bytes "

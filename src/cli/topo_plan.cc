@@ -39,7 +39,7 @@ nlohmann::ordered_json to_json(const Forecast& forecast) {
 }  // namespace
 
 Status run_topo_plan(const Options& options, Output& out) {
-  const auto wanted = wanted_exchanges(options);
+  const auto wanted = wanted_exchanges(options, "plan");
   if (!wanted) return wanted.status();
   if (wanted->ranks.size() > 1 || wanted->bytes.size() > 1) {
     return {Code::kUsage, "topo plan takes one number of ranks and one size; simulate exchange takes lists"};

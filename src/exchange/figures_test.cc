@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -82,6 +84,33 @@ TEST(Figures, TwoRingsOverNvlink) {
   EXPECT_WITHIN(run(box, demand, "bidirectional-ring").seconds, 2.59e-3, 0.02);
 }
 
+TEST(Figures, RingsByNumberFollowNvlinkToo) {
+  const Topology box = room_of("dgx1v");
+  const Demand demand = all_reduce(8, 160 * kMB);
+  EXPECT_EQ(run(box, demand, "rings:2").seconds, run(box, demand, "rings").seconds);
+  EXPECT_EQ(run(box, demand, "rings:1").seconds, run(box, demand, "ring").seconds);
+  EXPECT_EQ(run(box, demand, "rings:4").seconds, run(box, demand, "bidirectional-ring").seconds);
+  const auto five = lay_out(box, demand, "rings:5");
+  ASSERT_FALSE(five.is_ok());
+  EXPECT_NE(five.status().message().find("4 rings of direct cables"), std::string::npos);
+}
+
+TEST(Figures, DoublingTakesTheTimeOfItsFormulaForAnyNumberOfRanks) {
+  constexpr double kLatency = 10e-6, kVector = 8e-3;
+  for (const std::uint32_t n : {2u, 3u, 4u, 5u, 6u, 7u, 8u, 12u}) {
+    const double p = std::bit_floor(n), rounds = std::log2(p);
+    const double fold = n > p ? 2 * (kLatency + kVector) : 0;
+    const Topology room = uniform(n, "1GB/s", "10us");
+    EXPECT_WITHIN(run(room, all_reduce(n, 8 * kMB), "halving-doubling", false).seconds,
+                  2 * rounds * kLatency + 2 * (p - 1) / p * kVector + fold, 1e-6)
+        << n;
+    // A latency or two of the folded ranks is hidden behind the others' rounds.
+    EXPECT_WITHIN(run(room, all_reduce(n, 8 * kMB), "recursive-doubling", false).seconds,
+                  rounds * (kLatency + kVector) + fold, 1e-3)
+        << n;
+  }
+}
+
 TEST(Figures, ARingTakesHardlyLongerWithMoreRanks) {
   const std::uint64_t bytes = 64 * kMB;
   for (const std::uint32_t n : {2u, 4u, 8u, 16u}) {
@@ -134,13 +163,28 @@ TEST(Figures, PackedTreesUseEveryNvlink) {
 
 // n machines with GPUs, k with only CPUs.
 TEST(Figures, SpareServersTakeTheTimeOfTheFormula) {
-  for (const double n : {2.0, 4.0, 8.0}) {
+  for (const double n : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}) {
     for (double k = 0; k <= n; ++k) {
-      const double formula = 2 * n * (n - 1) / (n * n + k * n - 2 * k) * 0.064;
-      const auto ranks = static_cast<std::uint32_t>(n);
-      const auto result =
-          run(uniform(2 * ranks), all_reduce(ranks, 64 * kMB, true), fmt::format("byteps:{}", k));
-      EXPECT_WITHIN(result.seconds, formula, k == 0 ? 0.001 : 0.05) << n << " " << k;
+      for (const std::uint64_t bytes : {10 * kMB, 64 * kMB}) {
+        const double formula = 2 * n * (n - 1) / (n * n + k * n - 2 * k) * static_cast<double>(bytes) / 1e9;
+        const auto ranks = static_cast<std::uint32_t>(n);
+        const auto result =
+            run(uniform(2 * ranks), all_reduce(ranks, bytes, true), fmt::format("byteps:{}", k), false);
+        EXPECT_WITHIN(result.seconds, formula, k == 0 ? 0.001 : 0.03) << n << " " << k << " " << bytes;
+      }
+    }
+  }
+}
+
+// One more piece makes the last one, which nothing overlaps, shorter: by 1 % of the time here.
+TEST(Figures, MoreBytesTakeNoLessTime) {
+  const Topology box = room_of("pcie-box");
+  for (const char* route : {"gpu0", "cpu", "binomial-tree", "double-tree"}) {
+    double last = 0;
+    for (std::uint64_t bytes = 131'000; bytes < 165'000; bytes += 300) {
+      const double seconds = run(box, all_reduce(4, bytes, true), route, false).seconds;
+      EXPECT_GE(seconds, 0.985 * last) << route << " " << bytes;
+      last = std::max(last, seconds);
     }
   }
 }
@@ -188,11 +232,13 @@ TEST(Figures, EveryOperationIsRightOnEveryRoom) {
     for (const char* name : {"pcie-box", "dgx1v", "rack-10g", "two-sites"}) {
       for (const std::uint32_t ranks : {2u, 3u, 7u}) {
         const Topology room = room_of(name, ranks);
-        Demand demand = all_reduce(ranks, 1001, true);
-        demand.operation = static_cast<Operation>(i);
-        const auto routes = all_routes(room, demand);
-        EXPECT_FALSE(routes.empty()) << operation_name(demand.operation);
-        for (const std::string& route : routes) run(room, demand, route);
+        for (const std::uint64_t bytes : {4u, 8u, 1001u}) {  // Also fewer elements than ranks.
+          Demand demand = all_reduce(ranks, bytes, true);
+          demand.operation = static_cast<Operation>(i);
+          const auto routes = all_routes(room, demand);
+          EXPECT_FALSE(routes.empty()) << operation_name(demand.operation);
+          for (const std::string& route : routes) run(room, demand, route);
+        }
       }
     }
   }

@@ -1,7 +1,8 @@
 // Halving-doubling: partners at distance P/2, P/4, ..., 1 each send the half of their block that the other
 // keeps and add up the one they keep; then the same way back, copying. When N is no power of two, the first
-// N - 2^k pairs of ranks act as one: the odd one hands in before and gets out after.
-// Bytes per rank: 2(P-1)S/P, and 2S more between folded pairs. Time: 2 log2(N) L + 2(N-1)S/(N B).
+// N - P pairs of ranks, P = 2^k < N, act as one: the odd one hands in before and gets out after.
+// Bytes per rank: 2(P-1)S/P, and 2S more between folded pairs. Time: 2 log2(P) L + 2(P-1)S/(P B), and where
+// N > P 2(L + S/B) more.
 // R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
 #include "exchange/folded_team.h"
 #include "exchange/lanes.h"

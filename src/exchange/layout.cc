@@ -54,23 +54,46 @@ std::vector<CapacityEdge> edges_among(const Topology& topology, std::uint32_t ra
   return edges;
 }
 
-// Rings over direct cables. False when there are none.
-bool add_rings(const std::vector<CapacityEdge>& edges, std::uint32_t ranks, bool one, bool both_ways,
-               Plan& plan) {
-  if (edges.empty()) return false;
-  const auto found = find_rings(ranks, edges);
-  if (!found) return false;
-  plan.route = Route::kRings;
-  for (const WeightedRing& ring : *found) {
-    plan.rings.push_back({ring.order, ring.weight});
-    if (one) break;
+// The rings that a route wants of those over direct cables: "ring" the heaviest, "rings" all, "rings:K" K of
+// them, of which those beyond the last go back the way of the first ones, as "bidirectional-ring" has each
+// go.
+std::vector<Ring> chosen_rings(const std::vector<WeightedRing>& found, const Plan& plan) {
+  std::vector<Ring> rings;
+  for (const WeightedRing& ring : found) rings.push_back({ring.order, ring.weight});
+  for (const WeightedRing& ring : found) {
+    rings.push_back({ring.order, ring.weight});
+    std::reverse(rings.back().order.begin(), rings.back().order.end());
   }
-  for (std::size_t i = 0, rings = plan.rings.size(); both_ways && i < rings; ++i) {
-    Ring back = plan.rings[i];
-    std::reverse(back.order.begin(), back.order.end());
-    plan.rings.push_back(std::move(back));
+  std::size_t wanted = rings.size();
+  if (plan.route == Route::kRing) wanted = 1;
+  if (plan.route == Route::kRings) wanted = plan.ring_count > 0 ? plan.ring_count : found.size();
+  if (wanted < rings.size()) rings.resize(wanted);
+  return rings;
+}
+
+// Rings over direct cables, where there are any, and else, for "rings:K", by strides.
+Status add_rings(const Topology& topology, const Demand& demand, Layout& layout) {
+  Plan& plan = layout.plan;
+  const auto edges = edges_among(topology, demand.ranks);
+  if (const auto found = find_rings(demand.ranks, edges); !edges.empty() && found) {
+    plan.rings = chosen_rings(*found, plan);
+    if (plan.ring_count > plan.rings.size()) {
+      return refuse(layout.route, "topology " + topology.name() + " has " +
+                                      std::to_string(plan.rings.size()) +
+                                      " rings of direct cables, both ways counted; expected at most as many");
+    }
+    plan.route = Route::kRings;
+    return Status::ok();
   }
-  return true;
+  if (plan.route != Route::kRings) return Status::ok();
+  if (plan.ring_count == 0) {
+    return refuse(layout.route,
+                  "topology " + topology.name() + " has no ring of direct cables through the ranks");
+  }
+  Result<std::vector<Ring>> rings = rings_by_stride(demand.ranks, plan.ring_count);
+  if (!rings) return rings.status();
+  plan.rings = *std::move(rings);
+  return Status::ok();
 }
 
 Status add_trees(const Topology& topology, const Demand& demand, Layout& layout) {
@@ -228,17 +251,9 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   if (layout.plan.route == Route::kSpareServers && layout.plan.servers == 0)
     layout.plan.route = Route::kSpread;
   const Route wanted = layout.plan.route;
-  if (wanted == Route::kRings && layout.plan.ring_count > 0) {
-    Result<std::vector<Ring>> rings = rings_by_stride(demand.ranks, layout.plan.ring_count);
-    if (!rings) return rings.status();
-    layout.plan.rings = *std::move(rings);
-  } else if (demand.ranks > 1 &&
-             (wanted == Route::kRing || wanted == Route::kBidirectionalRing || wanted == Route::kRings)) {
-    const bool found = add_rings(edges_among(topology, demand.ranks), demand.ranks, wanted == Route::kRing,
-                                 wanted == Route::kBidirectionalRing, layout.plan);
-    if (!found && wanted == Route::kRings) {
-      return refuse(route, "topology " + topology.name() + " has no ring of direct cables through the ranks");
-    }
+  const bool rings = wanted == Route::kRing || wanted == Route::kBidirectionalRing || wanted == Route::kRings;
+  if (rings && demand.ranks > 1) {
+    if (Status status = add_rings(topology, demand, layout); !status) return status;
   }
   if (wanted == Route::kPackedTrees && demand.ranks > 1) {
     if (Status status = add_trees(topology, demand, layout); !status) return status;

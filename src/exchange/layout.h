@@ -35,7 +35,8 @@ struct Layout {
 // Lays out one route, named as parse_route() takes it. Ranks sit on the topology's first ones, servers on
 // spare endpoints and, where these are too few, on the topology's next ranks. "ring", "rings" and
 // "bidirectional-ring" follow direct cables where a ring of them exists: the heaviest one, all of the best
-// packing, and that both ways. kUsage where the topology or the operation does not allow the route.
+// packing, and that both ways; "rings:K" takes K of those. kUsage where the topology or the operation does
+// not allow the route.
 Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::string_view route);
 
 // All routes worth a try, in the order of the documentation: those without parameters, and with those that

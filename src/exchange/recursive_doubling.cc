@@ -1,8 +1,8 @@
 // Recursive doubling: in log2 N rounds partners at distance 1, 2, 4, ... exchange all that they have. When N
-// is no power of two, the first N - 2^k pairs of ranks act as one: the odd one hands in before and gets out
-// after. Bytes per rank: S log2 N; all-gather (N-1)S/N. Time: log2(N)(L + S/B); all-gather log2(N) L +
-// (N-1)S/(N B). R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
-// MPICH", IJHPCA 2005, section 4.
+// is no power of two, the first N - P pairs of ranks, P = 2^k < N, act as one: the odd one hands in before
+// and gets out after. Bytes per rank: S log2 P; all-gather (N-1)S/N. Time: log2(P)(L + S/B), and where N > P
+// 2(L + S/B) more; all-gather of N = P: log2(N) L + (N-1)S/(N B). R. Thakur, R. Rabenseifner, W. Gropp,
+// "Optimization of collective communication operations in MPICH", IJHPCA 2005, section 4.
 #include "exchange/folded_team.h"
 #include "exchange/lanes.h"
 
