@@ -64,8 +64,8 @@ class Program:
 
     def flags_of(self, command):
         if command not in self.flags:
-            options = re.findall(r'^ +(?:(-\w), )?(--[a-z][a-z0-9-]*)(?:, (--[a-z][a-z0-9-]*))?', self._help(*command.split()), re.M)
-            self.flags[command] = {flag for names in options for flag in names if flag}
+            options = re.findall(r'^ +(?:(-\w), )?(--[a-z][a-z0-9-]*(?:, --[a-z][a-z0-9-]*)*)', self._help(*command.split()), re.M)
+            self.flags[command] = {flag for letter, names in options for flag in (letter, *names.split(", ")) if flag}
         return self.flags[command]
 
     def check(self, words):

@@ -22,7 +22,8 @@ Status unknown_flag(const CommandLine& line, const std::string& word) {
   const std::string text = word.substr(0, word.find('='));
   std::vector<std::string_view> names;
   for (const OptionRow& row : option_rows()) {
-    if (line.in_scope(row)) names.push_back(spelling(row));
+    if (!line.in_scope(row)) continue;
+    for (const std::string_view name : spellings(row)) names.push_back(name);
   }
   const std::string bare = text.substr(std::min(text.find_first_not_of('-'), text.size()));
   const std::string_view near = nearest(bare, names);
@@ -96,8 +97,7 @@ class Sorter {
 
  private:
   void add(const OptionRow& row) {
-    std::string names = fmt::format("--{}", spelling(row));
-    if (!row.alias.empty()) names += fmt::format(",--{}", row.alias);
+    std::string names = fmt::format("--{}", fmt::join(spellings(row), ",--"));
     if (row.letter != 0) names = fmt::format("-{},{}", row.letter, names);
     const bool valued = row.type != OptionType::kFlag;
     CLI::Option* option = valued ? app_.add_option(names)->type_size(1)->expected(1)->allow_extra_args(false)

@@ -50,8 +50,7 @@ std::string argument_words(const Command& command) {
 std::string flags_of(std::string_view path) {
   std::string flags;
   for (const OptionRow* row : options_of(path)) {
-    flags += fmt::format("{}--{}", flags.empty() ? "" : " ", spelling(*row));
-    if (!row->alias.empty()) flags += fmt::format(" --{}", row->alias);
+    flags += fmt::format("{}--{}", flags.empty() ? "" : " ", fmt::join(spellings(*row), " --"));
   }
   return flags;
 }
@@ -70,7 +69,9 @@ std::string value_cases(std::span<const Command> commands) {
     for (const OptionRow* row : options_of(command.path)) {
       if (row->type == OptionType::kFlag) continue;
       std::string others = row->letter == 0 ? "" : fmt::format("|'{}|-{}'", command.path, row->letter);
-      if (!row->alias.empty()) others += fmt::format("|'{}|--{}'", command.path, row->alias);
+      for (const std::string_view alias : split(row->alias, '|')) {
+        others += fmt::format("|'{}|--{}'", command.path, alias);
+      }
       const std::string words = row->type == OptionType::kChoice ? choice_words(*row) : "";
       text += fmt::format("    '{}|--{}'{}) offers={}; return 0;;\n", command.path, spelling(*row), others,
                           quoted(words));
@@ -185,7 +186,8 @@ std::string fish_completion(std::span<const Command> commands) {
     for (const OptionRow* row : options_of(command.path)) {
       const bool choice = row->type == OptionType::kChoice;
       text += fmt::format("complete -c thalweg -n '__thalweg_in {}' -l {}{}{}{} -d {}\n", command.path,
-                          spelling(*row), row->letter == 0 ? "" : fmt::format(" -s {}", row->letter),
+                          fmt::join(spellings(*row), " -l "),
+                          row->letter == 0 ? "" : fmt::format(" -s {}", row->letter),
                           row->type == OptionType::kFlag ? ""
                           : choice                       ? " -x"
                                                          : " -r",

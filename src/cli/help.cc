@@ -48,9 +48,8 @@ std::string usage_line(const Command& command) {
 std::string option_help(const OptionRow& row) {
   const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
   const std::string value = placeholder_text(row);
-  const std::string alias = row.alias.empty() ? "" : fmt::format(", --{}", row.alias);
   const std::string left =
-      fmt::format("  {}--{}{}{}{}", letter, spelling(row), alias, value.empty() ? "" : " ", value);
+      fmt::format("  {}--{}{}{}", letter, fmt::join(spellings(row), ", --"), value.empty() ? "" : " ", value);
   const std::string fallback = row.fallback.empty() ? "" : fmt::format(" [{}]", row.fallback);
   constexpr std::size_t kColumn = 30;
   if (left.size() + 2 > kColumn) return fmt::format("{}\n{:{}}{}{}\n", left, "", kColumn, row.help, fallback);
@@ -83,9 +82,11 @@ std::string roff(std::string_view text) {
 
 std::string option_manual(const OptionRow& row) {
   const std::string value = placeholder_text(row);
-  std::string names = fmt::format("\\fB{}\\fR", roff(fmt::format("--{}", spelling(row))));
-  if (!row.alias.empty()) names += fmt::format(", \\fB{}\\fR", roff(fmt::format("--{}", row.alias)));
-  if (row.letter != 0) names = fmt::format("\\fB{}\\fR, {}", roff(fmt::format("-{}", row.letter)), names);
+  std::string names;
+  if (row.letter != 0) names = fmt::format("\\fB{}\\fR", roff(fmt::format("-{}", row.letter)));
+  for (const std::string_view name : spellings(row)) {
+    names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(fmt::format("--{}", name)));
+  }
   if (!value.empty()) names += fmt::format(" \\fI{}\\fR", roff(value));
   std::string text = fmt::format(".TP\n{}\n{}.\n", names, roff(row.help));
   if (!row.fallback.empty()) text += fmt::format("Default: {}.\n", roff(row.fallback));

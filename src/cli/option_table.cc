@@ -55,7 +55,7 @@ constexpr OptionRow kRows[] = {
      .help = "Logistic or linear regression, factorization machine, field-aware factorization machine",
      .example = "fm", .fallback = "lr", .choices = "lr|fm|ffm"},
     {.name = "rank", .key = "model.rank", .type = T::kInt, .commands = kTrain, .group = kModel,
-     .help = "Length of a factor (fm, ffm)", .example = "8", .placeholder = "K", .low = 1, .high = 1024},
+     .help = "Length of a factor (fm, ffm); unset is 8", .example = "8", .placeholder = "K", .low = 1, .high = 1024},
     {.name = "fields", .key = "model.fields", .type = T::kInt, .commands = kTrain, .group = kModel,
      .help = "Number of fields (ffm); unset takes it from the data", .example = "39", .placeholder = "N",
      .low = 1, .high = 65536},
@@ -63,7 +63,7 @@ constexpr OptionRow kRows[] = {
      .help = "Loss to minimise: logistic for clicks, squared for ratings", .example = "squared",
      .fallback = "logistic", .choices = "logistic|squared"},
     {.name = "init-scale", .key = "model.init_scale", .type = T::kReal, .commands = kTrain, .group = kModel,
-     .help = "Standard deviation of the factors before training", .example = "0.05", .placeholder = "X",
+     .help = "Standard deviation of the factors before training; unset is 0.02", .example = "0.05", .placeholder = "X",
      .low = 0, .high = 1e3},
     {.name = "epochs", .key = "train.epochs", .type = T::kInt, .commands = kTrain, .group = kTraining,
      .help = "Passes over the training data", .example = "3", .fallback = "1", .placeholder = "N", .low = 1,
@@ -72,9 +72,10 @@ constexpr OptionRow kRows[] = {
      .help = "Rows of a step over all data shards; unset takes 256 to 8192 by the data's size", .example = "1000", .placeholder = "N", .low = 1,
      .high = 1e8},
     {.name = "optimizer", .key = "train.optimizer", .type = T::kChoice, .commands = kTrain,
-     .group = kTraining, .help = "Update rule of bias and weights", .example = "ftrl", .choices = kRules},
+     .group = kTraining, .help = "Update rule of bias and weights; unset is ftrl, and adagrad for squared loss", .example = "ftrl", .choices = kRules},
     {.name = "rate", .key = "train.rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
-     .help = "Learning rate of weights; unset depends on the optimizer", .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge},
+     .help = "Learning rate of weights; unset is 0.1 for ftrl, 0.05 for adagrad (0.3 for squared loss), 0.003 for rmsprop, 0.01 for adam and adamw, and over --batch 0.75 for sgd, 0.1 for momentum and nesterov (a quarter of that for squared loss)",
+     .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge, .alias = "lr|learning-rate", .letter = 'l'},
     {.name = "bias-rate", .key = "train.bias_rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "Learning rate of the bias; unset is that of weights, and by ftrl up to 20 times that where rows have few entries", .example = "1", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "l1", .key = "train.l1", .type = T::kReal, .commands = kTrain, .group = kTraining,
@@ -82,12 +83,12 @@ constexpr OptionRow kRows[] = {
     {.name = "l2", .key = "train.l2", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "L2 penalty on weights; unset is 10 for ftrl, once for all rows, and 0 for the others", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "factor-optimizer", .key = "train.factor_optimizer", .type = T::kChoice, .commands = kTrain,
-     .group = kTraining, .help = "Update rule of factors", .example = "adagrad", .choices = kRules},
+     .group = kTraining, .help = "Update rule of factors; unset is --optimizer where that is given and not ftrl, else adagrad", .example = "adagrad", .choices = kRules},
     {.name = "factor-rate", .key = "train.factor_rate", .type = T::kReal, .commands = kTrain,
-     .group = kTraining, .help = "Learning rate of factors; unset is 6 over the pairs of entries in a row, at most 0.2", .example = "0.05", .placeholder = "X",
+     .group = kTraining, .help = "Learning rate of factors; unset is for adagrad 6 over the pairs of entries in a row, at most 0.2, and for the others as --rate", .example = "0.05", .placeholder = "X",
      .low = 0, .high = kHuge},
     {.name = "factor-l2", .key = "train.factor_l2", .type = T::kReal, .commands = kTrain,
-     .group = kTraining, .help = "L2 penalty on factors at each update; unset is 0.02, and 0.5 for squared loss", .example = "0.001", .placeholder = "X", .low = 0,
+     .group = kTraining, .help = "L2 penalty on factors at each update; unset is for adagrad 0.02, and 0.5 for squared loss, else 0", .example = "0.001", .placeholder = "X", .low = 0,
      .high = kHuge},
     {.name = "seed", .key = "train.seed", .type = T::kInt, .commands = "train|node scheduler|data synth",
      .group = kTraining, .help = "Seed of everything that is drawn at random", .example = "7",
@@ -108,7 +109,7 @@ constexpr OptionRow kRows[] = {
      .group = kCluster, .help = "One process a node, over TCP, instead of threads", .example = ""},
     {.name = "data-shards", .key = "cluster.data_shards", .type = T::kInt, .commands = kTrain,
      .group = kCluster,
-     .help = "Logical parts of the data; the result depends on it, not on the number of workers",
+     .help = "Logical parts of the data; the result depends on it, not on the number of workers; unset is 8",
      .example = "8", .placeholder = "N", .low = 1, .high = 65536},
     {.name = "listen", .key = "cluster.listen", .type = T::kText,
      .commands = "node scheduler|node server|node worker", .group = kCluster,
@@ -130,7 +131,7 @@ constexpr OptionRow kRows[] = {
     {.name = "model-dir", .key = "", .type = T::kText, .commands = "predict|eval", .group = kModel,
      .help = "Directory that train wrote", .example = "runs/ctr", .placeholder = "DIR", .flag = "model"},
     {.name = "out", .key = "output.dir", .type = T::kText, .commands = "train|node scheduler|data split",
-     .group = kOutput, .help = "Directory to write to", .example = "runs/ctr", .placeholder = "DIR"},
+     .group = kOutput, .help = "Directory to write to", .example = "runs/ctr", .placeholder = "DIR", .letter = 'o'},
     {.name = "output", .key = "", .type = T::kText, .commands = "predict|data synth",
      .group = kOutput, .help = "File to write to; unset is standard output", .example = "scores.txt",
      .placeholder = "FILE", .letter = 'o'},
@@ -316,7 +317,8 @@ const OptionRow* find_option(std::string_view name) {
 
 const OptionRow* find_flag(std::string_view text, std::string_view command) {
   return find_row([&](const OptionRow& row) {
-    return (spelling(row) == text || (!text.empty() && row.alias == text)) && applies_to(row, command);
+    const auto names = spellings(row);
+    return std::find(names.begin(), names.end(), text) != names.end() && applies_to(row, command);
   });
 }
 
@@ -334,6 +336,12 @@ std::vector<const OptionRow*> options_of(std::string_view command) {
 }
 
 std::string_view spelling(const OptionRow& row) { return row.flag.empty() ? row.name : row.flag; }
+
+std::vector<std::string_view> spellings(const OptionRow& row) {
+  std::vector<std::string_view> names = split(row.alias, '|');
+  names.insert(names.begin(), spelling(row));
+  return names;
+}
 
 std::string variable_name(const OptionRow& row) {
   if (row.name == "config") return "THALWEG_CONFIG";

@@ -34,21 +34,22 @@ struct OptionRow {
   double low = 0;
   double high = 0;
   std::string_view flag = {};   // Spelling after "--" where it differs from `name`.
-  std::string_view alias = {};  // A second spelling.
+  std::string_view alias = {};  // Other spellings, separated by '|'.
   char letter = 0;              // Short flag.
   bool repeats = false;         // May be given more than once; the values add up.
 };
 
 std::span<const OptionRow> option_rows();
 const OptionRow* find_option(std::string_view name);
-// The row behind --spelling or --alias for a command, or null.
+// The row behind --spelling or one of its aliases for a command, or null.
 const OptionRow* find_flag(std::string_view spelling, std::string_view command);
 const OptionRow* find_key(std::string_view key);
 bool applies_to(const OptionRow& row, std::string_view command);
 // In the table's order.
 std::vector<const OptionRow*> options_of(std::string_view command);
 
-std::string_view spelling(const OptionRow& row);     // "factor-rate"
+std::string_view spelling(const OptionRow& row);                // "factor-rate"
+std::vector<std::string_view> spellings(const OptionRow& row);  // That one first, then its aliases.
 std::string variable_name(const OptionRow& row);     // "THALWEG_FACTOR_RATE"; empty when it has no key
 std::string placeholder_text(const OptionRow& row);  // "N", "sgd|adagrad", ""
 std::vector<std::string_view> split(std::string_view text, char separator);

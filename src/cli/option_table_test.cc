@@ -22,8 +22,8 @@ TEST(OptionTable, NamesKeysAndFlagsAreUnique) {
     for (const auto command : split(row.commands, '|')) {
       const std::string flag = std::string(command) + "--" + std::string(spelling(row));
       EXPECT_TRUE(flags.insert(flag).second) << flag;
-      if (!row.alias.empty()) {
-        EXPECT_TRUE(flags.insert(std::string(command) + "--" + std::string(row.alias)).second) << flag;
+      for (const auto alias : split(row.alias, '|')) {
+        EXPECT_TRUE(flags.insert(std::string(command) + "--" + std::string(alias)).second) << flag;
       }
       if (row.letter == 0) continue;
       EXPECT_TRUE(letters.insert(std::string(command) + row.letter).second) << flag;
@@ -51,6 +51,8 @@ TEST(OptionTable, OneFlagMayMeanDifferentThingsToCommands) {
   EXPECT_EQ(find_flag("rate", "predict"), nullptr);
   EXPECT_EQ(find_flag("fabric", "run"), find_flag("transport", "run"));
   EXPECT_EQ(find_flag("fabric", "bench exchange")->name, "bench-transport");
+  for (const char* name : {"lr", "learning-rate", "rate"}) EXPECT_EQ(find_flag(name, "train")->name, "rate");
+  EXPECT_EQ(find_flag("", "train"), nullptr);
   EXPECT_EQ(variable_name(*find_option("factor-rate")), "THALWEG_FACTOR_RATE");
   EXPECT_EQ(variable_name(*find_option("model-dir")), "");
 }

@@ -18,15 +18,11 @@ constexpr Duration kRedrawEvery = 100ms;
 constexpr Duration kLineEvery = 10s;
 constexpr Duration kMeasureEvery = 50ms;
 constexpr double kMemorySeconds = 10;
+constexpr double kEnoughSeconds = 1;  // Rows come in bursts: less time tells no rate.
 constexpr std::size_t kBarMax = 10;
 constexpr std::size_t kBarMin = 4;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-void average(std::optional<double>& mean, double rate, double elapsed_seconds) {
-  const double weight = 1 - std::exp(-elapsed_seconds / kMemorySeconds);
-  mean = mean ? *mean + weight * (rate - *mean) : rate;
-}
 
 std::string bar(double done, std::size_t width) {
   const auto filled = static_cast<std::size_t>(std::lround(done * static_cast<double>(width)));
@@ -46,13 +42,14 @@ std::string short_count(double count) {
   for (const auto& [size, unit] : kUnits) {
     if (count < size) continue;
     const double value = count / size;
-    return fmt::format("{:.{}f}{}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit);
+    return fmt::format("{:.{}f}{}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
   }
   return fmt::format("{:.0f}", count);
 }
 
 std::string short_time(double seconds_left) {
-  const auto whole = static_cast<std::int64_t>(std::ceil(std::clamp(seconds_left, 0.0, 3.6e8)));
+  constexpr double kRounding = 1e-6;
+  const auto whole = static_cast<std::int64_t>(std::ceil(std::clamp(seconds_left, 0.0, 3.6e8) - kRounding));
   const std::int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
   return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, rest)
                    : fmt::format("{}:{:02}", minutes, rest);
@@ -74,7 +71,7 @@ std::string progress_line(const ProgressNumbers& numbers, std::optional<double> 
   }
   if (examples_per_second) parts.push_back(fmt::format("{} ex/s", short_count(*examples_per_second)));
   if (numbers.loss) parts.push_back(fmt::format("{} {:.4f}", numbers.loss_name, *numbers.loss));
-  if (numbers.auc) parts.push_back(fmt::format("auc {:.4f}", *numbers.auc));
+  if (numbers.auc) parts.push_back(fmt::format("train auc {:.4f}", *numbers.auc));
   parts.push_back(fmt::format("staleness {}", numbers.staleness));
   parts.push_back(fmt::format("W {}/{} S {}/{}", numbers.workers_alive, numbers.workers,
                               numbers.servers_alive, numbers.servers));
@@ -93,24 +90,25 @@ Progress::Progress(bool terminal, Write write, std::function<int()> columns)
 
 void Progress::measure(const ProgressNumbers& numbers, Instant now) {
   const double elapsed = seconds(now - measured_at_);
-  if (now - measured_at_ < kMeasureEvery) return;
-  if (numbers.examples >= examples_) {
-    average(examples_per_second_, static_cast<double>(numbers.examples - examples_) / elapsed, elapsed);
+  if (measures_ && now - measured_at_ < kMeasureEvery) return;
+  const double done = std::max(numbers.done.value_or(0), done_);
+  const std::uint64_t examples = std::max(numbers.examples, examples_);
+  if (measures_) {
+    const double kept = std::exp(-elapsed / kMemorySeconds);
+    recent_seconds_ = recent_seconds_ * kept + elapsed;
+    recent_examples_ = recent_examples_ * kept + static_cast<double>(examples - examples_);
+    recent_done_ = recent_done_ * kept + (done - done_);
   }
-  if (numbers.done) average(done_per_second_, std::max(0.0, *numbers.done - done_) / elapsed, elapsed);
-  measured_at_ = now;
-  examples_ = numbers.examples;
-  done_ = numbers.done.value_or(done_);
+  measures_ = measures_ || examples > 0 || done > 0;
+  measured_at_ = now, examples_ = examples, done_ = done;
 }
 
 void Progress::update(const ProgressNumbers& numbers, Instant now) {
   if (!started_) {
     started_ = true;
-    measured_at_ = drawn_at_ = now;
-    examples_ = numbers.examples;
-    done_ = numbers.done.value_or(0);
-    return;
+    drawn_at_ = now;
   }
+  if (!measures_) measure(numbers, now);
   if (now - drawn_at_ < (terminal_ ? kRedrawEvery : kLineEvery)) return;
   measure(numbers, now);
   drawn_at_ = now;
@@ -118,14 +116,15 @@ void Progress::update(const ProgressNumbers& numbers, Instant now) {
 }
 
 void Progress::draw(const ProgressNumbers& numbers) {
-  std::optional<double> left;
-  if (numbers.done && done_per_second_ && *done_per_second_ > 0) {
-    left = (1 - *numbers.done) / *done_per_second_;
+  std::optional<double> rate, left;
+  if (recent_seconds_ >= kEnoughSeconds) {
+    rate = recent_examples_ / recent_seconds_;
+    if (numbers.done && recent_done_ > 0) left = (1 - *numbers.done) * recent_seconds_ / recent_done_;
   }
   // A cursor in the last column makes some terminals wrap.
   constexpr int kPlainColumns = 1000;
   const int columns = terminal_ ? columns_() - 1 : kPlainColumns;
-  const std::string line = progress_line(numbers, examples_per_second_, left, columns);
+  const std::string line = progress_line(numbers, rate, left, columns);
   write_(terminal_ ? fmt::format("\r{}\x1b[K", line) : line + "\n");
   drawn_ = true;
 }

@@ -18,7 +18,7 @@ struct ProgressNumbers {
   std::optional<double> done;  // Part of the whole job, 0 to 1.
   std::uint64_t examples = 0;  // So far, over all epochs.
   std::optional<double> loss;
-  std::string loss_name = "logloss";
+  std::string loss_name = "train logloss";
   std::optional<double> auc;
   std::uint32_t staleness = 0;
   std::uint32_t workers_alive = 0, workers = 0;
@@ -49,13 +49,15 @@ class Progress {
   std::function<int()> columns_;
   bool started_ = false;
   bool drawn_ = false;
+  bool measures_ = false;  // From the first rows on: what comes before them is no part of any rate.
   Instant measured_at_;
   Instant drawn_at_;
   std::uint64_t examples_ = 0;
   double done_ = 0;
-  // Exponentially weighted means over about 10 seconds.
-  std::optional<double> examples_per_second_;
-  std::optional<double> done_per_second_;
+  // What was done, and in what time; of both, what is older counts less, over about 10 seconds.
+  double recent_seconds_ = 0;
+  double recent_examples_ = 0;
+  double recent_done_ = 0;
 };
 
 // At most `columns` wide: the bar shrinks first, then the last parts go.

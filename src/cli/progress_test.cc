@@ -16,12 +16,13 @@ ProgressNumbers numbers(double done, std::uint64_t examples) {
 
 TEST(ProgressLine, ShowsAllThatIsKnown) {
   EXPECT_EQ(progress_line(numbers(0.42, 0), 1.24e6, 12, 200),
-            "epoch 1/3  42% [####------] eta 0:12  1.24M ex/s  logloss 0.4471  auc 0.7893  staleness 0  W "
+            "epoch 1/3  42% [####------] eta 0:12  1.24M ex/s  train logloss 0.4471  train auc 0.7893  "
+            "staleness 0  W "
             "2/2 S 2/2");
   ProgressNumbers unknown = numbers(0, 123456);
   unknown.done.reset(), unknown.auc.reset();
   EXPECT_EQ(progress_line(unknown, std::nullopt, std::nullopt, 200),
-            "epoch 1/3  123k examples  logloss 0.4471  staleness 0  W 2/2 S 2/2");
+            "epoch 1/3  123k examples  train logloss 0.4471  staleness 0  W 2/2 S 2/2");
 }
 
 TEST(ProgressLine, FitsAnyWidth) {
@@ -30,7 +31,7 @@ TEST(ProgressLine, FitsAnyWidth) {
     EXPECT_LE(line.size(), static_cast<std::size_t>(columns));
     EXPECT_EQ(line.substr(0, 9), std::string("epoch 1/3").substr(0, static_cast<std::size_t>(columns)));
   }
-  EXPECT_EQ(progress_line(numbers(0.42, 0), 1.24e6, 12, 97).substr(0, 22), "epoch 1/3  42% [##---]");
+  EXPECT_EQ(progress_line(numbers(0.42, 0), 1.24e6, 12, 109).substr(0, 22), "epoch 1/3  42% [##---]");
   EXPECT_EQ(progress_line(numbers(0.42, 0), 1.24e6, 12, 40), "epoch 1/3  42% eta 0:12  1.24M ex/s");
 }
 
@@ -38,6 +39,8 @@ TEST(ProgressLine, ShortensNumbers) {
   EXPECT_EQ(short_count(980), "980");
   EXPECT_EQ(short_count(12345), "12.3k");
   EXPECT_EQ(short_count(1.24e6), "1.24M");
+  EXPECT_EQ(short_count(99999.9), "100k");
+  EXPECT_EQ(short_count(9999.9), "10.0k");
   EXPECT_EQ(short_time(11.2), "0:12");
   EXPECT_EQ(short_time(3723), "1:02:03");
 }
@@ -79,6 +82,28 @@ TEST(Progress, RewritesOneLineOnATerminalTenTimesASecond) {
   EXPECT_EQ(screen.written.find('\n'), std::string::npos);
   progress.finish(numbers(1, 1000), now);
   EXPECT_EQ(screen.written.back(), '\n');
+}
+
+// Reading the data's begin, starting processes and meeting them takes seconds in which no row is learnt.
+TEST(Progress, RatesBeginWithTheFirstRows) {
+  for (const bool terminal : {true, false}) {
+    Screen screen;
+    Progress progress(terminal, screen.write(), screen.columns());
+    Instant now{};
+    for (int tenth = 0; tenth < 150; ++tenth, now = now + 100ms) {
+      screen.written.clear();
+      const int worked = std::max(0, tenth - 50);  // 5 s of nothing, then 1 % and 100,000 rows a second.
+      progress.update(numbers(worked * 0.001, static_cast<std::uint64_t>(worked) * 10000), now);
+      const bool said = screen.written.find("ex/s") != std::string::npos;
+      if (worked < 10) {
+        EXPECT_FALSE(said) << screen.written;
+        EXPECT_EQ(screen.written.find("eta"), std::string::npos) << screen.written;
+      } else if (!screen.written.empty() && worked > 15) {
+        EXPECT_NE(screen.written.find("  100k ex/s"), std::string::npos) << screen.written;
+        EXPECT_NE(screen.written.find("eta 1:"), std::string::npos) << screen.written;
+      }
+    }
+  }
 }
 
 TEST(Progress, AShortJobWritesNothingToAFile) {

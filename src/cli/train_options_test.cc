@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -69,6 +70,32 @@ TEST_F(TrainOptions, RateOfSgdIsForTheSumOverAStepsRows) {
   EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "100"}).model.weights.rate, 0.0075f);
   EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "1000"}).model.weights.rate, 0.00075f);
   EXPECT_FLOAT_EQ(spec(9, 2, {"--batch", "1000"}).model.weights.rate, 0.1f);
+}
+
+bool help_says(std::string_view option, const std::string& text) {
+  return find_option(option)->help.find(text) != std::string_view::npos;
+}
+
+TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
+  const auto rate = [&](std::vector<std::string> words) {
+    return fmt::format("{:.3g}", spec(9, 2, std::move(words)).model.weights.rate);
+  };
+  EXPECT_TRUE(help_says("rate", "unset is " + rate({}) + " for ftrl"));
+  EXPECT_TRUE(help_says("rate", fmt::format("{} for adagrad ({} for squared loss)",
+                                            rate({"--optimizer", "adagrad"}), rate({"--loss", "squared"}))));
+  EXPECT_TRUE(help_says("rate", rate({"--optimizer", "rmsprop"}) + " for rmsprop"));
+  for (const char* name : {"adam", "adamw"}) EXPECT_EQ(rate({"--optimizer", name}), "0.01");
+  EXPECT_TRUE(help_says("rate", "0.01 for adam and adamw"));
+  EXPECT_TRUE(help_says("rate", "over --batch " + rate({"--optimizer", "sgd", "--batch", "1"}) + " for sgd"));
+  for (const char* name : {"momentum", "nesterov"}) {
+    EXPECT_EQ(rate({"--optimizer", name, "--batch", "1"}), "0.1");
+    EXPECT_EQ(rate({"--optimizer", name, "--batch", "1", "--loss", "squared"}), "0.025");
+  }
+  EXPECT_TRUE(help_says("rate", "0.1 for momentum and nesterov (a quarter of that for squared loss)"));
+  const TrainSpec fm = spec(9, 2, {"--model", "fm"});
+  EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", fm.model.rank)));
+  EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.model.init_scale)));
+  EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", fm.shards)));
 }
 
 TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {
