@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <sstream>
 
+#include "cli/exit_order.h"
 #include "cli/guardian.h"
 
 namespace thalweg {
@@ -74,7 +76,8 @@ struct Rank {
   pid_t pid = 0;
   std::uint32_t rank = 0;
   bool ended = false;
-  int signal = 0;  // That ended it, or 0.
+  std::size_t place = 0;  // Among those that have ended, by their order.
+  int signal = 0;         // That ended it, or 0.
   int exit_code = 0;
 
   bool failed() const { return ended && (signal != 0 || exit_code != 0); }
@@ -109,7 +112,7 @@ class RankProcesses {
       look();
       if (kill_at == SteadyTime::max() && any_failed()) {
         look();  // Whoever failed before one that was seen to have failed is seen now.
-        end = describe(first_to_fail());
+        end = describe_failure();
         end_others();
       }
       if (stop.load() && kill_at == SteadyTime::max()) {
@@ -167,6 +170,7 @@ class RankProcesses {
     setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
     ranks_.push_back({pid, rank});
+    order_.watch(pid);
     if (!launch_.label) return Status::ok();
     close(out[1]);
     close(err[1]);
@@ -203,24 +207,50 @@ class RankProcesses {
   // Those that have ended keep their process numbers until all have, so that no other process can come to be
   // signalled in their place.
   void look() {
+    std::vector<Rank*> found;
     for (Rank& rank : ranks_) {
-      siginfo_t how{};
-      const bool known = waitid(P_PID, static_cast<id_t>(rank.pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
-      if (rank.ended || !known || how.si_pid != rank.pid) continue;
-      rank.ended = true;
-      (how.si_code == CLD_EXITED ? rank.exit_code : rank.signal) = how.si_status;
+      if (!rank.ended && how_it_ended(rank)) found.push_back(&rank);
     }
+    for (const pid_t pid : order_.ended()) {  // Of all that were found, at least.
+      take(*std::find_if(ranks_.begin(), ranks_.end(), [pid](const Rank& rank) { return rank.pid == pid; }));
+    }
+    for (Rank* rank : found) take(*rank);
+  }
+  static std::optional<siginfo_t> how_it_ended(const Rank& rank) {
+    siginfo_t how{};
+    const bool known = waitid(P_PID, static_cast<id_t>(rank.pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0;
+    return known && how.si_pid == rank.pid ? std::optional(how) : std::nullopt;
+  }
+  void take(Rank& rank) {
+    const auto how = how_it_ended(rank);
+    if (rank.ended || !how) return;
+    rank.ended = true;
+    rank.place = ended_++;
+    (how->si_code == CLD_EXITED ? rank.exit_code : rank.signal) = how->si_status;
   }
   bool any_failed() const {
     return std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.failed(); });
   }
-  // Of several that one look finds: ranks give up when another is gone, and then end with a code of their
-  // own.
-  const Rank& first_to_fail() const {
-    const auto killed = [](const Rank& rank) { return rank.failed() && rank.signal != 0; };
-    const auto found = std::find_if(ranks_.begin(), ranks_.end(), killed);
-    if (found != ranks_.end()) return *found;
-    return *std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.failed(); });
+  // The first to end of those that `is` holds for, or null.
+  template <class Is>
+  const Rank* first(const Is& is) const {
+    const Rank* found = nullptr;
+    for (const Rank& rank : ranks_) {
+      if (rank.ended && is(rank) && (found == nullptr || rank.place < found->place)) found = &rank;
+    }
+    return found;
+  }
+  // Of several that one look finds: ranks give up when another is gone, some within the moment from the end
+  // of its connections to its own. What kills is no way of giving up, but for the two signals that are.
+  RanksEnd describe_failure() const {
+    const Rank* failed = first([](const Rank& rank) {
+      return rank.failed() && rank.signal != 0 && rank.signal != SIGABRT && rank.signal != SIGPIPE;
+    });
+    if (failed == nullptr) failed = first([](const Rank& rank) { return rank.failed(); });
+    RanksEnd end = describe(*failed);
+    const Rank* left = first([](const Rank& rank) { return !rank.failed(); });
+    if (left != nullptr && left->place < failed->place) end.failed += ", after " + describe(*left).failed;
+    return end;
   }
 
   void signal_all(int signal) {
@@ -242,6 +272,8 @@ class RankProcesses {
   std::FILE* results_;
   std::FILE* words_;
   std::vector<Rank> ranks_;
+  ExitOrder order_;
+  std::size_t ended_ = 0;
   std::vector<std::unique_ptr<LabelledStream>> streams_;
 };
 

@@ -76,6 +76,27 @@ class RunTest(unittest.TestCase):
             self.assertEqual(done.returncode, 128 + signal.SIGKILL, done.stderr)
             self.assertRegex(done.stderr, r'rank 2 \(process \d+\) was ended by signal 9')
 
+    AWAIT_RANK_1 = '''test $RANK != 1 || { echo $$ > pid; exit %d; }
+                      until test -s pid; do :; done; read first < pid
+                      while read stat < /proc/$first/stat && test "${stat#*) Z}" = "$stat"; do :; done 2> /dev/null
+                      %s'''
+
+    def run_after_rank_1(self, code, then):
+        with tempfile.TemporaryDirectory() as folder:
+            return run('-n', '2', '--', 'sh', '-c', self.AWAIT_RANK_1 % (code, then), cwd=folder)
+
+    def test_the_rank_that_failed_first_is_named_not_the_lowest(self):
+        for then in ('exit 3', 'kill -ABRT $$', 'kill -PIPE $$') * 5:
+            done = self.run_after_rank_1(7, then)
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertRegex(done.stderr, r'rank 1 \(process \d+\) ended with exit code 7;')
+
+    def test_a_rank_that_left_early_is_named_beside_the_one_that_failed_for_it(self):
+        done = self.run_after_rank_1(0, 'exit 3')
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, r'rank 0 \(process \d+\) ended with exit code 3, after rank 1 \(process \d+\) '
+                                      r'ended with exit code 0;')
+
     def test_a_rank_that_has_ended_leaves_its_process_number_to_nobody(self):
         looks = '''test $RANK != 0 || { echo $$ > pid; exit 0; }
                    until test -s pid; do :; done; read first < pid
