@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "data/column_items.h"
 
 namespace thalweg {
 namespace {
@@ -37,6 +38,18 @@ void warn_of_empty_files(const std::vector<std::string>& empty, Output& out) {
   out.warn(empty.size() == 1
                ? fmt::format("{} has no rows", empty.front())
                : fmt::format("{} files have no rows, the first being {}", empty.size(), empty.front()));
+}
+
+std::vector<std::string> odd_columns(const DataSet& data) {
+  std::vector<std::string> sentences;
+  for (const Column& c : data.columns().list) {
+    if (c.odd_cell.empty()) continue;
+    sentences.push_back(fmt::format(
+        "{}: each cell of column \"{}\" is a category, because of \"{}\" in line {}; write numbers plainly, "
+        "such as 1234.5, or say --columns {}:cat if categories are meant",
+        data.paths().front(), c.name, c.odd_cell, c.odd_line, quoted_column_name(c.name)));
+  }
+  return sentences;
 }
 
 void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,

@@ -21,6 +21,8 @@ Format input_format(const Options& options);
 
 // That files were passed over since they are empty.
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out);
+// Columns that were taken for categories though their cells mean numbers, a sentence each.
+std::vector<std::string> odd_columns(const DataSet& data);
 void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,
                           Output& out);
 

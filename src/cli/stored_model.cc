@@ -54,4 +54,14 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
   return read;
 }
 
+Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data) {
+  const std::string known = stored(manifest, "columns");
+  const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
+  if (!given || known.empty() || data.format() != Format::kCsv) return Status::ok();
+  const Status status = check_same_features(data.columns(), known, manifest.model.name == "ffm");
+  if (status) return status;
+  return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},
+                   "leave out --columns, --label-column and --weight-column: the model knows its columns");
+}
+
 }  // namespace thalweg

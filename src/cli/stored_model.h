@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/options.h"
+#include "data/data_set.h"
 #include "data/read_options.h"
 #include "model/model_dir.h"
 
@@ -22,5 +23,7 @@ std::map<std::string, std::string> options_to_store(const Options& options, std:
 // How to read rows for a model: hashing and columns as in training unless they are given again; kUsage when
 // hashing is given otherwise.
 Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& options);
+// kUsage where options have made another feature of a column than the model knows it as.
+Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data);
 
 }  // namespace thalweg

@@ -17,6 +17,9 @@ inline std::string_view trimmed(std::string_view cell) {
 // What programs write into a numeric column for a missing value: NA, N/A, NaN, null, None, \N.
 bool says_missing(std::string_view cell);
 
+// A number as people write it for people: $3.50, 1,234.5, 3,5, 12 %. Plain numbers are none.
+bool means_number(std::string_view cell);
+
 // true and yes are 1, false and no are 0.
 std::optional<float> truth_of(std::string_view cell);
 

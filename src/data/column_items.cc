@@ -81,6 +81,11 @@ std::optional<ColumnItem> parse_item(std::string_view rest) {
 
 const char* column_kind_name(Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
+std::string quoted_column_name(const std::string& name) {
+  const bool plain = name.find(',') == std::string::npos && !name.starts_with('"');
+  return plain ? name : quoted(name);
+}
+
 Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::string_view source) {
   std::vector<ColumnItem> items;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -102,9 +107,8 @@ Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::s
 std::string columns_text(const Columns& columns) {
   std::string text;
   for (const Column& c : columns.list) {
-    const bool plain = c.name.find(',') == std::string::npos && !c.name.starts_with('"');
-    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", plain ? c.name : quoted(c.name),
-                        column_kind_name(c.kind));
+    text +=
+        fmt::format("{}{}:{}", text.empty() ? "" : ",", quoted_column_name(c.name), column_kind_name(c.kind));
   }
   return text;
 }

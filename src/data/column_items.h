@@ -17,6 +17,9 @@ struct ColumnItem {
   std::size_t count = 1;  // 0: all remaining columns.
 };
 
+// As it must stand in an item.
+std::string quoted_column_name(const std::string& name);
+
 // kUsage names `source` and the item that cannot be read.
 Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::string_view source);
 

@@ -19,6 +19,10 @@ using Items = std::vector<ColumnItem>;
 constexpr int kRowsLookedAt = 100;
 
 using Cells = std::vector<std::string>;
+struct Row {
+  Cells cells;
+  std::uint64_t line = 0;  // From 1.
+};
 
 bool split_line(const char* p, char separator, Cells& cells) {
   std::string scratch;
@@ -47,19 +51,25 @@ char find_separator(std::string_view line) {
   return best;
 }
 
+// What the cells of the column at `c` say that it is.
+void infer_kind(const std::vector<Row>& rows, std::size_t c, Column& column) {
+  column.kind = Kind::kNumeric;
+  for (const Row& row : rows) {
+    const std::string_view cell = c < row.cells.size() ? trimmed(row.cells[c]) : std::string_view();
+    if (cell.empty() || says_missing(cell) || is_number(cell)) continue;
+    column.kind = Kind::kCategorical;
+    if (!means_number(cell)) return column.odd_cell.clear();
+    if (column.odd_cell.empty()) column.odd_cell = cell, column.odd_line = row.line;
+  }
+}
+
 // Kinds of the columns of a file with a header, where neither options nor --columns say otherwise.
-void infer_kinds(const std::vector<Cells>& rows, const ReadOptions& options, Columns& columns) {
+void infer_kinds(const std::vector<Row>& rows, const ReadOptions& options, Columns& columns) {
   const auto find = [&](std::string_view name) {
     return std::find_if(columns.list.begin(), columns.list.end(),
                         [&](const Column& c) { return c.name == name; });
   };
-  for (std::size_t c = 0; c < columns.list.size(); ++c) {
-    const bool numeric = std::all_of(rows.begin(), rows.end(), [&](const Cells& row) {
-      const std::string_view cell = c < row.size() ? trimmed(row[c]) : std::string_view();
-      return cell.empty() || says_missing(cell) || is_number(cell);
-    });
-    columns.list[c].kind = numeric ? Kind::kNumeric : Kind::kCategorical;
-  }
+  for (std::size_t c = 0; c < columns.list.size(); ++c) infer_kind(rows, c, columns.list[c]);
   if (options.label_column.empty()) {
     for (const char* name : {"label", "target", "click", "clicked", "y"}) {
       if (const auto it = find(name); it != columns.list.end()) {
@@ -93,6 +103,7 @@ Status set_kind_by_name(Columns& columns, const std::string& path, const std::st
     }
   }
   it->kind = kind;
+  it->odd_cell.clear();
   return {};
 }
 
@@ -117,6 +128,7 @@ Status set_kinds_by_position(Columns& columns, const std::string& path, const It
               fmt::format("{}: has {} columns, --columns names more", path, columns.list.size())};
     for (std::size_t i = 0; i < count; ++i, ++at) {
       columns.list[at].kind = item.kind;
+      columns.list[at].odd_cell.clear();
       if (!item.name.empty())
         columns.list[at].name = count == 1 ? item.name : fmt::format("{}{}", item.name, i + 1);
     }
@@ -163,14 +175,16 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
     }
     if (is_feature) columns.field_order.push_back(item.name);
   }
-  for (std::size_t c = 0; c < kinds.size(); ++c) columns.list[c].kind = kinds[c];
+  for (std::size_t c = 0; c < kinds.size(); ++c) {
+    columns.list[c].kind = kinds[c];
+    columns.list[c].odd_cell.clear();
+  }
   return {};
 }
 
+bool is_feature(const Column& c) { return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical; }
+
 void number_fields(Columns& columns) {
-  const auto is_feature = [](const Column& c) {
-    return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical;
-  };
   std::uint32_t field = 0;
   for (Column& c : columns.list) {
     const auto known = std::find(columns.field_order.begin(), columns.field_order.end(), c.name);
@@ -184,6 +198,7 @@ void number_fields(Columns& columns) {
 Status finish(Columns& columns, const std::string& path, bool labels_needed) {
   std::uint32_t labels = 0, weights = 0;
   for (Column& c : columns.list) {
+    if (c.kind != Kind::kCategorical) c.odd_cell.clear();
     c.salt = std::min<Key>(XXH3_64bits(c.name.data(), c.name.size()), kReservedKey - 1);
     if (c.kind == Kind::kLabel) ++labels;
     if (c.kind == Kind::kWeight) ++weights;
@@ -233,12 +248,14 @@ bool next_cell(const char*& p, char separator, std::string_view& cell, std::stri
 
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options) {
   Columns columns;
-  std::vector<Cells> rows;
+  std::vector<Row> rows;
   Cells first, cells;
   std::string first_line;
+  std::uint64_t number = 0;
   for (std::size_t at = 0; at < head.size() && rows.size() < kRowsLookedAt;) {
     const std::size_t end = std::min(head.find('\n', at), head.size());
     const std::string_view line = head.substr(at, end - at);
+    ++number;
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
       const std::string copy = std::string(line) + "\n";
       const bool is_first = first.empty();
@@ -247,7 +264,7 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
         if (is_first)
           first = cells, first_line = copy;
         else
-          rows.push_back(cells);
+          rows.push_back({cells, number});
       }
     }
     at = end + 1;
@@ -279,6 +296,49 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   if (status) status = finish(columns, path, options.labels_needed);
   if (!status) return status;
   return columns;
+}
+
+Status check_same_features(const Columns& columns, const std::string& known, bool fields_matter) {
+  const Result<Items> items = parse_column_items(known, "the model's columns");
+  if (!items) return items.status();
+  std::vector<Column> wanted;  // Of the model, with name, kind and field.
+  for (const ColumnItem& item : *items) {
+    const std::size_t left = columns.list.size() - std::min(wanted.size(), columns.list.size());
+    const std::size_t count = item.count == 0 ? left : item.count;
+    for (std::size_t i = 1; i <= count; ++i) {
+      std::string name = item.name.empty() ? fmt::format("c{}", wanted.size() + 1) : item.name;
+      if (!item.name.empty() && count > 1) name += std::to_string(i);
+      wanted.push_back({std::move(name), item.kind, 0, 0});
+    }
+  }
+  Columns model;
+  model.list = std::move(wanted);
+  number_fields(model);
+  const auto find = [](const Columns& in, const std::string& name) {
+    return std::find_if(in.list.begin(), in.list.end(), [&](const Column& c) { return c.name == name; });
+  };
+  const auto differs = [](const std::string& name, const std::string& here, const std::string& there) {
+    return Status(
+        Code::kUsage,
+        fmt::format("column \"{}\" is {} here, and the model was trained with it as {}", name, here, there));
+  };
+  for (const Column& c : model.list) {
+    if (!is_feature(c)) continue;
+    const auto here = find(columns, c.name);
+    const bool missing = here == columns.list.end();
+    if (missing || here->kind != c.kind) {
+      return differs(c.name, missing ? "missing" : column_kind_name(here->kind), column_kind_name(c.kind));
+    }
+    if (!fields_matter || here->field == c.field) continue;
+    return differs(c.name, fmt::format("field {}", here->field), fmt::format("field {}", c.field));
+  }
+  for (const Column& c : columns.list) {
+    const auto there = find(model, c.name);
+    const bool missing = there == model.list.end();
+    if (!is_feature(c) || (!missing && is_feature(*there))) continue;
+    return differs(c.name, column_kind_name(c.kind), missing ? "no column" : column_kind_name(there->kind));
+  }
+  return {};
 }
 
 Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,

@@ -25,6 +25,10 @@ struct Column {
   Kind kind = Kind::kIgnored;
   Key salt = 0;             // Hash of the name; the key of a numeric column.
   std::uint32_t field = 0;  // Number among the numeric and categorical columns.
+  // Found categorical though each cell that was looked at means a number: the first that is not written as
+  // one, such as $3.50, and its line. Empty: no such column.
+  std::string odd_cell = {};
+  std::uint64_t odd_line = 0;
 };
 const char* column_kind_name(Column::Kind kind);
 
@@ -43,6 +47,10 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
 
 // The same columns in the language above, each with its name and kind.
 std::string columns_text(const Columns& columns);
+
+// kUsage names a column that is another feature here than in the data that a model learnt from, whose columns
+// `known` says as columns_text() does. `fields_matter`: so is one whose field has another number.
+Status check_same_features(const Columns& columns, const std::string& known, bool fields_matter);
 
 // Files of one data set have the same columns in the same order; kinds are taken from the first file.
 Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,

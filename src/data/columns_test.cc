@@ -21,6 +21,52 @@ TEST(Columns, HeaderAndRowsDecide) {
   EXPECT_EQ(kinds("y;weight;a b\n1;1;\"x;y\"\n", ""), "y:label weight:weight a b:cat ");
 }
 
+std::string odd_cells(const std::string& head, const std::string& spec) {
+  ReadOptions options;
+  options.columns = spec;
+  std::string text;
+  const Columns columns = find_columns(head, "f.csv", options).value();
+  for (const Column& c : columns.list) {
+    if (!c.odd_cell.empty()) text += c.name + " " + c.odd_cell + " " + std::to_string(c.odd_line) + "; ";
+  }
+  return text;
+}
+
+TEST(Columns, NumbersThatAreWrittenForPeopleAreNoticed) {
+  const std::string head =
+      "label;price;many;part;ip;day;word;n\n1;3;;NA;1.2.3.4;1.2.24;a;1\n\n"
+      "0;$3.50;1,234;3,5;10.0.0.1;2.2.24;$1;2\n0;-4 \u20ac;1,234,567.8;12 %;1.1.1.1;3,4,5;;3\n";
+  EXPECT_EQ(odd_cells(head, ""), "price $3.50 4; many 1,234 4; part 3,5 4; ");
+  EXPECT_EQ(odd_cells(head, "price:cat,part:-"), "many 1,234 4; ") << "what is said is meant";
+  EXPECT_EQ(odd_cells("$1;$2\n1;2\n", "label,cat"), "");
+}
+
+TEST(Columns, FeaturesAreComparedWithAModelsOwn) {
+  const auto compared = [](const std::string& head, const std::string& spec, const std::string& known,
+                           bool fields = false) {
+    ReadOptions options;
+    options.columns = spec;
+    return check_same_features(find_columns(head, "f.csv", options).value(), known, fields).message();
+  };
+  const std::string rows = "label,a,b\n1,2,3\n", known = "label:label,a:num,b:cat";
+  EXPECT_EQ(compared(rows, "b:cat", known), "");
+  EXPECT_EQ(compared(rows, "", known), "column \"b\" is num here, and the model was trained with it as cat");
+  EXPECT_EQ(compared(rows, "b:-", known), "column \"b\" is - here, and the model was trained with it as cat");
+  EXPECT_EQ(compared("label,b\n1,2\n", "b:cat", known),
+            "column \"a\" is missing here, and the model was trained with it as num");
+  EXPECT_EQ(compared("label,a,b,c\n1,2,x,3\n", "", known),
+            "column \"c\" is num here, and the model was trained with it as no column");
+  EXPECT_EQ(compared(rows, "label:-,a:label", known + ",c:-"),
+            "column \"a\" is label here, and the model was trained with it as num");
+  EXPECT_EQ(compared("b,a,label\nx,2,1\n", "", known), "");
+  EXPECT_EQ(compared("b,a,label\nx,2,1\n", "", known, true),
+            "column \"a\" is field 1 here, and the model was trained with it as field 0");
+  EXPECT_EQ(compared("1,2,3,4\n", "label,cat,f:num*2", "label,cat,f:num*2"), "");
+  EXPECT_EQ(compared("1,2,3,4\n", "label,cat*", "label,cat*"), "");
+  EXPECT_EQ(compared("1,2,3,4\n", "label,cat*3", "label,cat*2,num"),
+            "column \"c4\" is cat here, and the model was trained with it as num");
+}
+
 TEST(Columns, SpecByPosition) {
   EXPECT_EQ(kinds("196\t242\t3\t881250949\n", "user:cat,item:cat,label,-"),
             "user:cat item:cat c3:label c4:- ");

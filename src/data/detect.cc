@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "data/number.h"
 
@@ -13,9 +14,25 @@ namespace {
 constexpr std::array<const char*, 5> kFormatNames = {"auto", "libsvm", "libffm", "criteo", "csv"};
 constexpr std::string_view kBlanks = " \t\r";
 
-// Number of colons if text is numbers between colons and a number at the end, such as 3:17:0.5; -1 otherwise.
+// What programs write where a value is missing or has overflowed.
+bool is_no_finite_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const auto lower = [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); };
+  const auto is = [&](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [&](char c, char w) { return lower(c) == w; });
+  };
+  return is("nan") || is("inf") || is("infinity") || is("na") || is("null") || is("none");
+}
+
+// Number of colons if text is numbers between colons and a number at the end, such as 3:17:0.5, or what
+// stands for one there; -1 otherwise.
 int colons_in_entry(std::string_view text) {
   int colons = 0;
+  const std::size_t last = text.rfind(':');
+  if (last != text.npos && is_no_finite_number(text.substr(last + 1)))
+    text = text.substr(0, last), colons = 1;
+  if (text.empty()) return -1;
   for (const char c : text) {
     const bool in_number = (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
     if (c == ':') ++colons;
@@ -47,6 +64,18 @@ Format format_of_line(std::string_view line, bool labels_needed) {
   return entries_only && most < 2 ? Format::kLibsvm : Format::kAuto;
 }
 
+// A line of JSON, or the first one of a file that is JSON as a whole.
+bool is_json(std::string_view line) {
+  const auto next = [&](std::size_t from) {
+    const std::size_t at = line.find_first_not_of(kBlanks, from);
+    return std::pair(at, at == line.npos ? '\0' : line[at]);
+  };
+  const auto [at, first] = next(0);
+  const char second = next(at + 1).second;
+  if (first == '{') return second == '"' || second == '}' || second == '\0';
+  return first == '[' && (second == '{' || second == '[' || second == '\0');
+}
+
 }  // namespace
 
 const char* format_name(Format format) { return kFormatNames[static_cast<std::size_t>(format)]; }
@@ -72,6 +101,13 @@ Result<Format> detect_format(std::string_view head, const std::string& path, boo
     const std::size_t text = line.find_first_not_of(kBlanks);
     if (text == std::string_view::npos || line[text] == '#') continue;
     if (lines++ == 0) first_line = line, first = number;
+    if (lines == 1 && is_json(line)) {
+      return Status(
+          Code::kData,
+          fmt::format("{}:{}:{}: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or "
+                      "CSV (jq's @csv makes CSV of JSON lines)",
+                      path, number, text + 1));
+    }
     const Format format = format_of_line(line, labels_needed);
     const bool is_weak = format == Format::kLibsvm && line.find(':') == std::string_view::npos;
     ++(is_weak ? weak_votes : votes[static_cast<std::size_t>(format)]);

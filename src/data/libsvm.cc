@@ -1,7 +1,10 @@
 // libsvm: label[:weight] (index[:value])*, blanks between, '#' starts a comment, qid:N is passed over.
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "data/row_loop.h"
 
@@ -9,7 +12,16 @@ namespace thalweg {
 namespace {
 
 constexpr const char* kEntryExpected = "index:value (index below 2^64-1, finite value)";
+constexpr const char* kFieldEntryExpected = "field:index:value (field below 2^32, finite value)";
 constexpr const char* kFullExpected = "at most 2^28 entries in a batch";
+
+// For an entry that is well written up to its value.
+bool fail_value(RowError& error, const char* at, const std::string& feature) {
+  error.at = at;
+  error.expected =
+      fmt::format("a finite value of {}; an entry whose value is missing can be left out", feature);
+  return false;
+}
 
 // The colons of 64 bytes of text, those before the reading place left out.
 struct Colons {
@@ -160,7 +172,7 @@ class LibsvmParser final : public RowParser {
     const char* r = parse_unsigned(q, index, overflow);
     if (r == nullptr || index == kReservedKey) return fail(error, q, kEntryExpected), Token::kBad;
     if (*r == ':') r = parse_real(r + 1, end, value);
-    if (r == nullptr) return fail(error, q, kEntryExpected), Token::kBad;
+    if (r == nullptr) return fail_value(error, q, fmt::format("feature {}", index)), Token::kBad;
     key = rules_.key(index);
     return p = r, Token::kEntry;
   }
@@ -200,8 +212,12 @@ class LibffmParser final : public RowParser {
       const char* q = parse_unsigned(p, field, overflow);
       if (q != nullptr)
         q = *q == ':' && field <= UINT32_MAX ? parse_unsigned(q + 1, index, overflow) : nullptr;
-      if (q != nullptr) q = *q == ':' && index != kReservedKey ? parse_real(q + 1, end, value) : nullptr;
-      if (q == nullptr) return fail(error, p, "field:index:value (field below 2^32, finite value)"), nullptr;
+      if (q == nullptr || *q != ':' || index == kReservedKey)
+        return fail(error, p, kFieldEntryExpected), nullptr;
+      q = parse_real(q + 1, end, value);
+      if (q == nullptr) {
+        return fail_value(error, p, fmt::format("feature {} in field {}", index, field)), nullptr;
+      }
       if (!out.add_value(rules_.key(index), value, static_cast<std::uint32_t>(field))) {
         return fail(error, p, kFullExpected), nullptr;
       }

@@ -124,9 +124,9 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{Format::kLibsvm, "1,2 1:1", 1, "a label"}, Bad{Format::kLibsvm, "2 1:1", 1, "-1, 0 or 1"},
         Bad{Format::kLibsvm, "1:-1 1:1", 3, "a weight"}, Bad{Format::kLibsvm, "1: 1:1", 3, "a weight"},
         Bad{Format::kLibsvm, "1 2:1 a:1", 7, "index:value"}, Bad{Format::kLibsvm, "1 -3:1", 3, "index:value"},
-        Bad{Format::kLibsvm, "1 3:nan", 3, "index:value"}, Bad{Format::kLibsvm, "1 3:inf", 3, "index:value"},
-        Bad{Format::kLibsvm, "1 3:1e39", 3, "index:value"}, Bad{Format::kLibsvm, "1 3:", 3, "index:value"},
-        Bad{Format::kLibsvm, "1 3:1e999999", 3, "index:value"},
+        Bad{Format::kLibsvm, "1 3:nan", 3, "a finite value of feature 3;"},
+        Bad{Format::kLibsvm, "1 3:inf", 3, "feature 3;"}, Bad{Format::kLibsvm, "1 3:1e39", 3, "feature 3;"},
+        Bad{Format::kLibsvm, "1 3:", 3, "feature 3;"}, Bad{Format::kLibsvm, "1 3:1e999999", 3, "feature 3;"},
         Bad{Format::kLibsvm, "1 18446744073709551615:1", 3, "2^64-1"},
         Bad{Format::kLibsvm, "1 18446744073709551616:1", 3, "2^64-1"},
         Bad{Format::kLibsvm, "1 99999999999999999999999:1", 3, "2^64-1"},
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{Format::kLibffm, "1 0:3", 3, "field:index:value"},
         Bad{Format::kLibffm, "1 4294967296:3:1", 3, "field:index:value"},
         Bad{Format::kLibffm, "1 1:18446744073709551615:1", 3, "field:index:value"},
-        Bad{Format::kLibffm, "1 1:1:nan", 3, "field:index:value"},
+        Bad{Format::kLibffm, "1 7:5:nan", 3, "feature 5 in field 7;"},
         Bad{Format::kLibffm, "y 1:1:1", 1, "label"}, Bad{Format::kLibffm, "1 1:1:1,", 8, "a blank"},
         Bad{Format::kCriteo, "1\t2", 4, "a tab"}, Bad{Format::kCriteo, "\t2", 1, "a label"},
         Bad{Format::kCriteo, "1\tx\t", 3, "an integer"},
@@ -290,6 +290,22 @@ TEST(Detect, LooksAtTheRows) {
   EXPECT_STREQ(found("1:0.5 3:1 5 7:2\n"), "libsvm");
   EXPECT_STREQ(found("1\n0\n1 0:3:1\n0\n"), "libffm");
   EXPECT_STREQ(found("1 3:1 0:4:1\n"), "nothing");
+  EXPECT_STREQ(found("1 3:nan 4:1\n"), "libsvm");
+  EXPECT_STREQ(found("1 3:-Inf\n"), "libsvm");
+  EXPECT_STREQ(found("1 0:3:NaN\n"), "libffm");
+  EXPECT_STREQ(found("[id];[label]\n1;2\n"), "csv");
+  EXPECT_STREQ(found("{braces},label\n1,2\n"), "csv");
+}
+
+TEST(Detect, JsonIsNamedAndNotTakenForCsv) {
+  for (const char* text : {"{\"label\": 1, \"x\": 2}\n", " {\"label\":1,\"x\":2}\n",
+                           "[{\"label\": 1, \"x\": 2},\n", "[\n", "{\n"}) {
+    const std::string said = detect_format(text, "rows.json").status().message();
+    EXPECT_NE(said.find("saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or CSV"),
+              said.npos)
+        << said;
+    EXPECT_EQ(said.rfind("rows.json:1:", 0), 0u) << said;
+  }
 }
 
 TEST(Detect, ARowToScoreMayHaveNoLabel) {
