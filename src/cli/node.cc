@@ -7,15 +7,22 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/signals.h"
+#include "cli/train_advice.h"
 #include "cli/train_job.h"
 #include "client/remote_cluster.h"
 
 namespace thalweg {
 namespace {
 
-NodeOptions node_options(const Options& options, Output& out) {
+Result<NodeOptions> node_options(const Options& options, std::string_view command, Output& out) {
+  const auto scheduler = options.maybe_text("join");
+  if (!scheduler) {
+    return with_hint(
+        {Code::kUsage, fmt::format("thalweg {} needs --join ADDR, the scheduler's address", command)},
+        find_command(program_commands(), command)->example);
+  }
   NodeOptions node;
-  node.scheduler = options.text("join");
+  node.scheduler = *scheduler;
   node.listen = options.maybe_text("listen").value_or(node.listen);
   node.insecure_no_auth = options.flag("insecure-no-auth");
   node.patience =
@@ -64,6 +71,7 @@ class LazyInputs {
     if (!paths_.empty()) warn_of_empty_files(inputs_->train->empty_paths(), out_);
     return inputs_;
   }
+  const DataSet* data() const { return inputs_ ? inputs_->train.get() : nullptr; }
 
  private:
   std::vector<std::string> paths_;
@@ -80,16 +88,22 @@ Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_
 }  // namespace
 
 Status run_node_server(const Options& options, Output& out) {
+  const auto node = node_options(options, "node server", out);
+  if (!node) return node.status();
   warn_if_insecure(options, out);
-  return ended(run_remote_server(node_options(options, out), {}, &catch_own_interrupts()), out);
+  return ended(run_remote_server(*node, {}, &catch_own_interrupts()), out);
 }
 
 Status run_node_worker(const Options& options, Output& out) {
+  const auto node = node_options(options, "node worker", out);
+  if (!node) return node.status();
   const auto lazy = std::make_shared<LazyInputs>(options.arguments(), out);
   const auto program = [lazy](ShardStore& store, const wire::Map& map) {
     return train_remote_shard(store, map.job, lazy);
   };
-  return ended(run_remote_worker(node_options(options, out), program, &catch_own_interrupts()), out);
+  NodeEnd end = run_remote_worker(*node, program, &catch_own_interrupts());
+  if (lazy->data() != nullptr) end.status = with_cause(end.status, lazy->data());
+  return ended(end, out);
 }
 
 Status run_node_scheduler(const Options& options, Output& out) {

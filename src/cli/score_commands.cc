@@ -53,6 +53,8 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);
   if (!rows) return rows.status();
+  if (Status status = check_given_columns(model->manifest(), options, (*rows)->data()); !status)
+    return status;
   Predictor::Scratch scratch(*predictor);
   Batch batch, targets;
   std::vector<float> scores;
@@ -136,6 +138,10 @@ Status run_eval(const Options& options, Output& out) {
   const MetricValues values = metrics->values();
   if (const std::string text = one_label(scored->loss, values); !text.empty()) out.warn(text);
   const double area = auc.value();
+  if (const std::string text = worse_than_none(standing_on("measured", scored->loss, values, area));
+      !text.empty()) {
+    out.warn(text);
+  }
   const bool logistic = scored->loss == Loss::kLogistic;
   const auto show = [&](std::string_view name, double value) {
     if (std::isfinite(value)) out.human(fmt::format("{:<12} {:.6f}\n", name, value));

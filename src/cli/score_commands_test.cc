@@ -79,12 +79,37 @@ TEST_F(Scoring, PredictsInInputOrder) {
 
 TEST_F(Scoring, FeaturesThatTheModelDoesNotHaveAreNoted) {
   ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
-  EXPECT_EQ(err_, "");
+  EXPECT_EQ(err_.find("the model knows"), std::string::npos) << err_;
   write_text(rows_, "1 30:1\n0 50:1\n");
   for (const std::string command : {"eval", "predict"}) {
     ASSERT_EQ(run(command + " --model " + model_ + " " + rows_), 0) << err_;
     EXPECT_NE(err_.find("the model knows 0 % of the features of these rows"), std::string::npos) << err_;
   }
+}
+
+TEST_F(Scoring, AModelThatIsWorseThanNoneOnTheseRowsIsSaidToBe) {
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_NE(err_.find("the measured auc of 0.375 is worse than that of no features at all, 0.5"),
+            std::string::npos)
+      << err_;
+  write_text(rows_, "1 3:1\n0 9:1\n");
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(Scoring, ColumnsThatAreGivenOtherwiseThanInTrainingAreRefused) {
+  const std::string rows = folder_ / "rows.csv", model = folder_ / "csv";
+  write_text(rows, "label,n,c\n1,2,x\n0,3,y\n");
+  ASSERT_EQ(run("train " + rows + " --columns c:cat --out " + model), 0) << err_;
+  for (const std::string command : {"eval", "predict"}) {
+    EXPECT_EQ(run(command + " --columns n:num --model " + model + " " + rows), 0) << err_;
+    EXPECT_EQ(run(command + " --columns n:cat --model " + model + " " + rows), 2);
+    EXPECT_NE(err_.find("rows.csv: column \"n\" is cat here, and the model was trained with it as num"),
+              err_.npos)
+        << err_;
+  }
+  EXPECT_EQ(run("eval --label-column n --model " + model + " " + rows), 2);
+  EXPECT_NE(err_.find("column \"n\" is label here"), err_.npos) << err_;
 }
 
 TEST_F(Scoring, ManyBatchesKeepTheirOrder) {

@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "cli/output.h"
+#include "train/extreme_value.h"
 
 namespace thalweg {
 namespace {
 
-constexpr double kClearlyWorse = 1.1;
+constexpr double kFirstPassSlack = 1.1;
 constexpr double kOverfitted = 1.01;
+constexpr int kDivergedTimes = 1000;
+constexpr float kLargeValue = 1000;  // From which on no rate helps.
 
 double held_out_loss(Loss loss, const EpochNumbers& epoch) {
   return loss == Loss::kSquared ? epoch.valid.rmse : epoch.valid.logloss;
@@ -27,22 +34,70 @@ std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumber
   return best;
 }
 
-std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  std::string name = held_out_name(loss);
-  double value = 0, none = 0;
-  if (const auto best = best_epoch(loss, epochs)) {
-    value = held_out_loss(loss, epochs[*best]), none = epochs[*best].valid.no_model;
-  } else if (loss == Loss::kLogistic && !epochs.empty() && epochs.back().train.weight > 0) {
-    name = "train logloss";
-    value = epochs.back().train.loss / epochs.back().train.weight;
-    none = std::log(2.0);  // Of 0.5 for every row, since the mean label is not known.
+Standing standing_on(std::string rows, Loss loss, const MetricValues& values, double auc) {
+  const bool squared = loss == Loss::kSquared;
+  Standing out;
+  out.rows = std::move(rows);
+  out.loss_name = squared ? "rmse" : "logloss";
+  out.loss = squared ? values.rmse : values.logloss;
+  out.constant = values.no_model;
+  out.untrained = squared ? std::hypot(values.no_model, values.mean_label) : std::log(2.0);
+  out.auc = squared ? std::nan("") : auc;
+  return out;
+}
+
+std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  if (epochs.empty() || !epochs.back().has_valid) return std::nullopt;
+  return standing_on("held-out", loss, epochs.back().valid, epochs.back().valid_auc);
+}
+
+std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  if (epochs.empty() || epochs.back().sampled.rows == 0) return std::nullopt;
+  return standing_on("train", loss, epochs.back().sampled, std::nan(""));
+}
+
+std::string worse_than_none(const Standing& standing, double slack) {
+  std::vector<std::string> worse;
+  const auto add = [&](std::string_view name, double value, double none) {
+    worse.push_back(fmt::format("the {} {} of {:.5g} is worse than that of no features at all, {:.5g}",
+                                standing.rows, name, value, none));
+  };
+  constexpr double kRounding = 1e-6;
+  const double bound = slack * standing.constant * (1 + kRounding);
+  if (standing.constant > 0 && !(standing.loss <= bound)) {
+    add(standing.loss_name, standing.loss, standing.constant);
   }
-  if (none <= 0 || value <= kClearlyWorse * none) return {};
+  if (standing.auc < 0.5) add("auc", standing.auc, 0.5);
+  if (worse.empty()) return {};
   return fmt::format(
-      "the {} of {:.5g} is worse than that of no features at all, {:.5g}; common causes: large values that "
-      "are not scaled and ids read as numbers (see thalweg data stats), too high a --rate, held-out rows "
-      "unlike the training rows",
-      name, value, none);
+      "{}; common causes: large values that are not scaled and ids read as numbers (see thalweg data stats), "
+      "too high a --rate, too few steps (see --batch and --epochs), held-out rows unlike the training rows",
+      fmt::join(worse, ", and "));
+}
+
+std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  if (const auto held_out = on_held_out_rows(loss, epochs)) return worse_than_none(*held_out);
+  const auto trained = on_trained_rows(loss, epochs);
+  // Rows of the first pass are scored by a model that has yet to learn.
+  return trained ? worse_than_none(*trained, epochs.size() == 1 ? kFirstPassSlack : 1) : std::string();
+}
+
+std::string diverged(const Standing& standing) {
+  const std::string name = fmt::format("the {} {}", standing.rows, standing.loss_name);
+  if (!std::isfinite(standing.loss)) return name + " is not finite";
+  if (standing.untrained <= 0 || standing.loss <= kDivergedTimes * standing.untrained) return {};
+  return fmt::format(
+      "{} of {:.4g} is more than {} times the {:.4g} of a model with no weights: training has diverged", name,
+      standing.loss, kDivergedTimes, standing.untrained);
+}
+
+std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  auto trained = on_trained_rows(loss, epochs);
+  const auto held_out = on_held_out_rows(loss, epochs);
+  if (!trained || epochs.back().train.weight <= 0 || (held_out && diverged(*held_out).empty())) return {};
+  const double mean = epochs.back().train.loss / epochs.back().train.weight;
+  trained->loss = loss == Loss::kSquared ? std::sqrt(2 * mean) : mean;
+  return diverged(*trained);
 }
 
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs) {
@@ -57,6 +112,18 @@ std::string one_label(Loss loss, const MetricValues& values) {
   if (loss == Loss::kSquared || (values.mean_label != 0 && values.mean_label != 1)) return {};
   return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC",
                      values.mean_label);
+}
+
+Status with_cause(const Status& status, const DataSet* data) {
+  if (status.code() != Code::kNonFinite) return status;
+  if (data == nullptr) return with_hint(status, "the workers, which have the data, name its largest value");
+  const auto extreme = find_extreme_value(*data);
+  if (!extreme) return with_hint(status, "lower --rate, unless thalweg data stats shows extreme values");
+  const Status said(status.code(), fmt::format("{}; the largest value is {:g}, {} at {}", status.message(),
+                                               extreme->value, extreme->what, extreme->where));
+  if (std::abs(extreme->value) <= kLargeValue) return with_hint(said, "lower --rate");
+  if (extreme->is_label) return with_hint(said, "scale the labels to values of about 1");
+  return with_hint(said, fmt::format("scale {} to values of about 1, or leave it out", extreme->what));
 }
 
 }  // namespace thalweg

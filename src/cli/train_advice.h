@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "data/data_set.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -13,12 +15,37 @@ namespace thalweg {
 // The pass with the lowest held-out loss, from 0; nothing without held-out rows.
 std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumbers>& epochs);
 
+// How a model does on some rows, beside what takes no training.
+struct Standing {
+  std::string rows;       // "held-out"
+  std::string loss_name;  // "logloss", "rmse"
+  double loss = 0;
+  double constant = 0;   // Loss of the mean label for every row.
+  double untrained = 0;  // Loss of a model whose weights are all 0.
+  double auc = std::numeric_limits<double>::quiet_NaN();
+};
+Standing standing_on(std::string rows, Loss loss, const MetricValues& values, double auc);
+// After the last pass; nothing where no row was measured.
+std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs);
+// On a sample of the training rows.
+std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumbers>& epochs);
+
 // Sentences for people, empty where they would not be true.
-// The model is clearly worse than predicting the mean label for every row.
+// The model is worse than predicting the mean label for every row, by more than `slack` times.
+std::string worse_than_none(const Standing& standing, double slack = 1);
+// The same of the numbers after a job's last pass.
 std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs);
+// The loss is not finite, or more than 1,000 times that of a model whose weights are all 0.
+std::string diverged(const Standing& standing);
+// That is so of the training rows in the last pass, and the rows held out do not tell otherwise.
+std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs);
 // It was clearly better after fewer passes.
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The rows that it was measured on have one label only, for which there is no AUC.
 std::string one_label(Loss loss, const MetricValues& values);
+
+// A kNonFinite with the most extreme value of the training data, where it stands and what to do about it;
+// any other status as it is. `data` may be null: other processes have it.
+Status with_cause(const Status& status, const DataSet* data);
 
 }  // namespace thalweg

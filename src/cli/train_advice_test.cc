@@ -1,6 +1,13 @@
 #include "cli/train_advice.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "cli/test_path.h"
 
 namespace thalweg {
 namespace {
@@ -8,30 +15,110 @@ namespace {
 EpochNumbers held_out(double loss, double no_model) {
   EpochNumbers epoch;
   epoch.has_valid = true;
+  epoch.valid_auc = std::nan("");
   epoch.valid.logloss = epoch.valid.rmse = loss;
   epoch.valid.no_model = no_model;
   return epoch;
 }
 
-EpochNumbers trained(double loss) {
+EpochNumbers trained(double loss, double no_model) {
   EpochNumbers epoch;
-  epoch.train.loss = loss * 10;
-  epoch.train.weight = 10;
+  epoch.sampled.rows = 10;
+  epoch.sampled.logloss = epoch.sampled.rmse = loss;
+  epoch.sampled.no_model = no_model;
   return epoch;
 }
 
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 TEST(TrainAdvice, TellsOfAModelThatIsWorseThanNone) {
   for (const Loss loss : {Loss::kLogistic, Loss::kSquared}) {
-    EXPECT_EQ(worse_than_none(loss, {held_out(0.52, 0.5)}), "");
-    EXPECT_NE(worse_than_none(loss, {held_out(0.6, 0.5)})
-                  .find("of 0.6 is worse than that of no features at all, 0.5"),
-              std::string::npos);
+    EXPECT_EQ(worse_than_none(loss, {held_out(0.5, 0.5)}), "");
+    EXPECT_EQ(worse_than_none(loss, {held_out(0.6, 0.5), held_out(0.4, 0.5)}), "");
+    for (const double worse : {0.501, 0.6, 1e38}) {
+      const std::string text = worse_than_none(loss, {held_out(0.4, 0.5), held_out(worse, 0.5)});
+      EXPECT_TRUE(says(text, fmt::format("of {:.5g} is worse than that of no features at all, 0.5;", worse)))
+          << text;
+    }
   }
-  EXPECT_NE(worse_than_none(Loss::kLogistic, {trained(26)}).find("train logloss of 26 is worse"),
-            std::string::npos);
-  EXPECT_EQ(worse_than_none(Loss::kLogistic, {trained(0.7)}), "");
-  EXPECT_EQ(worse_than_none(Loss::kSquared, {trained(26)}), "");
   EXPECT_EQ(worse_than_none(Loss::kLogistic, {}), "");
+}
+
+TEST(TrainAdvice, TellsOfAnAucBelowThatOfNoFeatures) {
+  EpochNumbers epoch = held_out(0.4, 0.5);
+  epoch.valid_auc = 0.49;
+  EXPECT_TRUE(says(worse_than_none(Loss::kLogistic, {epoch}),
+                   "held-out auc of 0.49 is worse than that of no features"));
+  EXPECT_EQ(worse_than_none(Loss::kSquared, {epoch}), "");
+  epoch.valid_auc = 0.5;
+  EXPECT_EQ(worse_than_none(Loss::kLogistic, {epoch}), "");
+}
+
+TEST(TrainAdvice, TellsItOfTheTrainingRowsWhereNoneAreHeldOut) {
+  EXPECT_TRUE(says(worse_than_none(Loss::kLogistic, {trained(26, 0.5)}), "train logloss of 26 is worse"));
+  EXPECT_TRUE(says(worse_than_none(Loss::kSquared, {trained(26, 0.5)}), "train rmse of 26 is worse"));
+  EXPECT_EQ(worse_than_none(Loss::kLogistic, {trained(0.52, 0.5)}), "") << "its rows were new to it";
+  EXPECT_TRUE(
+      says(worse_than_none(Loss::kLogistic, {trained(0.52, 0.5), trained(0.52, 0.5)}), "of 0.52 is worse"));
+}
+
+TEST(TrainAdvice, KnowsALossThatHasDiverged) {
+  const auto of = [](Loss loss, EpochNumbers epoch) { return diverged(*on_trained_rows(loss, {epoch})); };
+  EXPECT_TRUE(says(of(Loss::kLogistic, trained(1e38, 0.5)),
+                   "train logloss of 1e+38 is more than 1000 times the 0.693"));
+  EXPECT_EQ(of(Loss::kLogistic, trained(600, 0.5)), "");
+  EXPECT_TRUE(says(of(Loss::kLogistic, trained(700, 0.5)), "diverged"));
+  EXPECT_TRUE(says(of(Loss::kLogistic, trained(std::nan(""), 0.5)), "train logloss is not finite"));
+  // Labels far from 0 have an untrained model far above the constant one.
+  EpochNumbers far = trained(100000, 1);
+  far.sampled.mean_label = 1000;
+  EXPECT_EQ(of(Loss::kSquared, far), "");
+  far.sampled.mean_label = 10;
+  EXPECT_TRUE(says(of(Loss::kSquared, far), "train rmse of 1e+05 is more than 1000 times the 10.05 of"));
+  EXPECT_FALSE(on_trained_rows(Loss::kLogistic, {held_out(0.5, 0.5)}).has_value());
+}
+
+// One row of many may be all that a sample lacks.
+TEST(TrainAdvice, KnowsATrainingThatHasDivergedByAllRowsOfItsLastPass) {
+  EpochNumbers bad = trained(0.4, 0.5), good = bad;
+  bad.train = {1e20, 10, 10}, good.train = {4, 10, 10};
+  EXPECT_TRUE(
+      says(training_diverged(Loss::kLogistic, {good, bad}), "the train logloss of 1e+19 is more than 1000"));
+  EXPECT_EQ(training_diverged(Loss::kLogistic, {bad, good}), "");
+  EXPECT_TRUE(
+      says(training_diverged(Loss::kSquared, {bad}), "the train rmse of 4.472e+09 is more than 1000"));
+  bad.has_valid = true;
+  bad.valid = held_out(0.4, 0.5).valid;
+  EXPECT_EQ(training_diverged(Loss::kLogistic, {bad}), "") << "it has recovered";
+  bad.valid.logloss = 1e5;
+  EXPECT_TRUE(says(training_diverged(Loss::kLogistic, {bad}), "the train logloss of 1e+19"));
+}
+
+TEST(TrainAdvice, NamesTheCauseOfALossThatIsNotFinite) {
+  const std::string path = test_path("cause.svm");
+  const auto cause = [&](const std::string& rows, bool binary) {
+    std::ofstream(path) << rows;
+    ReadOptions options;
+    options.paths = {path};
+    options.binary_labels = binary;
+    const auto data = DataSet::open(options);
+    const Status said = with_cause({Code::kNonFinite, "not finite"}, data->get());
+    std::remove(path.c_str());
+    return said.message();
+  };
+  EXPECT_EQ(
+      cause("# head\n1 3:1\n\n0 7:-2e30 8:5\n1 9:4\n", true),
+      fmt::format(
+          "not finite; the largest value is -2e+30, feature 7 at {}:4\nhint: scale feature 7 to values of "
+          "about 1, or leave it out",
+          path));
+  EXPECT_EQ(
+      cause("1 3:1\n0 7:1000\n", true),
+      fmt::format("not finite; the largest value is 1000, feature 7 at {}:2\nhint: lower --rate", path));
+  EXPECT_TRUE(says(cause("1e9 3:1\n0 7:1000\n", false), "the largest value is 1e+09, the label at"));
+  const Status other(Code::kData, "other");
+  EXPECT_EQ(with_cause(other, nullptr).message(), "other");
+  EXPECT_TRUE(says(with_cause({Code::kNonFinite, "x"}, nullptr).message(), "hint: the workers"));
 }
 
 TEST(TrainAdvice, TellsAfterWhichPassAModelWasBetter) {
@@ -39,8 +126,8 @@ TEST(TrainAdvice, TellsAfterWhichPassAModelWasBetter) {
   EXPECT_EQ(best_epoch(Loss::kLogistic, over), 1u);
   EXPECT_EQ(overfitted(Loss::kLogistic, over), "held-out logloss was lowest after epoch 2, at 0.40000");
   EXPECT_EQ(overfitted(Loss::kSquared, {held_out(0.4, 0.6), held_out(0.402, 0.6)}), "");
-  EXPECT_EQ(best_epoch(Loss::kSquared, {trained(1)}), std::nullopt);
-  EXPECT_EQ(overfitted(Loss::kSquared, {trained(1)}), "");
+  EXPECT_EQ(best_epoch(Loss::kSquared, {trained(1, 2)}), std::nullopt);
+  EXPECT_EQ(overfitted(Loss::kSquared, {trained(1, 2)}), "");
 }
 
 TEST(TrainAdvice, TellsWhyThereIsNoAuc) {

@@ -65,9 +65,11 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
   if (!plan) return plan.status();
   auto model = make_model(plan->spec.model);
   if (!model) return model.status();
+  for (const std::string& text : plan->warnings) out.warn(text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
   std::unique_ptr<TrainJob> job(new TrainJob(options, out));
+  job->notes_ = std::move(plan->notes);
   job->inputs_ = std::move(inputs).value();
   job->tables_ = (*model)->tables();
   const TrainSpec& s = job->spec();
@@ -105,6 +107,10 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   job.on_report = [this](ShardId shard, Step number, std::string_view text) {
     monitor_->add(shard, number, text);
   };
+  job.on_event = [this](const std::string& text) {
+    const std::lock_guard lock(news_mutex_);
+    news_.push_back(text);
+  };
   return job;
 }
 
@@ -122,6 +128,8 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
+  if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   SystemDisk disk;
   std::unique_ptr<ModelWriter> writer;
   const auto dir = options_.maybe_text("out");
@@ -205,6 +213,11 @@ std::map<std::string, double> TrainJob::metrics() const {
   return out;
 }
 
+std::vector<std::string> TrainJob::take_news() {
+  const std::lock_guard lock(news_mutex_);
+  return std::exchange(news_, {});
+}
+
 std::size_t TrainJob::epochs_done() {
   const std::lock_guard lock(epochs_mutex_);
   return epochs_.size();
@@ -226,6 +239,24 @@ void TrainJob::show_epoch(std::uint32_t epoch) {
   out_.note(line);
 }
 
+ProgressNumbers TrainJob::progress_numbers(const ClusterView& view, std::uint32_t servers,
+                                           std::uint32_t workers) {
+  const TrainNumbers numbers = monitor_->numbers();
+  ProgressNumbers p;
+  p.epoch = numbers.epoch + 1;
+  p.epochs = spec().epochs;
+  p.examples = numbers.examples;
+  p.done = numbers.done >= 0 ? std::optional(numbers.done) : std::nullopt;
+  const bool squared = spec().model.loss == Loss::kSquared;
+  p.loss_name = squared ? "train squared loss" : "train logloss";
+  p.loss = numbers.last.weight > 0 ? std::optional(mean(numbers.last)) : std::nullopt;
+  p.auc = !squared && std::isfinite(numbers.sampled_auc) ? std::optional(numbers.sampled_auc) : std::nullopt;
+  p.staleness = view.staleness_max;
+  p.workers = workers, p.workers_alive = view.workers;
+  p.servers = servers, p.servers_alive = view.servers;
+  return p;
+}
+
 Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
   const bool saves = options_.has("out");
   const RealClock clock;
@@ -236,10 +267,16 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
         std::fflush(out_.words());
       },
       [] { return terminal_columns(2); });
+  for (const std::string& text : notes_) out_.note(text);
+  const auto show_news = [&] {
+    for (const std::string& text : take_news()) {
+      progress.clear();
+      out_.note(text);
+    }
+  };
   bool closing = false;
   Instant nag_at = clock.now() + kNagEvery;
   std::uint32_t shown = 0;
-  ProgressNumbers shown_numbers;
   while (!cluster.wait(kRefresh)) {
     if (const Status status = monitor_->inputs_agree(); !status) cluster.stop(status);
     if (interrupted_ && !closing) {
@@ -257,6 +294,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
       progress.clear();
       show_epoch(shown);
     }
+    show_news();
     const std::string missing = cluster.missing();
     if (!missing.empty()) {
       if (clock.now() >= nag_at) {
@@ -266,35 +304,28 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
       }
       continue;
     }
-    const TrainNumbers numbers = monitor_->numbers();
-    const ClusterView view = cluster.view();
-    ProgressNumbers& p = shown_numbers;
-    p.epoch = numbers.epoch + 1;
-    p.epochs = spec().epochs;
-    p.examples = numbers.examples;
-    p.done = numbers.done >= 0 ? std::optional(numbers.done) : std::nullopt;
-    const bool squared = spec().model.loss == Loss::kSquared;
-    p.loss_name = squared ? "squared loss" : "logloss";
-    p.loss = numbers.last.weight > 0 ? std::optional(mean(numbers.last)) : std::nullopt;
-    p.auc =
-        !squared && std::isfinite(numbers.sampled_auc) ? std::optional(numbers.sampled_auc) : std::nullopt;
-    p.staleness = view.staleness_max;
-    p.workers = workers, p.workers_alive = view.workers;
-    p.servers = servers, p.servers_alive = view.servers;
-    progress.update(p, clock.now());
+    progress.update(progress_numbers(cluster.view(), servers, workers), clock.now());
   }
   const double seconds = std::chrono::duration<double>(clock.now() - Instant{}).count();
   progress.clear();
+  show_news();
   const Status status = cluster.status();
   if (status.code() == Code::kPeerLost) return with_hint(status, kLostHint);
-  if (!status) return status;
+  if (!status) return with_cause(status, inputs_->train.get());
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
   for (; !closing && shown < epochs_done(); ++shown) show_epoch(shown);
   summary(cluster.view(), seconds, closing);
-  if (!closing) return Status::ok();
+  if (!closing) return held_out_status();
   return {Code::kAborted, saves ? "interrupted; what was learnt so far is saved"
                                 : "interrupted; without --out nothing is saved"};
+}
+
+// The model is saved: it may do better on rows that are like those it was trained on.
+Status TrainJob::held_out_status() const {
+  const auto held_out = on_held_out_rows(spec().model.loss, epochs_);
+  const std::string text = held_out ? diverged(*held_out) : std::string();
+  return text.empty() ? Status::ok() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
 
 void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted) {
@@ -305,7 +336,7 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
                                  numbers.examples, seconds, rate, model_rows_, digest_);
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);
-  if (dir) line += fmt::format("; saved to {}", *dir);
+  line += dir ? fmt::format("; saved to {}", *dir) : "; not saved, --out DIR keeps it";
   out_.note(line);
   const Loss loss = spec().model.loss;
   if (const std::string text = overfitted(loss, epochs_); !text.empty()) out_.note(text);

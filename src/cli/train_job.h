@@ -11,6 +11,7 @@
 
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "client/cluster.h"
 #include "client/local_cluster.h"
 #include "model/model_dir.h"
@@ -40,8 +41,11 @@ class TrainJob {
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
   std::size_t epochs_done();
+  std::vector<std::string> take_news();
   void show_epoch(std::uint32_t epoch);
+  ProgressNumbers progress_numbers(const ClusterView& view, std::uint32_t servers, std::uint32_t workers);
   void summary(const ClusterView& view, double seconds, bool interrupted);
+  Status held_out_status() const;
   std::map<std::string, double> metrics() const;
 
   const Options& options_;
@@ -50,7 +54,10 @@ class TrainJob {
   std::shared_ptr<const TrainInputs> inputs_;
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
-  std::mutex epochs_mutex_;  // Guards epochs_ while the job runs.
+  std::vector<std::string> notes_;  // To be shown when the job starts.
+  std::mutex news_mutex_;           // Guards news_.
+  std::vector<std::string> news_;   // Of nodes that come and go, not yet shown.
+  std::mutex epochs_mutex_;         // Guards epochs_ while the job runs.
   // Written by the observer's turns; all but epochs_ is read once the job is over.
   std::vector<EpochNumbers> epochs_;
   std::uint64_t digest_ = 0;
@@ -63,6 +70,7 @@ class TrainJob {
 struct TrainPlan {
   TrainSpec spec;
   std::shared_ptr<DataSet> pipe;  // The training data when it can be opened once only; null otherwise.
+  std::vector<std::string> notes, warnings;  // For people.
 };
 Result<TrainPlan> plan_training(const Options& options, const std::vector<std::string>& paths);
 

@@ -142,22 +142,9 @@ Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
   }
 }
 
-}  // namespace
-
-Result<TrainPlan> plan_training(const Options& options, const std::vector<std::string>& paths) {
-  TrainPlan plan;
-  TrainSpec& spec = plan.spec;
-  ModelSpec& model = spec.model;
-  model.name = options.choice("model").word;
-  model.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
-  model.rank = static_cast<std::uint32_t>(options.maybe_integer("rank").value_or(8));
-  model.init_scale = static_cast<float>(options.maybe_real("init-scale").value_or(0.02));
-  model.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  spec.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
-  spec.shards = static_cast<std::uint32_t>(options.maybe_integer("data-shards").value_or(8));
-
+Status choose_inputs(const Options& options, const std::vector<std::string>& paths, TrainSpec& spec) {
   spec.train = read_options(options, paths);
-  spec.train.binary_labels = model.loss == Loss::kLogistic;
+  spec.train.binary_labels = spec.model.loss == Loss::kLogistic;
   if (const auto part = options.maybe_integer("valid-part")) {
     spec.train.part = Part::kTrain;
     spec.train.part_modulus = static_cast<std::uint64_t>(*part);
@@ -175,7 +162,24 @@ Result<TrainPlan> plan_training(const Options& options, const std::vector<std::s
     return Status(Code::kUsage,
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");
   }
+  return Status::ok();
+}
 
+}  // namespace
+
+Result<TrainPlan> plan_training(const Options& options, const std::vector<std::string>& paths) {
+  TrainPlan plan;
+  TrainSpec& spec = plan.spec;
+  ModelSpec& model = spec.model;
+  model.name = options.choice("model").word;
+  model.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
+  model.rank = static_cast<std::uint32_t>(options.maybe_integer("rank").value_or(8));
+  model.init_scale = static_cast<float>(options.maybe_real("init-scale").value_or(0.02));
+  model.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  spec.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
+  spec.shards = static_cast<std::uint32_t>(options.maybe_integer("data-shards").value_or(8));
+
+  if (Status status = choose_inputs(options, paths, spec); !status) return status;
   if (paths.empty()) {
     if (model.name == "ffm" && !options.has("fields")) {
       return Status(Code::kUsage, "--fields must be given when the workers bring the data");
@@ -183,11 +187,22 @@ Result<TrainPlan> plan_training(const Options& options, const std::vector<std::s
     model.fields = static_cast<std::uint32_t>(options.maybe_integer("fields").value_or(0));
     spec.batch_rows = static_cast<std::uint32_t>(options.maybe_integer("batch").value_or(kBatchRowsUnknown));
     choose_rules(options, kUnknownEntries, spec);
+    plan.notes.push_back(fmt::format(
+        "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
+        "for {:g} entries a row; given the workers' files too, the scheduler chooses as thalweg train does",
+        kBatchRowsUnknown, kUnknownEntries));
     return plan;
   }
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
+  plan.warnings = odd_columns(**data);
+  if (plan.pipe && !options.has("batch")) {
+    plan.notes.push_back(
+        fmt::format("a pipe's size is not known, so a step takes {} rows, where a file's size decides; "
+                    "--batch N gives both the same",
+                    kBatchRowsUnknown));
+  }
   if ((*data)->format() == Format::kCsv) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }

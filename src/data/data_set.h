@@ -111,6 +111,8 @@ class RowReader {
   std::uint64_t rows_read() const { return rows_read_; }             // In this pass.
   std::uint64_t rows_skipped() const { return rows_skipped_; }       // Bad rows, in this pass.
   double fraction_done() const { return source_->fraction_done(); }  // Of the pass, roughly; 0 if not known.
+  // path:line of the newest row. Precondition: next() has returned one.
+  std::string place_of_last_row() const;
 
  private:
   friend class DataSet;

@@ -78,6 +78,13 @@ Result<std::size_t> RowReader::next(std::size_t max_rows, Batch& out) {
   return status;
 }
 
+std::string RowReader::place_of_last_row() const {
+  const char* begin = cursor_.p - 1;  // Its '\n'.
+  while (begin > block_.begin && begin[-1] != '\n') --begin;
+  const std::string place = data_->place(block_, begin);
+  return place.substr(0, place.rfind(':'));
+}
+
 Status RowReader::rewind() {
   if (const Status status = source_->rewind(); !status) return status;
   unfinished_.clear();

@@ -19,6 +19,7 @@ constexpr Duration kStopWorkersFirst = std::chrono::seconds(1);
 // Before the job begins, nobody is missing who has not been silent for longer.
 constexpr Duration kSilenceBeforeStart = 3 * limits::kHeartbeatEvery;
 constexpr std::size_t kNamedMax = 16;
+constexpr std::size_t kNamedBytesMax = 100;
 
 }  // namespace
 
@@ -95,8 +96,10 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   }
   const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
   if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
-    const Status why(Code::kRefused, stopped_ ? "the job is over"
-                                              : fmt::format("{} servers are here already", options_.servers));
+    const Status why(Code::kRefused,
+                     stopped_ ? "the job is over"
+                              : fmt::format("the job has all its servers, {} of {}; this one is not needed",
+                                            options_.servers, options_.servers));
     return send(from, Op::kStop, why, {}, out);
   }
   std::uint32_t index = join->observer ? wire::kFirstObserver : 0;
@@ -111,7 +114,12 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   member.heard = now;
   members_[id] = member;
   send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
-  if (started()) send(id, Op::kMap, Status::ok(), encode(map_), out);
+  if (!started()) return;
+  send(id, Op::kMap, Status::ok(), encode(map_), out);
+  if (options_.on_event) {
+    options_.on_event(describe_member(id) +
+                      " joined; it stands by for the data shards of workers that are lost");
+  }
 }
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
@@ -323,12 +331,16 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
                 out);
   }
-  reassign(node.index);
+  const std::string heirs = reassign(node.index);
+  if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
   publish(out);
 }
 
-void Scheduler::reassign(std::uint32_t worker) {
+// Says where the shards went.
+std::string Scheduler::reassign(std::uint32_t worker) {
   std::map<std::uint32_t, std::uint32_t> load;
+  std::set<std::uint32_t> heirs;
+  std::uint32_t moved = 0;
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
   }
@@ -342,7 +354,18 @@ void Scheduler::reassign(std::uint32_t worker) {
     owner.worker = least->first;
     ++owner.owner_epoch;
     ++least->second;
+    ++moved;
+    heirs.insert(least->first);
   }
+  if (moved == 0) return "it had no data shards";
+  std::string names;
+  for (const std::uint32_t heir : heirs) {
+    const bool shown = names.size() < kNamedBytesMax;
+    names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
+    if (!shown) break;
+  }
+  return fmt::format("its {} data shard{} {} to {}", moved, moved == 1 ? "" : "s", moved == 1 ? "goes" : "go",
+                     names);
 }
 
 // Whether a shard's message comes from its present owner.

@@ -31,6 +31,8 @@ struct SchedulerOptions {
   std::optional<NodeId> observer;
   // Each report of a shard once, in the shard's order; called inside a turn.
   std::function<void(ShardId, Step, std::string_view)> on_report;
+  // A worker that came or went while the job runs, in a sentence for people; called inside a turn.
+  std::function<void(const std::string&)> on_event;
 };
 
 // For people: what the scheduler knows of the cluster.
@@ -98,7 +100,7 @@ class Scheduler final : public Node {
   void publish(Transport& out);
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
-  void reassign(std::uint32_t worker);
+  std::string reassign(std::uint32_t worker);
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(Step number, Transport& out);
   std::string describe_member(NodeId node) const;

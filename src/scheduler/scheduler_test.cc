@@ -31,6 +31,7 @@ struct Cluster {
       reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
                         std::string(text));
     };
+    options.on_event = [this](const std::string& text) { events.push_back(text); };
     scheduler.emplace(std::move(options));
     if (!start) return;
     tell(temporary(1), join(Role::kServer));
@@ -59,6 +60,7 @@ struct Cluster {
   Instant now{};
   SentFrames out;
   std::vector<std::string> reports;
+  std::vector<std::string> events;
   std::optional<Scheduler> scheduler;
 };
 
@@ -115,6 +117,10 @@ TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].second.head.op, Op::kStop);
   EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  EXPECT_EQ(answers[0].second.first.text(), "the job has all its servers, 1 of 1; this one is not needed");
+  EXPECT_EQ(c.events,
+            (std::vector<std::string>{
+                "worker-2 (test) joined; it stands by for the data shards of workers that are lost"}));
 }
 
 TEST(Scheduler, GivesALostWorkersShardsToTheOthers) {
@@ -126,6 +132,18 @@ TEST(Scheduler, GivesALostWorkersShardsToTheOthers) {
   EXPECT_EQ(map.shards, (std::vector<wire::ShardOwner>{{2, 1}, {1, 0}, {2, 1}, {1, 0}}));
   c.scheduler->on_peer_lost(c.now, worker_node(0), c.out);
   EXPECT_EQ(c.map().epoch, 2u);
+  c.scheduler->on_peer_lost(c.now, worker_node(2), c.out);
+  EXPECT_EQ(
+      (std::vector<std::string>{c.events.begin() + 1, c.events.end()}),
+      (std::vector<std::string>{"worker-0 (test) closed its connection; its 2 data shards go to worker-2",
+                                "worker-2 (test) closed its connection; its 2 data shards go to worker-1"}));
+}
+
+TEST(Scheduler, SaysOfALostWorkerThatItHadNothingToDo) {
+  Cluster c;
+  c.tell(temporary(9), join(Role::kWorker));
+  c.scheduler->on_peer_lost(c.now, worker_node(2), c.out);
+  EXPECT_EQ(c.events.back(), "worker-2 (test) closed its connection; it had no data shards");
 }
 
 // All but the last barrier let go of whoever waits, at once, and hold nobody from then on.

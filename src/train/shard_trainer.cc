@@ -116,10 +116,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   }
   scores_.resize(prepared.rows);
   const LossSum sum = model_->gradient(prepared.batch, row_spans_, scores_, grad_spans);
-  if (!std::isfinite(sum.loss)) {
-    return {Code::kNonFinite,
-            "the loss is no longer finite; lower --rate, or look for extreme feature values"};
-  }
+  if (!std::isfinite(sum.loss)) return {Code::kNonFinite, "the loss is no longer finite"};
   report_.sum += sum;
   pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();

@@ -57,9 +57,13 @@ std::string to_text(const TrainReport& report) {
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(
-          epochs,
-          Epoch{std::vector<LossSum>(shards), 0, std::vector<Metrics>(shards, Metrics(loss)), {}, false, 0}),
+      epochs_(epochs, Epoch{std::vector<LossSum>(shards),
+                            0,
+                            std::vector<Metrics>(shards, Metrics(loss)),
+                            Metrics(loss),
+                            {},
+                            false,
+                            0}),
       shard_done_(shards),
       shard_epoch_(shards),
       trained_(shards),
@@ -116,6 +120,9 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
     epoch.metrics[shard.value].add(report.scores, report.labels, report.weights);
     return true;
   }
+  if (report.fraction_done < 0 || report.fraction_done > 0.5f) {
+    epoch.sampled.add(report.scores, report.labels, report.weights);
+  }
   epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
   examples_ += fresh.rows;
@@ -151,8 +158,12 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  return {e.trained(), e.rows, e.held_out(),
-          e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : std::nan(""), e.has_valid};
+  return {e.trained(),
+          e.rows,
+          e.sampled.values(),
+          e.held_out(),
+          e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : std::nan(""),
+          e.has_valid};
 }
 
 }  // namespace thalweg

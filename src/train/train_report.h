@@ -34,6 +34,9 @@ std::string to_text(const TrainReport& report);
 struct EpochNumbers {
   LossSum train;
   std::uint64_t rows = 0;  // Trained on.
+  // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
+  // more than once in a pass.
+  MetricValues sampled;
   MetricValues valid;
   double valid_auc = 0;
   bool has_valid = false;
@@ -70,6 +73,7 @@ class TrainMonitor {
     std::vector<LossSum> train;
     std::uint64_t rows = 0;
     std::vector<Metrics> metrics;
+    Metrics sampled;
     ExactAuc auc;
     bool has_valid = false;
     std::uint32_t shards_done = 0;

@@ -51,6 +51,24 @@ TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
   EXPECT_EQ(monitor.epoch_numbers(1).rows, 80u);
 }
 
+TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
+  TrainMonitor monitor(Loss::kLogistic, 2, 2);
+  const auto report = [&](std::uint32_t shard, std::uint32_t epoch, std::uint32_t step, float fraction, float score) {
+    TrainReport training_report = training(1, 10, fraction);
+    training_report.scores = {score, score};
+    training_report.labels = {1, 0};
+    EXPECT_TRUE(monitor.add(ShardId{shard}, {2 * epoch, step}, to_text(training_report)));
+  };
+  report(0, 0, 8, 0.4f, 50);
+  report(0, 0, 16, 0.9f, 0);
+  report(1, 0, 8, 1.0f, 0);
+  report(1, 1, 8, -1.0f, 7);  // Of a pipe.
+  EXPECT_EQ(monitor.epoch_numbers(0).sampled.rows, 4u);
+  EXPECT_NEAR(monitor.epoch_numbers(0).sampled.logloss, std::log(2.0), 1e-6);
+  EXPECT_NEAR(monitor.epoch_numbers(0).sampled.no_model, std::log(2.0), 1e-6);
+  EXPECT_EQ(monitor.epoch_numbers(1).sampled.rows, 2u);
+}
+
 TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
   const auto sums = [](std::initializer_list<std::uint32_t> order) {
     TrainMonitor monitor(Loss::kSquared, 1, 3);

@@ -15,7 +15,7 @@ import unittest
 
 PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
 PATIENCE_S = 10
-OTHER, USAGE, CONFIG, DATA, MODEL = 1, 2, 3, 4, 8
+OTHER, USAGE, CONFIG, DATA, NON_FINITE, MODEL = 1, 2, 3, 4, 7, 8
 RSS_MAX_BYTES = 300 << 20
 
 
@@ -68,7 +68,7 @@ class BadInput(unittest.TestCase):
         """One error, whose text matches `pattern`, for people and as JSON."""
         got, out, err, rss = self.run_program(*words, "--json")
         self.assertEqual(got, code, "%s\n%s" % (words, err))
-        errors = [line for line in err.splitlines() if re.match(r"thalweg: [A-Z]+: ", line)]
+        errors = [line for line in err.splitlines() if re.match(r"thalweg: [A-Z_]+: ", line)]
         self.assertEqual(len(errors), 1, err)
         self.assertRegex(errors[0], pattern)
         for trace in ("terminate", "Traceback", "CHECK", "core dumped", "Sanitizer"):
@@ -155,6 +155,29 @@ class BadFilesTest(BadInput):
         for value in (b"nan", b"inf", b"-inf", b"1e999", b"", b"x"):
             self.assert_bad_file("value", b"1 1:1\n0 1:" + value + b"\n", r"value:2:\d+: saw ")
 
+    def test_a_value_that_is_missing_is_named(self):
+        self.assert_bad_file("first", b"1 17:nan\n0 1:1\n", r'first:1:3: saw "17:nan", expected a finite value of feature 17')
+        self.assert_bad_file("ffm", b"1 4:17:NaN\n", r'ffm:1:3: saw "4:17:NaN", expected a finite value of feature 17 in field 4')
+        self.assert_bad_file("a.csv", b"label,price\n" + b"1,2\n" * 200 + b"0,inf\n",
+                             r'a\.csv:202:3: saw "inf", expected a finite number \(column "price"')
+
+    def test_json_is_no_format(self):
+        self.assert_bad_file("rows.jsonl", b'{"label": 1, "price": 2.5}\n{"label": 0, "price": 3}\n',
+                             r"rows\.jsonl:1:1: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or CSV")
+
+    def test_numbers_that_are_read_as_categories_are_warned_of(self):
+        rows = b'label;price;many;part\n' + b'1;$3.50;"1,234";3,5\n0;4;5;6\n' * 20
+        path = self.file("prices.csv", rows)
+        for words in (("train",), ("data", "check"), ("data", "stats")):
+            code, _, err, _ = self.run_program(*words, path)
+            self.assertEqual(code, 0, err)
+            for name, cell in (("price", r"\$3\.50"), ("many", "1,234"), ("part", "3,5")):
+                self.assertEqual(len(re.findall(r'warning: \S+prices\.csv: each cell of column "%s" is a category, because '
+                                                r'of "%s" in line 2; ' % (name, cell), err)), 1, err)
+        code, _, err, _ = self.run_program("train", path, "--columns", "price:cat,many:cat,part:-")
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("is a category", err)
+
     def test_index_overflow(self):
         for index in (b"18446744073709551615", b"18446744073709551616", b"9" * 40, b"-1"):
             self.assert_bad_file("index", b"1 1:1\n0 " + index + b":1\n", r"index:2:3: saw ")
@@ -198,6 +221,20 @@ class BadOptionsTest(BadInput):
         self.assert_refused(CONFIG, r"top\.toml:1:1: there is no option", "train", self.good, "--config", top,
                             hint="epochs")
 
+    def test_names_that_other_programs_have(self):
+        """Each is the same option, so that the models are."""
+        digests = {json.loads(self.run_program("train", self.good, "--json", flag, "0.3", out, self.path("alias%d" % i))[1])
+                   ["model_digest"] for i, (flag, out) in enumerate((
+                       ("--rate", "--out"), ("--lr", "-o"), ("--learning-rate", "-o"), ("-l", "-o")))}
+        self.assertEqual(len(digests), 1)
+        for i in range(4):
+            self.assertTrue(os.path.exists(self.path("alias%d/model.json" % i)))
+        self.assert_refused(USAGE, r"'--learning_rate'", "train", self.good, "--learning_rate", "1", hint="--learning-rate")
+
+    def test_a_node_without_its_scheduler(self):
+        self.assert_refused(USAGE, r"thalweg node worker needs --join ADDR", "node", "worker", self.good, hint="--join 127")
+        self.assert_refused(USAGE, r"thalweg node server needs --join ADDR", "node", "server", hint="--join 127")
+
     def test_bad_configurations(self):
         for content in (b"\x00", b"[", b"a = \n", b"\xff\xfe", b"[train]\nepochs = 'many'\n",
                         b"[train]\nepochs = 3\nepochs = 4\n", b"[" * 5000, b"a = " + b"[" * 5000):
@@ -228,6 +265,85 @@ class BadOptionsTest(BadInput):
     def test_addresses(self):
         for address in ("nonsense", "127.0.0.1:99999", "127.0.0.1", ":", "[::1", "0.0.0.0:0"):
             self.assert_refused(USAGE, r"address|listen on", "node", "scheduler", "--listen", address, self.good)
+
+
+class BadTrainingTest(BadInput):
+    """Jobs whose numbers go wrong."""
+
+    def rows(self, name, large, label="%d"):
+        """CSV with one cell that is `large`, in line 52."""
+        lines = ["click,price,size\n"]
+        for i in range(400):
+            lines.append((label + ",%s,%d\n") % (i % 2, large if i == 50 else "1.5", i % 7))
+        return self.file(name, "".join(lines).encode())
+
+    def assert_not_finite(self, pattern, hint, *words):
+        self.assert_refused(NON_FINITE, pattern, "train", *words, "--out", self.path("bad"), hint=hint)
+        self.assertFalse(os.path.exists(self.path("bad")))
+
+    def test_a_large_value_is_named_with_its_column_and_row(self):
+        path = self.rows("large.csv", "3e38")
+        for words in ((), ("--optimizer", "sgd", "--rate", "1"), ("--epochs", "3"), ("--processes", "--workers", "1")):
+            self.assert_not_finite(r'the largest value is 3e\+38, column "price" at \S+large\.csv:52',
+                                   'scale column "price" to values of about 1', path, *words)
+
+    def test_a_large_label_is_named(self):
+        path = self.rows("labels.csv", "1.5", label="%de30")
+        self.assert_not_finite(r"the largest value is 1e\+30, the label at \S+labels\.csv:3", "scale the labels", path,
+                               "--label-column", "click", "--loss", "squared")
+
+    def test_a_rate_that_is_too_high_is_to_be_lowered(self):
+        self.assert_not_finite(r"the largest value is 6, column \"size\" at \S+:8", "lower --rate",
+                               self.rows("calm.csv", "1.5"), "--optimizer", "sgd", "--rate", "1e20", "--epochs", "3")
+
+    def test_workers_that_alone_have_the_data_name_its_largest_value(self):
+        path = self.rows("large.csv", "3e38")
+        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--columns",
+                                      "click:label,price:num,size:num"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+        server = subprocess.Popen([PROGRAM, "node", "server", "--join", address], stderr=subprocess.DEVNULL)
+        code, _, err, _ = self.run_program("node", "worker", "--join", address, "--", path)
+        _, told = scheduler.communicate(timeout=60)
+        self.assertEqual((code, scheduler.returncode, server.wait(60)), (NON_FINITE,) * 3, err + told)
+        self.assertRegex(err, r'3e\+38, column "price" at \S+large\.csv:52\nhint: scale')
+        self.assertIn("hint: the workers", told)
+
+    def test_a_loss_that_has_diverged_is_no_success(self):
+        path = self.rows("far.csv", "1e19")
+        self.assert_not_finite(r"the train logloss of \S+ is more than 1000 times the 0\.693.*; the largest value is 1e\+19",
+                               "scale", path, "--optimizer", "sgd", "--rate", "1e-3", "--epochs", "2")
+        # Held-out rows may be unlike those of the training, whose model is kept.
+        good, held = self.rows("good.csv", "1.5"), self.rows("held.csv", "1e30")
+        code, out, err, _ = self.run_program("train", good, "--valid", held, "--json", "--out", self.path("kept"))
+        self.assertEqual(code, NON_FINITE, err)
+        self.assertRegex(err, r"NON_FINITE: the held-out logloss of \S+ is more than 1000 times")
+        summary = json.loads(out.strip().splitlines()[-1])
+        self.assertEqual((summary["error"]["code"], summary["model"]), ("NON_FINITE", self.path("kept")))
+        self.assertTrue(os.path.exists(self.path("kept/model.json")))
+
+    def test_a_model_that_is_a_little_worse_than_none_is_said_to_be(self):
+        worse = self.file("flipped.svm", b"".join(b"%d %d:1\n" % (i % 2, 1 + i % 2) for i in range(400)))
+        other = self.file("other.svm", b"".join(b"%d %d:1\n" % (i % 2, 2 - i % 2) for i in range(400)))
+        code, _, err, _ = self.run_program("train", worse, "--valid", other, "--rate", "1e-4")
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"warning: the held-out logloss of 0\.69\d+ is worse than that of no features at all, 0\.69315, "
+                              r"and the held-out auc of 0 is worse")
+
+    def test_what_is_not_saved_is_said(self):
+        code, _, err, _ = self.run_program("train", self.good)
+        self.assertEqual(code, 0, err)
+        self.assertIn("; not saved, --out DIR keeps it\n", err)
+        code, _, err, _ = self.run_program("train", self.good, "--out", self.path("kept"))
+        self.assertNotIn("not saved", err)
+
+    def test_a_pipe_says_how_it_differs_from_a_file(self):
+        with open(self.good, "rb") as rows:
+            code, _, err, _ = self.run_program("train", "-", stdin=rows)
+        self.assertEqual(code, 0, err)
+        self.assertRegex(err, r"(?m)^a pipe's size is not known, so a step takes 1024 rows, .*; --batch N gives both the same$")
+        with open(self.good, "rb") as rows:
+            code, _, err, _ = self.run_program("train", "-", "--batch", "256", stdin=rows)
+        self.assertNotIn("a pipe's size", err)
 
 
 class BadModelsTest(BadInput):

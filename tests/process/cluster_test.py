@@ -171,6 +171,8 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], calm)
             self.assertEqual(last_json(out)["examples"], 60 * 20000)
+            said = re.findall(r"^worker-\d \(.*\) .*; its \d data shards go to worker-\d.*$", err, re.M)
+            self.assertEqual(len(said), 1, err)
 
     def test_a_killed_worker_loses_no_row_without_lockstep(self):
         for sync in ("ssp:2", "async"):
@@ -376,6 +378,31 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(job.returncode, 130, err)
         self.assertIn("before all nodes had joined", err)
 
+    def test_who_joins_and_who_is_turned_away_is_said(self):
+        job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--epochs", "100000", self.train],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        address = re.search(r"listens on (\S+);", job.stderr.readline()).group(1)
+        nodes = [subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
+                 for role in ("server", "worker")]
+        while "epoch 1/" not in job.stderr.readline():
+            self.assertIsNone(job.poll())
+        extra = subprocess.run([PROGRAM, "node", "server", "--join", address], capture_output=True, text=True,
+                               timeout=PATIENCE_S, check=False)
+        self.assertEqual(extra.returncode, 1)
+        self.assertIn("REFUSED: the job has all its servers, 1 of 1; this one is not needed", extra.stderr)
+        nodes.append(subprocess.Popen([PROGRAM, "node", "worker", "--join", address], stderr=subprocess.DEVNULL))
+        line = ""
+        while "worker-1" not in line:
+            self.assertIsNone(job.poll())
+            line = job.stderr.readline()
+        self.assertRegex(line, r"^worker-1 \(.*process %d\) joined; it stands by" % nodes[-1].pid)
+        job.send_signal(signal.SIGINT)
+        _, err = self.finish(job)
+        self.assertEqual(job.returncode, 130, err)
+        self.assertNotIn("server-", err)
+        for node in nodes:
+            node.wait(PATIENCE_S)
+
     def test_columns_that_only_workers_see_must_be_named(self):
         rows = os.path.join(self.folder.name, "rows.csv")
         with open(rows, "w", encoding="ascii") as out:
@@ -431,6 +458,8 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual(last.returncode, 0, last.stderr)
             with open(os.path.join(self.folder.name, "scores.txt"), encoding="ascii") as scores:
                 self.assertEqual(len(scores.read().splitlines()), 2000)
+            self.assertEqual(last.stdout.split()[-1], self.run_job("--valid", self.valid)["model_digest"],
+                             "the same job by thalweg train has the same bits")
 
     def assert_gone(self, pids):
         deadline = time.monotonic() + PATIENCE_S
