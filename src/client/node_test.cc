@@ -363,7 +363,8 @@ TEST(Node, AServerTooManyIsRefused) {
     ASSERT_TRUE(job.run().is_ok());
     const Status server = run_server(at(job.address()));
     EXPECT_EQ(server.code(), Code::kRefused);
-    EXPECT_NE(server.message().find("the job has all its servers, 1 of 1"), std::string::npos) << server.message();
+    EXPECT_NE(server.message().find("the job has all its servers, 1 of 1"), std::string::npos)
+        << server.message();
   }
   for (const Status& status : nodes.join()) EXPECT_TRUE(status.is_ok()) << status.message();
 }

@@ -53,7 +53,8 @@ TEST(TrainMonitor, AnHeirsReportCountsWhatWasNotReported) {
 
 TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   TrainMonitor monitor(Loss::kLogistic, 2, 2);
-  const auto report = [&](std::uint32_t shard, std::uint32_t epoch, std::uint32_t step, float fraction, float score) {
+  const auto report = [&](std::uint32_t shard, std::uint32_t epoch, std::uint32_t step, float fraction,
+                          float score) {
     TrainReport training_report = training(1, 10, fraction);
     training_report.scores = {score, score};
     training_report.labels = {1, 0};
