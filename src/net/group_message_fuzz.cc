@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "net/blame.h"
+#include "net/call_board.h"
 #include "net/group_message.h"
 
 namespace {
@@ -43,6 +44,10 @@ void hear(std::span<const std::byte> bytes) {
   blame.on_message({}, 1, bytes, {});
   blame.on_time({2'000'000'000});
   (void)blame.take_outgoing();
+  if (const auto note = decode_note(1, bytes)) {
+    const Bytes again = encode_note(*note);
+    THALWEG_CHECK(std::ranges::equal(again.span(), bytes), "a note has one form");
+  }
 }
 
 }  // namespace
