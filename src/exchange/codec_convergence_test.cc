@@ -174,8 +174,8 @@ double left_at_rate(const char* name, float rate) {
 }
 
 TEST(RandomKConvergence, TakesTheRatesThatWaitingInTurnAllows) {
-  // Each of 10 elements waits for 9 steps and then moves by 10 gradients, so that it takes rates up to 0.2.
-  // Drawn anew in each step, waits would differ, and mean squares grow from 0.105 on.
+  // Each of 10 elements waits for 9 steps and then moves by 10 gradients, so that it takes rates up to 0.2;
+  // drawn anew in each step it would diverge from 0.105 on.
   for (const float rate : {0.05f, 0.12f, 0.15f, 0.18f})
     EXPECT_LT(left_at_rate("random-k:0.1", rate), 0.01) << rate;
   EXPECT_LT(left_at_rate("top-k:0.1", 0.15f), 0.1);

@@ -212,21 +212,6 @@ TEST(RandomK, ChoosesTheSameEverywhereAndEveryElementInTime) {
   EXPECT_NE(other_tensor, first);
 }
 
-TEST(RandomK, LetsNoElementWaitForLongerThanItsRunTakes) {
-  const auto codec = make_codec({CodecKind::kRandomK, 0.1});
-  constexpr std::size_t kCount = 200;  // 20 runs of 10.
-  const std::vector<float> gradient(kCount, 1.0f);
-  for (const std::uint64_t begin : {0, 3, 1000}) {
-    std::vector<float> times(kCount);
-    Bytes bytes(codec->encoded_bytes(kCount));
-    for (std::uint64_t step = begin; step < begin + 10; ++step) {
-      codec->encode(gradient, {}, {step, 4}, bytes);
-      ASSERT_TRUE(codec->decode_add(bytes, {step, 4}, 1.0f, times).is_ok());
-    }
-    EXPECT_EQ(times, std::vector<float>(kCount, 1.0f)) << "from step " << begin;
-  }
-}
-
 TEST(ScaledCodecs, RefuseScalesThatTheyNeverWrite) {
   for (const CodecKind kind : {CodecKind::kInt8, CodecKind::kSign}) {
     const auto codec = make_codec({kind});

@@ -4,8 +4,8 @@
 //
 // Each run is gone round from a place drawn at random. Drawn anew in each step, as there, an element waits
 // for n/k steps on average but for many times that now and then, and then moves by all the gradients of that
-// time at once: on a loss of curvature c its mean square grows from a rate of 2 / c (2n/k - 1) on, and this
-// way from 2 / c (n/k) on.
+// time at once: on a loss of curvature c it diverges from a rate of 2 / c (2n/k - 1) on, and this way from
+// twice that.
 #include "base/random.h"
 #include "exchange/block.h"
 #include "exchange/codecs.h"
