@@ -32,6 +32,9 @@ struct GroupOptions {
   // warns of it.
   bool insecure_no_auth = false;
   std::function<void(const std::string& line)> log;  // Takes warnings; empty: standard error.
+  // Ranks of one machine may read each other's vectors out of memory that they do not share, where the system
+  // allows it (process_vm_readv); else all go through memory that they do.
+  bool reads_memory = true;
   // Before sleeping; never where ranks outnumber cores.
   std::chrono::nanoseconds spin = std::chrono::microseconds(50);
   int socket_buffer_bytes = 0;  // Of TCP. 0: 2 MiB on loopback, elsewhere as the system has it.

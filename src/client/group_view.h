@@ -68,6 +68,14 @@ class GroupView final : public Fabric {
   std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override {
     return fabric_.shared_by(fabric_rank(peer), offset, size);
   }
+  std::byte* staging(std::uint16_t channel) override {
+    return fabric_.staging(static_cast<std::uint16_t>(channel + first_channel_));
+  }
+  bool borrows_channels() override { return true; }
+  bool can_fetch(std::uint32_t peer) override { return fabric_.can_fetch(fabric_rank(peer)); }
+  bool fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::size_t size) override {
+    return fabric_.fetch(fabric_rank(peer), address, into, size);
+  }
 
  private:
   Link outer(Link link) const {

@@ -22,8 +22,9 @@ class LiveRanks {
  public:
   static LiveRanks in_process(std::uint32_t ranks) { return LiveRanks(make_in_process_fabrics(ranks)); }
   // Ranks that meet as processes do.
-  static LiveRanks joined(std::uint32_t ranks, GroupTransport transport) {
+  static LiveRanks joined(std::uint32_t ranks, GroupTransport transport, bool reads_memory = true) {
     GroupOptions options;
+    options.reads_memory = reads_memory;
     options.size = ranks;
     options.transport = transport;
     options.master_port = port_for_this_test();

@@ -71,7 +71,7 @@ void Buffers::deliver() {
   if (block.count > 0) std::memcpy(out_, address(Buffer::kWork, block), block.count * element_bytes_);
 }
 
-void Buffers::set_place(std::uint32_t rank, Fabric& fabric) {
+void Buffers::set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channel) {
   const std::uint64_t own = part(rank).count, all = call_.count;
   const bool in_is_part = call_.operation == Operation::kAllGather;
   const bool out_is_part = call_.operation == Operation::kReduceScatter;
@@ -79,6 +79,15 @@ void Buffers::set_place(std::uint32_t rank, Fabric& fabric) {
   SharedPlace& place = places_[rank];
   if (in) place.in = fabric.shared_offset(in, (in_is_part ? own : all) * element_bytes_);
   if (out_) place.out = fabric.shared_offset(out_, (out_is_part ? own : all) * element_bytes_);
+  const std::byte* const staging = fabric.staging(channel);
+  if (staging) place.staging = fabric.shared_offset(staging, Fabric::kStagingBytes);
+  place.in_address = reinterpret_cast<std::uintptr_t>(in);
+  place.out_address = reinterpret_cast<std::uintptr_t>(out_);
+  place.borrowed = fabric.borrows_channels() ? 1 : 0;
+  place.fetches = 1;
+  for (std::uint32_t r = 0; r < ranks_; ++r) {
+    if (r != rank && !fabric.can_fetch(r)) place.fetches = 0;
+  }
 }
 
 }  // namespace thalweg

@@ -26,7 +26,7 @@ class Buffers {
   // By rank, and behind those as many again for a last word; empty unless the route is kShared.
   const std::vector<SharedPlace>& places() const { return places_; }
   // Says where the rank's own buffers are in shared memory.
-  void set_place(std::uint32_t rank, Fabric& fabric);
+  void set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channel);
   Block part(std::uint32_t rank) const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "exchange/lanes.h"
+#include "exchange/ordinary_memory.h"
 #include "exchange/shared_memory.h"
 
 namespace thalweg {
@@ -51,6 +52,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   if (!call.parts.empty()) work.parts = call.parts.data();
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
   work.piece = plan.piece_elements;
+  work.staged = OrdinaryMemory::staged_elements(call.arithmetic.element_bytes, ranks);
   work.root = call.root;
   work.peer = call.peer;
   THALWEG_CHECK(!work.parts || call.parts.size() == ranks + 1, "one part a rank");
@@ -102,7 +104,7 @@ Exchange::~Exchange() = default;
 bool Exchange::advance(Fabric& fabric) {
   if (done_) return true;
   if (!placed_ && plan_.route == Route::kShared && !call_.phantom) {
-    buffers_.set_place(rank_, fabric);
+    buffers_.set_place(rank_, fabric, lanes_[0].channel);
     placed_ = true;
   }
   bool moved = true;
@@ -157,6 +159,12 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
       return take_copy(lane, fabric);
     case LaneStep::Kind::kShared:
       return work_shared(fabric);
+    case LaneStep::Kind::kOffer:
+    case LaneStep::Kind::kSum:
+    case LaneStep::Kind::kTake:
+    case LaneStep::Kind::kFetch:
+    case LaneStep::Kind::kAdd:
+      return work_ordinary(lane, fabric);
     case LaneStep::Kind::kFinish:
       break;
   }
@@ -171,6 +179,18 @@ Exchange::Progress Exchange::work_shared(Fabric& fabric) {
   Status status = work_in_shared_memory(call_, buffers_, rank_, ranks_, fabric);
   if (!status) fail(std::move(status));
   return Progress::kStep;
+}
+
+// A rank whose memory is out of reach has died or given up; who waits for it learns which.
+Exchange::Progress Exchange::work_ordinary(Running& lane, Fabric& fabric) {
+  if (unreachable_) return Progress::kNone;
+  OrdinaryMemory memory(call_, buffers_, rank_, ranks_, fabric, lane.channel);
+  std::uint32_t peer = 0;
+  Status status = memory.take(lane.lane.step(), peer);
+  if (status) return Progress::kStep;
+  if (status.code() != Code::kPeerLost) fail(std::move(status));
+  unreachable_ = peer;
+  return Progress::kNone;
 }
 
 Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
@@ -346,6 +366,8 @@ Exchange::Waiting Exchange::waiting() const {
     if (lane.over && lane.outgoing.empty()) continue;
     const std::string where = "lane " + std::to_string(i) + " step " + std::to_string(lane.steps);
     const LaneStep step = lane.over ? LaneStep{} : lane.lane.step();
+    if (unreachable_)
+      return {*unreachable_, where + ": read the memory of rank " + std::to_string(*unreachable_)};
     if (lane.over || step.kind == LaneStep::Kind::kSend) {
       const std::uint32_t peer = lane.outgoing.empty() ? step.peer : lane.outgoing.front().to.peer;
       return {peer, where + ": send to rank " + std::to_string(peer)};

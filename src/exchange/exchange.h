@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ class Exchange {
   Progress work_shared(Fabric& fabric);
   void apply(const LaneStep& step, std::byte* to, const std::byte* from, const std::byte* theirs,
              std::size_t count) const;
+  Progress work_ordinary(Running& lane, Fabric& fabric);
   Progress take_copy(Running& lane, Fabric& fabric);
   bool read_split(Running& lane, Fabric& fabric, std::uint32_t peer, void* into, std::size_t size);
   bool greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer);
@@ -79,6 +81,7 @@ class Exchange {
   std::vector<Running> lanes_;
   std::uint32_t lanes_left_ = 0;
   bool placed_ = false;
+  std::optional<std::uint32_t> unreachable_;  // A rank whose memory cannot be read.
   bool done_ = false;
   Status status_;
   std::uint64_t bytes_sent_ = 0;

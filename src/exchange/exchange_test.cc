@@ -63,6 +63,8 @@ struct Case {
   std::uint32_t channels = 1;
   bool in_place = false;
   bool chaos = true;
+  bool ordinary = false;  // Memory that peers do not see, but for staging areas.
+  bool fetches = false;
   Reduction reduction = Reduction::kSum;
 };
 
@@ -158,7 +160,10 @@ void run_case(const Case& c, std::uint64_t seed) {
   ASSERT_TRUE(checked.is_ok()) << checked.message();
   const std::uint32_t root = static_cast<std::uint32_t>(seed % (c.ranks - plan.servers));
   LoopNetwork network(seed, c.chaos ? 256 : std::size_t{1} << 30, c.chaos);
-  network.shares_memory = seed % 3 != 0;
+  network.shares_memory = !c.ordinary && seed % 3 != 0;
+  network.stages = c.ordinary;
+  network.fetches = c.fetches;
+  network.borrowed = c.ordinary && seed % 2 == 0;
   std::vector<RankData> data;
   std::vector<std::unique_ptr<Exchange>> ranks;
   for (std::uint32_t r = 0; r < c.ranks; ++r) data.push_back(data_of(c, plan, r, root));
@@ -195,6 +200,12 @@ void run_case(const Case& c, std::uint64_t seed) {
     data[r].out.resize(data[r].expected.size());
     ASSERT_EQ(data[r].out, data[r].expected) << "rank " << r;
   }
+  ASSERT_EQ(network.fetched_outside, 0u) << "memory of a rank that had ended was read";
+  const bool by_tree = c.operation == Operation::kBroadcast || c.ranks > 16;
+  if (!c.ordinary || by_tree || c.count < 1000) return;
+  for (const auto& rank : ranks) ASSERT_LT(rank->bytes_sent(), c.count) << "vectors went as messages";
+  const bool fetched = c.fetches && c.ranks == 2 && c.operation != Operation::kReduce;
+  ASSERT_EQ(network.fetches_done > 0, fetched);
 }
 
 class RouteTest : public testing::TestWithParam<const char*> {};
@@ -219,6 +230,87 @@ TEST_P(RouteTest, EveryOperationAndSizeIsExact) {
         }
       }
     }
+  }
+}
+
+// Staging areas hold 32768 elements, of each of N parts 1/N; two ranks fetch four times as many at a time.
+TEST(OrdinaryMemory, IsExact) {
+  std::uint64_t seed = 1;
+  for (const Operation operation : {Operation::kAllReduce, Operation::kReduce, Operation::kReduceScatter,
+                                    Operation::kAllGather, Operation::kBroadcast}) {
+    for (const std::uint32_t ranks : {2, 3, 4, 16, 17}) {
+      for (const std::uint64_t count : {0, 1, 100, 32768, 32769, 150'001}) {
+        if (count > 100 && (ranks > 4 || operation == Operation::kBroadcast)) continue;
+        for (const bool fetches : {false, true}) {
+          for (const bool in_place : {false, true}) {
+            if (in_place && !can_be_in_place(operation)) continue;
+            Case c{operation, "shared", ranks, count};
+            c.ordinary = true;
+            c.fetches = fetches;
+            c.in_place = in_place;
+            c.reduction = seed % 5 == 0 ? Reduction::kMean : Reduction::kSum;
+            run_case(c, seed++);
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Two ranks that sum up in place out of ordinary memory.
+struct InOrdinaryMemory {
+  explicit InOrdinaryMemory(std::uint64_t count) : buffers(2, Vector(count, 3)) {
+    network.stages = network.fetches = true;
+    for (std::uint32_t r = 0; r < 2; ++r) {
+      Call call;
+      call.operation = Operation::kAllReduce;
+      call.arithmetic = Arithmetic::of(DataType::kI64, Reduction::kSum);
+      call.count = count;
+      call.in = call.out = static_cast<std::byte*>(static_cast<void*>(buffers[r].data()));
+      ranks.push_back(std::make_unique<Exchange>(call, plan, r, 2));
+    }
+  }
+  const Plan plan = plan_for("shared", 2);
+  LoopNetwork network{1, 1 << 20, false};
+  std::vector<Vector> buffers;
+  std::vector<std::unique_ptr<Exchange>> ranks;
+};
+
+// What was added before is not added again when the peer can be read once more.
+TEST(OrdinaryMemory, ARankThatCannotBeReadIsWaitedForByName) {
+  for (const std::uint64_t count : {100, 100'000}) {
+    bool succeeded = false;
+    for (std::uint64_t most = 0; !succeeded; ++most) {
+      InOrdinaryMemory two(count);
+      two.network.fetches_max = most;
+      succeeded = run_all(two.network, two.ranks);
+      if (succeeded) break;
+      two.network.fetches_max = ~std::uint64_t{0};
+      EXPECT_FALSE(run_all(two.network, two.ranks)) << most;
+      std::uint32_t stuck = 0;
+      for (std::uint32_t r = 0; r < 2; ++r) {
+        if (two.ranks[r]->done()) continue;
+        EXPECT_EQ(two.ranks[r]->waiting().peer, 1 - r);
+        const bool reads = two.ranks[r]->waiting().step.find("read the memory of rank") != std::string::npos;
+        stuck += reads ? 1 : 0;
+      }
+      EXPECT_GE(stuck, 1u) << most;
+    }
+    EXPECT_TRUE(succeeded);
+  }
+}
+
+TEST(OrdinaryMemory, AStagingAreaThatCannotBeIsRefused) {
+  for (const std::uint64_t count : {100, 100'000}) {
+    InOrdinaryMemory two(count);
+    two.network.fetches = false;
+    two.network.blind = true;
+    ASSERT_TRUE(run_all(two.network, two.ranks));
+    EXPECT_EQ(two.ranks[0]->status().code(), Code::kRefused);
+    EXPECT_NE(two.ranks[0]->status().message().find("rank 1 says that its staging area is at byte"),
+              std::string::npos)
+        << two.ranks[0]->status().message();
   }
 }
 

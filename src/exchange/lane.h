@@ -26,6 +26,13 @@ struct LaneStep {
     kCopy,     // to[block at to_begin] = from[block].
     kFinish,   // work[block] is summed up: a mean divides it.
     kShared,   // The rank's share of the operation, in its peers' memory.
+    // Between ranks of one machine whose buffers are anywhere (ordinary_memory.h). Blocks count from where
+    // each rank's part begins.
+    kOffer,  // What peers are to see goes to this rank's staging area.
+    kSum,    // The rank's part is summed up.
+    kTake,   // Others' parts come to work.
+    kFetch,  // All that the only peer contributes comes here.
+    kAdd,    // work = the sum of this rank's contribution and of what was fetched.
   };
   Kind kind{};
   Buffer from = Buffer::kWork;
@@ -35,6 +42,7 @@ struct LaneStep {
   std::uint16_t channel = 0;   // Beyond the lane's own.
   std::uint64_t to_begin = 0;  // Copy alone.
   bool peer_first = false;     // Reduce alone: what peer sends is of lower ranks than `from`.
+  bool fetches = false;        // kSum and kTake: out of peers' memory, not their staging areas.
 };
 
 constexpr LaneStep send(std::uint32_t peer, Block block, Buffer from = Buffer::kWork) {

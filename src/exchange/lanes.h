@@ -21,6 +21,7 @@ struct Work {
   const std::uint64_t* parts_out = nullptr;  // All-to-all: of kWork.
   bool by_rank = false;                      // A member's part is the one of its rank, not of its place.
   std::uint64_t piece = 0;                   // Elements; 0: whole blocks.
+  std::uint64_t staged = 0;                  // Elements that a staging area holds of each part.
   std::uint32_t root = 0;                    // Rank.
   std::uint32_t peer = 0;                    // Point to point: the rank that receives.
   Buffer in = Buffer::kIn;                   // Where the team's contributions are.

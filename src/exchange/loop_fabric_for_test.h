@@ -38,6 +38,20 @@ class LoopNetwork {
   }
   Random& random() { return random_; }
   bool shares_memory = false;
+  // Else whether ranks have staging areas, and whether they fetch from each other as well.
+  bool stages = false, fetches = false;
+  bool borrowed = false;  // Staging areas are others' when an operation has ended.
+  // Looks at memory that came too late: of a rank that was not in the operation any more.
+  std::uint64_t fetched_outside = 0;
+  const std::vector<std::unique_ptr<Exchange>>* running = nullptr;
+  std::uint64_t fetches_done = 0, fetches_max = ~std::uint64_t{0};  // What is beyond fails.
+  bool blind = false;                                               // Nobody sees what others share.
+  std::byte* staging(std::uint32_t rank) {
+    if (!stages) return nullptr;
+    auto& area = staging_[rank];
+    if (area.empty()) area.resize(Fabric::kStagingBytes);
+    return area.data();
+  }
   std::uint64_t moved = 0;  // Bytes taken and given so far.
 
  private:
@@ -45,6 +59,7 @@ class LoopNetwork {
   std::size_t room_;
   bool chaos_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t>, Stream> streams_;
+  std::map<std::uint32_t, std::vector<std::byte>> staging_;  // By rank.
 };
 
 class LoopFabric final : public Fabric {
@@ -81,10 +96,23 @@ class LoopFabric final : public Fabric {
   }
   // All ranks live in one process, so an address serves as an offset.
   std::uint64_t shared_offset(const void* data, std::size_t) override {
-    return network_.shares_memory ? reinterpret_cast<std::uintptr_t>(data) : kNotShared;
+    const bool shared = network_.shares_memory || (data && data == network_.staging(rank_));
+    return shared ? reinterpret_cast<std::uintptr_t>(data) : kNotShared;
   }
-  std::byte* shared_by(std::uint32_t, std::uint64_t offset, std::size_t) override {
-    return reinterpret_cast<std::byte*>(offset);
+  bool borrows_channels() override { return network_.borrowed; }
+  std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t) override {
+    if (network_.borrowed && (*network_.running)[peer]->done()) ++network_.fetched_outside;
+    return network_.blind ? nullptr : reinterpret_cast<std::byte*>(offset);
+  }
+  std::byte* staging(std::uint16_t) override { return network_.staging(rank_); }
+  bool can_fetch(std::uint32_t) override { return network_.fetches; }
+  bool fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::size_t size) override {
+    if (network_.running && (*network_.running)[peer]->done()) ++network_.fetched_outside;
+    if (!network_.fetches || network_.fetches_done == network_.fetches_max) return false;
+    ++network_.fetches_done;
+    std::memcpy(into, reinterpret_cast<const std::byte*>(address), size);
+    network_.moved += size;
+    return true;
   }
 
  private:
@@ -97,6 +125,7 @@ class LoopFabric final : public Fabric {
 inline bool run_all(LoopNetwork& network, std::vector<std::unique_ptr<Exchange>>& ranks,
                     std::size_t idle_rounds_max = 200) {
   std::vector<LoopFabric> fabrics;
+  network.running = &ranks;
   for (std::uint32_t r = 0; r < ranks.size(); ++r) fabrics.emplace_back(network, r);
   std::uint64_t last = 0;
   for (std::size_t idle = 0; idle < idle_rounds_max; ++idle) {

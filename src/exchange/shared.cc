@@ -1,7 +1,12 @@
 // Shared memory: the ranks of one machine tell each other where their buffers are; rank r adds up part r of
 // all inputs and stores the sum in all outputs; they tell each other that they are done. Reduce-scatter and
-// all-gather are its halves. Where a buffer is not shared, all ranks see that and go by another route.
-// Bytes: two messages of 16 bytes to each peer. Memory per rank: reads S, writes S. Time: 2L + the memory's.
+// all-gather are its halves. Bytes: two messages of 48 bytes to each peer. Memory per rank: reads S, writes
+// S. Time: 2L + the memory's. Where a buffer is not shared, all ranks see that. Two ranks then fetch what
+// they need out of each other's memory, one copy, where the system lets them; else all put it into staging
+// areas that all see, and take it from there, 2 messages to each peer for each S/N that an area holds.
+// Broadcast goes by its tree, and so does what has no staging areas.
+#include <algorithm>
+
 #include "exchange/lanes.h"
 
 namespace thalweg {
@@ -45,23 +50,117 @@ Lane elsewhere(const Team& team, const Work& work) {
   }
 }
 
+// Above this number, what each rank tells each other takes longer than what it saves.
+constexpr std::uint32_t kStagedRanksMax = 16;
+
+// Whether all ranks can go through staging areas.
+bool can_stage(const Work& work, const Team& team, const std::vector<SharedPlace>& places) {
+  if (work.operation == Operation::kBroadcast || team.size > kStagedRanksMax || work.staged == 0)
+    return false;
+  for (std::uint32_t m = 0; m < team.size; ++m) {
+    if (places[team.rank(m)].staging == Fabric::kNotShared) return false;
+  }
+  return true;
+}
+
+// To fetch what a rank needs is fastest between two; more of them wait for the system more than for bytes.
+bool should_fetch(const Work& work, const Team& team, const std::vector<SharedPlace>& places) {
+  return team.size == 2 && work.operation != Operation::kReduce && places[team.rank(0)].fetches == 1 &&
+         places[team.rank(1)].fetches == 1;
+}
+
+// This rank has come so far; the others have; all have.
+Lane tell(Team team, std::uint32_t first_place) {
+  for (std::uint32_t d = 1; d < team.size; ++d) {
+    co_yield send(team.rank(team.after(team.me, d)), {first_place + team.rank(team.me), 1}, Buffer::kPlaces);
+  }
+}
+Lane hear(Team team, std::uint32_t first_place) {
+  for (std::uint32_t d = 1; d < team.size; ++d) {
+    const std::uint32_t peer = team.rank(team.before(team.me, d));
+    co_yield receive(peer, {first_place + peer, 1}, Buffer::kPlaces);
+  }
+}
+Lane meet(Team team, std::uint32_t first_place) {
+  for (Lane lane = tell(team, first_place); lane.next();) co_yield lane.step();
+  for (Lane lane = hear(team, first_place); lane.next();) co_yield lane.step();
+}
+
+std::uint64_t longest_part(const Team& team, const Work& work) {
+  std::uint64_t longest = 0;
+  for (std::uint32_t m = 0; m < team.size; ++m) longest = std::max(longest, work.part(team, m).count);
+  return longest;
+}
+
+LaneStep step_of(LaneStep::Kind kind, Block block = {}, bool fetches = false) {
+  LaneStep step{kind};
+  step.block = block;
+  step.fetches = fetches;
+  return step;
+}
+
+// A vector that the staging area holds is fetched whole, and added where both have it: nobody waits for sums.
+// Else each fetches its part of the other's contribution, some of it at a time, and tells so, which means
+// both that the other may overwrite it and that its sum is there; then it fetches the other's part of the
+// result.
+Lane fetching_lane(Team team, Work work) {
+  using Kind = LaneStep::Kind;
+  if (work.operation == Operation::kAllReduce && work.whole.count <= work.staged * team.size) {
+    co_yield step_of(Kind::kFetch);
+    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    co_yield step_of(Kind::kAdd);
+    co_return;
+  }
+  constexpr std::uint64_t kAreas = 4;  // Of a window; larger ones make a rank wait for a slower one.
+  const std::uint64_t window = kAreas * work.staged, longest = longest_part(team, work);
+  const bool sums = work.operation != Operation::kAllGather;
+  const bool takes = work.operation != Operation::kReduceScatter;
+  for (std::uint64_t begin = 0; sums && begin < longest; begin += window) {
+    co_yield step_of(Kind::kSum, {begin, window}, true);
+    for (Lane lane = tell(team, team.size); lane.next();) co_yield lane.step();
+  }
+  for (std::uint64_t begin = 0; begin < longest; begin += window) {
+    for (Lane lane = hear(team, team.size); sums && lane.next();) co_yield lane.step();
+    if (takes) co_yield step_of(Kind::kTake, {begin, window}, true);
+  }
+  for (Lane lane = meet(team, team.size); takes && lane.next();) co_yield lane.step();
+}
+
+// As much of each part at a time as the staging areas hold. What is in them stays until all have come to
+// where they need it no more: others' contributions until they are summed up, sums until all have offered
+// anew.
+Lane staging_lane(Team team, Work work, bool borrowed) {
+  using Kind = LaneStep::Kind;
+  const std::uint64_t longest = longest_part(team, work);
+  for (std::uint64_t begin = 0; begin < longest; begin += work.staged) {
+    const Block window{begin, work.staged};
+    co_yield step_of(Kind::kOffer, window);
+    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    if (work.operation == Operation::kAllGather) co_yield step_of(Kind::kTake, window);
+    if (work.operation != Operation::kAllGather) co_yield step_of(Kind::kSum, window);
+    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    const bool takes = work.operation == Operation::kAllReduce || work.operation == Operation::kReduce;
+    if (takes) co_yield step_of(Kind::kTake, window);
+    const bool last = begin + work.staged >= longest;
+    for (Lane lane = meet(team, team.size); takes && last && borrowed && lane.next();) co_yield lane.step();
+  }
+}
+
 }  // namespace
 
 Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
-  const std::uint32_t n = team.size, me = team.me;
-  for (const std::uint32_t round : {0u, n}) {
-    for (std::uint32_t d = 1; d < n; ++d) {
-      co_yield send(team.rank(team.after(me, d)), {round + team.rank(me), 1}, Buffer::kPlaces);
-    }
-    for (std::uint32_t d = 1; d < n; ++d) {
-      const std::uint32_t peer = team.rank(team.before(me, d));
-      co_yield receive(peer, {round + peer, 1}, Buffer::kPlaces);
-    }
-    if (round > 0) co_return;
-    if (!all_shared(work, team, places)) break;
+  for (Lane lane = meet(team, 0); lane.next();) co_yield lane.step();
+  if (all_shared(work, team, places)) {
     co_yield {LaneStep::Kind::kShared};
+    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    co_return;
   }
-  for (Lane lane = elsewhere(team, work); lane.next();) co_yield lane.step();
+  const bool staged = can_stage(work, team, places);
+  Lane lane = !staged ? elsewhere(team, work)
+              : should_fetch(work, team, places)
+                  ? fetching_lane(team, work)
+                  : staging_lane(team, work, places[team.rank(team.me)].borrowed == 1);
+  while (lane.next()) co_yield lane.step();
 }
 
 }  // namespace thalweg

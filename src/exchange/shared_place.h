@@ -1,4 +1,4 @@
-// Where a rank's buffers are in the memory that it shares with the ranks of its machine.
+// Where a rank's buffers are, for the ranks of its machine.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,13 @@
 namespace thalweg {
 
 struct SharedPlace {
-  std::uint64_t in = Fabric::kNotShared;
+  std::uint64_t in = Fabric::kNotShared;  // In the memory that they share.
   std::uint64_t out = Fabric::kNotShared;
+  std::uint64_t staging = Fabric::kNotShared;
+  std::uint64_t in_address = 0;  // In the rank's own memory.
+  std::uint64_t out_address = 0;
+  std::uint32_t fetches = 0;   // 1: this rank can fetch from all others.
+  std::uint32_t borrowed = 0;  // 1: the staging area may serve other ranks afterwards.
 };
 
 }  // namespace thalweg

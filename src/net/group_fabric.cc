@@ -61,6 +61,14 @@ std::byte* GroupFabric::shared_by(std::uint32_t peer, std::uint64_t offset, std:
   return streams_[peer] ? streams_[peer]->shared_by(offset, size) : nullptr;
 }
 
+std::byte* GroupFabric::staging(std::uint16_t channel) {
+  if (!shared_) return nullptr;
+  std::byte*& area = staging_[channel];
+  if (area) return area;
+  const Result<std::byte*> memory = shared_->arena().allocate(kStagingBytes);
+  return area = memory ? *memory : nullptr;
+}
+
 Status GroupFabric::peer_status(std::uint32_t peer) {
   return streams_[peer] ? streams_[peer]->status() : Status::ok();
 }

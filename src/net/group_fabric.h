@@ -28,6 +28,11 @@ class GroupFabric : public LiveFabric {
   std::size_t read(Link from, std::byte* into, std::size_t size) override;
   std::uint64_t shared_offset(const void* data, std::size_t size) override;
   std::byte* shared_by(std::uint32_t peer, std::uint64_t offset, std::size_t size) override;
+  std::byte* staging(std::uint16_t channel) override;
+  bool can_fetch(std::uint32_t peer) override { return streams_[peer] && streams_[peer]->can_fetch(); }
+  bool fetch(std::uint32_t peer, std::uint64_t address, std::byte* into, std::size_t size) override {
+    return streams_[peer] && streams_[peer]->fetch(address, into, size);
+  }
   void wait(Instant until) override;
   void wake() override;
   bool any_lost() override { return lost_; }
@@ -62,6 +67,7 @@ class GroupFabric : public LiveFabric {
   bool idle_ = false;    // They had not before, since:
   Instant idle_since_{};
   std::map<std::byte*, std::unique_ptr<std::byte, void (*)(void*)>> memory_;
+  std::map<std::uint16_t, std::byte*> staging_;  // By channel; in shared_.
   std::vector<pollfd> watched_;
   std::vector<std::size_t> begins_;  // In watched_, by peer.
 };

@@ -35,6 +35,8 @@ class PairStreams {
 
   // As Fabric's.
   virtual std::byte* shared_by(std::uint64_t /*offset*/, std::size_t /*size*/) { return nullptr; }
+  virtual bool can_fetch() const { return false; }
+  virtual bool fetch(std::uint64_t /*address*/, std::byte* /*into*/, std::size_t /*size*/) { return false; }
 };
 
 }  // namespace thalweg

@@ -84,6 +84,7 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
   ShmOptions options;
   options.rank = rank();
   options.ranks = size();
+  if (!options_.reads_memory) options.read_memory = nullptr;
   auto self = ShmSelf::create(std::move(options));
   if (!self) return self.status();
   shared_ = *std::move(self);

@@ -14,7 +14,7 @@
 namespace thalweg {
 
 struct ShmHello {
-  static constexpr std::uint64_t kMagic = 0x324d48534745574c;  // "LWEGSHM2"
+  static constexpr std::uint64_t kMagic = 0x334d48534745574c;  // "LWEGSHM3"
   std::uint64_t magic = kMagic;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;
@@ -22,8 +22,11 @@ struct ShmHello {
   std::uint32_t channels = 0;
   std::uint64_t ring_bytes = 0;  // Of each channel.
   std::uint64_t arena_bytes = 0;
+  // A word drawn by chance and where it is in the process: who can read it there can read its vectors.
+  std::uint64_t word = 0;
+  std::uint64_t word_address = 0;
 };
-static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 40);
+static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 56);
 
 // What goes with it, in this order.
 struct ShmDescriptors {

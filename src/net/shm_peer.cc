@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <new>
+#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -47,6 +48,8 @@ Result<std::unique_ptr<ShmSelf>> ShmSelf::create(ShmOptions options) {
   auto bell = make_event_fd();
   if (!bell) return bell.status();
   self->bell_ = *std::move(bell);
+  std::random_device chance;
+  self->word_ = std::uint64_t{chance()} << 32 | chance();
   return self;
 }
 
@@ -78,6 +81,8 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& 
   hello.channels = limits::kChannelsMax;
   hello.ring_bytes = options.ring_bytes;
   hello.arena_bytes = self.arena().memory().size();
+  hello.word = self.word();
+  hello.word_address = reinterpret_cast<std::uintptr_t>(&self.word());
   const std::array<int, 3> handed{outbox->fd(), self.arena().memory().fd(), self.bell_fd()};
   if (Status sent = send_hello(socket.get(), hello, handed); !sent) {
     return Status(sent.code(), "rank " + std::to_string(peer) + ": " + sent.message());
@@ -123,7 +128,16 @@ Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
   inbox_ring_bytes_ = hello.ring_bytes;
   peer_bell_ = std::move(descriptors.bell);
   bell_ = std::make_unique<ShmDoorbell>(Outbox::in(inbox_).asleep, peer_bell_.get());
+  std::uint64_t word = ~hello.word;
+  void* const into = &word;
+  can_fetch_ = fetch(hello.word_address, static_cast<std::byte*>(into), sizeof word) && word == hello.word;
   return {};
+}
+
+bool ShmPeer::fetch(std::uint64_t address, std::byte* into, std::size_t size) {
+  const auto& read_memory = self_.options().read_memory;
+  return read_memory && status_ &&
+         read_memory(static_cast<pid_t>(process_), address, into, size) == static_cast<ssize_t>(size);
 }
 
 ShmRingReader& ShmPeer::reader(std::uint16_t channel) {

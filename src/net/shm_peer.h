@@ -13,6 +13,7 @@
 #include "base/instant.h"
 #include "net/file_descriptor.h"
 #include "net/pair_streams.h"
+#include "net/process_memory.h"
 #include "net/shm_arena.h"
 #include "net/shm_hello.h"
 #include "net/shm_memory.h"
@@ -27,6 +28,9 @@ struct ShmOptions {
   std::size_t ring_bytes = std::size_t{256} << 10;  // A power of two.
   std::size_t arena_bytes = 0;                      // 0: ShmArena::default_capacity().
   std::function<Result<ShmCredentials>(int socket)> credentials = peer_credentials;
+  // Null: this rank reads no peer's memory.
+  std::function<ssize_t(pid_t process, std::uint64_t address, std::byte* into, std::size_t size)>
+      read_memory = read_process_memory;
 };
 
 // What a rank shares with all its peers. Outlives them.
@@ -39,12 +43,15 @@ class ShmSelf {
   // Readable when a peer wakes this rank. Whoever sleeps on streams watches it, once for all peers.
   int bell_fd() const { return bell_.get(); }
   void silence();  // After bell_fd() was found readable.
+  // What peers find out by whether they can read this process.
+  const std::uint64_t& word() const { return word_; }
 
  private:
   ShmSelf() = default;
   ShmOptions options_;
   ShmArena arena_;
   FileDescriptor bell_;
+  std::uint64_t word_ = 0;
 };
 
 class ShmPeer final : public PairStreams {
@@ -69,6 +76,8 @@ class ShmPeer final : public PairStreams {
   void consume(std::uint16_t channel, std::size_t bytes) override;
   std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) override;
   std::byte* shared_by(std::uint64_t offset, std::size_t size) override { return arena_.at(offset, size); }
+  bool can_fetch() const override { return can_fetch_; }
+  bool fetch(std::uint64_t address, std::byte* into, std::size_t size) override;
 
   bool take_change() override;
   bool before_sleep(std::vector<pollfd>& watched) override;
@@ -114,6 +123,7 @@ class ShmPeer final : public PairStreams {
   std::size_t inbox_ring_bytes_ = 0;
   ByChannel<ShmRingReader> readers_;
   ByChannel<ShmRingWriter> writers_;
+  bool can_fetch_ = false;
   Status status_;
   bool loss_untold_ = false;
 };

@@ -66,6 +66,37 @@ TEST(ShmPeer, RefusesAnotherUsersProcess) {
   EXPECT_NE(message.find("this rank as user " + std::to_string(::geteuid())), std::string::npos) << message;
 }
 
+TEST(ShmPeer, FetchesFromAPeerThatItCanRead) {
+  Two two;
+  ASSERT_TRUE(two.meet()) << two.status.message();
+  ASSERT_TRUE(two.peer[0]->can_fetch() && two.peer[1]->can_fetch()) << "process_vm_readv is not allowed here";
+  std::vector<std::byte> there(100'000, std::byte{7}), here(there.size());
+  const auto address = reinterpret_cast<std::uintptr_t>(there.data());
+  EXPECT_TRUE(two.peer[0]->fetch(address, here.data(), here.size()));
+  EXPECT_EQ(here, there);
+  EXPECT_FALSE(two.peer[0]->fetch(16, here.data(), here.size())) << "there is nothing";
+  EXPECT_FALSE(two.peer[0]->fetch(~std::uint64_t{0} - 8, here.data(), here.size()));
+}
+
+// Nothing but what such a system says tells that it does not let this rank read others.
+TEST(ShmPeer, FetchesNothingFromAPeerThatItCannotRead) {
+  using Read = decltype(ShmOptions::read_memory);
+  const Read refused = [](pid_t, std::uint64_t, std::byte*, std::size_t) -> ssize_t { return -1; };
+  const Read cut = [](pid_t, std::uint64_t, std::byte*, std::size_t size) {
+    return static_cast<ssize_t>(size) - 1;
+  };
+  const Read another = [](pid_t, std::uint64_t, std::byte*, std::size_t size) {
+    return static_cast<ssize_t>(size);
+  };
+  for (const Read& read : {Read(), refused, cut, another}) {
+    Two two;
+    two.options[0].read_memory = read;
+    ASSERT_TRUE(two.meet()) << two.status.message();
+    EXPECT_FALSE(two.peer[0]->can_fetch());
+    EXPECT_TRUE(two.peer[1]->can_fetch());
+  }
+}
+
 TEST(ShmPeer, RefusesPeersThatExpectSomethingElse) {
   Two rank, ranks;
   rank.options[1].rank = 0;

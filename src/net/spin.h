@@ -18,22 +18,29 @@ class Spin {
   template <class Changed>
   bool look(Instant until, const Changed& changed) const {
     if (changed()) return true;
-    return crowded_ ? yield_and_look(changed) : spin_and_look(until, changed);
+    return crowded_ ? yield_and_look(until, changed) : spin_and_look(until, changed);
   }
 
  private:
   // What waking an idle core costs (28 us on virtual machines), so that the loss is at most a factor of 2.
   static constexpr Duration kSpinTime{40'000};
   static constexpr int kLooksPerClock = 64;
-  static constexpr int kYields = 20;
+  // Who is waited for, and shares a core with others, takes as long for a cacheful of work; to yield costs
+  // them little meanwhile.
+  static constexpr Duration kYieldTime{200'000};
+  static constexpr int kYieldsPerClock = 4;
 
   template <class Changed>
-  bool yield_and_look(const Changed& changed) const {
-    for (int i = 0; i < kYields; ++i) {
-      ::sched_yield();
-      if (changed()) return true;
+  bool yield_and_look(Instant until, const Changed& changed) const {
+    for (Instant end = kNever;;) {
+      for (int i = 0; i < kYieldsPerClock; ++i) {
+        ::sched_yield();
+        if (changed()) return true;
+      }
+      const Instant now = live_now();
+      if (end == kNever) end = now + kYieldTime;
+      if (now >= end || now >= until) return false;
     }
-    return false;
   }
   template <class Changed>
   bool spin_and_look(Instant until, const Changed& changed) const {

@@ -47,6 +47,21 @@ class Fabric {
   virtual std::byte* shared_by(std::uint32_t /*peer*/, std::uint64_t /*offset*/, std::size_t /*size*/) {
     return nullptr;
   }
+  // This rank's part of that memory for what its peers are to see of other buffers, while an operation uses
+  // `channel`: kStagingBytes from a multiple of 64 on, the same at each call. Null when there is none.
+  static constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
+  virtual std::byte* staging(std::uint16_t /*channel*/) { return nullptr; }
+  // Whether other ranks than these may come to use the channel, so that nobody is to look when an operation
+  // ends.
+  virtual bool borrows_channels() { return false; }
+  // Whether fetch() has been found to work with that peer.
+  virtual bool can_fetch(std::uint32_t /*peer*/) { return false; }
+  // Copies what `peer` has at an address of its own, of any memory, while it stands still there. False when
+  // that cannot be had, since the peer is gone or has moved on; some bytes may be overwritten then.
+  virtual bool fetch(std::uint32_t /*peer*/, std::uint64_t /*address*/, std::byte* /*into*/,
+                     std::size_t /*size*/) {
+    return false;
+  }
 };
 
 }  // namespace thalweg

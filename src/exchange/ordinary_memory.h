@@ -1,0 +1,67 @@
+// What a rank does for an operation among ranks of one machine whose buffers its peers cannot see: it puts
+// what they need into a staging area that they do see, a part that the cache holds at a time; or fetches it
+// out of their memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exchange/buffers.h"
+#include "exchange/lane.h"
+#include "node/fabric.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class OrdinaryMemory {
+ public:
+  // All ranks have said where they can be reached.
+  OrdinaryMemory(const Call& call, Buffers& buffers, std::uint32_t rank, std::uint32_t ranks, Fabric& fabric,
+                 std::uint16_t channel)
+      : call_(call),
+        buffers_(buffers),
+        rank_(rank),
+        ranks_(ranks),
+        fabric_(fabric),
+        staging_(fabric.staging(channel)) {}
+
+  // Elements of each of the ranks' parts that a staging area holds; 0 when they are too large.
+  static std::uint64_t staged_elements(std::size_t element_bytes, std::uint32_t ranks) {
+    return slot_bytes(ranks) / element_bytes;
+  }
+
+  // Takes a step of Kind kOffer, kSum, kTake, kFetch or kAdd. kRefused: a peer says that its staging area is
+  // where none can be. kPeerLost: `unreachable` has a peer whose memory could not be fetched. A step that
+  // failed must not be taken again, since it may have changed the result.
+  Status take(const LaneStep& step, std::uint32_t& unreachable);
+
+ private:
+  static constexpr std::size_t slot_bytes(std::uint32_t ranks) {
+    return Fabric::kStagingBytes / ranks / 64 * 64;
+  }
+  std::byte* own_slot(std::uint32_t part) const { return staging_ + part * slot_bytes(ranks_); }
+  const std::byte* slot_of(std::uint32_t owner, std::uint32_t part);
+  Block of_part(std::uint32_t part, Block window) const;
+  std::size_t bytes_of(Block block) const { return block.count * call_.arithmetic.element_bytes; }
+  bool take_from(std::uint32_t owner) const;
+  std::uint64_t address_of(std::uint32_t owner, Block block) const;
+  bool fetch(std::uint32_t owner, std::uint64_t address, std::byte* into, std::size_t size);
+  void combine(std::byte* to, const std::vector<const std::byte*>& sources, std::size_t count);
+
+  Status offer(Block window);
+  Status sum_staged(Block window);
+  Status sum_fetched(Block window);
+  Status take_parts(Block window, bool fetches);
+  Status fetch_all();
+  Status add_fetched();
+
+  const Call& call_;
+  Buffers& buffers_;
+  const std::uint32_t rank_;
+  const std::uint32_t ranks_;
+  Fabric& fabric_;
+  std::byte* const staging_;
+  std::uint32_t unreachable_ = 0;
+};
+
+}  // namespace thalweg
