@@ -62,6 +62,15 @@ void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
                                                              waiting.peer, seconds)}));
 }
 
+// How an operation ended. Where this rank had nothing to do in it, that others cannot end it is news.
+Status outcome(const Exchange& exchange, GroupView& view) {
+  if (!exchange.status() || exchange.talked()) return exchange.status();
+  const Status verdict = verdict_on(view, exchange.ranks());
+  if (verdict) return verdict;
+  return {verdict.code(),
+          fmt::format("{}: {}; this rank has no step in it", exchange.name(), verdict.message())};
+}
+
 // Tells the other ranks, now and again, what this one waits for.
 void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {
   const Exchange::Waiting waiting = exchange.waiting();
@@ -199,7 +208,7 @@ Status GroupDriver::run(Exchange& exchange, std::shared_ptr<GroupView> view, con
     give_back();
     if (over) {
       watch.end(exchange, *view);
-      return exchange.status();
+      return outcome(exchange, *view);
     }
   }
   auto running = std::make_unique<Running>();
@@ -386,7 +395,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
 // Says how; afterwards the operation's memory is its caller's.
 Status GroupDriver::end(Running& running) {
   GroupView& view = *running.job.view;
-  const Status how = running.exchange ? running.exchange->status() : view.failure();
+  const Status how = running.exchange ? outcome(*running.exchange, view) : view.failure();
   if (!how) view.fail(how);
   if (running.exchange) running.watch->end(*running.exchange, view);
   running.exchange = nullptr;

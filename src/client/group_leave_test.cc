@@ -58,6 +58,37 @@ TEST_P(GroupLeave, WhatWasSentBeforeIsReceivedAfterwards) {
   EXPECT_EQ(on_joined(3, body), "");
 }
 
+// Rank 1 never scatters. Rank 0 finds out by waiting for its part; rank 2, which gets nothing, is told.
+TEST_P(GroupLeave, RanksWithNothingToDoLearnThatOthersCannotGoOn) {
+  std::atomic<int> over = 0;
+  const auto body = [&over](Group& group) -> std::string {
+    const std::uint32_t rank = group.rank();
+    while (rank == 1 && over < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (rank == 1) return {};
+    const std::vector<std::size_t> counts = {1, 0, 0};
+    std::vector<float> part(1);
+    GroupCall call;
+    call.operation = Operation::kScatter;
+    call.out = part.data();
+    call.count = 1;
+    call.counts = counts;
+    call.root = 1;
+    call.route = *RouteChoice::named("gpu0");
+    call.timeout = std::chrono::milliseconds(200);
+    Status status;
+    for (int i = 0; i < 20'000 && status.is_ok(); ++i) {
+      status = i % 2 == 0 ? group.run(call) : group.start(call).wait();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ++over;
+    const bool names = status.message().find("rank 1 is not in an operation") != std::string::npos;
+    return names && status.message().find("scatter #") == 0
+               ? ""
+               : "rank " + std::to_string(rank) + ": " + said(status);
+  };
+  EXPECT_EQ(on_joined(3, body), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Group, GroupLeave, testing::Values(GroupTransport::kTcp, GroupTransport::kShm));
 
 }  // namespace

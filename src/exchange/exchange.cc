@@ -378,6 +378,12 @@ Exchange::Waiting Exchange::waiting() const {
   return {};
 }
 
+bool Exchange::talked() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Running& lane) {
+    return std::any_of(lane.peers.begin(), lane.peers.end(), [](std::uint8_t known) { return known != 0; });
+  });
+}
+
 std::string Exchange::name() const { return describe(preface_); }
 
 }  // namespace thalweg

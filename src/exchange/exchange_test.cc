@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/exchange_case_for_test.h"
 #include "exchange/lanes.h"
 #include "exchange/loop_fabric_for_test.h"
 
@@ -21,37 +22,6 @@ std::int64_t contribution(std::uint32_t rank, std::uint64_t element) {
 
 std::uint64_t part_begin(std::uint64_t count, std::uint32_t ranks, std::uint32_t rank) {
   return part_of({0, count}, ranks, rank).begin;
-}
-
-Plan plan_for(const std::string& name, std::uint32_t ranks) {
-  auto plan = parse_route(name);
-  EXPECT_TRUE(plan.is_ok()) << plan.status().message();
-  if (plan->route == Route::kHierarchical) {
-    for (std::uint32_t left = ranks; left > 1;) {
-      std::uint32_t factor = 2;
-      while (left % factor != 0) ++factor;
-      plan->levels.push_back(factor);
-      left /= factor;
-    }
-    if (ranks == 1) plan->levels = {1};
-  }
-  if (plan->route == Route::kRings) {
-    plan->rings.resize(2);
-    for (std::uint32_t r = 0; r < ranks; ++r) plan->rings[0].order.push_back(r);
-    plan->rings[0].weight = 2;
-    plan->rings[1].order.assign(plan->rings[0].order.rbegin(), plan->rings[0].order.rend());
-  }
-  if (plan->route == Route::kPackedTrees) {
-    plan->trees.resize(3);
-    for (std::uint32_t t = 0; t < 3; ++t) {
-      plan->trees[t].root = t % ranks;
-      plan->trees[t].weight = 1.0 + t;
-      for (std::uint32_t r = 0; r < ranks; ++r) {
-        plan->trees[t].parent.push_back(r == t % ranks ? -1 : static_cast<std::int32_t>(t % ranks));
-      }
-    }
-  }
-  return *plan;
 }
 
 struct Case {
@@ -152,7 +122,7 @@ void run_case(const Case& c, std::uint64_t seed) {
                std::to_string(c.ranks) + " count " + std::to_string(c.count) + " piece " +
                std::to_string(c.piece) + " channels " + std::to_string(c.channels) +
                (c.in_place ? " in place" : "") + " seed " + std::to_string(seed));
-  Plan plan = plan_for(c.route, c.ranks);
+  Plan plan = plan_for_test(c.route, c.ranks);
   plan.piece_elements = c.piece;
   plan.channels = c.channels;
   if (c.ranks == 1) plan.servers = 0;
@@ -216,8 +186,8 @@ TEST_P(RouteTest, EveryOperationAndSizeIsExact) {
   for (std::size_t o = 0; o < kOperations; ++o) {
     const auto operation = static_cast<Operation>(o);
     for (const std::uint32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
-      const Plan plan = plan_for(name, ranks);
-      if (!supports(operation, plan.route) || plan.servers >= ranks) continue;
+      const Plan plan = plan_for_test(name, ranks);
+      if (plan.servers >= ranks || !check_plan(plan, operation, ranks)) continue;
       for (const std::uint64_t count : {0, 1, 2, 15, 17, 100}) {
         for (const std::uint64_t piece : {0, 3}) {
           Case c{operation, name, ranks, count, piece};
@@ -317,7 +287,7 @@ TEST(OrdinaryMemory, AStagingAreaThatCannotBeIsRefused) {
 // SPEC T5: a ring of five takes four messages to scatter and four to gather, and rank r owns part r+1
 // between.
 TEST(Ring, OfFiveTakesFourMessagesEachWay) {
-  const Plan plan = plan_for("ring", 5);
+  const Plan plan = plan_for_test("ring", 5);
   for (std::uint32_t r = 0; r < 5; ++r) {
     Work work;
     work.operation = Operation::kAllReduce;
@@ -338,7 +308,7 @@ TEST(Ring, OfFiveTakesFourMessagesEachWay) {
 }
 
 TEST(Exchange, NamesBothRanksThatCallDifferentOperations) {
-  const Plan plan = plan_for("ring", 2);
+  const Plan plan = plan_for_test("ring", 2);
   LoopNetwork network(1, 1 << 20, false);
   std::vector<std::unique_ptr<Exchange>> ranks;
   std::vector<Vector> buffers(2, Vector(8));
@@ -356,8 +326,34 @@ TEST(Exchange, NamesBothRanksThatCallDifferentOperations) {
       << ranks[0]->status().message();
 }
 
+TEST(Barrier, NobodyLeavesBeforeAllHaveCome) {
+  for (const std::string& name : routes_for_test()) {
+    for (const std::uint32_t ranks : {2u, 3u, 4u, 5u, 8u, 9u}) {
+      const Plan plan = plan_for_test(name, ranks);
+      if (!check_plan(plan, Operation::kBarrier, ranks)) continue;
+      for (std::uint32_t late = 0; late < ranks; ++late) {
+        LoopNetwork network(late, 1 << 20, false);
+        std::vector<std::unique_ptr<Exchange>> all;
+        for (std::uint32_t r = 0; r < ranks; ++r) {
+          Call call;
+          call.operation = Operation::kBarrier;
+          all.push_back(std::make_unique<Exchange>(call, plan, r, ranks));
+        }
+        for (std::uint32_t i = 0; i < 4 * ranks * ranks; ++i) {
+          const std::uint32_t rank = i % ranks;
+          if (rank == late) continue;
+          LoopFabric fabric(network, rank);
+          ASSERT_FALSE(all[rank]->advance(fabric))
+              << name << ": rank " << rank << " of " << ranks << " left before rank " << late << " had come";
+        }
+        ASSERT_TRUE(run_all(network, all)) << name;
+      }
+    }
+  }
+}
+
 TEST(Exchange, SaysWhomItWaitsFor) {
-  const Plan plan = plan_for("ring", 3);
+  const Plan plan = plan_for_test("ring", 3);
   LoopNetwork network(1, 1 << 20, false);
   LoopFabric fabric(network, 0);
   Call call;
@@ -380,6 +376,9 @@ TEST(Plan, RefusesWhatItsRanksCannotDo) {
   EXPECT_NE(message("servers:4", Operation::kAllReduce, 4).find("leave no worker"), std::string::npos);
   EXPECT_NE(message("hierarchical", Operation::kAllReduce, 4).find("multiply to the 4 ranks"),
             std::string::npos);
+  EXPECT_EQ(message("servers:1", Operation::kBarrier, 4), "");
+  for (const char* route : {"servers:2", "byteps:1"})
+    EXPECT_NE(message(route, Operation::kBarrier, 4).find("would not wait for servers"), std::string::npos);
   EXPECT_NE(parse_route("wheel").status().message().find("expected one of gpu0"), std::string::npos);
   EXPECT_NE(parse_route("tree:x").status().message().find("tree:N"), std::string::npos);
 }

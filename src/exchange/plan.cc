@@ -251,6 +251,10 @@ Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
   const bool by_part = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
   if (doubles && by_part && plan.channels > 1) return refuse(plan, "expected one channel");
   if (plan.route == Route::kShared && plan.channels > 1) return refuse(plan, "expected one channel");
+  const bool one_owner = plan.route == Route::kServers && plan.servers == 1;
+  if (operation == Operation::kBarrier && plan.servers > 0 && !one_owner) {
+    return refuse(plan, "a barrier is about one number, and would not wait for servers that own none of it");
+  }
   switch (plan.route) {
     case Route::kServers:
       if (plan.servers == 0) return refuse(plan, "expected a server or more");
