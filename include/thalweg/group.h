@@ -122,6 +122,9 @@ class Group {
   std::uint32_t size() const;
   // OK, or why the group can no longer be used.
   Status status() const;
+  // What this rank's operations have sent so far, without headers. What others read from shared memory is not
+  // sent.
+  std::uint64_t bytes_sent() const;
   // After a failure: the whole group anew, without the ranks that are lost, were given up, have left or do
   // not call this in time. Those that do keep their order. This group then serves no more but for its memory.
   // Errors: kUsage (threads of one process), kRefused (the others gave this rank up), kTimeout.

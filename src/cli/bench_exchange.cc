@@ -130,8 +130,11 @@ class Table {
     const double bus = algorithm * bus_factor(plan_.task.operation, plan_.ranks);
     out_.human(
         fmt::format("{:>11.2f}{:>9.2f}{:>9.2f}{:>7}", timing.seconds * 1e6, algorithm, bus, timing.wrong));
-    row[name] = {
-        {"time_us", timing.seconds * 1e6}, {"algbw", algorithm}, {"busbw", bus}, {"wrong", timing.wrong}};
+    row[name] = {{"time_us", timing.seconds * 1e6},
+                 {"algbw", algorithm},
+                 {"busbw", bus},
+                 {"bytes_sent", timing.bytes_sent},
+                 {"wrong", timing.wrong}};
     wrong_ += timing.wrong;
   }
 

@@ -103,11 +103,15 @@ Result<ExchangeTiming> measure_typed(Group& group, const ExchangeTask& task, T* 
   if (!task.in_place) std::fill_n(out, places.out.count, T{99});
   if (task.operation == Operation::kBroadcast && !task.in_place && group.rank() == 0)
     std::copy_n(in, task.count, out);
+  const std::uint64_t sent_before = group.bytes_sent();
   if (Status status = group.run(call); !status) return status;
+  const std::uint64_t sent = group.bytes_sent() - sent_before;
   std::uint64_t wrong = count_wrong(group, task, places, out);
   if (Status status = group.all_reduce(std::span(&seconds, 1), Reduction::kMax); !status) return status;
   if (Status status = group.all_reduce(std::span(&wrong, 1)); !status) return status;
-  return ExchangeTiming{seconds, wrong};
+  ExchangeTiming timing{seconds, wrong, std::vector<std::uint64_t>(group.size())};
+  if (Status status = group.all_gather<std::uint64_t>({&sent, 1}, timing.bytes_sent); !status) return status;
+  return timing;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "thalweg/group.h"
 
@@ -18,8 +19,9 @@ struct ExchangeTask {
 };
 
 struct ExchangeTiming {
-  double seconds = 0;       // Of one call, on the slowest rank.
-  std::uint64_t wrong = 0;  // Elements, on all ranks.
+  double seconds = 0;                     // Of one call, on the slowest rank.
+  std::uint64_t wrong = 0;                // Elements, on all ranks.
+  std::vector<std::uint64_t> bytes_sent;  // Of one call, by rank.
 };
 
 // All ranks call it, with memory of at least 2 * count elements each.

@@ -131,6 +131,7 @@ struct GroupDriver::Watch {
     if (GroupControl* control = view.control()) operation = control->enter();
   }
   void end(const Exchange& exchange, GroupView& view) const {
+    view.add_sent(exchange.bytes_sent());
     if (GroupControl* control = view.control()) control->leave(operation);
     give_up_if_failed(exchange, view);
   }

@@ -39,6 +39,10 @@ class GroupView final : public Fabric {
   CallBoard* calls() { return fabric_.calls(); }
   Status peer_status(std::uint32_t rank) { return fabric_.peer_status(fabric_rank(rank)); }
 
+  // Of operations that have ended.
+  std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+  void add_sent(std::uint64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
+
   // Why the group can no longer be used; the first reason stays.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Status failure() const {
@@ -86,6 +90,7 @@ class GroupView final : public Fabric {
   const std::vector<std::uint32_t> ranks_;
   const std::uint16_t first_channel_;
   const std::uint64_t id_;
+  std::atomic<std::uint64_t> bytes_sent_{0};
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
   Status failure_;

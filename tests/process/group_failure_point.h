@@ -55,7 +55,8 @@ inline std::vector<std::string> routes_of(Operation operation, std::uint32_t ran
   std::vector<std::string> names;
   for (const std::string& name : routes_for_test()) {
     const Plan plan = plan_for_test(name, ranks);
-    if (plan.servers < ranks && check_plan(plan, operation, ranks) && channels_of(plan) <= GroupChannels::kOneMax)
+    if (plan.servers < ranks && check_plan(plan, operation, ranks) &&
+        channels_of(plan) <= GroupChannels::kOneMax)
       names.push_back(name);
   }
   return names;
