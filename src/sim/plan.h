@@ -1,5 +1,5 @@
 // Everything that one seed decides before a run: the cluster, its work and its faults (swarm testing: Groce
-// et al., "Swarm Testing", ISSTA 2012: each kind of fault is off in half of the runs).
+// et al., "Swarm Testing", ISSTA 2012: each kind of fault is off in many of the runs).
 #pragma once
 
 #include <cstdint>

@@ -77,7 +77,8 @@ TEST(Scenario, SyncIsStalenessZeroHoweverSlowAWorkerIs) {
   EXPECT_EQ(run_ok(plan).lead_max, 0u);
 }
 
-// A sync step is reduced by a tree over shards, so floats add up to the same bits in any order of arrival.
+// A sync step is reduced by a tree over shards, so floats add up to the same bits in any order of arrival:
+// those of one thread, since a step reads neither less nor more than all earlier ones.
 TEST(Scenario, OrderOfArrivalChangesNoBitOfASyncModel) {
   for (const RuleKind rule : {RuleKind::kAdam, RuleKind::kSgd}) {
     const Orders orders = arrive_in_many_orders(Consistency::sync(), rule, 500);

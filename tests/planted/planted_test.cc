@@ -119,7 +119,7 @@ TEST(Planted, AnHeirThatStartsTooFarBehindIsFound) {
 
 TEST(Planted, ReducingInArrivalOrderIsFoundByOrdersOfArrivalAlone) {
   planted = Bug::kArrivalOrder;
-  const Orders orders = arrive_in_many_orders(Consistency::sync(), RuleKind::kSgd, 50);
+  const Orders orders = arrive_in_many_orders(Consistency::sync(), RuleKind::kAdam, 50);
   planted = Bug::kNone;
   EXPECT_NE(orders.violation.find("others than the first order's"), std::string::npos) << orders.violation;
 }
