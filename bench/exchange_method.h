@@ -119,8 +119,10 @@ void measure_lists(Ranks& ranks, const Series& series, AllReduce all_reduce) {
   const std::size_t bytes = kTensors * kTensorFloats * sizeof(float);
   checked(each);
   measure(ranks, series, "list", bytes, each);
+  checked(each);
   checked(together);
   measure(ranks, series, "list, fused", bytes, together);
+  checked(together);
 }
 
 }  // namespace thalweg::bench

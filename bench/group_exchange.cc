@@ -110,10 +110,14 @@ void measure_gradients(Group& group, const std::string& transport, std::uint64_t
     require(gradients->announce_all());
     require(gradients->wait_all());
   };
-  for (std::size_t t = 0; t < kTensors; ++t) fill(gradients->tensor(t), ranks.rank());
-  operation();
-  for (std::size_t t = 0; t < kTensors; ++t) check_sum(gradients->tensor(t), ranks.size(), series);
+  const auto check = [&] {
+    for (std::size_t t = 0; t < kTensors; ++t) fill(gradients->tensor(t), ranks.rank());
+    operation();
+    for (std::size_t t = 0; t < kTensors; ++t) check_sum(gradients->tensor(t), ranks.size(), series);
+  };
+  check();
   measure(ranks, series, series.algorithm.c_str(), kTensors * kTensorFloats * sizeof(float), operation);
+  check();
 }
 
 void measure_tensors(Group& group, const std::string& transport) {

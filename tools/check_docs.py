@@ -6,7 +6,10 @@ Usage: tools/check_docs.py ROOT [PROGRAM]    prints file:line: what is wrong; ex
 In every *.md file: relative links and their #headings lead somewhere; paths in backticks that start with a
 folder of the tree exist (globs and {a,b} allowed); and each `thalweg COMMAND --flag`, in backticks or in a block
 of shell commands, is one that PROGRAM, asked through its own help, knows. Without PROGRAM the last is not checked.
+Tests that are named, `Suite.Name`, --gtest_filter=... or ctest -R ..., exist; sizes beside a constant, 64 MiB
+(`kSomethingMax`), are the constant's; and numbers of what the sources list, "ten update rules", are those of the list.
 """
+import fnmatch
 import glob
 import itertools
 import pathlib
@@ -16,6 +19,19 @@ import sys
 
 FOLDERS = ('src', 'include', 'docs', 'scripts', 'tests', 'tools', 'bench', 'examples', 'cmake')
 SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
+# The source's list of what a number in words counts: file, name of the enum, and how many of it are not meant.
+LISTS = {
+    'update rules': ('include/thalweg/options.h', 'RuleKind', 1),  # A user's own.
+    'routes': ('src/exchange/plan.h', 'Route', 1),  # packed-trees, which groups refuse.
+}
+NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
+           'seventeen eighteen nineteen twenty').split()
+COUNT = re.compile(r'\b(%s|\d+) (%s)\b' % ('|'.join(NUMBERS[5:]), '|'.join(LISTS)))
+UNITS = {'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'KB': 10**3, 'MB': 10**6, 'GB': 10**9}
+SIZE = re.compile(r'(\d+) (%s) \(`(k[A-Z]\w*)`\)' % '|'.join(UNITS))
+TEST_NAME = re.compile(r'[A-Z]\w*\.[A-Z]\w*')
+TEST_FILTER = re.compile(r'--gtest_filter=[\'"]?([^\s\'"`]+)')
+CTEST_FILTER = re.compile(r'\bctest\b.*? -R [\'"]?([^\s\'"`]+)')
 FENCE = re.compile(r'^\s*```\s*(\w*)')
 INLINE_CODE = re.compile(r'(?<!`)`([^`]+)`(?!`)')
 LINK = re.compile(r'\]\(([^)\s]+)(?:\s+"[^"]*")?\)')
@@ -93,9 +109,56 @@ class Program:
         return None
 
 
+class Sources:
+    """What the sources say of tests, constants and lists."""
+
+    def __init__(self, root):
+        self.root = root
+        self.gtests, self.ctests, self.constants = set(), set(), {}
+        for path in sorted([*root.glob('src/**/*.cc'), *root.glob('src/**/*.h'), *root.glob('include/**/*.h'),
+                            *root.glob('tests/**/*.cc')]):
+            text = path.read_text(encoding='utf-8')
+            for suite, name in re.findall(r'^TEST(?:_[FP])?\((\w+), (\w+)\)', text, re.M):
+                self.gtests.add(f'{suite}.{name}')
+                self.ctests.add(f'{path.parent.name}.{suite}.{name}')
+            for name, value in re.findall(r'\bconstexpr [\w:]+\s+(k[A-Z]\w*)\s*=\s*([^;]+);', text):
+                self.constants.setdefault(name, set()).add(value)
+        for path in root.glob('**/CMakeLists.txt'):
+            text = path.read_text(encoding='utf-8')
+            self.ctests.update(re.findall(r'add_test\(NAME (?:\$\{\w+\})?([\w.]+)', text))
+            self.ctests.update(f'tree.{name}' for name in re.findall(r'thalweg_tree_test\((\w+)', text))
+
+    def has_test(self, name):
+        return name in self.gtests
+
+    def filter_finds(self, patterns):
+        """None of the parts of a --gtest_filter is in vain."""
+        names = [name for test in self.gtests for name in (test, f'x/{test}/x')]
+        return all(any(fnmatch.fnmatchcase(name, part) for name in names)
+                   for part in patterns.partition('-')[0].split(':') if part)
+
+    def value_of(self, constant):
+        """In bytes, or None where it is no plain arithmetic or has several values."""
+        values = self.constants.get(constant, ())
+        plain = {' '.join(re.sub(r"std::\w+\{(\d+)\}|'", r'\1', value).split()) for value in values}
+        if len(plain) != 1 or not re.fullmatch(r'[\d <*+()]+', *plain):
+            return None
+        return eval(*plain)  # Digits and operators alone.
+
+    def length_of(self, noun):
+        file, enum, others = LISTS[noun]
+        path = self.root / file
+        found = re.search(r'enum class %s\b[^{]*\{(.*?)\};' % enum, path.read_text(encoding='utf-8') if path.exists() else '',
+                          re.S)
+        if not found:
+            return None
+        return len(re.findall(r'^\s*k[A-Z]\w*', re.sub(r'//.*', '', found.group(1)), re.M)) - others
+
+
 class Checker:
     def __init__(self, root, program=None):
         self.root = pathlib.Path(root).resolve()
+        self.sources = Sources(self.root)
         self.program = Program(program) if program else None
         self.errors = []
 
@@ -111,6 +174,7 @@ class Checker:
     def _check_file(self, path):
         command = ''  # A command that goes on over several lines.
         for number, line, block in lines_of(path):
+            self._check_filters(path, number, line)
             if block is None:
                 self._check_prose(path, number, line)
             elif block in SHELL_BLOCKS:
@@ -121,8 +185,29 @@ class Checker:
                 self._check_commands(path, number, command)
             command = ''
 
+    def _check_filters(self, path, number, line):
+        for patterns in TEST_FILTER.findall(line):
+            if not self.sources.filter_finds(patterns):
+                self._fail(path, number, f'--gtest_filter={patterns} finds no test')
+        for pattern in CTEST_FILTER.findall(line):
+            if not any(re.search(pattern, name) for name in self.sources.ctests):
+                self._fail(path, number, f'ctest -R {pattern} finds no test')
+
+    def _check_numbers(self, path, number, line):
+        for size, unit, constant in SIZE.findall(line):
+            value = self.sources.value_of(constant)
+            if value != int(size) * UNITS[unit]:
+                self._fail(path, number, f'{size} {unit}: {constant} is {value} bytes')
+        for count, noun in COUNT.findall(line):
+            length = self.sources.length_of(noun)
+            if length != (int(count) if count.isdigit() else NUMBERS.index(count)):
+                self._fail(path, number, f'{count} {noun}: there are {length}')
+
     def _check_prose(self, path, number, line):
+        self._check_numbers(path, number, line)
         for code in INLINE_CODE.findall(line):
+            if TEST_NAME.fullmatch(code) and not self.sources.has_test(code):
+                self._fail(path, number, f'`{code}`: there is no such test')
             self._check_path(path, number, code)
             self._check_commands(path, number, code)
         for target in LINK.findall(INLINE_CODE.sub('', line)):

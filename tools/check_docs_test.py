@@ -39,7 +39,12 @@ class CheckDocs(unittest.TestCase):
             (root / 'sub').mkdir()
             (root / 'src').mkdir()
             (root / 'src/a.cc').touch()
-            (root / 'src/a.h').touch()
+            (root / 'src/a.h').write_text('inline constexpr std::uint64_t kLengthMax =\n    std::uint64_t{64} << 20;\n')
+            (root / 'src/a_test.cc').write_text('TEST(Suite, Passes) {\nTEST_P(Cases, Pass) {\n')
+            (root / 'src/exchange').mkdir()
+            (root / 'src/exchange/plan.h').write_text('enum class Route : int {\n  kA,\n  kB,  // kNotOne\n  %s};\n' %
+                                                      ' '.join(f'k{i},\n' for i in 'CDEF'))
+            (root / 'CMakeLists.txt').write_text('add_test(NAME ${PREFIX}process.run COMMAND x)\n')
             (root / 'sub/other.md').write_text('# Other\n## Second part\n')
             (root / 'page.md').write_text(text)
             script = root / 'program'
@@ -76,6 +81,26 @@ class CheckDocs(unittest.TestCase):
         self.assert_found('`thalweg train --speed 3`\n', 'thalweg train has no option --speed')
         self.assert_found('```\nthalweg train a \\\n  -x\n```\n', 'page.md:3: thalweg train has no option -x')
         self.assert_found('```\necho a | thalweg node server --rate 1\n```\n', 'node server has no option --rate')
+
+    def test_names_of_tests(self):
+        self.assertEqual(self.errors('`Suite.Passes`, `Cases.Pass`, `std.Thing`\n'), [])
+        self.assert_found('`Suite.Fails`\n', '`Suite.Fails`: there is no such test')
+
+    def test_filters_of_tests(self):
+        self.assertEqual(self.errors('```\na_test --gtest_filter=Suite.*:*Cases*-*Slow\nctest -R process.r\n'
+                                     'ctest -j1 -R src.Suite\n```\n'), [])
+        self.assert_found('```\na_test --gtest_filter=Suite.*:Sweet.*\n```\n', 'gtest_filter=Suite.*:Sweet.* finds no')
+        self.assert_found('`ctest -R process.walk`\n', 'ctest -R process.walk finds no test')
+
+    def test_sizes_beside_a_constant(self):
+        self.assertEqual(self.errors('64 MiB (`kLengthMax`), 16 MiB\n'), [])
+        self.assert_found('16 MiB (`kLengthMax`)\n', '16 MiB: kLengthMax is 67108864 bytes')
+        self.assert_found('64 MiB (`kWidthMax`)\n', 'kWidthMax is None')
+
+    def test_numbers_of_what_the_sources_list(self):
+        self.assertEqual(self.errors('by five routes, and two routes of them\n'), [])
+        self.assert_found('by six routes\n', 'six routes: there are 5')
+        self.assert_found('by 16 routes\n', '16 routes: there are 5')
 
     def test_commands_are_left_alone_without_a_program(self):
         self.assertEqual(self.errors('`thalweg fly`\n', program=False), [])
