@@ -5,9 +5,12 @@ import statistics
 GOALS = [
     ("parse libsvm, one core", "parse, thalweg", ">=", 2.5, [("hand loop", "parse, hand loop", 0.78)]),
     ("LR, one epoch, embedded", "LR, examples/s", ">=", 1600,
-     [("parse floor of one core", "parse, hand loop", 0.5), ("liblinear", "liblinear, examples/s of the whole program", None)]),
-    ("LR, max RSS", "LR, max RSS", "<=", 200, [("liblinear", "liblinear, max RSS", None)]),
-    ("LR, held-out AUC", "LR, held-out AUC", ">=", None, [("liblinear", "liblinear, held-out AUC", -0.002)]),
+     [("parse floor of one core", "parse, hand loop", 0.5),
+      ("liblinear -e 0.1", "liblinear -e 0.1, examples/s of the whole program", None),
+      ("liblinear, converged", "liblinear -e 0.001, examples/s of the whole program", None)]),
+    ("LR, max RSS", "LR, max RSS", "<=", 200, [("liblinear", "liblinear -e 0.001, max RSS", None)]),
+    ("LR, held-out AUC", "LR, held-out AUC", ">=", None,
+     [("liblinear, converged", "liblinear -e 0.001, held-out AUC", -0.002)]),
     ("FM k=8, one epoch", "FM k=8, examples/s", ">=", 600, []),
     ("FM, max RSS", "FM k=8, max RSS", "<=", 300, []),
     ("LR, 1 server + 2 workers over TCP", "LR, 1 server + 2 workers, examples/s", ">=", 800, []),
@@ -55,7 +58,8 @@ def beside(series, side, peers, figures):
         peer = figures[figure]
         if not series["unit"]:  # A quality: the difference tells.
             less = statistics.median(series["values"]) - statistics.median(peer["values"])
-            parts.append(f"{name} {spread(peer)}: {less:+.4f} (goal {wanted:+g} at worst)")
+            missed = ", missed" if less < wanted else ""
+            parts.append(f"{name} {spread(peer)}: {less:+.4f} (goal {wanted:+g} at worst{missed})")
             continue
         ratio = statistics.median(series["values"]) / statistics.median(peer["values"])
         ratio *= SCALE.get((series["unit"], peer["unit"]), 1)
