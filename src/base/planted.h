@@ -36,6 +36,25 @@ enum class Bug {
   kNoWindow,          // A shard goes on whatever is unanswered.
   kAddressMatters,    // What happens depends on where something lies in memory.
   kHeirTooFarBehind,  // Sync mode: more steps are unanswered than servers remember answers of.
+  kBegunUnobserved,   // A job begins without its observer, who was silent for a while.
+  kOwnPauseBlamed,    // A scheduler that was stopped itself blames those whom it did not hear.
+  kDeadServerUnsaid,  // A server's death is noticed by nobody.
+  kWrongRangesNamed,  // The error for a lost server names its neighbour's key ranges.
+  kErrorKept,  // A lost server's error reaches the scheduler's own log alone: nodes are told that all is
+               // well.
+  kSchedulerTrusted,   // Nobody gives up a scheduler that answers nothing.
+  kClockFromZero,      // Deadlines are moments of a clock that everybody is taken to share.
+  kScanStopsShort,     // A scan leaves out a range's last row.
+  kRowUpdatedTwice,    // A sparse table that makes room for new keys updates their batch once more.
+  kStateLost,          // Optimizer state does not move with a row when its block grows.
+  kSumsInARow,         // Contributions are summed from left to right.
+  kRingStepLost,       // Reduce-scatter over a ring leaves out its last step.
+  kRingOwnersShifted,  // Reduce-scatter over a ring leaves each block with its owner's neighbour.
+  kSumOrderMatters,    // Reproducible sums add up floats.
+  kChecksumUnread,     // A stream's reader takes every checksum for right.
+  kTailLost,           // Of two queues that become one the last frame is lost.
+  kRestFollows,        // A new connection goes on in the middle of the frame that broke off with the old one.
+  kRepeatCounted,      // A stream counts a message's bytes again each time it comes.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

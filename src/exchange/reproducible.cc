@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "base/planted.h"
 
 namespace thalweg::reproducible {
 namespace {
@@ -96,7 +97,12 @@ void add_integers(const std::byte* values, std::size_t count, const std::byte* e
     const int scale = kIntegerBits + F::kHalf - exponent;
     const auto x = static_cast<double>(load<T>(values, i));
     if constexpr (std::is_same_v<T, float>) {
-      integers[i] += nearest(x * power_of_two(scale));
+      const double part = x * power_of_two(scale);
+      if (THALWEG_BUG(kSumOrderMatters)) {
+        integers[i] = nearest(static_cast<float>(integers[i]) + static_cast<float>(part));
+        continue;
+      }
+      integers[i] += nearest(part);
     } else {
       // In two steps, for 2^scale may be infinite. What underflows would round to zero below.
       const double scaled = x * power_of_two(scale / 2) * power_of_two(scale - scale / 2);

@@ -2,6 +2,7 @@
 // with the sum of block r+1; in N-1 more the sums go round. A piece is sent on as soon as it is added.
 // Bytes per rank: 2(N-1)S/N. Time: 2(N-1)(L + S/(N B)). Reduce-scatter and all-gather: half of both.
 // P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
+#include "base/planted.h"
 #include "exchange/lanes.h"
 
 namespace thalweg {
@@ -12,11 +13,13 @@ Lane ring_lane(Team team, Work work) {
   const bool scatters = work.operation != Operation::kAllGather;
   const bool gathers = work.operation != Operation::kReduceScatter;
   // Alone, either half leaves or takes block r at rank r.
-  const std::uint32_t start = scatters && gathers ? team.me : team.before(team.me);
+  const bool own_first = (scatters && gathers) || THALWEG_BUG(kRingOwnersShifted);
+  const std::uint32_t start = own_first ? team.me : team.before(team.me);
+  const std::uint32_t last = THALWEG_BUG(kRingStepLost) && !gathers ? n - 1 : n;
   if (scatters) {
     const Pieces first(work.part(team, start), work.piece);
     for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i], work.in);
-    for (std::uint32_t t = 1; t < n; ++t) {
+    for (std::uint32_t t = 1; t < last; ++t) {
       const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
       for (std::uint64_t i = 0; i < pieces.size(); ++i) {
         co_yield reduce(previous, pieces[i], work.in);

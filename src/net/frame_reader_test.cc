@@ -71,6 +71,33 @@ TEST(FrameReader, AnyCutOfTheStreamGivesTheSameFrames) {
   }
 }
 
+// A flip in a length may leave the reader waiting for more, which the connection's deadlines end.
+TEST(FrameReader, GivesNoFrameOfWhichABitWasFlipped) {
+  Frame frame;
+  frame.head.op = Op::kPush;
+  frame.head.ranges = {3, 9};
+  frame.first = Bytes::of(std::vector<std::uint64_t>{5, 700, 1u << 20});
+  frame.second = Bytes::of(std::vector<float>{0.5f, -1, 3});
+  const auto bytes = encode_frame(frame);
+  std::size_t refused = 0;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    auto stream = bytes;
+    stream[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    FrameReader reader;
+    reader.set_frame_bytes_max(limits::kFrameBytesMax);
+    iovec parts[2];
+    reader.space(parts);
+    std::memcpy(parts[0].iov_base, stream.data(), stream.size());
+    reader.filled(stream.size());
+    const auto next = reader.next();
+    ASSERT_FALSE(next.is_ok() && next->has_value()) << "bit " << bit;
+    if (next.is_ok()) continue;
+    EXPECT_EQ(next.status().code(), Code::kRefused);
+    ++refused;
+  }
+  EXPECT_GE(refused, (bytes.size() - 8) * 8);
+}
+
 TEST(FrameReader, SegmentsAreAligned) {
   for (const std::size_t first_bytes : {0U, 3U, 8U, 61U, 64U, 1000U}) {
     const auto stream = encode_frame(frame_of(first_bytes, 5, 0));

@@ -39,6 +39,7 @@ void SendQueue::push(Frame frame) {
 
 void SendQueue::append(SendQueue& other) {
   THALWEG_CHECK(!other.inside_frame(), "a frame is sent whole on one connection");
+  if (THALWEG_BUG(kTailLost) && !other.items_.empty()) other.items_.pop_back();
   for (Item& item : other.items_) items_.push_back(std::move(item));
   bytes_ += other.bytes_;
   answer_bytes_ += other.answer_bytes_;

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/frame.h"
+#include "base/planted.h"
 
 namespace thalweg {
 
@@ -29,7 +30,7 @@ class SendQueue {
   // `bytes` of what fill() gave are sent.
   void sent(std::size_t bytes);
   // For a new connection: a frame partly sent goes out again whole.
-  void restart() { offset_ = 0; }
+  void restart() { offset_ = THALWEG_BUG(kRestFollows) ? offset_ : 0; }
   void clear();
 
  private:

@@ -87,7 +87,7 @@ TEST(SendQueue, CountsAnswersAndAppends) {
   EXPECT_EQ(queue.answer_bytes(), one);
   queue.sent(one);
   EXPECT_EQ(queue.answer_bytes(), one);
-  queue.sent(one);
+  EXPECT_EQ(drain(queue, 1000), encode_frame(push_of(8, 8, Op::kPullReply)));
   EXPECT_EQ(queue.answer_bytes(), 0U);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/planted.h"
+
 namespace thalweg {
 namespace {
 
@@ -55,7 +57,7 @@ std::byte* ReceiveWindow::place(std::uint64_t at, std::size_t size) {
 }
 
 void ReceiveWindow::on_message(std::uint64_t at, std::size_t size) {
-  const std::uint64_t end = at + size;
+  const std::uint64_t end = (THALWEG_BUG(kRepeatCounted) ? std::max(at, ready_) : at) + size;
   if (at > ready_) {
     std::uint64_t& known = beyond_[at];
     known = std::max(known, end);

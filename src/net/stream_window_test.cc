@@ -18,6 +18,20 @@ void deliver(const SendWindow::Message& message, ReceiveWindow& to) {
   to.on_message(message.at, message.size);
 }
 
+TEST(StreamWindow, AMessageThatComesAgainIsNoNews) {
+  SendWindow sender;
+  ReceiveWindow receiver;
+  std::vector<std::byte> bytes(1000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = nth(i);
+  const Piece whole[] = {{bytes.data(), bytes.size()}};
+  ASSERT_EQ(sender.put(whole), bytes.size());
+  const SendWindow::Message message = sender.take_message();
+  deliver(message, receiver);
+  receiver.on_message(message.at, message.size);
+  EXPECT_EQ(receiver.read(bytes.data(), bytes.size()), message.size);
+  EXPECT_EQ(receiver.peek(1).size, 0u);
+}
+
 TEST(StreamWindow, MessagesInAnyOrderAreAStream) {
   std::mt19937 chance(7);
   SendWindow sender;

@@ -6,13 +6,17 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/planted.h"
 #include "table/update_kernels.h"
 
 namespace thalweg {
 namespace {
 
 // 0 for equal positions, k + 1 for those that share a block of 2^(k+1) positions and none of 2^k.
-int distance(std::uint32_t a, std::uint32_t b) { return std::bit_width(a ^ b); }
+int distance(std::uint32_t a, std::uint32_t b) {
+  if (THALWEG_BUG(kSumsInARow)) return static_cast<int>(std::max(a, b));
+  return std::bit_width(a ^ b);
+}
 
 template <class T>
 std::size_t bytes_of(const std::vector<T>& v) {

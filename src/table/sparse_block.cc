@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/planted.h"
+
 namespace thalweg {
 namespace {
 
@@ -51,6 +53,7 @@ void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
     if (slot + 1 >= slots) return rebuild(capacity, 2 * slack);
     keys.data()[slot] = keys_[old];
     copy_floats(row(old), width_, rows.data() + slot * width_);
+    if (THALWEG_BUG(kStateLost)) rows.data()[(slot + 1) * width_ - 1] = 0;
     next = slot + 1;
   }
   key_buffer_ = std::move(keys);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted.h"
 #include "table/digest.h"
 #include "table/init_value.h"
 #include "table/validate.h"
@@ -122,6 +123,10 @@ void SparseTable::update(const Contribution& part) {
       insert_missing(now, found);
       start(now, probes);
       find(now, probes, width_, found);
+      if (THALWEG_BUG(kRowUpdatedTwice)) {
+        for (std::size_t i = 0; i < now.size(); ++i) rows[i] = const_cast<float*>(found[i]);
+        rule_.update_rows(rows, grads, now.size());
+      }
     }
     for (std::size_t i = 0; i < now.size(); ++i) rows[i] = const_cast<float*>(found[i]);
     done += now.size();
