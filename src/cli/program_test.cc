@@ -249,7 +249,7 @@ TEST(Program, ReplaysASeedWithAReadableTrace) {
   const Ran ran = run("simulate faults --replay 1 --trace");
   ASSERT_EQ(ran.code, 0) << ran.err;
   for (const char* what : {"the plan: ", "newcomer-0 -> ", "join as worker", "welcome, server-0",
-                           "map 1: 0@worker-", "worker-0 -> server-0", "server-1 -x scheduler", "(cut off)",
+                           "map 1: 0@worker-", "worker-0 -> server-0", "worker-1 -x scheduler", "(cut off)",
                            "push table 0 shard ", "pull-reply", "** clog of "})
     EXPECT_NE(ran.err.find(what), std::string::npos) << what;
 }

@@ -15,6 +15,8 @@ namespace {
 
 struct Totals {
   std::uint64_t seeds = 0;
+  std::uint64_t whole_models = 0;
+  double time_used_max = 0;  // Of the virtual time that a run is allowed.
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;  // Of all seeds in their order.
   double virtual_hours = 0;
@@ -30,6 +32,9 @@ Totals run_seeds(std::uint64_t first, std::uint64_t end, const sim::Trace& trace
   for (std::uint64_t seed = first; seed < end && !totals.failed; ++seed) {
     sim::Report report = sim::run_seed_twice(seed, trace);
     ++totals.seeds;
+    totals.whole_models += report.ok() && report.ended_well;
+    totals.time_used_max =
+        std::max(totals.time_used_max, hours(report.virtual_time) / hours(report.time_allowed));
     totals.events += report.events;
     totals.trace_hash = splitmix(totals.trace_hash ^ report.trace_hash);
     totals.virtual_hours += hours(report.virtual_time);
@@ -43,6 +48,9 @@ nlohmann::ordered_json to_json(const Totals& totals) {
   nlohmann::ordered_json object;
   object["seeds"] = totals.seeds;
   object["violations"] = totals.failed ? 1 : 0;
+  object["whole_models"] = totals.whole_models;
+  object["expected_errors"] = totals.seeds - totals.whole_models - (totals.failed ? 1 : 0);
+  object["time_used_max"] = totals.time_used_max;
   object["events"] = totals.events;
   object["trace_hash"] = fmt::format("{:016x}", totals.trace_hash);
   object["seconds"] = totals.seconds;
@@ -76,12 +84,13 @@ Status run_simulate_faults(const Options& options, Output& out) {
                                   report.violation, report.plan)},
                      fmt::format("replay it with: thalweg simulate faults --replay {} --trace", report.seed));
   }
-  out.human(
-      fmt::format("{} seeds without a violation: {:.0f} seeds/s, {:.0f} events/s, {:.2f} simulated hours, "
-                  "trace hash {:016x}\n",
-                  totals.seeds, static_cast<double>(totals.seeds) / std::max(totals.seconds, 1e-9),
-                  static_cast<double>(totals.events) / std::max(totals.seconds, 1e-9), totals.virtual_hours,
-                  totals.trace_hash));
+  out.human(fmt::format(
+      "{} seeds without a violation, {} whole models and {} errors as promised: {:.0f} seeds/s, "
+      "{:.0f} events/s, {:.2f} simulated hours, at most {:.0f} % of the time allowed, trace hash {:016x}\n",
+      totals.seeds, totals.whole_models, totals.seeds - totals.whole_models,
+      static_cast<double>(totals.seeds) / std::max(totals.seconds, 1e-9),
+      static_cast<double>(totals.events) / std::max(totals.seconds, 1e-9), totals.virtual_hours,
+      100 * totals.time_used_max, totals.trace_hash));
   return Status::ok();
 }
 

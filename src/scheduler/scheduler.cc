@@ -144,6 +144,10 @@ std::string Scheduler::missing() const {
   };
   name(Role::kServer, options_.servers);
   name(Role::kWorker, options_.workers);
+  for (const auto& [id, member] : members_) {  // A job without its observer would not end.
+    if (!member.observer || !member.lost || THALWEG_BUG(kBegunUnobserved)) continue;
+    out += out.empty() ? "the observer" : ", the observer";
+  }
   return out;
 }
 
@@ -217,7 +221,9 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     member->second.named = true;
     begin_if_complete(now, out);
   }
-  if (member->second.lost) {
+  const bool replaced = from.role == Role::kWorker && !member->second.observer;
+  if (member->second.lost) {  // The others are the reason why the job has stopped.
+    if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
@@ -237,7 +243,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
 // While this node's process was stopped, as by Ctrl-Z, it heard nobody.
 void Scheduler::forgive_own_pause(Instant now) {
   const Duration late = now - wake_;
-  if (late < wire::heartbeat_every(map_)) return;
+  if (late < wire::heartbeat_every(map_) || THALWEG_BUG(kOwnPauseBlamed)) return;
   for (auto& [id, member] : members_) member.heard = std::min(now, member.heard + late);
 }
 
@@ -266,6 +272,7 @@ void Scheduler::on_time(Instant now, Transport& out) {
   std::vector<NodeId> silent;
   for (auto& [id, member] : members_) {
     if (member.lost || now - member.heard <= silence) continue;
+    if (THALWEG_BUG(kDeadServerUnsaid) && id.role == Role::kServer) continue;
     if (started()) {
       silent.push_back(id);
     } else {
@@ -296,7 +303,8 @@ void Scheduler::on_node_dead(Instant now, std::string_view name, const std::stri
 std::string Scheduler::key_ranges_of(NodeId server) const {
   std::string ranges;
   for (const TableSpec& table : options_.tables) {
-    const RangeSpan span = server_ranges(table.ranges, server.index, options_.servers);
+    const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
+    const RangeSpan span = server_ranges(table.ranges, named, options_.servers);
     if (span.size() == 0) continue;
     ranges += fmt::format("{}{} [{},{}) of {}", ranges.empty() ? "" : ", ", table.name, span.begin, span.end,
                           table.ranges);
@@ -448,7 +456,8 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
 
 void Scheduler::tell_to_stop(Role role, Transport& out) {
   for (const auto& [id, member] : members_) {
-    if (id.role == role && !member.lost) send(id, Op::kStop, *stopped_, {}, out);
+    if (id.role != role || member.lost) continue;
+    send(id, Op::kStop, THALWEG_BUG(kErrorKept) ? Status::ok() : *stopped_, {}, out);
   }
 }
 

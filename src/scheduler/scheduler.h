@@ -69,6 +69,11 @@ class Scheduler final : public Node {
   void close(Transport& out);
   const std::optional<Status>& stopped() const { return stopped_; }
   bool started() const { return map_.epoch != 0; }
+  // Whether a member is taken for lost; once the job has begun, for good.
+  bool lost(NodeId node) const {
+    const auto member = members_.find(node);
+    return member != members_.end() && member->second.lost;
+  }
   ClusterView view() const;
   // "server-1, worker-0": who has not joined yet; empty once all have.
   std::string missing() const;

@@ -399,6 +399,26 @@ TEST(Scheduler, WhoFallsSilentBeforeTheJobBeginsMayComeBack) {
 }
 
 // Its place cannot be taken, so waiting for it would have no end.
+TEST(Scheduler, WaitsForAnObserverThatFellSilentBeforeTheJobBegins) {
+  Cluster c(false);
+  const NodeId observer = c.name(temporary(100), join(Role::kWorker, true));
+  for (std::uint32_t n = 1; n <= 3; ++n) c.tell(temporary(n), join(n == 1 ? Role::kServer : Role::kWorker));
+  c.tell(observer, heartbeat());
+  while (c.now < Instant{} + 30s) c.scheduler->on_time(c.now = c.now + 1s, c.out);
+  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
+  EXPECT_EQ(c.scheduler->missing(), "the observer");
+  c.tell(observer, heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+}
+
+TEST(Scheduler, ALostServerThatComesBackIsToldWhyTheJobEnded) {
+  Cluster c;
+  c.scheduler->on_peer_lost(c.now, server_node(0), c.out);
+  c.out.take();
+  const auto answers = c.tell(server_node(0), heartbeat());
+  EXPECT_EQ(answers.at(0).second.first.text(), c.scheduler->stopped()->message());
+}
+
 TEST(Scheduler, AServerThatEndsBeforeTheJobBeginsEndsIt) {
   for (const bool named : {true, false}) {
     Cluster c(false);

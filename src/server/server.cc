@@ -240,6 +240,10 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
       done += rows;
     }
   });
+  if (THALWEG_BUG(kScanStopsShort) && !blocks.back().keys.empty()) {
+    blocks.back().keys.pop_back();
+    blocks.back().rows.resize(blocks.back().rows.size() - table.stored_width());
+  }
   const auto count = static_cast<std::uint32_t>(blocks.size());
   for (std::uint32_t b = 0; b < count; ++b) {
     FrameHeader head = frame.head;

@@ -37,23 +37,25 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       workload_(plan),
       work_(workload_, findings_, [this] { return now_; }),
       watch_(workload_, findings_),
+      patience_(plan, findings_),
       network_(plan, findings_),
       trace_(std::move(trace)),
-      programs_(programs.shard ? std::move(programs) : Programs{work_.program(), work_.observer()}) {
+      programs_(programs.shard ? std::move(programs) : Programs{work_.program(), work_.observer()}),
+      clocks_(Random(plan.seed).split(8)) {
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
-    auto server = std::make_unique<Server>(ServerOptions{{}, fmt::format("host-{}", s), {}});
+    auto server = std::make_unique<Server>(ServerOptions{{}, fmt::format("host-{}", s), {}, plan.timeout});
     Server* raw = server.get();
     Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
                                        plan.server_turn)];
     process.server = raw;
-    process.kept = true;
+    process.kept = plan.spares_core;
   }
   for (std::uint32_t w = 0; w < plan.workers; ++w) {
     const std::uint32_t place = start_worker(plan.worker_turn[w]);
-    processes_[place]->kept = w == 0;
+    processes_[place]->kept = w == 0 && plan.spares_core;
   }
-  processes_[start_worker({}, true)]->kept = true;
+  processes_[start_worker({}, true)]->kept = plan.spares_core;
 }
 
 Cluster::~Cluster() = default;
@@ -79,12 +81,17 @@ void Cluster::start_scheduler() {
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   auto program = observer ? programs_.observer : programs_.shard;
-  auto worker = std::make_unique<Worker>(WorkerOptions{
-      {}, fmt::format("machine-{}", births_ % plan_.machines), {}, observer, std::move(program)});
+  auto worker = std::make_unique<Worker>(WorkerOptions{{},
+                                                       fmt::format("machine-{}", births_ % plan_.machines),
+                                                       {},
+                                                       observer,
+                                                       std::move(program),
+                                                       plan_.timeout});
   Worker* raw = worker.get();
   const std::uint32_t place =
       add({Role::kWorker, wire::kFirstTemporary + births_++}, std::move(worker), turn);
   processes_[place]->worker = raw;
+  processes_[place]->observer = observer;
   return place;
 }
 
@@ -97,10 +104,27 @@ std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn)
   process->node = std::move(node);
   process->turn = turn;
   process->armed = now_;
+  if (plan_.clock_begin_max > Duration{}) {
+    process->clock = NodeClock(scaled(plan_.clock_begin_max, clocks_.unit()),
+                               1 + plan_.clock_rate_off * (2 * clocks_.unit() - 1));
+  }
+  process->scheduler_heard = process->clock.local(now_);
+  at(process->clock.world(process->scheduler_heard + plan_.timeout),
+     [this, place] { give_up_unwelcomed(place); });
   processes_.push_back(std::move(process));
   directory_[id] = place;
   queue_.push(now_, {Event::Kind::kTimer, place});
   return place;
+}
+
+// What the driver of a node does that has found no scheduler to join. The observer's is the scheduler's.
+void Cluster::give_up_unwelcomed(std::uint32_t place) {
+  Process& process = *processes_[place];
+  const bool welcomed = process.server != nullptr ? process.server->welcomed()
+                                                  : process.worker == nullptr || process.worker->welcomed();
+  if (welcomed || process.observer || !process.runs()) return;
+  process.over = process.gave_up = true;
+  process.inbox.clear();
 }
 
 bool Cluster::step() {
@@ -128,7 +152,7 @@ void Cluster::deliver(std::uint32_t slot) {
   Mail mail = mails_.take(slot);
   const std::uint32_t place = mail.to;
   Process& process = *processes_[place];
-  if (!process.runs()) return;
+  if (!process.runs() || !survives(mail)) return;
   if (now_ >= process.busy_until && process.inbox.empty()) {
     take_frame(process, std::move(mail));
     return after_turn(place);
@@ -137,6 +161,37 @@ void Cluster::deliver(std::uint32_t slot) {
   if (process.inbox_armed) return;
   process.inbox_armed = true;
   queue_.push(std::max(now_, process.busy_until), {Event::Kind::kInbox, place});
+}
+
+// What the scheduler's driver does when nobody has joined for as long as its patience lasts.
+void Cluster::await_all(Process& process) {
+  Scheduler& scheduler = *process.scheduler;
+  if (scheduler.started() || scheduler.stopped()) return;
+  const Instant local = process.clock.local(now_);
+  if (std::string missing = scheduler.missing(); missing != missing_) {
+    missing_ = std::move(missing);
+    missing_since_ = local;
+  }
+  if (local - missing_since_ < plan_.timeout) return;
+  Outgoing out(*this, process);
+  scheduler.stop(local, {Code::kTimeout, missing_ + " did not join"}, out);
+}
+
+// Whether what has come is a frame that a node is given.
+bool Cluster::survives(Mail& mail) {
+  if (mail.connection != kAnyConnection && mail.connection != network_.connection(mail.link)) {
+    if (trace_) trace_(loss_line(now_, mail.from, processes_[mail.to]->id, mail.frame, Fate::kCutOff));
+    return false;
+  }
+  if (mail.damaged.empty()) return true;
+  auto frame = network_.read_damaged(mail.damaged);
+  if (!frame) {
+    if (plan_.frame_faults.flip_closes) network_.close(now_, mail.link);
+    note(fmt::format("{} refuses a damaged frame of {}", who(processes_[mail.to]->id), who(mail.from)));
+    return false;
+  }
+  mail.frame = std::move(*frame);
+  return true;
 }
 
 void Cluster::read_inbox(std::uint32_t place) {
@@ -156,21 +211,38 @@ void Cluster::read_inbox(std::uint32_t place) {
 
 void Cluster::take_frame(Process& process, Mail mail) {
   record(process, &mail);
+  begin_turn(process);
+  const Instant local = process.clock.local(now_);
+  if (process.scheduler != nullptr) patience_.on_heard(local, mail.from);
+  if (mail.from == kScheduler) process.scheduler_heard = local;
   Outgoing out(*this, process);
   const Frame asked = mail.frame;
   asked_ = &asked;
-  process.node->on_frame(now_, mail.from, std::move(mail.frame), out);
+  process.node->on_frame(local, mail.from, std::move(mail.frame), out);
   asked_ = nullptr;
+  if (process.scheduler != nullptr) patience_.after_turn(local, *process.scheduler, false);
+}
+
+void Cluster::begin_turn(Process& process) {
+  const auto since = std::exchange(process.paused_since, std::nullopt);
+  if (!since || process.scheduler == nullptr) return;
+  patience_.on_own_pause(process.clock.local(std::min(now_, process.busy_until) - *since));
 }
 
 void Cluster::on_timer(std::uint32_t place) {
   Process& process = *processes_[place];
   if (!process.runs() || process.armed != now_) return;
   process.armed = kNever;
-  if (now_ >= process.busy_until && process.node->next_deadline() <= now_) {
+  const Instant local = process.clock.local(now_);
+  if (now_ >= process.busy_until && process.node->next_deadline() <= local) {
     record(process, nullptr);
+    begin_turn(process);
     Outgoing out(*this, process);
-    process.node->on_time(now_, out);
+    process.node->on_time(local, out);
+    if (process.scheduler != nullptr) {
+      patience_.after_turn(local, *process.scheduler, true);
+      await_all(process);
+    }
   }
   after_turn(place);
 }
@@ -186,20 +258,19 @@ void Cluster::after_turn(std::uint32_t place) {
     map_epoch = process.worker->map().epoch;
   }
   if (map_epoch < process.map_epoch)
-    findings_.add(fmt::format("{}: map epoch fell to {}", node_name(process.id), map_epoch));
+    findings_.add(Checker::kMaps, fmt::format("{}: map epoch fell to {}", node_name(process.id), map_epoch));
   process.map_epoch = map_epoch;
+  if (process.node->over() && !process.stopped_at) process.stopped_at = now_;
   if (process.node->finished()) {
     process.over = true;
     process.inbox.clear();
     if (process.scheduler == nullptr) return;
     gone_ = true;
-    at(now_ + limits::kPeerGrace, [this] {
-      for (std::uint32_t p = 1; p < processes_.size(); ++p) tell_lost(p, kScheduler);
-    });
-    return;
+    return tell_all_of_scheduler(now_ + limits::kPeerGrace);
   }
-  const Instant deadline = std::max({process.node->next_deadline(), process.busy_until, now_});
-  if (process.node->next_deadline() == kNever || deadline >= process.armed) return;
+  const Instant wanted = process.clock.world(process.node->next_deadline());
+  const Instant deadline = std::max({wanted, process.busy_until, now_});
+  if (wanted == kNever || deadline >= process.armed) return;
   process.armed = deadline;
   queue_.push(deadline, {Event::Kind::kTimer, place});
 }
@@ -208,6 +279,7 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
   if (from.worker != nullptr && frame.head.op == Op::kPushReply)
     watch_.on_combiner_answer(from.id, frame.head);
+  if (from.scheduler != nullptr) patience_.on_sent(from.clock.local(now_), to, frame);
   const auto found = directory_.find(to);
   if (found == directory_.end() || !processes_[found->second]->runs()) {
     if (trace_) trace_(loss_line(now_, from.id, to, frame, Fate::kNobody));
@@ -217,18 +289,25 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   const bool sign_of_life =
       from.kept && to == kScheduler && (frame.head.op == Op::kHeartbeat || frame.head.op == Op::kJoin);
   arrivals_.clear();
-  const Fate fate =
-      network_.send(now_, link, frame, sign_of_life && now_ - from.heard > kSilenceMax, arrivals_);
+  const bool must_arrive = sign_of_life && now_ - from.heard > kSilenceMax;
+  const Fate fate = network_.send(now_, link, frame, must_arrive, arrivals_);
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
+  const std::uint32_t connection = must_arrive ? kAnyConnection : network_.connection(link);
   for (Network::Arrival& arrival : arrivals_) {
-    if (sign_of_life && arrival.after < std::chrono::milliseconds(100)) from.heard = now_;
+    const bool soon = arrival.after < std::chrono::milliseconds(100) && arrival.damaged.empty();
+    if (must_arrive || (sign_of_life && soon && !plan_.frame_faults.flip_closes)) from.heard = now_;
     queue_.push(now_ + arrival.after,
-                {Event::Kind::kFrame, mails_.put({link.to, from.id, std::move(arrival.frame)})});
+                {Event::Kind::kFrame, mails_.put({link.to, from.id, std::move(arrival.frame),
+                                                  std::move(arrival.damaged), link, connection})});
   }
 }
 
 void Cluster::record(const Process& process, const Mail* mail) {
   ++events_;
+  while (!at_events_.empty() && at_events_.front().first <= events_) {
+    at(now_, std::move(at_events_.front().second));
+    at_events_.pop_front();
+  }
   std::uint64_t hash = splitmix(trace_hash_ ^ static_cast<std::uint64_t>(now_.ns));
   const auto mix = [&](std::uint64_t value) { hash = splitmix(hash ^ value); };
   const auto number = [](NodeId id) {
@@ -252,27 +331,53 @@ void Cluster::at(Instant when, std::function<void()> action) {
   queue_.push(when, {Event::Kind::kAction, actions_.put(std::move(action))});
 }
 
+void Cluster::at_event(std::uint64_t number, std::function<void()> action) {
+  at_events_.emplace_back(number, std::move(action));
+}
+
 void Cluster::kill(std::uint32_t place) {
   Process& process = *processes_[place];
   note("kill " + who(process.id));
-  process.node.reset();
+  if (process.worker != nullptr) {
+    process.node.reset();
+  } else {
+    process.corpse = std::move(process.node);
+  }
+  if (process.scheduler != nullptr) gone_ = true;
   process.server = nullptr;
   process.worker = nullptr;
   process.inbox.clear();
 }
 
+void Cluster::tell_all_of_scheduler(Instant when) {
+  at(when, [this] {
+    for (std::uint32_t p = 1; p < processes_.size(); ++p) tell_lost(p, kScheduler);
+  });
+}
+
 void Cluster::pause(std::uint32_t place, Instant until) {
   Process& process = *processes_[place];
   note(fmt::format("pause {} until {:.6f}", who(process.id), static_cast<double>(until.ns) * 1e-9));
+  if (!process.paused_since) process.paused_since = now_;
   process.busy_until = std::max(process.busy_until, until);
 }
 
 void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
   Process& process = *processes_[place];
   if (!process.runs()) return;
+  if (process.paused_since && now_ < process.busy_until) {  // Its driver is stopped like itself.
+    const std::uint32_t peer_place = directory_.at(peer);
+    return at(process.busy_until,
+              [this, place, peer_place] { tell_lost(place, processes_[peer_place]->id); });
+  }
   note(fmt::format("{} is told that {} is lost", who(process.id), who(peer)));
+  begin_turn(process);
   Outgoing out(*this, process);
-  process.node->on_peer_lost(now_, peer, out);
+  const Instant local = process.clock.local(now_);
+  process.told_of_scheduler = process.told_of_scheduler || peer == kScheduler;
+  if (process.scheduler != nullptr) patience_.on_given_up(peer);
+  process.node->on_peer_lost(local, peer, out);
+  if (process.scheduler != nullptr) patience_.after_turn(local, *process.scheduler, false);
   after_turn(place);
 }
 
@@ -302,10 +407,11 @@ bool Cluster::over() const {
   return gone_ && std::none_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->runs(); });
 }
 
-Cluster::Contents Cluster::contents(TableId table) const {
+Contents Cluster::contents(TableId table) const {
   std::map<NodeId, const Server*> servers;
   for (const auto& process : processes_) {
-    if (process->server != nullptr) servers[process->id] = process->server;
+    const Node* node = process->node != nullptr ? process->node.get() : process->corpse.get();
+    if (process->id.role == Role::kServer) servers[process->id] = static_cast<const Server*>(node);
   }
   Contents all;
   for (const auto& [id, server] : servers) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,8 @@
 #include "sim/event_queue.h"
 #include "sim/findings.h"
 #include "sim/network.h"
+#include "sim/node_clock.h"
+#include "sim/patience_watch.h"
 #include "sim/server_watch.h"
 #include "sim/shard_work.h"
 #include "worker/worker.h"
@@ -33,13 +36,21 @@ struct Programs {
 struct Process {
   std::uint32_t place = 0;
   NodeId id;
-  std::unique_ptr<Node> node;  // Null once killed.
-  Scheduler* scheduler = nullptr;
+  std::unique_ptr<Node> node;      // Null once killed.
+  std::unique_ptr<Node> corpse;    // Of a scheduler or server that was killed, to see what it knew and held.
+  Scheduler* scheduler = nullptr;  // Of the corpse, too.
   Server* server = nullptr;
   Worker* worker = nullptr;
-  bool kept = false;  // The job could not go on without it: spared what would make it seem lost.
-  bool over = false;  // Its work has ended; it takes no more turns.
-  Duration turn{};    // How long one turn takes.
+  bool observer = false;
+  bool kept = false;               // The job could not go on without it: spared what would make it seem lost.
+  bool over = false;               // Its work has ended; it takes no more turns.
+  bool gave_up = false;            // Its driver found no scheduler to join.
+  bool told_of_scheduler = false;  // By its driver: that the scheduler is lost.
+  NodeClock clock;
+  Instant scheduler_heard;              // By its own clock; at first, when it was born.
+  std::optional<Instant> stopped_at;    // The world's clock: since when its job is over.
+  std::optional<Instant> paused_since;  // Until its next turn.
+  Duration turn{};                      // How long one turn takes.
   Instant busy_until{0};
   Instant armed = kNever;
   std::deque<std::uint32_t> inbox;
@@ -61,6 +72,8 @@ class Cluster {
   bool step();
   // Every node's work has ended.
   bool over() const;
+  // The scheduler has left or was killed.
+  bool gone() const { return gone_; }
 
   Instant now() const { return now_; }
   std::uint64_t events() const { return events_; }
@@ -75,20 +88,19 @@ class Cluster {
 
   // What faults are made of.
   void at(Instant when, std::function<void()> action);
+  // At once when the run has come to its event of this number. In ascending order.
+  void at_event(std::uint64_t number, std::function<void()> action);
   void kill(std::uint32_t process);
   void pause(std::uint32_t process, Instant until);
   void tell_lost(std::uint32_t process, NodeId peer);
   std::uint32_t start_worker(Duration turn, bool observer = false);
   void end_faults();
   void ask_to_stop();
+  // Every other node's driver finds that the scheduler is lost.
+  void tell_all_of_scheduler(Instant when);
   void note(std::string_view what);
 
-  // All rows of a table, state included, over all servers in ascending key order.
-  struct Contents {
-    std::vector<std::uint64_t> keys;
-    std::vector<float> rows;
-    std::size_t width = 0;
-  };
+  // All rows of a table, state included, over all servers in ascending key order; killed ones as they died.
   Contents contents(TableId table) const;
 
  private:
@@ -97,11 +109,19 @@ class Cluster {
     std::uint32_t to = 0;
     NodeId from;
     Frame frame;
+    std::vector<std::byte> damaged;  // See Network::Arrival.
+    Link link;
+    std::uint32_t connection = 0;  // Kept nodes' signs of life do not depend on theirs.
   };
+  static constexpr std::uint32_t kAnyConnection = ~0u;
 
   std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
   void start_scheduler();
   void deliver(std::uint32_t slot);
+  bool survives(Mail& mail);
+  void give_up_unwelcomed(std::uint32_t process);
+  void await_all(Process& process);
+  void begin_turn(Process& process);
   void read_inbox(std::uint32_t process);
   void on_timer(std::uint32_t process);
   void take_frame(Process& process, Mail mail);
@@ -114,6 +134,7 @@ class Cluster {
   Workload workload_;
   ShardWork work_;
   ServerWatch watch_;
+  PatienceWatch patience_;
   Network network_;
   Trace trace_;
   Programs programs_;
@@ -128,7 +149,11 @@ class Cluster {
   std::uint64_t events_ = 0;
   std::uint64_t trace_hash_ = 0;
   std::uint32_t births_ = 0;
-  bool gone_ = false;  // The scheduler has left.
+  Random clocks_;
+  bool gone_ = false;
+  std::string missing_;  // Of those that are to join, and since when.
+  Instant missing_since_{0};
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> at_events_;
 };
 
 }  // namespace thalweg::sim

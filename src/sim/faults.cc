@@ -13,10 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t kProcessesForFaults = 30;
 
-Duration scaled(Duration duration, double factor) {
-  return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
-}
-
 }  // namespace
 
 Faults::Faults(const Plan& plan, Cluster& cluster)
@@ -32,13 +28,16 @@ Faults::Faults(const Plan& plan, Cluster& cluster)
 void Faults::start() {
   cluster_.at(Instant{plan_.node_faults.until.count()}, [this] { cluster_.end_faults(); });
   if (plan_.stops()) cluster_.at(Instant{plan_.stop_at.count()}, [this] { cluster_.ask_to_stop(); });
+  std::vector<CoreFault> core = plan_.core_faults;
+  std::ranges::sort(core, {}, &CoreFault::event);
+  for (const CoreFault& fault : core) cluster_.at_event(fault.event, [this, fault] { strike_core(fault); });
   if (!kinds_.empty()) next();
 }
 
 void Faults::next() {
   const Duration wait = scaled(plan_.node_faults.every, -std::log(1 - random_.unit()));
   cluster_.at(cluster_.now() + wait, [this] {
-    if (ended() || cluster_.work().all_done()) return;
+    if (ended() || cluster_.work().all_done() || cluster_.gone()) return;
     strike();
     next();
   });
@@ -59,7 +58,8 @@ void Faults::strike() {
     const Process& process = *cluster_.processes()[p];
     // Until the kept worker is there, the others are all that the job has.
     if (process.kept && process.worker != nullptr && process.worker->map().epoch == 0) return;
-    if (process.worker != nullptr && process.runs() && !process.kept) victims.push_back(p);
+    if (process.worker != nullptr && process.runs() && !process.kept && !process.observer)
+      victims.push_back(p);
   }
   if (victims.empty()) return;
   const std::uint32_t victim = victims[random_.below(victims.size())];
@@ -107,13 +107,39 @@ void Faults::clog() {
 void Faults::pause(std::uint32_t victim) { cluster_.pause(victim, cluster_.now() + some_time()); }
 
 void Faults::crash(std::uint32_t victim) {
-  const NodeId id = cluster_.processes()[victim]->id;
   if (cluster_.processes().size() >= kProcessesForFaults) return;
-  cluster_.kill(victim);
-  // A closed connection is noticed after a grace; a machine that lost its power only by its silence.
-  if (random_.chance(0.7))
-    cluster_.at(cluster_.now() + limits::kPeerGrace, [this, id] { cluster_.tell_lost(0, id); });
+  kill(victim, random_.chance(0.7));
   replace(some_time());
+}
+
+// A closed connection is noticed after a grace; a machine that lost its power only by its silence.
+void Faults::kill(std::uint32_t victim, bool noticed) {
+  const NodeId id = cluster_.processes()[victim]->id;
+  cluster_.kill(victim);
+  if (noticed) cluster_.at(cluster_.now() + limits::kPeerGrace, [this, id] { cluster_.tell_lost(0, id); });
+}
+
+void Faults::strike_core(const CoreFault& fault) {
+  const auto& processes = cluster_.processes();
+  const std::uint32_t first_worker = 1 + plan_.servers, observer = first_worker + plan_.workers;
+  const std::uint32_t victim = fault.role == Role::kScheduler ? 0
+                               : fault.role == Role::kServer  ? 1 + fault.index
+                                                              : first_worker;
+  if (ended() || !processes[victim]->runs()) return;
+  // The observer is in the scheduler's process.
+  const bool both = fault.role == Role::kScheduler && processes[observer]->runs();
+  if (fault.pause > Duration{}) {
+    cluster_.pause(victim, cluster_.now() + fault.pause);
+    return both ? cluster_.pause(observer, cluster_.now() + fault.pause) : void();
+  }
+  if (both) cluster_.kill(observer);
+  if (fault.role != Role::kScheduler) {
+    // Before the job begins nodes that fall silent are waited for, as they may have yet to come.
+    kill(victim, fault.noticed || !cluster_.scheduler().started());
+    return fault.role == Role::kWorker ? replace(some_time()) : void();
+  }
+  cluster_.kill(victim);
+  if (fault.noticed) cluster_.tell_all_of_scheduler(cluster_.now() + limits::kPeerGrace);
 }
 
 void Faults::disconnect(std::uint32_t victim) {
@@ -124,7 +150,7 @@ void Faults::disconnect(std::uint32_t victim) {
 
 void Faults::replace(Duration after) {
   cluster_.at(cluster_.now() + after, [this] {
-    if (!cluster_.work().all_done()) cluster_.start_worker(scaled(1ms, random_.unit()));
+    if (!cluster_.work().all_done() && !cluster_.gone()) cluster_.start_worker(scaled(1ms, random_.unit()));
   });
 }
 

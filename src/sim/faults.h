@@ -25,6 +25,8 @@ class Faults {
   void clog();
   void pause(std::uint32_t victim);
   void crash(std::uint32_t victim);
+  void strike_core(const CoreFault& fault);
+  void kill(std::uint32_t victim, bool noticed);
   void disconnect(std::uint32_t victim);
   void replace(Duration after);
   Duration some_time();

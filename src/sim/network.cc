@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+
+#include "base/limits.h"
 
 namespace thalweg::sim {
 namespace {
@@ -19,13 +22,15 @@ Network::Network(const Plan& plan, Findings& findings)
     : plan_(plan),
       findings_(findings),
       random_(Random(plan.seed).split(1)),
-      broken_(std::size_t{kProcessesMax} * kProcessesMax) {}
+      damage_random_(Random(plan.seed).split(7)),
+      broken_(std::size_t{kProcessesMax} * kProcessesMax),
+      connections_(std::size_t{kProcessesMax} * kProcessesMax) {}
 
 Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
   ++counts_.sent;
   if (frame.head.op == Op::kPush && frame.head.block > 0) ++counts_.combined;
   if (must_arrive || healed_) {
-    out.push_back({plan_.latency, frame});
+    out.push_back({plan_.latency, frame, {}});
     return Fate::kSent;
   }
   const FrameFaults& faults = plan_.frame_faults;
@@ -35,12 +40,12 @@ Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
   }
   if (happens(faults.split) && frame.head.op == Op::kPush && frame.head.ranges.size() > 1) {
     ++counts_.split;
-    out.push_back({latency(now, link), part_of(frame)});
+    out.push_back({latency(now, link), part_of(frame), {}});
   }
   const bool twice = happens(faults.repeat);
   if (twice) {
     ++counts_.repeated;
-    out.push_back({latency(now, link), frame});
+    out.push_back({latency(now, link), frame, {}});
   }
   if (happens(faults.drop)) {
     ++counts_.dropped;
@@ -48,10 +53,11 @@ Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
   }
   if (happens(faults.flip)) {
     ++counts_.flipped;
-    check_flip(frame);
+    out.push_back({plan_.latency + scaled(plan_.jitter, damage_random_.unit()), {}, damage(frame)});
     return Fate::kFlipped;
   }
-  out.push_back({latency(now, link), counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame});
+  out.push_back(
+      {latency(now, link), counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame, {}});
   return Fate::kSent;
 }
 
@@ -69,28 +75,51 @@ Duration Network::latency(Instant now, Link link) {
   return free > now ? latency + (free - now) : latency;
 }
 
-void Network::check_flip(const Frame& frame) {
+// One bit as a rule, at times more of them, near each other or not.
+std::vector<std::byte> Network::damage(const Frame& frame) {
   std::vector<std::byte> bytes = encode_frame(frame);
-  const std::uint64_t bit = random_.below(bytes.size() * 8);
-  bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
-  const auto damaged = decode_frame(bytes);
-  // Padding carries nothing, so damage there is none.
-  if (damaged && !(same_bytes(damaged->first, frame.first) && same_bytes(damaged->second, frame.second) &&
-                   encode_header(*damaged) == encode_header(frame))) {
-    findings_.add(fmt::format("{}: bit {} of {} bytes was flipped and nobody noticed", describe(frame.head),
-                              bit, bytes.size()));
+  const std::uint64_t bits = bytes.size() * 8, first = random_.below(bits);
+  std::set<std::uint64_t> flips = {first};
+  const std::uint64_t more = damage_random_.chance(0.3) ? damage_random_.below(15) + 1 : 0;
+  const std::uint64_t within = damage_random_.chance(0.5) ? std::min<std::uint64_t>(64, bits) : bits;
+  for (std::uint64_t i = 0; i < more; ++i) flips.insert((first + damage_random_.below(within)) % bits);
+  for (const std::uint64_t bit : flips) bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+  return bytes;
+}
+
+std::optional<Frame> Network::read_damaged(const std::vector<std::byte>& bytes) {
+  ++counts_.refused;
+  auto frame = decode_frame(bytes);
+  if (frame) {
+    findings_.add(Checker::kDamage, fmt::format("{}: {} bytes, some bits flipped, and nobody noticed",
+                                                describe(frame->head), bytes.size()));
+    return std::move(frame).value();
   }
+  if (frame.status().code() != Code::kRefused) {
+    findings_.add(Checker::kDamage, fmt::format("a damaged frame is answered with {}: {}",
+                                                code_name(frame.status().code()), frame.status().message()));
+  }
+  return std::nullopt;
+}
+
+void Network::close(Instant now, Link link) {
+  ++counts_.closed;
+  ++connections_[std::min(link.from, link.to) * kProcessesMax + std::max(link.from, link.to)];
+  const Instant again = now + scaled(limits::kReconnectFirst, 0.5 + damage_random_.unit());
+  for (const Link way : {link, Link{link.to, link.from}})
+    broken(way).clogged_until = std::max(broken(way).clogged_until, again);
 }
 
 Frame Network::through_bytes(const Frame& frame) {
   auto back = decode_frame(encode_frame(frame));
   if (!back) {
-    findings_.add(fmt::format("{}: {}", describe(frame.head), back.status().message()));
+    findings_.add(Checker::kDamage, fmt::format("{}: {}", describe(frame.head), back.status().message()));
     return frame;
   }
   if (describe(back->head) != describe(frame.head) || !same_bytes(back->first, frame.first) ||
       !same_bytes(back->second, frame.second)) {
-    findings_.add(fmt::format("{}: reads back otherwise than it was written", describe(frame.head)));
+    findings_.add(Checker::kDamage,
+                  fmt::format("{}: reads back otherwise than it was written", describe(frame.head)));
   }
   return std::move(back).value();
 }

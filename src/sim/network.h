@@ -2,7 +2,9 @@
 // broken link. Knows nothing of nodes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/frame.h"
@@ -27,6 +29,8 @@ enum class Fate : std::uint8_t { kSent, kDropped, kFlipped, kCutOff, kNobody };
 
 struct NetworkCounts {
   std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
+  std::uint64_t refused = 0;   // Damaged ones that came to their receiver.
+  std::uint64_t closed = 0;    // Connections, because of that.
   std::uint64_t combined = 0;  // Pushes for more than one data shard.
 };
 
@@ -35,6 +39,7 @@ class Network {
   struct Arrival {
     Duration after{};
     Frame frame;
+    std::vector<std::byte> damaged;  // Instead of the frame, when it is not empty.
   };
 
   Network(const Plan& plan, Findings& findings);
@@ -44,6 +49,14 @@ class Network {
   void block(Link link) { ++broken(link).blocks; }
   void unblock(Link link) { --broken(link).blocks; }
   void clog(Link link, Instant until) { broken(link).clogged_until = until; }
+  // The bytes of a damaged frame have come. What a receiver makes of them: nothing, unless it is deceived.
+  std::optional<Frame> read_damaged(const std::vector<std::byte>& bytes);
+  // The connection between two nodes ends, both ways; what is sent now waits for the next one.
+  void close(Instant now, Link link);
+  // Grows with each such end: what was sent before it and has not come is lost.
+  std::uint32_t connection(Link link) const {
+    return connections_[std::min(link.from, link.to) * kProcessesMax + std::max(link.from, link.to)];
+  }
   // From now on nothing goes wrong.
   void heal() { healed_ = true; }
   const NetworkCounts& counts() const { return counts_; }
@@ -56,7 +69,7 @@ class Network {
   Broken& broken(Link link) { return broken_[link.from * kProcessesMax + link.to]; }
   bool happens(double probability) { return probability > 0 && random_.chance(probability); }
   Duration latency(Instant now, Link link);
-  void check_flip(const Frame& frame);
+  std::vector<std::byte> damage(const Frame& frame);
   // A push's first or last ranges in a frame of its own, as a sender with other limits would cut it.
   Frame part_of(const Frame& push);
   Frame through_bytes(const Frame& frame);
@@ -64,7 +77,9 @@ class Network {
   const Plan& plan_;
   Findings& findings_;
   Random random_;
+  Random damage_random_;  // Of what was drawn later, so that seeds of old keep their course.
   std::vector<Broken> broken_;
+  std::vector<std::uint32_t> connections_;
   bool healed_ = false;
   NetworkCounts counts_;
 };

@@ -88,7 +88,7 @@ inline Plan plan(Consistency consistency, RuleKind rule, std::uint64_t network_s
 }
 
 // What integers add up to; floats hold every one of these sums exactly.
-inline std::string compare_with_integers(const Cluster::Contents& all) {
+inline std::string compare_with_integers(const Contents& all) {
   for (std::size_t at = 0; at < all.keys.size(); ++at) {
     for (std::size_t c = 0; c < kDim; ++c) {
       // The rows of a push are in the order of its keys, which is the table's.
@@ -136,7 +136,7 @@ inline Orders arrive_in_many_orders(Consistency consistency, RuleKind rule, std:
                     {[&](ShardStore& store, const wire::Map&) { return orders::push_to_all(store, whole); },
                      [](ShardStore& store, const wire::Map&) { return orders::wait_for_all(store); }});
     std::string why = run_to_end(cluster, Instant{Duration(std::chrono::minutes(10)).count()});
-    const Cluster::Contents all = cluster.contents(TableId{0});
+    const Contents all = cluster.contents(TableId{0});
     if (trial == 0) first = all.rows;
     if (why.empty() && all.keys.size() != orders::kKeys) why = fmt::format("{} rows", all.keys.size());
     if (why.empty() && whole) why = orders::compare_with_integers(all);

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
+#include "base/limits.h"
 #include "base/random.h"
 
 namespace thalweg::sim {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Far more than any real clock is off; nodes speak often enough for it.
+constexpr double kClockRateOffMax = 0.2;
 
 Duration between(Random& random, Duration low, Duration high) {
   return low + Duration{static_cast<std::int64_t>(random.unit() * static_cast<double>((high - low).count()))};
@@ -87,9 +93,88 @@ void draw_faults(Plan& plan, Random& random) {
   node.until = between(random, 100ms, 20s);
 }
 
+std::uint64_t steps_of(const Plan& plan) {
+  std::uint64_t sum = 0;
+  for (const auto& shard : plan.steps) sum = std::accumulate(shard.begin(), shard.end(), sum);
+  return sum;
+}
+
+// Of one step: pulls, pushes and their answers.
+std::uint64_t frames_of_step(const Plan& plan) { return 4 * plan.tables.size() * plan.servers; }
+
+CoreFault draw_core_fault(const Plan& plan, Random& random) {
+  CoreFault fault;
+  const std::uint64_t which = random.below(4);
+  fault.role = which == 0 ? Role::kScheduler : which == 3 ? Role::kWorker : Role::kServer;
+  fault.index = static_cast<std::uint32_t>(random.below(plan.servers));
+  const std::uint64_t nodes = plan.servers + plan.workers + 2;
+  fault.event = random.below(nodes * 4 + steps_of(plan) * (frames_of_step(plan) + 4));
+  fault.noticed = random.chance(0.6);
+  if (random.chance(0.5)) return fault;
+  const Duration longest = plan.spares_core ? 150ms : 3 * plan.suspect_after;
+  fault.pause = 1ms + Duration{static_cast<std::int64_t>(std::pow(random.unit(), 2) *
+                                                         static_cast<double>((longest - 1ms).count()))};
+  return fault;
+}
+
+void draw_harshness(Plan& plan, Random& random) {
+  plan.frame_faults.flip_closes = random.chance(0.7);
+  plan.spares_core = random.chance(0.6);
+  if (random.chance(0.5)) {
+    plan.clock_begin_max = random.chance(0.5) ? Duration(10h) : Duration(24h * 3650);
+    plan.clock_rate_off = kClockRateOffMax * random.unit();
+    // Patience is one clock's, and the words that it waits for come by another's.
+    plan.suspect_after += plan.suspect_after / 3;
+  }
+  if (!plan.spares_core) plan.timeout = between(random, 2 * plan.suspect_after, 30s);
+  const std::uint64_t faults = random.below(3);
+  for (std::uint64_t i = 0; i < faults; ++i) {
+    const CoreFault fault = draw_core_fault(plan, random);
+    if (fault.pause > Duration{} || !plan.spares_core) plan.core_faults.push_back(fault);
+  }
+}
+
+// What a node with the slowest clock takes for `duration`.
+Duration by_slow_clock(const Plan& plan, Duration duration) {
+  return scaled(duration, 1 / (1 - plan.clock_rate_off));
+}
+
+// All steps one after the other, by the slowest worker, without any fault.
+Duration time_of_work(const Plan& plan) {
+  Duration turn = 1ms;  // Of replacements, at most.
+  for (const Duration of_worker : plan.worker_turn) turn = std::max(turn, of_worker);
+  const auto steps = static_cast<std::int64_t>(steps_of(plan) + 2 * plan.shards * plan.epochs());
+  // Half of them may be sent again, where answers take longer than that; and each step takes turns of its
+  // own.
+  const auto frames = static_cast<std::int64_t>(frames_of_step(plan) * 3 / 2 + 4);
+  const Duration step = (turn + plan.server_turn) * frames + 4 * plan.latency;
+  const bool combines = plan.combine.kind != Combining::Kind::kNone;
+  return (combines ? step + limits::kCombineHold : step) * steps;
+}
+
 }  // namespace
 
-Plan draw_plan(std::uint64_t seed) {
+Duration scaled(Duration duration, double factor) {
+  return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
+}
+
+Duration recovery_time(const Plan& plan) {
+  const Duration missed = plan.suspect_after + 2 * limits::kHeartbeatEvery;
+  const Duration sent_again = std::min<Duration>(limits::kRetryMax, plan.timeout / 4);
+  return by_slow_clock(plan, missed + sent_again) + time_of_work(plan);
+}
+
+Duration time_allowed(const Plan& plan) {
+  constexpr Duration kFarewell = 2 * limits::kPeerGrace + 2 * limits::kHeartbeatEvery;
+  const NodeFaults& faults = plan.node_faults;
+  Duration all = faults.until + recovery_time(plan) + by_slow_clock(plan, kFarewell);
+  // Those who come in the place of others may come so late.
+  if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
+  // The scheduler may be gone without a word, or wait for somebody who never joins.
+  return plan.spares_core ? all : all + by_slow_clock(plan, plan.timeout + 2 * limits::kHeartbeatEvery);
+}
+
+Plan draw_mild_plan(std::uint64_t seed) {
   Random random = Random(seed).split(0);
   Plan plan;
   plan.seed = seed;
@@ -140,6 +225,13 @@ Plan draw_plan(std::uint64_t seed) {
   return plan;
 }
 
+Plan draw_plan(std::uint64_t seed) {
+  Plan plan = draw_mild_plan(seed);
+  Random random = Random(seed).split(6);
+  draw_harshness(plan, random);
+  return plan;
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
   calm.servers = calm.workers = calm.machines = 1;
@@ -149,6 +241,10 @@ Plan fault_free(const Plan& plan) {
   calm.frame_faults = {};
   calm.node_faults = {};
   calm.stop_at = {};
+  calm.spares_core = true;
+  calm.core_faults.clear();
+  calm.clock_begin_max = {};
+  calm.clock_rate_off = 0;
   return calm;
 }
 
@@ -168,14 +264,24 @@ std::string describe(const Plan& plan) {
                     table.kind == TableSpec::Kind::kDense ? fmt::format("dense {}", table.rows) : "sparse",
                     table.dim, table.ranges, static_cast<int>(table.rule.kind));
   }
+  std::string core = plan.spares_core ? "" : ", nobody is spared";
+  for (const CoreFault& fault : plan.core_faults) {
+    core += fmt::format(", {} {} at event {}", fault.pause > Duration{} ? "pause of" : "death of",
+                        fault.role == Role::kScheduler ? "the scheduler"
+                        : fault.role == Role::kWorker  ? "the first worker"
+                                                       : fmt::format("server {}", fault.index),
+                        fault.event);
+  }
   const FrameFaults& f = plan.frame_faults;
   const NodeFaults& n = plan.node_faults;
   return fmt::format(
       "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}",
       mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
       f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
-      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", plan.stops() ? " stop" : "");
+      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", plan.stops() ? " stop" : "",
+      plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
+      core);
 }
 
 }  // namespace thalweg::sim

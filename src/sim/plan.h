@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "thalweg/ids.h"
 #include "thalweg/options.h"
 
 namespace thalweg::sim {
@@ -16,9 +17,10 @@ struct FrameFaults {
   double drop = 0;
   double repeat = 0;
   double delay = 0;  // By up to `delay_max`, so that later frames overtake it.
-  double flip = 0;   // One bit.
+  double flip = 0;   // Bits, so that it is refused where it arrives.
   double split = 0;  // A push: a part of its ranges arrives in a frame of its own as well.
   Duration delay_max{};
+  bool flip_closes = false;  // What is refused costs the connection, and all that is under way on it.
 };
 
 // What may happen to a node or a link, each at random moments, `every` apart on average, until `until`.
@@ -31,6 +33,15 @@ struct NodeFaults {
   Duration every{};
   Duration until{};  // All faults, those of frames too.
   bool any() const { return partition || clog || pause || crash || disconnect; }
+};
+
+// What happens to a node that the job cannot go on without, when the run has come to its `event`.
+struct CoreFault {
+  Role role{};              // The scheduler with its observer, a server, or the first worker.
+  std::uint32_t index = 0;  // Of a server.
+  std::uint64_t event = 0;
+  Duration pause{};      // 0: it is killed.
+  bool noticed = false;  // Killed: its connections close, else only its silence tells.
 };
 
 struct Plan {
@@ -59,14 +70,29 @@ struct Plan {
   Duration suspect_after{};
   FrameFaults frame_faults;
   NodeFaults node_faults;
+  // Whether the nodes that the job cannot go on without are heard of in time, whatever else is lost, so that
+  // the job ends well. Else it may end with an error, for a cause.
+  bool spares_core = true;
+  std::vector<CoreFault> core_faults;
+  // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
+  Duration clock_begin_max{};
+  double clock_rate_off = 0;
 
   bool stops() const { return stop_at > Duration{}; }
   std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }
 };
 
 Plan draw_plan(std::uint64_t seed);
+// The same, spared core faults, clocks of their own and closed connections: what seeds meant before these
+// were drawn.
+Plan draw_mild_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
+// After the last fault: until who is gone is missed, what was lost is sent again and all work is done.
+Duration recovery_time(const Plan& plan);
+// Of virtual time, until every node has ended.
+Duration time_allowed(const Plan& plan);
+Duration scaled(Duration duration, double factor);
 // One line for people.
 std::string describe(const Plan& plan);
 

@@ -19,7 +19,8 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
   const std::pair asker(to, head.request);
   if (head.op == Op::kWaiting) {
     if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step)) {
-      findings_.add(fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
+      findings_.add(Checker::kPromptness,
+                    fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
     }
     if (asked != nullptr) owed_[id].waiting[asker] = asked->head;
     return;
@@ -42,24 +43,27 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
 void ServerWatch::check_owner(const Server& server, const FrameHeader& head) {
   const std::uint32_t now = server.map().shards[head.shard.value].owner_epoch;
   if (head.owner_epoch != now) {
-    findings_.add(fmt::format("{} of owner epoch {} was served, the owner epoch is {}", describe(head),
-                              head.owner_epoch, now));
+    findings_.add(Checker::kOwners, fmt::format("{} of owner epoch {} was served, the owner epoch is {}",
+                                                describe(head), head.owner_epoch, now));
   }
 }
 
 void ServerWatch::on_push_reply(const Server& server, const Frame& asked) {
   check_owner(server, asked.head);
   if (asked.head.map_epoch != server.map().epoch) {
-    findings_.add(fmt::format("{} of map epoch {} was served, the map epoch is {}", describe(asked.head),
+    findings_.add(Checker::kOwners,
+                  fmt::format("{} of map epoch {} was served, the map epoch is {}", describe(asked.head),
                               asked.head.map_epoch, server.map().epoch));
   }
-  if (std::string wrong = arrivals_.accept(asked.head); !wrong.empty()) findings_.add(std::move(wrong));
+  if (std::string wrong = arrivals_.accept(asked.head); !wrong.empty())
+    findings_.add(Checker::kArrivals, wrong);
 }
 
 void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head, bool read_only) {
   const RangeSpan ranges = owned(id, head.table);
   if (!arrivals_.may_read(head.table, ranges, head.shard, head.step)) {
-    findings_.add(fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
+    findings_.add(Checker::kGate,
+                  fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
                               node_name(id), describe(head), arrivals_.lead(head.table, ranges, head.step)));
   }
   if (read_only) return;
@@ -71,22 +75,24 @@ void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head, bool read_on
 
 void ServerWatch::on_marks_reply(NodeId id, const Frame& sent) {
   const auto marks = wire::decode_marks(sent.first);
-  if (!marks) return findings_.add(fmt::format("{}: unreadable marks", node_name(id)));
+  if (!marks) return findings_.add(Checker::kMarks, fmt::format("{}: unreadable marks", node_name(id)));
   Step low{~0u, 0};
   for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
     const RangeSpan ranges = owned(id, TableId{t});
     if (ranges.size() > 0) low = std::min(low, arrivals_.clock(TableId{t}, ranges, sent.head.shard));
   }
   if (marks->low != low) {
-    findings_.add(fmt::format("{}: told the heir of shard {} to start at {}.{}, {}.{} has not arrived",
-                              node_name(id), sent.head.shard.value, marks->low.epoch, marks->low.index,
-                              low.epoch, low.index));
+    findings_.add(
+        Checker::kMarks,
+        fmt::format("{}: told the heir of shard {} to start at {}.{}, {}.{} has not arrived", node_name(id),
+                    sent.head.shard.value, marks->low.epoch, marks->low.index, low.epoch, low.index));
   }
 }
 
 void ServerWatch::on_combiner_answer(NodeId id, const FrameHeader& head) {
   if (head.code != Code::kOk || arrivals_.knows(head)) return;
-  findings_.add(fmt::format("{}: acknowledged {}, which no server has", node_name(id), describe(head)));
+  findings_.add(Checker::kCombiners,
+                fmt::format("{}: acknowledged {}, which no server has", node_name(id), describe(head)));
 }
 
 void ServerWatch::after_turn(NodeId id, const Server& server) {
@@ -96,7 +102,8 @@ void ServerWatch::after_turn(NodeId id, const Server& server) {
     if (server.tables()[t] == nullptr) continue;
     const std::uint32_t said = server.tables()[t]->staleness_max(), seen = owed_[id].lead_max[TableId{t}];
     if (said == seen) continue;
-    findings_.add(fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
+    findings_.add(Checker::kStaleness,
+                  fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
                               node_name(id), t, said, seen));
   }
 }
@@ -112,14 +119,16 @@ void ServerWatch::check_waiting(NodeId id, const Server& server) {
       continue;
     }
     if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step))
-      findings_.add(fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
+      findings_.add(Checker::kPromptness,
+                    fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
     ++pull;
   }
 }
 
 void ServerWatch::check_limits(NodeId id, const Server& server) const {
   const auto check = [&](const char* what, std::size_t count, std::size_t most) {
-    if (count > most) findings_.add(fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
+    if (count > most)
+      findings_.add(Checker::kLimits, fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
   };
   // A task waits for one pull and one look at each table at a time.
   const Plan& plan = workload_.plan();

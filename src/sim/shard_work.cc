@@ -68,20 +68,29 @@ ShardProgram ShardWork::observer() {
 Task<Status> ShardWork::read_all(ShardStore& store) {
   const Status met = (co_await store.barrier(kLastBarrier)).status;
   if (!met) co_return met;
-  if (!all_done()) findings_.add("the last barrier opened before all shards were done");
+  if (!all_done()) findings_.add(Checker::kBarriers, "the last barrier opened before all shards were done");
   const Plan& plan = workload_.plan();
+  std::vector<Contents> read(plan.tables.size());
   for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
-    if (!workload_.whole(TableId{t}) || plan.stops()) continue;
-    const auto& sums = workload_.oracle(TableId{t}, plan.epochs() - 1);
+    const bool known = workload_.whole(TableId{t}) && !plan.stops();
+    const std::map<Key, std::vector<float>> none;
+    const auto& sums = known ? workload_.oracle(TableId{t}, plan.epochs() - 1) : none;
     std::size_t found = 0;
     for (std::uint16_t range = 0; range < plan.tables[t].ranges; ++range) {
       const Answer answer = co_await store.scan(TableId{t}, RangeId{range});
       if (!answer.status) co_return answer.status;
       found += check_scan(TableId{t}, sums, answer);
+      const auto rows = answer.rows.span();
+      if (!answer.keys.empty()) read[t].width = rows.size() / answer.keys.size();
+      read[t].keys.insert(read[t].keys.end(), answer.keys.begin(), answer.keys.end());
+      read[t].rows.insert(read[t].rows.end(), rows.begin(), rows.end());
     }
-    if (found != sums.size())
-      findings_.add(fmt::format("a scan of table {} found {} of {} rows", t, found, sums.size()));
+    if (found != sums.size()) {
+      findings_.add(Checker::kReaders,
+                    fmt::format("a scan of table {} found {} of {} rows", t, found, sums.size()));
+    }
   }
+  saved_ = std::move(read);
   co_return Status::ok();
 }
 
@@ -97,7 +106,8 @@ std::size_t ShardWork::check_scan(TableId table, const std::map<Key, std::vector
     ++found;
     const auto row = answer.rows.span().subspan(i * spec.dim, spec.dim);
     if (!std::equal(row.begin(), row.end(), sum->second.begin()))
-      findings_.add(fmt::format("a scan of table {} gives another row {} than the sum of all pushes",
+      findings_.add(Checker::kReaders,
+                    fmt::format("a scan of table {} gives another row {} than the sum of all pushes",
                                 table.value, key));
   }
   return found;
@@ -147,7 +157,8 @@ void ShardWork::check_window(const ShardStore& store) {
   const std::uint64_t window = sync ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
   behind_max_ = std::max(behind_max_, store.steps_behind());
   if (store.steps_behind() < window) return;
-  findings_.add(fmt::format("{}: goes on, {} steps past one that is unanswered, expected fewer than {}",
+  findings_.add(Checker::kWindow,
+                fmt::format("{}: goes on, {} steps past one that is unanswered, expected fewer than {}",
                             place(store), store.steps_behind(), window));
 }
 
@@ -197,9 +208,9 @@ Task<Status> ShardWork::barrier(ShardStore& store, Step number) {
   const Status status = (co_await store.barrier(number)).status;
   if (status && came_to_barrier_[number].size() < workload_.plan().shards &&
       (!workload_.plan().stops() || number == kLastBarrier)) {
-    findings_.add(fmt::format("{}: barrier {}.{} opened with {} of {} shards there", place(store),
-                              number.epoch, number.index, came_to_barrier_[number].size(),
-                              workload_.plan().shards));
+    findings_.add(Checker::kBarriers, fmt::format("{}: barrier {}.{} opened with {} of {} shards there",
+                                                  place(store), number.epoch, number.index,
+                                                  came_to_barrier_[number].size(), workload_.plan().shards));
   }
   co_return status;
 }
@@ -208,7 +219,8 @@ void ShardWork::check_pull(const ShardStore& store, Run& run, TableId table, con
                            std::span<const float> read) {
   const std::size_t dim = workload_.plan().tables[table.value].dim;
   if (read.size() != set.rows.size() * dim) {
-    return findings_.add(fmt::format("{}: pull of table {} gave {} floats for {} rows of {}", place(store),
+    return findings_.add(Checker::kReaders,
+                         fmt::format("{}: pull of table {} gave {} floats for {} rows of {}", place(store),
                                      table.value, read.size(), set.rows.size(), dim));
   }
   if (!workload_.whole(table)) return;
@@ -239,7 +251,8 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
   float& last = run.counters[{table, counted}];
   least = std::max(least, last);
   if (value < least || value > most || value != std::floor(value)) {
-    findings_.add(fmt::format("{}: a pull of table {} reflects {} pushes of shard {}, expected {} to {}",
+    findings_.add(Checker::kReaders,
+                  fmt::format("{}: a pull of table {} reflects {} pushes of shard {}, expected {} to {}",
                               place(store), table.value, value, counted.value, least, most));
   }
   last = value;
@@ -256,9 +269,10 @@ void ShardWork::check_look(const ShardStore& store, const Run& run, TableId tabl
     for (std::size_t c = 0; c < dim; ++c) {
       const float expected = sum == sums.end() ? 0.0f : sum->second[c];
       if (read[i * dim + c] == expected) continue;
-      return findings_.add(fmt::format("{}: after epoch {}, table {} row {} column {} reads {}, expected {}",
-                                       place(store), epoch, table.value, set.rows[i], c, read[i * dim + c],
-                                       expected));
+      return findings_.add(
+          Checker::kReaders,
+          fmt::format("{}: after epoch {}, table {} row {} column {} reads {}, expected {}", place(store),
+                      epoch, table.value, set.rows[i], c, read[i * dim + c], expected));
     }
   }
 }
@@ -266,11 +280,12 @@ void ShardWork::check_look(const ShardStore& store, const Run& run, TableId tabl
 void ShardWork::on_report(ShardId shard, Step number, std::string_view text) {
   const auto last = reported_.find(shard);
   if (last != reported_.end() && number <= last->second) {
-    findings_.add(fmt::format("report {}.{} of shard {} came after {}.{}", number.epoch, number.index,
+    findings_.add(Checker::kReports,
+                  fmt::format("report {}.{} of shard {} came after {}.{}", number.epoch, number.index,
                               shard.value, last->second.epoch, last->second.index));
   }
   if (text != report_text(shard, number.epoch))
-    findings_.add(fmt::format("report of shard {} reads '{}'", shard.value, text));
+    findings_.add(Checker::kReports, fmt::format("report of shard {} reads '{}'", shard.value, text));
   reported_[shard] = number;
 }
 

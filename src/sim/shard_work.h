@@ -19,14 +19,23 @@
 
 namespace thalweg::sim {
 
+// Of a table: all rows in ascending key order, state included.
+struct Contents {
+  std::vector<std::uint64_t> keys;
+  std::vector<float> rows;
+  std::size_t width = 0;
+};
+
 class ShardWork {
  public:
   ShardWork(const Workload& workload, Findings& findings, std::function<Instant()> now)
       : workload_(workload), findings_(findings), now_(std::move(now)) {}
 
   ShardProgram program();
-  // Waits until all shards are done, then reads every row of every table.
+  // Waits until all shards are done, then reads every row of every table and keeps it, as if to save it.
   ShardProgram observer();
+  // By table; none until the observer is through.
+  const std::vector<Contents>& saved() const { return saved_; }
   // Every shard's program has come to its end in some worker.
   bool all_done() const { return done_.size() == workload_.plan().shards; }
   void on_report(ShardId shard, Step number, std::string_view text);
@@ -65,6 +74,7 @@ class ShardWork {
   std::set<ShardId> done_;
   std::map<Step, std::set<ShardId>> came_to_barrier_;
   std::map<ShardId, Step> reported_;
+  std::vector<Contents> saved_;
   Duration pull_wait_{};
   std::uint64_t behind_max_ = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "base/mix.h"
 #include "sim/faults.h"
+#include "sim/verdict.h"
 
 namespace thalweg::sim {
 namespace {
@@ -17,30 +18,15 @@ bool dense(const Plan& plan, TableId table) {
   return plan.tables[table.value].kind == TableSpec::Kind::kDense;
 }
 
-// What may be wrong with how a node ended.
-std::string ended_badly(const Cluster& cluster, const Process& process) {
-  const std::optional<Status>& how = process.scheduler != nullptr ? process.scheduler->stopped()
-                                     : process.server != nullptr  ? process.server->stopped()
-                                                                  : process.worker->stopped();
-  const std::string name = node_name(process.id);
-  if (!how) return name + " does not know that the job is over";
-  if (process.worker != nullptr && process.worker->requests_open() > 0)
-    return fmt::format("{} has {} requests open at the end", name, process.worker->requests_open());
-  if (*how) return {};
-  const auto faults_end = Instant{cluster.workload().plan().node_faults.until.count()};
-  const bool farewell_lost =
-      how->code() == Code::kPeerLost && cluster.now() < faults_end + limits::kPeerGrace * 3;
-  const bool replaced =
-      process.worker != nullptr && !process.kept &&
-      (how->code() == Code::kAborted || how->code() == Code::kRefused || how->code() == Code::kPeerLost);
-  if (farewell_lost || replaced) return {};
-  return fmt::format("{} ended with {}: {}", name, code_name(how->code()), how->message());
-}
-
-std::string end_state(const Cluster& cluster) {
-  for (const auto& process : cluster.processes()) {
-    if (process->node == nullptr) continue;  // Killed.
-    if (std::string bad = ended_badly(cluster, *process); !bad.empty()) return bad;
+// What the observer saved is what the servers held.
+std::string compare_with_saved(const Cluster& cluster) {
+  const auto& saved = cluster.work().saved();
+  for (std::uint16_t t = 0; t < cluster.workload().plan().tables.size(); ++t) {
+    const Contents held = cluster.contents(TableId{t});
+    if (t >= saved.size()) return violation(Checker::kSaved, "the job ended well and nothing is saved");
+    if (saved[t].keys == held.keys && saved[t].rows == held.rows) continue;
+    return violation(Checker::kSaved, fmt::format("of table {} {} rows are saved, {} are held; some differ",
+                                                  t, saved[t].keys.size(), held.keys.size()));
   }
   return {};
 }
@@ -50,16 +36,17 @@ std::string end_state(const Cluster& cluster) {
 std::string run_to_end(Cluster& cluster, Instant limit) {
   while (!cluster.over() && cluster.step()) {
     const auto& stopped = cluster.scheduler().stopped();
-    if (stopped && !*stopped)
-      return fmt::format("the job ended with {}: {}", code_name(stopped->code()), stopped->message());
+    if (cluster.workload().plan().spares_core && stopped && !*stopped) return judge_ends(cluster);
     if (cluster.now() > limit || cluster.events() > kEventsMax) {
-      return fmt::format("no end in sight at {:.1f} s after {} events",
-                         static_cast<double>(cluster.now().ns) * 1e-9, cluster.events());
+      return violation(Checker::kProgress,
+                       fmt::format("no end in sight at {:.1f} s after {} events",
+                                   static_cast<double>(cluster.now().ns) * 1e-9, cluster.events()));
     }
   }
   if (!cluster.findings().none()) return cluster.findings().first();
-  if (!cluster.over()) return "nothing is left to happen, but the job is not over";
-  return end_state(cluster);
+  if (!cluster.over())
+    return violation(Checker::kProgress, "nothing is left to happen, but the job is not over");
+  return judge_ends(cluster);
 }
 
 // The plan with what the shards did instead of what they were to do.
@@ -80,22 +67,25 @@ std::string compare_with_oracle(const Cluster& cluster) {
     const TableId table{t};
     if (!workload.whole(table)) continue;
     const auto& sums = workload.oracle(table, plan.epochs() - 1);
-    const Cluster::Contents all = cluster.contents(table);
+    const Contents all = cluster.contents(table);
     std::map<Key, std::span<const float>> rows;
     for (std::size_t i = 0; i < all.keys.size(); ++i) {
       const Key key = dense(plan, table) ? all.keys[i] : unplace(all.keys[i]);
       rows[key] = std::span(all.rows).subspan(i * all.width, all.width);
       if (sums.count(key) == 0 &&
           std::any_of(rows[key].begin(), rows[key].end(), [](float v) { return v != 0; }))
-        return fmt::format("table {} row {} was never pushed to and holds {}", t, key, rows[key][0]);
+        return violation(Checker::kSums, fmt::format("table {} row {} was never pushed to and holds {}", t,
+                                                     key, rows[key][0]));
     }
     for (const auto& [key, sum] : sums) {
       const auto row = rows.find(key);
-      if (row == rows.end()) return fmt::format("table {} row {} is not there", t, key);
+      if (row == rows.end())
+        return violation(Checker::kSums, fmt::format("table {} row {} is not there", t, key));
       for (std::size_t c = 0; c < sum.size(); ++c) {
         if (row->second[c] != sum[c]) {
-          return fmt::format("table {} row {} column {} is {}, the sum of all pushes is {}", t, key, c,
-                             row->second[c], sum[c]);
+          return violation(Checker::kSums,
+                           fmt::format("table {} row {} column {} is {}, the sum of all pushes is {}", t, key,
+                                       c, row->second[c], sum[c]));
         }
       }
     }
@@ -106,16 +96,18 @@ std::string compare_with_oracle(const Cluster& cluster) {
 std::string compare_with_fault_free(const Cluster& cluster) {
   const Plan calm = fault_free(as_done(cluster));
   Cluster twin(calm);
-  if (std::string why = run_to_end(twin, Instant{Duration(std::chrono::hours(1)).count()}); !why.empty())
-    return "without any fault: " + why;
+  if (std::string why = run_to_end(twin, Instant{time_allowed(calm).count()}); !why.empty())
+    return why + " (without any fault)";
   for (std::uint16_t t = 0; t < calm.tables.size(); ++t) {
-    const Cluster::Contents mine = cluster.contents(TableId{t}), other = twin.contents(TableId{t});
+    const Contents mine = cluster.contents(TableId{t}), other = twin.contents(TableId{t});
     if (mine.keys != other.keys)
-      return fmt::format("table {} has {} rows, without faults {}", t, mine.keys.size(), other.keys.size());
+      return violation(Checker::kBits, fmt::format("table {} has {} rows, without faults {}", t,
+                                                   mine.keys.size(), other.keys.size()));
     for (std::size_t i = 0; i < mine.rows.size(); ++i) {
       if (std::memcmp(&mine.rows[i], &other.rows[i], sizeof(float)) != 0) {
-        return fmt::format("table {} placed row {:#x} float {} is {:a}, without faults {:a}", t,
-                           mine.keys[i / mine.width], i % mine.width, mine.rows[i], other.rows[i]);
+        return violation(Checker::kBits,
+                         fmt::format("table {} placed row {:#x} float {} is {:a}, without faults {:a}", t,
+                                     mine.keys[i / mine.width], i % mine.width, mine.rows[i], other.rows[i]));
       }
     }
   }
@@ -131,10 +123,14 @@ Report run_plan(const Plan& plan, Trace trace) {
   Cluster cluster(plan, std::move(trace));
   Faults faults(plan, cluster);
   faults.start();
-  const Instant limit = Instant{plan.node_faults.until.count()} + plan.timeout + std::chrono::seconds(60);
-  report.violation = run_to_end(cluster, limit);
-  if (report.ok()) report.violation = compare_with_oracle(cluster);
-  if (report.ok() && plan.consistency.kind == Consistency::Kind::kSync)
+  report.time_allowed = time_allowed(plan);
+  report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
+  report.ended_well = ended_well(cluster);
+  const auto& ending = cluster.scheduler().stopped();
+  if (!report.ended_well) report.error = ending ? ending->message() : "the scheduler was killed";
+  if (report.ok() && report.ended_well) report.violation = compare_with_saved(cluster);
+  if (report.ok() && report.ended_well) report.violation = compare_with_oracle(cluster);
+  if (report.ok() && report.ended_well && plan.consistency.kind == Consistency::Kind::kSync)
     report.violation = compare_with_fault_free(cluster);
   report.trace_hash = cluster.trace_hash();
   report.events = cluster.events();
@@ -152,11 +148,10 @@ Report run_seed_twice(std::uint64_t seed, Trace trace) {
   if (!first.ok()) return first;
   const Report second = run_seed(seed);
   if (!second.ok() || second.trace_hash != first.trace_hash) {
-    first.violation = fmt::format(
-        "a second run took another course: {} events with hash {:016x}, at first {} "
-        "with {:016x}{}{}",
-        second.events, second.trace_hash, first.events, first.trace_hash, second.ok() ? "" : "; ",
-        second.violation);
+    first.violation = violation(Checker::kSameCourse,
+                                fmt::format("{} events with hash {:016x}, at first {} with {:016x}{}{}",
+                                            second.events, second.trace_hash, first.events, first.trace_hash,
+                                            second.ok() ? "" : "; ", second.violation));
   }
   return first;
 }

@@ -16,6 +16,9 @@ struct Report {
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   Duration virtual_time{};
+  Duration time_allowed{};       // Of virtual time.
+  bool ended_well = false;       // Else the job ended as its faults call for, unless there is a violation,
+  std::string error;             // with this.
   std::uint32_t lead_max = 0;    // Of answered pulls over the slowest shard.
   std::uint64_t behind_max = 0;  // Steps of a shard past one that was unanswered.
   Consistency consistency;

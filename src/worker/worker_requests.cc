@@ -16,7 +16,7 @@ std::shared_ptr<Request> Worker::make_request(RequestKind kind, ShardId shard, S
   request->shard = shard;
   request->step = step;
   request->started = now_;
-  request->deadline = now_ + map_.timeout;
+  request->deadline = (THALWEG_BUG(kClockFromZero) ? Instant{} : now_) + map_.timeout;
   return request;
 }
 
