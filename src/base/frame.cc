@@ -9,13 +9,9 @@
 #include "base/frame.h"
 
 #include <fmt/format.h>
-#if THALWEG_XXH_DISPATCH
-#include <xxh_x86dispatch.h>
-#else
-#include <xxhash.h>
-#endif
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/planted.h"
 
 namespace thalweg {
@@ -28,10 +24,10 @@ std::uint64_t checksum(std::span<const std::byte, kHeaderBytes> header, const By
                        const Bytes& second) {
   std::array<std::byte, kChecksumAt + 16> all;
   std::memcpy(all.data(), header.data(), kChecksumAt);
-  const std::uint64_t hashes[2] = {XXH3_64bits(first.span().data(), first.size()),
-                                   XXH3_64bits(second.span().data(), second.size())};
+  const std::uint64_t hashes[2] = {hash64(first.span().data(), first.size()),
+                                   hash64(second.span().data(), second.size())};
   std::memcpy(all.data() + kChecksumAt, hashes, sizeof hashes);
-  return XXH3_64bits(all.data(), all.size());
+  return hash64(all.data(), all.size());
 }
 
 struct Put {

@@ -128,6 +128,8 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  // After an interrupt the barriers of passes held nobody; by now every shard has reported all.
+  if (Status status = monitor_->inputs_agree(); !status) co_return status;
   const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   SystemDisk disk;

@@ -17,7 +17,8 @@ struct Block {
   std::uint64_t offset = 0;             // Of `begin` in the (unpacked) file.
   std::uint64_t first_line = kUnknown;  // Lines of the file before `begin`.
   std::uint64_t first_row =
-      kUnknown;  // Rows of all files before `begin`; kUnknown: goes on from the last block.
+      kUnknown;            // Rows of all files before `begin`; kUnknown: goes on from the last block.
+  std::uint64_t hash = 0;  // hash64() of the text, if text is to be hashed.
 };
 
 // One data shard's text, block after block. Used by one thread at a time.
@@ -28,6 +29,8 @@ class BlockSource {
   virtual Result<bool> next(Block& block) = 0;
   virtual Status rewind() = 0;
   virtual double fraction_done() const = 0;
+  // At the shard's end, where the text of all shards was unpacked for it: the hash of all; else 0.
+  virtual std::uint64_t hash_of_all() const = 0;
 };
 
 }  // namespace thalweg

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/hash.h"
+#include "base/mix.h"
 #include "data/row_loop.h"
 #include "data/stream_hub.h"
 
@@ -78,6 +80,10 @@ StreamChunkRef ChunkCutter::cut(std::size_t size) {
   text_.erase(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(size));
   const char* begin = chunk->bytes.data();
   chunk->block = {begin, begin + size, file_, offset_, lines_, rules_.count_rows ? rows_ : kUnknown};
+  if (rules_.hash_text) {
+    chunk->block.hash = hash64(begin, size);
+    hash_ = place(hash_ ^ chunk->block.hash);
+  }
   lines_ += static_cast<std::uint64_t>(std::count(begin, begin + size, '\n'));
   if (rules_.count_rows) rows_ += count_rows(begin, begin + size, rules_.comments);
   offset_ += size;

@@ -56,7 +56,7 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
     data->files_ = std::move(full);
   } else {
     const ChunkCutter::Rules rules{data->columns_.header, has_comments(data->format_),
-                                   data->options_.part != Part::kAll};
+                                   data->options_.part != Part::kAll, data->options_.hash_text};
     data->hub_ = std::make_shared<StreamHub>(std::move(full), rules);
   }
   return data;
@@ -138,7 +138,8 @@ Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, 
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<PlainFiles>& plain = plain_[shards];
   if (!plain) {
-    const PlainFiles::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll};
+    const PlainFiles::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll,
+                                  options_.hash_text};
     Result<std::shared_ptr<PlainFiles>> opened = PlainFiles::open(files_, shards, rules);
     if (!opened) return opened.status();
     plain = std::move(*opened);

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Result<std::unique_ptr<BlockSource>> block_source(std::uint32_t shard, std::uint32_t shards,
                                                     std::uint32_t epoch);
 
-  // Bad rows that were skipped, each counted in its reader's first pass only, and the messages of the first
-  // few.
+  // Bad rows that were skipped, each counted in the first of its reader's passes only, and the messages of
+  // the first few.
   std::uint64_t skipped_rows() const { return skipped_.load(); }
   std::vector<std::string> skipped_examples() const;
 
@@ -98,6 +99,14 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::atomic<std::uint64_t> skipped_{0};
 };
 
+// What a pass over a shard found of a file.
+struct FileRows {
+  std::uint64_t rows = 0;
+  std::uint64_t skipped = 0;  // Bad ones.
+  bool operator==(const FileRows&) const = default;
+};
+using PassRows = std::vector<FileRows>;  // By file; files behind the last row may be missing.
+
 // One shard's rows in a fixed order. One thread at a time.
 class RowReader {
  public:
@@ -106,19 +115,34 @@ class RowReader {
   // shard's end; returns their number, 0 at the end. kRetry: other shards' readers in this process must be
   // read first, or see DataSet::give_way(); call again with the same max_rows. Any other error is final.
   Result<std::size_t> next(std::size_t max_rows, Batch& out);
-  // To the shard's begin for another pass. An error if the data is a pipe.
+  // To the shard's begin for another pass. An error if the data is a pipe. A pass that ends with other
+  // numbers of rows than the one before is kData.
   Status rewind();
+  // For the first pass of a reader whose shard was read before: what that pass found. Its bad rows are not
+  // counted again.
+  void expect(PassRows earlier);
   std::uint64_t rows_read() const { return rows_read_; }             // In this pass.
   std::uint64_t rows_skipped() const { return rows_skipped_; }       // Bad rows, in this pass.
   double fraction_done() const { return source_->fraction_done(); }  // Of the pass, roughly; 0 if not known.
   // path:line of the newest row. Precondition: next() has returned one.
   std::string place_of_last_row() const;
+  bool at_end() const { return ended_; }                             // All of the shard's text has been read.
+  const PassRows& pass_rows() const { return pass_rows_; }           // In this pass.
+  // Of the shard's text as far as it was read in this pass: the same whoever reads it, if the text is. 0
+  // unless ReadOptions::hash_text.
+  std::uint64_t text_hash() const { return text_hash_; }
+  std::string text_end() const;  // Where that text ends: "train.svm, byte 4096".
+  // The same of the text of all shards, at the end and where it was unpacked on the way; else 0.
+  std::uint64_t hash_of_all() const { return ended_ ? source_->hash_of_all() : 0; }
 
  private:
   friend class DataSet;
   RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource> source);
   Status fill(std::size_t max_rows);
+  Result<bool> next_block();
+  Status parse_block(std::size_t max_rows);
   Status skip_bad_row(const RowError& error);
+  Status check_pass() const;
 
   std::shared_ptr<DataSet> data_;
   std::unique_ptr<BlockSource> source_;
@@ -127,10 +151,15 @@ class RowReader {
   Cursor cursor_;
   BatchWriter writer_;
   Batch unfinished_;  // Rows of a batch that kRetry interrupted.
-  bool first_pass_ = true;
   bool ended_ = false;
   Status failed_;
   std::uint64_t rows_read_ = 0, rows_skipped_ = 0;
+  std::uint64_t text_hash_ = 0;
+  std::uint32_t text_file_ = 0;  // Where the text ends that has been read.
+  std::uint64_t text_bytes_ = 0;
+  PassRows pass_rows_;
+  std::optional<PassRows> earlier_;  // Of the last whole pass.
+  std::uint64_t skips_counted_ = 0;  // Bad rows of this shard that the data set has counted.
 };
 
 }  // namespace thalweg

@@ -6,66 +6,11 @@
 
 #include <algorithm>
 
+#include "data/numbered_rows_for_test.h"
 #include "data/test_files.h"
 
 namespace thalweg {
 namespace {
-
-// Row i has the label i and keys that tell i, in lines of very different lengths.
-std::string numbered_rows(std::uint64_t count, std::uint64_t first = 0) {
-  std::string text;
-  for (std::uint64_t i = first; i < first + count; ++i) {
-    text += std::to_string(i);
-    const std::uint64_t entries = i % 97 == 0 ? 900 : i % 5;
-    for (std::uint64_t e = 0; e < entries; ++e) text += ' ' + std::to_string(i * 1000 + e) + ":1";
-    if (i % 31 == 0) text += "  \r\n\n# between";
-    text += '\n';
-  }
-  return text;
-}
-
-std::shared_ptr<DataSet> open_data(ReadOptions options) {
-  Result<std::shared_ptr<DataSet>> data = DataSet::open(std::move(options));
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
-  return data ? *data : nullptr;
-}
-
-ReadOptions files(std::vector<std::string> paths) {
-  ReadOptions options;
-  options.paths = std::move(paths);
-  return options;
-}
-
-std::unique_ptr<RowReader> open_reader(const std::shared_ptr<DataSet>& data, std::uint32_t shard = 0,
-                                       std::uint32_t shards = 1) {
-  Result<std::unique_ptr<RowReader>> reader = data->reader(ShardId{shard}, shards);
-  EXPECT_TRUE(reader.is_ok()) << reader.status().message();
-  return std::move(*reader);
-}
-
-using Labels = std::vector<std::uint64_t>;
-
-// The labels of a shard's rows in order, with their keys checked; every batch but the last is full.
-Labels read_labels(RowReader& reader, std::size_t batch_rows = 100) {
-  Labels labels;
-  Batch batch;
-  bool ended = false;
-  for (;;) {
-    const Result<std::size_t> rows = reader.next(batch_rows, batch);
-    EXPECT_TRUE(rows.is_ok()) << rows.status().message();
-    if (!rows || *rows == 0) return labels;
-    EXPECT_FALSE(ended) << "a batch in the middle is not full";
-    ended = *rows < batch_rows;
-    for (std::size_t r = 0; r < *rows; ++r) {
-      const auto label = static_cast<std::uint64_t>(batch.labels[r]);
-      labels.push_back(label);
-      const std::uint64_t entries = label % 97 == 0 ? 900 : label % 5;
-      EXPECT_EQ(batch.row_begin[r + 1] - batch.row_begin[r], entries);
-      for (std::uint64_t e = 0; e < entries; ++e)
-        EXPECT_EQ(batch.keys[batch.row_begin[r] + e], label * 1000 + e);
-    }
-  }
-}
 
 Labels counted(std::uint64_t count) {
   Labels labels(count);
@@ -230,25 +175,6 @@ TEST(Packed, WhatPzstdWritesIsZstd) {
   const std::string path = directory.write(
       "a", skippable + zstd_packed(text.substr(0, 40)) + skippable + zstd_packed(text.substr(40)));
   EXPECT_EQ(read_all_shards(open_data(files({path})), 2), counted(20));
-}
-
-TEST(Rewind, GivesTheSameRowsAgain) {
-  const TestDirectory directory;
-  const std::string text = numbered_rows(3000);
-  for (const std::string& path : {directory.write("a", text), directory.write("a.zst", zstd_packed(text))}) {
-    const std::shared_ptr<DataSet> data = open_data(files({path}));
-    const std::unique_ptr<RowReader> reader = open_reader(data, 1, 2);
-    const Labels first = read_labels(*reader);
-    EXPECT_EQ(reader->rows_read(), first.size());
-    EXPECT_GT(reader->fraction_done(), 0.9);
-    Batch batch;
-    EXPECT_EQ(reader->next(5, batch).value(), 0u) << "the end stays the end";
-    ASSERT_TRUE(reader->rewind().is_ok());
-    EXPECT_EQ(reader->rows_read(), 0u);
-    ASSERT_EQ(reader->next(100, batch).value(), 100u);
-    ASSERT_TRUE(reader->rewind().is_ok()) << "also in the middle";
-    EXPECT_EQ(read_labels(*reader), first);
-  }
 }
 
 TEST(BadRows, FailNamesFileLineAndColumn) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/hash.h"
 #include "data/row_loop.h"
 
 namespace thalweg {
@@ -227,6 +228,9 @@ Result<bool> PlainBlocks::next(Block& block) {
       const Result<std::uint64_t> rows = files_->rows_before(chunk_);
       if (!rows) return rows.status();
       block.first_row = *rows;
+    }
+    if (*more && files_->rules().hash_text) {
+      block.hash = hash64(block.begin, static_cast<std::size_t>(block.end - block.begin));
     }
     if (*more) return true;
     in_chunk_ = false;

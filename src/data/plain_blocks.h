@@ -39,6 +39,7 @@ class PlainFiles {
     bool header = false;    // The first line of each file is no row.
     bool comments = false;  // Lines that start with '#' are no rows.
     bool count_rows = false;
+    bool hash_text = false;
   };
   static Result<std::shared_ptr<PlainFiles>> open(const std::vector<InputFile>& files, std::uint32_t shards,
                                                   Rules rules);
@@ -94,6 +95,7 @@ class PlainBlocks final : public BlockSource {
   Result<bool> next(Block& block) override;
   Status rewind() override;
   double fraction_done() const override;
+  std::uint64_t hash_of_all() const override { return 0; }
 
  private:
   std::shared_ptr<PlainFiles> files_;

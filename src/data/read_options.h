@@ -35,6 +35,7 @@ struct ReadOptions {
   // and the names below go before it. Empty: there is no such data.
   std::string known_columns;
   std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
+  bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
   std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
 };
 

@@ -117,6 +117,7 @@ void StreamHub::store(Pass& pass, std::uint64_t index, Result<StreamChunkRef> ch
     pass.ended = true;
   } else if (*chunk == nullptr) {
     pass.ended = true;
+    pass.hash = pass.cutter.hash();
   } else {
     Pass::Queue& queue = pass.queues[index % pass.queues.size()];
     if (!queue.open) return;
@@ -175,6 +176,12 @@ double StreamHub::fraction_done(std::uint64_t id) {
   const Reader& reader = readers_.at(id);
   if (!reader.pass || packed_bytes_ == 0) return 0.0;
   return std::min(1.0, static_cast<double>(reader.pass->consumed) / static_cast<double>(packed_bytes_));
+}
+
+std::uint64_t StreamHub::hash_of_all(std::uint64_t id) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Reader& reader = readers_.at(id);
+  return reader.pass ? reader.pass->hash : 0;
 }
 
 Result<bool> StreamBlocks::next(Block& block) {

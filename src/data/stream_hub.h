@@ -32,12 +32,14 @@ class ChunkCutter {
     bool header = false;
     bool comments = false;
     bool count_rows = false;
+    bool hash_text = false;
     bool give_way = false;  // next() returns kRetry where a pipe's writer lets it wait.
   };
   ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(files), rules_(rules) {}
   // Null: the end. `index`: the chunk's number over all files.
   Result<StreamChunkRef> next(std::uint64_t& index);
   std::uint64_t bytes_consumed() const;
+  std::uint64_t hash() const { return hash_; }  // Of all chunks so far; 0 unless text is to be hashed.
 
  private:
   Status open_file();
@@ -56,6 +58,7 @@ class ChunkCutter {
   std::uint64_t rows_ = 0;    // Of all files, before text_.
   std::uint64_t chunks_before_file_ = 0;
   std::uint64_t consumed_before_file_ = 0;
+  std::uint64_t hash_ = 0;
 };
 
 // All passes over the data; thread-safe. A reader is known by a number from join() to leave().
@@ -74,6 +77,7 @@ class StreamHub {
   // Ends the reader's pass. An error if the data cannot be read again.
   Status next_epoch(std::uint64_t reader);
   double fraction_done(std::uint64_t reader);
+  std::uint64_t hash_of_all(std::uint64_t reader);  // See BlockSource.
 
  private:
   struct Pass {
@@ -93,6 +97,7 @@ class StreamHub {
     bool ended = false;
     Status status;
     std::uint64_t consumed = 0;
+    std::uint64_t hash = 0;  // Of all text, once it has ended.
   };
   struct Reader {
     std::uint32_t shard, shards, epoch;
@@ -128,6 +133,7 @@ class StreamBlocks final : public BlockSource {
   Result<bool> next(Block& block) override;
   Status rewind() override { return hub_->next_epoch(reader_); }
   double fraction_done() const override { return hub_->fraction_done(reader_); }
+  std::uint64_t hash_of_all() const override { return hub_->hash_of_all(reader_); }
 
  private:
   std::shared_ptr<StreamHub> hub_;

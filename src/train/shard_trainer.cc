@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/mix.h"
@@ -44,6 +45,8 @@ class ShardTrainer {
   Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
   Task<Status> score_held_out(std::uint32_t epoch);
   Task<Status> report(Step number, const RowReader& reader);
+  void note_point(std::uint32_t number, const RowReader& reader);
+  void note_text(TrainReport& report, const RowReader& reader) const;
   Status learn(const Prepared& prepared);
   Pending request(TableId table, const Prepared& prepared, bool read_only);
 
@@ -56,7 +59,9 @@ class ShardTrainer {
   std::vector<std::span<const float>> row_spans_;
   std::vector<float> scores_;
   TrainReport report_;
-  std::uint64_t pass_rows_ = 0;  // Of this pass, learnt here or by an earlier owner.
+  std::uint64_t pass_rows_ = 0;       // Of this pass, learnt here or by an earlier owner.
+  std::vector<ReadPoint> points_;     // Of this pass, the newest ones.
+  std::optional<PassRows> held_out_;  // What a pass over the held-out rows found.
 };
 
 Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
@@ -143,13 +148,26 @@ Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& re
   co_return (co_await store_.advance()).status;
 }
 
+// To be called when all text has been read that the point covers, and none behind.
+void ShardTrainer::note_point(std::uint32_t number, const RowReader& reader) {
+  if (points_.size() == kReadPointsMax) points_.erase(points_.begin());
+  points_.push_back({number, reader.text_hash(), reader.text_end()});
+}
+
+void ShardTrainer::note_text(TrainReport& report, const RowReader& reader) const {
+  report.inputs = inputs_->fingerprint;
+  report.inputs_name = inputs_->name;
+  report.read = points_;
+  report.read_all = reader.at_end() ? reader.text_hash() : 0;
+  report.unpacked = reader.hash_of_all();
+  report.skipped_rows = reader.rows_skipped();
+}
+
 Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
   report_.pass_rows = pass_rows_;
-  report_.inputs = inputs_->fingerprint;
-  report_.inputs_name = inputs_->name;
-  report_.skipped_rows = reader.rows_skipped();
+  note_text(report_, reader);
   TrainReport report = std::exchange(report_, {});
   co_return (co_await store_.report(number, to_text(report))).status;
 }
@@ -158,16 +176,27 @@ Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   Prepared current, next;
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
-  // An heir walks over the batches that its predecessor finished.
-  for (std::uint32_t skipped = 0; skipped < store_.step().index && !store_.closing(); ++skipped) {
+  points_.clear();
+  const auto note = [&](std::uint32_t batch) {
+    if (batch % kStepsPerReport == 0 && current.rows > 0) note_point(batch / kStepsPerReport, reader);
+  };
+  // An heir walks over the batches that its predecessor finished, and says what it found there.
+  const std::uint32_t walked = store_.step().index;
+  for (std::uint32_t skipped = 0; skipped < walked && !store_.closing(); ++skipped) {
     if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
       co_return status;
     pass_rows_ += current.rows;
+    note(skipped);
   }
   if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status) co_return status;
+  note(walked);
+  if (walked > 0) {
+    if (Status status = co_await report({2 * epoch, walked}, reader); !status) co_return status;
+  }
   while (current.rows > 0 && !store_.closing()) {
     if (Status status = co_await step(current, next, reader); !status) co_return status;
     std::swap(current, next);
+    note(store_.step().index);
     const bool last = current.rows == 0;
     if (last || store_.step().index % kStepsPerReport == 0) {
       const Step number{2 * epoch, store_.step().index};
@@ -180,20 +209,22 @@ Task<Status> ShardTrainer::train_pass(RowReader& reader) {
 Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
   if (!reader) co_return reader.status();
+  if (held_out_) (*reader)->expect(*held_out_);
   Prepared batch;
+  points_.clear();
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
+    if ((*reader)->at_end()) held_out_ = (*reader)->pass_rows();
     if (batch.rows == 0) co_return Status::ok();
+    note_point(part - 1, **reader);
     if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
     TrainReport scored;
-    scored.inputs = inputs_->fingerprint;
-    scored.inputs_name = inputs_->name;
+    note_text(scored, **reader);
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);
     scored.scores = scores_;
     scored.labels = batch.batch.rows().labels;
     scored.weights = batch.batch.rows().weights;
-    scored.skipped_rows = (*reader)->rows_skipped();
     const Step number{2 * epoch + 1, part};
     if (const Status status = (co_await store_.report(number, to_text(scored))).status; !status)
       co_return status;
@@ -247,6 +278,12 @@ Status check_same_keys(const TrainInputs& inputs) {
                                    inputs.train->paths().front())};
 }
 
+// For the comparison in TrainMonitor.
+ReadOptions with_hashes(ReadOptions options) {
+  options.hash_text = true;
+  return options;
+}
+
 }  // namespace
 
 Workbench& Workbenches::mine() {
@@ -259,12 +296,12 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
   inputs->spec = std::move(spec);
   inputs->train = std::move(pipe);
   if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
-    auto train = DataSet::open(inputs->spec.train);
+    auto train = DataSet::open(with_hashes(inputs->spec.train));
     if (!train) return train.status();
     inputs->train = std::move(train).value();
   }
   if (inputs->spec.has_valid()) {
-    auto valid = DataSet::open(inputs->spec.valid);
+    auto valid = DataSet::open(with_hashes(inputs->spec.valid));
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
     if (Status status = check_same_keys(*inputs); !status) return status;

@@ -1,5 +1,6 @@
 // Grammar of a report, little-endian: loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32
-//   inputs:u64 inputs_name:text rows:u32 weighted:u32
+//   inputs:u64 inputs_name:text points:u32 (number:u32 hash:u64 where:text)*points read_all:u64 unpacked:u64
+//   rows:u32 weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
 #include "train/train_report.h"
 
@@ -26,6 +27,14 @@ bool decode(std::string_view text, TrainReport& out) {
   out.fraction_done = in.get<float>();
   out.inputs = in.get<std::uint64_t>();
   out.inputs_name = in.get_text(kNameBytesMax);
+  out.read.resize(in.get_count(kReadPointsMax, sizeof(std::uint32_t) + sizeof(std::uint64_t)));
+  for (ReadPoint& point : out.read) {
+    point.number = in.get<std::uint32_t>();
+    point.hash = in.get<std::uint64_t>();
+    point.where = in.get_text(kNameBytesMax);
+  }
+  out.read_all = in.get<std::uint64_t>();
+  out.unpacked = in.get<std::uint64_t>();
   const std::uint32_t rows = in.get_count(~0u, 2 * sizeof(float));
   const bool weighted = in.get<std::uint32_t>() != 0;
   for (auto* values : {&out.scores, &out.labels, &out.weights}) {
@@ -46,7 +55,12 @@ std::string to_text(const TrainReport& report) {
       .put(report.skipped_rows)
       .put(report.fraction_done)
       .put(report.inputs)
-      .put_text(std::string_view(report.inputs_name).substr(0, kNameBytesMax));
+      .put_text(std::string_view(report.inputs_name).substr(0, kNameBytesMax))
+      .put(static_cast<std::uint32_t>(report.read.size()));
+  for (const ReadPoint& point : report.read) {
+    out.put(point.number).put(point.hash).put_text(std::string_view(point.where).substr(0, kNameBytesMax));
+  }
+  out.put(report.read_all).put(report.unpacked);
   out.put(static_cast<std::uint32_t>(report.scores.size()));
   out.put(static_cast<std::uint32_t>(report.weights.empty() ? 0 : 1));
   for (const auto* values : {&report.scores, &report.labels, &report.weights}) {
@@ -67,7 +81,9 @@ TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards
       shard_done_(shards),
       shard_epoch_(shards),
       trained_(shards),
-      scored_(shards) {}
+      scored_(shards),
+      trained_text_(shards),
+      scored_text_(shards) {}
 
 LossSum TrainMonitor::Epoch::trained() const {
   LossSum sum;
@@ -89,21 +105,61 @@ TrainMonitor::Pass TrainMonitor::Pass::take(std::uint32_t of_epoch, const TrainR
   return {epoch, rows - before.rows, skipped - before.skipped};
 }
 
+void TrainMonitor::compare_inputs(ShardId shard, const TrainReport& report) {
+  if (!inputs_) inputs_ = Inputs{shard, report.inputs, report.inputs_name};
+  if (inputs_->fingerprint == report.inputs || !inputs_agree_) return;
+  inputs_agree_ = {Code::kData,
+                   fmt::format("data shard {} was read from {} and data shard {} from {}, which are not the "
+                               "same files; give every worker the same ones in the same order",
+                               inputs_->shard.value, inputs_->name, shard.value, report.inputs_name)};
+}
+
+// Each hash is of all text up to its point, so the first that differs tells between which two points to look.
+void TrainMonitor::compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report) {
+  std::string from = "its begin";
+  const auto differs = [&](const std::string& to) {
+    if (!inputs_agree_) return;
+    inputs_agree_ = {
+        Code::kData,
+        fmt::format(
+            "data shard {} of {}, pass {}: between {} and {} stands something else than what was read there "
+            "before; the file was changed meanwhile, or this worker's copy is another: give every "
+            "worker the same files, leave them alone until the job has ended, and run it again",
+            shard.value, report.inputs_name, epoch + 1, from, to)};
+  };
+  for (const ReadPoint& point : report.read) {
+    if (point.number < trail.hashes.size() && trail.hashes[point.number] != point.hash)
+      return differs(point.where);
+    if (point.number == trail.hashes.size()) trail.hashes.push_back(point.hash);
+    from = point.where;
+  }
+  if (report.read_all == 0) return;
+  if (trail.all == 0) trail.all = report.read_all;
+  if (trail.all != report.read_all) differs("the shard's end");
+}
+
+// Whoever reads packed files unpacks all of them, whichever shards are its own.
+void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const TrainReport& report) {
+  if (report.unpacked == 0 || !inputs_agree_) return;
+  if (known == 0) known = report.unpacked;
+  if (known == report.unpacked) return;
+  inputs_agree_ = {
+      Code::kData,
+      fmt::format("{}: the worker of data shard {} unpacked another text than workers of others did; "
+                  "give every worker the same files in the same order",
+                  report.inputs_name, shard.value)};
+}
+
 bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   TrainReport report;
   if (!decode(text, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
     return false;
   const std::lock_guard lock(mutex_);
-  if (!inputs_) inputs_ = Inputs{shard, report.inputs, report.inputs_name};
-  if (inputs_->fingerprint != report.inputs) {
-    inputs_agree_ = {
-        Code::kData,
-        fmt::format("data shard {} was read from {} and data shard {} from {}, which are not the "
-                    "same files; give every worker the same ones in the same order",
-                    inputs_->shard.value, inputs_->name, shard.value, report.inputs_name)};
-  }
   Epoch& epoch = epochs_[number.epoch / 2];
   const bool held_out = number.epoch % 2 == 1;
+  compare_inputs(shard, report);
+  compare_text(shard, number.epoch / 2, (held_out ? scored_text_ : trained_text_)[shard.value], report);
+  compare_unpacked(shard, held_out ? scored_unpacked_ : trained_unpacked_, report);
   const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(number.epoch / 2, report);
   if (number.epoch < 2) skipped_rows_ += fresh.skipped;
   const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };

@@ -14,6 +14,16 @@
 
 namespace thalweg {
 
+// What had been read of a shard's text when the batches up to some number were made of it.
+struct ReadPoint {
+  std::uint32_t number = 0;  // Points of a pass are numbered 0, 1, 2, ... without gaps.
+  std::uint64_t hash = 0;    // RowReader::text_hash()
+  std::string where;         // RowReader::text_end()
+};
+// How many points a report repeats. An heir may begin one point before or behind the last one that its
+// predecessor reported.
+inline constexpr std::size_t kReadPointsMax = 3;
+
 // A part of a shard's work since its last report. Numbered (2 * epoch, step) while training and (2 * epoch +
 // 1, part) while scoring the held-out rows after that epoch. Rows are counted from the begin of the pass,
 // since the heir of a shard knows of all of them and not which ones its predecessor has reported.
@@ -24,6 +34,9 @@ struct TrainReport {
   float fraction_done = 0;         // Training: of this pass over the shard; below 0 when not known.
   std::uint64_t inputs = 0;        // TrainInputs::fingerprint of the shard's worker,
   std::string inputs_name;         // and what its user calls them.
+  std::vector<ReadPoint> read;     // The newest points of this pass, at most kReadPointsMax.
+  std::uint64_t read_all = 0;      // Once the pass has read all of the shard: the hash of that text; else 0.
+  std::uint64_t unpacked = 0;      // Then, of packed files: RowReader::hash_of_all().
   std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
   std::vector<float> labels;
   std::vector<float> weights;  // Empty when all are 1.
@@ -58,7 +71,8 @@ class TrainMonitor {
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
   // False when the text is no report.
   bool add(ShardId shard, Step number, std::string_view text);
-  // kData once two shards have been read from different files.
+  // kData once two shards have been read from different files, or what was read of one differs from what
+  // another worker or an earlier pass has read there.
   Status inputs_agree() const;
   TrainNumbers numbers() const;
   // Exact metrics of the rows held out, after pass `epoch`; sorts, so call it once the pass is over.
@@ -86,12 +100,24 @@ class TrainMonitor {
     // What `report` tells beyond that.
     Pass take(std::uint32_t of_epoch, const TrainReport& report);
   };
+  // What was read of a shard, in all passes alike.
+  struct Trail {
+    std::vector<std::uint64_t> hashes;  // By point.
+    std::uint64_t all = 0;              // Of the whole shard; 0: not known yet.
+  };
+  void compare_inputs(ShardId shard, const TrainReport& report);
+  void compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report);
+  void compare_unpacked(ShardId shard, std::uint64_t& known, const TrainReport& report);
+
   mutable std::mutex mutex_;
   Loss loss_;
   std::vector<Epoch> epochs_;
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
   std::vector<Pass> trained_, scored_;  // By shard.
+  std::vector<Trail> trained_text_, scored_text_;
+  std::uint64_t trained_unpacked_ = 0,
+                scored_unpacked_ = 0;  // Of all packed text, by the first who had all of it.
   // Of the first report.
   struct Inputs {
     ShardId shard;

@@ -105,6 +105,85 @@ TEST(TrainMonitor, NoticesShardsReadFromDifferentFiles) {
       << status.message();
 }
 
+// A report with these points, "p0" and on, the first of them numbered `first`.
+TrainReport having_read(std::uint32_t first, std::initializer_list<std::uint64_t> hashes,
+                        std::uint64_t all = 0) {
+  TrainReport report = training(1, 10, 0.5f);
+  for (const std::uint64_t hash : hashes) {
+    report.read.push_back({first, hash, "a.svm, byte " + std::to_string(first)});
+    ++first;
+  }
+  report.inputs_name = "a.svm";
+  report.read_all = all;
+  return report;
+}
+
+struct Reading {
+  std::uint32_t shard = 0;
+  Step number;
+  TrainReport report;
+};
+
+std::string disagreement(std::initializer_list<Reading> readings) {
+  TrainMonitor monitor(Loss::kLogistic, 2, 2);
+  std::size_t left = readings.size();
+  for (const Reading& reading : readings) {
+    EXPECT_TRUE(monitor.inputs_agree().is_ok()) << "only the last one differs";
+    EXPECT_TRUE(monitor.add(ShardId{reading.shard}, reading.number, to_text(reading.report)));
+    --left;
+  }
+  EXPECT_EQ(left, 0u);
+  const Status status = monitor.inputs_agree();
+  if (!status) {
+    EXPECT_EQ(status.code(), Code::kData);
+  }
+  return status.message();
+}
+
+TEST(TrainMonitor, NoticesThatAnHeirReadsAnotherText) {
+  const Reading before{0, {0, 16}, having_read(0, {5, 6, 7})};
+  EXPECT_EQ(disagreement({before, {0, {0, 24}, having_read(1, {6, 7, 8})}}), "");
+  EXPECT_EQ(disagreement({before, {0, {0, 28}, having_read(2, {7, 8}, 9)}}), "");
+  EXPECT_EQ(disagreement({before, {1, {0, 16}, having_read(0, {1, 2, 3})}}), "") << "another shard";
+  const std::string text = disagreement({before, {0, {0, 24}, having_read(1, {6, 70, 80})}});
+  EXPECT_NE(
+      text.find(
+          "data shard 0 of a.svm, pass 1: between a.svm, byte 1 and a.svm, byte 2 stands something else"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(disagreement({before, {0, {0, 17}, having_read(0, {50})}}).find("its begin and a.svm, byte 0"),
+            std::string::npos);
+}
+
+TEST(TrainMonitor, NoticesThatALaterPassReadsAnotherText) {
+  const Reading first{0, {0, 20}, having_read(0, {5, 6, 7}, 8)};
+  EXPECT_EQ(
+      disagreement({first, {0, {2, 8}, having_read(0, {5})}, {0, {2, 20}, having_read(0, {5, 6, 7}, 8)}}),
+      "");
+  EXPECT_NE(
+      disagreement({first, {0, {2, 16}, having_read(0, {5, 60})}}).find("pass 2: between a.svm, byte 0 and"),
+      std::string::npos);
+  EXPECT_NE(disagreement({first, {0, {2, 12}, having_read(0, {5, 6}, 80)}})
+                .find("between a.svm, byte 1 and the shard's end"),
+            std::string::npos)
+      << "fewer rows";
+  // Held-out rows are another text.
+  EXPECT_EQ(disagreement({first, {0, {1, 1}, having_read(0, {1}, 2)}, {0, {2, 8}, having_read(0, {5})}}), "");
+  EXPECT_NE(disagreement({first, {0, {1, 1}, having_read(0, {1}, 2)}, {0, {3, 1}, having_read(0, {3})}}), "");
+}
+
+TEST(TrainMonitor, NoticesThatWorkersUnpackOtherTexts) {
+  const auto unpacked = [](std::uint64_t hash) {
+    TrainReport report = having_read(0, {5}, 6);
+    report.unpacked = hash;
+    return report;
+  };
+  EXPECT_EQ(disagreement({{0, {0, 8}, unpacked(3)}, {1, {0, 8}, unpacked(3)}, {1, {1, 1}, unpacked(4)}}), "");
+  EXPECT_NE(disagreement({{0, {0, 8}, unpacked(3)}, {1, {0, 8}, unpacked(4)}})
+                .find("a.svm: the worker of data shard 1 unpacked another text"),
+            std::string::npos);
+}
+
 TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
   TrainMonitor monitor(Loss::kLogistic, 1, 2);
   TrainReport scored;
@@ -124,7 +203,7 @@ TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
 
 TEST(TrainMonitor, RefusesWhatIsNoReport) {
   TrainMonitor monitor(Loss::kLogistic, 1, 1);
-  const std::string text = to_text(training(5, 10, 0.5f));
+  const std::string text = to_text(having_read(0, {5, 6, 7}, 8));
   for (std::size_t size = 0; size < text.size(); ++size) {
     EXPECT_FALSE(monitor.add(ShardId{0}, {0, 1}, std::string_view(text).substr(0, size)));
   }

@@ -74,18 +74,19 @@ class ClusterTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def command(self, *flags):
-        return [PROGRAM, "train", self.train, "--json", *flags]
+    def command(self, *flags, train=None):
+        return [PROGRAM, "train", train or self.train, "--json", *flags]
 
     def run_job(self, *flags):
         done = subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return last_json(done.stdout)
 
-    def start_job(self, *flags, **more):
+    def start_job(self, *flags, train=None, **more):
         """Its words go to a file, so that they can be waited for."""
         with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
-            job = subprocess.Popen(self.command(*flags), stdout=subprocess.PIPE, stderr=words, text=True, **more)
+            job = subprocess.Popen(self.command(*flags, train=train), stdout=subprocess.PIPE, stderr=words, text=True,
+                                   **more)
         job.words = words.name
         return job
 
@@ -94,9 +95,18 @@ class ClusterTest(unittest.TestCase):
         with open(job.words, encoding="utf-8") as words:
             return words.read()
 
+    def start_node(self, *arguments):
+        with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
+            node = subprocess.Popen([PROGRAM, "node", *arguments], stdout=subprocess.DEVNULL, stderr=words)
+        node.words = words.name
+        return node
+
     def await_epoch(self, job, number):
+        self.await_words(job, "epoch %d/" % number)
+
+    def await_words(self, job, words):
         deadline = time.monotonic() + PATIENCE_S
-        while "epoch %d/" % number not in self.words_of(job):
+        while words not in self.words_of(job):
             self.assertIsNone(job.poll(), self.words_of(job))
             self.assertLess(time.monotonic(), deadline, self.words_of(job))
             time.sleep(0.01)
@@ -435,6 +445,67 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [code] * 3)
                 self.assertEqual(scheduler.returncode, code, err)
                 self.assertEqual("give every worker the same ones" in err, code != 0, err)
+
+    def copy_of_train(self, name, flipped=0):
+        """With other labels in that many last rows."""
+        copy = os.path.join(self.folder.name, name)
+        with open(self.train, "rb") as rows, open(copy, "wb") as out:
+            lines = rows.read().splitlines(keepends=True)
+            same = len(lines) - flipped
+            out.writelines(lines[:same] + [b"%d%s" % (1 - int(line[:1]), line[1:]) for line in lines[same:]])
+        return copy
+
+    def test_a_file_that_changes_during_training_ends_the_job(self):
+        for line, error in ((b"spoilt", r"changing\.svm:20000:1: saw .* expected a label"),
+                            (b"# not a row", r"changing\.svm: changed while it was used: \d+ rows|something else"),
+                            (b"0 1:3 1:3 ", r"changing\.svm, pass \d+: between .*, byte \d+ and .* stands something else")):
+            with self.subTest(line=line):
+                copy = self.copy_of_train("changing.svm")
+                job = self.start_job("--epochs", "100000", train=copy)
+                self.await_epoch(job, 1)
+                with open(copy, "r+b") as rows:
+                    rows.seek(rows.read()[:-1].rfind(b"\n") + 1)
+                    rows.write(line)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 4, err)
+                self.assertRegex(last_json(out)["error"]["message"], error)
+
+    # Both copies have one size and one begin, and nobody but an heir reads what another worker has read.
+    def test_an_heir_with_other_rows_ends_the_job(self):
+        for flipped, code in ((0, 0), (2000, 4)):  # So many that each shard has some.
+            with self.subTest(flipped=flipped):
+                copies = [self.train, self.copy_of_train("other.svm", flipped)]
+                scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--workers", "2", "--epochs", "300")
+                self.await_words(scheduler, "listens on")
+                address = re.search(r"listens on (\S+);", self.words_of(scheduler)).group(1)
+                nodes = [self.start_node("server", "--join", address)]
+                for copy in copies:
+                    nodes.append(self.start_node("worker", "--join", address, "--", copy))
+                self.await_epoch(scheduler, 2)
+                nodes[-1].kill()
+                nodes.pop().wait(PATIENCE_S)
+                _, err = self.finish(scheduler)
+                self.assertEqual(scheduler.returncode, code, err)
+                self.assertEqual("stands something else than what was read there before" in err, code == 4, err)
+                self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [code] * 2)
+
+    def test_workers_that_unpack_other_rows_end_the_job(self):
+        copies = []
+        for name, flipped in (("one.svm", 0), ("two.svm", 1)):
+            copies.append(os.path.join(self.folder.name, name + ".gz"))
+            with open(self.copy_of_train(name, flipped), "rb") as plain, open(copies[-1], "wb") as packed:
+                packed.write(gzip.compress(plain.read(), compresslevel=0, mtime=0))
+        scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--workers", "2")
+        self.await_words(scheduler, "listens on")
+        address = re.search(r"listens on (\S+);", self.words_of(scheduler)).group(1)
+        nodes = [self.start_node("server", "--join", address)]
+        for copy in copies:
+            nodes.append(self.start_node("worker", "--join", address, "--", copy))
+        _, err = self.finish(scheduler)
+        self.assertEqual(scheduler.returncode, 4, err)
+        self.assertRegex(err, r"\.svm\.gz: the worker of data shard \d+ unpacked another text")
+        for node in nodes:
+            node.wait(PATIENCE_S)
 
     def test_the_page_about_clusters_is_true(self):
         with open(os.path.join(SOURCE, "docs", "cluster.md"), encoding="utf-8") as page:

@@ -1,0 +1,180 @@
+// One shard's training on a store that answers at once: what its reports say, and what the reporter makes of
+// it.
+#include "train/shard_trainer.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "model/model.h"
+#include "train/train_report.h"
+
+namespace thalweg {
+namespace {
+
+struct Report {
+  Step number;
+  std::string text;
+};
+
+class InstantStore final : public Store {
+ public:
+  explicit InstantStore(Step first) : step_(first) {}
+  std::vector<Report> reports;
+
+  ShardId shard() const override { return ShardId{0}; }
+  bool closing() const override { return false; }
+  Step step() const override { return step_; }
+  Pending push(TableId, Keys, Rows) override { return done(); }
+  Pending pull(TableId, Keys keys) override {  // A table of lr has one float a row.
+    Answer answer;
+    answer.rows = Rows(std::vector<float>(keys.size()));
+    return done(std::move(answer));
+  }
+  Pending read(TableId table, Keys keys) override { return pull(table, std::move(keys)); }
+  Pending advance() override { return step_ = step_.next(), done(); }
+  Pending end_epoch() override { return step_ = step_.next_epoch(), done(); }
+  Pending end_work() override { return step_ = kEndOfWork, done(); }
+  Pending barrier(Step) override { return done(); }
+  Pending report(Step number, std::string text) override {
+    reports.push_back({number, std::move(text)});
+    return done();
+  }
+  Pending yield() override { return done(); }
+
+ private:
+  static Pending done(Answer answer = {}) {
+    auto completion = std::make_shared<Completion>();
+    completion->done = true;
+    completion->answer = std::move(answer);
+    return Pending(std::move(completion));
+  }
+  Step step_;
+};
+
+constexpr std::uint32_t kRows = 405, kBatch = 10, kSteps = 41, kEpochs = 2;
+
+class ShardTrainerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "thalweg-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    spec_.epochs = kEpochs;
+    spec_.batch_rows = kBatch;
+    spec_.shards = 1;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // Rows of 900 bytes, so that the file is read in many blocks, and its head has 72. The label of row `other`
+  // is not what it would be.
+  std::string file(const std::string& name, std::uint32_t other = kRows) const {
+    std::ofstream out(folder_ / name, std::ios::binary);
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      out << (row + (row == other)) % 2;
+      for (std::uint32_t i = 0; i < 100; ++i) out << ' ' << row * 100 + i + 100000 << ":1";
+      out << '\n';
+    }
+    return (folder_ / name).string();
+  }
+  // What the shard reports that is trained from `first` on.
+  std::vector<Report> train(const std::string& path, Step first = {}) {
+    spec_.train.paths = {path};
+    const auto inputs = open_inputs(spec_);
+    EXPECT_TRUE(inputs.is_ok()) << inputs.status().message();
+    InstantStore store(first);
+    Task<Status> task = train_shard(store, *inputs);
+    task.handle().resume();
+    EXPECT_TRUE(task.done());
+    const Status status = task.take();
+    EXPECT_TRUE(status.is_ok()) << status.message();
+    return std::move(store.reports);
+  }
+
+  std::filesystem::path folder_;
+  TrainSpec spec_;
+};
+
+// As the scheduler hands reports on: of one number once.
+class Reporter {
+ public:
+  Status take(const Report& report) {
+    if (last_ < report.number) {
+      EXPECT_TRUE(monitor.add(ShardId{0}, report.number, report.text));
+    }
+    last_ = std::max(last_, report.number);
+    return monitor.inputs_agree();
+  }
+  // Those that an owner sent before it died.
+  void take_before(const std::vector<Report>& reports, Step end) {
+    for (const Report& report : reports) {
+      if (report.number < end) {
+        EXPECT_TRUE(take(report).is_ok());
+      }
+    }
+  }
+  TrainMonitor monitor{Loss::kLogistic, kEpochs, 1};
+
+ private:
+  Step last_;
+};
+
+TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItBegins) {
+  const std::string path = file("a");
+  const std::vector<Report> owner = train(path);
+  for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
+    for (std::uint32_t step = 1; step <= kSteps; ++step) {
+      for (const std::uint32_t reported : {step, step + 1}) {  // It died before or after it had reported.
+        Reporter reporter;
+        reporter.take_before(owner, {2 * epoch, reported});
+        for (const Report& report : train(path, {epoch, step})) {
+          const Status status = reporter.take(report);
+          ASSERT_TRUE(status.is_ok()) << status.message();
+        }
+        EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kRows) << epoch << "." << step;
+      }
+    }
+  }
+}
+
+TEST_F(ShardTrainerTest, AnHeirWithAnotherFileIsFoundOutBeforeItLearns) {
+  const std::vector<Report> owner = train(file("a"));
+  for (const auto& [other, step] :
+       {std::pair(100u, 18u), std::pair(100u, 25u), std::pair(150u, 24u), std::pair(310u, 39u)}) {
+    Reporter reporter;
+    reporter.take_before(owner, {0, step});
+    const std::vector<Report> heir = train(file("b", other), {0, step});
+    const Status status = reporter.take(heir.at(0));
+    EXPECT_EQ(heir.at(0).number, (Step{0, step}));
+    EXPECT_EQ(status.code(), Code::kData) << other;
+    EXPECT_NE(status.message().find("/b, pass 1: between "), std::string::npos) << status.message();
+    EXPECT_EQ(reporter.monitor.numbers().last.weight, (step - 1) / 8 * 8 * kBatch)
+        << "nothing was learnt of it";
+  }
+}
+
+TEST_F(ShardTrainerTest, ALaterPassOverAnotherFileIsFoundOut) {
+  const std::vector<Report> owner = train(file("a"));
+  for (const std::uint32_t other : {100u, 200u, kRows - 1}) {
+    Reporter reporter;
+    reporter.take_before(owner, {2, 0});
+    Status status;
+    for (const Report& report : train(file("b", other), {1, 1})) status = reporter.take(report);
+    EXPECT_EQ(status.code(), Code::kData) << other;
+    EXPECT_NE(status.message().find("/b, pass 2: between "), std::string::npos) << status.message();
+  }
+}
+
+TEST_F(ShardTrainerTest, BadHeldOutRowsAreCountedOnceForAllPasses) {
+  std::ofstream(folder_ / "valid", std::ios::binary) << "1 5:1\nbad\n0 6:1\nworse\n";
+  spec_.valid.paths = {(folder_ / "valid").string()};
+  spec_.valid.max_bad_rows = 2;
+  std::uint32_t scored = 0;
+  for (const Report& report : train(file("a"))) scored += report.number.epoch % 2;
+  EXPECT_EQ(scored, kEpochs);
+}
+
+}  // namespace
+}  // namespace thalweg
