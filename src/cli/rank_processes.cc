@@ -186,6 +186,7 @@ class RankProcesses {
     if (getppid() != parent) _exit(127);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     if (out >= 0) dup2(out, STDOUT_FILENO);

@@ -4,14 +4,12 @@
 #include <sys/resource.h>
 
 #include <cmath>
-#include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
-#include "cli/stored_model.h"
 #include "cli/train_advice.h"
 #include "net/real_clock.h"
 #include "net/system_disk.h"
@@ -20,7 +18,6 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kRefresh = std::chrono::milliseconds(100);
-constexpr std::uint16_t kScansAhead = 8;
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 constexpr const char* kAtOnce =
     "{\"error\":{\"code\":\"ABORTED\",\"message\":\"interrupted twice; stopped at once\"}}\n";
@@ -132,70 +129,9 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   if (Status status = monitor_->inputs_agree(); !status) co_return status;
   const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
-  SystemDisk disk;
-  std::unique_ptr<ModelWriter> writer;
-  const auto dir = options_.maybe_text("out");
-  if (dir) {
-    auto created = ModelWriter::create(disk, *dir);
-    if (!created) co_return created.status();
-    writer = std::move(created).value();
-  }
-  if (Status status = co_await collect(store, writer.get()); !status) co_return status;
-  if (writer) {
-    auto stored = options_to_store(options_, "train");
-    if (!spec().train.known_columns.empty()) stored["columns"] = spec().train.known_columns;
-    const auto digest = writer->commit(spec().model, stored, metrics());
-    if (!digest) co_return digest.status();
-    digest_ = *digest;
-  }
+  if (Status status = co_await save(store); !status) co_return status;
   collected_ = true;
   co_return Status::ok();
-}
-
-Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
-  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
-    if (Status status = co_await collect_table(store, TableId{t}, writer); !status) co_return status;
-  }
-  co_return Status::ok();
-}
-
-Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWriter* writer) {
-  const TableSpec& spec = tables_[table.value];
-  const Answer counted = co_await store.count(table);
-  if (!counted.status) co_return counted.status;
-  const std::uint64_t rows = spec.kind == TableSpec::Kind::kDense ? spec.rows : counted.keys.at(0);
-  if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
-  TableDigest digest(spec.dim);
-  bool begun = false;
-  std::deque<Pending> ahead;  // The servers prepare these ranges while an earlier one is hashed and written.
-  std::uint16_t asked = 0;
-  for (std::uint16_t range = 0; range < spec.ranges; ++range) {
-    for (; asked < spec.ranges && asked < range + kScansAhead; ++asked) {
-      ahead.push_back(store.scan(table, RangeId{asked}));
-    }
-    const Answer scanned = co_await ahead.front();
-    ahead.pop_front();
-    if (!scanned.status) co_return scanned.status;
-    if (scanned.keys.empty()) continue;
-    const std::size_t width = scanned.rows.size() / scanned.keys.size();
-    if (writer != nullptr && !begun) {
-      if (Status status = writer->begin_table(spec, rows, width); !status) co_return status;
-      begun = true;
-    }
-    const bool dense = spec.kind == TableSpec::Kind::kDense;
-    for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
-      digest.add(dense ? scanned.keys[i] : unplace(scanned.keys[i]),
-                 scanned.rows.span().subspan(i * width, spec.dim));
-    }
-    if (writer == nullptr) continue;
-    if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status) co_return status;
-  }
-  digest_ += table_part_of_digest(spec.name, digest.sum());
-  if (writer == nullptr) co_return Status::ok();
-  if (!begun) {
-    if (Status status = writer->begin_table(spec, rows, spec.dim); !status) co_return status;
-  }
-  co_return writer->end_table();
 }
 
 std::map<std::string, double> TrainJob::metrics() const {
@@ -318,6 +254,7 @@ Status TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t work
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
   for (; !closing && shown < epochs_done(); ++shown) show_epoch(shown);
   summary(cluster.view(), seconds, closing);
+  if (!saved_elsewhere_) return saved_elsewhere_;
   if (!closing) return held_out_status();
   return {Code::kAborted, saves ? "interrupted; what was learnt so far is saved"
                                 : "interrupted; without --out nothing is saved"};
@@ -333,12 +270,11 @@ Status TrainJob::held_out_status() const {
 void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted) {
   const TrainNumbers numbers = monitor_->numbers();
   const double rate = seconds > 0 ? static_cast<double>(numbers.examples) / seconds : 0;
-  const auto dir = options_.maybe_text("out");
   const std::uint64_t skipped = numbers.skipped_rows;
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}",
                                  numbers.examples, seconds, rate, model_rows_, digest_);
   if (skipped > 0) line += fmt::format("; {} bad rows skipped", skipped);
-  line += dir ? fmt::format("; saved to {}", *dir) : "; not saved, --out DIR keeps it";
+  line += saved_to_.empty() ? "; not saved, --out DIR keeps it" : "; saved to " + saved_to_;
   out_.note(line);
   const Loss loss = spec().model.loss;
   if (const std::string text = overfitted(loss, epochs_); !text.empty()) out_.note(text);
@@ -375,7 +311,7 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   json["pushed_bytes"] = view.push_bytes;
   json["skipped_rows"] = skipped;
   json["interrupted"] = interrupted;
-  if (dir) json["model"] = *dir;
+  if (!saved_to_.empty()) json["model"] = saved_to_;
   out_.json(json);
 }
 

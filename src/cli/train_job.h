@@ -38,6 +38,8 @@ class TrainJob {
  private:
   TrainJob(const Options& options, Output& out);
   Task<Status> observe(ShardStore& store);
+  Task<Status> save(ShardStore& store);
+  Task<Status> save_at(ShardStore& store, Disk& disk, const std::string& directory);
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
   std::size_t epochs_done();
@@ -62,7 +64,9 @@ class TrainJob {
   std::vector<EpochNumbers> epochs_;
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
-  bool collected_ = false;  // The whole model, and saved where that was asked for.
+  bool collected_ = false;  // The whole model, and saved if that was asked for.
+  std::string saved_to_;    // Empty: nowhere.
+  Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.
 };
 
 // The options of a job as its spec; kUsage for combinations that cannot be meant. Reads a little of the input

@@ -39,7 +39,8 @@ Result<std::string> hash_file(const File& file);
 std::string hash_text(std::string_view text);
 
 // A directory that appears at `path` whole or not at all: it is filled under a temporary name beside `path`,
-// and commit() renames it into place. What was at `path` stays until then.
+// `path`.tmp- and 16 hex digits, and commit() renames it into place. What was at `path` stays until then.
+// What others have left under such names is removed first, unless they are still at it.
 class StagedDirectory {
  public:
   // The disk must outlive it.
@@ -51,11 +52,12 @@ class StagedDirectory {
   Status commit();  // The files must be synced already.
 
  private:
-  StagedDirectory(Disk& disk, std::string path, std::string staging)
-      : disk_(&disk), path_(std::move(path)), staging_(std::move(staging)) {}
+  StagedDirectory(Disk& disk, std::string path, std::string staging, std::unique_ptr<Claim> claim)
+      : disk_(&disk), path_(std::move(path)), staging_(std::move(staging)), claim_(std::move(claim)) {}
   Disk* disk_;
   std::string path_;
   std::string staging_;
+  std::unique_ptr<Claim> claim_;  // Null where the file system has none.
 };
 
 // A file that appears at `path` whole or not at all; replaces a regular file of that name.
@@ -69,10 +71,11 @@ class StagedFile {
   Status commit();
 
  private:
-  StagedFile(Disk& disk, std::string path, std::unique_ptr<File> file)
-      : disk_(&disk), path_(std::move(path)), file_(std::move(file)) {}
+  StagedFile(Disk& disk, std::string path, std::unique_ptr<File> file, std::unique_ptr<Claim> claim)
+      : disk_(&disk), path_(std::move(path)), claim_(std::move(claim)), file_(std::move(file)) {}
   Disk* disk_;
   std::string path_;
+  std::unique_ptr<Claim> claim_;
   std::unique_ptr<File> file_;  // Null once committed.
 };
 

@@ -70,6 +70,7 @@ TEST(ModelCrash, APowerLossAtAnyOperationLeavesTheOldModelOrTheNew) {
       ++(found == digests.old_one ? kept_old : kept_new);
       ASSERT_TRUE(saving.save().is_ok()) << "what a crash left behind is in nobody's way";
       EXPECT_EQ(saving.found(), digests.new_one);
+      EXPECT_EQ(saving.disk.list("/models")->size(), 1u) << "and is removed";
     }
   }
   EXPECT_GT(kept_old, 0u);
@@ -100,6 +101,52 @@ TEST(ModelCrash, AFailedOperationLeavesTheOldModelOrTheNewEvenThroughALaterPower
       }
     }
   }
+}
+
+// The save that failed last may have left the replaced model, which a power loss could bring back under its
+// name.
+TEST(ModelCrash, WhatAFailedSaveLeftIsRemovedOnlyWhenNoPowerLossBringsItBack) {
+  const Digests digests;
+  std::size_t left = 0;
+  for (std::uint64_t at = 0; at < digests.operations; ++at) {
+    Saving failed(1);
+    failed.disk.fail_operation(failed.first + at);
+    (void)failed.save();
+    if (failed.disk.list("/models")->size() == 1) continue;
+    ++left;
+    for (std::uint64_t again = 1; again <= digests.operations; ++again) {
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        Saving saving(seed);
+        saving.disk.fail_operation(saving.first + at);
+        (void)saving.save();
+        saving.disk.lose_power_at(saving.disk.operations() + again);
+        (void)saving.save();
+        saving.disk.restart();
+        const std::uint64_t found = saving.found();
+        ASSERT_TRUE(found == digests.old_one || found == digests.new_one)
+            << "operations " << at << " and then " << again << " seed " << seed;
+      }
+    }
+  }
+  EXPECT_GT(left, 0u);
+}
+
+TEST(ModelCrash, ANameThatAnotherWriterHasIsNotTaken) {
+  SimDisk first(7), disk(7);
+  std::string taken;
+  for (SimDisk* d : {&first, &disk}) ASSERT_TRUE(d->make_directory("/models").is_ok());
+  {
+    const Result<StagedDirectory> staged = StagedDirectory::create(first, kPath);
+    ASSERT_TRUE(staged.is_ok());
+    taken = staged->staging();
+  }
+  ASSERT_TRUE(disk.make_directory(taken).is_ok());
+  const auto claim = disk.claim(taken);
+  ASSERT_TRUE(claim.is_ok());
+  const Result<StagedDirectory> staged = StagedDirectory::create(disk, kPath);
+  ASSERT_TRUE(staged.is_ok()) << staged.status().message();
+  EXPECT_NE(staged->staging(), taken);
+  EXPECT_EQ(*disk.look(taken), Entry::kDirectory) << "its writer is still at it";
 }
 
 TEST(ModelCrash, ADiskThatRunsFullAtAnyByteKeepsTheOldModelAndTakesTheNextOne) {

@@ -142,6 +142,61 @@ TEST(ModelDir, ReplacesAModelOnlyWhenTheNewOneIsWhole) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+TEST(ModelDir, RemovesWhatKilledWritersLeftAndNothingElse) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  const ModelSpec spec = fm_spec();
+  const std::vector<std::string> others = {"model.tmp-0123456789abcde", "model.tmp-0123456789abcdeg",
+                                           "model.tmp-0123456789abcdef.old", "models.tmp-0123456789abcdef"};
+  for (const std::string& name : others) fs::create_directory(folder / name);
+  fs::create_directory(folder / "model.tmp-00112233aabbccdd");
+  write_text(folder / "model.tmp-00112233aabbccdd/weights.safetensors", "half of it");
+  write_text(folder / "model.tmp-aaaaaaaaaaaaaaaa", "of an export to a file");
+  const std::unique_ptr<ModelWriter> at_it = *ModelWriter::create(disk, folder / "model");
+  EXPECT_EQ(folder.entries(), others.size() + 1) << "those that nobody writes are gone";
+  ASSERT_TRUE(save_model(folder / "model", spec, test_tables(spec, 20, 1)).is_ok());
+  EXPECT_EQ(folder.entries(), others.size() + 2);
+  ASSERT_TRUE(write_tables(*at_it, test_tables(spec, 30, 9)).is_ok()) << "a writer at work keeps its own";
+  ASSERT_TRUE(at_it->commit(spec, {}, {}).is_ok());
+  EXPECT_EQ(folder.entries(), others.size() + 1);
+}
+
+// Root may look everywhere, so it becomes somebody else for a moment.
+Status opened_by_nobody(const std::string& path) {
+  const bool root = ::geteuid() == 0;
+  EXPECT_EQ(root ? ::seteuid(65534) : 0, 0);
+  const Status status = ModelReader::open(SystemDisk(), path).status();
+  EXPECT_EQ(root ? ::seteuid(0) : 0, 0);
+  return status;
+}
+
+TEST(ModelDir, AModelThatCannotBeReadSaysWhy) {
+  TemporaryFolder folder;
+  const ModelSpec spec = fm_spec();
+  fs::permissions(folder / ".", fs::perms::all);
+  fs::create_directory(folder / "closed");
+  ASSERT_TRUE(save_model(folder / "closed/model", spec, test_tables(spec, 3, 1)).is_ok());
+  write_text(folder / "file", "x");
+  fs::create_symlink("loop", folder / "loop");
+  const auto expect = [&](const std::string& name, const std::string& why) {
+    const Status status = opened_by_nobody(folder / name);
+    EXPECT_EQ(status.code(), Code::kIo);
+    EXPECT_NE(status.message().find(folder / name), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
+  };
+  expect("nowhere", "no such directory");
+  expect("file", "it is a file, expected a model's directory");
+  expect("loop", "Too many levels of symbolic links");
+  fs::permissions(folder / "closed/model/model.json", fs::perms::none);
+  expect("closed/model", "cannot open " + (folder / "closed/model/model.json") + ": Permission denied");
+  fs::permissions(folder / "closed/model", fs::perms::none);
+  expect("closed/model", "Permission denied");
+  fs::permissions(folder / "closed", fs::perms::none);
+  expect("closed/model", "cannot look at " + (folder / "closed/model") + ": Permission denied");
+  fs::permissions(folder / "closed", fs::perms::owner_all);
+  fs::permissions(folder / "closed/model", fs::perms::owner_all);
+}
+
 TEST(ModelDir, LinksAreFollowed) {
   TemporaryFolder folder;
   SystemDisk disk;

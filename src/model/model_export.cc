@@ -98,7 +98,9 @@ Status write_text_table(const ModelReader& model, std::size_t t, Disk& disk, con
 
 Status export_text(const ModelReader& model, Disk& disk, const std::string& destination) {
   const Result<std::vector<std::string>> names = disk.list(destination);
-  if (disk.look(destination) != Entry::kNothing && (!names || !names->empty())) {
+  const Result<Entry> found = disk.look(destination);
+  if (!found) return found.status();
+  if (*found != Entry::kNothing && (!names || !names->empty())) {
     return {Code::kIo, "cannot export to " + destination + ": it exists and is not an empty directory"};
   }
   Result<StagedDirectory> directory = StagedDirectory::create(disk, destination);

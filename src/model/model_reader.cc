@@ -14,11 +14,18 @@ constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
 Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
-  if (disk.look(directory) != Entry::kDirectory) {
-    return Status(Code::kIo, "cannot read model " + directory + ": no such directory");
+  const Result<Entry> place = disk.look(directory);
+  if (!place) return place.status();
+  if (*place != Entry::kDirectory) {
+    return Status(Code::kIo,
+                  "cannot read model " + directory +
+                      (*place == Entry::kNothing ? ": no such directory"
+                                                 : ": it is a file, expected a model's directory"));
   }
   const std::string path = directory + "/model.json";
-  if (disk.look(path) == Entry::kNothing) {
+  const Result<Entry> manifest = disk.look(path);
+  if (!manifest) return manifest.status();
+  if (*manifest == Entry::kNothing) {
     return Status(Code::kModel, directory + " is no model: it has no model.json");
   }
   const Result<std::unique_ptr<File>> file = disk.open(path);

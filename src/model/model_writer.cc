@@ -15,14 +15,17 @@ namespace fs = std::filesystem;
 
 Status check_model_destination(const Disk& disk, const std::string& path) {
   const std::string target = disk.resolve(path);
-  const Entry found = disk.look(target);
-  if (found == Entry::kDirectory) {
+  const Result<Entry> found = disk.look(target);
+  if (!found) return found.status();
+  if (*found == Entry::kDirectory) {
     const Result<std::vector<std::string>> names = disk.list(target);
     if (!names) return names.status();
-    if (!names->empty() && disk.look(target + "/model.json") == Entry::kNothing) {
+    const Result<Entry> manifest = disk.look(target + "/model.json");
+    if (!manifest) return manifest.status();
+    if (!names->empty() && *manifest == Entry::kNothing) {
       return {Code::kIo, "cannot save a model at " + path + ": a directory that is no model is in the way"};
     }
-  } else if (found != Entry::kNothing) {
+  } else if (*found != Entry::kNothing) {
     return {Code::kIo,
             "cannot save a model at " + path + ": a file is in the way; expected a directory's name"};
   }

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <random>
 #include <system_error>
 
 namespace thalweg {
@@ -22,7 +24,8 @@ constexpr std::size_t kUnsyncedBytesMax = std::size_t{64} << 20;
 
 // "cannot DO PATH: REASON" with errno's reason.
 Status io_error(const std::string& what, const std::string& path) {
-  return {Code::kIo, "cannot " + what + " " + path + ": " + std::generic_category().message(errno)};
+  const char* hint = errno == EFBIG ? " (ulimit -f limits the size of files)" : "";
+  return {Code::kIo, "cannot " + what + " " + path + ": " + std::generic_category().message(errno) + hint};
 }
 
 Status io_error(const std::string& what, const std::string& path, const std::error_code& error) {
@@ -80,6 +83,16 @@ class SystemFile final : public File {
   std::size_t unsynced_bytes_ = 0;
 };
 
+class SystemClaim final : public Claim {
+ public:
+  explicit SystemClaim(int fd) : fd_(fd) {}
+  ~SystemClaim() override { ::close(fd_); }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
 // For file systems that cannot exchange: for a moment only the names beside `path` exist.
 Status exchange_in_steps(const std::string& staged, const std::string& path) {
   const std::string old = staged + ".old";
@@ -103,12 +116,14 @@ std::string SystemDisk::resolve(const std::string& path) const {
   return resolved.string();
 }
 
-Entry SystemDisk::look(const std::string& path) const {
-  std::error_code error;
-  const fs::file_status found = fs::status(path, error);
-  if (fs::is_directory(found)) return Entry::kDirectory;
-  if (fs::is_regular_file(found)) return Entry::kFile;
-  return fs::exists(found) ? Entry::kOther : Entry::kNothing;
+Result<Entry> SystemDisk::look(const std::string& path) const {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return Entry::kNothing;
+    return io_error("look at", path);
+  }
+  if (S_ISDIR(info.st_mode)) return Entry::kDirectory;
+  return S_ISREG(info.st_mode) ? Entry::kFile : Entry::kOther;
 }
 
 Result<std::vector<std::string>> SystemDisk::list(const std::string& directory) const {
@@ -135,6 +150,30 @@ Result<std::unique_ptr<File>> SystemDisk::open(const std::string& path) const {
   if (::fstat(fd, &info) != 0) return io_error("look at", path);
   if (!S_ISREG(info.st_mode)) return Status(Code::kIo, "cannot read " + path + ": not a regular file");
   return std::unique_ptr<File>(std::move(file));
+}
+
+std::uint64_t SystemDisk::draw() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
+}
+
+Result<std::unique_ptr<Claim>> SystemDisk::claim(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const auto gone = [&] { return Status(Code::kRetry, path + " is no longer there"); };
+  if (fd < 0) return errno == ENOENT ? gone() : io_error("open", path);
+  auto claim = std::make_unique<SystemClaim>(fd);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Status(Code::kRetry, path + " is in use");
+    return io_error("lock", path);
+  }
+  // Who held it until now may have removed it, and another may have taken the name.
+  struct stat locked {
+  }, named{};
+  if (::fstat(fd, &locked) != 0) return io_error("look at", path);
+  if (::lstat(path.c_str(), &named) != 0 || locked.st_ino != named.st_ino || locked.st_dev != named.st_dev) {
+    return gone();
+  }
+  return std::unique_ptr<Claim>(std::move(claim));
 }
 
 Result<std::unique_ptr<File>> SystemDisk::create(const std::string& path) {

@@ -12,10 +12,13 @@ namespace thalweg {
 class SystemDisk final : public Disk {
  public:
   std::string resolve(const std::string& path) const override;
-  Entry look(const std::string& path) const override;
+  Result<Entry> look(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& directory) const override;
   Status check_writable(const std::string& directory) const override;
   Result<std::unique_ptr<File>> open(const std::string& path) const override;
+  std::uint64_t draw() override;
+  // By flock(2) on the file or directory itself. Over NFS a directory cannot be locked.
+  Result<std::unique_ptr<Claim>> claim(const std::string& path) override;
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Status make_directory(const std::string& path) override;
   Status replace(const std::string& staged, const std::string& path) override;

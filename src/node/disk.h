@@ -37,6 +37,18 @@ class File {
   std::string path_;
 };
 
+// This process's use of what lies at a path; given up when dropped, and by the operating system when the
+// process ends in any way.
+class Claim {
+ public:
+  virtual ~Claim() = default;
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ protected:
+  Claim() = default;
+};
+
 // What lies at a path.
 enum class Entry : std::uint8_t { kNothing, kFile, kDirectory, kOther };
 
@@ -45,13 +57,18 @@ class Disk {
   virtual ~Disk() = default;
   // Absolute, with links followed and without a trailing slash, so that replace() replaces what a link names.
   virtual std::string resolve(const std::string& path) const = 0;
-  virtual Entry look(const std::string& path) const = 0;                                  // Follows links.
+  // Follows links. kIo where it cannot be told, as without permission on the way.
+  virtual Result<Entry> look(const std::string& path) const = 0;
   virtual Result<std::vector<std::string>> list(const std::string& directory) const = 0;  // Sorted names.
   // Whether entries could be made in `directory`, as far as can be told without making one.
   virtual Status check_writable(const std::string& directory) const = 0;
 
   virtual Result<std::unique_ptr<File>> open(
-      const std::string& path) const = 0;                                     // A regular file, for reading.
+      const std::string& path) const = 0;  // A regular file, for reading.
+  virtual std::uint64_t draw() = 0;        // A random number, for names that nobody else has.
+  // A file or directory. kRetry: another claim is held on it, or nothing is there any more. kIo: the file
+  // system has no claims.
+  virtual Result<std::unique_ptr<Claim>> claim(const std::string& path) = 0;
   virtual Result<std::unique_ptr<File>> create(const std::string& path) = 0;  // There must be nothing yet.
   virtual Status make_directory(const std::string& path) = 0;                 // There must be nothing yet.
   // At once, `path` names what `staged` named. What `path` named is gone if it was a file or an empty

@@ -57,7 +57,20 @@ class SimDisk::Handle final : public File {
   std::shared_ptr<Node> node_;
 };
 
-SimDisk::SimDisk(std::uint64_t seed) : random_(seed), root_(std::make_shared<Node>()) {
+class SimDisk::Hold final : public Claim {
+ public:
+  Hold(SimDisk& disk, std::shared_ptr<const Node> node) : disk_(disk), node_(std::move(node)) {
+    disk_.claimed_.insert(node_.get());
+  }
+  ~Hold() override { disk_.claimed_.erase(node_.get()); }
+
+ private:
+  SimDisk& disk_;
+  std::shared_ptr<const Node> node_;
+};
+
+SimDisk::SimDisk(std::uint64_t seed)
+    : random_(seed), names_(random_.split(1)), root_(std::make_shared<Node>()) {
   root_->is_directory = true;
 }
 
@@ -134,7 +147,14 @@ std::string SimDisk::resolve(const std::string& path) const {
   return path.back() == '/' ? path.substr(0, path.size() - 1) : path;
 }
 
-Entry SimDisk::look(const std::string& path) const {
+Result<std::unique_ptr<Claim>> SimDisk::claim(const std::string& path) {
+  const std::shared_ptr<Node> node = find(path);
+  if (!node) return Status(Code::kRetry, path + " is no longer there");
+  if (claimed_.count(node.get()) != 0) return Status(Code::kRetry, path + " is in use");
+  return std::unique_ptr<Claim>(std::make_unique<Hold>(*this, node));
+}
+
+Result<Entry> SimDisk::look(const std::string& path) const {
   const std::shared_ptr<Node> node = find(path);
   if (!node) return Entry::kNothing;
   return node->is_directory ? Entry::kDirectory : Entry::kFile;

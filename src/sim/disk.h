@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +31,12 @@ class SimDisk final : public Disk {
   void restart();
 
   std::string resolve(const std::string& path) const override;
-  Entry look(const std::string& path) const override;
+  Result<Entry> look(const std::string& path) const override;
   Result<std::vector<std::string>> list(const std::string& directory) const override;
   Status check_writable(const std::string& directory) const override;
   Result<std::unique_ptr<File>> open(const std::string& path) const override;
+  std::uint64_t draw() override { return names_.next(); }
+  Result<std::unique_ptr<Claim>> claim(const std::string& path) override;
   Result<std::unique_ptr<File>> create(const std::string& path) override;
   Status make_directory(const std::string& path) override;
   Status replace(const std::string& staged, const std::string& path) override;
@@ -43,6 +46,7 @@ class SimDisk final : public Disk {
  private:
   struct Node;
   class Handle;
+  class Hold;
   using Entries = std::map<std::string, std::shared_ptr<Node>>;
   using Bytes = std::vector<std::byte>;
   struct Write {
@@ -64,13 +68,14 @@ class SimDisk final : public Disk {
   Status write(Node& node, const std::string& path, std::uint64_t offset, std::span<const std::byte> bytes);
   void come_up(Node& node);
 
-  Random random_;
+  Random random_, names_;
   std::shared_ptr<Node> root_;
   std::uint64_t operations_ = 0;
   std::uint64_t failing_ = 0;
   std::uint64_t dark_from_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t free_bytes_ = std::numeric_limits<std::uint64_t>::max();
   bool syncs_ = true;
+  std::set<const Node*> claimed_;
 };
 
 }  // namespace thalweg

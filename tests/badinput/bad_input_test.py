@@ -43,10 +43,10 @@ class BadInput(unittest.TestCase):
             out.write(content)
         return self.path(name)
 
-    def run_program(self, *words, stdin=None):
+    def run_program(self, *words, stdin=None, folder=None):
         """Exit code, standard output and error, and the largest resident size in bytes."""
         child = subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                 stdin=stdin or subprocess.DEVNULL)
+                                 stdin=stdin or subprocess.DEVNULL, cwd=folder)
         late = threading.Timer(PATIENCE_S, child.kill)
         late.start()
         texts = {}
@@ -64,9 +64,9 @@ class BadInput(unittest.TestCase):
         self.assertNotEqual(child.returncode, -9, "no end within %d s: %s" % (PATIENCE_S, words))
         return child.returncode, texts["out"], texts["err"], usage.ru_maxrss * 1024
 
-    def assert_refused(self, code, pattern, *words, hint=None):
+    def assert_refused(self, code, pattern, *words, hint=None, folder=None):
         """One error, whose text matches `pattern`, for people and as JSON."""
-        got, out, err, rss = self.run_program(*words, "--json")
+        got, out, err, rss = self.run_program(*words, "--json", folder=folder)
         self.assertEqual(got, code, "%s\n%s" % (words, err))
         errors = [line for line in err.splitlines() if re.match(r"thalweg: [A-Z_]+: ", line)]
         self.assertEqual(len(errors), 1, err)
@@ -399,8 +399,13 @@ class BadModelsTest(BadInput):
             self.skipTest("no small disk: mount is not allowed here (%s)" % mounted.stderr.decode().strip())
         self.addCleanup(subprocess.run, ["umount", disk], check=True)
         many = self.file("many.svm", b"".join(b"%d %d:1\n" % (i % 2, i + 1) for i in range(20000)))
-        self.assert_refused(OTHER, r"disk/model.*No space left", "train", many, "--out", os.path.join(disk, "model"))
+        elsewhere = self.path("elsewhere")
+        os.mkdir(elsewhere)
+        self.assert_refused(OTHER, r"disk/model.*No space left.*the model is saved at .*elsewhere/model\.recovered-",
+                            "train", many, "--out", os.path.join(disk, "model"), folder=elsewhere)
         self.assertEqual(os.listdir(disk), [])
+        saved, = os.listdir(elsewhere)
+        self.assertEqual(self.run_program("eval", "--model", os.path.join(elsewhere, saved), many)[0], 0)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -299,6 +300,46 @@ class ClusterTest(unittest.TestCase):
             self.assertIn("is saved", summary["error"]["message"])
             digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True)
             self.assertEqual(digest.stdout.strip(), summary["model_digest"])
+
+    # Its destination was free when it began.
+    def test_a_model_that_cannot_be_saved_where_it_was_asked_for_is_saved_elsewhere(self):
+        for flags in ((), ("--processes",)):
+            model = os.path.join(self.folder.name, "taken-%d" % len(flags))
+            job = self.start_job("--epochs", "100000", "--out", model, *flags)
+            self.await_epoch(job, 1)
+            os.mkdir(model)
+            with open(os.path.join(model, "notes"), "w", encoding="ascii") as notes:
+                notes.write("no model")
+            job.send_signal(signal.SIGINT)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 1, err)
+            summary = last_json(out)
+            self.assertEqual(summary["error"]["code"], "IO")
+            self.assertRegex(summary["error"]["message"], "%s: a directory that is no model is in the way; the model is "
+                                                          "saved at %s instead" % (model, summary["model"]))
+            self.assertTrue(summary["model"].startswith(model + ".recovered-"), summary)
+            digest = subprocess.run([PROGRAM, "model", "digest", summary["model"]], capture_output=True, text=True,
+                                    check=True)
+            self.assertEqual(digest.stdout.strip(), summary["model_digest"])
+            self.assertEqual(os.listdir(model), ["notes"])
+
+    def test_a_limit_on_the_size_of_files_is_an_error_like_a_full_disk(self):
+        model = os.path.join(self.folder.name, "limited")
+        scores = os.path.join(self.folder.name, "limited.txt")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        done = subprocess.run(self.command("--out", model), capture_output=True, text=True, timeout=PATIENCE_S,
+                              check=False, preexec_fn=limit)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        error = last_json(done.stdout)["error"]
+        self.assertEqual(error["code"], "IO")
+        self.assertRegex(error["message"], r"cannot write \d+ bytes at \d+ of \S+limited\S+: File too large")
+        self.assertIn("nor could the model be saved elsewhere", error["message"])
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("limited")], [])
+        self.run_job("--out", model)
+        done = subprocess.run([PROGRAM, "predict", "--model", model, self.train, "-o", scores], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False, preexec_fn=limit)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("limited.txt: cannot be written: File too large", done.stderr)
 
     def test_an_interrupt_without_out_does_not_claim_to_save(self):
         job = self.start_job("--epochs", "1000")
