@@ -133,6 +133,10 @@ Status run_data_split(const Options& options, Output& out) {
   NewFile valid(fmt::format("{}/valid.{}", directory, extension((*data)->format())));
   for (const NewFile* file : {&train, &valid}) {
     if (Status status = is_no_input(file->path(), (*data)->paths()); !status) return status;
+    if (std::filesystem::exists(file->path(), error) && !options.flag("force")) {
+      return with_hint({Code::kUsage, file->path() + " is there already; expected another --out"},
+                       "--force writes over it");
+    }
   }
   const auto part = static_cast<std::uint64_t>(options.integer("valid-part"));
   const Result<SplitReport> report = split_rows(**data, part, train.stream(), valid.stream());

@@ -135,6 +135,8 @@ constexpr OptionRow kRows[] = {
     {.name = "output", .key = "", .type = T::kText, .commands = "predict|data synth",
      .group = kOutput, .help = "File to write to; unset is standard output", .example = "scores.txt",
      .placeholder = "FILE", .letter = 'o'},
+    {.name = "force", .key = "", .type = T::kFlag, .commands = "data split", .group = kOutput,
+     .help = "Write over files that are there", .example = ""},
     {.name = "export-output", .key = "", .type = T::kText, .commands = "model export", .group = kOutput,
      .help = "File to write to; with --format text a new directory", .example = "ctr.npz",
      .placeholder = "FILE", .flag = "output", .letter = 'o'},

@@ -200,6 +200,15 @@ TEST(Program, ChecksWhatItMakes) {
   EXPECT_EQ(split["valid_rows"], 50);
   EXPECT_EQ(last_line(run("data check --json " + parts + "/train.svm").out)["rows"], 450);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(parts), {}), 2);
+  const std::string again = "data split --valid-part 5 --out " + parts + " " + path;
+  const Ran refused = run(again);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("parts/train.svm is there already"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--force"), std::string::npos);
+  EXPECT_EQ(last_line(run("data check --json " + parts + "/train.svm").out)["rows"], 450);
+  EXPECT_EQ(run(again + " --force").code, 0);
+  EXPECT_EQ(last_line(run("data check --json " + parts + "/train.svm").out)["rows"], 400);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(parts), {}), 2);
   std::filesystem::remove_all(parts);
   std::ofstream(path, std::ios::app) << "maybe 1:1\n";
   EXPECT_EQ(run("data check " + path).code, 4);
