@@ -241,7 +241,7 @@ struct InOrdinaryMemory {
       ranks.push_back(std::make_unique<Exchange>(call, plan, r, 2));
     }
   }
-  const Plan plan = plan_for("shared", 2);
+  const Plan plan = plan_for_test("shared", 2);
   LoopNetwork network{1, 1 << 20, false};
   std::vector<Vector> buffers;
   std::vector<std::unique_ptr<Exchange>> ranks;
