@@ -111,7 +111,7 @@ class Checker:
         if target == 'hwy':
             return                                    # Highway's own headers are written in quotes.
         allowed = ALLOWED[folder]
-        if re.search(r'_test\.(?:cc|h)$', path.name):
+        if re.search(r'_(?:test|fuzz)\.(?:cc|h)$', path.name):
             allowed = allowed | ALLOWED_IN_TESTS.get(folder, set())
         if '/' not in included or target not in ALLOWED:
             self.fail(path, line, f'includes "{included}"; expected a path from src/ or include/')

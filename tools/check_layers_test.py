@@ -39,7 +39,8 @@ class LayersTest(unittest.TestCase):
 
     def test_drivers_of_the_seam_in_tests_only(self):
         files = {'src/sim/disk.h': ''}
-        self.assertPasses({'src/model/a_test.cc': '#include "sim/disk.h"\n', **files})
+        for name in ('a_test.cc', 'a_fuzz.cc'):
+            self.assertPasses({'src/model/' + name: '#include "sim/disk.h"\n', **files})
         self.assertFails({'src/model/a.cc': '#include "sim/disk.h"\n', **files}, 'src/model/a.cc:1', 'sim/disk.h')
 
     def test_sideways_include(self):

@@ -126,8 +126,8 @@ class RowReader {
   double fraction_done() const { return source_->fraction_done(); }  // Of the pass, roughly; 0 if not known.
   // path:line of the newest row. Precondition: next() has returned one.
   std::string place_of_last_row() const;
-  bool at_end() const { return ended_; }                             // All of the shard's text has been read.
-  const PassRows& pass_rows() const { return pass_rows_; }           // In this pass.
+  bool at_end() const { return ended_; }                    // All of the shard's text has been read.
+  const PassRows& pass_rows() const { return pass_rows_; }  // In this pass.
   // Of the shard's text as far as it was read in this pass: the same whoever reads it, if the text is. 0
   // unless ReadOptions::hash_text.
   std::uint64_t text_hash() const { return text_hash_; }
