@@ -10,6 +10,9 @@ target_compile_options(thalweg_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # Part of clang's -Wconversion, but not of g++'s.
   -ffp-contract=off -fno-omit-frame-pointer)
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(thalweg_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # Of coroutines' frames.
+endif()
 set(THALWEG_TEST_PREFIX "")
 if(THALWEG_SANITIZE)
   target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all
@@ -59,6 +62,13 @@ function(thalweg_layer name)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY THALWEG_ARCHIVES thalweg_${name})
+    # Highway includes such a file again for each kind of processor.
+    foreach(source ${sources})
+      file(STRINGS ${source} again REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+      if(again)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
   else()
     add_library(thalweg_${name} INTERFACE)
     target_link_libraries(thalweg_${name} INTERFACE thalweg_flags ${ARG_DEPS} ${ARG_LIBS})

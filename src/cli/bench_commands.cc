@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 4096;
+constexpr std::size_t kBenchRowsAtOnce = 4096;
 
 // Rows of one data shard. Packed data may ask a shard to wait for the others.
 Result<std::uint64_t> read_shard(DataSet& data, std::uint32_t shard, std::uint32_t shards) {
@@ -22,7 +22,7 @@ Result<std::uint64_t> read_shard(DataSet& data, std::uint32_t shard, std::uint32
   if (!reader) return as_input(reader.status());
   Batch batch;
   for (;;) {
-    const Result<std::size_t> count = (*reader)->next(kRowsAtOnce, batch);
+    const Result<std::size_t> count = (*reader)->next(kBenchRowsAtOnce, batch);
     if (count && *count == 0) return (*reader)->rows_read();
     if (count) continue;
     if (count.status().code() != Code::kRetry) return as_input(count.status());

@@ -56,7 +56,7 @@ std::string flags_of(std::string_view path) {
 }
 
 // In a single-quoted word.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -74,7 +74,7 @@ std::string value_cases(std::span<const Command> commands) {
       }
       const std::string words = row->type == OptionType::kChoice ? choice_words(*row) : "";
       text += fmt::format("    '{}|--{}'{}) offers={}; return 0;;\n", command.path, spelling(*row), others,
-                          quoted(words));
+                          shell_quoted(words));
     }
   }
   return text;
@@ -83,15 +83,15 @@ std::string value_cases(std::span<const Command> commands) {
 std::string flag_cases(std::span<const Command> commands) {
   std::string text;
   for (const Command& command : commands) {
-    text += fmt::format("    '{}') flags={}; offers={};;\n", command.path, quoted(flags_of(command.path)),
-                        quoted(argument_words(command)));
+    text += fmt::format("    '{}') flags={}; offers={};;\n", command.path,
+                        shell_quoted(flags_of(command.path)), shell_quoted(argument_words(command)));
   }
   for (const std::string& word : first_words(commands)) {
     const std::string seconds = second_words(commands, word);
-    if (!seconds.empty()) text += fmt::format("    '{}') offers={}; only=1;;\n", word, quoted(seconds));
+    if (!seconds.empty()) text += fmt::format("    '{}') offers={}; only=1;;\n", word, shell_quoted(seconds));
   }
   text += fmt::format("    '') offers={}; only=1;;\n",
-                      quoted(fmt::format("{}", fmt::join(first_words(commands), " "))));
+                      shell_quoted(fmt::format("{}", fmt::join(first_words(commands), " "))));
   return text;
 }
 
@@ -177,7 +177,7 @@ std::string fish_completion(std::span<const Command> commands) {
     const auto parts = split(command.path, ' ');
     if (parts.size() == 2) {
       text += fmt::format("complete -c thalweg -n '__thalweg_at {}' -f -a '{}' -d {}\n", parts[0], parts[1],
-                          quoted(command.summary));
+                          shell_quoted(command.summary));
     }
     const std::string words = argument_words(command);
     if (!words.empty()) {
@@ -191,7 +191,7 @@ std::string fish_completion(std::span<const Command> commands) {
                           row->type == OptionType::kFlag ? ""
                           : choice                       ? " -x"
                                                          : " -r",
-                          choice ? fmt::format(" -a '{}'", choice_words(*row)) : "", quoted(row->help));
+                          choice ? fmt::format(" -a '{}'", choice_words(*row)) : "", shell_quoted(row->help));
     }
   }
   return text;

@@ -21,24 +21,24 @@
 namespace thalweg {
 namespace {
 
-enum class Verdict { kOk, kSlow, kBad };
+enum class Grade { kOk, kSlow, kBad };
 
 struct Finding {
   std::string name;
-  Verdict verdict;
+  Grade verdict;
   std::string found;
   std::string advice = {};  // When the verdict is not kOk.
 };
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
 
-const char* verdict_name(Verdict verdict) {
+const char* verdict_name(Grade verdict) {
   switch (verdict) {
-    case Verdict::kOk:
+    case Grade::kOk:
       return "ok";
-    case Verdict::kSlow:
+    case Grade::kSlow:
       return "slow";
-    case Verdict::kBad:
+    case Grade::kBad:
       return "bad";
   }
   return "";
@@ -55,7 +55,7 @@ std::string first_line(const char* path) {
 Finding check_build() {
   const BuildInfo info = build_info();
   const bool fast = info.build_type == "Release" && info.sanitizer.empty();
-  return {"build", fast ? Verdict::kOk : Verdict::kSlow,
+  return {"build", fast ? Grade::kOk : Grade::kSlow,
           fmt::format("thalweg {}, {}, {}{}{}", info.version, info.build_type, info.isa,
                       info.sanitizer.empty() ? "" : ", ", info.sanitizer),
           "this build is for development; use the release preset"};
@@ -69,11 +69,11 @@ Finding check_cores() {
   std::istringstream quota(first_line("/sys/fs/cgroup/cpu.max"));
   double allowed = 0, period = 0;
   if (quota >> allowed >> period && period > 0 && allowed / period < static_cast<double>(usable)) {
-    return {"cores", Verdict::kSlow,
+    return {"cores", Grade::kSlow,
             fmt::format("{} usable, but the cgroup allows {:.1f}", usable, allowed / period),
             "give --threads no more than the cgroup allows"};
   }
-  return {"cores", Verdict::kOk, fmt::format("{} usable of {}", usable, online)};
+  return {"cores", Grade::kOk, fmt::format("{} usable of {}", usable, online)};
 }
 
 Finding check_memory() {
@@ -86,28 +86,28 @@ Finding check_memory() {
     if (name == "MemAvailable:") available = kib;
   }
   constexpr double kLeastKib = 256 * 1024;
-  return {"memory", available < kLeastKib ? Verdict::kBad : Verdict::kOk,
+  return {"memory", available < kLeastKib ? Grade::kBad : Grade::kOk,
           fmt::format("{:.1f} GiB available of {:.1f}", available * 1024 / kGiB, total * 1024 / kGiB),
           "less than 256 MiB is available; end other programs"};
 }
 
 Finding check_huge_pages() {
   const std::string mode = first_line("/sys/kernel/mm/transparent_hugepage/enabled");
-  if (mode.empty()) return {"huge pages", Verdict::kOk, "the kernel does not say"};
+  if (mode.empty()) return {"huge pages", Grade::kOk, "the kernel does not say"};
   const bool never = mode.find("[never]") != mode.npos;
-  return {"huge pages", never ? Verdict::kSlow : Verdict::kOk, mode,
+  return {"huge pages", never ? Grade::kSlow : Grade::kOk, mode,
           "large tables are faster with: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
 Finding check_congestion_control() {
   const std::string used = first_line("/proc/sys/net/ipv4/tcp_congestion_control");
   const std::string allowed = first_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
-  if (used.empty()) return {"tcp congestion control", Verdict::kOk, "the kernel does not say"};
+  if (used.empty()) return {"tcp congestion control", Grade::kOk, "the kernel does not say"};
   // BBR paces by measured round trips, which holds loopback connections far below what memory can carry.
   const bool paces = used.rfind("bbr", 0) == 0;
   const bool can_choose = (" " + allowed + " ").find(" cubic ") != std::string::npos ||
                           (" " + allowed + " ").find(" reno ") != std::string::npos;
-  return {"tcp congestion control", paces && !can_choose ? Verdict::kSlow : Verdict::kOk,
+  return {"tcp congestion control", paces && !can_choose ? Grade::kSlow : Grade::kOk,
           fmt::format("{} (allowed: {})", used, allowed),
           "on loopback cubic or reno is faster; sysctl net.ipv4.tcp_allowed_congestion_control='cubic reno'"};
 }
@@ -116,9 +116,9 @@ Finding check_open_files() {
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   constexpr rlim_t kLeast = 64, kEnough = 1024;
-  const Verdict verdict = limit.rlim_cur < kLeast    ? Verdict::kBad
-                          : limit.rlim_cur < kEnough ? Verdict::kSlow
-                                                     : Verdict::kOk;
+  const Grade verdict = limit.rlim_cur < kLeast    ? Grade::kBad
+                        : limit.rlim_cur < kEnough ? Grade::kSlow
+                                                   : Grade::kOk;
   return {"open files", verdict, fmt::format("{} (hard limit {})", limit.rlim_cur, limit.rlim_max),
           "each connection takes one; ulimit -n 4096"};
 }
@@ -126,12 +126,11 @@ Finding check_open_files() {
 Finding check_disk() {
   struct statvfs disk = {};
   if (statvfs(".", &disk) != 0) {
-    return {"disk", Verdict::kBad, fmt::format("this directory: {}", std::strerror(errno)),
-            "change directory"};
+    return {"disk", Grade::kBad, fmt::format("this directory: {}", std::strerror(errno)), "change directory"};
   }
   const double free_bytes = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   constexpr double kLeastBytes = 64.0 * 1024 * 1024;
-  return {"disk", free_bytes < kLeastBytes ? Verdict::kBad : Verdict::kOk,
+  return {"disk", free_bytes < kLeastBytes ? Grade::kBad : Grade::kOk,
           fmt::format("{:.1f} GiB free in this directory", free_bytes / kGiB),
           "less than 64 MiB is free; a model may not fit"};
 }
@@ -147,7 +146,7 @@ Finding check_loopback() {
       listener >= 0 && bind(listener, general, sizeof address) == 0 && listen(listener, 1) == 0;
   const int error = errno;
   if (listener >= 0) close(listener);
-  return {"loopback", works ? Verdict::kOk : Verdict::kBad,
+  return {"loopback", works ? Grade::kOk : Grade::kBad,
           works ? "127.0.0.1 accepts listeners"
                 : fmt::format("cannot listen on 127.0.0.1: {}", std::strerror(error)),
           "--processes and nodes need it; training in one process does not"};
@@ -162,8 +161,8 @@ Status run_doctor(const Options&, Output& out) {
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   int bad = 0;
   for (const Finding& finding : findings) {
-    const bool advises = finding.verdict != Verdict::kOk;
-    bad += finding.verdict == Verdict::kBad ? 1 : 0;
+    const bool advises = finding.verdict != Grade::kOk;
+    bad += finding.verdict == Grade::kBad ? 1 : 0;
     out.human(fmt::format("{:<5}{:<24}{}\n", verdict_name(finding.verdict), finding.name, finding.found));
     if (advises) out.human(fmt::format("{:<5}{:<24}{}\n", "", "", finding.advice));
     checks.push_back({{"name", finding.name},

@@ -22,7 +22,7 @@
 namespace thalweg {
 namespace {
 
-constexpr int kLookEveryMs = 20;
+constexpr int kGuardianLooksEveryMs = 20;
 constexpr int kReturnedMax = 4096;  // A write to a pipe that is not larger is not cut.
 constexpr std::chrono::seconds kPatience{10};
 
@@ -89,7 +89,7 @@ bool reap(pid_t work) {
 void guard(int orders, pid_t work) {
   for (bool over = false; !over; over = reap(work)) {
     pollfd parent{orders, POLLIN, 0};
-    if (poll(&parent, 1, kLookEveryMs) <= 0) continue;
+    if (poll(&parent, 1, kGuardianLooksEveryMs) <= 0) continue;
     char order = 0;
     if (read(orders, &order, 1) <= 0) break;
     kill(work, SIGTERM);
@@ -122,7 +122,7 @@ std::string read_result(int from, int orders, const std::atomic<bool>& stop) {
   std::array<char, kReturnedMax> block{};
   for (bool told = false;;) {
     pollfd ready{from, POLLIN, 0};
-    const int found = poll(&ready, 1, kLookEveryMs);
+    const int found = poll(&ready, 1, kGuardianLooksEveryMs);
     told = told || (stop && write(orders, "", 1) == 1);
     if (found <= 0) continue;
     const ssize_t got = read(from, block.data(), block.size());

@@ -24,13 +24,13 @@ constexpr std::string_view kCodes[][2] = {
     {"130", "Interrupted; the model was saved."},
 };
 
-using Group = std::pair<std::string_view, std::vector<const OptionRow*>>;
+using OptionGroup = std::pair<std::string_view, std::vector<const OptionRow*>>;
 
-std::vector<Group> grouped(const std::vector<const OptionRow*>& rows) {
-  std::vector<Group> groups;
+std::vector<OptionGroup> grouped(const std::vector<const OptionRow*>& rows) {
+  std::vector<OptionGroup> groups;
   for (const OptionRow* row : rows) {
     const auto found = std::find_if(groups.begin(), groups.end(),
-                                    [&](const Group& group) { return group.first == row->group; });
+                                    [&](const OptionGroup& group) { return group.first == row->group; });
     if (found == groups.end()) {
       groups.push_back({row->group, {row}});
     } else {

@@ -10,7 +10,7 @@ namespace thalweg {
 inline constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
 // Whole lines of one file: end[-1] is '\n' and kTextPad bytes after `end` may be read.
-struct Block {
+struct TextBlock {
   const char* begin = nullptr;
   const char* end = nullptr;
   std::uint32_t file = 0;
@@ -26,7 +26,7 @@ class BlockSource {
  public:
   virtual ~BlockSource() = default;
   // False at the shard's end. The block stays valid until the next call. kRetry: see RowReader::next().
-  virtual Result<bool> next(Block& block) = 0;
+  virtual Result<bool> next(TextBlock& block) = 0;
   virtual Status rewind() = 0;
   virtual double fraction_done() const = 0;
   // At the shard's end, where the text of all shards was unpacked for it: the hash of all; else 0.

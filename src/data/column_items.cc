@@ -20,7 +20,7 @@ std::optional<Kind> kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string text = "\"";
   for (const char c : name) text += c == '"' ? std::string(2, c) : std::string(1, c);
   return text + '"';
@@ -83,7 +83,7 @@ const char* column_kind_name(Kind kind) { return kKindNames[static_cast<std::siz
 
 std::string quoted_column_name(const std::string& name) {
   const bool plain = name.find(',') == std::string::npos && !name.starts_with('"');
-  return plain ? name : quoted(name);
+  return plain ? name : quoted_name(name);
 }
 
 Result<std::vector<ColumnItem>> parse_column_items(std::string_view text, std::string_view source) {

@@ -171,7 +171,7 @@ std::vector<std::string> DataSet::skipped_examples() const {
 }
 
 // Lines are counted only now; a plain file is read again for it.
-std::string DataSet::place(const Block& block, const char* at) const {
+std::string DataSet::place(const TextBlock& block, const char* at) const {
   const char* begin = at;
   while (begin > block.begin && begin[-1] != '\n') --begin;
   std::uint64_t line = block.first_line;

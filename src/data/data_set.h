@@ -80,7 +80,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
   // path:line:column of a place in a block.
-  std::string place(const Block& block, const char* at) const;
+  std::string place(const TextBlock& block, const char* at) const;
 
   ReadOptions options_;
   Format format_ = Format::kAuto;
@@ -147,7 +147,7 @@ class RowReader {
   std::shared_ptr<DataSet> data_;
   std::unique_ptr<BlockSource> source_;
   std::unique_ptr<RowParser> parser_;
-  Block block_;
+  TextBlock block_;
   Cursor cursor_;
   BatchWriter writer_;
   Batch unfinished_;  // Rows of a batch that kRetry interrupted.

@@ -98,7 +98,7 @@ Result<std::uint64_t> PlainFiles::rows_before(std::uint64_t chunk) {
   while (rows_before_.size() <= chunk) {
     lines.start(rows_before_.size() - 1);
     std::uint64_t rows = rows_before_.back();
-    Block block;
+    TextBlock block;
     for (;;) {
       const Result<bool> more = lines.next(block);
       if (!more) return more.status();
@@ -160,7 +160,7 @@ Status ChunkLines::find_first_line() {
   }
 }
 
-void ChunkLines::deliver(std::size_t end, Block& block) {
+void ChunkLines::deliver(std::size_t end, TextBlock& block) {
   block = {};
   block.begin = buffer_.data() + begin_;
   block.end = buffer_.data() + end;
@@ -169,7 +169,7 @@ void ChunkLines::deliver(std::size_t end, Block& block) {
   begin_ = end;
 }
 
-Result<bool> ChunkLines::next(Block& block) {
+Result<bool> ChunkLines::next(TextBlock& block) {
   constexpr std::size_t kTailBytes = 4096;
   if (!started_) {
     if (const Status status = find_first_line(); !status) return status;
@@ -217,7 +217,7 @@ Result<bool> ChunkLines::next(Block& block) {
 PlainBlocks::PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards)
     : files_(std::move(files)), shard_(shard), shards_(shards), lines_(files_), chunk_(shard) {}
 
-Result<bool> PlainBlocks::next(Block& block) {
+Result<bool> PlainBlocks::next(TextBlock& block) {
   for (; chunk_ < files_->grid().size(); chunk_ += shards_) {
     const bool first = !in_chunk_;
     if (first) lines_.start(chunk_);

@@ -73,12 +73,12 @@ class ChunkLines {
  public:
   explicit ChunkLines(std::shared_ptr<const PlainFiles> files);
   void start(std::uint64_t chunk);
-  Result<bool> next(Block& block);
+  Result<bool> next(TextBlock& block);
 
  private:
   Status read_more(std::size_t size);
   Status find_first_line();
-  void deliver(std::size_t end, Block& block);
+  void deliver(std::size_t end, TextBlock& block);
 
   std::shared_ptr<const PlainFiles> files_;
   ChunkGrid::Chunk chunk_{};
@@ -92,7 +92,7 @@ class ChunkLines {
 class PlainBlocks final : public BlockSource {
  public:
   PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards);
-  Result<bool> next(Block& block) override;
+  Result<bool> next(TextBlock& block) override;
   Status rewind() override;
   double fraction_done() const override;
   std::uint64_t hash_of_all() const override { return 0; }

@@ -184,7 +184,7 @@ std::uint64_t StreamHub::hash_of_all(std::uint64_t id) {
   return reader.pass ? reader.pass->hash : 0;
 }
 
-Result<bool> StreamBlocks::next(Block& block) {
+Result<bool> StreamBlocks::next(TextBlock& block) {
   Result<StreamChunkRef> chunk = hub_->take(reader_);
   if (!chunk) return chunk.status();
   chunk_ = std::move(*chunk);

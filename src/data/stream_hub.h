@@ -21,7 +21,7 @@ namespace thalweg {
 struct StreamChunk {
   std::vector<char> bytes;
   std::size_t size = 0;
-  Block block;  // Into `bytes`.
+  TextBlock block;  // Into `bytes`.
 };
 using StreamChunkRef = std::shared_ptr<const StreamChunk>;
 
@@ -130,7 +130,7 @@ class StreamBlocks final : public BlockSource {
   StreamBlocks(const StreamBlocks&) = delete;
   StreamBlocks& operator=(const StreamBlocks&) = delete;
 
-  Result<bool> next(Block& block) override;
+  Result<bool> next(TextBlock& block) override;
   Status rewind() override { return hub_->next_epoch(reader_); }
   double fraction_done() const override { return hub_->fraction_done(reader_); }
   std::uint64_t hash_of_all() const override { return hub_->hash_of_all(reader_); }

@@ -113,7 +113,7 @@ Result<SplitReport> split_rows(DataSet& data, std::uint64_t modulus, std::ostrea
   const bool comments = has_comments(data.format());
   kept << data.columns().header_line;
   held_out << data.columns().header_line;
-  Block block;
+  TextBlock block;
   for (;;) {
     const Result<bool> more = (*source)->next(block);
     if (!more) return more.status();

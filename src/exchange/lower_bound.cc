@@ -12,7 +12,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint64_t kNever = ~std::uint64_t{0};
+constexpr std::uint64_t kNoWay = ~std::uint64_t{0};
 
 // Bytes of the elements that belong to a rank where each has a part.
 double part_bytes(const Demand& demand, std::uint32_t rank) {
@@ -28,18 +28,18 @@ struct Part {
   double out = 0, in = 0;  // Bytes per second.
   // From where the last byte leaves it to the nearest rank outside that may want it, and from the nearest
   // outside that may have the first byte to within it.
-  std::uint64_t out_ns = kNever, in_ns = kNever;
+  std::uint64_t out_ns = kNoWay, in_ns = kNoWay;
 };
 using Parts = std::map<std::uint32_t, Part>;
 
 // Of a node: the two nearest parts that have what is looked for, and how far they are.
 struct Near {
-  std::uint64_t ns[2] = {kNever, kNever};
+  std::uint64_t ns[2] = {kNoWay, kNoWay};
   std::uint32_t part[2] = {kNowhere, kNowhere};
   std::uint64_t outside(std::uint32_t of) const { return ns[part[0] == of ? 1 : 0]; }
   bool take(std::uint64_t latency, std::uint32_t from) {
-    if (part[0] == from || part[1] == from || ns[1] != kNever) return false;
-    const std::size_t place = ns[0] == kNever ? 0 : 1;
+    if (part[0] == from || part[1] == from || ns[1] != kNoWay) return false;
+    const std::size_t place = ns[0] == kNoWay ? 0 : 1;
     ns[place] = latency;
     part[place] = from;
     return true;
@@ -115,13 +115,13 @@ Parts parts_of(const Topology& topology, const Demand& demand, const Layout& lay
       Part& part = found->second;
       part.out += link.bytes_per_second;
       const std::uint64_t beyond = sink[link.to].outside(from);
-      if (beyond != kNever) part.out_ns = std::min(part.out_ns, link.latency_ns + beyond);
+      if (beyond != kNoWay) part.out_ns = std::min(part.out_ns, link.latency_ns + beyond);
     }
     if (const auto found = parts.find(to); found != parts.end()) {
       Part& part = found->second;
       part.in += link.bytes_per_second;
       const std::uint64_t before = source[link.from].outside(to);
-      if (before != kNever) part.in_ns = std::min(part.in_ns, before + link.latency_ns);
+      if (before != kNoWay) part.in_ns = std::min(part.in_ns, before + link.latency_ns);
     }
   }
   return parts;
@@ -166,7 +166,7 @@ constexpr double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) *
 // The last byte has a latency before it when the links have carried what they must.
 double bound_of(const Parts& parts, const Demand& demand) {
   double bound = 0, out = 0, groups = 0;
-  std::uint64_t shortest = kNever;
+  std::uint64_t shortest = kNoWay;
   for (const auto& [number, part] : parts) {
     const Must least = must(part, demand);
     if (least.leave > 0) bound = std::max(bound, least.leave / part.out + seconds_of(part.out_ns));

@@ -13,7 +13,7 @@
 namespace thalweg::codecs {
 namespace {
 
-constexpr std::size_t kBlock = 1024, kScaleBytes = sizeof(float);
+constexpr std::size_t kSignBlock = 1024, kScaleBytes = sizeof(float);
 
 // Lanes fix the order of the additions and let them overlap.
 float mean_magnitude(std::span<const float> block) {
@@ -32,15 +32,15 @@ std::size_t bytes_of_bits(std::size_t count) { return (count + 7) / 8; }
 class SignCodec final : public Codec {
  public:
   std::size_t encoded_bytes(std::size_t count) const override {
-    const std::size_t blocks = (count + kBlock - 1) / kBlock;
+    const std::size_t blocks = (count + kSignBlock - 1) / kSignBlock;
     return blocks * kScaleBytes + bytes_of_bits(count);
   }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
     if (Status valid = check(bytes, sum.size()); !valid) return valid;
     const std::byte* at = bytes.data();
-    for (std::size_t begin = 0; begin < sum.size(); begin += kBlock) {
-      const std::size_t some = std::min(kBlock, sum.size() - begin);
+    for (std::size_t begin = 0; begin < sum.size(); begin += kSignBlock) {
+      const std::size_t some = std::min(kSignBlock, sum.size() - begin);
       const auto scale = std::bit_cast<std::uint32_t>(load<float>(at) * factor);
       at += kScaleBytes;
       for (std::size_t i = 0; i < some; ++i) {
@@ -57,14 +57,14 @@ class SignCodec final : public Codec {
   Status check(std::span<const std::byte> bytes, std::size_t count) const {
     if (Status size = check_size("sign", bytes.size(), encoded_bytes(count)); !size) return size;
     const std::byte* at = bytes.data();
-    for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    for (std::size_t begin = 0; begin < count; begin += kSignBlock) {
       if (!is_scale(load<float>(at))) {
         return {Code::kData,
                 fmt::format("sign gradient: block at element {} has scale {}, expected zero, a normal "
                             "positive number or NaN",
                             begin, load<float>(at))};
       }
-      at += kScaleBytes + bytes_of_bits(std::min(kBlock, count - begin));
+      at += kScaleBytes + bytes_of_bits(std::min(kSignBlock, count - begin));
     }
     if (count % 8 != 0 && (static_cast<unsigned>(bytes.back()) >> (count % 8)) != 0) {
       return {Code::kData, "sign gradient: bits are set after the last element"};
@@ -74,8 +74,8 @@ class SignCodec final : public Codec {
 
   void encode_values(std::span<const float> values, CodecRound, std::span<std::byte> out) const override {
     std::byte* to = out.data();
-    for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
-      const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    for (std::size_t begin = 0; begin < values.size(); begin += kSignBlock) {
+      const auto block = values.subspan(begin, std::min(kSignBlock, values.size() - begin));
       store(mean_magnitude(block), to);
       to += kScaleBytes;
       for (std::size_t i = 0; i < block.size(); i += 8) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kMinBits = 8;
 constexpr std::uint64_t kFree = ~kNoPlace;
-constexpr std::size_t kBlock = 256;  // Entries placed between two looks at the load.
+constexpr std::size_t kPlacedAtOnce = 256;  // Entries placed between two looks at the load.
 
 // Load at most 0.4: fewer collisions are not worth a table that outgrows the cache.
 unsigned bits_for(std::size_t distinct) {
@@ -39,7 +39,7 @@ void KeyIndex::assign(std::span<const Key> keys, std::vector<PlacedKey>& distinc
 void KeyIndex::set_capacity(unsigned bits) {
   bits_ = bits;
   const std::size_t home = std::size_t{1} << bits;
-  slots_.resize(home + home / 2 + kBlock + 1, kFree);
+  slots_.resize(home + home / 2 + kPlacedAtOnce + 1, kFree);
   rank_.resize(slots_.size());
 }
 
@@ -50,8 +50,8 @@ bool KeyIndex::place_entries(std::span<const Key> keys, std::uint32_t* local) {
   std::uint64_t* const slots = slots_.data();
   std::size_t used = 0;
   bool reserved = false;
-  for (std::size_t begin = 0; begin < keys.size(); begin += kBlock) {
-    const std::size_t end = std::min(begin + kBlock, keys.size());
+  for (std::size_t begin = 0; begin < keys.size(); begin += kPlacedAtOnce) {
+    const std::size_t end = std::min(begin + kPlacedAtOnce, keys.size());
     for (std::size_t e = begin; e < end; ++e) {
       const PlacedKey key = place(keys[e]);
       const std::uint64_t wanted = ~key;

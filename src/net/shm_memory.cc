@@ -12,16 +12,16 @@ namespace thalweg {
 
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kHugeBytes = std::size_t{2} << 20;
 
 // Addresses that begin at a huge page, as the memory does, so that it can be mapped by them; null when there
 // are none left.
 std::byte* reserve(std::size_t size) {
-  const std::size_t rounded = (size + kHugePage - 1) / kHugePage * kHugePage, all = rounded + kHugePage;
+  const std::size_t rounded = (size + kHugeBytes - 1) / kHugeBytes * kHugeBytes, all = rounded + kHugeBytes;
   void* const at = ::mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
   auto* const first = static_cast<std::byte*>(at);
-  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(at) % kHugePage) % kHugePage;
+  const std::size_t before = (kHugeBytes - reinterpret_cast<std::uintptr_t>(at) % kHugeBytes) % kHugeBytes;
   const std::size_t page_end = before + (size + 4095) / 4096 * 4096;
   if (before > 0) ::munmap(first, before);
   ::munmap(first + page_end, all - page_end);

@@ -13,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kScanRows = 1024;
+constexpr std::size_t kDenseScanRows = 1024;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>&
   std::vector<float> rows;
   const std::uint64_t end = first_row_of(range.value + 1u);
   for (std::uint64_t row = first_row_of(range.value); row < end;) {
-    keys.resize(std::min<std::uint64_t>(kScanRows, end - row));
+    keys.resize(std::min<std::uint64_t>(kDenseScanRows, end - row));
     rows.resize(keys.size() * width_);
     for (std::size_t i = 0; i < keys.size(); ++i, ++row) {
       keys[i] = row;
