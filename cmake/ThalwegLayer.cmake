@@ -18,13 +18,17 @@ if(THALWEG_SANITIZE)
   target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)  # clang 14 cannot compile it for coroutines.
   target_link_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE})
+  if(THALWEG_SANITIZE STREQUAL "address,undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # As shared libraries, UndefinedBehaviorSanitizer's leaves log_path to AddressSanitizer's, which has another.
+    target_link_options(thalweg_flags INTERFACE -static-libasan -static-libubsan)
+  endif()
   # AVX2 and scalar code are enough here: the other vector targets cost more than half of the kernels' compile time.
   target_compile_definitions(thalweg_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")
   string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
 endif()
 
 # The layers that start threads. Under ThreadSanitizer only their tests exist: the others have nothing to find.
-set(THALWEG_THREADED_LAYERS data net client train)
+set(THALWEG_THREADED_LAYERS data net client train cli)
 
 if(THALWEG_TESTS)
   find_package(GTest REQUIRED)

@@ -125,7 +125,7 @@ class Sources:
                 self.constants.setdefault(name, set()).add(value)
         for path in root.glob('**/CMakeLists.txt'):
             text = path.read_text(encoding='utf-8')
-            self.ctests.update(re.findall(r'add_test\(NAME (?:\$\{\w+\})?([\w.]+)', text))
+            self.ctests.update(re.findall(r'(?:add_test\(NAME (?:\$\{\w+\})?|thalweg_program_test\()([\w.]+)', text))
             self.ctests.update(f'tree.{name}' for name in re.findall(r'thalweg_tree_test\((\w+)', text))
 
     def has_test(self, name):

@@ -44,7 +44,8 @@ class CheckDocs(unittest.TestCase):
             (root / 'src/exchange').mkdir()
             (root / 'src/exchange/plan.h').write_text('enum class Route : int {\n  kA,\n  kB,  // kNotOne\n  %s};\n' %
                                                       ' '.join(f'k{i},\n' for i in 'CDEF'))
-            (root / 'CMakeLists.txt').write_text('add_test(NAME ${PREFIX}process.run COMMAND x)\n')
+            (root / 'CMakeLists.txt').write_text('add_test(NAME ${PREFIX}process.run COMMAND x)\n'
+                                                 'thalweg_program_test(process.jog jog.py 9)\n')
             (root / 'sub/other.md').write_text('# Other\n## Second part\n')
             (root / 'page.md').write_text(text)
             script = root / 'program'
@@ -88,7 +89,7 @@ class CheckDocs(unittest.TestCase):
 
     def test_filters_of_tests(self):
         self.assertEqual(self.errors('```\na_test --gtest_filter=Suite.*:*Cases*-*Slow\nctest -R process.r\n'
-                                     'ctest -j1 -R src.Suite\n```\n'), [])
+                                     'ctest -j1 -R src.Suite\nctest -R process.jog\n```\n'), [])
         self.assert_found('```\na_test --gtest_filter=Suite.*:Sweet.*\n```\n', 'gtest_filter=Suite.*:Sweet.* finds no')
         self.assert_found('`ctest -R process.walk`\n', 'ctest -R process.walk finds no test')
 

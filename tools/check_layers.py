@@ -28,6 +28,7 @@ def _below(level):
 
 # Folder: the folders that it may include, besides itself.
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
+ALLOWED['wire'] = _below(2) | {'placement'}  # A map carries placements.
 ALLOWED['exchange'] = ALLOWED['replication'] = _below(3) - {'table'}
 ALLOWED['net'] = _below(2) | {'node'}
 ALLOWED['sim'] = _below(5)
@@ -39,6 +40,8 @@ ALLOWED['cli'] = {PUBLIC, 'base', 'client', 'train', 'data', 'model', 'sim', 'ne
 
 # Besides those, in tests only: drivers of the seam.
 ALLOWED_IN_TESTS = {'model': {'net', 'sim'}}
+
+FOR_TESTS = re.compile(r'_(?:test|fuzz)\.(?:cc|h)$')  # Those of helpers end in _for_test.h.
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
@@ -53,7 +56,7 @@ NONDETERMINISM = [
     ('a thread', r'\bstd::(?:jthread|thread|async|mutex|condition_variable)\b|\bpthread_\w+'),
     ('a sleep', r'\bsleep_(?:for|until)\b|(?<![\w.>:])(?:u|nano)?sleep\s*\('),
 ]
-# In the core's own code; its tests may read golden files.
+# In the core's own code; its tests may have files.
 OUTSIDE_WORLD = [
     ('a stream or file', r'#\s*include\s*<(?:fstream|iostream|filesystem|fcntl\.h|unistd\.h)>'
                          r'|\bfopen\s*\(|(?<![\w>])::open\s*\('
@@ -111,8 +114,11 @@ class Checker:
         if target == 'hwy':
             return                                    # Highway's own headers are written in quotes.
         allowed = ALLOWED[folder]
-        if re.search(r'_(?:test|fuzz)\.(?:cc|h)$', path.name):
+        if FOR_TESTS.search(path.name):
             allowed = allowed | ALLOWED_IN_TESTS.get(folder, set())
+        elif FOR_TESTS.search(included):
+            self.fail(path, line, f'includes {included}, which is for tests alone')
+            return
         if '/' not in included or target not in ALLOWED:
             self.fail(path, line, f'includes "{included}"; expected a path from src/ or include/')
         elif target != folder and target not in allowed:
@@ -120,8 +126,7 @@ class Checker:
 
     def _check_core(self, path, text):
         code = cpp_source.blank(text)
-        is_test = re.search(r'_(?:test|fuzz)\.cc$', path.name)
-        for what, pattern in NONDETERMINISM + ([] if is_test else OUTSIDE_WORLD):
+        for what, pattern in NONDETERMINISM + ([] if FOR_TESTS.search(path.name) else OUTSIDE_WORLD):
             for match in re.finditer(pattern, code):
                 self.fail(path, _line(code, match.start()),
                           f'uses {what} ({match.group(0).strip()}); layers 1 to 4 have none')

@@ -43,6 +43,14 @@ class LayersTest(unittest.TestCase):
             self.assertPasses({'src/model/' + name: '#include "sim/disk.h"\n', **files})
         self.assertFails({'src/model/a.cc': '#include "sim/disk.h"\n', **files}, 'src/model/a.cc:1', 'sim/disk.h')
 
+    def test_helpers_of_tests_in_tests_only(self):
+        files = {'src/base/folder_for_test.h': '#include <filesystem>\n'}
+        included = '#include "base/folder_for_test.h"\n'
+        for name in ('a_test.cc', 'a_fuzz.cc', 'a_for_test.h'):
+            self.assertPasses({'src/data/' + name: included, **files})
+        for name in ('a.cc', 'a.h'):
+            self.assertFails({'src/data/' + name: included, **files}, f'src/data/{name}:1', 'for tests alone')
+
     def test_sideways_include(self):
         self.assertFails({'src/server/a.cc': '\n#include "worker/a.h"\n', 'src/worker/a.h': ''}, 'src/server/a.cc:2')
 
@@ -96,7 +104,8 @@ class LayersTest(unittest.TestCase):
                      'auto f = fopen(name, mode);', 'int s = socket(a, b, c);', 'int d = ::open(path, 0);'):
             with self.subTest(code=code):
                 self.assertFails({'src/wire/a.cc': f'\n{code}\n'}, 'a.cc:2')
-                self.assertPasses({'src/wire/a_test.cc': f'\n{code}\n', 'src/net/a.cc': f'\n{code}\n'})
+                self.assertPasses({path: f'\n{code}\n' for path in
+                                   ('src/wire/a_test.cc', 'src/wire/a_for_test.h', 'src/net/a.cc')})
 
     def test_words_that_only_look_alike_pass(self):
         self.assertPasses({'src/base/a.cc': 'Instant time() const;\nint brand(int);\nauto c = node.clock();\n'

@@ -10,6 +10,7 @@ CHECK = pathlib.Path(__file__).with_name("check_skips.py")
 TESTS = {
     "good": ("true", ""),
     "bad": ("false", ""),
+    "not_run": ("true", "REQUIRED_FILES /nowhere/at_all"),
     "no_data": ("echo 'skipped: no data'; exit 77", "SKIP_RETURN_CODE 77"),
     "gtest": ("printf 'x_test.cc:7: Skipped\\nno disk\\n[  SKIPPED ] A.B\\n'", r'SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"'),
     "python": ("python3 -c 'import unittest\n"
@@ -36,11 +37,14 @@ class CheckSkipsTest(unittest.TestCase):
             (folder / "skips.txt").write_text(listed, encoding="utf-8")
             subprocess.run(["ctest", "--test-dir", folder, "--output-junit", folder / "results.xml"], capture_output=True, check=False)
             done = subprocess.run([sys.executable, CHECK, folder / "results.xml", folder / "skips.txt", *arguments],
-                                  stdout=subprocess.PIPE, text=True, check=False)
-            return done.returncode, done.stdout.splitlines()
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+            return done.returncode, (done.stdout or done.stderr).splitlines()
 
     def test_counts(self):
         self.assertEqual(self.check(["good", "bad"], ""), (0, ["1 passed, 1 failed, 0 skipped"]))
+
+    def test_what_could_not_run_is_no_skip(self):
+        self.assertEqual(self.check(["good", "not_run"], "always not_run some reason\n"), (0, ["1 passed, 1 failed, 0 skipped"]))
 
     def test_a_skip_that_is_not_listed_fails(self):
         code, lines = self.check(["good", "no_data", "gtest", "python"], "# nothing\n")
@@ -63,7 +67,9 @@ class CheckSkipsTest(unittest.TestCase):
         self.assertEqual(self.check(["good"], listed), (0, ["1 passed, 0 failed, 0 skipped"]))
 
     def test_a_reason_is_demanded(self):
-        self.assertEqual(self.check(["good"], "always no_data\n")[0], 1)
+        for line in ("always no_data", "often no_data some reason"):
+            self.assertEqual(self.check(["good"], line + "\n"),
+                             (1, [f"tests/skips.txt: expected 'always|sometimes PATTERN REASON', not '{line}'"]))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 
 #include "cli/commands.h"
@@ -47,31 +46,30 @@ TEST(ManualPage, NamesEveryOptionWithItsVariableAndKey) {
   }
 }
 
-bool well_formed(const std::string& shell, const std::string& script) {
-  const std::string path = test_path("completion." + shell);
+// What a program says of a script, to standard error too.
+std::string output_of(const std::string& program, const std::string& script) {
+  const std::string path = test_path("completion");
   std::ofstream(path) << script;
-  const bool good = std::system((shell + " -n " + path).c_str()) == 0;
+  std::FILE* pipe = popen((program + " " + path + " 2>&1").c_str(), "r");
+  std::string out;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+  const int status = pclose(pipe);
   std::remove(path.c_str());
-  return good;
+  return status == 0 ? out : out + "failed";
 }
 
 TEST(Completion, ScriptsAreWellFormed) {
-  EXPECT_TRUE(well_formed("bash", bash_completion(program_commands())));
-  EXPECT_TRUE(well_formed("zsh", zsh_completion(program_commands())));
-  EXPECT_TRUE(well_formed("fish", fish_completion(program_commands())));
-  EXPECT_FALSE(well_formed("bash", bash_completion(program_commands()) + "if"));
+  EXPECT_EQ(output_of("bash -n", bash_completion(program_commands())), "");
+  EXPECT_EQ(output_of("zsh -n", zsh_completion(program_commands())), "");
+  EXPECT_EQ(output_of("fish -n", fish_completion(program_commands())), "");
+  const std::string cut = output_of("LC_ALL=C bash -n", bash_completion(program_commands()) + "if");
+  EXPECT_TRUE(has(cut, "syntax error: unexpected end of file\n") && has(cut, "failed")) << cut;
 }
 
 std::string bash_offers(const std::string& words) {
-  const std::string path = test_path("offers.bash");
-  std::ofstream(path) << bash_completion(program_commands()) << "COMP_WORDS=(" << words
-                      << "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _thalweg; echo \"${COMPREPLY[*]}\"\n";
-  std::FILE* pipe = popen(("bash " + path).c_str(), "r");
-  char line[4096] = {};
-  const bool any = std::fgets(line, sizeof line, pipe) != nullptr;
-  pclose(pipe);
-  std::remove(path.c_str());
-  return any ? line : "";
+  return output_of("bash", bash_completion(program_commands()) + "COMP_WORDS=(" + words +
+                               "); COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _thalweg; "
+                               "echo \"${COMPREPLY[*]}\"\n");
 }
 
 TEST(Completion, BashOffersCommandsFlagsAndChoices) {

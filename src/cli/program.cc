@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/signals.h"
 
 namespace thalweg {
 namespace {
@@ -27,6 +28,7 @@ void show_help(const CommandLine& line, Output& out) {
 }
 
 int end(Output& out, Status status) {
+  take_last_words();
   if (status) status = out.finish();
   if (status) return out.exit_code();
   out.error(status);

@@ -1,6 +1,5 @@
 // Scoring and model commands of the built program, on a model whose predictions are known.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cmath>
 #include <cstdio>
@@ -9,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "cli/run_for_test.h"
 #include "cli/stored_model.h"
 #include "model/stored_model_for_test.h"
 
@@ -41,15 +41,11 @@ class Scoring : public testing::Test {
     ASSERT_TRUE((*writer)->commit(spec, std::move(options), {{"valid_auc", 0.75}}).is_ok());
   }
 
-  // Exit code; standard output in out_.
+  // Exit code; what it wrote in out_ and err_.
   int run(const std::string& arguments) {
-    const std::string line = "'" THALWEG_PROGRAM "' " + arguments + " 2>'" + (folder_ / "err") + "'";
-    std::FILE* pipe = popen(line.c_str(), "r");
-    out_.clear();
-    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out_ += static_cast<char>(c);
-    const int status = pclose(pipe);
-    err_ = read_text(folder_ / "err");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    Ran ran = thalweg::run(arguments);
+    out_ = std::move(ran.out), err_ = std::move(ran.err);
+    return ran.code;
   }
   nlohmann::json json() const { return nlohmann::json::parse(out_, nullptr, false); }
 

@@ -14,6 +14,10 @@ namespace {
 std::atomic<bool> stop_requested{false};
 std::atomic<const char*> words{""};
 std::atomic<std::int64_t> asked_at_ns{0};
+enum Speaker : int { kNobody, kHandler, kProgram };
+std::atomic<int> speaker{kNobody};  // Of the last words on standard output.
+std::atomic<std::int64_t> spoke_at_ns{0};
+constexpr std::int64_t kOneWish_ns = 500'000'000;  // timeout(1) signals a process and then its group.
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 std::int64_t now_ns() {
@@ -24,7 +28,6 @@ std::int64_t now_ns() {
 
 extern "C" void on_interrupt(int) {
   constexpr int kInterrupted = 130;
-  constexpr std::int64_t kOneWish_ns = 500'000'000;  // timeout(1) signals a process and then its group.
   const std::int64_t now = now_ns();
   std::int64_t asked = 0;
   if (asked_at_ns.compare_exchange_strong(asked, now)) {
@@ -32,7 +35,9 @@ extern "C" void on_interrupt(int) {
     return;
   }
   if (now - asked < kOneWish_ns) return;
-  const char* text = words;
+  int before = kNobody;
+  const char* text = speaker.compare_exchange_strong(before, kHandler) ? words.load() : "";
+  if (before == kHandler || (before == kProgram && now - spoke_at_ns < kOneWish_ns)) return;
   if (write(STDOUT_FILENO, text, std::strlen(text)) < 0) _exit(kInterrupted);  // Nobody listens.
   _exit(kInterrupted);
 }
@@ -52,6 +57,13 @@ void handle_unless_ignored(int signal) {
 }
 
 }  // namespace
+
+void take_last_words() {
+  spoke_at_ns = now_ns();
+  int before = kNobody;
+  if (speaker.compare_exchange_strong(before, kProgram) || before == kProgram) return;
+  for (;;) pause();  // The handler ends the process.
+}
 
 const std::atomic<bool>& catch_own_interrupts() {
   handle_unless_ignored(SIGINT);

@@ -14,4 +14,8 @@ const std::atomic<bool>& catch_interrupts(const char* last_words = "");
 // SIGINT stays ignored where it is.
 const std::atomic<bool>& catch_own_interrupts();
 
+// Before the program writes its result: an interrupt from now on puts no last words behind it, and ends the
+// process only where writing takes longer than half a second.
+void take_last_words();
+
 }  // namespace thalweg

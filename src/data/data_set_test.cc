@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
-#include "data/test_files.h"
 
 namespace thalweg {
 namespace {
@@ -33,7 +33,7 @@ Labels read_all_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shard
 constexpr std::uint64_t kRows = 6000;
 
 TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::string text = numbered_rows(kRows);
   text.pop_back();  // The last line has no '\n'.
   for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text)),
@@ -47,7 +47,7 @@ TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
 }
 
 TEST(Sharding, ShardsShareTheRowsEvenly) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data = open_data(files({directory.write("a", numbered_rows(kRows))}));
   for (std::uint32_t s = 0; s < 4; ++s) {
     const Labels labels = read_labels(*open_reader(data, s, 4));
@@ -57,7 +57,7 @@ TEST(Sharding, ShardsShareTheRowsEvenly) {
 }
 
 TEST(Sharding, BatchesAreCutFromTheShardWhateverTheChunks) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string path = directory.write("a.gz", gzipped(numbered_rows(kRows)));
   const std::shared_ptr<DataSet> data = open_data(files({path}));
   const Labels once = read_labels(*open_reader(data, 1, 3), 1000000);
@@ -68,7 +68,7 @@ TEST(Sharding, BatchesAreCutFromTheShardWhateverTheChunks) {
 
 TEST(Sharding, LinesAreCutAtEveryPossiblePlace) {
   // Lines whose ends fall on, before and behind each border of the smallest chunks.
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   for (std::size_t length = kMinChunkBytes - 3; length <= kMinChunkBytes + 3; ++length) {
     std::string text = "1";
     text.append(length - 2, ' ');
@@ -91,28 +91,28 @@ TEST(Sharding, LinesAreCutAtEveryPossiblePlace) {
 }
 
 TEST(Files, ManyFilesAndGlobsInOrder) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   directory.write("part-1", numbered_rows(50, 100));
   const std::string zero = directory.write("part-0", numbered_rows(100));
   const std::string two = directory.write("part-2.gz", gzipped(numbered_rows(50, 150)));
-  EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.name("part-*")})))), counted(200));
-  EXPECT_EQ(read_all_shards(open_data(files({directory.name("part-?")})), 3), counted(150));
+  EXPECT_EQ(read_labels(*open_reader(open_data(files({directory / "part-*"})))), counted(200));
+  EXPECT_EQ(read_all_shards(open_data(files({directory / "part-?"})), 3), counted(150));
   const Labels given = read_labels(*open_reader(open_data(files({two, zero}))));
   EXPECT_EQ(given.front(), 150u);
   EXPECT_EQ(given.back(), 99u);
 }
 
 TEST(Files, MoreFilesThanMayBeOpenAtOnce) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   for (std::uint64_t i = 0; i < kMaxOpenFiles + 5; ++i) {
     directory.write("part-" + std::to_string(1000 + i), numbered_rows(3, 3 * i));
   }
-  const std::shared_ptr<DataSet> data = open_data(files({directory.name("part-*")}));
+  const std::shared_ptr<DataSet> data = open_data(files({directory / "part-*"}));
   EXPECT_EQ(read_all_shards(data, 3), counted(3 * (kMaxOpenFiles + 5)));
 }
 
 TEST(Files, AFingerprintTellsOtherFilesAndNotOtherNames) {
-  const TestDirectory folder;
+  const TemporaryFolder folder;
   const std::string a = folder.write("a.svm", numbered_rows(50)),
                     b = folder.write("b.svm", numbered_rows(50, 50));
   const std::string copy = folder.write("copy.svm", numbered_rows(50));
@@ -126,13 +126,13 @@ TEST(Files, AFingerprintTellsOtherFilesAndNotOtherNames) {
 }
 
 TEST(Files, AFileMayBearAGlobsName) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   EXPECT_EQ(read_labels(*open_reader(open_data(files({directory.write("a[1]", numbered_rows(3))})))),
             counted(3));
 }
 
 TEST(Files, ByteOrderMarkAndHeaderArePassedOver) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string csv = "\xef\xbb\xbflabel,x\n1,2\n2,3\n";
   const std::string libsvm =
       "\xef\xbb\xbf"
@@ -147,7 +147,7 @@ TEST(Files, ByteOrderMarkAndHeaderArePassedOver) {
 }
 
 TEST(Part, EveryNthRowOverAllFilesIsHeldOut) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string a = directory.write("a", numbered_rows(3001)),
                     b = directory.write("b", numbered_rows(2000, 3001));
   const std::string c = directory.write("c.gz", gzipped(numbered_rows(2000, 3001)));
@@ -170,7 +170,7 @@ TEST(Part, EveryNthRowOverAllFilesIsHeldOut) {
 }
 
 TEST(Packed, WhatPzstdWritesIsZstd) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string skippable("\x50\x2a\x4d\x18\x04\0\0\0size", 12), text = numbered_rows(20);
   const std::string path = directory.write(
       "a", skippable + zstd_packed(text.substr(0, 40)) + skippable + zstd_packed(text.substr(40)));
@@ -178,7 +178,7 @@ TEST(Packed, WhatPzstdWritesIsZstd) {
 }
 
 TEST(BadRows, FailNamesFileLineAndColumn) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::string text = numbered_rows(4000);
   const auto lines = std::count(text.begin(), text.end(), '\n');
   text += "1 5:1 six:1\n" + numbered_rows(10);
@@ -204,7 +204,7 @@ TEST(BadRows, FailNamesFileLineAndColumn) {
 }
 
 TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 1:1\nbad\n2 2:1\n3 x\n4 4:1\n");
   ReadOptions options = files({path});
   options.max_bad_rows = 2;
@@ -247,15 +247,15 @@ void expect_refusal(const ReadOptions& options, const std::string& part) {
 }
 
 TEST(BadFiles, EachHasOneClearError) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string rows = numbered_rows(3000), packed = gzipped(rows), zpacked = zstd_packed(rows);
   const auto file = [&](const char* name, std::string_view text) {
     return files({directory.write(name, text)});
   };
   expect_refusal(files({}), "no data file given");
-  expect_refusal(files({directory.name("missing")}), "missing: cannot be opened: No such file");
-  expect_refusal(files({directory.name("no-*")}), "no-*: no file matches");
-  expect_refusal(files({directory.name("")}), "is a directory");
+  expect_refusal(files({directory / "missing"}), "missing: cannot be opened: No such file");
+  expect_refusal(files({directory / "no-*"}), "no-*: no file matches");
+  expect_refusal(files({directory / ""}), "is a directory");
   expect_refusal(files({"-", "-"}), "named twice");
   expect_refusal(file("empty", ""), "empty: is empty, expected rows");
   expect_refusal(file("blank", "\n\n# only this\n"), "has no row");
@@ -277,14 +277,14 @@ TEST(BadFiles, EachHasOneClearError) {
 }
 
 TEST(BadFiles, OneCellIsShown) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   ReadOptions options = files({directory.write("a.csv", "age,city,label\n30,Rome,1\nold,Rome,0\n")});
   options.columns = "age:num";
   expect_refusal(options, "a.csv:3:1: saw \"old\", expected a finite number (column \"age\"");
 }
 
 TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string svm = directory.write("a.svm", "1 3:1\n"), ffm = directory.write("b.ffm", "1 0:3:1\n");
   expect_refusal(files({svm, ffm}), "b.ffm: looks like libffm, expected libsvm as in " + svm);
   const std::string a = directory.write("a.csv", "label,x\n1,2\n"),
@@ -294,7 +294,7 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
 }
 
 TEST(BadFiles, AFileWithoutRowsSaysSo) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   ReadOptions options = files({directory.write("a.svm", "# what it was\n\n")});
   options.format = Format::kLibsvm;
   expect_refusal(options, "a.svm: has no row, only blank lines and comments, expected rows");
@@ -303,11 +303,11 @@ TEST(BadFiles, AFileWithoutRowsSaysSo) {
 }
 
 TEST(EmptyFiles, ArePassedOverWhereOthersAreNot) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string none = directory.write("a", ""), packed_none = directory.write("d.gz", gzipped(""));
   const std::string some = directory.write("b", numbered_rows(3)),
                     more = directory.write("c", "3 3000:1 3001:1 3002:1\n");
-  const auto data = open_data(files({directory.name("*")}));
+  const auto data = open_data(files({directory / "*"}));
   EXPECT_EQ(data->empty_paths(), (std::vector<std::string>{none, packed_none}));
   EXPECT_EQ(data->paths(), (std::vector<std::string>{some, more}));
   EXPECT_EQ(read_labels(*open_reader(data)), counted(4));
@@ -316,7 +316,7 @@ TEST(EmptyFiles, ArePassedOverWhereOthersAreNot) {
 }
 
 TEST(EmptyFiles, AHeaderAloneSaysNothingOfTheColumns) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string a = directory.write("a.csv", "label,x\n"),
                     c = directory.write("c.csv.gz", gzipped("label,x\n"));
   const std::string b = directory.write("b.csv", "label,x\n1,red\n0,blue\n");
@@ -329,7 +329,7 @@ TEST(EmptyFiles, AHeaderAloneSaysNothingOfTheColumns) {
 }
 
 TEST(BadFiles, AnUnreadableFileSaysSo) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 3:1\n");
   ASSERT_EQ(::chmod(path.c_str(), 0), 0);
   // Root may read everything, so it becomes somebody else for a moment.
@@ -341,7 +341,7 @@ TEST(BadFiles, AnUnreadableFileSaysSo) {
 }
 
 TEST(BadFiles, AnEndlessLineIsRefusedInBoundedMemory) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::string text = "1 3:1\n1 ";
   text.append(kMaxLineBytes + 3 * kMaxChunkBytes, '7');
   expect_refusal(files({directory.write("a", text)}), "is longer than 16777216 bytes");
@@ -349,7 +349,7 @@ TEST(BadFiles, AnEndlessLineIsRefusedInBoundedMemory) {
 }
 
 TEST(BadFiles, AFileThatShrinksIsAnError) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string path = directory.write("a", numbered_rows(50000));
   const std::shared_ptr<DataSet> data = open_data(files({path}));
   const std::unique_ptr<RowReader> reader = open_reader(data);

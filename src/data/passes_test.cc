@@ -4,14 +4,14 @@
 #include <algorithm>
 
 #include "data/data_set.h"
+#include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
-#include "data/test_files.h"
 
 namespace thalweg {
 namespace {
 
 TEST(Rewind, GivesTheSameRowsAgain) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string text = numbered_rows(3000);
   for (const std::string& path : {directory.write("a", text), directory.write("a.zst", zstd_packed(text))}) {
     const std::shared_ptr<DataSet> data = open_data(files({path}));
@@ -48,7 +48,7 @@ struct ChangingFile {
     }
   }
 
-  TestDirectory directory;
+  TemporaryFolder directory;
   std::shared_ptr<DataSet> data;
   std::unique_ptr<RowReader> reader;
 };
@@ -106,7 +106,7 @@ TEST(LaterPasses, AnotherReaderMayBeToldWhatTheFirstFound) {
 }
 
 TEST(TextHash, IsOfTheShardsTextAsFarAsItWasRead) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::string text = numbered_rows(3000);
   const auto hashes = [&](std::uint32_t shard, const std::string& path) {
     ReadOptions options = files({path});
@@ -134,7 +134,7 @@ TEST(TextHash, IsOfTheShardsTextAsFarAsItWasRead) {
 }
 
 TEST(TextHash, OfAllIsKnownToEachShardOfPackedFilesAtItsEnd) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string text = numbered_rows(3000);
   const auto of_all = [&](const std::string& path, std::uint32_t shard) {
     ReadOptions options = files({path});

@@ -5,7 +5,7 @@
 #include <cctype>
 
 #include "data/data_set.h"
-#include "data/test_files.h"
+#include "data/files_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "data/data_set.h"
-#include "data/test_files.h"
+#include "data/files_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -63,7 +63,7 @@ constexpr std::uint64_t kWideRows = 1500;
 constexpr std::size_t kWidth = 50000;
 
 TEST(StreamHub, AReaderFarAheadWaitsAndNoRowIsLost) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data =
       open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
   std::vector<std::unique_ptr<RowReader>> readers;
@@ -86,7 +86,7 @@ TEST(StreamHub, AReaderFarAheadWaitsAndNoRowIsLost) {
 }
 
 TEST(StreamHub, ChunksOfShardsReadElsewhereAreDropped) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data =
       open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
   const auto reader = data->reader(ShardId{2}, 3);
@@ -96,7 +96,7 @@ TEST(StreamHub, ChunksOfShardsReadElsewhereAreDropped) {
 }
 
 TEST(StreamHub, AReaderThatLeavesFreesTheOthers) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data =
       open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
   auto first = data->reader(ShardId{0}, 2), second = data->reader(ShardId{1}, 2);
@@ -111,7 +111,7 @@ TEST(StreamHub, AReaderThatLeavesFreesTheOthers) {
 }
 
 TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(500, 2000))));
   auto first = data->reader(ShardId{0}, 2);
   Labels labels;
@@ -132,7 +132,7 @@ TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
 }
 
 TEST(StreamHub, ManyThreadsReadOnePass) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(20000, 100))));
   std::vector<std::unique_ptr<RowReader>> readers;
   for (std::uint32_t s = 0; s < 4; ++s) readers.push_back(std::move(*data->reader(ShardId{s}, 4)));
@@ -148,7 +148,7 @@ TEST(StreamHub, ManyThreadsReadOnePass) {
 }
 
 TEST(StreamHub, GzipMembersAndZstdFramesFollowEachOther) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string a = "0\n1\n", b = "2 5:1\n3\n";
   for (const std::string& packed : {gzipped(a) + gzipped(b), zstd_packed(a) + zstd_packed(b)}) {
     Labels labels;
@@ -160,8 +160,8 @@ TEST(StreamHub, GzipMembersAndZstdFramesFollowEachOther) {
 class Pipes : public testing::TestWithParam<bool> {};
 
 TEST_P(Pipes, AreReadOnceByAllShards) {
-  const TestDirectory directory;
-  const std::string path = directory.name("pipe");
+  const TemporaryFolder directory;
+  const std::string path = directory / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] {
     const std::string text = wide_rows(3000, 500);
@@ -188,8 +188,8 @@ TEST_P(Pipes, AreReadOnceByAllShards) {
 }
 
 TEST_P(Pipes, AreKnownByTheirFirstRows) {
-  const TestDirectory directory;
-  const std::string path = directory.name("pipe");
+  const TemporaryFolder directory;
+  const std::string path = directory / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const std::string text = "label,x,y\n1,2,3\nbad\n0,4,0\n";
   std::thread writer([&] { std::ofstream(path, std::ios::binary) << (GetParam() ? gzipped(text) : text); });
@@ -201,8 +201,8 @@ TEST_P(Pipes, AreKnownByTheirFirstRows) {
 }
 
 TEST_P(Pipes, WhoseWriterWaitsGiveWayAndLoseNoRow) {
-  const TestDirectory directory;
-  const std::string path = directory.name("pipe");
+  const TemporaryFolder directory;
+  const std::string path = directory / "pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const std::string text = wide_rows(3000, 500);
   const std::string bytes = GetParam() ? gzipped(text) : text;

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "data/test_files.h"
+#include "data/files_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -19,7 +19,7 @@ std::shared_ptr<DataSet> open_path(const std::string& path, std::uint64_t max_ba
 }
 
 TEST(Summary, CountsRowsEntriesAndKeys) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 3:1 9:0.5\n-1 3:1\n0:2 7:1 3:1 3:1\nbad\n2\n");
   const Result<Summary> s = summarize(*open_path(path, UINT64_MAX));
   ASSERT_TRUE(s.is_ok()) << s.status().message();
@@ -70,7 +70,7 @@ TEST(DistinctKeys, ExactThenEstimated) {
 }
 
 TEST(Split, EveryNthRowGoesToTheSecondFile) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::ostringstream kept, held;
   const auto data = open_path(directory.write("a.gz", gzipped("# x\n1 1:1\n\n0 2:1 \r\n1 3:1\n0 4:1")));
   const Result<SplitReport> report = split_rows(*data, 2, kept, held);
@@ -82,19 +82,19 @@ TEST(Split, EveryNthRowGoesToTheSecondFile) {
 }
 
 TEST(Split, AHeaderGoesToBothFiles) {
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::ostringstream kept, held;
   ASSERT_TRUE(split_rows(*open_path(directory.write("a", "label,x\r\n1,1\r\n0,2\r\n1,3\r\n")), 3, kept, held)
                   .is_ok());
   EXPECT_EQ(kept.str(), "label,x\r\n1,1\r\n0,2\r\n");
   EXPECT_EQ(held.str(), "label,x\r\n1,3\r\n");
-  EXPECT_EQ(split_rows(*open_path(directory.name("a")), 1, kept, held).status().code(), Code::kUsage);
+  EXPECT_EQ(split_rows(*open_path(directory / "a"), 1, kept, held).status().code(), Code::kUsage);
 }
 
 TEST(Split, AFullDiskIsAnError) {
   std::ofstream full("/dev/full", std::ios::binary);
   if (!full) GTEST_SKIP() << "no /dev/full here";
-  const TestDirectory directory;
+  const TemporaryFolder directory;
   std::ostringstream held;
   const Result<SplitReport> report =
       split_rows(*open_path(directory.write("a", "1 1:1\n0 2:1\n")), 2, full, held);

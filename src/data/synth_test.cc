@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "data/data_set.h"
-#include "data/test_files.h"
+#include "data/files_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -73,8 +73,8 @@ TEST(Synth, ARowIsAFunctionOfSeedAndIndex) {
 class SynthFormats : public testing::TestWithParam<Format> {};
 
 TEST_P(SynthFormats, ReadBackAsWritten) {
-  const TestDirectory directory;
-  const std::string path = directory.name("rows");
+  const TemporaryFolder directory;
+  const std::string path = directory / "rows";
   std::ofstream file(path, std::ios::binary);
   const Result<SynthReport> report = synthesize({5000, 3, GetParam()}, file);
   file.close();

@@ -95,7 +95,9 @@ class Members {
   }
   void real(const char* name, float& out) {
     const Json& value = member(name);
-    value.is_number() ? void(out = static_cast<float>(value.get<double>())) : fail(name, "a number");
+    const double found = value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
+    const bool fits = std::abs(found) <= static_cast<double>(std::numeric_limits<float>::max());
+    fits ? void(out = static_cast<float>(found)) : fail(name, "a number that a float holds");
   }
   template <class Whole>
   void whole(const char* name, Whole& out) {

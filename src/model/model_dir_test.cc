@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "model/file.h"
 #include "model/stored_model_for_test.h"
 
 namespace thalweg {
@@ -122,6 +123,21 @@ TEST(ModelDir, OtherVersionsAndMissingPartsAreNamed) {
   EXPECT_NE(ModelReader::open(disk, folder / "model").status().message().find("no model.json"),
             std::string::npos);
   EXPECT_EQ(ModelReader::open(disk, folder / "nowhere").status().code(), Code::kIo);
+}
+
+TEST(ModelDir, NumbersThatAFloatDoesNotHoldAreNamed) {
+  TemporaryFolder folder;
+  const ModelSpec spec = fm_spec();
+  ASSERT_TRUE(save_model(folder / "model", spec, test_tables(spec, 6, 2)).is_ok());
+  std::string body = read_text(folder / "model/model.json");
+  body.resize(body.find(",\n  \"checksum\""));
+  const std::size_t at = body.find("\"rate\": ") + 8;
+  body.replace(at, body.find(',', at) - at, "1e208");
+  const auto manifest =
+      parse_manifest("m/model.json", body + ",\n  \"checksum\": \"" + hash_text(body) + "\"\n}\n");
+  EXPECT_NE(manifest.status().message().find("rate' is missing or not a number that a float holds"),
+            std::string::npos)
+      << manifest.status().message();
 }
 
 TEST(ModelDir, ReplacesAModelOnlyWhenTheNewOneIsWhole) {

@@ -84,8 +84,9 @@ class TcpProcess {
   std::thread thread_;
 };
 
-inline Frame with_payload(std::size_t keys, std::size_t floats) {
+inline Frame with_payload(std::size_t keys, std::size_t floats, Op op = Op::kPush) {
   Frame frame;
+  frame.head.op = op;
   std::vector<std::uint64_t> k(keys);
   for (std::size_t i = 0; i < keys; ++i) k[i] = i * 0x9e3779b97f4a7c15ULL;
   std::vector<float> v(floats);

@@ -3,11 +3,10 @@
 #include "train/shard_trainer.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
 #include <fstream>
 
+#include "base/temporary_folder_for_test.h"
 #include "model/model.h"
 #include "train/train_report.h"
 
@@ -54,19 +53,16 @@ class InstantStore final : public Store {
   Step step_;
 };
 
-constexpr std::uint32_t kRows = 405, kBatch = 10, kSteps = 41, kEpochs = 2;
+// The last 5 batches lie behind the last point that a report has.
+constexpr std::uint32_t kRows = 455, kBatch = 10, kSteps = 46, kEpochs = 2;
 
 class ShardTrainerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "thalweg-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
     spec_.epochs = kEpochs;
     spec_.batch_rows = kBatch;
     spec_.shards = 1;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // Rows of 900 bytes, so that the file is read in many blocks, and its head has 72. The label of row `other`
   // is not what it would be.
@@ -77,7 +73,7 @@ class ShardTrainerTest : public ::testing::Test {
       for (std::uint32_t i = 0; i < 100; ++i) out << ' ' << row * 100 + i + 100000 << ":1";
       out << '\n';
     }
-    return (folder_ / name).string();
+    return folder_ / name;
   }
   // What the shard reports that is trained from `first` on.
   std::vector<Report> train(const std::string& path, Step first = {}) {
@@ -93,7 +89,7 @@ class ShardTrainerTest : public ::testing::Test {
     return std::move(store.reports);
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   TrainSpec spec_;
 };
 
@@ -168,8 +164,7 @@ TEST_F(ShardTrainerTest, ALaterPassOverAnotherFileIsFoundOut) {
 }
 
 TEST_F(ShardTrainerTest, BadHeldOutRowsAreCountedOnceForAllPasses) {
-  std::ofstream(folder_ / "valid", std::ios::binary) << "1 5:1\nbad\n0 6:1\nworse\n";
-  spec_.valid.paths = {(folder_ / "valid").string()};
+  spec_.valid.paths = {folder_.write("valid", "1 5:1\nbad\n0 6:1\nworse\n")};
   spec_.valid.max_bad_rows = 2;
   std::uint32_t scored = 0;
   for (const Report& report : train(file("a"))) scored += report.number.epoch % 2;

@@ -11,16 +11,17 @@ import tempfile
 import time
 import unittest
 
-PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
+from programs import PROGRAM, ProgramTest, patience
+
 FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
-PATIENCE_S = 60
+PATIENCE_S = patience(60)
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
  REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 
 
 def u64s(*values):
@@ -161,8 +162,9 @@ def connect(port):
     return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
 
 
-class BadFrameTest(unittest.TestCase):
+class BadFrameTest(ProgramTest):
     def setUp(self):
+        super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name

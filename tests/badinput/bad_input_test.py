@@ -13,10 +13,11 @@ import tempfile
 import threading
 import unittest
 
-PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
-PATIENCE_S = 10
+from programs import PROGRAM, SANITIZER, ProgramTest, patience
+
+PATIENCE_S = patience(10)
 OTHER, USAGE, CONFIG, DATA, NON_FINITE, MODEL = 1, 2, 3, 4, 7, 8
-RSS_MAX_BYTES = 300 << 20
+RSS_MAX_BYTES = (1200 if SANITIZER else 300) << 20  # A sanitizer has memory of its own.
 
 
 def train_rows(count, seed=1):
@@ -28,8 +29,9 @@ def train_rows(count, seed=1):
     return "".join(lines).encode()
 
 
-class BadInput(unittest.TestCase):
+class BadInput(ProgramTest):
     def setUp(self):
+        super().setUp()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name

@@ -1,127 +1,24 @@
 #!/usr/bin/env python3
-"""Whole jobs as real processes: same bits however they are spread, and clean ends however they are hurt."""
+"""Whole jobs as real processes: same bits however they are spread, and clean ends when they are interrupted."""
 import array
-import contextlib
 import fcntl
 import gzip
-import json
 import os
-import random
 import re
 import resource
 import shutil
 import signal
 import subprocess
-import tempfile
 import termios
 import time
 import unittest
 
+from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, last_json
+from programs import PROGRAM, SOURCE
 from reserved_port import reserved_port
 
-PROGRAM = os.environ["THALWEG_TEST_PROGRAM"]
-SOURCE = os.environ["THALWEG_TEST_SOURCE"]
-PATIENCE_S = 120
 
-
-def kill_if_alive(pid):
-    """A job that was interrupted first may have ended within milliseconds."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-
-
-def write_rows(path, rows, seed):
-    """Sparse rows with a planted logistic rule, so that there is something to learn."""
-    chance = random.Random(seed)
-    with open(path, "w", encoding="ascii") as out:
-        for _ in range(rows):
-            ids = sorted(chance.sample(range(1, 2000), 12))
-            score = sum(((i * 2654435761) % 1000) / 500 - 1 for i in ids)
-            label = 1 if chance.random() < 1 / (1 + 2.718281828 ** -score) else 0
-            out.write("%d %s\n" % (label, " ".join("%d:1" % i for i in ids)))
-
-
-def last_json(text):
-    return json.loads(text.strip().splitlines()[-1])
-
-
-def children_of(pid, word):
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % entry, encoding="ascii", errors="replace") as stat:
-                parent = int(stat.read().rsplit(")", 1)[1].split()[1])
-            with open("/proc/%s/cmdline" % entry, "rb") as line:
-                words = line.read().split(b"\0")
-        except (OSError, ValueError, IndexError):
-            continue
-        if parent == pid and word.encode() in words:
-            found.append(int(entry))
-    return found
-
-
-class ClusterTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.train = os.path.join(cls.folder.name, "train.svm")
-        cls.valid = os.path.join(cls.folder.name, "valid.svm")
-        write_rows(cls.train, 20000, 1)
-        write_rows(cls.valid, 2000, 2)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
-    def command(self, *flags, train=None):
-        return [PROGRAM, "train", train or self.train, "--json", *flags]
-
-    def run_job(self, *flags):
-        done = subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return last_json(done.stdout)
-
-    def start_job(self, *flags, train=None, **more):
-        """Its words go to a file, so that they can be waited for."""
-        with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
-            job = subprocess.Popen(self.command(*flags, train=train), stdout=subprocess.PIPE, stderr=words, text=True,
-                                   **more)
-        job.words = words.name
-        return job
-
-    @staticmethod
-    def words_of(job):
-        with open(job.words, encoding="utf-8") as words:
-            return words.read()
-
-    def start_node(self, *arguments):
-        with tempfile.NamedTemporaryFile(dir=self.folder.name, delete=False) as words:
-            node = subprocess.Popen([PROGRAM, "node", *arguments], stdout=subprocess.DEVNULL, stderr=words)
-        node.words = words.name
-        return node
-
-    def await_epoch(self, job, number):
-        self.await_words(job, "epoch %d/" % number)
-
-    def await_words(self, job, words):
-        deadline = time.monotonic() + PATIENCE_S
-        while words not in self.words_of(job):
-            self.assertIsNone(job.poll(), self.words_of(job))
-            self.assertLess(time.monotonic(), deadline, self.words_of(job))
-            time.sleep(0.01)
-
-    def start_long_job(self, *flags):
-        """Processes that are past their first epoch."""
-        job = self.start_job("--processes", "--servers", "2", "--workers", "3", *flags)
-        self.await_epoch(job, 1)
-        return job
-
-    def finish(self, job):
-        out, err = job.communicate(timeout=PATIENCE_S)
-        return out, err if err is not None else self.words_of(job)
-
+class ClusterTest(ClusterJobs):
     def test_bits_do_not_depend_on_how_the_job_is_spread(self):
         digests = {self.run_job(*flags)["model_digest"]
                    for flags in [("--servers", "1", "--workers", "1"), ("--servers", "3", "--workers", "2"),
@@ -134,7 +31,7 @@ class ClusterTest(unittest.TestCase):
             piped = subprocess.run([PROGRAM, "train", "-", "--json"], stdin=rows, capture_output=True, text=True,
                                    timeout=PATIENCE_S, check=False)
         self.assertEqual(piped.returncode, 0, piped.stderr)
-        self.assertEqual(last_json(piped.stdout)["examples"], 20000)
+        self.assertEqual(last_json(piped.stdout)["examples"], ROWS)
         with open(self.train, "rb") as plain, gzip.open(self.train + ".gz", "wb") as packed:
             packed.write(plain.read())
         digests = set()
@@ -142,13 +39,13 @@ class ClusterTest(unittest.TestCase):
             done = subprocess.run([PROGRAM, "train", self.train + ".gz", "--json", *flags], capture_output=True,
                                   text=True, timeout=PATIENCE_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(last_json(done.stdout)["examples"], 20000)
+            self.assertEqual(last_json(done.stdout)["examples"], ROWS)
             digests.add(last_json(done.stdout)["model_digest"])
         self.assertEqual(len(digests), 1)
 
     def test_combined_pushes_change_no_bit_and_save_bytes(self):
         clicks = os.path.join(self.folder.name, "clicks.svm")
-        subprocess.run([PROGRAM, "data", "synth", "--rows", "20000", "-o", clicks, "--quiet"], check=True)
+        subprocess.run([PROGRAM, "data", "synth", "--rows", str(ROWS), "-o", clicks, "--quiet"], check=True)
         results = {}
         for spread in [("--workers", "4"), ("--workers", "4", "--servers", "2", "--processes")]:
             for combine in ["none", "machine", "tree:2"]:
@@ -161,130 +58,6 @@ class ClusterTest(unittest.TestCase):
         for combine in ["machine", "tree:2"]:
             for ran in results[combine]:
                 self.assertLess(ran["pushed_bytes"], 0.8 * single)
-
-    # Each worker is killed in one of the rounds, so the one that combines for all is.
-    def test_a_killed_lead_changes_no_bit(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
-        for combine, victim in [("machine", 0), ("machine", 1), ("machine", 2), ("tree:1", 0)]:
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
-            os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["model_digest"], calm)
-
-    def test_a_killed_worker_changes_no_bit(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
-        for round_number in range(3):
-            job = self.start_long_job("--epochs", "60", "--batch", "256")
-            self.await_epoch(job, 1 + 8 * round_number)
-            os.kill(children_of(job.pid, "worker")[round_number], signal.SIGKILL)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["model_digest"], calm)
-            self.assertEqual(last_json(out)["examples"], 60 * 20000)
-            said = re.findall(r"^worker-\d \(.*\) .*; its \d data shards go to worker-\d.*$", err, re.M)
-            self.assertEqual(len(said), 1, err)
-
-    def test_a_killed_worker_loses_no_row_without_lockstep(self):
-        for sync in ("ssp:2", "async"):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync)
-            os.kill(children_of(job.pid, "worker")[1], signal.SIGKILL)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["examples"], 60 * 20000)
-            if sync == "ssp:2":
-                self.assertEqual(last_json(out)["staleness_max"], 2)
-
-    def test_a_stopped_worker_is_replaced_and_fenced(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
-        job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "8s")
-        victim = children_of(job.pid, "worker")[0]
-        os.kill(victim, signal.SIGSTOP)
-        epoch = self.words_of(job).count("epoch ")
-        self.await_epoch(job, epoch + 3)  # In lockstep, others have its shards then.
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGCONT)
-        out, err = self.finish(job)
-        self.assertEqual(job.returncode, 0, err)
-        self.assertEqual(last_json(out)["model_digest"], calm)
-
-    def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
-        job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s")
-        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
-        os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
-        out, err = self.finish(job)
-        self.assertEqual(job.returncode, 5, err)
-        self.assertRegex(err, r"server-\d")
-        self.assertRegex(err, r"lost key ranges: .*weights \[\d+,\d+\) of 256")
-        for first, end in re.findall(r"\[(\d+),(\d+)\) of", err):
-            self.assertLess(int(first), int(end), err)
-        self.assertIn("was ended by signal 9 (Killed)", err)
-        self.assertIn("start the job again", err)
-        self.assertEqual(err.count("lost key ranges"), 1, err)
-        self.assertIn("error", last_json(out))
-        self.assert_gone(nodes)
-
-    # Their starter knows at once, whatever their connections tell later.
-    def test_the_death_of_a_worker_is_known_before_its_silence(self):
-        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
-        for how, said in ((signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with exit code 130")):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--verbose")
-            victim = children_of(job.pid, "worker")[0]
-            os.kill(victim, how)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["model_digest"], calm)
-            self.assertIn("node worker (process %d) %s" % (victim, said), err)
-            self.assertNotIn("not connected for", err.split(said)[0])
-
-    def test_a_worker_killed_before_the_job_begins_is_replaced(self):
-        calm = self.run_job()["model_digest"]
-        replaced = 0
-        for _ in range(40):
-            job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")
-            while not (victims := children_of(job.pid, "worker")) and job.poll() is None:
-                pass
-            for victim in victims[:1]:
-                kill_if_alive(victim)
-            out, err = self.finish(job)
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(last_json(out)["model_digest"], calm)
-            replaced += "before the job began; another takes its place" in err
-            if replaced == 3:
-                return
-        self.fail("no worker was killed in time")
-
-    def test_a_worker_by_hand_that_dies_before_the_job_begins_is_waited_for(self):
-        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
-
-        def start(role):
-            return subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
-
-        def await_line(line):
-            for said in scheduler.stderr:
-                if said.strip().endswith(line):
-                    return
-            self.fail("the scheduler never said " + line)
-
-        nodes = [start("server")]
-        victim = start("worker")
-        await_line("waiting for worker-1")
-        victim.kill()
-        victim.wait()
-        await_line("waiting for worker-0, worker-1")
-        nodes += [start("worker"), start("worker")]
-        _, err = self.finish(scheduler)
-        self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [0] * 3)
-        self.assertEqual(scheduler.returncode, 0, err)
-
-    def test_killing_the_parent_ends_every_node(self):
-        job = self.start_long_job("--epochs", "1000")
-        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
-        job.kill()
-        self.finish(job)
-        self.assert_gone(nodes)
 
     def test_interrupt_saves_and_ends(self):
         for how, flags in [(signal.SIGINT, ()), (signal.SIGINT, ("--processes",)), (signal.SIGHUP, ())]:
@@ -323,6 +96,22 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual(digest.stdout.strip(), summary["model_digest"])
             self.assertEqual(os.listdir(model), ["notes"])
 
+    # The name of the second table's file, longer by 3 bytes than the first one's, is too long there.
+    def test_what_is_said_of_a_model_is_of_the_attempt_that_saved_it(self):
+        where, length = self.folder.name, 4056
+        while len(where) + 220 < length:
+            where = os.path.join(where, "d" * 200)
+        os.makedirs(where)
+        model = os.path.join(where, "m" * (length - len(where) - 1))
+        done = subprocess.run(self.command("--out", model), capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                              cwd=self.folder.name)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        summary = last_json(done.stdout)
+        self.assertIn("/weights.safetensors: File name too long; the model is saved at", summary["error"]["message"])
+        digest = subprocess.run([PROGRAM, "model", "digest", summary["model"]], capture_output=True, text=True, check=True)
+        self.assertEqual(digest.stdout.strip(), summary["model_digest"])
+        self.assertEqual(summary["model_rows"], self.run_job()["model_rows"])
+
     def test_a_limit_on_the_size_of_files_is_an_error_like_a_full_disk(self):
         model = os.path.join(self.folder.name, "limited")
         scores = os.path.join(self.folder.name, "limited.txt")
@@ -356,7 +145,7 @@ class ClusterTest(unittest.TestCase):
         job = subprocess.Popen([PROGRAM, "train", "-", "--json", "--out", model], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with open(self.train, "rb") as rows:
-            job.stdin.write(rows.read())
+            job.stdin.write(rows.read() * (20000 // ROWS))  # More than is read at a time.
         job.stdin.flush()
         unread = array.array("i", [1])
         deadline = time.monotonic() + PATIENCE_S
@@ -382,20 +171,6 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(job.returncode, 130, err)
         self.assertEqual(len(out.splitlines()), 1)
         self.assertEqual(last_json(out)["error"]["code"], "ABORTED")
-
-    def test_interrupt_while_workers_die_saves_and_ends(self):
-        model = os.path.join(self.folder.name, "bereaved")
-        for round_number in range(6):
-            job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s", "--out", model)
-            self.await_epoch(job, 1 + round_number)
-            victim = children_of(job.pid, "worker")[round_number % 3]
-            hurt = [lambda: kill_if_alive(victim), lambda: job.send_signal(signal.SIGINT)]
-            for do in hurt if round_number % 2 else reversed(hurt):
-                do()
-                time.sleep(0.002 * round_number)
-            _, err = self.finish(job)
-            self.assertEqual(job.returncode, 130, err)
-            subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
 
     # Of a script, too: Ctrl-C goes to all that it has started, and the shell lets those in the background ignore it.
     def test_interrupt_of_a_script_saves_and_ends(self):
@@ -432,7 +207,7 @@ class ClusterTest(unittest.TestCase):
     def test_who_joins_and_who_is_turned_away_is_said(self):
         job = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--epochs", "100000", self.train],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        address = re.search(r"listens on (\S+);", job.stderr.readline()).group(1)
+        address = address_in(job.stderr.readline())
         nodes = [subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
                  for role in ("server", "worker")]
         while "epoch 1/" not in job.stderr.readline():
@@ -462,7 +237,7 @@ class ClusterTest(unittest.TestCase):
             with self.subTest(flags=flags):
                 scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", *flags],
                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+                address = address_in(scheduler.stderr.readline())
                 server = subprocess.Popen([PROGRAM, "node", "server", "--join", address], stderr=subprocess.DEVNULL)
                 worker = subprocess.run([PROGRAM, "node", "worker", "--join", address, "--", rows], check=False,
                                         capture_output=True, text=True, timeout=PATIENCE_S)
@@ -478,7 +253,7 @@ class ClusterTest(unittest.TestCase):
             with self.subTest(second=second):
                 scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2"],
                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                address = re.search(r"listens on (\S+);", scheduler.stderr.readline()).group(1)
+                address = address_in(scheduler.stderr.readline())
                 nodes = [subprocess.Popen([PROGRAM, "node", *arguments[:1], "--join", address, *arguments[1:]],
                                           stderr=subprocess.DEVNULL)
                          for arguments in (["server"], ["worker", "--", self.train], ["worker", "--", second])]
@@ -487,19 +262,12 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual(scheduler.returncode, code, err)
                 self.assertEqual("give every worker the same ones" in err, code != 0, err)
 
-    def copy_of_train(self, name, flipped=0):
-        """With other labels in that many last rows."""
-        copy = os.path.join(self.folder.name, name)
-        with open(self.train, "rb") as rows, open(copy, "wb") as out:
-            lines = rows.read().splitlines(keepends=True)
-            same = len(lines) - flipped
-            out.writelines(lines[:same] + [b"%d%s" % (1 - int(line[:1]), line[1:]) for line in lines[same:]])
-        return copy
-
     def test_a_file_that_changes_during_training_ends_the_job(self):
-        for line, error in ((b"spoilt", r"changing\.svm:20000:1: saw .* expected a label"),
+        # Which of the bytes are looked at first depends on where the file is cut into blocks.
+        other_bytes = r"changing\.svm, pass \d+: between .*, byte \d+ and .* stands something else"
+        for line, error in ((b"spoilt", r"changing\.svm:%d:1: saw .* expected a label|%s" % (ROWS, other_bytes)),
                             (b"# not a row", r"changing\.svm: changed while it was used: \d+ rows|something else"),
-                            (b"0 1:3 1:3 ", r"changing\.svm, pass \d+: between .*, byte \d+ and .* stands something else")):
+                            (b"0 1:3 1:3 ", other_bytes)):
             with self.subTest(line=line):
                 copy = self.copy_of_train("changing.svm")
                 job = self.start_job("--epochs", "100000", train=copy)
@@ -511,25 +279,6 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual(job.returncode, 4, err)
                 self.assertRegex(last_json(out)["error"]["message"], error)
 
-    # Both copies have one size and one begin, and nobody but an heir reads what another worker has read.
-    def test_an_heir_with_other_rows_ends_the_job(self):
-        for flipped, code in ((0, 0), (2000, 4)):  # So many that each shard has some.
-            with self.subTest(flipped=flipped):
-                copies = [self.train, self.copy_of_train("other.svm", flipped)]
-                scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--workers", "2", "--epochs", "300")
-                self.await_words(scheduler, "listens on")
-                address = re.search(r"listens on (\S+);", self.words_of(scheduler)).group(1)
-                nodes = [self.start_node("server", "--join", address)]
-                for copy in copies:
-                    nodes.append(self.start_node("worker", "--join", address, "--", copy))
-                self.await_epoch(scheduler, 2)
-                nodes[-1].kill()
-                nodes.pop().wait(PATIENCE_S)
-                _, err = self.finish(scheduler)
-                self.assertEqual(scheduler.returncode, code, err)
-                self.assertEqual("stands something else than what was read there before" in err, code == 4, err)
-                self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [code] * 2)
-
     def test_workers_that_unpack_other_rows_end_the_job(self):
         copies = []
         for name, flipped in (("one.svm", 0), ("two.svm", 1)):
@@ -538,7 +287,7 @@ class ClusterTest(unittest.TestCase):
                 packed.write(gzip.compress(plain.read(), compresslevel=0, mtime=0))
         scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--workers", "2")
         self.await_words(scheduler, "listens on")
-        address = re.search(r"listens on (\S+);", self.words_of(scheduler)).group(1)
+        address = address_in(self.words_of(scheduler))
         nodes = [self.start_node("server", "--join", address)]
         for copy in copies:
             nodes.append(self.start_node("worker", "--join", address, "--", copy))
@@ -572,22 +321,6 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual(len(scores.read().splitlines()), 2000)
             self.assertEqual(last.stdout.split()[-1], self.run_job("--valid", self.valid)["model_digest"],
                              "the same job by thalweg train has the same bits")
-
-    def assert_gone(self, pids):
-        deadline = time.monotonic() + PATIENCE_S
-        left = pids
-        while left and time.monotonic() < deadline:
-            left = [pid for pid in left if os.path.exists("/proc/%d" % pid) and not self.is_zombie(pid)]
-            time.sleep(0.05)
-        self.assertEqual(left, [])
-
-    @staticmethod
-    def is_zombie(pid):
-        try:
-            with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
-                return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
-        except OSError:
-            return True
 
 
 if __name__ == "__main__":

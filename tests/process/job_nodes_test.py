@@ -6,13 +6,12 @@ import signal
 import subprocess
 import unittest
 
+from programs import PROGRAM, SOURCE, ProgramTest, patience
 from reserved_port import reserved_port
 
 NODE = os.environ["THALWEG_TEST_JOB_NODE"]
-PROGRAM = os.environ.get("THALWEG_TEST_PROGRAM", "")
 EXAMPLE = os.environ.get("THALWEG_TEST_CLUSTER_LR", "")
-SOURCE = os.environ["THALWEG_TEST_SOURCE"]
-PATIENCE_S = 100
+PATIENCE_S = patience(100)
 
 
 def start(*words, **more):
@@ -46,7 +45,7 @@ class Job:
         return ends
 
 
-class JobNodesTest(unittest.TestCase):
+class JobNodesTest(ProgramTest):
     def assert_rows(self, job, expected, victim=""):
         ends = job.finish()
         for name, (code, _, err) in ends.items():
@@ -115,7 +114,6 @@ class JobNodesTest(unittest.TestCase):
                 self.assertEqual(code, 1, err)
                 self.assertIn("ended: scheduler is gone", err, name)
 
-    @unittest.skipUnless(PROGRAM, "the program is not of this build")
     def test_the_products_server_serves_an_applications_job(self):
         job = Job()
         for i in range(2):
@@ -124,7 +122,6 @@ class JobNodesTest(unittest.TestCase):
             job.node("worker-%d" % i)
         self.assert_rows(job, in_one_process())
 
-    @unittest.skipUnless(PROGRAM, "the program is not of this build")
     def test_the_products_server_names_the_rule_that_it_lacks(self):
         job = Job("rule")
         job.add("server-0", PROGRAM, "node", "server", "--join", "ADDRESS")

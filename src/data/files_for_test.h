@@ -1,14 +1,15 @@
-// Files for the tests of this folder: a directory of its own per test, and the real data sets.
+// Files for the tests of this folder: packed ones, and the real data sets.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
+#include <string_view>
+
+#include "base/temporary_folder_for_test.h"
 
 namespace thalweg {
 
@@ -42,25 +43,5 @@ inline std::string zstd_packed(std::string_view text) {
   packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
   return packed;
 }
-
-class TestDirectory {
- public:
-  TestDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "thalweg_data_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TestDirectory() { std::filesystem::remove_all(path_); }
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-
-  std::string name(const std::string& file) const { return path_ + "/" + file; }
-  std::string write(const std::string& file, std::string_view text) const {
-    std::ofstream(name(file), std::ios::binary) << text;
-    return name(file);
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace thalweg

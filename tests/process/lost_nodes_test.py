@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Jobs whose processes are killed and stopped: the bits of an undisturbed one, or an end that says what is lost."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, children_of, last_json
+from programs import PROGRAM
+
+
+def kill_if_alive(pid):
+    """A job that was interrupted first may have ended within milliseconds."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+class LostNodesTest(ClusterJobs):
+    # Each worker is killed in one of the rounds, so the one that combines for all is.
+    def test_a_killed_lead_changes_no_bit(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for combine, victim in [("machine", 0), ("machine", 1), ("machine", 2), ("tree:1", 0)]:
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--combine", combine)
+            os.kill(sorted(children_of(job.pid, "worker"))[victim], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+
+    def test_a_killed_worker_changes_no_bit(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for round_number in range(3):
+            job = self.start_long_job("--epochs", "60", "--batch", "256")
+            self.await_epoch(job, 1 + 8 * round_number)
+            os.kill(children_of(job.pid, "worker")[round_number], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            said = re.findall(r"^worker-\d \(.*\) .*; its \d data shards go to worker-\d.*$", err, re.M)
+            self.assertEqual(len(said), 1, err)
+
+    def test_a_killed_worker_loses_no_row_without_lockstep(self):
+        for sync in ("ssp:2", "async"):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync)
+            os.kill(children_of(job.pid, "worker")[1], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            if sync == "ssp:2":
+                self.assertEqual(last_json(out)["staleness_max"], 2)
+
+    def test_a_stopped_worker_is_replaced_and_fenced(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        job = self.start_long_job("--epochs", "60", "--batch", "256", "--timeout", "8s")
+        victim = children_of(job.pid, "worker")[0]
+        os.kill(victim, signal.SIGSTOP)
+        epoch = self.words_of(job).count("epoch ")
+        self.await_epoch(job, epoch + 3)  # In lockstep, others have its shards then.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGCONT)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(last_json(out)["model_digest"], calm)
+
+    def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
+        job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s")
+        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
+        os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 5, err)
+        self.assertRegex(err, r"server-\d")
+        self.assertRegex(err, r"lost key ranges: .*weights \[\d+,\d+\) of 256")
+        for first, end in re.findall(r"\[(\d+),(\d+)\) of", err):
+            self.assertLess(int(first), int(end), err)
+        self.assertIn("was ended by signal 9 (Killed)", err)
+        self.assertIn("start the job again", err)
+        self.assertEqual(err.count("lost key ranges"), 1, err)
+        self.assertIn("error", last_json(out))
+        self.assert_gone(nodes)
+
+    # Their starter knows at once, whatever their connections tell later.
+    def test_the_death_of_a_worker_is_known_before_its_silence(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for how, said in ((signal.SIGKILL, "was ended by signal 9 (Killed)"), (signal.SIGTERM, "ended with exit code 130")):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--verbose")
+            victim = children_of(job.pid, "worker")[0]
+            os.kill(victim, how)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            self.assertIn("node worker (process %d) %s" % (victim, said), err)
+            self.assertNotIn("not connected for", err.split(said)[0])
+
+    def test_a_worker_killed_before_the_job_begins_is_replaced(self):
+        calm = self.run_job()["model_digest"]
+        replaced = 0
+        for _ in range(40):
+            job = self.start_job("--processes", "--servers", "2", "--workers", "2", "--verbose")
+            while not (victims := children_of(job.pid, "worker")) and job.poll() is None:
+                pass
+            for victim in victims[:1]:
+                kill_if_alive(victim)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            replaced += "before the job began; another takes its place" in err
+            if replaced == 3:
+                return
+        self.fail("no worker was killed in time")
+
+    def test_a_worker_by_hand_that_dies_before_the_job_begins_is_waited_for(self):
+        scheduler = subprocess.Popen([PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--workers", "2", self.train],
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        address = address_in(scheduler.stderr.readline())
+
+        def start(role):
+            return subprocess.Popen([PROGRAM, "node", role, "--join", address], stderr=subprocess.DEVNULL)
+
+        def await_line(line):
+            for said in scheduler.stderr:
+                if said.strip().endswith(line):
+                    return
+            self.fail("the scheduler never said " + line)
+
+        nodes = [start("server")]
+        victim = start("worker")
+        await_line("waiting for worker-1")
+        victim.kill()
+        victim.wait()
+        await_line("waiting for worker-0, worker-1")
+        nodes += [start("worker"), start("worker")]
+        _, err = self.finish(scheduler)
+        self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [0] * 3)
+        self.assertEqual(scheduler.returncode, 0, err)
+
+    def test_killing_the_parent_ends_every_node(self):
+        job = self.start_long_job("--epochs", "1000")
+        nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
+        job.kill()
+        self.finish(job)
+        self.assert_gone(nodes)
+
+    def test_interrupt_while_workers_die_saves_and_ends(self):
+        model = os.path.join(self.folder.name, "bereaved")
+        for round_number in range(6):
+            job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s", "--out", model)
+            self.await_epoch(job, 1 + round_number)
+            victim = children_of(job.pid, "worker")[round_number % 3]
+            hurt = [lambda: kill_if_alive(victim), lambda: job.send_signal(signal.SIGINT)]
+            for do in hurt if round_number % 2 else reversed(hurt):
+                do()
+                time.sleep(0.002 * round_number)
+            _, err = self.finish(job)
+            self.assertEqual(job.returncode, 130, err)
+            subprocess.run([PROGRAM, "eval", "--model", model, self.valid], capture_output=True, check=True)
+
+    # Both copies have one size and one begin, and nobody but an heir reads what another worker has read.
+    def test_an_heir_with_other_rows_ends_the_job(self):
+        for flipped, code in ((0, 0), (ROWS // 10, 4)):  # So many that each shard has some.
+            with self.subTest(flipped=flipped):
+                copies = [self.train, self.copy_of_train("other.svm", flipped)]
+                scheduler = self.start_node("scheduler", "--listen", "127.0.0.1:0", "--workers", "2", "--epochs", "300")
+                self.await_words(scheduler, "listens on")
+                address = address_in(self.words_of(scheduler))
+                nodes = [self.start_node("server", "--join", address)]
+                for copy in copies:
+                    nodes.append(self.start_node("worker", "--join", address, "--", copy))
+                self.await_epoch(scheduler, 2)
+                nodes[-1].kill()
+                nodes.pop().wait(PATIENCE_S)
+                _, err = self.finish(scheduler)
+                self.assertEqual(scheduler.returncode, code, err)
+                self.assertEqual("stands something else than what was read there before" in err, code == 4, err)
+                self.assertEqual([node.wait(PATIENCE_S) for node in nodes], [code] * 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
