@@ -3,9 +3,10 @@
 //   header  := magic:u32 version:u16 op:u8 flags:u8 cluster:u64 map_epoch:u32 request:u32 table:u16
 //   range_begin:u16
 //              range_end:u16 code:u16 shard:u32 owner_epoch:u32 step_epoch:u32 step_index:u32 first_bytes:u32
-//              second_bytes:u32 block:u8 reserved:u8(0)*15 checksum:u64
+//              second_bytes:u32 block:u8 reserved:u8(0)*7 payload_checksum:u64 header_checksum:u64
 //   padding := zero bytes up to a multiple of 8
-// checksum = XXH3-64 over (header without checksum, XXH3-64 of first, XXH3-64 of second).
+// payload_checksum = XXH3-64 over (XXH3-64 of first, XXH3-64 of second).
+// header_checksum = XXH3-64 over the 72 bytes before it: no length is believed that was not sent.
 #include "base/frame.h"
 
 #include <fmt/format.h>
@@ -18,16 +19,12 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x474c4854;  // "THLG"
-constexpr std::size_t kChecksumAt = kHeaderBytes - 8;
+constexpr std::size_t kHeaderChecksumAt = kHeaderBytes - 8;
 
-std::uint64_t checksum(std::span<const std::byte, kHeaderBytes> header, const Bytes& first,
-                       const Bytes& second) {
-  std::array<std::byte, kChecksumAt + 16> all;
-  std::memcpy(all.data(), header.data(), kChecksumAt);
+std::uint64_t payload_checksum(const Bytes& first, const Bytes& second) {
   const std::uint64_t hashes[2] = {hash64(first.span().data(), first.size()),
                                    hash64(second.span().data(), second.size())};
-  std::memcpy(all.data() + kChecksumAt, hashes, sizeof hashes);
-  return hash64(all.data(), all.size());
+  return hash64(hashes, sizeof hashes);
 }
 
 struct Put {
@@ -75,9 +72,10 @@ std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame) {
   put << kMagic << kWireVersion << h.op << h.flags << h.cluster << h.map_epoch << h.request << h.table.value
       << h.ranges.begin << h.ranges.end << static_cast<std::uint16_t>(h.code) << h.shard.value
       << h.owner_epoch << h.step.epoch << h.step.index << static_cast<std::uint32_t>(frame.first.size())
-      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{h.block} << std::uint64_t{0};
-  THALWEG_CHECK(put.at == bytes.data() + kChecksumAt, "header fields fill the header");
-  put << checksum(bytes, frame.first, frame.second);
+      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{h.block}
+      << payload_checksum(frame.first, frame.second);
+  THALWEG_CHECK(put.at == bytes.data() + kHeaderChecksumAt, "header fields fill the header");
+  put << hash64(bytes.data(), kHeaderChecksumAt);
   return bytes;
 }
 
@@ -93,6 +91,9 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   if (version != kWireVersion) {
     return refused(fmt::format("wire version {}, this node speaks {}", version, kWireVersion));
   }
+  const auto header_checksum = Get{bytes.data() + kHeaderChecksumAt}.next<std::uint64_t>();
+  if (header_checksum != hash64(bytes.data(), kHeaderChecksumAt) && !THALWEG_BUG(kHeaderUnread))
+    return refused("checksum of its header does not match; it was damaged on its way");
   const auto op = get.next<std::uint8_t>();
   if (op == 0 || op > kOpMax) return refused(fmt::format("operation {} is unknown", op));
   head.op = static_cast<Op>(op);
@@ -117,9 +118,8 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   lengths.first = get.next<std::uint32_t>();
   lengths.second = get.next<std::uint32_t>();
   const auto block = get.next<std::uint64_t>();
-  const auto reserved = (block >> 8) | get.next<std::uint64_t>();
   lengths.checksum = get.next<std::uint64_t>();
-  if (reserved != 0) return refused("reserved bytes are not zero");
+  if ((block >> 8) != 0) return refused("reserved bytes are not zero");
   head.block = static_cast<std::uint8_t>(block);
   if (Status status = check_block(head); !status) return status;
   if (head.ranges.begin > head.ranges.end) {
@@ -146,11 +146,10 @@ Status check_padding(std::span<const std::byte> payload, const PayloadLengths& l
   return refused("padding is not zero");
 }
 
-Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
-                     const PayloadLengths& lengths) {
-  if (checksum(bytes, frame.first, frame.second) == lengths.checksum || THALWEG_BUG(kNoChecksum))
+Status check_payload(const Frame& frame, const PayloadLengths& lengths) {
+  if (payload_checksum(frame.first, frame.second) == lengths.checksum || THALWEG_BUG(kNoChecksum))
     return Status::ok();
-  return refused("checksum does not match; the frame was damaged on its way");
+  return refused("checksum of its payload does not match; it was damaged on its way");
 }
 
 std::vector<std::byte> encode_frame(const Frame& frame) {
@@ -181,7 +180,7 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
   const Bytes payload = Bytes::of(std::vector<std::byte>(bytes.begin() + kHeaderBytes, bytes.end()));
   frame.first = payload.part(0, lengths->first);
   frame.second = payload.part(Frame::padded(lengths->first), lengths->second);
-  if (Status status = check_payload(header, frame, *lengths); !status) return status;
+  if (Status status = check_payload(frame, *lengths); !status) return status;
   return frame;
 }
 

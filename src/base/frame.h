@@ -48,7 +48,7 @@ inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
-inline constexpr std::uint16_t kWireVersion = 2;
+inline constexpr std::uint16_t kWireVersion = 3;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 
@@ -83,7 +83,7 @@ struct Frame {
   static constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 };
 
-// What encode_header() learned that the payload must match.
+// What the header says that the payload must match.
 struct PayloadLengths {
   std::uint32_t first = 0;
   std::uint32_t second = 0;
@@ -91,16 +91,16 @@ struct PayloadLengths {
   std::size_t wire_bytes() const { return Frame::padded(first) + Frame::padded(second); }
 };
 
-// The header's bytes, with lengths and checksum of the payload.
+// The header's bytes, with lengths and checksum of the payload, and a checksum of its own.
 std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame);
-// Refuses a wrong magic, version, op, flag or a length above `frame_bytes_max`; nothing is allocated.
+// Refuses a header that was damaged, a wrong magic, version, op, flag or a length above `frame_bytes_max`;
+// nothing is allocated.
 Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> bytes,
                                      std::size_t frame_bytes_max, FrameHeader& head);
 // Whether what lies between and behind the segments is zero. `payload` is everything after the header.
 Status check_padding(std::span<const std::byte> payload, const PayloadLengths& lengths);
-// Whether header and payload are as they were sent. `bytes` are the header's.
-Status check_payload(std::span<const std::byte, kHeaderBytes> bytes, const Frame& frame,
-                     const PayloadLengths& lengths);
+// Whether the payload is as it was sent.
+Status check_payload(const Frame& frame, const PayloadLengths& lengths);
 // For a whole frame in one piece of memory; used by tests, fuzzers and the simulator's bit flips.
 std::vector<std::byte> encode_frame(const Frame& frame);
 Result<Frame> decode_frame(std::span<const std::byte> bytes);

@@ -1,10 +1,11 @@
 // Arbitrary bytes as a frame: refused, or exactly what encoding the result gives again. The second half sets
-// the checksum right, so that what lies behind it is reached too.
+// the checksums right, so that what lies behind it is reached too.
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
 #include "base/frame.h"
+#include "base/hash.h"
 #include "base/limits.h"
 
 namespace thalweg {
@@ -27,7 +28,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect_canonical(bytes);
   if (size < kHeaderBytes) return 0;
   Frame frame;
-  const auto lengths = decode_header(bytes.first<kHeaderBytes>(), limits::kFrameBytesBeforeHello, frame.head);
+  std::array<std::byte, kHeaderBytes> header;
+  std::memcpy(header.data(), data, kHeaderBytes);
+  const std::uint64_t right = hash64(data, kHeaderBytes - sizeof right);
+  std::memcpy(header.data() + kHeaderBytes - sizeof right, &right, sizeof right);
+  const auto lengths = decode_header(header, limits::kFrameBytesBeforeHello, frame.head);
   if (!lengths) return 0;
   THALWEG_CHECK(lengths->wire_bytes() + kHeaderBytes <= limits::kFrameBytesBeforeHello, "the limit is kept");
   const auto payload = bytes.subspan(kHeaderBytes);

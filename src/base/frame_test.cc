@@ -106,6 +106,22 @@ TEST(Frame, EveryFlippedBitIsRefused) {
   }
 }
 
+// A length that was not sent is never waited for.
+TEST(Frame, EveryFlippedBitOfAHeaderIsRefusedByTheHeaderAlone) {
+  for (const Frame& frame : {push(), block(), refusal()}) {
+    auto header = encode_header(frame);
+    FrameHeader head;
+    for (std::size_t bit = 0; bit < header.size() * 8; ++bit) {
+      const auto mask = std::byte{1} << (bit % 8);
+      header[bit / 8] ^= mask;
+      EXPECT_EQ(decode_header(header, limits::kFrameBytesMax, head).status().code(), Code::kRefused)
+          << "bit " << bit;
+      header[bit / 8] ^= mask;
+    }
+    EXPECT_TRUE(decode_header(header, limits::kFrameBytesMax, head).is_ok());
+  }
+}
+
 TEST(Frame, OnlyPushesAreForBlocksAndThoseAreAligned) {
   const auto code_of = [](Op op, std::uint32_t shard, std::uint8_t log2) {
     Frame frame;

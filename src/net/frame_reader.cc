@@ -60,8 +60,8 @@ void FrameReader::filled(std::size_t bytes) {
 Result<std::optional<Frame>> FrameReader::next() {
   if (payload_ == nullptr) {
     if (end_ - begin_ < kHeaderBytes) return std::optional<Frame>();
-    std::memcpy(header_.data(), small_.data() + begin_, kHeaderBytes);
-    const auto lengths = decode_header(header_, frame_bytes_max_, head_);
+    const auto header = std::span<const std::byte>(small_).subspan(begin_).first<kHeaderBytes>();
+    const auto lengths = decode_header(header, frame_bytes_max_, head_);
     if (!lengths) return lengths.status();
     begin_ += kHeaderBytes;
     lengths_ = *lengths;
@@ -85,8 +85,7 @@ Result<std::optional<Frame>> FrameReader::finish_frame() {
   const Status padding = check_padding({bytes, lengths_.wire_bytes()}, lengths_);
   payload_.reset();
   if (!padding) return padding;
-  if (Status status = check_payload(header_, frame, lengths_); !status && !THALWEG_BUG(kChecksumUnread))
-    return status;
+  if (Status status = check_payload(frame, lengths_); !status && !THALWEG_BUG(kChecksumUnread)) return status;
   return std::optional<Frame>(std::move(frame));
 }
 

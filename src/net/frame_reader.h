@@ -3,7 +3,6 @@
 
 #include <sys/uio.h>
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -39,7 +38,6 @@ class FrameReader {
   bool large_frames_ = false;  // The last payload was large, so little is read ahead of it.
 
   // Of the frame whose payload is being read.
-  std::array<std::byte, kHeaderBytes> header_{};
   FrameHeader head_;
   PayloadLengths lengths_;
   std::shared_ptr<std::byte> payload_;  // `first` is 8-byte, `second` 64-byte aligned.

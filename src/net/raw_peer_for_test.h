@@ -20,6 +20,9 @@
 
 namespace thalweg {
 
+inline std::vector<std::byte> hello_bytes(const Hello& hello) { return encode_frame(encode_hello(hello)); }
+inline const std::size_t kHelloSize = hello_bytes({}).size();
+
 class RawPeer {
  public:
   RawPeer() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -37,8 +40,8 @@ class RawPeer {
   // Connected and past the handshake as worker 100.
   static RawPeer greeted(std::uint16_t port, NodeId to, NodeId as = worker_node(100)) {
     RawPeer peer = connected(port);
-    peer.send(encode_frame(encode_hello({as, to, 0, 77})));
-    EXPECT_EQ(peer.receive(encode_frame(encode_hello({to, as, 0, 0})).size()), true);
+    peer.send(hello_bytes({as, to, 0, 77}));
+    EXPECT_TRUE(peer.receive(kHelloSize));
     return peer;
   }
   void connect(std::uint16_t port) {
@@ -63,6 +66,12 @@ class RawPeer {
     return {std::move(peer), ntohs(address.sin_port)};
   }
   RawPeer accept() const { return RawPeer(::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC)); }
+  // The next one that calls, having been told whom it has reached.
+  RawPeer accept(const Hello& hello) const {
+    RawPeer peer = accept();
+    peer.send(hello_bytes(hello));
+    return peer;
+  }
 
   // False once the other side has closed.
   bool send(std::span<const std::byte> bytes) const {

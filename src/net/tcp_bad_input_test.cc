@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "net/raw_peer_for_test.h"
 #include "net/tcp_process_for_test.h"
 
@@ -25,7 +26,8 @@ constexpr std::size_t kFlagsAt = 7;
 constexpr std::size_t kRangesAt = 26;
 constexpr std::size_t kFirstBytesAt = 48;
 constexpr std::size_t kSecondBytesAt = 52;
-constexpr std::size_t kReservedAt = 56;
+constexpr std::size_t kReservedAt = 57;
+constexpr std::size_t kHeaderChecksumAt = 72;
 
 std::vector<std::byte> as_bytes(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -33,15 +35,20 @@ std::vector<std::byte> as_bytes(std::string_view text) {
 }
 
 template <class T>
-std::vector<std::byte> patched(std::vector<std::byte> frame, std::size_t at_byte, T value) {
+std::vector<std::byte> damaged(std::vector<std::byte> frame, std::size_t at_byte, T value) {
   std::memcpy(frame.data() + at_byte, &value, sizeof value);
   return frame;
 }
 
+// As a peer would send it on purpose: its header's checksum is right.
+template <class T>
+std::vector<std::byte> patched(const std::vector<std::byte>& frame, std::size_t at_byte, T value) {
+  const auto bytes = damaged(frame, at_byte, value);
+  return damaged(bytes, kHeaderChecksumAt, hash64(bytes.data(), kHeaderChecksumAt));
+}
+
 // Each is to be answered by closing the connection at once. `frame` is a good one.
 std::vector<Input> bad_inputs(const std::vector<std::byte>& frame) {
-  std::vector<std::byte> damaged = frame;
-  damaged.back() ^= std::byte{1};
   std::string tls("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
   tls.resize(517, 'r');
   return {
@@ -53,8 +60,9 @@ std::vector<Input> bad_inputs(const std::vector<std::byte>& frame) {
       {"HTTP", as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a-browser-with-a-long-name/1.0 "
                         "(X11; Linux x86_64)\r\nAccept: */*\r\n\r\n")},
       {"TLS", as_bytes(tls)},
-      {"wrong checksum", patched(frame, kHeaderBytes - 8, std::uint64_t{12345})},
-      {"damaged payload", damaged},
+      {"wrong checksum of the payload", patched(frame, kHeaderChecksumAt - 8, std::uint64_t{12345})},
+      {"wrong checksum of the header", damaged(frame, kHeaderChecksumAt, std::uint64_t{12345})},
+      {"damaged payload", damaged(frame, frame.size() - 1, ~frame.back())},
       {"operation 0", patched(frame, kOpAt, std::uint8_t{0})},
       {"operation 255", patched(frame, kOpAt, std::uint8_t{255})},
       {"version 0", patched(frame, kVersionAt, std::uint16_t{0})},
@@ -118,19 +126,14 @@ struct TcpHurried : HonestPair {
 };
 
 TEST_F(TcpBadInput, BeforeTheHandshake) {
-  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   auto inputs = bad_inputs(hello);
-  Frame push = with_payload(1, 1);
-  push.head.op = Op::kPush;
-  inputs.emplace_back("a push without a hello", encode_frame(push));
+  inputs.emplace_back("a push without a hello", encode_frame(with_payload(1, 1)));
   inputs.emplace_back("a frame larger than a stranger may send",
                       patched(hello, kFirstBytesAt, std::uint32_t{8000}));
-  inputs.emplace_back("hello for nobody here",
-                      encode_frame(encode_hello({worker_node(9), server_node(77), 0, 3})));
-  inputs.emplace_back("hello of another cluster",
-                      encode_frame(encode_hello({worker_node(9), kEcho, 0xc2, 3})));
-  inputs.emplace_back("hello in the name of a node that is here",
-                      encode_frame(encode_hello({kEcho, kEcho, 0, 3})));
+  inputs.emplace_back("hello for nobody here", hello_bytes({worker_node(9), server_node(77), 0, 3}));
+  inputs.emplace_back("hello of another cluster", hello_bytes({worker_node(9), kEcho, 0xc2, 3}));
+  inputs.emplace_back("hello in the name of a node that is here", hello_bytes({kEcho, kEcho, 0, 3}));
   Frame odd_hello = encode_hello({worker_node(9), kEcho, 0, 3});
   odd_hello.first = Bytes::of("not a hello");
   inputs.emplace_back("hello with an odd payload", encode_frame(odd_hello));
@@ -144,16 +147,28 @@ TEST_F(TcpBadInput, BeforeTheHandshake) {
   }
 }
 
-TEST_F(TcpBadInput, AfterTheHandshake) {
+// Nobody waits for the bytes of a length that was not sent.
+TEST_F(TcpBadInput, AFlippedBitOfALength) {
   Frame push = with_payload(2, 3);
-  push.head.op = Op::kHeartbeat;
+  push.head.op = Op::kPush;
+  const auto frame = encode_frame(push);
+  for (std::size_t bit = kFirstBytesAt * 8; bit < (kSecondBytesAt + 4) * 8; ++bit) {
+    const std::byte flipped = frame[bit / 8] ^ static_cast<std::byte>(1u << (bit % 8));
+    const RawPeer peer = RawPeer::greeted(port(), kEcho);
+    peer.send(damaged(frame, bit / 8, flipped));
+    peer.await_close();
+  }
+  EXPECT_EQ(lines_.count("checksum of its header does not match"), 64U) << lines_.all();
+}
+
+TEST_F(TcpBadInput, AfterTheHandshake) {
+  Frame push = with_payload(2, 3, Op::kHeartbeat);
   auto inputs = bad_inputs(encode_frame(push));
   std::erase_if(inputs, [](const Input& input) { return input.first == "length 0"; });
   push.head.cluster = 0xc2;
   inputs.emplace_back("a frame of another cluster", encode_frame(push));
-  inputs.emplace_back("a hello of another process",
-                      encode_frame(encode_hello({worker_node(100), kEcho, 0, 78})));
-  inputs.emplace_back("the name of a node that is here", encode_frame(encode_hello({kEcho, kEcho, 0, 77})));
+  inputs.emplace_back("a hello of another process", hello_bytes({worker_node(100), kEcho, 0, 78}));
+  inputs.emplace_back("the name of a node that is here", hello_bytes({kEcho, kEcho, 0, 77}));
   for (const auto& [name, bytes] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");
@@ -168,7 +183,7 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
 // A node tells everybody who connects which process it is of.
 TEST_F(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
   const RawPeer curious = RawPeer::connected(port());
-  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   ASSERT_TRUE(curious.send(hello));
   std::vector<std::byte> answer(hello.size());
   ASSERT_EQ(::recv(curious.fd(), answer.data(), answer.size(), MSG_WAITALL),
@@ -177,20 +192,18 @@ TEST_F(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
   std::uint64_t incarnation = 0;
   std::memcpy(&incarnation, answer.data() + kIncarnationAt, sizeof incarnation);
   const RawPeer liar = RawPeer::connected(port());
-  liar.send(encode_frame(encode_hello({kEcho, kEcho, 0, incarnation})));
+  liar.send(hello_bytes({kEcho, kEcho, 0, incarnation}));
   liar.await_close();
   EXPECT_EQ(lines_.count("server-0 is of this process"), 1U) << lines_.all();
 }
 
 TEST_F(TcpBadInput, CutAtEachByte) {
-  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   for (std::size_t size = 0; size < hello.size(); ++size) {
     const RawPeer peer = RawPeer::connected(port());
     peer.send(std::span(hello).first(size));
   }
-  Frame push = with_payload(2, 3);
-  push.head.op = Op::kPush;
-  const auto bytes = encode_frame(push);
+  const auto bytes = encode_frame(with_payload(2, 3));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const RawPeer peer =
         RawPeer::greeted(port(), kEcho, worker_node(1000 + static_cast<std::uint32_t>(size)));
@@ -217,9 +230,7 @@ TEST(Tcp, AStrangerDoesNotKeepTheNameThatANodeHereIsGiven) {
   process.start();
   const RawPeer namesake = RawPeer::greeted(process.port, kEcho, worker_node(50));
   const RawPeer other = RawPeer::greeted(process.port, kEcho, worker_node(9));
-  Frame push = with_payload(1, 1);
-  push.head.op = Op::kPush;
-  const auto word = encode_frame(push);
+  const auto word = encode_frame(with_payload(1, 1));
   other.send(word);
   namesake.await_close();
   EXPECT_EQ(lines.count("worker-50 is of this process"), 1U) << lines.all();
@@ -235,7 +246,7 @@ TEST_F(TcpHurried, IdleAndSlowStrangers) {
   for (int i = 0; i < 200; ++i) idle.push_back(RawPeer::connected(port()));
   std::vector<RawPeer> slow;
   for (int i = 0; i < 20; ++i) slow.push_back(RawPeer::connected(port()));
-  const auto hello = encode_frame(encode_hello({worker_node(9), kEcho, 0, 3}));
+  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   // The last byte is never sent.
   for (std::size_t i = 0; i + 1 < hello.size(); ++i) {
     bool open = false;

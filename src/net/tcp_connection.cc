@@ -133,9 +133,6 @@ std::string other_cluster(NodeId from, std::uint64_t theirs, NodeId self, std::u
                      ours);
 }
 
-// A joiner's own name, until the scheduler gives it one.
-bool is_temporary(NodeId id) { return (id.index >> 31) != 0; }
-
 bool clusters_differ(std::uint64_t a, std::uint64_t b) { return a != b && a != 0 && b != 0; }
 
 }  // namespace

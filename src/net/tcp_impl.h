@@ -21,6 +21,9 @@
 
 namespace thalweg {
 
+// A joiner's own name, until the scheduler gives it one.
+inline bool is_temporary(NodeId id) { return (id.index >> 31) != 0; }
+
 class Tcp::Impl {
  public:
   Impl(const Clock& clock, TcpOptions options);

@@ -201,7 +201,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     if (peer->id != id || peer->conn != nullptr) continue;
     peer->connected_once = false;
     peer->queue.clear();
-    missed = missed || !peer->self->node->over();
+    missed = missed || (!peer->self->node->over() && !is_temporary(id));
   }
   if (missed) losses_.say(clock_.now(), fmt::format("lost {}: {}", node_name(id), why), options_.log);
   deliver_loss(id);

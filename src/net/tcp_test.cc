@@ -95,16 +95,11 @@ TEST(Tcp, ReconnectsWithinGrace) {
   std::optional<Tcp> net(std::in_place, kClock, options);
   net->add(kAsker, ask);
   ASSERT_TRUE(net->introduce(kEcho, at(port)));
-  const std::size_t hello_bytes = encode_frame(encode_hello({kEcho, kAsker, 0, 5})).size();
-  std::thread server([&its = listener, &request, hello_bytes] {
-    const auto greet = [&] {
-      RawPeer peer = its.accept();
-      peer.send(encode_frame(encode_hello({kEcho, kAsker, 0, 5})));
-      return peer;
-    };
-    EXPECT_TRUE(greet().receive(hello_bytes + 1000));  // Then closes in the middle of the push.
-    const RawPeer peer = greet();
-    EXPECT_TRUE(peer.receive(hello_bytes + request.size_bytes()));
+  std::thread server([&its = listener, &request] {
+    const Hello hello{kEcho, kAsker, 0, 5};
+    EXPECT_TRUE(its.accept(hello).receive(kHelloSize + 1000));  // Then closes in the middle of the push.
+    const RawPeer peer = its.accept(hello);
+    EXPECT_TRUE(peer.receive(kHelloSize + request.size_bytes()));
     Frame reply = request;
     reply.head.op = Op::kPushReply;
     peer.send(encode_frame(reply));
@@ -139,8 +134,7 @@ struct DialledPeer {
   DialledPeer(Tcp& net, EndingNode& node, NodeId id) {
     EXPECT_TRUE(net.introduce(id, at(listening.second)));
     net.turn(kAsker, [&](Instant, Transport& out) { out.send(id, Frame{{Op::kHeartbeat}, {}, {}}); });
-    peer.emplace(listening.first.accept());
-    peer->send(encode_frame(encode_hello({id, kAsker, 0, 5})));
+    peer.emplace(listening.first.accept({id, kAsker, 0, 5}));
     say(Op::kHeartbeat);
     const int before = node.received;
     EXPECT_TRUE(net.run_until([&] { return node.received > before; }, kClock.now() + 60s));
@@ -216,19 +210,40 @@ TEST(Tcp, APauseOfItsOwnIsNobodysLoss) {
   EXPECT_TRUE(node.lost.empty());
 }
 
-// A peer that dialled us cannot be dialled back, so only time tells that it is gone.
-TEST(Tcp, VanishedPeerIsLostAfterTheGrace) {
+// A running echo that takes peers for lost soon.
+struct BriefGrace {
+  BriefGrace() { process.start(); }
+  TcpOptions options() {
+    TcpOptions options;
+    options.peer_grace = 50ms;
+    options.log = lines.sink();
+    return options;
+  }
   EchoNode echo;
   LogLines lines;
-  TcpOptions options;
-  options.peer_grace = 50ms;
-  options.log = lines.sink();
-  TcpProcess process(kEcho, echo, options);
-  process.start();
-  RawPeer::greeted(process.port, kEcho).close();
-  while (lines.count("lost worker-100: not connected for 50 ms") == 0) std::this_thread::sleep_for(1ms);
-  process.end();
-  EXPECT_EQ(echo.lost, std::vector<NodeId>{worker_node(100)});
+  TcpProcess process{kEcho, echo, options()};
+};
+
+// A peer that dialled us cannot be dialled back, so only time tells that it is gone.
+TEST(Tcp, VanishedPeerIsLostAfterTheGrace) {
+  BriefGrace at;
+  RawPeer::greeted(at.process.port, kEcho).close();
+  while (at.lines.count("lost worker-100: not connected for 50 ms") == 0) std::this_thread::sleep_for(1ms);
+  at.process.end();
+  EXPECT_EQ(at.echo.lost, std::vector<NodeId>{worker_node(100)});
+}
+
+// Who is turned away leaves under the name that it chose for itself, which means nothing to people.
+TEST(Tcp, WhoLeavesWithoutANameIsNotSaidToBeLost) {
+  BriefGrace at;
+  const NodeId temporary = worker_node(0x80000001);
+  RawPeer::greeted(at.process.port, kEcho, temporary).close();
+  RawPeer::greeted(at.process.port, kEcho).close();
+  while (at.lines.count("lost worker-100") == 0) std::this_thread::sleep_for(1ms);
+  at.process.end();
+  std::ranges::sort(at.echo.lost);
+  EXPECT_EQ(at.echo.lost, (std::vector<NodeId>{worker_node(100), temporary}));
+  EXPECT_EQ(at.lines.count("lost "), 1U) << at.lines.all();
 }
 
 // Joiners that chose the same name for themselves are let in one after the other.
@@ -237,16 +252,14 @@ TEST(Tcp, TemporaryNameIsFreeOnceChanged) {
   TcpProcess process(kScheduler, scheduler);
   process.start();
   const NodeId temporary = worker_node(0x80000000);
-  Frame join;
-  join.head.op = Op::kPush;
+  const Frame join{{Op::kPush}, {}, {}};
   std::vector<RawPeer> joined;  // Stay connected under their new names.
   for (std::uint32_t i = 0; i < 3; ++i) {
     joined.push_back(RawPeer::connected(process.port));
-    joined.back().send(encode_frame(encode_hello({temporary, kScheduler, 0, 50 + i})));
-    joined.back().send(encode_frame(encode_hello({worker_node(i), kScheduler, 0, 50 + i})));
+    joined.back().send(hello_bytes({temporary, kScheduler, 0, 50 + i}));
+    joined.back().send(hello_bytes({worker_node(i), kScheduler, 0, 50 + i}));
     joined.back().send(encode_frame(join));
-    const std::size_t hello = encode_frame(encode_hello({kScheduler, temporary, 0, 0})).size();
-    EXPECT_TRUE(joined.back().receive(hello + join.size_bytes()));
+    EXPECT_TRUE(joined.back().receive(kHelloSize + join.size_bytes()));
   }
   process.end();
   EXPECT_EQ(scheduler.received, 3U);
@@ -258,9 +271,7 @@ TEST(Tcp, OneByteAtATime) {
   TcpProcess process(kEcho, echo);
   process.start();
   const RawPeer peer = RawPeer::greeted(process.port, kEcho);
-  Frame push = with_payload(3, 5);
-  push.head.op = Op::kPush;
-  const auto bytes = encode_frame(push);
+  const auto bytes = encode_frame(with_payload(3, 5));
   for (const std::byte& one : bytes) ASSERT_TRUE(peer.send(std::span(&one, 1)));
   EXPECT_TRUE(peer.receive(bytes.size()));
   process.end();
@@ -277,9 +288,7 @@ TEST(Tcp, SlowReaderBoundsMemory) {
   TcpProcess process(kEcho, echo, options);
   process.start();
   const RawPeer peer = RawPeer::greeted(process.port, kEcho);
-  Frame push = with_payload(0, (1U << 18) - 20);
-  push.head.op = Op::kPush;
-  const auto bytes = encode_frame(push);
+  const auto bytes = encode_frame(with_payload(0, (1U << 18) - 20));
   constexpr std::size_t kFrames = 64;
   std::size_t sent = 0;
   const auto send_part = [&] {
@@ -306,8 +315,7 @@ TEST(Tcp, QueueToAPeerThatReadsNothingIsBounded) {
   Tcp net(kClock, options);
   net.add(kAsker, node);
   ASSERT_TRUE(net.introduce(kEcho, at(port)));
-  Frame push = with_payload(0, 1U << 18);
-  push.head.op = Op::kPush;
+  const Frame push = with_payload(0, 1U << 18);
   for (int i = 0; i < 64; ++i) {
     net.turn(kAsker, [&](Instant, Transport& out) { out.send(kEcho, push); });
     EXPECT_LE(net.stats().queued_bytes, options.send_queue_bytes_max);
@@ -434,8 +442,7 @@ TEST(Tcp, FlushLeavesNothingQueued) {
     Tcp net(kClock, {});
     net.add(kAsker, node);
     ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
-    Frame frame = with_payload(0, 1U << 20);
-    frame.head.op = Op::kHeartbeat;
+    const Frame frame = with_payload(0, 1U << 20, Op::kHeartbeat);
     net.turn(kAsker, [&](Instant, Transport& out) {
       for (int i = 0; i < 10; ++i) out.send(kEcho, frame);
     });
@@ -444,9 +451,7 @@ TEST(Tcp, FlushLeavesNothingQueued) {
   }
   // All that was given to the kernel arrives although its sender is gone.
   const RawPeer after = RawPeer::greeted(process.port, kEcho);
-  Frame push;
-  push.head.op = Op::kPush;
-  after.send(encode_frame(push));
+  after.send(encode_frame(Frame{{Op::kPush}, {}, {}}));
   EXPECT_TRUE(after.receive(kHeaderBytes));
   process.end();
   EXPECT_EQ(echo.received, 11U);
