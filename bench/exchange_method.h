@@ -67,7 +67,7 @@ void measure(Ranks& ranks, const Series& series, const char* what, std::size_t b
     operation();
     each = std::min(each, since(begin));
   }
-  const int count = ranks.broadcast(std::clamp(static_cast<int>(kRunSeconds / each), 1, 20000));
+  const int count = ranks.broadcast(std::clamp(static_cast<int>(kRunSeconds / each), 1, 1'000'000));
   std::vector<double> micros;
   for (int run = 0; run < kRuns; ++run) {
     ranks.barrier();

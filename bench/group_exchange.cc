@@ -69,6 +69,7 @@ void measure_sizes(Group& group, const std::string& transport) {
 void measure_messages(Group& group, const std::string& transport) {
   GroupRanks ranks(group);
   if (ranks.rank() > 1) return;
+  bind_to_core(ranks);
   const std::uint32_t peer = 1 - group.rank();
   const Series series{"thalweg", transport, "default"};
   for (const std::size_t bytes : {std::size_t{64}, std::size_t{1} << 20}) {

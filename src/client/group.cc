@@ -89,8 +89,9 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
   }
   const bool serves = size > plan->servers && rank >= size - plan->servers;
   if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
-  const Block own = call.parts.empty() ? part_of({0, call.count}, size, rank)
-                                       : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
+  const Block own = !has_parts(call.operation) ? Block{}
+                    : call.parts.empty()       ? part_of({0, call.count}, size, rank)
+                                         : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
   const std::size_t out_count = call.parts_out.empty() ? call.count : call.parts_out.back();
   if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status)
     return status;
@@ -144,10 +145,21 @@ Status Group::Impl::run(const GroupCall& asked) {
   std::shared_ptr<std::byte[]> scratch;
   if (Status status = prepare(asked, call, plan, scratch); !status) return status;
   const GroupPlace place = take_place(asked, *plan, false);
+  if (send_at_once(call, *plan, place)) return Status::ok();
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
   Status status = links->driver.run(exchange, view, place, timeout_of(asked));
   if (!status) view->fail(status);
   return status;
+}
+
+// A short message that finds room needs no exchange that goes on later.
+bool Group::Impl::send_at_once(const Call& call, const Plan& plan, const GroupPlace& place) {
+  constexpr std::size_t kShortBytes = 4096;
+  const std::size_t bytes = call.count * call.arithmetic.element_bytes;
+  if (call.operation != Operation::kPointToPoint || call.root != rank || bytes == 0 || bytes > kShortBytes)
+    return false;
+  const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
+  return links->driver.send_at_once(*view, place, preface, call.peer, {call.in, bytes});
 }
 
 GroupWork Group::Impl::start(const GroupCall& asked) {

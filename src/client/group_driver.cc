@@ -98,14 +98,18 @@ Status check_notes(const CallNote::Saying& one, const CallNote::Saying& other) {
   return check_prefaces(first, second);
 }
 
-CallNote note_of(const Exchange& exchange, const GroupView& view, const GroupPlace& place) {
+CallNote note_of(const PrefaceOf& preface, const GroupView& view, const CallNote::Place& at) {
   static_assert(sizeof(Preface) == CallNote::kBytes);
   CallNote note;
-  note.place = {place.kind, place.sequence};
-  note.saying.rank = view.fabric_rank(exchange.rank());
-  std::memcpy(note.saying.bytes.data(), &exchange.preface(), sizeof(Preface));
+  note.place = at;
+  note.saying.rank = view.fabric_rank(preface.rank);
+  std::memcpy(note.saying.bytes.data(), &preface.preface, sizeof(Preface));
   note.check = &check_notes;
   return note;
+}
+
+CallNote note_of(const Exchange& exchange, const GroupView& view, const CallNote::Place& at) {
+  return note_of(PrefaceOf{exchange.rank(), exchange.preface()}, view, at);
 }
 
 }  // namespace
@@ -122,22 +126,23 @@ void GroupWork::State::end(Status how) {
   if (resumed) resumed.resume();
 }
 
-// What is to be done while an operation waits.
+// What is to be done while an operation waits, and once it has ended.
 struct GroupDriver::Watch {
   // The operation has begun.
-  Watch(const Exchange& exchange, GroupView& view, const GroupPlace& place, Duration its_timeout)
-      : note(note_of(exchange, view, place)), timeout(its_timeout) {
-    if (CallBoard* calls = view.calls()) calls->note(note);
+  Watch(GroupView& view, const GroupPlace& place, Duration its_timeout)
+      : at{place.kind, place.sequence}, timeout(its_timeout) {
     if (GroupControl* control = view.control()) operation = control->enter();
   }
-  void end(const Exchange& exchange, GroupView& view) const {
-    view.add_sent(exchange.bytes_sent());
+  void end(const Exchange& exchange, GroupView& view) {
+    note(exchange, view);
+    if (exchange.bytes_sent() > 0) view.add_sent(exchange.bytes_sent());
     if (GroupControl* control = view.control()) control->leave(operation);
     give_up_if_failed(exchange, view);
   }
   // It waits, at first since `now`.
-  void wait(Instant now) {
+  void wait(Instant now, const Exchange& exchange, GroupView& view) {
     if (deadline != Instant{}) return;
+    note(exchange, view);
     deadline = now + timeout;
     tell_at = now + GroupControl::kTellEvery;
   }
@@ -145,16 +150,25 @@ struct GroupDriver::Watch {
   bool tell(Instant now, const Exchange& exchange, GroupView& view) {
     if (now < tell_at) return false;
     tell_at = now + GroupControl::kTellEvery;
-    if (CallBoard* calls = view.calls()) calls->show(view.fabric_rank(exchange.waiting().peer), note);
+    if (CallBoard* calls = view.calls())
+      calls->show(view.fabric_rank(exchange.waiting().peer), note_of(exchange, view, at));
     return true;
   }
   Instant next() const { return std::min(deadline, tell_at); }
 
-  CallNote note;
+  CallNote::Place at;
   Duration timeout;
   std::uint64_t operation = 0;  // As GroupControl numbers it.
   Instant deadline{};
   Instant tell_at = kNever;
+  bool noted = false;
+
+ private:
+  // Others may ask from now on; what has sent already does not keep its bytes waiting for this.
+  void note(const Exchange& exchange, GroupView& view) {
+    if (std::exchange(noted, true)) return;
+    if (CallBoard* calls = view.calls()) calls->note(note_of(exchange, view, at));
+  }
 };
 
 struct GroupDriver::Running {
@@ -163,6 +177,7 @@ struct GroupDriver::Running {
   std::unique_ptr<Exchange> own;  // Once it is this one's turn, unless it came with one.
   Exchange* exchange = nullptr;
   std::optional<Watch> watch;  // Of the exchange.
+  bool begun = false;          // It may have sent bytes, and goes on before all that shares its links.
   bool counts = false;         // Among what was started in its group.
 };
 
@@ -201,10 +216,11 @@ void GroupDriver::take() {
   changed_.wait(lock, [this] { return !in_use_.exchange(true); });
 }
 
-Status GroupDriver::run(Exchange& exchange, std::shared_ptr<GroupView> view, const GroupPlace& place,
+Status GroupDriver::run(Exchange& exchange, const std::shared_ptr<GroupView>& view, const GroupPlace& place,
                         Duration timeout) {
-  Watch watch(exchange, *view, place, timeout);
-  if (borrow()) {
+  Watch watch(*view, place, timeout);
+  const bool begun = borrow();
+  if (begun) {
     const bool over = run_here(exchange, *view, watch);
     give_back();
     if (over) {
@@ -213,9 +229,10 @@ Status GroupDriver::run(Exchange& exchange, std::shared_ptr<GroupView> view, con
     }
   }
   auto running = std::make_unique<Running>();
-  running->job.view = std::move(view);
+  running->job.view = view;
   running->job.place = place;
   running->exchange = &exchange;
+  running->begun = begun;
   running->watch = watch;
   running->state = std::make_shared<GroupWork::State>();
   GroupWork work(running->state);
@@ -227,13 +244,27 @@ Status GroupDriver::run(Exchange& exchange, std::shared_ptr<GroupView> view, con
   return work.wait();
 }
 
+bool GroupDriver::send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface,
+                               std::uint32_t peer, Piece data) {
+  if (!borrow()) return false;
+  const void* const head = &preface.preface;
+  const Piece pieces[] = {{static_cast<const std::byte*>(head), sizeof(Preface)}, data};
+  const bool sent = view.fabric().write_whole({peer, place.first_channel}, pieces);
+  give_back();
+  if (!sent) return false;
+  view.add_sent(data.size);
+  if (CallBoard* calls = view.calls()) calls->note(note_of(preface, view, {place.kind, place.sequence}));
+  if (GroupControl* control = view.control()) control->leave(control->enter());
+  return true;
+}
+
 // Whether it has ended; else another thread wants the fabric too.
 bool GroupDriver::run_here(Exchange& exchange, GroupView& view, Watch& watch) {
   // The clock is read only while there is nothing else to do.
   for (bool any_lost = false; !advance_or_fail(exchange, view, any_lost); any_lost = fabric_->any_lost()) {
     if (pending_.load() > 0) return false;
     const Instant now = live_now();
-    watch.wait(now);
+    watch.wait(now, exchange, view);
     if (watch.deadline <= now) {
       fail_late(exchange, view, watch.timeout);
       break;
@@ -250,6 +281,7 @@ void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
   running->state = std::move(state);
   const std::lock_guard lock(mutex_);
   ++running->job.view->under_way;
+  ++running->job.view->unsaid;
   running->counts = true;
   incoming_.push_back(std::move(running));
   begin_work();
@@ -280,6 +312,15 @@ void GroupDriver::end_work(GroupView* counted) {
   changed_.notify_all();
 }
 
+// To whoever waits for it. Another may be started in its place by then.
+void GroupDriver::say(Ended& ended) {
+  ended.state->end(std::move(ended.status));
+  if (!ended.counted) return;
+  const std::lock_guard lock(mutex_);
+  --ended.counted->unsaid;
+  changed_.notify_all();
+}
+
 void GroupDriver::drain() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return pending_.load(std::memory_order_relaxed) == 0; });
@@ -287,7 +328,9 @@ void GroupDriver::drain() {
 
 void GroupDriver::drain(const GroupView& view) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&view] { return view.under_way.load() == 0; });
+  // On the own thread what ends is being said further up.
+  const bool own = on_own_thread();
+  changed_.wait(lock, [&view, own] { return view.under_way.load() == 0 && (own || view.unsaid == 0); });
 }
 
 void GroupDriver::work() {
@@ -305,7 +348,7 @@ void GroupDriver::work() {
     advance_all(all, ended, now, earliest);
     const bool idle = all.empty() && tasks.empty();
     if (idle && std::exchange(holds, false)) give_back();  // Before those who wait may want it.
-    for (Ended& one : ended) one.state->end(std::move(one.status));
+    for (Ended& one : ended) say(one);
     const bool any_ended = !ended.empty();
     ended.clear();
     if (any_ended || task_ended || idle) continue;  // What ended may have let another begin.
@@ -363,12 +406,13 @@ void GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, std::v
       return other && other->job.view == running.job.view && other->job.place.shares_with(running.job.place);
     };
     const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
-    if (!running.exchange && std::any_of(all.begin(), me, goes_before)) continue;
+    if (!running.begun && std::any_of(all.begin(), me, goes_before)) continue;
     if (!advance(running, now)) {
       earliest = std::min(earliest, running.watch->next());
       continue;
     }
-    ended.push_back({running.state, end(running)});
+    const Status how = end(running);
+    ended.push_back({running.state, how, running.counts ? running.job.view : nullptr});
     all[i].reset();
   }
   std::erase(all, nullptr);
@@ -377,15 +421,16 @@ void GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, std::v
 // True when it has ended.
 bool GroupDriver::advance(Running& running, Instant now) {
   GroupJob& job = running.job;
+  if (!running.begun && job.view->failed()) return true;
+  running.begun = true;
   if (!running.exchange) {
-    if (job.view->failed()) return true;
     running.own = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                              job.place.sequence, job.place.first_channel, job.view->id());
     running.exchange = running.own.get();
-    running.watch.emplace(*running.exchange, *job.view, job.place, job.timeout);
+    running.watch.emplace(*job.view, job.place, job.timeout);
   }
   Watch& watch = *running.watch;
-  watch.wait(now);
+  watch.wait(now, *running.exchange, *job.view);
   if (advance_or_fail(*running.exchange, *job.view, fabric_->any_lost())) return true;
   watch.tell(now, *running.exchange, *job.view);
   if (now < watch.deadline) return false;
@@ -396,7 +441,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
 // Says how; afterwards the operation's memory is its caller's.
 Status GroupDriver::end(Running& running) {
   GroupView& view = *running.job.view;
-  const Status how = running.exchange ? outcome(*running.exchange, view) : view.failure();
+  const Status how = running.begun ? outcome(*running.exchange, view) : view.failure();
   if (!how) view.fail(how);
   if (running.exchange) running.watch->end(*running.exchange, view);
   running.exchange = nullptr;

@@ -72,7 +72,11 @@ class GroupDriver {
 
   LiveFabric& fabric() { return *fabric_; }
   // Runs it to its end. Precondition: this is not the driver's own thread.
-  Status run(Exchange& exchange, std::shared_ptr<GroupView> view, const GroupPlace& place, Duration timeout);
+  Status run(Exchange& exchange, const std::shared_ptr<GroupView>& view, const GroupPlace& place,
+             Duration timeout);
+  // Sends a message to `peer` if its link takes it whole now; else nothing has happened.
+  bool send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, std::uint32_t peer,
+                    Piece data);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);
@@ -95,6 +99,7 @@ class GroupDriver {
   struct Ended {
     std::shared_ptr<GroupWork::State> state;
     Status status;
+    std::shared_ptr<GroupView> counted;  // Where it was started, unless it was run.
   };
   void advance_all(std::vector<std::unique_ptr<Running>>& all, std::vector<Ended>& ended, Instant now,
                    Instant& earliest);
@@ -102,6 +107,7 @@ class GroupDriver {
   Status end(Running& running);
   void begin_work();  // With mutex_.
   void end_work(GroupView* counted = nullptr);
+  void say(Ended& ended);
 
   const std::unique_ptr<LiveFabric> fabric_;
   std::atomic<bool> in_use_{false};  // The fabric, by a caller's thread or by the own one while it has work.

@@ -8,26 +8,11 @@
 #include <vector>
 
 #include "client/group_threads_for_test.h"
-#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 namespace {
 
-class GroupLeave : public testing::TestWithParam<GroupTransport> {
- protected:
-  std::string on_joined(std::uint32_t ranks, const std::function<std::string(Group& group)>& body) {
-    GroupOptions options;
-    options.size = ranks;
-    options.transport = GetParam();
-    options.master_port = port_for_this_test();
-    const auto join = [&options](std::uint32_t rank) {
-      GroupOptions mine = options;
-      mine.rank = rank;
-      return Group::join(mine);
-    };
-    return on_ranks(ranks, join, body);
-  }
-};
+using GroupLeave = testing::TestWithParam<GroupTransport>;
 
 std::string said(const Status& status) { return status ? "" : status.message(); }
 
@@ -55,7 +40,7 @@ TEST_P(GroupLeave, WhatWasSentBeforeIsReceivedAfterwards) {
     }
     return {};
   };
-  EXPECT_EQ(on_joined(3, body), "");
+  EXPECT_EQ(on_joined(3, GetParam(), body), "");
 }
 
 // Rank 1 never scatters. Rank 0 finds out by waiting for its part; rank 2, which gets nothing, is told.
@@ -86,7 +71,7 @@ TEST_P(GroupLeave, RanksWithNothingToDoLearnThatOthersCannotGoOn) {
                ? ""
                : "rank " + std::to_string(rank) + ": " + said(status);
   };
-  EXPECT_EQ(on_joined(3, body), "");
+  EXPECT_EQ(on_joined(3, GetParam(), body), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Group, GroupLeave, testing::Values(GroupTransport::kTcp, GroupTransport::kShm));

@@ -5,7 +5,6 @@
 #include "client/group_matrix_for_test.h"
 #include "client/live_ranks_for_test.h"
 #include "exchange/matrix_ranks_for_test.h"
-#include "net/reserved_port_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -19,19 +18,6 @@ std::string run_matrix(Group& group) {
 
 class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
  protected:
-  // Between ranks that meet as processes do, but are threads.
-  std::string on_joined(GroupTransport transport, const std::function<std::string(Group& group)>& body) {
-    GroupOptions options;
-    options.size = GetParam();
-    options.transport = transport;
-    options.master_port = port_for_this_test();
-    const auto join = [&options](std::uint32_t rank) {
-      GroupOptions mine = options;
-      mine.rank = rank;
-      return Group::join(mine);
-    };
-    return on_ranks(GetParam(), join, body);
-  }
   // Ranks that are threads map each other's group memory into one process; ThreadSanitizer leaves too few
   // addresses for 16 of them.
   static bool addresses_suffice() {
@@ -44,10 +30,12 @@ class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(GroupMatrix, IsExactBetweenThreads) { EXPECT_EQ(on_threads(GetParam(), run_matrix), ""); }
-TEST_P(GroupMatrix, IsExactOverTcp) { EXPECT_EQ(on_joined(GroupTransport::kTcp, run_matrix), ""); }
+TEST_P(GroupMatrix, IsExactOverTcp) {
+  EXPECT_EQ(on_joined(GetParam(), GroupTransport::kTcp, run_matrix), "");
+}
 TEST_P(GroupMatrix, IsExactThroughSharedMemory) {
   if (!addresses_suffice()) GTEST_SKIP() << "too few addresses under ThreadSanitizer";
-  EXPECT_EQ(on_joined(GroupTransport::kShm, run_matrix), "");
+  EXPECT_EQ(on_joined(GetParam(), GroupTransport::kShm, run_matrix), "");
 }
 
 #if !defined(__SANITIZE_THREAD__)
@@ -95,7 +83,7 @@ TEST_P(GroupMatrix, IsExactInGroupMemory) {
   EXPECT_EQ(on_threads(GetParam(), run_in_group_memory), "");
   for (const GroupTransport transport : {GroupTransport::kShm, GroupTransport::kTcp}) {
     if (transport == GroupTransport::kShm && !addresses_suffice()) continue;
-    EXPECT_EQ(on_joined(transport, run_in_group_memory), "");
+    EXPECT_EQ(on_joined(GetParam(), transport, run_in_group_memory), "");
   }
 }
 

@@ -23,20 +23,8 @@ GroupOptions options_for(std::uint32_t ranks, bool reads) {
   GroupOptions options;
   options.size = ranks;
   options.transport = GroupTransport::kShm;
-  options.master_port = port_for_this_test();
   options.reads_memory = reads;
   return options;
-}
-
-std::string on_joined(const GroupOptions& options, const std::function<std::string(Group& group)>& body) {
-  return on_ranks(
-      options.size,
-      [&options](std::uint32_t rank) {
-        GroupOptions mine = options;
-        mine.rank = rank;
-        return Group::join(mine);
-      },
-      body);
 }
 
 std::vector<float> contribution(std::uint32_t rank, std::size_t count) {
@@ -136,6 +124,89 @@ TEST(GroupMemory, OperationsFollowAndOverlap) {
   }
 }
 
+// A rank's vectors are here or there from one operation to the next, so that some stage what others need
+// before they have met, and others do not.
+std::string sum_from_anywhere(Group& group) {
+  constexpr std::size_t kMost = 150'000;
+  const auto n = static_cast<std::int64_t>(group.size()), me = static_cast<std::int64_t>(group.rank());
+  Result<std::span<std::int64_t>> shared = group.allocate<std::int64_t>(kMost);
+  if (!shared) return shared.status().message();
+  std::vector<std::int64_t> own(kMost), parts(kMost);
+  Random same(7), mine(group.rank());
+  for (std::int64_t i = 0; i < 60; ++i) {
+    const std::size_t count = same.below(kMost) + 1;
+    const std::span<std::int64_t> all = (mine.below(4) == 0 ? *shared : std::span(own)).first(count);
+    for (std::size_t e = 0; e < count; ++e) all[e] = me * i + static_cast<std::int64_t>(e);
+    const Group::Part part = group.own_part(count);
+    const bool whole = same.below(2) == 0;
+    const std::span<std::int64_t> sum = whole ? all : std::span(parts).first(part.count);
+    const Status status = whole ? group.all_reduce(all) : group.reduce_scatter<std::int64_t>(all, sum);
+    if (!status) return status.message();
+    for (std::size_t e = 0; e < sum.size(); ++e) {
+      const auto at = static_cast<std::int64_t>(e + (whole ? 0 : part.begin));
+      if (sum[e] != n * at + i * n * (n - 1) / 2) return "element " + std::to_string(e) + " is wrong";
+    }
+  }
+  return {};
+}
+
+TEST(GroupMemory, RanksMayKeepTheirVectorsInDifferentPlaces) {
+  for (const std::uint32_t ranks : {2U, 3U, 5U}) {
+    for (const bool reads : {false, true})
+      EXPECT_EQ(on_joined(options_for(ranks, reads), sum_from_anywhere), "");
+  }
+}
+
+TEST(GroupMemory, RanksMeetTwiceForAVectorThatOneWindowHolds) {
+  constexpr std::uint32_t kRanks = 4;
+  const auto body = [](Group& group) -> std::string {
+    std::vector<float> data(50'000);
+    const std::uint64_t before = group.bytes_sent();
+    if (Status s = group.all_reduce(std::span(data)); !s) return s.message();
+    const std::uint64_t words = (group.bytes_sent() - before) / sizeof(SharedPlace);
+    return words == 2 * (kRanks - 1) ? "" : std::to_string(words) + " words";
+  };
+  EXPECT_EQ(on_joined(options_for(kRanks, true), body), "");
+}
+
+// Short messages go at once where there is room; the others follow them.
+TEST(GroupMemory, MessagesKeepTheirOrderHoweverTheyGo) {
+  constexpr std::uint32_t kMessages = 3000;
+  const auto body = [](Group& group) -> std::string {
+    Random same(11);
+    std::vector<std::vector<std::uint64_t>> data;
+    std::vector<GroupWork> works;
+    for (std::uint32_t i = 0; i < kMessages; ++i) {
+      const std::size_t count = same.below(100) == 0 ? 100'000 : same.below(1000) + 1;
+      const bool started = same.below(4) == 0;
+      std::vector<std::uint64_t> expected(count, i);
+      if (group.rank() == 1) {
+        std::vector<std::uint64_t> got(count);
+        if (Status s = group.receive<std::uint64_t>(got, 0); !s) return s.message();
+        if (got != expected) return "message " + std::to_string(i);
+      } else if (started) {
+        data.push_back(std::move(expected));
+        GroupCall call =
+            Group::typed<std::uint64_t>(Operation::kPointToPoint, data.back().data(), nullptr, count);
+        call.peer = 1;
+        works.push_back(group.start(call));
+        if (works.size() < 60) continue;
+        for (GroupWork& work : works) {
+          if (Status s = work.wait(); !s) return s.message();
+        }
+        works.clear(), data.clear();
+      } else if (Status s = group.send<std::uint64_t>(expected, 1); !s) {
+        return s.message();
+      }
+    }
+    for (GroupWork& work : works) {
+      if (Status s = work.wait(); !s) return s.message();
+    }
+    return {};
+  };
+  EXPECT_EQ(on_joined(options_for(2, true), body), "");
+}
+
 // Ends this process at its `last`-th call.
 class DyingFabric final : public Fabric {
  public:
@@ -197,7 +268,8 @@ TEST(GroupMemory, DeathIsNoticedAtEachStep) {
     for (const std::size_t count : {40'000U, 300'000U}) {
       int deaths = 0;
       for (int last = 0;; ++last) {
-        const GroupOptions options = options_for(2, reads);
+        GroupOptions options = options_for(2, reads);
+        options.master_port = port_for_this_test();
         const pid_t child = ::fork();
         if (child == 0) run_mortal(options, count, last);
         std::vector<float> data(count, 1);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "client/group_threads_for_test.h"
-#include "net/reserved_port_for_test.h"
 #include "thalweg/gradients.h"
 #include "thalweg/group.h"
 
@@ -38,8 +37,8 @@ const std::vector<Mismatch>& mismatches() {
       {"channels", [](GroupCall& c) { c.route = route("ring"); },
        [](GroupCall& c) { c.route = route("ring", 0, 3); }, "on 3 channels"},
       {"route_that_is_named", [](GroupCall&) {}, [](GroupCall& c) { c.route = route("chain"); }, "by chain"},
-      {"operation", [](GroupCall&) {}, [](GroupCall& c) { c.operation = Operation::kBroadcast; },
-       "broadcast"},
+      {"operation", [](GroupCall& c) { c.route = route("chain"); },
+       [](GroupCall& c) { c.operation = Operation::kBroadcast; }, "broadcast"},
       {"reduction", [](GroupCall&) {}, [](GroupCall& c) { c.combine = Reduction::kMax; }, "(max)"},
       {"type", [](GroupCall&) {}, [](GroupCall& c) { c.type = DataType::kI32; }, "i32"},
       {"count", [](GroupCall&) {}, [](GroupCall& c) { c.count = 7; }, "of 7 f32"},
@@ -63,28 +62,14 @@ std::string learns(Group& group, const Mismatch& mismatch, bool starts) {
   return tells ? "" : "said: " + status.message();
 }
 
-class GroupMismatch : public testing::TestWithParam<Mismatch> {
- protected:
-  static std::string on_joined(GroupTransport transport, const std::function<std::string(Group&)>& body) {
-    GroupOptions options;
-    options.size = kRanks;
-    options.transport = transport;
-    options.master_port = port_for_this_test();
-    const auto join = [&options](std::uint32_t rank) {
-      GroupOptions mine = options;
-      mine.rank = rank;
-      return Group::join(mine);
-    };
-    return on_ranks(kRanks, join, body);
-  }
-};
+using GroupMismatch = testing::TestWithParam<Mismatch>;
 
 TEST_P(GroupMismatch, IsToldToAllRanks) {
   for (const bool starts : {false, true}) {
     const auto body = [starts](Group& group) { return learns(group, GetParam(), starts); };
     EXPECT_EQ(on_threads(kRanks, body), "") << starts;
-    EXPECT_EQ(on_joined(GroupTransport::kTcp, body), "") << starts;
-    EXPECT_EQ(on_joined(GroupTransport::kShm, body), "") << starts;
+    EXPECT_EQ(on_joined(kRanks, GroupTransport::kTcp, body), "") << starts;
+    EXPECT_EQ(on_joined(kRanks, GroupTransport::kShm, body), "") << starts;
   }
 }
 

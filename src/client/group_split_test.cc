@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "client/group_threads_for_test.h"
-#include "net/reserved_port_for_test.h"
 #include "thalweg/group.h"
 
 namespace thalweg {
@@ -33,15 +32,7 @@ std::string split_a_thousand_times(Group& group) {
 
 TEST(GroupSplit, GivesBackWhatDroppedGroupsHad) {
   EXPECT_EQ(on_threads(4, split_a_thousand_times), "");
-  GroupOptions options;
-  options.size = 3;
-  options.master_port = port_for_this_test();
-  const auto join = [&options](std::uint32_t rank) {
-    GroupOptions mine = options;
-    mine.rank = rank;
-    return Group::join(mine);
-  };
-  EXPECT_EQ(on_ranks(3, join, split_a_thousand_times), "");
+  EXPECT_EQ(on_joined(3, GroupTransport::kAuto, split_a_thousand_times), "");
 }
 
 std::string split_until_full(Group& group) {
@@ -134,17 +125,22 @@ TEST(GroupSplit, EachGroupMayHaveAThreadOfItsOwn) {
   const auto body = [](Group& group) -> std::string {
     auto first = group.split(0), second = group.split(0);
     if (!first || !second) return "split";
+    // So that few blocks are left and threads want the same one; of each other thread up to two seem taken.
+    std::vector<Group> others;
+    for (std::uint32_t i = 2; i < Group::kSplitsMax - 5; ++i) {
+      auto other = group.split(0);
+      if (!other) return other.status().message();
+      others.push_back(**std::move(other));
+    }
     std::string wrong[3];
     const auto use = [](Group& mine, std::string& result) {
       for (int i = 0; i < 300 && result.empty(); ++i) {
         result = sum_of_ones(mine);
         std::vector<float> data(2000, 1);
         GroupWork work = mine.all_reduce_async(std::span(data));
-        if (i % 10 == 0) {
-          auto child = mine.split(0);
-          if (!child) result = child.status().message();
-          if (child && result.empty()) result = sum_of_ones(**child);
-        }
+        auto child = mine.split(0);
+        if (!child) result = child.status().message();
+        if (child && result.empty()) result = sum_of_ones(**child);
         if (Status s = work.wait(); !s) result = s.message();
       }
     };
@@ -182,13 +178,17 @@ TEST(GroupSplit, BytesThatNobodyReceivedAreNotTakenForAnotherGroups) {
 }
 
 TEST(GroupSplit, AGroupThatIsReplacedEndsWhatItStarted) {
-  const auto body = [](Group& group) -> std::string {
-    auto child = group.split(0);
-    if (!child) return child.status().message();
+  std::atomic<bool> replacing{false};
+  const auto body = [&replacing](Group& group) -> std::string {
+    auto child = group.split(0), next = group.split(0);
+    if (!child || !next) return "split";
     std::vector<double> data(100'000, 1);
+    if (group.rank() == 1) replacing.wait(false);
     GroupWork work = (*child)->all_reduce_async(std::span(data));
-    auto next = group.split(0);
-    if (!next) return next.status().message();
+    if (group.rank() == 0) {
+      replacing = true;
+      replacing.notify_one();
+    }
     *child = std::move(*next);
     return work.done() && data[99'999] == 2 ? sum_of_ones(**child) : "not done";
   };

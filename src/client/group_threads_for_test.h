@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/reserved_port_for_test.h"
 #include "thalweg/group.h"
 
 namespace thalweg {
@@ -33,6 +34,25 @@ inline std::string on_threads(std::uint32_t ranks, const std::function<std::stri
   std::vector<Group> groups = Group::in_process(ranks);
   return on_ranks(
       ranks, [&groups](std::uint32_t rank) -> Result<Group> { return std::move(groups[rank]); }, body);
+}
+
+// Ranks that meet as processes do, at a port of their own. Its number and each rank's are set here.
+inline std::string on_joined(GroupOptions options, const std::function<std::string(Group& group)>& body) {
+  options.master_port = port_for_this_test();
+  const auto join = [&options](std::uint32_t rank) {
+    GroupOptions mine = options;
+    mine.rank = rank;
+    return Group::join(mine);
+  };
+  return on_ranks(options.size, join, body);
+}
+
+inline std::string on_joined(std::uint32_t ranks, GroupTransport transport,
+                             const std::function<std::string(Group& group)>& body) {
+  GroupOptions options;
+  options.size = ranks;
+  options.transport = transport;
+  return on_joined(options, body);
 }
 
 }  // namespace thalweg

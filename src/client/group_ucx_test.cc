@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "client/group_matrix_for_test.h"
-#include "net/reserved_port_for_test.h"
 #include "net/ucx_for_test.h"
 
 namespace thalweg {
@@ -21,18 +20,6 @@ class GroupUcx : public testing::TestWithParam<std::tuple<std::string, std::uint
     ::setenv("UCX_TLS", std::get<0>(GetParam()).c_str(), 1);
   }
   static std::uint32_t ranks() { return std::get<1>(GetParam()); }
-  static std::string on_joined(const std::function<std::string(Group& group)>& body) {
-    GroupOptions options;
-    options.size = ranks();
-    options.transport = GroupTransport::kUcx;
-    options.master_port = port_for_this_test();
-    const auto join = [&options](std::uint32_t rank) {
-      GroupOptions mine = options;
-      mine.rank = rank;
-      return Group::join(mine);
-    };
-    return on_ranks(ranks(), join, body);
-  }
 };
 
 TEST_P(GroupUcx, ASampleOfTheMatrixIsExact) {
@@ -48,7 +35,7 @@ TEST_P(GroupUcx, ASampleOfTheMatrixIsExact) {
       return rank.run(c);
     });
   };
-  EXPECT_EQ(on_joined(body), "");
+  EXPECT_EQ(on_joined(ranks(), GroupTransport::kUcx, body), "");
   EXPECT_GT(cases, 30U * ranks());
 }
 
@@ -69,7 +56,7 @@ TEST_P(GroupUcx, LargeVectorsAreExact) {
     }
     return group.barrier().message();
   };
-  EXPECT_EQ(on_joined(body), "");
+  EXPECT_EQ(on_joined(ranks(), GroupTransport::kUcx, body), "");
 }
 
 TEST(GroupWithoutUcx, SaysWhatToInstall) {

@@ -57,9 +57,14 @@ class GroupView final : public Fabric {
 
   // Operations that were started and have not ended; the driver counts them.
   std::atomic<std::uint32_t> under_way{0};
+  // Those, and others whose callers do not see yet that they have ended. With the driver's mutex.
+  std::uint32_t unsaid = 0;
 
   std::size_t write(Link to, std::span<const Piece> pieces) override {
     return fabric_.write(outer(to), pieces);
+  }
+  bool write_whole(Link to, std::span<const Piece> pieces) override {
+    return fabric_.write_whole(outer(to), pieces);
   }
   Piece peek(Link from, std::size_t want) override { return fabric_.peek(outer(from), want); }
   void consume(Link from, std::size_t bytes) override { fabric_.consume(outer(from), bytes); }

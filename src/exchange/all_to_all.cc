@@ -22,13 +22,23 @@ Lane all_to_all_lane(Team team, Work work) {
   }
 }
 
-// Point to point: the root sends, the peer receives. Bytes: S. Time: L + S/B.
-Lane point_to_point_lane(Team team, Work work) {
-  const Pieces pieces(work.all(), work.piece);
+namespace {
+
+Lane in_pieces(LaneStep message, std::uint64_t piece) {
+  const Pieces pieces(message.block, piece);
   for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-    if (team.me == work.root) co_yield send(work.peer, pieces[i], work.in);
-    if (team.me == work.peer) co_yield receive(work.root, pieces[i]);
+    message.block = pieces[i];
+    co_yield message;
   }
+}
+
+}  // namespace
+
+// Point to point: the root sends, the peer receives. Bytes: S. Time: L + S/B.
+Lane point_to_point_lane(std::uint32_t rank, const Work& work) {
+  const Block all = rank == work.root || rank == work.peer ? work.all() : Block{};
+  const LaneStep message = rank == work.root ? send(work.peer, all, work.in) : receive(work.root, all);
+  return work.piece == 0 || all.count <= work.piece ? Lane(message) : in_pieces(message, work.piece);
 }
 
 }  // namespace thalweg

@@ -14,17 +14,17 @@ Buffers::Buffers(const Call& call, const Plan& plan, std::uint32_t rank, std::ui
       ranks_(ranks),
       in_(call.in),
       out_(call.out) {
-  const std::size_t part_begin = part(rank).begin * element_bytes_;
+  const auto part_begin = [this, rank] { return part(rank).begin * element_bytes_; };
   bool out_is_part = false;
   switch (call.operation) {
     case Operation::kAllGather:
     case Operation::kGather:
-      in_begin_ = part_begin;
+      in_begin_ = part_begin();
       break;
     case Operation::kReduceScatter:
     case Operation::kScatter:
       out_is_part = true;
-      out_begin_ = part_begin;
+      out_begin_ = part_begin();
       break;
     case Operation::kBroadcast:
       if (rank == call.root && !out_) out_ = const_cast<std::byte*>(in_);  // Sent from, never written.

@@ -22,18 +22,19 @@ struct Exchange::Outgoing {
 };
 
 struct Exchange::Running {
-  explicit Running(Lane made) : lane(std::move(made)) {}
+  Running(Lane made, std::pmr::memory_resource& memory)
+      : lane(std::move(made)), outgoing(&memory), peers(&memory) {}
   static constexpr std::uint8_t kGreeted = 1;  // Our preface has been queued.
   static constexpr std::uint8_t kKnown = 2;    // Its preface has been checked.
   Lane lane;
   std::uint16_t channel = 0;
   bool over = false;
   std::uint64_t steps = 0;
-  std::size_t step_bytes = 0;       // Of the present receive: how far it has come.
-  std::vector<Outgoing> outgoing;   // In order for each peer.
-  std::vector<std::uint8_t> peers;  // By rank: kGreeted, kKnown.
-  std::vector<std::byte> split;     // An element whose bytes come in several pieces.
-  Preface theirs;                   // A peer's, as far as it has come.
+  std::size_t step_bytes = 0;            // Of the present receive: how far it has come.
+  std::pmr::vector<Outgoing> outgoing;   // In order for each peer.
+  std::pmr::vector<std::uint8_t> peers;  // By rank: kGreeted, kKnown.
+  std::vector<std::byte> split;          // An element whose bytes come in several pieces.
+  Preface theirs;                        // A peer's, as far as it has come.
   std::size_t split_bytes = 0;
 };
 
@@ -52,7 +53,9 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   if (!call.parts.empty()) work.parts = call.parts.data();
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
   work.piece = plan.piece_elements;
-  work.staged = OrdinaryMemory::staged_elements(call.arithmetic.element_bytes, ranks);
+  if (plan.route == Route::kShared) {
+    work.staged = OrdinaryMemory::staged_elements(call.arithmetic.element_bytes, ranks);
+  }
   work.root = call.root;
   work.peer = call.peer;
   THALWEG_CHECK(!work.parts || call.parts.size() == ranks + 1, "one part a rank");
@@ -73,24 +76,20 @@ Call prepared(Call call, std::byte* token) {
 
 Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
                    std::uint64_t sequence, std::uint16_t first_channel, std::uint64_t group)
-    : preface_{.operation = call.operation},
+    : asked_(call.operation),
       call_(prepared(std::move(call), token_)),
       plan_(plan),
+      preface_(preface_of(asked_, call_, plan, {ranks, sequence, group})),
       rank_(rank),
       ranks_(ranks),
       contributors_(ranks - plan.servers),
-      buffers_(call_, plan, rank, ranks) {
-  preface_ = preface_of(preface_.operation, call_.arithmetic, plan);
-  preface_.root = call_.root;
-  preface_.count = call_.operation == Operation::kAllToAll ? 0 : call_.count;
-  preface_.sequence = sequence;
-  preface_.ranks = ranks;
-  preface_.group = group;
-  if (!call_.phantom) preface_.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
-  std::vector<Lane> lanes = make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places());
+      buffers_(call_, plan, rank, ranks),
+      lanes_(&memory_) {
+  std::pmr::vector<Lane> lanes(&memory_);
+  make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places(), lanes);
   lanes_.reserve(lanes.size());
   for (Lane& lane : lanes) {
-    Running& running = lanes_.emplace_back(std::move(lane));
+    Running& running = lanes_.emplace_back(std::move(lane), memory_);
     running.channel = static_cast<std::uint16_t>(first_channel + lanes_.size() - 1);
     if (!call_.phantom) running.peers.resize(ranks);
   }
@@ -160,6 +159,7 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
     case LaneStep::Kind::kShared:
       return work_shared(fabric);
     case LaneStep::Kind::kOffer:
+    case LaneStep::Kind::kOfferEarly:
     case LaneStep::Kind::kSum:
     case LaneStep::Kind::kTake:
     case LaneStep::Kind::kFetch:

@@ -2,9 +2,11 @@
 // thread of its own; a driver calls advance() whenever a link may have changed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,15 +74,18 @@ class Exchange {
   bool still_sending(Running& lane, const std::byte* begin, std::size_t size, Fabric& fabric);
   std::size_t bytes_of(const LaneStep& step) const { return buffers_.bytes_of(step.from, step.block.count); }
 
-  Preface preface_;
+  Operation asked_;          // `call_` has an all-reduce instead of a barrier.
   std::byte token_[4] = {};  // A barrier's vector.
   Call call_;
   const Plan& plan_;
+  Preface preface_;
   std::uint32_t rank_;
   std::uint32_t ranks_;
   std::uint32_t contributors_;
   Buffers buffers_;
-  std::vector<Running> lanes_;
+  std::array<std::byte, 768> room_;  // For the lanes of a short operation.
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<Running> lanes_;
   std::uint32_t lanes_left_ = 0;
   bool placed_ = false;
   std::optional<std::uint32_t> unreachable_;  // A rank whose memory cannot be read.

@@ -28,11 +28,12 @@ struct LaneStep {
     kShared,   // The rank's share of the operation, in its peers' memory.
     // Between ranks of one machine whose buffers are anywhere (ordinary_memory.h). Blocks count from where
     // each rank's part begins.
-    kOffer,  // What peers are to see goes to this rank's staging area.
-    kSum,    // The rank's part is summed up.
-    kTake,   // Others' parts come to work.
-    kFetch,  // All that the only peer contributes comes here.
-    kAdd,    // work = the sum of this rank's contribution and of what was fetched.
+    kOffer,       // What peers are to see goes to this rank's staging area.
+    kOfferEarly,  // The same before they have met, if this rank is one that does so.
+    kSum,         // The rank's part is summed up.
+    kTake,        // Others' parts come to work.
+    kFetch,       // All that the only peer contributes comes here.
+    kAdd,         // work = the sum of this rank's contribution and of what was fetched.
   };
   Kind kind{};
   Buffer from = Buffer::kWork;
@@ -93,9 +94,14 @@ class [[nodiscard]] Lane {
     void unhandled_exception() { std::terminate(); }
   };
 
-  Lane(Lane&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
+  // A lane of one step, which needs no coroutine.
+  explicit Lane(const LaneStep& only) : only_(only), left_(true) {}
+  Lane(Lane&& other) noexcept
+      : handle_(std::exchange(other.handle_, {})), only_(other.only_), left_(other.left_) {}
   Lane& operator=(Lane&& other) noexcept {
     std::swap(handle_, other.handle_);
+    std::swap(only_, other.only_);
+    std::swap(left_, other.left_);
     return *this;
   }
   ~Lane() {
@@ -104,14 +110,17 @@ class [[nodiscard]] Lane {
 
   // Whether there was another step; it is step() then.
   bool next() {
+    if (!handle_) return std::exchange(left_, false);
     handle_.resume();
     return !handle_.done();
   }
-  const LaneStep& step() const { return handle_.promise().step; }
+  const LaneStep& step() const { return handle_ ? handle_.promise().step : only_; }
 
  private:
   explicit Lane(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
   std::coroutine_handle<promise_type> handle_;
+  LaneStep only_{};
+  bool left_ = false;  // Of a lane of one step.
 };
 
 }  // namespace thalweg

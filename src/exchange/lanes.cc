@@ -15,18 +15,14 @@ Lane alone(Work work) {
 // Adds one route's lanes for one slice of the work.
 class LaneMaker {
  public:
-  LaneMaker(const Plan& plan, std::uint32_t rank, std::uint32_t ranks, const std::vector<SharedPlace>& places)
-      : plan_(plan), places_(places), all_{ranks, rank} {}
+  LaneMaker(const Plan& plan, Team all, const std::vector<SharedPlace>& places, std::pmr::vector<Lane>& lanes)
+      : plan_(plan), places_(places), all_(all), lanes_(lanes) {}
 
-  void add(Work work, double begin, double end) {
-    const double begin_before = work.slice_begin, width = work.slice_end - work.slice_begin;
-    work.slice_begin = begin_before + begin * width;
-    work.slice_end = end == 1 ? work.slice_end : begin_before + end * width;
+  void add(const Work& work) {
     work.operation == Operation::kAllToAll       ? lanes_.push_back(all_to_all_lane(all_, work))
-    : work.operation == Operation::kPointToPoint ? lanes_.push_back(point_to_point_lane(all_, work))
+    : work.operation == Operation::kPointToPoint ? lanes_.push_back(point_to_point_lane(all_.me, work))
                                                  : add_route(work);
   }
-  std::vector<Lane> take() { return std::move(lanes_); }
 
  private:
   void add_route(const Work& work) {
@@ -130,7 +126,7 @@ class LaneMaker {
   const Plan& plan_;
   const std::vector<SharedPlace>& places_;
   Team all_;
-  std::vector<Lane> lanes_;
+  std::pmr::vector<Lane>& lanes_;
 };
 
 }  // namespace
@@ -140,18 +136,20 @@ bool touches_own_part_only(Operation operation, Route route) {
                                                 : operation == Operation::kScatter && route == Route::kStar;
 }
 
-std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
-                             const std::vector<SharedPlace>& places) {
-  std::vector<Lane> lanes;
+void make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                const std::vector<SharedPlace>& places, std::pmr::vector<Lane>& lanes) {
   if (ranks == 1) {
     lanes.push_back(work.operation == Operation::kAllToAll ? all_to_all_lane({}, work) : alone(work));
-    return lanes;
+    return;
   }
-  LaneMaker maker(plan, rank, ranks, places);
+  LaneMaker maker(plan, {ranks, rank}, places, lanes);
+  if (plan.channels == 1) return maker.add(work);
   for (std::uint32_t c = 0; c < plan.channels; ++c) {
-    maker.add(work, static_cast<double>(c) / plan.channels, static_cast<double>(c + 1) / plan.channels);
+    Work slice = work;
+    slice.slice_begin = static_cast<double>(c) / plan.channels;
+    slice.slice_end = static_cast<double>(c + 1) / plan.channels;
+    maker.add(slice);
   }
-  return maker.take();
 }
 
 }  // namespace thalweg

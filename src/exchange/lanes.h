@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "exchange/lane.h"
@@ -45,10 +46,10 @@ struct Work {
   }
 };
 
-// All lanes of one rank. Precondition: check_plan() is OK. `plan` and `places` outlive them; `places` is used
-// by the kShared route alone.
-std::vector<Lane> make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
-                             const std::vector<SharedPlace>& places = {});
+// Adds all lanes of one rank. Precondition: check_plan() is OK. `plan` and `places` outlive them; `places` is
+// used by the kShared route alone.
+void make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                const std::vector<SharedPlace>& places, std::pmr::vector<Lane>& lanes);
 // Whether a rank's kWork holds its own part and nothing else.
 bool touches_own_part_only(Operation operation, Route route);
 
@@ -68,6 +69,6 @@ Lane halving_doubling_lane(Team team, Work work);
 Lane hierarchical_lane(const std::vector<std::uint32_t>& levels, std::uint32_t rank, Work work);
 Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places);
 Lane all_to_all_lane(Team team, Work work);
-Lane point_to_point_lane(Team team, Work work);
+Lane point_to_point_lane(std::uint32_t rank, const Work& work);
 
 }  // namespace thalweg

@@ -25,6 +25,8 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
     switch (step.kind) {
       case LaneStep::Kind::kOffer:
         return offer(step.block);
+      case LaneStep::Kind::kOfferEarly:
+        return buffers_.places()[rank_].offers_early() ? offer(step.block) : Status::ok();
       case LaneStep::Kind::kSum:
         return step.fetches ? sum_fetched(step.block) : sum_staged(step.block);
       case LaneStep::Kind::kTake:

@@ -44,10 +44,15 @@ TEST_P(PlannerTest, ChoosesAsWellAsTryingAllRoutes) {
   }
 }
 
+// All of them take four minutes under a sanitizer, which has seen each line by then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+INSTANTIATE_TEST_SUITE_P(Presets, PlannerTest, testing::Values("dgx1v", "two-sites", "uniform:7,10GB/s,1us"));
+#else
 INSTANTIATE_TEST_SUITE_P(Presets, PlannerTest,
                          testing::Values("pcie-box", "dgx1v", "rack-1g", "rack-10g", "rack-25g", "rack-100g",
                                          "fat-tree", "two-sites", "uniform:16,1GB/s,10us",
                                          "uniform:7,10GB/s,1us"));
+#endif
 
 TEST(Planner, ServesEveryOperation) {
   for (const Operation operation : {Operation::kReduce, Operation::kReduceScatter, Operation::kAllGather,

@@ -33,11 +33,12 @@ std::uint64_t hash_of(const Plan& plan) {
   return std::max<std::uint64_t>(hash, 1);
 }
 
-Preface preface_of(Operation operation, const Arithmetic& arithmetic, const Plan& plan) {
+Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Numbering& numbering) {
+  const Arithmetic& arithmetic = call.arithmetic;
   constexpr std::uint64_t kMost16 = std::numeric_limits<std::uint16_t>::max();
   constexpr std::uint64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
   Preface preface;
-  preface.operation = operation;
+  preface.operation = asked;
   const bool own = arithmetic.monoid.combine != nullptr;
   preface.type = own ? 0 : static_cast<std::uint8_t>(arithmetic.type);
   preface.reduction = !own                            ? static_cast<std::uint8_t>(arithmetic.reduction)
@@ -51,6 +52,12 @@ Preface preface_of(Operation operation, const Arithmetic& arithmetic, const Plan
   if (plan.route == Route::kTree) number = plan.fanout;
   if (plan.route == Route::kRings) number = plan.rings.size();
   preface.number = static_cast<std::uint16_t>(std::min(number, kMost16));
+  preface.root = call.root;
+  preface.count = call.operation == Operation::kAllToAll ? 0 : call.count;
+  preface.sequence = numbering.sequence;
+  preface.ranks = numbering.ranks;
+  preface.group = numbering.group;
+  if (!call.phantom) preface.plan_hash = plan.hash != 0 ? plan.hash : hash_of(plan);
   return preface;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "exchange/call.h"
 #include "exchange/combine.h"
 #include "exchange/plan.h"
 #include "thalweg/status.h"
@@ -38,9 +39,14 @@ static_assert(sizeof(Preface) == 64 && std::is_trivially_copyable_v<Preface>);
 
 std::uint64_t hash_of(const Plan& plan);       // Never 0.
 std::string describe(const Preface& preface);  // "all-reduce #12 of 1048576 f32 by ring"
-// The preface of an operation of `arithmetic` by `plan`; the caller adds count, root, sequence, ranks and
-// group.
-Preface preface_of(Operation operation, const Arithmetic& arithmetic, const Plan& plan);
+// Which of the operations it is.
+struct Numbering {
+  std::uint32_t ranks = 1;
+  std::uint64_t sequence = 0;
+  std::uint64_t group = 0;
+};
+// `asked`: the operation that the caller knows; that of `call` may be another that does its work.
+Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Numbering& numbering);
 // Whose preface it is.
 struct PrefaceOf {
   std::uint32_t rank = 0;

@@ -45,13 +45,16 @@ Affine composed(std::uint32_t ranks, std::uint64_t element) {
   return all;
 }
 
+// Where vectors lie: apart, in memory that all see, or in each rank's own, staged or fetched from there.
+enum class Memory : std::uint8_t { kApart, kShared, kStaged, kFetched };
+
 struct Case {
   Operation operation{};
   std::uint32_t ranks = 1;
   std::uint64_t count = 0;
   std::uint32_t root = 0;
   bool in_place = false;
-  bool shares_memory = false;
+  Memory memory{};
   std::uint64_t seed = 0;
 };
 
@@ -62,9 +65,12 @@ std::byte* bytes(std::vector<Affine>& vector, std::uint64_t at = 0) {
 void run_case(const Case& c, const Plan& plan) {
   SCOPED_TRACE(std::string(operation_name(c.operation)) + " by " + plan.name() + " of " +
                std::to_string(c.count) + " among " + std::to_string(c.ranks) + ", root " +
-               std::to_string(c.root) + (c.in_place ? ", in place" : ""));
+               std::to_string(c.root) + (c.in_place ? ", in place" : "") + ", memory " +
+               std::to_string(static_cast<int>(c.memory)));
   LoopNetwork network(c.seed, 256, true);
-  network.shares_memory = c.shares_memory;
+  network.shares_memory = c.memory == Memory::kShared;
+  network.stages = c.memory == Memory::kStaged || c.memory == Memory::kFetched;
+  network.fetches = c.memory == Memory::kFetched;
   std::vector<std::vector<Affine>> in(c.ranks), out(c.ranks);
   std::vector<std::unique_ptr<Exchange>> ranks;
   for (std::uint32_t r = 0; r < c.ranks; ++r) {
@@ -121,7 +127,7 @@ TEST_P(RankOrder, IsKeptOrTheRouteIsRefused) {
           plan.channels = plan.route == Route::kShared ? 1 : 1 + static_cast<std::uint32_t>(seed % 3);
           if (operation == Operation::kReduceScatter && plan.route != Route::kSpread) plan.channels = 1;
           run_case({operation, ranks, count, static_cast<std::uint32_t>(seed % ranks), seed % 2 == 0,
-                    seed % 3 == 0, seed},
+                    static_cast<Memory>(seed / 2 % 4), seed},
                    plan);
           if (HasFatalFailure()) return;
           ++seed;

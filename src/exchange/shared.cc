@@ -3,7 +3,8 @@
 // all-gather are its halves. Bytes: two messages of 48 bytes to each peer. Memory per rank: reads S, writes
 // S. Time: 2L + the memory's. Where a buffer is not shared, all ranks see that. Two ranks then fetch what
 // they need out of each other's memory, one copy, where the system lets them; else all put it into staging
-// areas that all see, and take it from there, 2 messages to each peer for each S/N that an area holds.
+// areas that all see, and take it from there, 2 messages to each peer for each S/N that an area holds, but
+// one for the first, which is there before they tell each other where.
 // Broadcast goes by its tree, and so does what has no staging areas.
 #include <algorithm>
 
@@ -69,6 +70,20 @@ bool should_fetch(const Work& work, const Team& team, const std::vector<SharedPl
          places[team.rank(1)].fetches == 1;
 }
 
+// Whether contributions are to be staged before ranks know of each other where their buffers are: each whose
+// input nobody else sees does so; of two, who may fetch, it is not needed. Nobody still reads these slots
+// of an earlier operation: those who did have said that it is summed up.
+bool may_offer_early(const Work& work, const Team& team) {
+  return combines(work.operation) && team.size > 2 && team.size <= kStagedRanksMax && work.staged > 0;
+}
+
+bool all_offered(const Team& team, const std::vector<SharedPlace>& places) {
+  for (std::uint32_t m = 0; m < team.size; ++m) {
+    if (!places[team.rank(m)].offers_early()) return false;
+  }
+  return true;
+}
+
 // This rank has come so far; the others have; all have.
 Lane tell(Team team, std::uint32_t first_place) {
   for (std::uint32_t d = 1; d < team.size; ++d) {
@@ -111,7 +126,7 @@ Lane fetching_lane(Team team, Work work) {
     co_yield step_of(Kind::kAdd);
     co_return;
   }
-  constexpr std::uint64_t kAreas = 4;  // Of a window; larger ones make a rank wait for a slower one.
+  constexpr std::uint64_t kAreas = 8;  // Of a window; larger ones make a rank wait for a slower one.
   const std::uint64_t window = kAreas * work.staged, longest = longest_part(team, work);
   const bool sums = work.operation != Operation::kAllGather;
   const bool takes = work.operation != Operation::kReduceScatter;
@@ -129,13 +144,15 @@ Lane fetching_lane(Team team, Work work) {
 // As much of each part at a time as the staging areas hold. What is in them stays until all have come to
 // where they need it no more: others' contributions until they are summed up, sums until all have offered
 // anew.
-Lane staging_lane(Team team, Work work, bool borrowed) {
+Lane staging_lane(Team team, Work work, bool borrowed, bool offered) {
   using Kind = LaneStep::Kind;
   const std::uint64_t longest = longest_part(team, work);
   for (std::uint64_t begin = 0; begin < longest; begin += work.staged) {
     const Block window{begin, work.staged};
-    co_yield step_of(Kind::kOffer, window);
-    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    if (begin > 0 || !offered) {
+      co_yield step_of(Kind::kOffer, window);
+      for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    }
     if (work.operation == Operation::kAllGather) co_yield step_of(Kind::kTake, window);
     if (work.operation != Operation::kAllGather) co_yield step_of(Kind::kSum, window);
     for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
@@ -149,6 +166,8 @@ Lane staging_lane(Team team, Work work, bool borrowed) {
 }  // namespace
 
 Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
+  const bool early = may_offer_early(work, team);
+  if (early) co_yield step_of(LaneStep::Kind::kOfferEarly, {0, work.staged});
   for (Lane lane = meet(team, 0); lane.next();) co_yield lane.step();
   if (all_shared(work, team, places)) {
     co_yield {LaneStep::Kind::kShared};
@@ -156,10 +175,11 @@ Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
     co_return;
   }
   const bool staged = can_stage(work, team, places);
-  Lane lane = !staged ? elsewhere(team, work)
-              : should_fetch(work, team, places)
-                  ? fetching_lane(team, work)
-                  : staging_lane(team, work, places[team.rank(team.me)].borrowed == 1);
+  const bool borrowed = places[team.rank(team.me)].borrowed == 1;
+  const bool offered = early && all_offered(team, places);
+  Lane lane = !staged                            ? elsewhere(team, work)
+              : should_fetch(work, team, places) ? fetching_lane(team, work)
+                                                 : staging_lane(team, work, borrowed, offered);
   while (lane.next()) co_yield lane.step();
 }
 

@@ -15,6 +15,9 @@ struct SharedPlace {
   std::uint64_t out_address = 0;
   std::uint32_t fetches = 0;   // 1: this rank can fetch from all others.
   std::uint32_t borrowed = 0;  // 1: the staging area may serve other ranks afterwards.
+
+  // Whether this rank stages the first of a vector that is to be combined before it is asked where.
+  bool offers_early() const { return in == Fabric::kNotShared && staging != Fabric::kNotShared; }
 };
 
 }  // namespace thalweg

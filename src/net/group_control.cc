@@ -164,9 +164,10 @@ void GroupControl::flush(std::uint32_t rank) {
 }
 
 Doing GroupControl::doing(Instant now) const {
+  const std::uint64_t left = left_.load(std::memory_order_relaxed);
   const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
   if (accusing_ > 0) return told_;
-  if (inside_.load(std::memory_order_relaxed) <= 0) {
+  if (entered <= left) {
     std::string text = fmt::format("it has been in {} operations", entered);
     if (!told_.text.empty()) text += ", the last that took long being " + told_.text;
     return {Doing::Kind::kOutside, 0, std::move(text)};

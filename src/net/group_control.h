@@ -33,13 +33,10 @@ class GroupControl final : public CallBoard {
   GroupControl& operator=(const GroupControl&) = delete;
 
   // Around each operation, which has a number then.
-  std::uint64_t enter() {
-    inside_.fetch_add(1, std::memory_order_relaxed);
-    return entered_.fetch_add(1, std::memory_order_relaxed) + 1;
-  }
+  std::uint64_t enter() { return entered_.fetch_add(1, std::memory_order_relaxed) + 1; }
   void leave(std::uint64_t operation) {
     if (told_in_.load(std::memory_order_relaxed) == operation) told_in_.store(0, std::memory_order_relaxed);
-    inside_.fetch_sub(1, std::memory_order_relaxed);
+    left_.fetch_add(1, std::memory_order_relaxed);
   }
   // Says whom this rank waits for in the longest of its operations; again at least every kTellEvery while it
   // does.
@@ -86,7 +83,7 @@ class GroupControl final : public CallBoard {
   const std::function<void()> on_failed_;
   const FileDescriptor wake_fd_;
   std::atomic<std::uint64_t> entered_{0};
-  std::atomic<std::int32_t> inside_{0};
+  std::atomic<std::uint64_t> left_{0};
   std::atomic<std::uint64_t> told_in_{0};  // The operation that told_ speaks of, while it lasts.
   std::atomic<bool> failed_{false};
 

@@ -32,6 +32,12 @@ std::size_t GroupFabric::write(Link to, std::span<const Piece> pieces) {
   return taken;
 }
 
+bool GroupFabric::write_whole(Link to, std::span<const Piece> pieces) {
+  const bool taken = streams_[to.peer]->write_whole(to.channel, pieces);
+  moved_ = moved_ || taken;
+  return taken;
+}
+
 Piece GroupFabric::peek(Link from, std::size_t want) {
   PairStreams& streams = *streams_[from.peer];
   const Piece piece = streams.peek(from.channel, want);

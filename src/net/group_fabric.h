@@ -23,6 +23,7 @@ class GroupFabric : public LiveFabric {
   GroupFabric(std::uint32_t ranks, bool crowded, Duration spin, FileDescriptor wake_fd);
 
   std::size_t write(Link to, std::span<const Piece> pieces) override;
+  bool write_whole(Link to, std::span<const Piece> pieces) override;
   Piece peek(Link from, std::size_t want) override;
   void consume(Link from, std::size_t bytes) override;
   std::size_t read(Link from, std::byte* into, std::size_t size) override;

@@ -13,11 +13,13 @@
 
 namespace thalweg {
 
-// write(), peek(), consume() and read() are Fabric's, and like it used by one thread at a time.
+// write(), write_whole(), peek(), consume() and read() are Fabric's, and like it used by one thread at a
+// time.
 class PairStreams {
  public:
   virtual ~PairStreams() = default;
   virtual std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) = 0;
+  virtual bool write_whole(std::uint16_t /*channel*/, std::span<const Piece> /*pieces*/) { return false; }
   virtual Piece peek(std::uint16_t channel, std::size_t want) = 0;
   virtual void consume(std::uint16_t channel, std::size_t bytes) = 0;
   virtual std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) = 0;

@@ -165,6 +165,12 @@ std::size_t ShmPeer::write(std::uint16_t channel, std::span<const Piece> pieces)
   return taken;
 }
 
+bool ShmPeer::write_whole(std::uint16_t channel, std::span<const Piece> pieces) {
+  std::size_t size = 0;
+  for (const Piece& piece : pieces) size += piece.size;
+  return writer(channel).has_room(size) && write(channel, pieces) == size;
+}
+
 Piece ShmPeer::peek(std::uint16_t channel, std::size_t want) {
   ShmRingReader& ring = reader(channel);
   const Piece piece = ring.peek(want);

@@ -72,6 +72,7 @@ class ShmPeer final : public PairStreams {
 
   // What a lost peer wrote before can still be read.
   std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) override;
+  bool write_whole(std::uint16_t channel, std::span<const Piece> pieces) override;
   Piece peek(std::uint16_t channel, std::size_t want) override;
   void consume(std::uint16_t channel, std::size_t bytes) override;
   std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) override;

@@ -38,6 +38,11 @@ class ShmRingWriter {
 
   // Copies as many bytes as there is room for, and says how many.
   std::size_t write(std::span<const Piece> pieces);
+  // Whether write() would take so many.
+  bool has_room(std::size_t bytes) {
+    return capacity_ - (written_ - consumed_) >= bytes ||
+           (look() && capacity_ - (written_ - consumed_) >= bytes);
+  }
 
   // Whether the last write() found too little room.
   bool came_up_short() const { return short_; }

@@ -91,6 +91,20 @@ TEST(ShmRing, TakesNoMoreThanThereIsRoomFor) {
   EXPECT_EQ(ring.writer.write({&piece, 1}), 10u);
 }
 
+TEST(ShmRing, SaysWhetherThereIsRoom) {
+  Ring ring(4096);
+  const auto sent = numbers(4000);
+  const Piece piece{sent.data(), sent.size()};
+  EXPECT_TRUE(ring.writer.has_room(4096));
+  ASSERT_EQ(ring.writer.write({&piece, 1}), 4000u);
+  EXPECT_TRUE(ring.writer.has_room(96));
+  EXPECT_FALSE(ring.writer.has_room(97));
+  std::vector<std::byte> got(10);
+  ASSERT_EQ(ring.reader.read(got.data(), 10), 10u);
+  EXPECT_TRUE(ring.writer.has_room(106));
+  EXPECT_FALSE(ring.writer.has_room(107));
+}
+
 TEST(ShmRing, ShowsPiecesThatEndAtTheirBoundaryOnly) {
   Ring ring(131072);
   const auto sent = numbers(100'000);

@@ -31,6 +31,8 @@ class Fabric {
   // Takes as many of the pieces' bytes, from the front, as there is room for, and says how many. The taken
   // ones may change afterwards.
   virtual std::size_t write(Link to, std::span<const Piece> pieces) = 0;
+  // Takes all of the pieces, or none and says false, as links do that cannot tell beforehand.
+  virtual bool write_whole(Link /*to*/, std::span<const Piece> /*pieces*/) { return false; }
   // Ready bytes in one piece, at most `want`; valid until the link's next call. Fewer than are ready only
   // where storage wraps, and then at a multiple of 64 since the stream's start.
   virtual Piece peek(Link from, std::size_t want) = 0;
