@@ -30,6 +30,9 @@ inline constexpr std::size_t kWaitingPullsMax = 65536;     // Held by one server
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;
 inline constexpr std::uint32_t kTablesMax = 1024;
+inline constexpr std::size_t kChainMax = 8;  // Servers that one key range is placed on.
+// Of all tables, in one map; as many as a job can begin with.
+inline constexpr std::uint32_t kPlacedRunsMax = kTablesMax * kNodesMax;
 inline constexpr std::uint32_t kDimMax = 1u << 20;  // Floats in a row, so that a row fits a frame.
 inline constexpr std::uint64_t kDenseRowsMax = std::uint64_t{1} << 36;  // Of a dense table.
 inline constexpr std::uint64_t kMarksMax = 1u << 25;  // Of one server and table: data shards times ranges.

@@ -40,6 +40,9 @@ enum class Bug {
   kOwnPauseBlamed,    // A scheduler that was stopped itself blames those whom it did not hear.
   kDeadServerUnsaid,  // A server's death is noticed by nobody.
   kWrongRangesNamed,  // The error for a lost server names its neighbour's key ranges.
+  kDeadComeBack,      // Before the job begins a word that a dead node had sent brings it back.
+  kOthersBuried,      // When a node is told to be dead, all others are taken for lost.
+  kEarlyDeathEnds,    // A worker that is lost before the job begins ends it.
   kErrorKept,  // A lost server's error reaches the scheduler's own log alone: nodes are told that all is
                // well.
   kSchedulerTrusted,   // Nobody gives up a scheduler that answers nothing.
@@ -51,10 +54,15 @@ enum class Bug {
   kRingStepLost,       // Reduce-scatter over a ring leaves out its last step.
   kRingOwnersShifted,  // Reduce-scatter over a ring leaves each block with its owner's neighbour.
   kSumOrderMatters,    // Reproducible sums add up floats.
-  kChecksumUnread,     // A stream's reader takes every checksum for right.
+  kHeaderUnread,       // A header's checksum is taken for right, and so its lengths.
+  kChecksumUnread,     // A stream's reader takes every payload's checksum for right.
   kTailLost,           // Of two queues that become one the last frame is lost.
   kRestFollows,        // A new connection goes on in the middle of the frame that broke off with the old one.
-  kRepeatCounted,      // A stream counts a message's bytes again each time it comes.
+  kMarksLeftBehind,    // A range's new owner does not learn which pushes have arrived.
+  kOpenStepsLeftBehind,  // Nor what has come for steps that are not whole.
+  kRepliesLeftBehind,    // Nor what it answered in steps that may come again.
+  kOldOwnerAnswers,      // A range's former owner goes on to serve those who have an older map.
+  kRepeatCounted,        // A stream counts a message's bytes again each time it comes.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

@@ -14,9 +14,12 @@ struct RangeSpan {
   std::uint16_t begin = 0;
   std::uint16_t end = 0;
   constexpr bool contains(RangeId range) const { return range.value >= begin && range.value < end; }
+  constexpr bool overlaps(RangeSpan other) const { return begin < other.end && other.begin < end; }
   constexpr std::uint16_t size() const { return static_cast<std::uint16_t>(end - begin); }
   bool operator==(const RangeSpan&) const = default;
 };
+
+constexpr RangeSpan only(RangeId range) { return {range.value, static_cast<std::uint16_t>(range.value + 1)}; }
 
 // Sparse: the range of a placed key. Ascending placed keys have ascending ranges.
 constexpr RangeId range_of(PlacedKey placed, std::uint16_t ranges) {

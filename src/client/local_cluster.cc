@@ -64,8 +64,7 @@ ClusterView LocalCluster::view() {
     driver_.turn(server_node(wire::kFirstTemporary + s), [&](Instant, Transport&) {
       view.push_bytes += servers_[s]->push_bytes();
       for (const auto& host : servers_[s]->tables()) {
-        if (host == nullptr) continue;
-        const TableStats stats = host->table().stats();
+        const TableStats stats = host->stats();
         view.rows += stats.rows;
         view.table_bytes += stats.bytes;
         view.repeats += host->repeats();

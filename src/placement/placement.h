@@ -1,19 +1,51 @@
-// Which server owns a key range: contiguous, even intervals, so that ascending keys go to ascending servers.
+// Who owns the key ranges of a table: data that the scheduler's map carries and may change, not a formula.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
-#include "base/range.h"
+#include "base/range_set.h"
 
 namespace thalweg {
 
-// The ranges of `server` out of `servers` for a table of `ranges` ranges; may be empty.
-constexpr RangeSpan server_ranges(std::uint16_t ranges, std::uint32_t server, std::uint32_t servers) {
-  const auto bound = [&](std::uint64_t s) {
-    return static_cast<std::uint16_t>((s * ranges + servers - 1) / servers);
-  };
-  return {bound(server), bound(std::uint64_t{server} + 1)};
-}
+// Neighbouring ranges of one owner. The first server of the chain is the owner: pushes and pulls go to it.
+struct PlacedRun {
+  RangeSpan ranges;
+  std::vector<std::uint32_t> chain;  // Server indices, each once.
+  bool operator==(const PlacedRun&) const = default;
+};
+
+class Placement {
+ public:
+  Placement() = default;  // Of no range.
+  // How a job begins: contiguous, even intervals, so that ascending keys go to ascending servers. A server
+  // may get none.
+  static Placement even(std::uint16_t ranges, std::uint32_t servers);
+  // Empty unless the runs are a placement of `ranges` ranges on `servers` servers: ascending, without gaps,
+  // chains of 1 to limits::kChainMax different servers, and no two neighbours with the same chain.
+  static std::optional<Placement> of(std::vector<PlacedRun> runs, std::uint16_t ranges,
+                                     std::uint32_t servers);
+
+  const std::vector<PlacedRun>& runs() const { return runs_; }
+  // Precondition: the table has the range.
+  std::uint32_t owner(RangeId range) const { return run_of(range).chain.front(); }
+  // Who owns all of these ranges, of which there is one at least; empty when nobody does.
+  std::optional<std::uint32_t> owner(RangeSpan ranges) const;
+  RangeSet owned_by(std::uint32_t server) const;
+  // Gives the ranges to another chain. Precondition: the table has them, and there is one at least.
+  void move(RangeSpan ranges, std::vector<std::uint32_t> chain);
+  bool operator==(const Placement&) const = default;
+
+ private:
+  const PlacedRun& run_of(RangeId range) const;
+
+  std::vector<PlacedRun> runs_;  // Ascending; they cover each range once.
+};
+
+// Each table's, in their order.
+std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers);
 
 // Which worker a data shard starts with.
 constexpr std::uint32_t shard_worker(ShardId shard, std::uint32_t workers) { return shard.value % workers; }

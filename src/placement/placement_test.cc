@@ -5,26 +5,99 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/limits.h"
+#include "base/random.h"
+
 namespace thalweg {
 namespace {
 
-TEST(Placement, ServersCoverEveryRangeOnceAndEvenly) {
+TEST(Placement, BeginsWithEveryRangeOnceAndEvenly) {
   for (const int count : {1, 2, 3, 5, 8, 100, 255, 256, 257, 65535}) {
     const auto ranges = static_cast<std::uint16_t>(count);
     for (std::uint32_t servers : {1u, 2u, 3u, 4u, 7u, 16u, 255u, 256u, 300u, 4096u}) {
-      std::uint32_t next = 0, least = ~0u, most = 0;
-      for (std::uint32_t server = 0; server < servers; ++server) {
-        const RangeSpan owned = server_ranges(ranges, server, servers);
-        ASSERT_EQ(owned.begin, next) << ranges << " over " << servers;
-        ASSERT_LE(owned.begin, owned.end);
-        next = owned.end;
-        least = std::min<std::uint32_t>(least, owned.size());
-        most = std::max<std::uint32_t>(most, owned.size());
+      const Placement placement = Placement::even(ranges, servers);
+      ASSERT_TRUE(Placement::of(placement.runs(), ranges, servers)) << ranges << " over " << servers;
+      ASSERT_EQ(placement.runs().size(), std::min<std::uint32_t>(ranges, servers));
+      std::size_t least = ~0u, most = 0;
+      for (const PlacedRun& run : placement.runs()) {
+        least = std::min<std::size_t>(least, run.ranges.size());
+        most = std::max<std::size_t>(most, run.ranges.size());
       }
-      ASSERT_EQ(next, ranges) << servers;
       ASSERT_LE(most - least, 1u) << ranges << " over " << servers;
+      const auto ascends = [](const PlacedRun& a, const PlacedRun& b) { return a.chain < b.chain; };
+      ASSERT_TRUE(std::ranges::is_sorted(placement.runs(), ascends));
     }
   }
+}
+
+// After any moves each range has the owner that it was given last.
+TEST(Placement, FollowsAVectorOfOwners) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const auto ranges = static_cast<std::uint16_t>(1 + random.below(30));
+    const auto servers = static_cast<std::uint32_t>(2 + random.below(5));
+    Placement placement = Placement::even(ranges, servers);
+    std::vector<std::vector<std::uint32_t>> oracle(ranges);
+    for (std::uint16_t r = 0; r < ranges; ++r) oracle[r] = {placement.owner(RangeId{r})};
+    for (int step = 0; step < 20; ++step) {
+      const auto begin = static_cast<std::uint16_t>(random.below(ranges));
+      const auto end = static_cast<std::uint16_t>(begin + 1 + random.below(ranges - begin));
+      const auto first = static_cast<std::uint32_t>(random.below(servers));
+      std::vector<std::uint32_t> chain{first};
+      if (random.chance(0.3)) chain.push_back((first + 1) % servers);
+      placement.move({begin, end}, chain);
+      std::fill(oracle.begin() + begin, oracle.begin() + end, chain);
+      ASSERT_TRUE(Placement::of(placement.runs(), ranges, servers)) << "seed " << seed;
+      for (std::uint16_t r = 0; r < ranges; ++r)
+        ASSERT_EQ(placement.owner(RangeId{r}), oracle[r].front()) << "seed " << seed;
+      const auto of_one = static_cast<std::uint16_t>(begin + random.below(ranges - begin) + 1);
+      const bool all = std::all_of(oracle.begin() + begin, oracle.begin() + of_one,
+                                   [&](const auto& each) { return each.front() == oracle[begin].front(); });
+      ASSERT_EQ(placement.owner(RangeSpan{begin, of_one}).has_value(), all) << "seed " << seed;
+    }
+    std::size_t owned = 0;
+    for (std::uint32_t server = 0; server < servers; ++server) {
+      const RangeSet mine = placement.owned_by(server);
+      owned += mine.size();
+      for (std::uint16_t r = 0; r < ranges; ++r)
+        ASSERT_EQ(mine.contains(RangeId{r}), oracle[r].front() == server);
+    }
+    ASSERT_EQ(owned, ranges);
+  }
+}
+
+TEST(Placement, NobodyOwnsWhatTheTableLacks) {
+  const Placement placement = Placement::even(8, 2);
+  EXPECT_EQ(placement.owner(RangeSpan{0, 4}), 0u);
+  EXPECT_EQ(placement.owner(RangeSpan{4, 8}), 1u);
+  EXPECT_FALSE(placement.owner(RangeSpan{3, 5}));
+  EXPECT_FALSE(placement.owner(RangeSpan{4, 9}));
+  EXPECT_FALSE(placement.owner(RangeSpan{4, 4}));
+  EXPECT_FALSE(placement.owner(RangeSpan{5, 4}));
+  EXPECT_FALSE(Placement().owner(RangeSpan{0, 1}));
+}
+
+TEST(Placement, RefusesRunsThatAreNone) {
+  const auto refused = [](std::vector<PlacedRun> runs) {
+    return !Placement::of(std::move(runs), 8, 3).has_value();
+  };
+  EXPECT_FALSE(refused({{{0, 5}, {2, 0}}, {{5, 8}, {0}}}));
+  EXPECT_TRUE(refused({}));
+  EXPECT_TRUE(refused({{{0, 7}, {0}}}));
+  EXPECT_TRUE(refused({{{0, 9}, {0}}}));
+  EXPECT_TRUE(refused({{{1, 8}, {0}}}));
+  EXPECT_TRUE(refused({{{0, 3}, {0}}, {{4, 8}, {1}}}));
+  EXPECT_TRUE(refused({{{0, 5}, {0}}, {{4, 8}, {1}}}));
+  EXPECT_TRUE(refused({{{0, 4}, {0}}, {{4, 4}, {1}}, {{4, 8}, {0}}}));
+  EXPECT_TRUE(refused({{{0, 4}, {0}}, {{4, 8}, {0}}}));  // One run in two.
+  EXPECT_TRUE(refused({{{0, 8}, {}}}));
+  EXPECT_TRUE(refused({{{0, 8}, {3}}}));
+  EXPECT_TRUE(refused({{{0, 8}, {1, 2, 1}}}));
+  std::vector<std::uint32_t> longest(limits::kChainMax + 1);
+  for (std::uint32_t i = 0; i < longest.size(); ++i) longest[i] = i;
+  EXPECT_FALSE(Placement::of({{{0, 8}, longest}}, 8, 100).has_value());
+  longest.pop_back();
+  EXPECT_TRUE(Placement::of({{{0, 8}, longest}}, 8, 100).has_value());
 }
 
 TEST(Placement, WorkersShareTheDataShardsEvenly) {

@@ -6,8 +6,6 @@
 
 #include "base/limits.h"
 #include "base/planted.h"
-#include "placement/placement.h"
-#include "wire/combine_tree.h"
 #include "wire/pace.h"
 
 namespace thalweg {
@@ -19,7 +17,6 @@ constexpr Duration kStopWorkersFirst = std::chrono::seconds(1);
 // Before the job begins, nobody is missing who has not been silent for longer.
 constexpr Duration kSilenceBeforeStart = 3 * limits::kHeartbeatEvery;
 constexpr std::size_t kNamedMax = 16;
-constexpr std::size_t kNamedBytesMax = 100;
 
 }  // namespace
 
@@ -145,7 +142,7 @@ std::string Scheduler::missing() const {
   name(Role::kServer, options_.servers);
   name(Role::kWorker, options_.workers);
   for (const auto& [id, member] : members_) {  // A job without its observer would not end.
-    if (!member.observer || !member.lost || THALWEG_BUG(kBegunUnobserved)) continue;
+    if (!member.observer || is_here(member) || (member.lost && THALWEG_BUG(kBegunUnobserved))) continue;
     out += out.empty() ? "the observer" : ", the observer";
   }
   return out;
@@ -163,60 +160,11 @@ void Scheduler::begin_if_complete(Instant now, Transport& out) {
   begin(out);
 }
 
-void Scheduler::begin(Transport& out) {
-  map_.consistency = options_.consistency;
-  if (options_.consistency.kind == Consistency::Kind::kSync) map_.combine = options_.combine;
-  map_.timeout = options_.timeout;
-  map_.tables = options_.tables;
-  map_.job = options_.job;
-  for (std::uint32_t s = 0; s < options_.servers; ++s)
-    map_.servers.push_back(members_.at(server_node(s)).address);
-  std::vector<std::uint32_t> workers;
-  for (const auto& [id, member] : members_) {
-    if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
-  }
-  const bool combine = map_.combine.kind != Combining::Kind::kNone;
-  if (combine) {
-    place_workers();
-    workers = wire::CombineTree(map_).in_order();
-  }
-  for (std::uint32_t d = 0; d < options_.shards; ++d) {
-    const ShardId shard{d};
-    const std::uint32_t place = combine ? neighbours_worker(shard, options_.shards, options_.workers)
-                                        : shard_worker(shard, options_.workers);
-    map_.shards.push_back({workers[place], 0});
-  }
-  publish(out);
-}
-
-// Where those workers are that combine their pushes.
-void Scheduler::place_workers() {
-  map_.workers.clear();
-  std::map<std::string, std::uint32_t> machines;
-  std::uint32_t next_machine = 0;
-  for (const auto& [id, member] : members_) {
-    if (id.role != Role::kWorker || member.observer || member.lost) continue;
-    std::uint32_t machine = next_machine;
-    if (!member.machine.empty()) machine = machines.try_emplace(member.machine, machine).first->second;
-    next_machine += machine == next_machine;
-    map_.workers.push_back({id.index, machine, member.address});
-  }
-}
-
-void Scheduler::publish(Transport& out) {
-  ++map_.epoch;
-  if (map_.combine.kind != Combining::Kind::kNone) place_workers();
-  const Bytes bytes = encode(map_);
-  for (const auto& [id, member] : members_) {
-    if (!member.lost) send(id, Op::kMap, Status::ok(), bytes, out);
-  }
-}
-
 void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out) {
   const auto member = members_.find(from);
   const auto beat = wire::decode_heartbeat(frame.first);
   if (member == members_.end() || !beat) return;
-  if (!started() && !stopped_ && !member->second.dead) {
+  if (!started() && !stopped_ && (!member->second.dead || THALWEG_BUG(kDeadComeBack))) {
     member->second.lost = false;
     member->second.named = true;
     begin_if_complete(now, out);
@@ -231,6 +179,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
   const wire::Heartbeat& last = member->second.beat;
   if (beat->pulls > last.pulls || beat->pushes > last.pushes) ++progress_;
   member->second.beat = *beat;
+  member->second.map_epoch = frame.head.map_epoch;
   if (stopped_) {
     const bool its_turn = from.role == Role::kWorker || servers_told_;
     if (its_turn && !member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
@@ -293,23 +242,11 @@ void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
 void Scheduler::on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out) {
   std::vector<NodeId> dead;
   for (auto& [id, member] : members_) {
-    if (member.name != name || member.observer) continue;
+    if ((member.name != name) != THALWEG_BUG(kOthersBuried) || member.observer) continue;
     member.dead = true;
     dead.push_back(id);
   }
   for (const NodeId node : dead) lose(now, node, how, out);
-}
-
-std::string Scheduler::key_ranges_of(NodeId server) const {
-  std::string ranges;
-  for (const TableSpec& table : options_.tables) {
-    const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
-    const RangeSpan span = server_ranges(table.ranges, named, options_.servers);
-    if (span.size() == 0) continue;
-    ranges += fmt::format("{}{} [{},{}) of {}", ranges.empty() ? "" : ", ", table.name, span.begin, span.end,
-                          table.ranges);
-  }
-  return ranges;
 }
 
 std::string Scheduler::describe_member(NodeId node) const {
@@ -325,7 +262,7 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
   found->second.lost = true;
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
   if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
-    if (node.role == Role::kWorker) return;
+    if (node.role == Role::kWorker && !THALWEG_BUG(kEarlyDeathEnds)) return;
     return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
   }
   if (node.role == Role::kServer) {
@@ -342,38 +279,6 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
   const std::string heirs = reassign(node.index);
   if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
   publish(out);
-}
-
-// Says where the shards went.
-std::string Scheduler::reassign(std::uint32_t worker) {
-  std::map<std::uint32_t, std::uint32_t> load;
-  std::set<std::uint32_t> heirs;
-  std::uint32_t moved = 0;
-  for (const auto& [id, member] : members_) {
-    if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
-  }
-  for (const wire::ShardOwner& owner : map_.shards) {
-    if (load.count(owner.worker) != 0) ++load[owner.worker];
-  }
-  for (wire::ShardOwner& owner : map_.shards) {
-    if (owner.worker != worker) continue;
-    const auto least = std::min_element(load.begin(), load.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    owner.worker = least->first;
-    ++owner.owner_epoch;
-    ++least->second;
-    ++moved;
-    heirs.insert(least->first);
-  }
-  if (moved == 0) return "it had no data shards";
-  std::string names;
-  for (const std::uint32_t heir : heirs) {
-    const bool shown = names.size() < kNamedBytesMax;
-    names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
-    if (!shown) break;
-  }
-  return fmt::format("its {} data shard{} {} to {}", moved, moved == 1 ? "" : "s", moved == 1 ? "goes" : "go",
-                     names);
 }
 
 // Whether a shard's message comes from its present owner.

@@ -67,6 +67,10 @@ class Scheduler final : public Node {
   void stop(Instant now, const Status& status, Transport& out);
   // Asks the data shards to end early; from then on only the last barrier, epoch 2^32-1, holds anybody.
   void close(Transport& out);
+  // Gives ranges of a table to a chain of servers, the first of which is to own them, by a new map. kRetry:
+  // not yet, or no more. kUsage: there are no such ranges or servers.
+  Status place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out);
+  const wire::Map& map() const { return map_; }
   const std::optional<Status>& stopped() const { return stopped_; }
   bool started() const { return map_.epoch != 0; }
   // Whether a member is taken for lost; once the job has begun, for good.
@@ -91,6 +95,7 @@ class Scheduler final : public Node {
     std::string machine;
     Instant heard;
     wire::Heartbeat beat;
+    std::uint32_t map_epoch = 0;  // Of the map that it had, when it last spoke of one.
   };
 
   void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);

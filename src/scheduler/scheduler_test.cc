@@ -2,67 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "node/sent_frames_for_test.h"
+#include "scheduler/members_for_test.h"
 
 namespace thalweg {
 namespace {
 
 using namespace std::chrono_literals;
-
-Frame join(Role role, bool observer = false) {
-  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one"}));
-}
-
-Frame heartbeat() { return make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})); }
-
-NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }
-
-// One server, two workers and four data shards.
-struct Cluster {
-  explicit Cluster(bool start = true) {
-    SchedulerOptions options;
-    options.workers = 2;
-    options.shards = 4;
-    TableSpec table;
-    table.name = "t";
-    options.tables = {table};
-    options.observer = temporary(100);
-    options.on_report = [this](ShardId shard, Step number, std::string_view text) {
-      reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
-                        std::string(text));
-    };
-    options.on_event = [this](const std::string& text) { events.push_back(text); };
-    scheduler.emplace(std::move(options));
-    if (!start) return;
-    tell(temporary(1), join(Role::kServer));
-    tell(temporary(2), join(Role::kWorker));
-    tell(temporary(3), join(Role::kWorker));
-    for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) tell(member, heartbeat());
-  }
-  std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
-    scheduler->on_frame(now, from, std::move(frame), out);
-    return out.take();
-  }
-  NodeId name(NodeId from, Frame frame) {
-    for (const auto& [to, sent] : tell(from, std::move(frame))) {
-      if (sent.head.op == Op::kWelcome && to == from) return wire::decode_welcome(sent.first)->id;
-    }
-    return kScheduler;
-  }
-  // The newest map, as a member's heartbeat with an old one brings it.
-  wire::Map map() {
-    for (const auto& [to, sent] : tell(worker_node(1), make_frame(Op::kGetMap))) {
-      if (sent.head.op == Op::kMap) return *wire::decode_map(sent.first);
-    }
-    return {};
-  }
-
-  Instant now{};
-  SentFrames out;
-  std::vector<std::string> reports;
-  std::vector<std::string> events;
-  std::optional<Scheduler> scheduler;
-};
 
 Frame of_shard(Op op, std::uint32_t shard, std::uint32_t number, std::uint32_t owner_epoch = 0) {
   Frame frame = make_frame(op, op == Op::kReport ? Bytes::of(std::string_view("r")) : Bytes());
@@ -70,57 +15,6 @@ Frame of_shard(Op op, std::uint32_t shard, std::uint32_t number, std::uint32_t o
   frame.head.step = {0, number};
   frame.head.owner_epoch = owner_epoch;
   return frame;
-}
-
-TEST(Scheduler, NamesWhoIsMissingAndStartsWhenAllAreThere) {
-  Cluster c(false);
-  EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
-  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
-  EXPECT_EQ(c.name(temporary(8), join(Role::kServer)), server_node(0));
-  c.tell(worker_node(0), heartbeat());
-  c.tell(server_node(0), heartbeat());
-  EXPECT_EQ(c.scheduler->missing(), "worker-1");
-  EXPECT_FALSE(c.scheduler->started());
-  c.tell(temporary(7), join(Role::kWorker));
-  EXPECT_FALSE(c.scheduler->started());
-  c.tell(worker_node(1), heartbeat());
-  EXPECT_TRUE(c.scheduler->started());
-}
-
-// Nobody has the map before everybody can be reached under the name that it gives them.
-TEST(Scheduler, NoMapOvertakesAWelcome) {
-  Cluster c(false);
-  for (std::uint32_t n = 1; n <= 3; ++n) c.tell(temporary(n), join(n == 1 ? Role::kServer : Role::kWorker));
-  for (const NodeId early : {worker_node(0), worker_node(1)}) {
-    for (const auto& [to, sent] : c.tell(early, heartbeat())) EXPECT_NE(sent.head.op, Op::kMap);
-  }
-  std::vector<NodeId> told;
-  for (const auto& [to, sent] : c.tell(server_node(0), heartbeat())) {
-    if (sent.head.op == Op::kMap) told.push_back(to);
-  }
-  ASSERT_GE(told.size(), 3u);
-  EXPECT_EQ(told.front(), server_node(0));
-}
-
-TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
-  Cluster c(false);
-  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
-  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
-  EXPECT_EQ(c.scheduler->view().workers, 1u);
-}
-
-TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
-  Cluster c;
-  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(2));
-  EXPECT_EQ(c.map().epoch, 1u);
-  const auto answers = c.tell(temporary(10), join(Role::kServer));
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
-  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
-  EXPECT_EQ(answers[0].second.first.text(), "the job has all its servers, 1 of 1; this one is not needed");
-  EXPECT_EQ(c.events,
-            (std::vector<std::string>{
-                "worker-2 (test) joined; it stands by for the data shards of workers that are lost"}));
 }
 
 TEST(Scheduler, GivesALostWorkersShardsToTheOthers) {
@@ -205,43 +99,6 @@ TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
               node_name(server_node(victim)) +
                   " (127.0.0.1:1) closed its connection; lost key ranges: " + had[victim]);
   }
-}
-
-Frame join_as(Role role, const std::string& name) {
-  return make_frame(Op::kJoin, encode(wire::Join{role, false, "127.0.0.1:1", name, "one"}));
-}
-
-// Nobody waits for the silence of one whose end is known.
-TEST(Scheduler, ADeadNodeIsLostAtOnce) {
-  Cluster c(false);
-  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
-  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
-  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
-  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
-  c.scheduler->on_node_dead(c.now, "process 4", "was ended by signal 9", c.out);
-  EXPECT_EQ(c.map().epoch, 1u);
-  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
-  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 1}, {1, 0}, {1, 1}, {1, 0}}));
-  c.scheduler->on_node_dead(c.now, "process 1", "was ended by signal 9", c.out);
-  EXPECT_EQ(c.scheduler->stopped(),
-            Status(Code::kPeerLost,
-                   "server-0 (127.0.0.1:1) was ended by signal 9; lost key ranges: t [0,256) of 256"));
-}
-
-TEST(Scheduler, AnotherTakesThePlaceOfAWorkerThatDiedBeforeTheJobBegan) {
-  Cluster c(false);
-  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
-  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
-  for (const NodeId member : {server_node(0), worker_node(0)}) c.tell(member, heartbeat());
-  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
-  c.tell(worker_node(0), heartbeat());  // It was on its way.
-  EXPECT_FALSE(c.scheduler->stopped().has_value());
-  EXPECT_EQ(c.scheduler->missing(), "worker-0, worker-1");
-  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
-  c.tell(temporary(4), join_as(Role::kWorker, "process 4"));
-  for (const NodeId member : {worker_node(1), worker_node(2)}) c.tell(member, heartbeat());
-  EXPECT_TRUE(c.scheduler->started());
-  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 0}, {2, 0}, {1, 0}, {2, 0}}));
 }
 
 TEST(Scheduler, APauseOfItsOwnIsNobodysSilence) {

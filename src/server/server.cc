@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/planted.h"
-#include "placement/placement.h"
 #include "wire/fence.h"
 
 namespace thalweg {
@@ -105,45 +104,79 @@ void Server::on_map(Instant now, const Frame& frame, Transport& out) {
   wake_ = std::min(wake_, now + wire::heartbeat_every(map_));
   if (first) {
     if (Status status = make_tables(); !status) return fail(status, out);
+  } else {
+    follow_placement();
   }
-  for (std::size_t t = 0; t < waiting_.size(); ++t) {
-    std::erase_if(waiting_[t], [&](const auto& entry) {
-      const FrameHeader& head = entry.second.head;
-      return head.owner_epoch < map_.shards[head.shard.value].owner_epoch;
-    });
-  }
+  // All were asked under older maps; whoever waits asks again under this one, where that is now.
+  for (auto& table : waiting_) table.clear();
 }
 
+Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
+  const std::size_t shards = map_.shards.size();
+  if (shards * ranges <= limits::kMarksMax) return Status::ok();
+  return {Code::kUsage, fmt::format("table {}: {} data shards and {} key ranges on one server, expected at "
+                                    "most {} pairs of them",
+                                    spec.name, shards, ranges, limits::kMarksMax)};
+}
+
+// By the first map, under which nothing has been pushed yet.
 Status Server::make_tables() {
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  const auto shards = static_cast<std::uint32_t>(map_.shards.size());
-  for (const TableSpec& spec : map_.tables) {
-    const RangeSpan owned = server_ranges(spec.ranges, id_->index, servers);
-    tables_.push_back(nullptr);
-    if (owned.size() == 0) continue;
-    if (std::uint64_t{shards} * owned.size() > limits::kMarksMax) {
-      return {Code::kUsage,
-              fmt::format("table {}: {} data shards and {} key ranges on one server, expected at "
-                          "most {} pairs of them",
-                          spec.name, shards, owned.size(), limits::kMarksMax)};
-    }
+  for (std::size_t t = 0; t < map_.tables.size(); ++t) {
+    const TableSpec& spec = map_.tables[t];
+    const RangeSet owned = map_.placement[t].owned_by(id_->index);
+    if (Status status = check_marks(spec, owned.size()); !status) return status;
     std::shared_ptr<const CustomRule> custom;
     if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
       custom = options_.custom_rule(spec.rule.custom);
     auto table = make_table(spec, owned, std::move(custom));
     if (!table) return table.status();
-    tables_.back() = std::make_unique<TableHost>(std::move(table).value(), owned, map_.consistency, shards);
+    tables_.push_back(std::make_unique<TableHost>(std::move(table).value(), map_.consistency,
+                                                  static_cast<std::uint32_t>(map_.shards.size())));
   }
   waiting_.resize(tables_.size());
+  awaited_.resize(tables_.size());
   return Status::ok();
 }
 
+// From now on nothing is answered about ranges that others own, nor about those that have yet to come.
+void Server::follow_placement() {
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    TableHost& host = *tables_[t];
+    const RangeSet placed = map_.placement[t].owned_by(id_->index);
+    if (const RangeSet lost = host.owned() - placed; !lost.empty()) {
+      std::vector<RangeState> states = host.give_up(lost);
+      if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
+      for (RangeState& state : states) {
+        const RangeId range = state.range;
+        given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
+      }
+    }
+    awaited_[t] = placed - host.owned();
+  }
+}
+
+void Server::adopt(TableId table, std::vector<RangeState> states, Transport& out) {
+  TableHost& host = *tables_[table.value];
+  Status status = check_marks(host.table().spec(), host.owned().size() + states.size());
+  if (status) status = host.adopt(std::move(states));
+  if (!status) return fail(status, out);
+  awaited_[table.value] = awaited_[table.value] - host.owned();
+}
+
 Result<TableHost*> Server::admit(const FrameHeader& head) const {
-  if (Status status = wire::check_map_epoch(head, map_); !status) return status;
-  if (head.table.value >= tables_.size() || tables_[head.table.value] == nullptr) {
+  const std::size_t t = head.table.value;
+  const bool had = THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
+                   (tables_[t]->owned() - map_.placement[t].owned_by(id_->index)).intersects(head.ranges);
+  if (Status status = wire::check_map_epoch(head, map_); !status && !had) return status;
+  if (t >= tables_.size() || (tables_[t]->owned().empty() && awaited_[t].empty())) {
     return Status(Code::kRefused, fmt::format("{}: no such table on {}", describe(head), node_name(*id_)));
   }
-  return tables_[head.table.value].get();
+  const bool counts = head.op == Op::kScan && (head.flags & frame_flags::kReadOnly) != 0;
+  if (counts ? !awaited_[t].empty() : awaited_[t].intersects(head.ranges)) {
+    return Status(Code::kRetry, fmt::format("{}: {} awaits ranges {}", describe(head), node_name(*id_),
+                                            text_of(awaited_[t])));
+  }
+  return tables_[t].get();
 }
 
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
@@ -197,10 +230,13 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
   Status status = wire::check_map_epoch(frame.head, map_);
   if (status) status = wire::check_owner(from, frame.head, map_, combine_tree_);
+  const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
+  if (status && std::ranges::any_of(awaited_, awaits))
+    status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*id_))};
   wire::Marks marks;
   if (status) {
     for (const auto& host : tables_) {
-      if (host == nullptr) continue;
+      if (host->owned().empty()) continue;
       const wire::Marks one = host->marks(frame.head.shard);
       marks.add(one);
       if (THALWEG_BUG(kHeirSkipsAhead)) marks.low = one.low;
@@ -221,6 +257,11 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
     return reply(from, frame.head, Op::kScanReply, status, {}, {}, out);
   }
   const Table& table = table_host->table();
+  if (!table.owned().contains(frame.head.ranges)) {
+    const Status status(Code::kRefused, fmt::format("{}: this server owns ranges {}", describe(frame.head),
+                                                    text_of(table.owned())));
+    return reply(from, frame.head, Op::kScanReply, status, {}, {}, out);
+  }
   const std::size_t row_bytes = sizeof(std::uint64_t) + table.stored_width() * sizeof(float);
   const std::size_t rows_max = std::max<std::size_t>(1, limits::kRequestBytesTarget / row_bytes);
   struct Block {
@@ -256,8 +297,7 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
 void Server::heartbeat(Transport& out) {
   wire::Heartbeat beat;
   for (const auto& host : tables_) {
-    if (host == nullptr) continue;
-    const TableStats stats = host->table().stats();
+    const TableStats stats = host->stats();
     beat.rows += stats.rows;
     beat.bytes += stats.bytes;
     beat.staleness_max = std::max(beat.staleness_max, host->staleness_max());

@@ -1,5 +1,5 @@
-// The server node: owns key ranges of every table, applies pushes exactly once, answers pulls when the gate
-// is open.
+// The server node: owns those key ranges of every table that the map gives it, applies pushes exactly once,
+// answers pulls when the gate is open.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,19 @@ class Server final : public Node {
   const wire::Map& map() const { return map_; }
   std::uint32_t map_epoch() const { return map_.epoch; }
   std::uint64_t push_bytes() const { return push_bytes_; }
+
+  // Ranges that a map has given to others, with all that was known of them, until they are fetched.
+  using GivenUp = std::map<std::pair<TableId, RangeId>, RangeState>;
+  const GivenUp& given_up() const { return given_up_; }
+  // Precondition: given_up() has it.
+  RangeState fetch(TableId table, RangeId range) { return given_up_.extract({table, range}).mapped(); }
+  // Whether the map gives a range to this server that it has not got yet: nobody is answered about it.
+  bool awaits(TableId table, RangeId range) const {
+    return table.value < awaited_.size() && awaited_[table.value].contains(range);
+  }
+  // What another server gave up has come. Precondition: it is awaited.
+  void adopt(TableId table, std::vector<RangeState> states, Transport& out);
+
   std::size_t pulls_waiting() const {
     std::size_t count = 0;
     for (const auto& table : waiting_) count += table.size();
@@ -56,6 +69,8 @@ class Server final : public Node {
   void on_welcome(const Frame& frame, Transport& out);
   void on_map(Instant now, const Frame& frame, Transport& out);
   Status make_tables();
+  void follow_placement();
+  Status check_marks(const TableSpec& spec, std::size_t ranges) const;
   // The table a data frame is for, or why it may not be served now.
   Result<TableHost*> admit(const FrameHeader& head) const;
   void on_push(NodeId from, const Frame& frame, Transport& out);
@@ -78,8 +93,10 @@ class Server final : public Node {
   wire::Map map_;
   wire::CombineTree combine_tree_;
   wire::SchedulerWatch scheduler_;
-  std::vector<std::unique_ptr<TableHost>> tables_;  // By table id; null where this server owns no range.
-  std::vector<std::map<PullKey, Frame>> waiting_;   // By table id.
+  std::vector<std::unique_ptr<TableHost>> tables_;  // By table id.
+  std::vector<RangeSet> awaited_;                   // By table id.
+  GivenUp given_up_;
+  std::vector<std::map<PullKey, Frame>> waiting_;  // By table id.
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;

@@ -27,6 +27,7 @@ wire::Map job_map(std::uint8_t mode) {
   dense.ranges = 5;
   map.tables = {sparse, dense};
   map.servers.resize(1 + mode / 3 % 2);
+  map.placement = first_placement(map.tables, 1 + mode / 3 % 2);
   map.shards = {{0, 0}, {1, 0}, {1, 3}};
   if (mode % 3 == 0 && mode / 6 % 2 == 1) {
     map.combine = mode % 4 == 0 ? Combining::tree(1) : Combining::machine();
@@ -55,6 +56,28 @@ std::uint64_t digest(const Server& server) {
   return sum;
 }
 
+void move_ranges(FuzzInput& in, wire::Map& map) {
+  if (map.placement.empty()) return;
+  const std::size_t t = in.byte() % map.placement.size();
+  const int ranges = map.tables[t].ranges, begin = in.byte() % ranges,
+            count = 1 + in.byte() % (ranges - begin);
+  const auto server = static_cast<std::uint32_t>(in.byte() % map.servers.size());
+  map.placement[t].move({static_cast<std::uint16_t>(begin), static_cast<std::uint16_t>(begin + count)},
+                        {server});
+}
+
+// What it gave up and is to have again.
+void give_back(Server& server, FuzzTransport& out) {
+  for (auto given = server.given_up().begin(); given != server.given_up().end();) {
+    const auto [table, range] = (given++)->first;
+    if (!server.awaits(table, range)) continue;
+    std::vector<RangeState> states;
+    states.push_back(server.fetch(table, range));
+    server.adopt(table, std::move(states), out);
+    THALWEG_CHECK(!server.awaits(table, range), "what has come is awaited no longer");
+  }
+}
+
 Frame next_frame(FuzzInput& in, const Server& server) {
   constexpr Op kOften[] = {Op::kPush, Op::kPull, Op::kScan, Op::kMarks, Op::kPush, Op::kMap};
   Frame frame;
@@ -81,7 +104,11 @@ Frame next_frame(FuzzInput& in, const Server& server) {
     map.closing = (shard & 2) != 0;
     for (auto& owner : map.shards) owner.owner_epoch += in.byte() % 2;
     if ((shard & 4) != 0) map.shards.resize(in.byte());
-    if ((shard & 8) != 0) map.tables.resize(in.byte() % 4);
+    if ((shard & 8) != 0) {
+      map.tables.resize(in.byte() % 4);
+      map.placement = first_placement(map.tables, static_cast<std::uint32_t>(map.servers.size()));
+    }
+    if ((shard & 16) != 0) move_ranges(in, map);
     frame.first = encode(map);
   } else {
     in.payload(frame, std::min(spec.dim, 64u), spec.ranges);
@@ -136,6 +163,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       now = now + std::chrono::milliseconds(in.take<std::uint16_t>());
       server.on_time(now, out);
       THALWEG_CHECK(digest(server) == before, "time changes no table");
+      out.take();
+      continue;
+    }
+    if (what < 8) {
+      give_back(server, out);
       out.take();
       continue;
     }

@@ -19,6 +19,7 @@ wire::Map job_map(std::uint32_t epoch) {
   table.ranges = 4;
   map.tables = {table};
   map.servers = {"", ""};
+  map.placement = first_placement(map.tables, 2);
   map.shards = {{0, 0}, {1, 0}};
   return map;
 }
@@ -121,7 +122,10 @@ TEST(Server, KeepsTheJobsShapeWhateverMapComes) {
   };
   EXPECT_TRUE(refused([](wire::Map& m) { m.shards.pop_back(); }));
   EXPECT_TRUE(refused([](wire::Map& m) { m.servers.pop_back(); }));
-  EXPECT_TRUE(refused([](wire::Map& m) { m.tables.emplace_back(); }));
+  EXPECT_TRUE(refused([](wire::Map& m) {
+    m.tables.emplace_back();
+    m.placement = first_placement(m.tables, 2);
+  }));
   EXPECT_TRUE(refused([](wire::Map& m) { m.tables[0].dim = 2; }));
   EXPECT_TRUE(refused([](wire::Map& m) { m.epoch = 0; }));
   EXPECT_FALSE(refused([](wire::Map& m) { m.shards[0].worker = 1; }));
@@ -180,7 +184,7 @@ TEST(Server, TellsTheSchedulerWhatItHasDone) {
   EXPECT_EQ(beat->staleness_max, 0u);
 }
 
-TEST(Server, AFormerOwnersPullWaitsNoLonger) {
+TEST(Server, APullThatWaitsIsForgottenWhenTheMapChanges) {
   Started job;
   job.tell(worker_node(0), request(Op::kPush, 0, 0));
   job.tell(worker_node(0), request(Op::kPull, 0, 1));
@@ -191,12 +195,82 @@ TEST(Server, AFormerOwnersPullWaitsNoLonger) {
   EXPECT_EQ(job.server.pulls_waiting(), 0u);
 }
 
+wire::Map moved_map(std::uint32_t epoch, RangeSpan ranges, std::uint32_t server) {
+  wire::Map map = job_map(epoch);
+  map.placement[0].move(ranges, {server});
+  return map;
+}
+
+Frame request_of(Op op, RangeSpan ranges, std::uint32_t map_epoch) {
+  Frame frame = request(op, 0, 0);
+  frame.head.ranges = ranges;
+  frame.head.map_epoch = map_epoch;
+  frame.first = Bytes::of(std::vector<std::uint64_t>{range_first_key(ranges.begin, 4) + 1});
+  return frame;
+}
+
+TEST(Server, GivesUpWhatAMapGivesToOthers) {
+  Started job;
+  ASSERT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {1, 2}, 1)), Code::kOk);
+  job.tell(kScheduler, make_frame(Op::kMap, encode(moved_map(2, {1, 2}, 1))));
+  EXPECT_EQ(text_of(job.server.tables()[0]->owned()), "[0,1)");
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {1, 2}, 1)), Code::kStale);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {1, 2}, 2)), Code::kRefused);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPull, {1, 2}, 2)), Code::kRefused);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kScan, {1, 2}, 2)), Code::kRefused);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {0, 1}, 2)), Code::kOk);
+  ASSERT_EQ(job.server.given_up().size(), 1u);
+  const RangeState state = job.server.fetch(TableId{0}, RangeId{1});
+  EXPECT_EQ(state.open_steps.size(), 1u);
+  EXPECT_TRUE(job.server.given_up().empty());
+}
+
+TEST(Server, AnswersNobodyAboutARangeThatHasYetToCome) {
+  Started job;
+  Server other{ServerOptions{}};
+  SentFrames out;
+  other.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(1), 7})), out);
+  for (const wire::Map& map : {job_map(1), moved_map(2, {2, 3}, 0)}) {
+    job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+    other.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(map)), out);
+  }
+  EXPECT_TRUE(job.server.awaits(TableId{0}, RangeId{2}));
+  for (const Op op : {Op::kPush, Op::kPull, Op::kScan})
+    EXPECT_EQ(job.code_of(worker_node(0), request_of(op, {2, 3}, 2)), Code::kRetry);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {1, 3}, 2)), Code::kRetry);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kMarks, {}, 2)), Code::kRetry);
+  Frame count = request_of(Op::kScan, {0, 1}, 2);
+  count.head.flags = frame_flags::kReadOnly;
+  EXPECT_EQ(job.code_of(worker_node(0), count), Code::kRetry);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {0, 1}, 2)), Code::kOk);  // It has this one.
+  std::vector<RangeState> states;
+  states.push_back(other.fetch(TableId{0}, RangeId{2}));
+  job.server.adopt(TableId{0}, std::move(states), job.out);
+  EXPECT_FALSE(job.server.awaits(TableId{0}, RangeId{2}));
+  EXPECT_EQ(text_of(job.server.tables()[0]->owned()), "[0,3)");
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {2, 3}, 2)), Code::kOk);
+  EXPECT_EQ(job.code_of(worker_node(0), count), Code::kOk);
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kMarks, {}, 2)), Code::kOk);
+}
+
+// Who had two ranges of four may be given all, or none at all.
+TEST(Server, AServerThatOwnsNothingRefuses) {
+  Started job;
+  job.tell(kScheduler, make_frame(Op::kMap, encode(moved_map(2, {0, 2}, 1))));
+  EXPECT_EQ(job.code_of(worker_node(0), request_of(Op::kPush, {0, 2}, 2)), Code::kRefused);
+  const auto marks = job.tell(worker_node(0), request_of(Op::kMarks, {}, 2));
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(wire::decode_marks(marks[0].second.first)->low, (Step{~0u, 0}));  // It holds nobody back.
+  EXPECT_EQ(job.server.given_up().size(), 2u);
+}
+
 TEST(Server, RefusesAJobOfTooManyMarks) {
   SentFrames out;
   Server server{ServerOptions{}};
   server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})), out);
   wire::Map map = job_map(1);
   map.tables[0].ranges = 65535;
+  map.placement = first_placement(map.tables, 2);
   map.shards.resize(limits::kShardsMax);
   server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(map)), out);
   const auto ended = out.take(Op::kEnded);

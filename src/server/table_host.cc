@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/planted.h"
 
 namespace thalweg {
@@ -12,10 +13,6 @@ namespace {
 
 Contribution view(const Bytes& keys, const Bytes& values) {
   return {keys.as<std::uint64_t>(), values.as<float>()};
-}
-
-bool same_bytes(const Bytes& a, const Bytes& b) {
-  return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
 }
 
 Status refused(const FrameHeader& head, std::string why) {
@@ -30,21 +27,22 @@ LastOf ends_of(const FrameHeader& head) {
 
 }  // namespace
 
-TableHost::TableHost(std::unique_ptr<Table> table, RangeSpan owned, Consistency consistency,
-                     std::uint32_t shards)
+TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards)
     : table_(std::move(table)),
-      owned_(owned),
+      consistency_(consistency),
       sync_(consistency.kind == Consistency::Kind::kSync),
       gate_(consistency, shards),
-      marks_(std::size_t{shards} * owned.size()),
+      marks_(table_->spec().ranges, shards),
       reached_(shards),
-      replays_(shards) {}
+      open_steps_(shards),
+      replies_(shards) {
+  marks_.own(owned());
+}
 
 Status TableHost::check_push(const Frame& frame) const {
   const FrameHeader& head = frame.head;
-  if (head.ranges.begin < owned_.begin || head.ranges.end > owned_.end || head.ranges.size() == 0) {
-    return refused(head, fmt::format("this server owns ranges [{},{})", owned_.begin, owned_.end));
-  }
+  if (!owned().contains(head.ranges))
+    return refused(head, fmt::format("this server owns ranges {}", text_of(owned())));
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, fmt::format("{} bytes of keys and {} of values are no whole numbers",
                                      frame.first.size(), frame.second.size()));
@@ -74,7 +72,7 @@ Status TableHost::classify(const FrameHeader& head, std::vector<RangeSpan>& fres
   for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
     bool is_new = false;
     for (std::uint32_t i = 0; i < head.shard_count(); ++i) {
-      Mark& known = mark(ShardId{head.shard.value + i}, range);
+      Mark& known = marks_.at(ShardId{head.shard.value + i}, range);
       switch (known.classify(head.step)) {
         case Arrival::kTooEarly:
           return {Code::kRetry,
@@ -105,81 +103,26 @@ bool TableHost::too_far(Step step) const {
   return step.epoch > gate_.slowest().epoch + 1 || gate_.lead(step) >= limits::kStepWindow;
 }
 
-TableHost::Part TableHost::cut(const Part& part, RangeSpan ranges) const {
-  if (ranges == part.ranges || part.keys.empty()) return {ranges, part.keys, part.values};
-  const TableSpec& spec = table_->spec();
-  const std::size_t row_bytes = spec.dim * sizeof(float);
-  const auto keys = part.keys.as<std::uint64_t>();
-  if (spec.kind == TableSpec::Kind::kSparse) {
-    const auto at = [&](std::uint16_t range) {
-      if (range >= spec.ranges) return keys.size();
-      const auto first = range_first_key(range, spec.ranges);
-      return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
-    };
-    const std::size_t begin = at(ranges.begin), count = at(ranges.end) - begin;
-    return {ranges, part.keys.part(begin * 8, count * 8),
-            part.values.part(begin * row_bytes, count * row_bytes)};
-  }
-  const std::uint64_t first = keys[0], last = first + part.values.size() / row_bytes;
-  const std::uint64_t begin = std::clamp(range_first_row(ranges.begin, spec.ranges, spec.rows), first, last);
-  const std::uint64_t end = std::clamp(range_first_row(ranges.end, spec.ranges, spec.rows), first, last);
-  if (begin == end) return {ranges, {}, {}};
-  return {ranges, Bytes::of(std::vector<std::uint64_t>{begin}),
-          part.values.part((begin - first) * row_bytes, (end - begin) * row_bytes)};
-}
-
-// Drops what had come of the block's shards, singly or as smaller blocks: it is in the block as well, for a
-// contribution is a function of its shard and step.
-void TableHost::supersede(StepParts& parts, const FrameHeader& block, RangeSpan ranges) const {
-  if (THALWEG_BUG(kBlockAddedTwice)) return;
-  for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shard_count(); ++s) {
-    for (const Part& part : std::exchange(parts[s], {})) {
-      const std::uint16_t begin = std::max(part.ranges.begin, ranges.begin);
-      const std::uint16_t end = std::min(part.ranges.end, ranges.end);
-      if (begin >= end) {
-        parts[s].push_back(part);
-        continue;
-      }
-      for (const RangeSpan left : {RangeSpan{part.ranges.begin, begin}, RangeSpan{end, part.ranges.end}}) {
-        Part rest = left.size() > 0 ? cut(part, left) : Part();
-        if (!rest.keys.empty()) parts[s].push_back(std::move(rest));
-      }
-    }
-  }
-}
-
 void TableHost::accept(const Frame& frame, RangeSpan ranges) {
   const FrameHeader& head = frame.head;
   const LastOf ends = ends_of(head);
   for (std::uint32_t i = 0; i < (THALWEG_BUG(kBlockMarksFirst) ? 1 : head.shard_count()); ++i) {
     const ShardId shard{head.shard.value + i};
     for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-      if (mark(shard, range).classify(head.step) == Arrival::kNew) mark(shard, range).record(head.step, ends);
+      Mark& known = marks_.at(shard, range);
+      if (known.classify(head.step) == Arrival::kNew) known.record(head.step, ends);
     }
     reached_[shard.value].add({kEndOfWork, head.step.next(), ends != LastOf::kNothing});
   }
-  Part part = cut({head.ranges, frame.first, frame.second}, ranges);
-  if (!sync_) {
-    const Contribution one = view(part.keys, part.values);
-    if (!part.keys.empty()) table_->apply({&one, 1});
-    return;
-  }
-  const bool known = open_steps_.count(head.step) > 0;
-  if (part.keys.empty() && !(known && head.block > 0)) return;
-  StepParts& parts = open_steps_[head.step];
-  parts.resize(gate_.shards());
-  if (head.block > 0) supersede(parts, head, ranges);
-  if (part.keys.empty()) return;
-  std::size_t place = head.shard.value;
-  if (THALWEG_BUG(kArrivalOrder))
-    for (place = 0; place + 1 < parts.size() && !parts[place].empty();) ++place;
-  parts[place].push_back(std::move(part));
+  Payload part{frame.first, frame.second};
+  if (ranges != head.ranges) part = cut(table_->spec(), part, ranges);
+  if (sync_) return open_steps_.add(table_->spec(), head, {ranges, std::move(part)});
+  const Contribution one = view(part.keys, part.values);
+  if (!part.empty()) table_->apply({&one, 1});
 }
 
 void TableHost::advance_clock(ShardId shard) {
-  Step low = mark(shard, owned_.begin).low();
-  for (std::uint16_t range = owned_.begin; range < owned_.end; ++range)
-    low = std::min(low, mark(shard, range).low());
+  const Step low = marks_.low(shard);
   if (low <= gate_.clock(shard)) return;
   gate_.advance(shard, low);
   ++version_;
@@ -187,20 +130,9 @@ void TableHost::advance_clock(ShardId shard) {
 }
 
 void TableHost::close_steps() {
-  std::vector<Contribution> contributions;
-  while (!open_steps_.empty()) {
-    const auto first = open_steps_.begin();
-    const Step closed_before = THALWEG_BUG(kEarlyClose) ? gate_.slowest().next() : gate_.slowest();
-    if (first->first >= closed_before) return;
-    contributions.clear();
-    const StepParts& shards = first->second;
-    for (std::uint32_t s = 0; s < shards.size(); ++s) {
-      for (const Part& part : shards[s])
-        contributions.push_back({part.keys.as<std::uint64_t>(), part.values.as<float>(), s});
-    }
-    if (!contributions.empty()) table_->apply(contributions);
-    open_steps_.erase(first);
-  }
+  const Step closed = THALWEG_BUG(kEarlyClose) ? gate_.slowest().next() : gate_.slowest();
+  applied_ = std::max(applied_, closed);
+  open_steps_.close(closed, [this](std::span<const Contribution> parts) { table_->apply(parts); });
 }
 
 Status TableHost::check_pull(const Frame& frame) const {
@@ -214,12 +146,15 @@ Status TableHost::check_pull(const Frame& frame) const {
   if (rows > (limits::kFrameBytesMax - kHeaderBytes) / sizeof(float) / spec.dim) {
     return refused(frame.head, fmt::format("{} rows of {} floats exceed a frame", rows, spec.dim));
   }
-  if (!dense) return table_->check_keys(keys, frame.head.ranges);
-  const std::uint64_t begin = range_first_row(owned_.begin, spec.ranges, spec.rows);
-  const std::uint64_t end = range_first_row(owned_.end, spec.ranges, spec.rows);
-  if (keys[0] >= begin && keys[0] <= end && rows <= end - keys[0]) return Status::ok();
-  return refused(frame.head, fmt::format("rows [{},{}) asked for, this server owns [{},{})", keys[0],
-                                         keys[0] + rows, begin, end));
+  const RangeSpan ranges = frame.head.ranges;
+  if (!dense) return table_->check_keys(keys, ranges);
+  const std::uint64_t begin = range_first_row(ranges.begin, spec.ranges, spec.rows);
+  const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
+  const bool inside = keys[0] >= begin && keys[0] <= end && rows <= end - keys[0];
+  if (owned().contains(ranges) && inside) return Status::ok();
+  return refused(frame.head,
+                 fmt::format("rows [{},{}) asked for, those ranges have [{},{}); this server owns ranges {}",
+                             keys[0], keys[0] + rows, begin, end, text_of(owned())));
 }
 
 Result<Bytes> TableHost::pull(const Frame& frame) {
@@ -229,7 +164,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const bool waits = head.shard != kNoShard;  // An observer looks at what there is.
   if (waits && !gate_.open(head.shard, head.step)) return Status(Code::kRetry, "the gate is shut");
   if (sync_ && !read_only) {
-    if (const Replay* replay = find_replay(frame); replay != nullptr) return replay->rows;
+    if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
   if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
     staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
@@ -238,34 +173,75 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
   const std::shared_ptr<float[]> out(new float[floats]);
   table_->read(dense ? keys.first(1) : keys, {out.get(), floats});
+  // Asked for in other pieces before some range came here, or went.
+  if (sync_ && !read_only && head.step < applied_)
+    replies_.restore(table_->spec(), frame, {out.get(), floats});
   const Bytes bytes(out, std::as_bytes(std::span<const float>(out.get(), floats)));
   if (sync_ && !read_only) {
-    if (Status status = remember_reply(frame, bytes); !status) return status;
+    if (Status status = replies_.remember(frame, bytes); !status) return status;
   }
   return bytes;
 }
 
-const TableHost::Replay* TableHost::find_replay(const Frame& frame) const {
-  if (THALWEG_BUG(kNoReplayCache)) return nullptr;
-  const auto& replays = replays_[frame.head.shard.value];
-  const auto of_step = replays.find(frame.head.step);
-  if (of_step == replays.end()) return nullptr;
-  for (const Replay& replay : of_step->second) {
-    if (replay.ranges == frame.head.ranges && same_bytes(replay.keys, frame.first)) return &replay;
-  }
-  return nullptr;
+// The clocks follow from the marks of the ranges that are owned now, and may fall.
+void TableHost::own_anew() {
+  const std::uint32_t shards = gate_.shards();
+  gate_ = Gate(consistency_, shards);
+  for (std::uint32_t s = 0; s < shards && !owned().empty(); ++s)
+    gate_.advance(ShardId{s}, marks_.low(ShardId{s}));
+  ++version_;
+  if (sync_ && !owned().empty()) close_steps();
 }
 
-Status TableHost::remember_reply(const Frame& frame, const Bytes& rows) {
-  if (THALWEG_BUG(kNoReplayCache)) return Status::ok();
-  auto& replays = replays_[frame.head.shard.value];
-  auto& of_step = replays[frame.head.step];
-  if (of_step.size() == limits::kPullsRememberedMax) {
-    return refused(frame.head, fmt::format("more than {} different pulls in one step of sync mode",
-                                           limits::kPullsRememberedMax));
+std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
+  std::vector<RangeState> states;
+  for (const RangeSpan run : ranges.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range) {
+      RangeState& state = states.emplace_back();
+      state.range = RangeId{range};
+      table_->scan(state.range, [&](const RowsView& view) {
+        state.keys.insert(state.keys.end(), view.keys.begin(), view.keys.end());
+        state.rows.insert(state.rows.end(), view.rows.begin(), view.rows.end());
+      });
+      for (std::uint32_t s = 0; s < gate_.shards(); ++s) state.marks.push_back(marks_.at(ShardId{s}, range));
+      state.reached = reached_;
+      state.applied = applied_;
+      state.open_steps = open_steps_.take(table_->spec(), state.range);
+      state.replies = replies_.take(table_->spec(), state.range);
+    }
   }
-  of_step.push_back({frame.head.ranges, frame.first, rows});
-  if (replays.size() > limits::kStepsInFlightSync) replays.erase(replays.begin());
+  table_->remove(ranges);
+  marks_.own(owned());
+  own_anew();
+  return states;
+}
+
+Status TableHost::adopt(std::vector<RangeState> states) {
+  RangeSet gained;
+  for (const RangeState& state : states) {
+    gained.add(only(state.range));
+    THALWEG_CHECK(state.marks.size() == gate_.shards() && !owned().contains(state.range),
+                  "a range of this job that somebody else gave up");
+  }
+  if (Status added = table_->add(gained); !added) return added;
+  for (const RangeState& state : states) {
+    if (Status loaded = table_->load(state.range, {state.keys, state.rows, table_->stored_width()});
+        !loaded) {
+      table_->remove(gained);
+      return loaded;
+    }
+  }
+  marks_.own(owned());
+  for (RangeState& state : states) {
+    for (std::uint32_t s = 0; s < gate_.shards(); ++s) {
+      if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
+      reached_[s].add(state.reached[s]);
+    }
+    applied_ = std::max(applied_, state.applied);
+    if (!THALWEG_BUG(kOpenStepsLeftBehind)) open_steps_.adopt(std::move(state.open_steps));
+    if (!THALWEG_BUG(kRepliesLeftBehind)) replies_.adopt(std::move(state.replies));
+  }
+  own_anew();
   return Status::ok();
 }
 

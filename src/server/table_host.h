@@ -1,15 +1,17 @@
 // One server's part of one table with its protocol state: marks, gate, contributions of open steps, replies
-// to replay.
+// to replay. It owns any set of key ranges, which may change between frames.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "base/frame.h"
+#include "server/open_steps.h"
+#include "server/range_marks.h"
+#include "server/range_state.h"
+#include "server/reply_book.h"
 #include "staleness/gate.h"
-#include "staleness/marks.h"
 #include "table/table.h"
 #include "wire/messages.h"
 
@@ -17,7 +19,8 @@ namespace thalweg {
 
 class TableHost {
  public:
-  TableHost(std::unique_ptr<Table> table, RangeSpan owned, Consistency consistency, std::uint32_t shards);
+  // Owns the ranges that `table` owns.
+  TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards);
 
   // What a push came to. kOk: applied or buffered, or a repeat of what was. kRetry: too far ahead of what
   // arrived.
@@ -32,39 +35,23 @@ class TableHost {
     return marks;
   }
 
+  // Gives ranges up with all that is known of them, one value each. Precondition: they are owned.
+  std::vector<RangeState> give_up(const RangeSet& ranges);
+  // Takes over what others gave up. Unless OK, nothing has changed. Precondition: none of it is owned.
+  Status adopt(std::vector<RangeState> states);
+
+  const RangeSet& owned() const { return table_->owned(); }
   const Table& table() const { return *table_; }
+  // Nothing where no range is owned, though the table keeps some memory of its own.
+  TableStats stats() const { return owned().empty() ? TableStats{} : table_->stats(); }
   std::uint32_t staleness_max() const { return staleness_max_; }
   std::uint64_t repeats() const { return repeats_; }
   std::size_t steps_open() const { return open_steps_.size(); }
-  std::size_t replies_remembered() const {
-    std::size_t count = 0;
-    for (const auto& of_shard : replays_) {
-      for (const auto& [step, replies] : of_shard) count += replies.size();
-    }
-    return count;
-  }
+  std::size_t replies_remembered() const { return replies_.size(); }
   // Grows whenever a waiting pull may have become answerable.
   std::uint64_t version() const { return version_; }
 
  private:
-  // The contribution to a step of one shard, or of a block of them; holds the frame's payload, not a copy.
-  struct Part {
-    RangeSpan ranges;
-    Bytes keys;
-    Bytes values;
-  };
-  // By (first) shard; those of one shard are for different ranges.
-  using StepParts = std::vector<std::vector<Part>>;
-  // An answer given to a shard, so that its heir computes on the very same rows (sync mode).
-  struct Replay {
-    RangeSpan ranges;
-    Bytes keys;
-    Bytes rows;
-  };
-
-  Mark& mark(ShardId shard, std::uint16_t range) {
-    return marks_[std::size_t{shard.value} * owned_.size() + (range - owned_.begin)];
-  }
   Status check_push(const Frame& frame) const;
   // Adds to `fresh` the runs of ranges for which a push is new, of any of its shards; a re-split repeat may
   // be new for some ranges only.
@@ -74,19 +61,17 @@ class TableHost {
   void accept(const Frame& frame, RangeSpan ranges);
   void advance_clock(ShardId shard);
   void close_steps();
-  Part cut(const Part& part, RangeSpan ranges) const;
-  void supersede(StepParts& parts, const FrameHeader& block, RangeSpan ranges) const;
-  const Replay* find_replay(const Frame& frame) const;
-  Status remember_reply(const Frame& frame, const Bytes& rows);
+  void own_anew();
 
   std::unique_ptr<Table> table_;
-  RangeSpan owned_;
+  Consistency consistency_;
   bool sync_;
   Gate gate_;
-  std::vector<Mark> marks_;           // shards x owned ranges
+  RangeMarks marks_;
   std::vector<wire::Marks> reached_;  // By shard; `low` is the gate's.
-  std::map<Step, StepParts> open_steps_;
-  std::vector<std::map<Step, std::vector<Replay>>> replays_;  // By shard; the newest steps that pulled.
+  OpenSteps open_steps_;
+  ReplyBook replies_;
+  Step applied_;  // Sync mode: rows of some range hold steps before this one, no rows hold a later one.
   std::uint32_t staleness_max_ = 0;
   std::uint64_t repeats_ = 0;
   std::uint64_t version_ = 0;

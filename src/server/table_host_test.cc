@@ -19,7 +19,7 @@ TableHost host(Consistency consistency, std::uint32_t shards,
   spec.name = "t";
   spec.rows = kind == TableSpec::Kind::kDense ? 40 : 0;
   spec.ranges = kRanges;
-  return TableHost(*make_table(spec, kAll), kAll, consistency, shards);
+  return TableHost(*make_table(spec, kAll), consistency, shards);
 }
 
 // A key in the middle of a range.
@@ -208,7 +208,7 @@ TEST(TableHost, AnAnswerNeverExceedsAFrame) {
   spec.dim = 1024;
   spec.rows = limits::kFrameBytesMax / 4096 + 1;
   spec.ranges = 1;
-  TableHost t(*make_table(spec, {0, 1}), {0, 1}, Consistency::async(), 1);
+  TableHost t(*make_table(spec, {0, 1}), Consistency::async(), 1);
   Frame frame;
   frame.head.ranges = {0, 1};
   frame.first = Bytes::of(std::vector<std::uint64_t>{0, limits::kFrameBytesMax / 4096});

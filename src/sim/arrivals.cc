@@ -85,21 +85,23 @@ bool Arrivals::knows(const FrameHeader& push) const {
   return true;
 }
 
-Step Arrivals::clock(TableId table, RangeSpan owned, ShardId shard) const {
+Step Arrivals::clock(TableId table, const RangeSet& owned, ShardId shard) const {
   Step low{~0u, 0};
-  for (std::uint16_t range = owned.begin; range < owned.end; ++range)
-    low = std::min(low, cells_[table.value][place(table, shard, range)].low);
+  for (const RangeSpan run : owned.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range)
+      low = std::min(low, cells_[table.value][place(table, shard, range)].low);
+  }
   return low;
 }
 
-Step Arrivals::slowest(TableId table, RangeSpan owned) const {
+Step Arrivals::slowest(TableId table, const RangeSet& owned) const {
   Step low{~0u, 0};
   for (std::uint32_t s = 0; s < workload_.plan().shards; ++s)
     low = std::min(low, clock(table, owned, ShardId{s}));
   return low;
 }
 
-bool Arrivals::may_read(TableId table, RangeSpan owned, ShardId shard, Step wanted) const {
+bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
   if (clock(table, owned, shard) < wanted) return false;
   const Consistency& mode = workload_.plan().consistency;
   if (mode.kind == Consistency::Kind::kAsync) return true;
@@ -107,7 +109,7 @@ bool Arrivals::may_read(TableId table, RangeSpan owned, ShardId shard, Step want
   return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};
 }
 
-std::uint32_t Arrivals::lead(TableId table, RangeSpan owned, Step wanted) const {
+std::uint32_t Arrivals::lead(TableId table, const RangeSet& owned, Step wanted) const {
   const Step last = slowest(table, owned);
   if (last >= wanted) return 0;
   return last.epoch == wanted.epoch ? wanted.index - last.index : wanted.index;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/frame.h"
+#include "base/range_set.h"
 #include "sim/workload.h"
 
 namespace thalweg::sim {
@@ -20,10 +21,10 @@ class Arrivals {
   // Whether every part of a push was accepted before.
   bool knows(const FrameHeader& push) const;
   // Whether a reader of `shard` at `wanted` may read, judged by what arrived for the ranges `owned`.
-  bool may_read(TableId table, RangeSpan owned, ShardId shard, Step wanted) const;
+  bool may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const;
   // How many steps a reader of `wanted` is ahead of the slowest shard within its epoch.
-  std::uint32_t lead(TableId table, RangeSpan owned, Step wanted) const;
-  Step clock(TableId table, RangeSpan owned, ShardId shard) const;
+  std::uint32_t lead(TableId table, const RangeSet& owned, Step wanted) const;
+  Step clock(TableId table, const RangeSet& owned, ShardId shard) const;
   // Steps that a shard did in an epoch: what the workload has, or where it ended when the job was stopped.
   std::uint32_t steps(ShardId shard, std::uint32_t epoch) const;
 
@@ -42,7 +43,7 @@ class Arrivals {
   std::string accept_of(ShardId shard, const FrameHeader& push);
   std::string check_end(ShardId shard, const FrameHeader& push);
   std::size_t place(TableId table, ShardId shard, std::uint16_t range) const;
-  Step slowest(TableId table, RangeSpan owned) const;
+  Step slowest(TableId table, const RangeSet& owned) const;
 
   const Workload& workload_;
   std::vector<std::vector<Cell>> cells_;    // Table; shard x ranges.

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "placement/placement.h"
 #include "sim/trace_line.h"
 
 namespace thalweg::sim {
@@ -16,21 +15,6 @@ namespace {
 constexpr Duration kSilenceMax = std::chrono::milliseconds(1100);
 
 }  // namespace
-
-class Cluster::Outgoing final : public Transport {
- public:
-  Outgoing(Cluster& cluster, Process& process) : cluster_(cluster), process_(process) {}
-  void send(NodeId to, Frame frame) override { cluster_.send(process_, to, std::move(frame)); }
-  void introduce(NodeId, std::string_view) override {}
-  void rename_self(NodeId id, std::uint64_t) override {
-    cluster_.directory_[id] = process_.place;
-    process_.id = id;
-  }
-
- private:
-  Cluster& cluster_;
-  Process& process_;
-};
 
 Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
     : plan_(plan),
@@ -44,11 +28,13 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       clocks_(Random(plan.seed).split(8)) {
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
-    auto server = std::make_unique<Server>(ServerOptions{{}, fmt::format("host-{}", s), {}, plan.timeout});
+    const std::string name = fmt::format("process-{}", births_);
+    auto server = std::make_unique<Server>(ServerOptions{{}, name, {}, plan.timeout});
     Server* raw = server.get();
     Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
                                        plan.server_turn)];
     process.server = raw;
+    process.name = name;
     process.kept = plan.spares_core;
   }
   for (std::uint32_t w = 0; w < plan.workers; ++w) {
@@ -81,7 +67,8 @@ void Cluster::start_scheduler() {
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   auto program = observer ? programs_.observer : programs_.shard;
-  auto worker = std::make_unique<Worker>(WorkerOptions{{},
+  const std::string name = fmt::format("process-{}", births_);
+  auto worker = std::make_unique<Worker>(WorkerOptions{name,
                                                        fmt::format("machine-{}", births_ % plan_.machines),
                                                        {},
                                                        observer,
@@ -91,6 +78,7 @@ std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   const std::uint32_t place =
       add({Role::kWorker, wire::kFirstTemporary + births_++}, std::move(worker), turn);
   processes_[place]->worker = raw;
+  processes_[place]->name = name;
   processes_[place]->observer = observer;
   return place;
 }
@@ -362,23 +350,38 @@ void Cluster::pause(std::uint32_t place, Instant until) {
   process.busy_until = std::max(process.busy_until, until);
 }
 
-void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
+// A turn that a node's driver asks for, which is stopped when its node is.
+void Cluster::by_driver(std::uint32_t place, std::function<void(Process&, Instant, Transport&)> turn) {
   Process& process = *processes_[place];
   if (!process.runs()) return;
-  if (process.paused_since && now_ < process.busy_until) {  // Its driver is stopped like itself.
-    const std::uint32_t peer_place = directory_.at(peer);
-    return at(process.busy_until,
-              [this, place, peer_place] { tell_lost(place, processes_[peer_place]->id); });
-  }
-  note(fmt::format("{} is told that {} is lost", who(process.id), who(peer)));
+  if (process.paused_since && now_ < process.busy_until)
+    return at(process.busy_until, [this, place, turn = std::move(turn)] { by_driver(place, turn); });
   begin_turn(process);
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
-  process.told_of_scheduler = process.told_of_scheduler || peer == kScheduler;
-  if (process.scheduler != nullptr) patience_.on_given_up(peer);
-  process.node->on_peer_lost(local, peer, out);
+  turn(process, local, out);
   if (process.scheduler != nullptr) patience_.after_turn(local, *process.scheduler, false);
   after_turn(place);
+}
+
+void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
+  by_driver(place, [this, lost = directory_.at(peer)](Process& process, Instant local, Transport& out) {
+    const NodeId id = processes_[lost]->id;
+    note(fmt::format("{} is told that {} is lost", who(process.id), who(id)));
+    process.told_of_scheduler = process.told_of_scheduler || id == kScheduler;
+    if (process.scheduler != nullptr) patience_.on_given_up(id);
+    process.node->on_peer_lost(local, id, out);
+  });
+}
+
+void Cluster::tell_dead(std::uint32_t place) {
+  by_driver(0, [this, place](Process& process, Instant local, Transport& out) {
+    const Process& dead = *processes_[place];
+    THALWEG_CHECK(dead.node == nullptr, "only the killed are dead");
+    note(fmt::format("the scheduler is told that {} {}", who(dead.id), kKilled));
+    patience_.on_dead(dead.id);
+    process.scheduler->on_node_dead(local, dead.name, kKilled, out);
+  });
 }
 
 void Cluster::ask_to_stop() {
@@ -414,16 +417,19 @@ Contents Cluster::contents(TableId table) const {
     if (process->id.role == Role::kServer) servers[process->id] = static_cast<const Server*>(node);
   }
   Contents all;
-  for (const auto& [id, server] : servers) {
-    if (table.value >= server->tables().size() || server->tables()[table.value] == nullptr) continue;
-    const Table& part = server->tables()[table.value]->table();
-    for (std::uint16_t range = 0; range < part.spec().ranges; ++range) {
-      if (!server_ranges(part.spec().ranges, id.index, plan_.servers).contains(RangeId{range})) continue;
-      part.scan(RangeId{range}, [&](const RowsView& view) {
-        all.width = view.width;
-        all.keys.insert(all.keys.end(), view.keys.begin(), view.keys.end());
-        all.rows.insert(all.rows.end(), view.rows.begin(), view.rows.end());
-      });
+  const auto take = [&all](std::span<const std::uint64_t> keys, std::span<const float> rows) {
+    all.keys.insert(all.keys.end(), keys.begin(), keys.end());
+    all.rows.insert(all.rows.end(), rows.begin(), rows.end());
+  };
+  for (std::uint16_t range = 0; range < plan_.tables[table.value].ranges; ++range) {
+    for (const auto& [id, server] : servers) {
+      if (table.value >= server->tables().size()) continue;
+      const Table& part = server->tables()[table.value]->table();
+      all.width = part.stored_width();
+      if (part.owned().contains(RangeId{range}))
+        part.scan(RangeId{range}, [&](const RowsView& view) { take(view.keys, view.rows); });
+      const auto given_up = server->given_up().find({table, RangeId{range}});
+      if (given_up != server->given_up().end()) take(given_up->second.keys, given_up->second.rows);
     }
   }
   return all;

@@ -24,6 +24,9 @@
 
 namespace thalweg::sim {
 
+// How the scheduler is told that a killed process ended.
+inline constexpr char kKilled[] = "was ended by signal 9";
+
 using Trace = std::function<void(std::string_view line)>;
 
 // What shards and the observer do instead of the workload.
@@ -36,6 +39,7 @@ struct Programs {
 struct Process {
   std::uint32_t place = 0;
   NodeId id;
+  std::string name;                // That it joins under.
   std::unique_ptr<Node> node;      // Null once killed.
   std::unique_ptr<Node> corpse;    // Of a scheduler or server that was killed, to see what it knew and held.
   Scheduler* scheduler = nullptr;  // Of the corpse, too.
@@ -83,6 +87,7 @@ class Cluster {
   const ServerWatch& watch() const { return watch_; }
   const ShardWork& work() const { return work_; }
   const Workload& workload() const { return workload_; }
+  const PatienceWatch& patience() const { return patience_; }
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
   const Scheduler& scheduler() const { return *processes_[0]->scheduler; }
 
@@ -93,8 +98,23 @@ class Cluster {
   void kill(std::uint32_t process);
   void pause(std::uint32_t process, Instant until);
   void tell_lost(std::uint32_t process, NodeId peer);
+  // Whoever started a process that was killed tells the scheduler.
+  void tell_dead(std::uint32_t process);
   std::uint32_t start_worker(Duration turn, bool observer = false);
   void end_faults();
+  // The scheduler gives ranges of a table to another server; false where it does not.
+  bool place(TableId table, RangeSpan ranges, std::uint32_t server);
+  // A range that one process has given up and another one awaits.
+  struct Offer {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    TableId table;
+    RangeId range;
+  };
+  std::vector<Offer> offers() const;
+  // Whether some server has yet to learn of, to give up or to get what it was given.
+  bool moving() const;
+  void hand_over(const Offer& offer);
   void ask_to_stop();
   // Every other node's driver finds that the scheduler is lost.
   void tell_all_of_scheduler(Instant when);
@@ -120,6 +140,7 @@ class Cluster {
   void deliver(std::uint32_t slot);
   bool survives(Mail& mail);
   void give_up_unwelcomed(std::uint32_t process);
+  void by_driver(std::uint32_t process, std::function<void(Process&, Instant local, Transport&)> turn);
   void await_all(Process& process);
   void begin_turn(Process& process);
   void read_inbox(std::uint32_t process);
@@ -154,6 +175,22 @@ class Cluster {
   std::string missing_;  // Of those that are to join, and since when.
   Instant missing_since_{0};
   std::deque<std::pair<std::uint64_t, std::function<void()>>> at_events_;
+};
+
+// What a node sends in its turn.
+class Cluster::Outgoing final : public Transport {
+ public:
+  Outgoing(Cluster& cluster, Process& process) : cluster_(cluster), process_(process) {}
+  void send(NodeId to, Frame frame) override { cluster_.send(process_, to, std::move(frame)); }
+  void introduce(NodeId, std::string_view) override {}
+  void rename_self(NodeId id, std::uint64_t) override {
+    cluster_.directory_[id] = process_.place;
+    process_.id = id;
+  }
+
+ private:
+  Cluster& cluster_;
+  Process& process_;
 };
 
 }  // namespace thalweg::sim

@@ -16,7 +16,10 @@ constexpr std::size_t kProcessesForFaults = 30;
 }  // namespace
 
 Faults::Faults(const Plan& plan, Cluster& cluster)
-    : plan_(plan), cluster_(cluster), random_(Random(plan.seed).split(2)) {
+    : plan_(plan),
+      cluster_(cluster),
+      random_(Random(plan.seed).split(2)),
+      starter_(Random(plan.seed).split(10)) {
   const NodeFaults& faults = plan.node_faults;
   if (faults.partition) kinds_.push_back(Kind::kPartition);
   if (faults.clog) kinds_.push_back(Kind::kClog);
@@ -112,11 +115,15 @@ void Faults::crash(std::uint32_t victim) {
   replace(some_time());
 }
 
-// A closed connection is noticed after a grace; a machine that lost its power only by its silence.
+// A closed connection is noticed after a grace; a machine that lost its power only by its silence. Whoever
+// started a process may know sooner or later than either, or when another has long come in its place.
 void Faults::kill(std::uint32_t victim, bool noticed) {
   const NodeId id = cluster_.processes()[victim]->id;
   cluster_.kill(victim);
   if (noticed) cluster_.at(cluster_.now() + limits::kPeerGrace, [this, id] { cluster_.tell_lost(0, id); });
+  if (!starter_.chance(plan_.node_faults.told)) return;
+  const double log_ms = starter_.unit() * std::log(2.0 * (limits::kPeerGrace / 1ms));
+  cluster_.at(cluster_.now() + scaled(1ms, std::exp(log_ms)), [this, victim] { cluster_.tell_dead(victim); });
 }
 
 void Faults::strike_core(const CoreFault& fault) {

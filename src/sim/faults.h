@@ -35,6 +35,7 @@ class Faults {
   const Plan& plan_;
   Cluster& cluster_;
   Random random_;
+  Random starter_;  // Of what was drawn later, so that seeds of old keep their course.
   std::vector<Kind> kinds_;
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/limits.h"
+#include "base/payload.h"
 
 namespace thalweg::sim {
 namespace {
@@ -132,26 +133,9 @@ Frame Network::part_of(const Frame& push) {
       static_cast<std::uint16_t>(ranges.begin + 1 + random_.below(std::uint64_t{ranges.size()} - 1));
   const bool front = random_.chance(0.5);
   (front ? ranges.end : ranges.begin) = middle;
-  if (push.first.empty()) return part;
-  const TableSpec& spec = plan_.tables[push.head.table.value];
-  const std::size_t row_bytes = spec.dim * sizeof(float);
-  const auto keys = push.keys();
-  const std::size_t rows = push.second.size() / row_bytes;
-  std::size_t cut = 0;
-  if (spec.kind == TableSpec::Kind::kSparse) {
-    const auto first = range_first_key(middle, spec.ranges);
-    cut = static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
-  } else {
-    const std::uint64_t row = range_first_row(middle, spec.ranges, spec.rows);
-    cut = std::clamp(row, keys[0], keys[0] + rows) - keys[0];
-  }
-  const std::size_t begin = front ? 0 : cut, count = front ? cut : rows - cut;
-  part.second = push.second.part(begin * row_bytes, count * row_bytes);
-  if (spec.kind == TableSpec::Kind::kSparse) {
-    part.first = push.first.part(begin * 8, count * 8);
-  } else {
-    part.first = count == 0 ? Bytes() : Bytes::of(std::vector<std::uint64_t>{keys[0] + begin});
-  }
+  Payload payload = cut(plan_.tables[push.head.table.value], {push.first, push.second}, ranges);
+  part.first = std::move(payload.keys);
+  part.second = std::move(payload.values);
   return part;
 }
 

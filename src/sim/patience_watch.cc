@@ -37,6 +37,27 @@ void PatienceWatch::on_given_up(NodeId node) {
   }
 }
 
+void PatienceWatch::on_dead(NodeId node) {
+  on_given_up(node);
+  for (auto& [id, member] : members_) {
+    if (id == node || member.temporary == node) member.dead = true;
+  }
+}
+
+bool PatienceWatch::dead(NodeId node) const {
+  const auto member = members_.find(node);
+  return member != members_.end() && member->second.dead;
+}
+
+void PatienceWatch::expect_dead_lost(const Scheduler& scheduler) {
+  if (scheduler.stopped()) return;
+  for (const auto& [id, member] : members_) {
+    if (member.dead && !scheduler.lost(id))
+      findings_.add(Checker::kPatience,
+                    fmt::format("{} is known to be dead, and is not taken for lost", who(id)));
+  }
+}
+
 void PatienceWatch::on_own_pause(Duration length) {
   const Duration every = heartbeat_every(plan_);
   for (auto& [id, member] : members_) {
@@ -56,6 +77,7 @@ void PatienceWatch::begin(Instant now, const Scheduler& scheduler) {
 }
 
 void PatienceWatch::after_turn(Instant now, const Scheduler& scheduler, bool timer) {
+  expect_dead_lost(scheduler);
   if (!scheduler.started()) return;
   if (!started_) return begin(now, scheduler);
   const Duration every = heartbeat_every(plan_);

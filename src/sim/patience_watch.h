@@ -1,5 +1,5 @@
 // Watches whom the scheduler takes for lost, by its own clock: nobody before its patience has passed or its
-// driver has given somebody up, and then at once.
+// driver has given somebody up, and then at once; and the dead for ever.
 #pragma once
 
 #include <map>
@@ -21,6 +21,9 @@ class PatienceWatch {
   void on_heard(Instant now, NodeId from);
   // The scheduler's driver has given `node` up.
   void on_given_up(NodeId node);
+  // Whoever started `node` has told the scheduler that it ended.
+  void on_dead(NodeId node);
+  bool dead(NodeId node) const;
   // The scheduler's process was stopped for so long, and begins to hear again now.
   void on_own_pause(Duration length);
   // After a turn of the scheduler; `timer`: one that its clock asked for.
@@ -33,9 +36,11 @@ class PatienceWatch {
     Duration paused{};    // While the scheduler itself was stopped, since then.
     Duration forgiven{};  // Of that, at least.
     bool given_up = false;
+    bool dead = false;
     bool lost = false;
   };
   void begin(Instant now, const Scheduler& scheduler);
+  void expect_dead_lost(const Scheduler& scheduler);
 
   const Plan& plan_;
   Findings& findings_;

@@ -168,6 +168,7 @@ Duration time_allowed(const Plan& plan) {
   constexpr Duration kFarewell = 2 * limits::kPeerGrace + 2 * limits::kHeartbeatEvery;
   const NodeFaults& faults = plan.node_faults;
   Duration all = faults.until + recovery_time(plan) + by_slow_clock(plan, kFarewell);
+  all += plan.moves * (20 * plan.move_takes + limits::kRetryFirst);
   // Those who come in the place of others may come so late.
   if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
   // The scheduler may be gone without a word, or wait for somebody who never joins.
@@ -229,6 +230,18 @@ Plan draw_plan(std::uint64_t seed) {
   Plan plan = draw_mild_plan(seed);
   Random random = Random(seed).split(6);
   draw_harshness(plan, random);
+  Random starter = Random(seed).split(9);
+  if (starter.chance(0.5)) plan.node_faults.told = starter.unit();
+  return plan;
+}
+
+Plan draw_moving_plan(std::uint64_t seed) {
+  Plan plan = draw_plan(seed);
+  Random random = Random(seed).split(9);
+  if (plan.servers == 1) plan.servers = count(random, 2, 4);
+  plan.moves = count(random, 1, 12);
+  plan.move_every = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 300ms);
+  plan.move_takes = random.chance(0.5) ? between(random, 50us, 1ms) : between(random, 1ms, 50ms);
   return plan;
 }
 
@@ -245,6 +258,7 @@ Plan fault_free(const Plan& plan) {
   calm.core_faults.clear();
   calm.clock_begin_max = {};
   calm.clock_rate_off = 0;
+  calm.moves = 0;
   return calm;
 }
 
@@ -276,12 +290,13 @@ std::string describe(const Plan& plan) {
   const NodeFaults& n = plan.node_faults;
   return fmt::format(
       "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
       f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
-      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", plan.stops() ? " stop" : "",
+      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", n.told > 0 ? " deaths are told" : "",
+      plan.stops() ? " stop" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
-      core);
+      core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
 }
 
 }  // namespace thalweg::sim

@@ -30,6 +30,7 @@ struct NodeFaults {
   bool pause = false;
   bool crash = false;       // A worker is killed; another process takes its place.
   bool disconnect = false;  // The scheduler's driver gives up on a worker that lives.
+  double told = 0;          // How likely whoever started a killed node tells the scheduler how it ended.
   Duration every{};
   Duration until{};  // All faults, those of frames too.
   bool any() const { return partition || clog || pause || crash || disconnect; }
@@ -74,6 +75,11 @@ struct Plan {
   // the job ends well. Else it may end with an error, for a cause.
   bool spares_core = true;
   std::vector<CoreFault> core_faults;
+  // Key ranges that are given to other servers, `move_every` apart on average; each is on its way for some
+  // times `move_takes`.
+  std::uint32_t moves = 0;
+  Duration move_every{};
+  Duration move_takes{};
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
@@ -83,9 +89,11 @@ struct Plan {
 };
 
 Plan draw_plan(std::uint64_t seed);
-// The same, spared core faults, clocks of their own and closed connections: what seeds meant before these
-// were drawn.
+// The same, spared core faults, clocks of their own, closed connections and reports of deaths: what seeds
+// meant before these were drawn.
 Plan draw_mild_plan(std::uint64_t seed);
+// The same on two servers at least, and key ranges move between them.
+Plan draw_moving_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

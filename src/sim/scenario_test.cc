@@ -203,6 +203,9 @@ TEST(Scenario, TasksThatYieldInTurnsKeepTheirWorkerAlive) {
   EXPECT_EQ(cluster.scheduler().view().map_epoch, 1u);
 }
 
+// Of a worker's death.
+enum class Notice : std::uint8_t { kSilence, kClosed, kTold };
+
 // A killed worker's shards go on elsewhere, whenever it was killed, and no bit of the model changes.
 TEST(Scenario, SyncBitsSurviveAKillAtAnyMoment) {
   Plan plan = calm_plan(3, 3, 4, 4);
@@ -219,14 +222,16 @@ TEST(Scenario, SyncBitsSurviveAKillAtAnyMoment) {
     events = cluster.events();
   }
   for (std::uint64_t moment = 1; moment < events; moment += 3) {
-    for (const bool silent : {false, true}) {
+    for (const Notice notice : {Notice::kSilence, Notice::kClosed, Notice::kTold}) {
       Cluster cluster(plan);
       while (cluster.events() < moment && cluster.step()) {
       }
       constexpr std::uint32_t kVictim = 5;  // After the scheduler, three servers and a worker.
       const NodeId id = cluster.processes()[kVictim]->id;
       cluster.kill(kVictim);
-      if (!silent) cluster.at(cluster.now() + limits::kPeerGrace, [&] { cluster.tell_lost(0, id); });
+      if (notice == Notice::kClosed)
+        cluster.at(cluster.now() + limits::kPeerGrace, [&] { cluster.tell_lost(0, id); });
+      if (notice == Notice::kTold) cluster.tell_dead(kVictim);
       cluster.start_worker({});
       ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "") << "killed after event " << moment;
       ASSERT_EQ(compare_with_oracle(cluster), "") << "killed after event " << moment;
@@ -266,8 +271,7 @@ TEST(Scenario, ALostServerEndsTheJobAndIsNamed) {
   while (!cluster.over() && cluster.now() < Instant{Duration(20s).count()} && cluster.step()) {
   }
   ASSERT_TRUE(cluster.over()) << "a node still waits";
-  const auto ranges = server_ranges(8, id.index, 3);
-  const std::string lost = fmt::format("[{},{}) of 8", ranges.begin, ranges.end);
+  const std::string lost = text_of(Placement::even(8, 3).owned_by(id.index)) + " of 8";
   for (const auto& process : cluster.processes()) {
     const std::optional<Status>* how = process->scheduler != nullptr ? &process->scheduler->stopped()
                                        : process->server != nullptr  ? &process->server->stopped()

@@ -4,21 +4,20 @@
 
 #include <algorithm>
 
-#include "placement/placement.h"
-
 namespace thalweg::sim {
+namespace {
 
-RangeSpan ServerWatch::owned(NodeId server, TableId table) const {
-  const Plan& plan = workload_.plan();
-  return server_ranges(plan.tables[table.value].ranges, server.index, plan.servers);
-}
+// What it has, which it may have to itself only since a moment ago.
+const RangeSet& owned(const Server& server, TableId table) { return server.tables()[table.value]->owned(); }
+
+}  // namespace
 
 void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Frame* asked,
                             const Frame& sent) {
   const FrameHeader& head = sent.head;
   const std::pair asker(to, head.request);
   if (head.op == Op::kWaiting) {
-    if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step)) {
+    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step)) {
       findings_.add(Checker::kPromptness,
                     fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
     }
@@ -30,14 +29,14 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
     const FrameHeader* pull = waited ? &waited.mapped() : asked != nullptr ? &asked->head : nullptr;
     if (head.code != Code::kOk || pull == nullptr) return;
     check_owner(server, head);
-    on_pull_reply(id, head, (pull->flags & frame_flags::kReadOnly) != 0);
+    on_pull_reply(id, server, head, (pull->flags & frame_flags::kReadOnly) != 0);
   }
   if (head.code != Code::kOk) return;
   if (head.op == Op::kPushReply && asked != nullptr) {
     owed_[id].news = true;
     on_push_reply(server, *asked);
   }
-  if (head.op == Op::kMarksReply) on_marks_reply(id, sent);
+  if (head.op == Op::kMarksReply) on_marks_reply(id, server, sent);
 }
 
 void ServerWatch::check_owner(const Server& server, const FrameHeader& head) {
@@ -59,8 +58,8 @@ void ServerWatch::on_push_reply(const Server& server, const Frame& asked) {
     findings_.add(Checker::kArrivals, wrong);
 }
 
-void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head, bool read_only) {
-  const RangeSpan ranges = owned(id, head.table);
+void ServerWatch::on_pull_reply(NodeId id, const Server& server, const FrameHeader& head, bool read_only) {
+  const RangeSet& ranges = owned(server, head.table);
   if (!arrivals_.may_read(head.table, ranges, head.shard, head.step)) {
     findings_.add(Checker::kGate,
                   fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
@@ -73,13 +72,13 @@ void ServerWatch::on_pull_reply(NodeId id, const FrameHeader& head, bool read_on
   of_table = std::max(of_table, lead);
 }
 
-void ServerWatch::on_marks_reply(NodeId id, const Frame& sent) {
+void ServerWatch::on_marks_reply(NodeId id, const Server& server, const Frame& sent) {
   const auto marks = wire::decode_marks(sent.first);
   if (!marks) return findings_.add(Checker::kMarks, fmt::format("{}: unreadable marks", node_name(id)));
   Step low{~0u, 0};
   for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
-    const RangeSpan ranges = owned(id, TableId{t});
-    if (ranges.size() > 0) low = std::min(low, arrivals_.clock(TableId{t}, ranges, sent.head.shard));
+    const RangeSet& ranges = owned(server, TableId{t});
+    if (!ranges.empty()) low = std::min(low, arrivals_.clock(TableId{t}, ranges, sent.head.shard));
   }
   if (marks->low != low) {
     findings_.add(
@@ -99,7 +98,6 @@ void ServerWatch::after_turn(NodeId id, const Server& server) {
   check_limits(id, server);
   check_waiting(id, server);
   for (std::uint16_t t = 0; t < server.tables().size(); ++t) {
-    if (server.tables()[t] == nullptr) continue;
     const std::uint32_t said = server.tables()[t]->staleness_max(), seen = owed_[id].lead_max[TableId{t}];
     if (said == seen) continue;
     findings_.add(Checker::kStaleness,
@@ -114,11 +112,11 @@ void ServerWatch::check_waiting(NodeId id, const Server& server) {
   if (!std::exchange(owed.news, false)) return;
   for (auto pull = owed.waiting.begin(); pull != owed.waiting.end();) {
     const FrameHeader& head = pull->second;
-    if (head.owner_epoch < server.map().shards[head.shard.value].owner_epoch) {
-      pull = owed.waiting.erase(pull);  // Its owner is another by now.
+    if (head.map_epoch < server.map().epoch) {
+      pull = owed.waiting.erase(pull);  // It comes again, perhaps from elsewhere or to elsewhere.
       continue;
     }
-    if (arrivals_.may_read(head.table, owned(id, head.table), head.shard, head.step))
+    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step))
       findings_.add(Checker::kPromptness,
                     fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
     ++pull;
@@ -132,11 +130,14 @@ void ServerWatch::check_limits(NodeId id, const Server& server) const {
   };
   // A task waits for one pull and one look at each table at a time.
   const Plan& plan = workload_.plan();
-  check("waiting pulls", server.pulls_waiting(), std::size_t{2} * plan.shards * plan.tables.size());
+  // Cut in as many as a table has ranges, where these may lie anywhere.
+  std::size_t pieces = 1;
+  for (const TableSpec& table : plan.tables)
+    pieces = std::max<std::size_t>(pieces, plan.moves > 0 ? table.ranges * (plan.moves + 1) : 1);
+  check("waiting pulls", server.pulls_waiting(), 2 * pieces * plan.shards * plan.tables.size());
   for (const auto& host : server.tables()) {
-    if (host == nullptr) continue;
     check("open steps", host->steps_open(), std::size_t{2} * limits::kStepWindow);
-    check("remembered answers", host->replies_remembered(), std::size_t{2} * plan.shards);
+    check("remembered answers", host->replies_remembered(), 2 * pieces * plan.shards);
   }
 }
 

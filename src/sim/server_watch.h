@@ -27,10 +27,9 @@ class ServerWatch {
   const Arrivals& arrivals() const { return arrivals_; }
 
  private:
-  RangeSpan owned(NodeId server, TableId table) const;
   void on_push_reply(const Server& server, const Frame& asked);
-  void on_pull_reply(NodeId id, const FrameHeader& head, bool read_only);
-  void on_marks_reply(NodeId id, const Frame& sent);
+  void on_pull_reply(NodeId id, const Server& server, const FrameHeader& head, bool read_only);
+  void on_marks_reply(NodeId id, const Server& server, const Frame& sent);
   void check_owner(const Server& server, const FrameHeader& head);
   void check_limits(NodeId id, const Server& server) const;
   void check_waiting(NodeId id, const Server& server);

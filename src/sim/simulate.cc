@@ -34,9 +34,11 @@ std::string compare_with_saved(const Cluster& cluster) {
 }  // namespace
 
 std::string run_to_end(Cluster& cluster, Instant limit) {
-  while (!cluster.over() && cluster.step()) {
+  const auto failed = [&cluster] {  // Though it was to end well.
     const auto& stopped = cluster.scheduler().stopped();
-    if (cluster.workload().plan().spares_core && stopped && !*stopped) return judge_ends(cluster);
+    return cluster.workload().plan().spares_core && stopped && !*stopped;
+  };
+  while (!cluster.over() && !failed() && cluster.step()) {
     if (cluster.now() > limit || cluster.events() > kEventsMax) {
       return violation(Checker::kProgress,
                        fmt::format("no end in sight at {:.1f} s after {} events",
@@ -44,7 +46,7 @@ std::string run_to_end(Cluster& cluster, Instant limit) {
     }
   }
   if (!cluster.findings().none()) return cluster.findings().first();
-  if (!cluster.over())
+  if (!cluster.over() && !failed())
     return violation(Checker::kProgress, "nothing is left to happen, but the job is not over");
   return judge_ends(cluster);
 }
@@ -123,6 +125,8 @@ Report run_plan(const Plan& plan, Trace trace) {
   Cluster cluster(plan, std::move(trace));
   Faults faults(plan, cluster);
   faults.start();
+  Moves moves(plan, cluster);
+  moves.start();
   report.time_allowed = time_allowed(plan);
   report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
   report.ended_well = ended_well(cluster);
@@ -138,6 +142,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.lead_max = cluster.watch().lead_max();
   report.behind_max = cluster.work().behind_max();
   report.network = cluster.network().counts();
+  report.moves = moves.counts();
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/cluster.h"
+#include "sim/moves.h"
 #include "sim/plan.h"
 
 namespace thalweg::sim {
@@ -23,6 +24,7 @@ struct Report {
   std::uint64_t behind_max = 0;  // Steps of a shard past one that was unanswered.
   Consistency consistency;
   NetworkCounts network;
+  MoveCounts moves;
   bool ok() const { return violation.empty(); }
 };
 

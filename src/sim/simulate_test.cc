@@ -44,7 +44,11 @@ TEST(Simulate, FreshSeedsHold) {
   const char* first = std::getenv("THALWEG_TEST_SIM_SEEDS");
   if (first == nullptr) GTEST_SKIP() << "THALWEG_TEST_SIM_SEEDS is not set";
   const std::uint64_t begin = std::strtoull(first, nullptr, 10);
-  for (std::uint64_t seed = begin; seed < begin + 300; ++seed) ASSERT_NO_FATAL_FAILURE(expect_ok(seed));
+  for (std::uint64_t seed = begin; seed < begin + 300; ++seed) {
+    ASSERT_NO_FATAL_FAILURE(expect_ok(seed));
+    const Report moving = run_plan(draw_moving_plan(seed));
+    ASSERT_TRUE(moving.ok()) << "seed " << seed << ": " << moving.violation << "\n" << moving.plan;
+  }
 }
 
 TEST(Simulate, SameSeedSameRun) {
@@ -87,6 +91,9 @@ TEST(Simulate, SeedsReachWhatTheyCheck) {
 TEST(Simulate, SeedsReachEachPromisedEnd) {
   std::map<std::string, std::uint64_t> ends = {{"closed its connection; lost key ranges", 0},
                                                {"was silent too long; lost key ranges", 0},
+                                               {"was ended by signal 9; lost key ranges", 0},
+                                               {"was ended by signal 9; no worker is left", 0},
+                                               {"was ended by signal 9 before the job began", 0},
                                                {"no worker is left", 0},
                                                {"before the job began", 0},
                                                {"without progress", 0},

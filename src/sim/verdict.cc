@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "placement/placement.h"
 #include "sim/trace_line.h"
 #include "wire/pace.h"
 
@@ -20,11 +19,12 @@ bool says(const Status& status, std::string_view text) {
 }
 
 // Empty, or what the text of a lost server's error lacks.
-std::string unnamed_ranges(const Plan& plan, std::uint32_t server, const Status& why) {
-  for (const TableSpec& table : plan.tables) {
-    const RangeSpan span = server_ranges(table.ranges, server, plan.servers);
-    const std::string lost = fmt::format("{} [{},{}) of {}", table.name, span.begin, span.end, table.ranges);
-    if (span.size() > 0 && !says(why, lost)) return lost;
+std::string unnamed_ranges(const wire::Map& map, std::uint32_t server, const Status& why) {
+  for (std::size_t t = 0; t < map.placement.size(); ++t) {
+    const RangeSet owned = map.placement[t].owned_by(server);
+    const std::string lost =
+        fmt::format("{} {} of {}", map.tables[t].name, text_of(owned), map.tables[t].ranges);
+    if (!owned.empty() && !says(why, lost)) return lost;
   }
   return {};
 }
@@ -37,7 +37,7 @@ bool scheduler_was_silent(const Cluster& cluster, const Process& process) {
   return silence + 2 * wire::heartbeat_every(map) >= cluster.workload().plan().timeout;
 }
 
-// "server-1 (host-0) was ...", "server-1: scheduler has ...".
+// "server-1 (process-1) was ...", "server-1: scheduler has ...".
 std::optional<NodeId> named_first(const Status& why) {
   for (const Role role : {Role::kServer, Role::kWorker}) {
     const std::string any = node_name({role, 0}), stem = any.substr(0, any.size() - 1);
@@ -55,9 +55,8 @@ const Process* process_of(const Cluster& cluster, NodeId id) {
   return nullptr;
 }
 
-// "worker-0 (newcomer) was silent too long; no worker is left"
+// "worker-0 (process-3) was silent too long; no worker is left"
 std::string judge_loss(const Cluster& cluster, const Status& why) {
-  const Plan& plan = cluster.workload().plan();
   const std::optional<NodeId> named = named_first(why);
   if (!named) return "it names nobody";
   if (says(why, "scheduler has answered nothing")) {
@@ -65,8 +64,9 @@ std::string judge_loss(const Cluster& cluster, const Status& why) {
     return who != nullptr && scheduler_was_silent(cluster, *who) ? "" : "the scheduler had answered";
   }
   if (!cluster.scheduler().lost(*named)) return "that node was not lost";
+  if (says(why, kKilled) && !cluster.patience().dead(*named)) return "nobody said that it died";
   if (named->role == Role::kServer) {
-    const std::string lost = unnamed_ranges(plan, named->index, why);
+    const std::string lost = unnamed_ranges(cluster.scheduler().map(), named->index, why);
     const bool begun = cluster.scheduler().started();
     return lost.empty() || !begun ? "" : "it does not name the lost ranges " + lost;
   }

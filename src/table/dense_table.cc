@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
@@ -17,48 +20,100 @@ constexpr std::size_t kDenseScanRows = 1024;
 
 }  // namespace
 
-DenseTable::DenseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom)
-    : spec_(spec),
-      owned_(owned),
-      rule_(spec.rule, spec.dim, std::move(custom)),
-      width_(spec.dim + rule_.state_floats()),
-      begin_(first_row_of(owned.begin)),
-      end_(first_row_of(owned.end)) {
+DenseTable::DenseTable(const TableSpec& spec, const RangeSet& owned, std::shared_ptr<const CustomRule> custom)
+    : spec_(spec), rule_(spec.rule, spec.dim, std::move(custom)), width_(spec.dim + rule_.state_floats()) {
   const std::size_t dim = spec.dim;
-  const auto add_plane = [&](std::size_t width, std::size_t offset) {
-    planes_.push_back({width, offset, std::vector<float>((end_ - begin_) * width)});
-  };
-  add_plane(dim, 0);
+  planes_.push_back({dim, 0, {}});
   if (rule_.is_custom()) {
-    add_plane(rule_.state_floats(), dim);
+    planes_.push_back({rule_.state_floats(), dim, {}});
   } else {
-    for (std::size_t at = dim; at < width_; at += dim) add_plane(std::min(dim, width_ - at), at);
+    for (std::size_t at = dim; at < width_; at += dim)
+      planes_.push_back({std::min(dim, width_ - at), at, {}});
   }
-  std::vector<float> stored(width_);
-  const std::span<float> whole(stored);
-  for (std::uint64_t row = begin_; row < end_; ++row) {
-    fill_initial(spec_.init, row, whole.first(dim));
-    rule_.fill_state(whole.first(dim), whole.subspan(dim));
-    put_row(row, stored);
-  }
+  THALWEG_CHECK(DenseTable::add(owned).is_ok(), "no memory for a dense table");
 }
 
 std::uint64_t DenseTable::first_row_of(std::uint32_t range) const {
   return range_first_row(range, spec_.ranges, spec_.rows);
 }
 
-void DenseTable::put_row(std::uint64_t row, std::span<const float> stored) {
-  for (Plane& plane : planes_) {
-    std::copy_n(stored.data() + plane.offset, plane.width,
-                plane.values.data() + (row - begin_) * plane.width);
+std::uint64_t DenseTable::place_of(std::uint64_t row, std::uint64_t count) const {
+  const auto behind = std::upper_bound(runs_.begin(), runs_.end(), row,
+                                       [](std::uint64_t r, const Run& run) { return r < run.rows.begin; });
+  THALWEG_CHECK(behind != runs_.begin() && row + count <= std::prev(behind)->rows.end,
+                "rows that are not owned");
+  return std::prev(behind)->at + (row - std::prev(behind)->rows.begin);
+}
+
+// Rows that are owned before and after keep their values; those that are new are not filled.
+Status DenseTable::rearrange(const RangeSet& owned) {
+  std::vector<Run> runs;
+  std::uint64_t rows = 0;
+  for (const RangeSpan run : owned.runs()) {
+    runs.push_back({{first_row_of(run.begin), first_row_of(run.end)}, rows});
+    rows += runs.back().rows.end - runs.back().rows.begin;
+  }
+  std::vector<std::vector<float>> values;
+  try {
+    for (const Plane& plane : planes_) values.emplace_back(rows * plane.width);
+  } catch (const std::bad_alloc&) {
+    return {Code::kIo, fmt::format("table '{}': no memory for ranges {} of {} rows of {} floats", spec_.name,
+                                   text_of(owned), spec_.rows, spec_.dim)};
+  } catch (const std::length_error&) {
+    return {Code::kIo, fmt::format("table '{}': {} rows of {} floats are more than a machine can address",
+                                   spec_.name, spec_.rows, spec_.dim)};
+  }
+  for (const Run& run : runs) {
+    for (const Run& old : runs_) {
+      const std::uint64_t begin = std::max(run.rows.begin, old.rows.begin);
+      const std::uint64_t end = std::min(run.rows.end, old.rows.end);
+      for (std::size_t p = 0; begin < end && p < planes_.size(); ++p) {
+        const std::size_t width = planes_[p].width;
+        std::copy_n(planes_[p].values.data() + (old.at + begin - old.rows.begin) * width,
+                    (end - begin) * width, values[p].data() + (run.at + begin - run.rows.begin) * width);
+      }
+    }
+  }
+  for (std::size_t p = 0; p < planes_.size(); ++p) planes_[p].values = std::move(values[p]);
+  owned_ = owned;
+  runs_ = std::move(runs);
+  rows_ = rows;
+  return Status::ok();
+}
+
+void DenseTable::fill(const RangeSet& ranges) {
+  std::vector<float> stored(width_);
+  const std::span<float> whole(stored);
+  for (const RangeSpan run : ranges.runs()) {
+    const std::uint64_t end = first_row_of(run.end);
+    for (std::uint64_t row = first_row_of(run.begin); row < end; ++row) {
+      fill_initial(spec_.init, row, whole.first(spec_.dim));
+      rule_.fill_state(whole.first(spec_.dim), whole.subspan(spec_.dim));
+      put_row(row, stored);
+    }
   }
 }
 
+Status DenseTable::add(const RangeSet& ranges) {
+  if (Status status = rearrange(owned_ + ranges); !status) return status;
+  fill(ranges);
+  return Status::ok();
+}
+
+void DenseTable::remove(const RangeSet& ranges) {
+  THALWEG_CHECK(rearrange(owned_ - ranges).is_ok(), "no memory to make a dense table smaller");
+}
+
+void DenseTable::put_row(std::uint64_t row, std::span<const float> stored) {
+  const std::uint64_t place = place_of(row, 1);
+  for (Plane& plane : planes_)
+    std::copy_n(stored.data() + plane.offset, plane.width, plane.values.data() + place * plane.width);
+}
+
 void DenseTable::get_row(std::uint64_t row, std::span<float> stored) const {
-  for (const Plane& plane : planes_) {
-    std::copy_n(plane.values.data() + (row - begin_) * plane.width, plane.width,
-                stored.data() + plane.offset);
-  }
+  const std::uint64_t place = place_of(row, 1);
+  for (const Plane& plane : planes_)
+    std::copy_n(plane.values.data() + place * plane.width, plane.width, stored.data() + plane.offset);
 }
 
 Status DenseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const {
@@ -70,25 +125,38 @@ Status DenseTable::check(const Contribution& part, RangeSpan ranges) const {
 }
 
 void DenseTable::update(std::uint64_t row, const float* grads, std::size_t count) {
+  const std::uint64_t place = place_of(row, count);
   const auto at = [&](std::size_t plane) {
     if (plane >= planes_.size()) return static_cast<float*>(nullptr);
-    return planes_[plane].values.data() + (row - begin_) * planes_[plane].width;
+    return planes_[plane].values.data() + place * planes_[plane].width;
   };
   rule_.update_planes({at(0), at(1), at(2), at(3)}, grads, count);
+}
+
+void DenseTable::reduce(std::span<const Contribution> parts) {
+  for (const RowInterval& rows : reducer_.reduce(parts, spec_.dim, rule_.last_wins()))
+    update(rows.begin, reducer_.sums(rows.begin), rows.end - rows.begin);
 }
 
 void DenseTable::apply(std::span<const Contribution> parts) {
   if (parts.size() == 1)
     return update(parts[0].keys[0], parts[0].grads.data(), parts[0].grads.size() / spec_.dim);
-  for (const RowInterval& rows : reducer_.reduce(parts, spec_.dim, rule_.last_wins())) {
-    update(rows.begin, reducer_.sums(rows.begin), rows.end - rows.begin);
+  if (runs_.size() == 1) return reduce(parts);
+  // Singly, since a sum takes memory for all rows between its first and its last.
+  std::vector<Contribution> of_run;
+  for (const Run& run : runs_) {
+    of_run.clear();
+    std::copy_if(parts.begin(), parts.end(), std::back_inserter(of_run), [&](const Contribution& part) {
+      return part.keys[0] >= run.rows.begin && part.keys[0] < run.rows.end;
+    });
+    reduce(of_run);
   }
 }
 
 void DenseTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {
-  if (keys.empty()) return;
-  THALWEG_CHECK(keys[0] >= begin_ && out.size() / spec_.dim <= end_ - keys[0], "rows that are not owned");
-  std::copy_n(planes_[0].values.data() + (keys[0] - begin_) * spec_.dim, out.size(), out.data());
+  if (keys.empty() || out.empty()) return;
+  const std::uint64_t place = place_of(keys[0], out.size() / spec_.dim);
+  std::copy_n(planes_[0].values.data() + place * spec_.dim, out.size(), out.data());
 }
 
 void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
@@ -108,8 +176,7 @@ void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>&
 }
 
 Status DenseTable::load(RangeId range, const RowsView& rows) {
-  const RangeSpan only{range.value, static_cast<std::uint16_t>(range.value + 1)};
-  if (Status keys = check_keys(rows.keys, only); !keys) return keys;
+  if (Status keys = check_keys(rows.keys, only(range)); !keys) return keys;
   if (rows.width != width_) {
     return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
                                       rows.width, width_)};
@@ -125,15 +192,17 @@ Status DenseTable::load(RangeId range, const RowsView& rows) {
 std::uint64_t DenseTable::digest() const {
   std::uint64_t sum = 0;
   std::vector<float> stored(width_);
-  for (std::uint64_t row = begin_; row < end_; ++row) {
-    get_row(row, stored);
-    sum += row_digest(row, stored);
+  for (const Run& run : runs_) {
+    for (std::uint64_t row = run.rows.begin; row < run.rows.end; ++row) {
+      get_row(row, stored);
+      sum += row_digest(row, stored);
+    }
   }
   return sum;
 }
 
 TableStats DenseTable::stats() const {
-  TableStats stats{end_ - begin_, sizeof(*this) + planes_.capacity() * sizeof(Plane) + reducer_.bytes()};
+  TableStats stats{rows_, sizeof(*this) + planes_.capacity() * sizeof(Plane) + reducer_.bytes()};
   for (const Plane& plane : planes_) stats.bytes += plane.values.capacity() * sizeof(float);
   return stats;
 }

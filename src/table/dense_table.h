@@ -13,9 +13,10 @@ namespace thalweg {
 class DenseTable final : public Table {
  public:
   // Precondition: check_spec() passed.
-  DenseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom);
+  DenseTable(const TableSpec& spec, const RangeSet& owned, std::shared_ptr<const CustomRule> custom);
 
   const TableSpec& spec() const override { return spec_; }
+  const RangeSet& owned() const override { return owned_; }
   std::size_t stored_width() const override { return width_; }
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
@@ -23,29 +24,42 @@ class DenseTable final : public Table {
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
   Status load(RangeId range, const RowsView& rows) override;
+  Status add(const RangeSet& ranges) override;
+  void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
 
  private:
-  // One array of the stored row, for all owned rows: `width` floats each, `offset` floats into the stored
-  // row.
+  // One array of the stored row, for all owned rows in their order: `width` floats each, `offset` floats into
+  // the stored row.
   struct Plane {
     std::size_t width;
     std::size_t offset;
     std::vector<float> values;
   };
 
+  // The rows of neighbouring ranges, and where the first of them lies in each plane.
+  struct Run {
+    RowInterval rows;
+    std::uint64_t at = 0;
+  };
+
   std::uint64_t first_row_of(std::uint32_t range) const;
+  Status rearrange(const RangeSet& owned);
+  // Where `count` owned rows from `row` on lie in each plane.
+  std::uint64_t place_of(std::uint64_t row, std::uint64_t count) const;
+  void fill(const RangeSet& ranges);
   void put_row(std::uint64_t row, std::span<const float> stored);
   void get_row(std::uint64_t row, std::span<float> stored) const;
   void update(std::uint64_t row, const float* grads, std::size_t count);
+  void reduce(std::span<const Contribution> parts);
 
   TableSpec spec_;
-  RangeSpan owned_;
+  RangeSet owned_;
   UpdateRule rule_;
   std::size_t width_;
-  std::uint64_t begin_;  // Owned rows: [begin_, end_).
-  std::uint64_t end_;
+  std::vector<Run> runs_;   // Of the owned ranges.
+  std::uint64_t rows_ = 0;  // All of them.
   std::vector<Plane> planes_;
   DenseReducer reducer_;
 };

@@ -59,6 +59,71 @@ TEST(DenseTable, FollowsAnArrayUnderOverlappingParts) {
   }
 }
 
+// Tables that own ranges here and there, and change them, hold together what one table holds.
+TEST(DenseTable, AnyRangesTogetherAreTheWholeTable) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const auto ranges = static_cast<std::uint16_t>(2 + random.below(8));
+    TableSpec spec = spec_of(RuleKind::kAdagrad, 2, 1 + random.below(40), ranges);
+    spec.rule.initial_accumulator = 0.1f;
+    DenseTable whole(spec, {0, ranges}, nullptr);
+    DenseTable parts[2] = {{spec, RangeSet(), nullptr}, {spec, RangeSet(), nullptr}};
+    std::vector<std::size_t> owner(ranges);
+    for (std::uint16_t r = 0; r < ranges; ++r) {
+      owner[r] = random.below(2);
+      ASSERT_TRUE(parts[owner[r]].add(RangeSet(r, static_cast<std::uint16_t>(r + 1))).is_ok());
+    }
+    for (int step = 0; step < 6; ++step) {
+      std::vector<std::vector<Contribution>> shares(2);
+      std::vector<Contribution> all;
+      std::vector<std::uint64_t> firsts(ranges);
+      std::vector<std::vector<float>> grads(ranges);
+      for (std::uint16_t r = 0; r < ranges; ++r) {
+        firsts[r] = range_first_row(r, ranges, spec.rows);
+        const std::uint64_t rows = range_first_row(r + 1u, ranges, spec.rows) - firsts[r];
+        grads[r].resize(rows * 2);
+        for (float& g : grads[r]) g = static_cast<float>(random.unit() - 0.5);
+        if (rows == 0) continue;
+        all.push_back({{&firsts[r], 1}, grads[r], r});
+        shares[owner[r]].push_back(all.back());
+        const RangeSpan only{r, static_cast<std::uint16_t>(r + 1)};
+        ASSERT_TRUE(parts[owner[r]].check(all.back(), only).is_ok());
+        ASSERT_EQ(parts[1 - owner[r]].check(all.back(), only).code(), Code::kRefused);
+      }
+      whole.apply(all);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (!shares[i].empty()) parts[i].apply(shares[i]);
+      }
+      ASSERT_EQ(parts[0].digest() + parts[1].digest(), whole.digest()) << "seed " << seed;
+      const auto moved = static_cast<std::uint16_t>(random.below(ranges));
+      const RangeSet only(moved, static_cast<std::uint16_t>(moved + 1));
+      DenseTable &from = parts[owner[moved]], &to = parts[owner[moved] = 1 - owner[moved]];
+      ASSERT_TRUE(to.add(only).is_ok());
+      from.scan(RangeId{moved},
+                [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{moved}, view).is_ok()); });
+      from.remove(only);
+      ASSERT_EQ(parts[0].digest() + parts[1].digest(), whole.digest()) << "seed " << seed;
+      ASSERT_EQ(parts[0].stats().rows + parts[1].stats().rows, spec.rows);
+    }
+  }
+}
+
+TEST(DenseTable, ReadsRowsOfRangesThatLieApart) {
+  const TableSpec spec = spec_of(RuleKind::kAdd, 1, 40, 4);
+  RangeSet owned(0, 1);
+  owned.add({2, 3});
+  const DenseTable table(spec, owned, nullptr), whole(spec, {0, 4}, nullptr);
+  for (const std::uint64_t first : {0u, 3u, 20u, 25u}) {
+    std::vector<float> got(5), expected(5);
+    table.read({&first, 1}, got);
+    whole.read({&first, 1}, expected);
+    EXPECT_EQ(got, expected) << first;
+  }
+  const std::vector<std::uint64_t> between = {12};
+  EXPECT_EQ(table.check({between, std::vector<float>{1}}, {1, 2}).code(), Code::kRefused);
+  EXPECT_EQ(table.check({between, std::vector<float>{1}}, {0, 3}).code(), Code::kRefused);
+}
+
 TEST(DenseTable, LastPartWinsForAssign) {
   TableSpec spec = spec_of(RuleKind::kAssign, 1, 4, 1);
   DenseTable table(spec, {0, 1}, nullptr);

@@ -1,7 +1,3 @@
-#include <fmt/core.h>
-
-#include <new>
-#include <stdexcept>
 #include <utility>
 
 #include "table/dense_table.h"
@@ -11,21 +7,13 @@
 
 namespace thalweg {
 
-Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, RangeSpan owned,
+Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, const RangeSet& owned,
                                           std::shared_ptr<const CustomRule> custom) {
   if (Status status = check_spec(spec, owned, custom.get()); !status) return status;
   if (spec.kind == TableSpec::Kind::kDense) {
-    try {
-      return std::unique_ptr<Table>(std::make_unique<DenseTable>(spec, owned, std::move(custom)));
-    } catch (const std::bad_alloc&) {
-      return Status(Code::kIo,
-                    fmt::format("table '{}': no memory for ranges [{}, {}) of {} rows of {} floats",
-                                spec.name, owned.begin, owned.end, spec.rows, spec.dim));
-    } catch (const std::length_error&) {
-      return Status(Code::kIo,
-                    fmt::format("table '{}': {} rows of {} floats are more than a machine can address",
-                                spec.name, spec.rows, spec.dim));
-    }
+    auto table = std::make_unique<DenseTable>(spec, RangeSet(), std::move(custom));
+    if (Status added = table->add(owned); !added) return added;
+    return std::unique_ptr<Table>(std::move(table));
   }
   return std::unique_ptr<Table>(std::make_unique<SparseTable>(spec, owned, std::move(custom)));
 }

@@ -27,13 +27,14 @@ inline void prefetch_floats(const float* row, std::size_t floats) {
 
 }  // namespace
 
-SparseTable::SparseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom)
+SparseTable::SparseTable(const TableSpec& spec, const RangeSet& owned,
+                         std::shared_ptr<const CustomRule> custom)
     : spec_(spec),
       owned_(owned),
       rule_(spec.rule, spec.dim, std::move(custom)),
       width_(spec.dim + rule_.state_floats()) {
-  blocks_.reserve(owned.size());
-  for (std::size_t i = 0; i < owned.size(); ++i) blocks_.emplace_back(width_, spec.ranges, &arena_);
+  blocks_.reserve(spec.ranges);
+  for (std::size_t i = 0; i < spec.ranges; ++i) blocks_.emplace_back(width_, spec.ranges, &arena_);
 }
 
 Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const {
@@ -46,7 +47,7 @@ Status SparseTable::check(const Contribution& part, RangeSpan ranges) const {
 
 void SparseTable::start(std::span<const PlacedKey> keys, Probe* probes) const {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::size_t block = range_of(keys[i], spec_.ranges).value - std::size_t{owned_.begin};
+    const std::size_t block = range_of(keys[i], spec_.ranges).value;
     const std::size_t home = blocks_[block].home(SparseBlock::fraction(keys[i], spec_.ranges));
     __builtin_prefetch(blocks_[block].slot_key(home));
     probes[i] = {block, home};
@@ -93,11 +94,11 @@ void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out
 }
 
 void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* const* rows) {
-  const auto block_of = [&](std::size_t i) { return range_of(keys[i], spec_.ranges).value - owned_.begin; };
+  const auto block_of = [&](std::size_t i) { return range_of(keys[i], spec_.ranges).value; };
   for (std::size_t begin = 0; begin < keys.size();) {
     std::size_t end = begin, missing = 0;
     for (; end < keys.size() && block_of(end) == block_of(begin); ++end) missing += rows[end] == nullptr;
-    SparseBlock& block = blocks_[static_cast<std::size_t>(block_of(begin))];
+    SparseBlock& block = blocks_[block_of(begin)];
     block.reserve(missing);
     for (; begin < end; ++begin) {
       if (rows[begin] != nullptr) continue;
@@ -143,7 +144,7 @@ void SparseTable::apply(std::span<const Contribution> parts) {
 
 void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
   if (!owned_.contains(range)) return;
-  const SparseBlock& block = blocks_[std::size_t{range.value} - owned_.begin];
+  const SparseBlock& block = blocks_[range.value];
   std::vector<std::uint64_t> keys;
   std::vector<float> rows;
   const auto flush = [&] {
@@ -161,8 +162,7 @@ void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>
 }
 
 Status SparseTable::load(RangeId range, const RowsView& rows) {
-  const RangeSpan only{range.value, static_cast<std::uint16_t>(range.value + 1)};
-  if (Status keys = check_keys(rows.keys, only); !keys) return keys;
+  if (Status keys = check_keys(rows.keys, only(range)); !keys) return keys;
   if (rows.width != width_) {
     return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
                                       rows.width, width_)};
@@ -170,7 +170,7 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
   Status values = check_values(spec_, rows.rows, width_, rows.keys.size(),
                                [&](std::size_t i) { return unplace(rows.keys[i]); });
   if (!values) return values;
-  SparseBlock& block = blocks_[std::size_t{range.value} - owned_.begin];
+  SparseBlock& block = blocks_[range.value];
   block.reserve(rows.keys.size());
   for (std::size_t i = 0; i < rows.keys.size(); ++i) {
     std::size_t slot = block.find(rows.keys[i]);
@@ -178,6 +178,19 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
     copy_floats(rows.rows.data() + i * width_, width_, block.row(slot));
   }
   return Status::ok();
+}
+
+Status SparseTable::add(const RangeSet& ranges) {
+  owned_ = owned_ + ranges;
+  return Status::ok();
+}
+
+void SparseTable::remove(const RangeSet& ranges) {
+  owned_ = owned_ - ranges;
+  for (const RangeSpan run : ranges.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range)
+      blocks_[range] = SparseBlock(width_, spec_.ranges, &arena_);
+  }
 }
 
 std::uint64_t SparseTable::digest() const {

@@ -14,9 +14,10 @@ namespace thalweg {
 class SparseTable final : public Table {
  public:
   // Precondition: check_spec() passed.
-  SparseTable(const TableSpec& spec, RangeSpan owned, std::shared_ptr<const CustomRule> custom);
+  SparseTable(const TableSpec& spec, const RangeSet& owned, std::shared_ptr<const CustomRule> custom);
 
   const TableSpec& spec() const override { return spec_; }
+  const RangeSet& owned() const override { return owned_; }
   std::size_t stored_width() const override { return width_; }
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
@@ -24,11 +25,13 @@ class SparseTable final : public Table {
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
   Status load(RangeId range, const RowsView& rows) override;
+  Status add(const RangeSet& ranges) override;
+  void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
 
  private:
-  // Where a key is being looked for: its block's index, and its home slot, later its slot.
+  // Where a key is being looked for: its block, and its home slot, later its slot.
   struct Probe {
     std::size_t block;
     std::size_t slot;
@@ -47,11 +50,11 @@ class SparseTable final : public Table {
   void update(const Contribution& part);
 
   TableSpec spec_;
-  RangeSpan owned_;
+  RangeSet owned_;
   UpdateRule rule_;
   std::size_t width_;
   Arena arena_;                      // Of the blocks' arrays.
-  std::vector<SparseBlock> blocks_;  // One an owned range.
+  std::vector<SparseBlock> blocks_;  // One a range of the table; those of others stay empty.
   SparseReducer reducer_;
 };
 

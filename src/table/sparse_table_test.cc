@@ -221,6 +221,39 @@ TEST(SparseTable, DigestDependsOnContentsAlone) {
   EXPECT_NE(sum, whole.digest());
 }
 
+// Ranges here and there, which move from table to table with their rows.
+TEST(SparseTable, AnyRangesTogetherAreTheWholeTable) {
+  Random random(9);
+  const TableSpec spec = spec_of(RuleKind::kFtrl, 3, 16);
+  SparseTable whole(spec, all(spec), nullptr);
+  SparseTable parts[2] = {{spec, RangeSet(), nullptr}, {spec, all(spec), nullptr}};
+  for (int round = 0; round < 30; ++round) {
+    const auto begin = static_cast<std::uint16_t>(random.below(16));
+    const RangeSpan span{begin, static_cast<std::uint16_t>(begin + 1 + random.below(16u - begin))};
+    for (std::uint16_t r = span.begin; r < span.end; ++r) {
+      const bool first = parts[0].owned().contains(RangeId{r});
+      SparseTable &from = parts[first ? 0 : 1], &to = parts[first ? 1 : 0];
+      const RangeSet only(r, static_cast<std::uint16_t>(r + 1));
+      ASSERT_TRUE(to.add(only).is_ok());
+      from.scan(RangeId{r}, [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{r}, view).is_ok()); });
+      from.remove(only);
+    }
+    const Part part = part_of(some_keys(random, 300, 1u << 12), 3, random);
+    whole.apply(std::vector{part.view()});
+    for (std::size_t i = 0; i < part.keys.size(); ++i) {
+      const RangeId range = range_of(part.keys[i], 16);
+      const Contribution one{{&part.keys[i], 1}, {&part.grads[3 * i], 3}};
+      const RangeSpan only{range.value, static_cast<std::uint16_t>(range.value + 1)};
+      SparseTable& owner = parts[parts[0].owned().contains(range) ? 0 : 1];
+      ASSERT_TRUE(owner.check(one, only).is_ok());
+      ASSERT_EQ((&owner == parts ? parts[1] : parts[0]).check(one, only).code(), Code::kRefused);
+      owner.apply({&one, 1});
+    }
+    ASSERT_EQ(parts[0].digest() + parts[1].digest(), whole.digest());
+    ASSERT_EQ(parts[0].stats().rows + parts[1].stats().rows, whole.stats().rows);
+  }
+}
+
 TEST(SparseTable, ScanAndLoadCopyATable) {
   Random random(6);
   const TableSpec spec = spec_of(RuleKind::kAdam, 4);

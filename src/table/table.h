@@ -1,4 +1,5 @@
-// One server's part of one parameter table. Single-threaded; virtual once per batch, never per row.
+// One server's part of one parameter table: the rows of any set of its key ranges. Single-threaded; virtual
+// once per batch, never per row.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "base/range.h"
+#include "base/range_set.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
 #include "thalweg/rule.h"
@@ -40,6 +41,7 @@ class Table {
  public:
   virtual ~Table() = default;
   virtual const TableSpec& spec() const = 0;
+  virtual const RangeSet& owned() const = 0;
   // Floats per stored row: dim plus the rule's state.
   virtual std::size_t stored_width() const = 0;
   // Whether apply() may be given this: width, order, ownership of ranges, finite numbers. Changes nothing.
@@ -54,13 +56,18 @@ class Table {
   // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
   virtual Status load(RangeId range, const RowsView& rows) = 0;
+  // Holds these ranges as well, as if nothing had been pushed to them yet. Precondition: it holds none of
+  // them. kIo: no memory, and nothing has changed.
+  virtual Status add(const RangeSet& ranges) = 0;
+  // Forgets these ranges with their rows.
+  virtual void remove(const RangeSet& ranges) = 0;
   // Order-independent hash of all keys, rows and state: equal for equal contents however they came about.
   virtual std::uint64_t digest() const = 0;
   virtual TableStats stats() const = 0;
 };
 
 // The part of `spec` that covers `owned`. `custom` is needed only when the rule's kind is kCustom.
-Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, RangeSpan owned,
+Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, const RangeSet& owned,
                                           std::shared_ptr<const CustomRule> custom = nullptr);
 
 }  // namespace thalweg

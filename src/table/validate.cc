@@ -17,27 +17,25 @@ Status refuse(const TableSpec& spec, Code code, const std::string& what) {
   return {code, fmt::format("table '{}': {}", spec.name, what)};
 }
 
-Status check_span(const TableSpec& spec, RangeSpan owned, RangeSpan ranges) {
-  if (ranges.begin >= owned.begin && ranges.end <= owned.end && ranges.begin <= ranges.end)
-    return Status::ok();
+Status check_span(const TableSpec& spec, const RangeSet& owned, RangeSpan ranges) {
+  if (owned.contains(ranges)) return Status::ok();
   return refuse(spec, Code::kRefused,
-                fmt::format("ranges [{}, {}) are not held here, expected ranges inside [{}, {})",
-                            ranges.begin, ranges.end, owned.begin, owned.end));
+                fmt::format("ranges [{},{}) are not held here, expected ranges inside {}", ranges.begin,
+                            ranges.end, text_of(owned)));
 }
 
 }  // namespace
 
-Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* custom) {
+Status check_spec(const TableSpec& spec, const RangeSet& owned, const CustomRule* custom) {
   if (spec.dim == 0) return refuse(spec, Code::kUsage, "dim is 0, expected at least 1 float a row");
   if (spec.dim > limits::kDimMax) {
     return refuse(spec, Code::kUsage,
                   fmt::format("dim is {}, expected at most {}", spec.dim, limits::kDimMax));
   }
   if (spec.ranges == 0) return refuse(spec, Code::kUsage, "ranges is 0, expected at least 1");
-  if (owned.begin > owned.end || owned.end > spec.ranges) {
+  if (!owned.empty() && owned.runs().back().end > spec.ranges) {
     return refuse(spec, Code::kUsage,
-                  fmt::format("owned ranges [{}, {}) lie outside the table's [0, {})", owned.begin, owned.end,
-                              spec.ranges));
+                  fmt::format("owned ranges {} lie outside the table's [0,{})", text_of(owned), spec.ranges));
   }
   const bool dense = spec.kind == TableSpec::Kind::kDense;
   if (dense != (spec.rows > 0)) {
@@ -58,7 +56,7 @@ Status check_spec(const TableSpec& spec, RangeSpan owned, const CustomRule* cust
   return Status::ok();
 }
 
-Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> keys,
+Status check_placed_keys(const TableSpec& spec, const RangeSet& owned, std::span<const std::uint64_t> keys,
                          RangeSpan ranges) {
   if (Status span = check_span(spec, owned, ranges); !span || keys.empty()) return span;
   if (const std::size_t bad = kernels::find_unsorted(keys); bad < keys.size()) {
@@ -83,7 +81,7 @@ Status check_placed_keys(const TableSpec& spec, RangeSpan owned, std::span<const
                   unplace(keys[bad]), range_of(keys[bad], spec.ranges).value, ranges.begin, ranges.end));
 }
 
-Status check_row_numbers(const TableSpec& spec, RangeSpan owned, std::span<const std::uint64_t> rows,
+Status check_row_numbers(const TableSpec& spec, const RangeSet& owned, std::span<const std::uint64_t> rows,
                          RangeSpan ranges) {
   if (Status span = check_span(spec, owned, ranges); !span || rows.empty()) return span;
   if (const std::size_t bad = kernels::find_unsorted(rows); bad < rows.size()) {
@@ -114,7 +112,7 @@ Status check_values(const TableSpec& spec, std::span<const float> values, std::s
                             key_at(bad / width), bad % width, values[bad]));
 }
 
-Status check_contribution(const TableSpec& spec, RangeSpan owned, const Contribution& part,
+Status check_contribution(const TableSpec& spec, const RangeSet& owned, const Contribution& part,
                           RangeSpan ranges) {
   if (spec.kind == TableSpec::Kind::kSparse) {
     if (Status keys = check_placed_keys(spec, owned, part.keys, ranges); !keys) return keys;

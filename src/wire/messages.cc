@@ -3,8 +3,9 @@
 //   join      := role:u8 observer:bool address:text name:text machine:text
 //   welcome   := role:u8 index:u32 cluster:u64
 //   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
-//                server:text* count:u32 (worker:u32 owner_epoch:u32)* count:u32
+//                server:text* placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
+//   placement := count:u32 (end:u16 count:u8 server:u32+)*, one for each table; a run begins where the last one ended
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
 //   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32 custom:text
 //   init      := kind:u8 scale:f32 seed:u64
@@ -64,6 +65,30 @@ TableSpec get_table(Reader& in) {
   return t;
 }
 
+void put_placement(Writer& out, const Placement& placement) {
+  out.put(static_cast<std::uint32_t>(placement.runs().size()));
+  for (const PlacedRun& run : placement.runs()) {
+    out.put(run.ranges.end).put(static_cast<std::uint8_t>(run.chain.size()));
+    for (const std::uint32_t server : run.chain) out.put(server);
+  }
+}
+
+Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, std::uint32_t runs_max) {
+  constexpr std::size_t kRunBytesMin = 7;
+  std::vector<PlacedRun> runs(in.get_count(std::min<std::uint32_t>(ranges, runs_max), kRunBytesMin));
+  std::uint16_t next = 0;
+  for (PlacedRun& run : runs) {
+    run.ranges = {next, in.get<std::uint16_t>()};
+    next = run.ranges.end;
+    const std::size_t length = in.get<std::uint8_t>();
+    if (length > limits::kChainMax) in.fail();
+    for (std::size_t i = 0; i < length && in.ok(); ++i) run.chain.push_back(in.get<std::uint32_t>());
+  }
+  auto placement = Placement::of(std::move(runs), ranges, static_cast<std::uint32_t>(servers));
+  if (!placement) in.fail();
+  return placement ? *std::move(placement) : Placement();
+}
+
 template <class T>
 std::optional<T> finish(const Reader& in, T message) {
   if (!in.done()) return std::nullopt;
@@ -117,6 +142,7 @@ Bytes encode(const Map& m) {
   for (const TableSpec& table : m.tables) put_table(out, table);
   out.put(static_cast<std::uint32_t>(m.servers.size()));
   for (const std::string& server : m.servers) out.put_text(server);
+  for (const Placement& placement : m.placement) put_placement(out, placement);
   out.put(static_cast<std::uint32_t>(m.shards.size()));
   for (const ShardOwner& owner : m.shards) out.put(owner.worker).put(owner.owner_epoch);
   out.put(static_cast<std::uint32_t>(m.workers.size()));
@@ -143,6 +169,11 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   for (TableSpec& table : m.tables) table = get_table(in);
   m.servers.resize(in.get_count(limits::kNodesMax, 4));
   for (std::string& server : m.servers) server = in.get_text(limits::kNameBytesMax);
+  for (std::uint32_t runs = 0; const TableSpec& table : m.tables) {
+    if (!in.ok()) break;
+    m.placement.push_back(get_placement(in, table.ranges, m.servers.size(), limits::kPlacedRunsMax - runs));
+    runs += static_cast<std::uint32_t>(m.placement.back().runs().size());
+  }
   m.shards.resize(in.get_count(limits::kShardsMax, 8));
   for (ShardOwner& owner : m.shards) {
     owner.worker = in.get<std::uint32_t>();
@@ -162,8 +193,8 @@ std::optional<Map> decode_map(const Bytes& bytes) {
 }
 
 bool same_job(const Map& a, const Map& b) {
-  return a.tables == b.tables && a.servers.size() == b.servers.size() && a.shards.size() == b.shards.size() &&
-         a.consistency == b.consistency && a.combine == b.combine;
+  return a.tables == b.tables && a.shards.size() == b.shards.size() && a.consistency == b.consistency &&
+         a.combine == b.combine;
 }
 
 Bytes encode(const Waiting& m) {

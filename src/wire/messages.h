@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/instant.h"
+#include "placement/placement.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
 
@@ -55,12 +56,14 @@ struct Map {
   Duration timeout{};    // Deadline of every wait.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
+  std::vector<Placement> placement;  // By table.
   std::vector<ShardOwner> shards;
   std::vector<WorkerPlace> workers;  // By index; none where pushes are not combined.
   std::string job;                   // The application's own configuration.
 };
 
-// Whether a map may follow another: tables, servers and the number of shards stay for a job's life.
+// Whether a map may follow another: tables and the number of shards stay for a job's life. Who owns what may
+// change.
 bool same_job(const Map& a, const Map& b);
 
 // A request that waits: which data shards have not arrived (some of them).

@@ -28,6 +28,8 @@ Map some_map() {
   dense.ranges = 5;
   map.tables = {sparse, dense};
   map.servers = {"127.0.0.1:1", ""};
+  map.placement = first_placement(map.tables, 2);
+  map.placement[0].move({3, 9}, {1, 0});
   map.shards = {{0, 0}, {1, 4}, {0, 1}};
   map.combine = Combining::tree(2);
   map.workers = {{0, 0, "127.0.0.1:5"}, {1, 0, ""}, {4, 1, "b"}};
@@ -69,6 +71,7 @@ TEST(Messages, AMapTellsEverythingOfTheJob) {
   ASSERT_TRUE(again.has_value());
   EXPECT_TRUE(same_job(map, *again));
   EXPECT_EQ(again->servers, map.servers);
+  EXPECT_EQ(again->placement, map.placement);
   EXPECT_EQ(again->shards, map.shards);
   EXPECT_EQ(again->combine, map.combine);
   EXPECT_EQ(again->workers, map.workers);
@@ -82,9 +85,11 @@ TEST(Messages, AMapMayHaveNamelessTables) {
   Map map;
   map.tables.resize(limits::kTablesMax);
   map.servers = {""};
+  map.placement = first_placement(map.tables, 1);
   map.shards = {{}};
   EXPECT_TRUE(decode_map(encode(map)).has_value());
   map.tables.emplace_back();
+  map.placement = first_placement(map.tables, 1);
   EXPECT_FALSE(decode_map(encode(map)).has_value());
 }
 
@@ -99,6 +104,12 @@ TEST(Messages, AMapIsRefusedOutsideItsLimits) {
   EXPECT_TRUE(refused([](Map& m) { m.shards.resize(limits::kShardsMax + 1); }));
   EXPECT_TRUE(refused([](Map& m) { m.servers.resize(limits::kNodesMax + 1); }));
   EXPECT_TRUE(refused([](Map& m) { m.servers[0].resize(limits::kNameBytesMax + 1); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement.pop_back(); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement[0] = Placement::even(255, 2); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement[0].move({0, 1}, {2}); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement[0].move({0, 1}, {}); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement[0].move({0, 1}, {0, 0}); }));
+  EXPECT_TRUE(refused([](Map& m) { m.placement[0].move({0, 1}, std::vector<std::uint32_t>(9)); }));
   EXPECT_TRUE(refused([](Map& m) { m.tables[0].dim = 0; }));
   EXPECT_TRUE(refused([](Map& m) { m.tables[0].dim = limits::kDimMax + 1; }));
   EXPECT_TRUE(refused([](Map& m) { m.tables[1].ranges = 0; }));
@@ -109,6 +120,17 @@ TEST(Messages, AMapIsRefusedOutsideItsLimits) {
   EXPECT_TRUE(refused([](Map& m) { m.workers[1].index = 0; }));
   EXPECT_TRUE(refused([](Map& m) { m.workers[2].index = 0; }));
   EXPECT_FALSE(refused([](Map&) {}));
+}
+
+TEST(Messages, AMapMayFollowThatSaysOtherwiseWhoOwnsWhat) {
+  const Map map = some_map();
+  Map next = map;
+  next.placement[0].move({0, 256}, {1});
+  next.shards[0] = {7, 1};
+  next.servers.emplace_back();
+  EXPECT_TRUE(same_job(map, next));
+  next.tables[0].ranges = 100;
+  EXPECT_FALSE(same_job(map, next));
 }
 
 TEST(Messages, AClaimedCountAllocatesNothing) {

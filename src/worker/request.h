@@ -8,6 +8,8 @@
 
 #include "base/frame.h"
 #include "base/instant.h"
+#include "base/payload.h"
+#include "placement/placement.h"
 #include "thalweg/store.h"
 #include "wire/messages.h"
 #include "worker/combiner.h"
@@ -18,6 +20,7 @@ enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, 
 
 struct Request {
   RequestKind kind{};
+  TableId table;  // Count.
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
   ShardId shard;
   Step step;
@@ -33,12 +36,13 @@ struct Request {
   std::vector<Asker> askers;     // Combined: those that its answer answers.
 };
 
-// One frame of a request, kept until it is answered; sending it again copies nothing.
+// One frame of a request, kept until it is answered; sending it again copies nothing. Where it is about a
+// table's ranges it goes to their owner by the newest map; when they get several owners it becomes several.
 struct RequestPart {
   std::shared_ptr<Request> request;
   std::size_t position = 0;  // Among the request's parts.
-  NodeId to;
-  NodeId by;  // To whom it was sent last: `to`, or the combiner on the way there.
+  NodeId to;                 // Who is to answer.
+  NodeId by;                 // To whom it was sent last: `to`, or the combiner on the way there.
   Frame frame;
   Instant retry_at;
   Duration backoff{};
@@ -47,17 +51,16 @@ struct RequestPart {
   std::uint32_t combined_epoch = 0;  // The newest map under which it went by a combiner.
 };
 
-// The data frames of one push or pull: keys and values cut by server, and further where a frame would be too
-// large.
+// A part of a push's or pull's keys and values, all of one owner.
 struct Slice {
-  std::uint32_t server = 0;
   RangeSpan ranges;
-  Bytes keys;
-  Bytes values;
+  Payload payload;
 };
-std::vector<Slice> slice_push(const TableSpec& spec, std::uint32_t servers, const Keys& keys,
-                              const Rows& grads);
-// Servers that own none of the keys are left out.
-std::vector<Slice> slice_pull(const TableSpec& spec, std::uint32_t servers, const Keys& keys);
+// All of a push, or of a pull.
+Payload payload_of_push(const Keys& keys, const Rows& grads);
+Payload payload_of_pull(const Keys& keys);
+// Cuts what is about `ranges` by owner, and further where a frame would be too large; ascending.
+std::vector<Slice> slice(const TableSpec& spec, const Placement& placement, RangeSpan ranges,
+                         const Payload& whole);
 
 }  // namespace thalweg

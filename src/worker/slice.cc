@@ -1,82 +1,42 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "placement/placement.h"
 #include "worker/request.h"
 
 namespace thalweg {
-namespace {
 
-// Rows [begin, end) of a request fall into one slice.
-struct Cut {
-  std::uint32_t server = 0;
-  RangeSpan ranges;
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-};
-
-// Position among `keys` of the first that belongs to `range` or a later one.
-std::uint64_t position_of(const TableSpec& spec, const Keys& keys, std::uint16_t range) {
-  const auto& values = *keys.values();
-  if (keys.dense()) {
-    const std::uint64_t row = range_first_row(range, spec.ranges, spec.rows);
-    return std::clamp(row, values[0], values[0] + values[1]) - values[0];
-  }
-  if (range >= spec.ranges) return values.size();
-  const PlacedKey first = range_first_key(range, spec.ranges);
-  return static_cast<std::uint64_t>(std::lower_bound(values.begin(), values.end(), first) - values.begin());
+Payload payload_of_push(const Keys& keys, const Rows& grads) {
+  if (keys.size() == 0) return {};
+  const std::size_t count = keys.dense() ? 1 : keys.size();
+  return {Bytes::share(keys.values(), 0, count), Bytes(grads.owner(), std::as_bytes(grads.span()))};
 }
 
-std::vector<Cut> cut(const TableSpec& spec, std::uint32_t servers, const Keys& keys) {
+Payload payload_of_pull(const Keys& keys) {
+  if (keys.size() == 0) return {};
+  return {Bytes::share(keys.values(), 0, keys.values()->size()), {}};
+}
+
+std::vector<Slice> slice(const TableSpec& spec, const Placement& placement, RangeSpan ranges,
+                         const Payload& whole) {
   const std::size_t row_bytes = spec.dim * sizeof(float) + sizeof(std::uint64_t);
-  std::vector<Cut> cuts;
-  for (std::uint32_t server = 0; server < servers; ++server) {
-    const RangeSpan owned = server_ranges(spec.ranges, server, servers);
-    if (owned.size() == 0) continue;
-    const std::uint64_t rows = position_of(spec, keys, owned.end) - position_of(spec, keys, owned.begin);
-    const std::uint64_t wanted = rows * row_bytes / limits::kRequestBytesTarget + 1;
+  std::vector<Slice> slices;
+  for (const PlacedRun& run : placement.runs()) {
+    const RangeSpan owned{std::max(run.ranges.begin, ranges.begin), std::min(run.ranges.end, ranges.end)};
+    if (owned.begin >= owned.end) continue;
+    Payload payload = cut(spec, whole, owned);
+    const std::uint64_t wanted = payload.rows(spec) * row_bytes / limits::kRequestBytesTarget + 1;
     const std::uint64_t pieces = std::min<std::uint64_t>(owned.size(), wanted);
+    if (pieces == 1) {
+      slices.push_back({owned, std::move(payload)});
+      continue;
+    }
     for (std::uint64_t piece = 0; piece < pieces; ++piece) {
       const auto bound = [&](std::uint64_t p) {
         return static_cast<std::uint16_t>(owned.begin + owned.size() * p / pieces);
       };
-      const RangeSpan ranges{bound(piece), bound(piece + 1)};
-      cuts.push_back(
-          {server, ranges, position_of(spec, keys, ranges.begin), position_of(spec, keys, ranges.end)});
+      const RangeSpan part{bound(piece), bound(piece + 1)};
+      slices.push_back({part, cut(spec, payload, part)});
     }
-  }
-  return cuts;
-}
-
-Bytes key_bytes(const Keys& keys, const Cut& c, bool with_count) {
-  if (!keys.dense()) return Bytes::share(keys.values(), c.begin, c.end - c.begin);
-  std::vector<std::uint64_t> block{(*keys.values())[0] + c.begin};
-  if (with_count) block.push_back(c.end - c.begin);
-  return Bytes::of(std::move(block));
-}
-
-}  // namespace
-
-std::vector<Slice> slice_push(const TableSpec& spec, std::uint32_t servers, const Keys& keys,
-                              const Rows& grads) {
-  std::vector<Slice> slices;
-  for (const Cut& c : cut(spec, servers, keys)) {
-    Slice slice{c.server, c.ranges, {}, {}};
-    if (c.begin != c.end) {
-      slice.keys = key_bytes(keys, c, false);
-      slice.values =
-          Bytes(grads.owner(),
-                std::as_bytes(grads.span().subspan(c.begin * spec.dim, (c.end - c.begin) * spec.dim)));
-    }
-    slices.push_back(std::move(slice));
-  }
-  return slices;
-}
-
-std::vector<Slice> slice_pull(const TableSpec& spec, std::uint32_t servers, const Keys& keys) {
-  std::vector<Slice> slices;
-  for (const Cut& c : cut(spec, servers, keys)) {
-    if (c.begin != c.end) slices.push_back({c.server, c.ranges, key_bytes(keys, c, true), {}});
   }
   return slices;
 }

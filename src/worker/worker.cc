@@ -165,15 +165,15 @@ void Worker::on_welcome(const Frame& frame) {
 void Worker::on_map(const Frame& frame) {
   auto map = wire::decode_map(frame.first);
   if (!map || !id_ || map->epoch <= map_.epoch || (map_.epoch != 0 && !same_job(*map, map_))) return;
+  const bool moved = map->placement != map_.placement || map->servers.size() != map_.servers.size();
   map_ = std::move(*map);
   for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
   heartbeat_at_ = std::min(heartbeat_at_, now_ + wire::heartbeat_every(map_));
   wake_ = std::min(wake_, heartbeat_at_);
   restart_combiner();
+  const std::vector<std::uint32_t> numbers = sent_to_servers();
   adopt_shards();
-  for (auto& [number, part] : parts_) {
-    if (part.to.role == Role::kServer) transmit(part);
-  }
+  address_anew(numbers, moved);
 }
 
 void Worker::adopt_shards() {
@@ -199,7 +199,7 @@ void Worker::adopt_shards() {
     if (owner.owner_epoch == 0) {
       start(ShardId{s}, kFresh);
     } else {
-      ask_marks(ShardId{s});
+      ask_servers(make_request(RequestKind::kMarks, ShardId{s}, Step{}));
     }
   }
 }
@@ -210,17 +210,6 @@ void Worker::drop_shard(ShardId shard, const Status& why) {
   run.store->abort(why);
   if (run.task && !run.task->done()) retired_.push_back(std::move(run));
   runs_.erase(shard);
-}
-
-void Worker::ask_marks(ShardId shard) {
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  auto request = make_request(RequestKind::kMarks, shard, Step{});
-  for (std::uint32_t s = 0; s < servers; ++s) {
-    Frame frame;
-    frame.head.op = Op::kMarks;
-    frame.head.owner_epoch = map_.shards[shard.value].owner_epoch;
-    send_part(request, s, server_node(s), std::move(frame));
-  }
 }
 
 void Worker::start(ShardId shard, const wire::Marks& marks) {

@@ -93,7 +93,6 @@ class Worker final : public Node {
   void adopt_shards();
   void drop_shard(ShardId shard, const Status& why);
   void start(ShardId shard, const wire::Marks& marks);
-  void ask_marks(ShardId shard);
   void finish_tasks();
   void keep_in_touch();
   void lose_scheduler(std::string why);
@@ -107,6 +106,13 @@ class Worker final : public Node {
 
   std::shared_ptr<Request> make_request(RequestKind kind, ShardId shard, Step step);
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
+  void send_slices(const std::shared_ptr<Request>& request, std::size_t position, const Frame& head,
+                   std::vector<Slice> slices);
+  void ask_servers(const std::shared_ptr<Request>& request);
+  std::optional<NodeId> owner_of(const FrameHeader& head) const;
+  std::vector<std::uint32_t> sent_to_servers() const;
+  void address_anew(const std::vector<std::uint32_t>& numbers, bool moved);
+  void cut_anew(std::uint32_t number);
   void transmit(RequestPart& part);
   void retry_refused(RequestPart& part);
   void finish_part(std::map<std::uint32_t, RequestPart>::iterator part, Frame& frame);

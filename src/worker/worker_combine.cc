@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/planted.h"
-#include "placement/placement.h"
 #include "table/validate.h"
 #include "wire/fence.h"
 #include "worker/worker.h"
@@ -14,18 +13,6 @@ namespace {
 
 Status refused(const FrameHeader& head, std::string_view why) {
   return {Code::kRefused, fmt::format("{}: {}", describe(head), why)};
-}
-
-// Who owns all of the ranges; as many as there are servers when nobody does.
-std::uint32_t server_of(const FrameHeader& head, const wire::Map& map) {
-  const std::uint16_t ranges = map.tables[head.table.value].ranges;
-  const auto servers = static_cast<std::uint32_t>(map.servers.size());
-  for (std::uint32_t server = 0; server < servers; ++server) {
-    const RangeSpan owned = server_ranges(ranges, server, servers);
-    const bool inside = head.ranges.begin >= owned.begin && head.ranges.end <= owned.end;
-    if (inside && head.ranges.size() > 0) return server;
-  }
-  return servers;
 }
 
 }  // namespace
@@ -67,16 +54,13 @@ Status Worker::check_push(NodeId from, const Frame& frame) const {
     return refused(head, fmt::format("this node combines no pushes of {}", node_name(from)));
   }
   if (head.table.value >= map_.tables.size()) return refused(head, "no such table");
-  const std::uint32_t server = server_of(head, map_);
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  if (server == servers) return refused(head, "no server owns these ranges");
+  if (!owner_of(head)) return refused(head, "no server owns these ranges");
   if (Status owner = wire::check_owner(from, head, map_, combine_tree_); !owner) return owner;
   if (frame.first.empty() && frame.second.empty()) return Status::ok();
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, "keys or values are no whole numbers");
   }
-  const TableSpec& spec = map_.tables[head.table.value];
-  return check_contribution(spec, server_ranges(spec.ranges, server, servers),
+  return check_contribution(map_.tables[head.table.value], head.ranges,
                             {frame.keys(), frame.values(), head.shard.value}, head.ranges);
 }
 
@@ -92,7 +76,7 @@ void Worker::send_combined() {
     const FrameHeader head = batch.frame.head;
     auto request = make_request(RequestKind::kCombined, head.shard, head.step);
     request->askers = std::move(batch.askers);
-    send_part(request, 0, server_node(server_of(head, map_)), std::move(batch.frame));
+    send_part(request, 0, *owner_of(head), std::move(batch.frame));
     if (THALWEG_BUG(kLeadAcksEarly)) finish_request(*request, Status::ok());
   }
   wake_ = std::min(wake_, combiner_.next_deadline());

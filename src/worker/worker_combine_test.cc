@@ -23,6 +23,7 @@ wire::Map job_map(std::uint32_t epoch) {
   table.ranges = 4;
   map.tables = {table};
   map.servers = {"", ""};
+  map.placement = first_placement(map.tables, 2);
   map.shards = {{0, 0}, {1, 0}, {2, 0}};
   map.workers = {{0, 0, ""}, {1, 0, ""}, {2, 1, ""}};
   return map;

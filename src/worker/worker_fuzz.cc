@@ -25,6 +25,7 @@ wire::Map job_map(std::uint8_t mode) {
   dense.ranges = 5;
   map.tables = {sparse, dense};
   map.servers.resize(2);
+  map.placement = first_placement(map.tables, 2);
   map.shards = {{0, 0}, {1, 0}, {0, 3}};
   if (mode % 3 == 0 && mode / 3 % 2 == 1) {
     map.combine = mode % 4 == 0 ? Combining::tree(1) : Combining::machine();
@@ -101,6 +102,11 @@ Frame next_frame(FuzzInput& in, const Worker& worker) {
       const std::uint8_t change = in.byte();
       owner.owner_epoch += change % 2;
       owner.worker = change / 2 % 2;
+    }
+    if (op % 4 == 1 && !map.placement.empty()) {
+      const std::size_t t = in.byte() % map.placement.size();
+      const auto range = static_cast<std::uint16_t>(in.byte() % map.tables[t].ranges);
+      map.placement[t].move({range, map.tables[t].ranges}, {in.byte() % 2u});
     }
     if (op >= 192) map.shards.resize(in.byte());
     frame.first = encode(map);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/planted.h"
-#include "placement/placement.h"
 #include "worker/worker.h"
 
 namespace thalweg {
@@ -45,44 +44,47 @@ void Worker::transmit(RequestPart& part) {
   out_->send(part.by, part.frame);
 }
 
+// One frame a slice, each like `head` but for what it is about.
+void Worker::send_slices(const std::shared_ptr<Request>& request, std::size_t position, const Frame& head,
+                         std::vector<Slice> slices) {
+  for (Slice& one : slices) {
+    Frame frame = head;
+    frame.head.ranges = one.ranges;
+    frame.first = std::move(one.payload.keys);
+    frame.second = std::move(one.payload.values);
+    send_part(request, position++, *owner_of(frame.head), std::move(frame));
+  }
+}
+
 Pending Worker::push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
                      std::uint8_t flags) {
   auto request = make_request(RequestKind::kPush, store.shard(), step);
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  std::size_t position = 0;
-  for (Slice& slice : slice_push(map_.tables[table.value], servers, keys, grads)) {
-    Frame frame;
-    frame.head.op = Op::kPush;
-    frame.head.flags = flags;
-    frame.head.table = table;
-    frame.head.ranges = slice.ranges;
-    frame.head.owner_epoch = store.owner_epoch();
-    frame.head.step = step;
-    frame.first = std::move(slice.keys);
-    frame.second = std::move(slice.values);
-    send_part(request, position++, server_node(slice.server), std::move(frame));
-  }
+  const TableSpec& spec = map_.tables[table.value];
+  Frame head;
+  head.head.op = Op::kPush;
+  head.head.flags = flags;
+  head.head.table = table;
+  head.head.owner_epoch = store.owner_epoch();
+  head.head.step = step;
+  send_slices(request, 0, head,
+              slice(spec, map_.placement[table.value], {0, spec.ranges}, payload_of_push(keys, grads)));
   return Pending(request->completion);
 }
 
 Pending Worker::pull(const ShardStore& store, TableId table, Step step, const Keys& keys, bool read_only) {
   auto request = make_request(RequestKind::kPull, store.shard(), step);
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  auto slices = slice_pull(map_.tables[table.value], servers, keys);
+  const TableSpec& spec = map_.tables[table.value];
+  auto slices = slice(spec, map_.placement[table.value], {0, spec.ranges}, payload_of_pull(keys));
+  std::erase_if(slices, [](const Slice& one) { return one.payload.empty(); });
   request->answers.resize(slices.size());
   if (slices.empty()) complete(*request->completion, Status::ok());
-  std::size_t position = 0;
-  for (Slice& slice : slices) {
-    Frame frame;
-    frame.head.op = Op::kPull;
-    frame.head.flags = read_only ? frame_flags::kReadOnly : std::uint8_t{0};
-    frame.head.table = table;
-    frame.head.ranges = slice.ranges;
-    frame.head.owner_epoch = store.owner_epoch();
-    frame.head.step = step;
-    frame.first = std::move(slice.keys);
-    send_part(request, position++, server_node(slice.server), std::move(frame));
-  }
+  Frame head;
+  head.head.op = Op::kPull;
+  head.head.flags = read_only ? frame_flags::kReadOnly : std::uint8_t{0};
+  head.head.table = table;
+  head.head.owner_epoch = store.owner_epoch();
+  head.head.step = step;
+  send_slices(request, 0, head, std::move(slices));
   return Pending(request->completion);
 }
 
@@ -109,29 +111,18 @@ Pending Worker::report(const ShardStore& store, Step number, const std::string& 
 
 Pending Worker::scan(const ShardStore& store, TableId table, RangeId range) {
   auto request = make_request(RequestKind::kScan, store.shard(), Step{});
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  const std::uint16_t ranges = map_.tables[table.value].ranges;
-  std::uint32_t server = 0;
-  while (!server_ranges(ranges, server, servers).contains(range)) ++server;
   Frame frame;
   frame.head.op = Op::kScan;
   frame.head.table = table;
-  frame.head.ranges = {range.value, static_cast<std::uint16_t>(range.value + 1)};
-  send_part(request, 0, server_node(server), std::move(frame));
+  frame.head.ranges = only(range);
+  send_part(request, 0, *owner_of(frame.head), std::move(frame));
   return Pending(request->completion);
 }
 
 Pending Worker::count(const ShardStore& store, TableId table) {
   auto request = make_request(RequestKind::kCount, store.shard(), Step{});
-  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
-  for (std::uint32_t s = 0; s < servers; ++s) {
-    Frame frame;
-    frame.head.op = Op::kScan;
-    frame.head.flags = frame_flags::kReadOnly;
-    frame.head.table = table;
-    frame.head.ranges = server_ranges(map_.tables[table.value].ranges, s, servers);
-    if (frame.head.ranges.size() > 0) send_part(request, s, server_node(s), std::move(frame));
-  }
+  request->table = table;
+  ask_servers(request);
   return Pending(request->completion);
 }
 

@@ -20,6 +20,7 @@ wire::Map job_map(std::uint32_t epoch) {
   table.ranges = 4;
   map.tables = {table};
   map.servers = {""};
+  map.placement = first_placement(map.tables, 1);
   map.shards = {{0, 0}};
   return map;
 }
@@ -98,6 +99,7 @@ TEST(Worker, KeepsTheJobsShapeWhateverMapComes) {
   Started job;
   wire::Map map = job_map(2);
   map.tables.emplace_back();
+  map.placement = first_placement(map.tables, 1);
   job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
   EXPECT_EQ(job.worker.map_epoch(), 1u);
   job.tell(kScheduler, make_frame(Op::kMap, encode(job_map(2))));

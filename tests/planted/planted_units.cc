@@ -22,6 +22,7 @@ constexpr Named kBugs[] = {
     {"RingStepLost", Bug::kRingStepLost},
     {"RingOwnersShifted", Bug::kRingOwnersShifted},
     {"SumOrderMatters", Bug::kSumOrderMatters},
+    {"HeaderUnread", Bug::kHeaderUnread},
     {"ChecksumUnread", Bug::kChecksumUnread},
     {"TailLost", Bug::kTailLost},
     {"RestFollows", Bug::kRestFollows},

@@ -1,0 +1,105 @@
+#include "placement/placement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace thalweg {
+namespace {
+
+// The ranges of `server` out of `servers` when a job begins; may be empty.
+constexpr RangeSpan server_ranges(std::uint16_t ranges, std::uint32_t server, std::uint32_t servers) {
+  const auto bound = [&](std::uint64_t s) {
+    return static_cast<std::uint16_t>((s * ranges + servers - 1) / servers);
+  };
+  return {bound(server), bound(std::uint64_t{server} + 1)};
+}
+
+bool is_chain(std::vector<std::uint32_t> servers, std::uint32_t count) {
+  if (servers.empty() || servers.size() > limits::kChainMax) return false;
+  std::ranges::sort(servers);
+  return servers.back() < count && std::ranges::adjacent_find(servers) == servers.end();
+}
+
+// Neighbours of one chain become one run.
+void append(std::vector<PlacedRun>& runs, PlacedRun run) {
+  if (run.ranges.begin >= run.ranges.end) return;
+  if (!runs.empty() && runs.back().chain == run.chain) {
+    runs.back().ranges.end = run.ranges.end;
+  } else {
+    runs.push_back(std::move(run));
+  }
+}
+
+}  // namespace
+
+Placement Placement::even(std::uint16_t ranges, std::uint32_t servers) {
+  Placement placement;
+  for (std::uint32_t server = 0; server < servers; ++server)
+    append(placement.runs_, {server_ranges(ranges, server, servers), {server}});
+  return placement;
+}
+
+std::optional<Placement> Placement::of(std::vector<PlacedRun> runs, std::uint16_t ranges,
+                                       std::uint32_t servers) {
+  std::uint16_t next = 0;
+  const std::vector<std::uint32_t>* before = nullptr;
+  for (const PlacedRun& run : runs) {
+    if (run.ranges.begin != next || run.ranges.end <= next || !is_chain(run.chain, servers)) return {};
+    if (before != nullptr && *before == run.chain) return {};
+    before = &run.chain;
+    next = run.ranges.end;
+  }
+  if (next != ranges) return {};
+  Placement placement;
+  placement.runs_ = std::move(runs);
+  return placement;
+}
+
+const PlacedRun& Placement::run_of(RangeId range) const {
+  const auto run = std::ranges::upper_bound(runs_, range.value, {},
+                                            [](const PlacedRun& placed) { return placed.ranges.begin; });
+  THALWEG_CHECK(run != runs_.begin() && std::prev(run)->ranges.contains(range), "every range is placed");
+  return *std::prev(run);
+}
+
+std::optional<std::uint32_t> Placement::owner(RangeSpan ranges) const {
+  if (ranges.begin >= ranges.end || runs_.empty() || ranges.end > runs_.back().ranges.end) return {};
+  const PlacedRun* run = &run_of(RangeId{ranges.begin});
+  const std::uint32_t owner = run->chain.front();
+  while (run->ranges.end < ranges.end) {  // Runs of one owner may differ in who follows it.
+    if ((++run)->chain.front() != owner) return {};
+  }
+  return owner;
+}
+
+RangeSet Placement::owned_by(std::uint32_t server) const {
+  RangeSet owned;
+  for (const PlacedRun& run : runs_) {
+    if (run.chain.front() == server) owned.add(run.ranges);
+  }
+  return owned;
+}
+
+void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain) {
+  THALWEG_CHECK(ranges.begin < ranges.end && !runs_.empty() && ranges.end <= runs_.back().ranges.end,
+                "what moves is placed");
+  std::vector<PlacedRun> runs;
+  const auto clip = [&](const PlacedRun& run, std::uint16_t begin, std::uint16_t end) {
+    append(runs, {{std::max(run.ranges.begin, begin), std::min(run.ranges.end, end)}, run.chain});
+  };
+  for (const PlacedRun& run : runs_) clip(run, 0, ranges.begin);
+  append(runs, {ranges, std::move(chain)});
+  for (const PlacedRun& run : runs_) clip(run, ranges.end, runs_.back().ranges.end);
+  runs_ = std::move(runs);
+}
+
+std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers) {
+  std::vector<Placement> placement;
+  for (const TableSpec& table : tables) placement.push_back(Placement::even(table.ranges, servers));
+  return placement;
+}
+
+}  // namespace thalweg

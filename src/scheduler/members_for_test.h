@@ -1,0 +1,69 @@
+// A scheduler and those who join it, by hand.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/sent_frames_for_test.h"
+#include "scheduler/scheduler.h"
+
+namespace thalweg {
+
+inline Frame join(Role role, bool observer = false) {
+  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one"}));
+}
+
+inline Frame heartbeat() { return make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})); }
+
+inline NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }
+
+// One server, two workers and four data shards.
+struct Cluster {
+  explicit Cluster(bool start = true) {
+    SchedulerOptions options;
+    options.workers = 2;
+    options.shards = 4;
+    TableSpec table;
+    table.name = "t";
+    options.tables = {table};
+    options.observer = temporary(100);
+    options.on_report = [this](ShardId shard, Step number, std::string_view text) {
+      reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
+                        std::string(text));
+    };
+    options.on_event = [this](const std::string& text) { events.push_back(text); };
+    scheduler.emplace(std::move(options));
+    if (!start) return;
+    tell(temporary(1), join(Role::kServer));
+    tell(temporary(2), join(Role::kWorker));
+    tell(temporary(3), join(Role::kWorker));
+    for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) tell(member, heartbeat());
+  }
+  std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
+    scheduler->on_frame(now, from, std::move(frame), out);
+    return out.take();
+  }
+  NodeId name(NodeId from, Frame frame) {
+    for (const auto& [to, sent] : tell(from, std::move(frame))) {
+      if (sent.head.op == Op::kWelcome && to == from) return wire::decode_welcome(sent.first)->id;
+    }
+    return kScheduler;
+  }
+  // The newest map, as a member's heartbeat with an old one brings it.
+  wire::Map map() {
+    for (const auto& [to, sent] : tell(worker_node(1), make_frame(Op::kGetMap))) {
+      if (sent.head.op == Op::kMap) return *wire::decode_map(sent.first);
+    }
+    return {};
+  }
+
+  Instant now{};
+  SentFrames out;
+  std::vector<std::string> reports;
+  std::vector<std::string> events;
+  std::optional<Scheduler> scheduler;
+};
+
+}  // namespace thalweg

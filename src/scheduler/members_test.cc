@@ -1,0 +1,109 @@
+// Who takes part in a job: who joins it, who is missing, and whose end is known.
+#include <gtest/gtest.h>
+
+#include "scheduler/members_for_test.h"
+
+namespace thalweg {
+namespace {
+
+TEST(Scheduler, NamesWhoIsMissingAndStartsWhenAllAreThere) {
+  Cluster c(false);
+  EXPECT_EQ(c.scheduler->missing(), "server-0, worker-0, worker-1");
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.name(temporary(8), join(Role::kServer)), server_node(0));
+  c.tell(worker_node(0), heartbeat());
+  c.tell(server_node(0), heartbeat());
+  EXPECT_EQ(c.scheduler->missing(), "worker-1");
+  EXPECT_FALSE(c.scheduler->started());
+  c.tell(temporary(7), join(Role::kWorker));
+  EXPECT_FALSE(c.scheduler->started());
+  c.tell(worker_node(1), heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+}
+
+TEST(Scheduler, NamesTheObserverThatHasNotSpoken) {
+  Cluster c(false);
+  c.tell(temporary(100), join(Role::kWorker, true));
+  for (std::uint32_t n = 1; n <= 3; ++n) c.tell(temporary(n), join(n == 1 ? Role::kServer : Role::kWorker));
+  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
+  EXPECT_FALSE(c.scheduler->started());
+  EXPECT_EQ(c.scheduler->missing(), "the observer");
+  c.tell(worker_node(wire::kFirstObserver), heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+}
+
+// Nobody has the map before everybody can be reached under the name that it gives them.
+TEST(Scheduler, NoMapOvertakesAWelcome) {
+  Cluster c(false);
+  for (std::uint32_t n = 1; n <= 3; ++n) c.tell(temporary(n), join(n == 1 ? Role::kServer : Role::kWorker));
+  for (const NodeId early : {worker_node(0), worker_node(1)}) {
+    for (const auto& [to, sent] : c.tell(early, heartbeat())) EXPECT_NE(sent.head.op, Op::kMap);
+  }
+  std::vector<NodeId> told;
+  for (const auto& [to, sent] : c.tell(server_node(0), heartbeat())) {
+    if (sent.head.op == Op::kMap) told.push_back(to);
+  }
+  ASSERT_GE(told.size(), 3u);
+  EXPECT_EQ(told.front(), server_node(0));
+}
+
+TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
+  Cluster c(false);
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(0));
+  EXPECT_EQ(c.scheduler->view().workers, 1u);
+}
+
+TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
+  Cluster c;
+  EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(2));
+  EXPECT_EQ(c.map().epoch, 1u);
+  const auto answers = c.tell(temporary(10), join(Role::kServer));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  EXPECT_EQ(answers[0].second.first.text(), "the job has all its servers, 1 of 1; this one is not needed");
+  EXPECT_EQ(c.events,
+            (std::vector<std::string>{
+                "worker-2 (test) joined; it stands by for the data shards of workers that are lost"}));
+}
+
+Frame join_as(Role role, const std::string& name) {
+  return make_frame(Op::kJoin, encode(wire::Join{role, false, "127.0.0.1:1", name, "one"}));
+}
+
+// Nobody waits for the silence of one whose end is known.
+TEST(Scheduler, ADeadNodeIsLostAtOnce) {
+  Cluster c(false);
+  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
+  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
+  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
+  for (const NodeId member : {server_node(0), worker_node(0), worker_node(1)}) c.tell(member, heartbeat());
+  c.scheduler->on_node_dead(c.now, "process 4", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.map().epoch, 1u);
+  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 1}, {1, 0}, {1, 1}, {1, 0}}));
+  c.scheduler->on_node_dead(c.now, "process 1", "was ended by signal 9", c.out);
+  EXPECT_EQ(c.scheduler->stopped(),
+            Status(Code::kPeerLost,
+                   "server-0 (127.0.0.1:1) was ended by signal 9; lost key ranges: t [0,256) of 256"));
+}
+
+TEST(Scheduler, AnotherTakesThePlaceOfAWorkerThatDiedBeforeTheJobBegan) {
+  Cluster c(false);
+  c.tell(temporary(1), join_as(Role::kServer, "process 1"));
+  c.tell(temporary(2), join_as(Role::kWorker, "process 2"));
+  for (const NodeId member : {server_node(0), worker_node(0)}) c.tell(member, heartbeat());
+  c.scheduler->on_node_dead(c.now, "process 2", "was ended by signal 9", c.out);
+  c.tell(worker_node(0), heartbeat());  // It was on its way.
+  EXPECT_FALSE(c.scheduler->stopped().has_value());
+  EXPECT_EQ(c.scheduler->missing(), "worker-0, worker-1");
+  c.tell(temporary(3), join_as(Role::kWorker, "process 3"));
+  c.tell(temporary(4), join_as(Role::kWorker, "process 4"));
+  for (const NodeId member : {worker_node(1), worker_node(2)}) c.tell(member, heartbeat());
+  EXPECT_TRUE(c.scheduler->started());
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 0}, {2, 0}, {1, 0}, {2, 0}}));
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,135 @@
+// The part of Scheduler that makes the map: who owns which data shards and key ranges.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "placement/placement.h"
+#include "scheduler/scheduler.h"
+#include "wire/combine_tree.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kNamedBytesMax = 100;
+
+}  // namespace
+
+void Scheduler::begin(Transport& out) {
+  map_.consistency = options_.consistency;
+  if (options_.consistency.kind == Consistency::Kind::kSync) map_.combine = options_.combine;
+  map_.timeout = options_.timeout;
+  map_.tables = options_.tables;
+  map_.job = options_.job;
+  for (std::uint32_t s = 0; s < options_.servers; ++s)
+    map_.servers.push_back(members_.at(server_node(s)).address);
+  map_.placement = first_placement(map_.tables, options_.servers);
+  std::vector<std::uint32_t> workers;
+  for (const auto& [id, member] : members_) {
+    if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
+  }
+  const bool combine = map_.combine.kind != Combining::Kind::kNone;
+  if (combine) {
+    place_workers();
+    workers = wire::CombineTree(map_).in_order();
+  }
+  for (std::uint32_t d = 0; d < options_.shards; ++d) {
+    const ShardId shard{d};
+    const std::uint32_t place = combine ? neighbours_worker(shard, options_.shards, options_.workers)
+                                        : shard_worker(shard, options_.workers);
+    map_.shards.push_back({workers[place], 0});
+  }
+  publish(out);
+}
+
+// Where those workers are that combine their pushes.
+void Scheduler::place_workers() {
+  map_.workers.clear();
+  std::map<std::string, std::uint32_t> machines;
+  std::uint32_t next_machine = 0;
+  for (const auto& [id, member] : members_) {
+    if (id.role != Role::kWorker || member.observer || member.lost) continue;
+    std::uint32_t machine = next_machine;
+    if (!member.machine.empty()) machine = machines.try_emplace(member.machine, machine).first->second;
+    next_machine += machine == next_machine;
+    map_.workers.push_back({id.index, machine, member.address});
+  }
+}
+
+void Scheduler::publish(Transport& out) {
+  ++map_.epoch;
+  if (map_.combine.kind != Combining::Kind::kNone) place_workers();
+  const Bytes bytes = encode(map_);
+  for (const auto& [id, member] : members_) {
+    if (!member.lost) send(id, Op::kMap, Status::ok(), bytes, out);
+  }
+}
+
+// What has been pushed to ranges that move is handed over by their former owner. So a server without a map,
+// which does not know yet that it is one, would lose what it never had.
+Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out) {
+  if (!started() || stopped_) return {Code::kRetry, "ranges move while the job runs"};
+  for (const auto& [id, member] : members_) {
+    if (id.role == Role::kServer && member.map_epoch == 0)
+      return {Code::kRetry, node_name(id) + " has yet to get the map"};
+  }
+  const bool placed = table.value < map_.tables.size() && ranges.begin < ranges.end &&
+                      ranges.end <= map_.tables[table.value].ranges;
+  if (!placed) return {Code::kUsage, "no such ranges"};
+  Placement next = map_.placement[table.value];
+  next.move(ranges, std::move(chain));
+  const auto servers = static_cast<std::uint32_t>(map_.servers.size());
+  if (!Placement::of(next.runs(), map_.tables[table.value].ranges, servers))
+    return {Code::kUsage, "no such chain of servers"};
+  if (next == map_.placement[table.value]) return Status::ok();
+  map_.placement[table.value] = std::move(next);
+  publish(out);
+  return Status::ok();
+}
+
+// Says where the shards went.
+std::string Scheduler::reassign(std::uint32_t worker) {
+  std::map<std::uint32_t, std::uint32_t> load;
+  std::set<std::uint32_t> heirs;
+  std::uint32_t moved = 0;
+  for (const auto& [id, member] : members_) {
+    if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
+  }
+  for (const wire::ShardOwner& owner : map_.shards) {
+    if (load.count(owner.worker) != 0) ++load[owner.worker];
+  }
+  for (wire::ShardOwner& owner : map_.shards) {
+    if (owner.worker != worker) continue;
+    const auto least = std::min_element(load.begin(), load.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
+    owner.worker = least->first;
+    ++owner.owner_epoch;
+    ++least->second;
+    ++moved;
+    heirs.insert(least->first);
+  }
+  if (moved == 0) return "it had no data shards";
+  std::string names;
+  for (const std::uint32_t heir : heirs) {
+    const bool shown = names.size() < kNamedBytesMax;
+    names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
+    if (!shown) break;
+  }
+  return fmt::format("its {} data shard{} {} to {}", moved, moved == 1 ? "" : "s", moved == 1 ? "goes" : "go",
+                     names);
+}
+
+std::string Scheduler::key_ranges_of(NodeId server) const {
+  const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
+  std::string ranges;
+  for (std::size_t t = 0; t < map_.placement.size(); ++t) {
+    const TableSpec& table = map_.tables[t];
+    if (const RangeSet owned = map_.placement[t].owned_by(named); !owned.empty()) {
+      ranges +=
+          fmt::format("{}{} {} of {}", ranges.empty() ? "" : ", ", table.name, text_of(owned), table.ranges);
+    }
+  }
+  return ranges;
+}
+
+}  // namespace thalweg

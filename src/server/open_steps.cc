@@ -1,0 +1,87 @@
+#include "server/open_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/planted.h"
+#include "base/range_set.h"
+
+namespace thalweg {
+namespace {
+
+// What is left of `part` outside `ranges` goes to `rest`.
+void put_outside(const TableSpec& spec, const StepPart& part, RangeSpan ranges, std::vector<StepPart>& rest) {
+  const RangeSet outside = RangeSet(part.ranges) - ranges;
+  for (const RangeSpan left : outside.runs()) {
+    Payload payload = left == part.ranges ? part.payload : cut(spec, part.payload, left);
+    if (!payload.empty()) rest.push_back({left, std::move(payload)});
+  }
+}
+
+}  // namespace
+
+void OpenSteps::add(const TableSpec& spec, const FrameHeader& push, StepPart part) {
+  const bool known = steps_.count(push.step) > 0;
+  if (part.payload.empty() && !(known && push.block > 0)) return;
+  StepParts& parts = steps_[push.step];
+  parts.resize(shards_);
+  if (push.block > 0) supersede(spec, parts, push, part.ranges);
+  if (part.payload.empty()) return;
+  std::size_t place = push.shard.value;
+  if (THALWEG_BUG(kArrivalOrder))
+    for (place = 0; place + 1 < parts.size() && !parts[place].empty();) ++place;
+  parts[place].push_back(std::move(part));
+}
+
+// Drops what had come of the block's shards, singly or as smaller blocks: it is in the block as well, for a
+// contribution is a function of its shard and step.
+void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const FrameHeader& block,
+                          RangeSpan ranges) const {
+  if (THALWEG_BUG(kBlockAddedTwice)) return;
+  for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shard_count(); ++s) {
+    for (const StepPart& part : std::exchange(parts[s], {})) put_outside(spec, part, ranges, parts[s]);
+  }
+}
+
+void OpenSteps::close(Step closed, const std::function<void(std::span<const Contribution>)>& apply) {
+  std::vector<Contribution> contributions;
+  while (!steps_.empty() && steps_.begin()->first < closed) {
+    contributions.clear();
+    const StepParts& shards = steps_.begin()->second;
+    for (std::uint32_t s = 0; s < shards.size(); ++s) {
+      for (const StepPart& part : shards[s])
+        contributions.push_back({part.payload.keys.as<std::uint64_t>(), part.payload.values.as<float>(), s});
+    }
+    if (!contributions.empty()) apply(contributions);
+    steps_.erase(steps_.begin());
+  }
+}
+
+std::map<Step, StepParts> OpenSteps::take(const TableSpec& spec, RangeId range) {
+  const RangeSpan alone = only(range);
+  std::map<Step, StepParts> taken;
+  for (auto& [step, shards] : steps_) {
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      for (const StepPart& part : std::exchange(shards[s], {})) {
+        put_outside(spec, part, alone, shards[s]);
+        Payload payload = part.ranges.contains(range) ? cut(spec, part.payload, alone) : Payload();
+        if (payload.empty()) continue;
+        StepParts& of_step = taken[step];
+        of_step.resize(shards_);
+        of_step[s].push_back({alone, std::move(payload)});
+      }
+    }
+  }
+  return taken;
+}
+
+void OpenSteps::adopt(std::map<Step, StepParts> steps) {
+  for (auto& [step, shards] : steps) {
+    StepParts& parts = steps_[step];
+    parts.resize(shards_);
+    for (std::size_t s = 0; s < shards.size(); ++s)
+      std::ranges::move(shards[s], std::back_inserter(parts[s]));
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,124 @@
+#include "server/reply_book.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/planted.h"
+#include "base/range_set.h"
+
+namespace thalweg {
+namespace {
+
+bool same_bytes(const Bytes& a, const Bytes& b) {
+  return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
+}
+
+// Copies the rows of the keys that both have.
+void copy_sparse(const Payload& from, std::span<const std::uint64_t> keys, std::span<float> rows,
+                 std::size_t dim) {
+  const auto known = from.keys.as<std::uint64_t>();
+  const auto values = from.values.as<float>();
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    while (at < known.size() && known[at] < keys[i]) ++at;
+    if (at == known.size()) return;
+    if (known[at] == keys[i]) std::copy_n(&values[at * dim], dim, &rows[i * dim]);
+  }
+}
+
+void copy_dense(const Payload& from, std::span<const std::uint64_t> block, std::span<float> rows,
+                std::size_t dim) {
+  const auto known = from.keys.as<std::uint64_t>();
+  const std::uint64_t begin = std::max(known[0], block[0]);
+  const std::uint64_t end = std::min(known[0] + known[1], block[0] + block[1]);
+  if (begin >= end) return;
+  std::copy_n(from.values.as<float>().begin() + static_cast<std::ptrdiff_t>((begin - known[0]) * dim),
+              (end - begin) * dim, rows.begin() + static_cast<std::ptrdiff_t>((begin - block[0]) * dim));
+}
+
+}  // namespace
+
+const Bytes* ReplyBook::find(const Frame& pull) const {
+  if (THALWEG_BUG(kNoReplayCache)) return nullptr;
+  const Replies& replies = replies_[pull.head.shard.value];
+  const auto of_step = replies.find(pull.head.step);
+  if (of_step == replies.end()) return nullptr;
+  for (const Reply& reply : of_step->second) {
+    if (reply.ranges == pull.head.ranges && same_bytes(reply.payload.keys, pull.first))
+      return &reply.payload.values;
+  }
+  return nullptr;
+}
+
+Status ReplyBook::remember(const Frame& pull, const Bytes& rows) {
+  if (THALWEG_BUG(kNoReplayCache)) return Status::ok();
+  Replies& replies = replies_[pull.head.shard.value];
+  auto& of_step = replies[pull.head.step];
+  const auto asked = static_cast<std::size_t>(std::ranges::count(of_step, true, &Reply::whole));
+  if (asked == limits::kPullsRememberedMax) {
+    return {Code::kRefused, fmt::format("{}: more than {} different pulls in one step of sync mode",
+                                        describe(pull.head), limits::kPullsRememberedMax)};
+  }
+  of_step.push_back({pull.head.ranges, {pull.first, rows}});
+  keep_newest(replies);
+  return Status::ok();
+}
+
+void ReplyBook::restore(const TableSpec& spec, const Frame& pull, std::span<float> rows) const {
+  const Replies& replies = replies_[pull.head.shard.value];
+  const auto of_step = replies.find(pull.head.step);
+  if (of_step == replies.end() || THALWEG_BUG(kNoReplayCache)) return;
+  for (const Reply& reply : of_step->second) {
+    if (reply.payload.empty() || !pull.head.ranges.overlaps(reply.ranges)) continue;
+    const bool dense = spec.kind == TableSpec::Kind::kDense;
+    (dense ? copy_dense : copy_sparse)(reply.payload, pull.keys(), rows, spec.dim);
+  }
+}
+
+std::size_t ReplyBook::size() const {
+  std::size_t size = 0;
+  for (const Replies& of_shard : replies_) {
+    for (const auto& [step, replies] : of_shard) size += replies.size();
+  }
+  return size;
+}
+
+void ReplyBook::keep_newest(Replies& replies) {
+  while (replies.size() > limits::kStepsInFlightSync) replies.erase(replies.begin());
+}
+
+std::vector<Replies> ReplyBook::take(const TableSpec& spec, RangeId range) {
+  const RangeSpan alone = only(range);
+  std::vector<Replies> taken(replies_.size());
+  for (std::size_t s = 0; s < replies_.size(); ++s) {
+    for (auto& [step, replies] : replies_[s]) {
+      for (Reply& reply : std::exchange(replies, {})) {
+        if (!reply.ranges.contains(range)) {
+          replies.push_back(std::move(reply));
+          continue;
+        }
+        const RangeSet others = RangeSet(reply.ranges) - alone;
+        for (const RangeSpan left : others.runs()) {
+          Payload part = cut(spec, reply.payload, left);
+          if (!part.empty()) replies.push_back({left, std::move(part), false});
+        }
+        Payload part = cut(spec, reply.payload, alone);
+        if (!part.empty()) taken[s][step].push_back({alone, std::move(part), false});
+      }
+    }
+  }
+  return taken;
+}
+
+void ReplyBook::adopt(std::vector<Replies> replies) {
+  for (std::size_t s = 0; s < replies_.size() && s < replies.size(); ++s) {
+    for (auto& [step, of_step] : replies[s])
+      std::ranges::move(of_step, std::back_inserter(replies_[s][step]));
+    keep_newest(replies_[s]);
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,36 @@
+// Sync mode: the answers that a server gave to each shard's last steps, so that the shard's heir computes on
+// the very rows that its predecessor saw. In one step every pull of a shard shows a key's row the same.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/frame.h"
+#include "server/range_state.h"
+
+namespace thalweg {
+
+class ReplyBook {
+ public:
+  explicit ReplyBook(std::uint32_t shards) : replies_(shards) {}
+
+  // The rows that were the answer to the same pull; null when there was none.
+  const Bytes* find(const Frame& pull) const;
+  // kRefused: the shard has asked for too many different things in this step.
+  Status remember(const Frame& pull, const Bytes& rows);
+  // Puts the rows that the shard was given in this step in the place of those in `rows`, which has one for
+  // each key of `pull`.
+  void restore(const TableSpec& spec, const Frame& pull, std::span<float> rows) const;
+  std::size_t size() const;
+
+  // What there is of one range, by shard; it is no longer there then.
+  std::vector<Replies> take(const TableSpec& spec, RangeId range);
+  void adopt(std::vector<Replies> replies);
+
+ private:
+  static void keep_newest(Replies& replies);
+
+  std::vector<Replies> replies_;  // By shard; the newest steps that pulled.
+};
+
+}  // namespace thalweg
