@@ -25,6 +25,8 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr int kLookEveryMs = 20;
+// From a rank's failure to the SIGTERM of the others: time to say why they leave it, the cause among them.
+constexpr std::chrono::milliseconds kLastWords{500};
 
 // One rank's standard output or error, handed on line by line.
 class LabelledStream {
@@ -92,38 +94,42 @@ class RankProcesses {
     for (const Rank& rank : ranks_) waitpid(rank.pid, nullptr, 0);
   }
 
+  // None runs the program before all are watched, so that of any two that fail the first is known.
   Status start_all() {
-    for (std::uint32_t i = 0; i < launch_.ranks; ++i) {
-      if (Status status = start(i); !status) return status;
-    }
-    return Status::ok();
+    if (pipe2(go_.data(), O_CLOEXEC) != 0)
+      return {Code::kIo, fmt::format("no pipe for the ranks: {}", std::strerror(errno))};
+    Status status;
+    for (std::uint32_t i = 0; i < launch_.ranks && status; ++i) status = start(i);
+    if (!status) signal_all(SIGKILL);
+    for (const int end : go_) close(end);
+    return status;
   }
 
   RanksEnd watch(const std::atomic<bool>& stop) {
-    RanksEnd end;
-    SteadyTime kill_at = SteadyTime::max();
-    const auto end_others = [&] {
-      if (kill_at != SteadyTime::max()) return;
-      kill_at = std::chrono::steady_clock::now() + launch_.grace;
-      signal_all(SIGTERM);
-    };
+    std::optional<RanksEnd> end;
+    SteadyTime end_at = SteadyTime::max(), kill_at = SteadyTime::max();
     while (!all_ended()) {
       pump(kLookEveryMs);
       look();
-      if (kill_at == SteadyTime::max() && any_failed()) {
+      const SteadyTime now = std::chrono::steady_clock::now();
+      if (!end && any_failed()) {
         look();  // Whoever failed before one that was seen to have failed is seen now.
         end = describe_failure();
-        end_others();
+        end_at = now + kLastWords;
       }
-      if (stop.load() && kill_at == SteadyTime::max()) {
-        end = {130, "interrupted"};
-        end_others();
+      if (stop.load()) {
+        if (!end) end = {130, "interrupted"};
+        end_at = std::min(end_at, now);
       }
-      if (std::chrono::steady_clock::now() >= kill_at) signal_all(SIGKILL);
+      if (now >= end_at && kill_at == SteadyTime::max()) {
+        signal_all(SIGTERM);
+        kill_at = now + launch_.grace;
+      }
+      if (now >= kill_at) signal_all(SIGKILL);
     }
     signal_all(SIGKILL);  // What the ranks started and left behind.
     pump(0);
-    return end;
+    return end.value_or(RanksEnd{});
   }
 
  private:
@@ -166,7 +172,7 @@ class RankProcesses {
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid < 0) return {Code::kIo, fmt::format("cannot start rank {}: {}", local, std::strerror(errno))};
-    if (pid == 0) become_rank(parent, out[1], err[1], argv, envp);
+    if (pid == 0) become_rank(parent, go_, out[1], err[1], argv, envp);
     setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
     ranks_.push_back({pid, rank});
@@ -179,14 +185,18 @@ class RankProcesses {
     return Status::ok();
   }
 
-  [[noreturn]] static void become_rank(pid_t parent, int out, int err, const std::vector<char*>& argv,
-                                       const std::vector<char*>& envp) {
+  [[noreturn]] static void become_rank(pid_t parent, std::array<int, 2> go, int out, int err,
+                                       const std::vector<char*>& argv, const std::vector<char*>& envp) {
     setpgid(0, 0);  // The terminal's Ctrl-C is the parent's to answer.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
+    close(go[1]);
+    char none = 0;
+    while (read(go[0], &none, 1) < 0 && errno == EINTR) {
+    }
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     if (out >= 0) dup2(out, STDOUT_FILENO);
@@ -274,6 +284,7 @@ class RankProcesses {
   std::FILE* words_;
   std::vector<Rank> ranks_;
   ExitOrder order_;
+  std::array<int, 2> go_ = {-1, -1};  // A pipe that ends when ranks may begin.
   std::size_t ended_ = 0;
   std::vector<std::unique_ptr<LabelledStream>> streams_;
 };

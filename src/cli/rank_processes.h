@@ -30,9 +30,9 @@ struct RanksEnd {
   std::string failed;  // Which rank, and how; empty when all ended well.
 };
 
-// Runs all ranks to their end. When one fails, or `stop` is set, the others get SIGTERM and after the grace
-// SIGKILL. Whatever they have started ends with them, or with this process if that ends first, see
-// cli/guardian.h. Output goes to the two streams. Precondition: one thread.
+// Runs all ranks to their end. Half a second after one has failed, or when `stop` is set, the others get
+// SIGTERM and after the grace SIGKILL. Whatever they have started ends with them, or with this process if
+// that ends first, see cli/guardian.h. Output goes to the two streams. Precondition: one thread.
 Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& stop, std::FILE* results,
                            std::FILE* words);
 

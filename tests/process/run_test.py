@@ -2,7 +2,6 @@
 """thalweg run: ranks find each other, and all of them end when one fails, whatever way it fails."""
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -144,19 +143,14 @@ class RunTest(ProgramTest):
     @unittest.skipIf('undefined' in SANITIZER, 'UndefinedBehaviorSanitizer needs descriptors of its own')
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_a_rank_with_too_few_descriptors_says_so(self):
-        # Rank 1 may be ended with the others before it has said why it left them.
-        own_word, others_word = 'Too many open files|this process has no descriptors left', 'rank 1: it ended before'
         for transport in ('tcp', 'shm'):
-            said = 0
             for limit in range(4, 24):
                 done = run('-n', '3', '--transport', transport, '--', 'sh', '-c',
                            'test $RANK != 1 || ulimit -n %d; exec %s' % (limit, ALL_REDUCE))
                 if done.returncode != 0:
                     self.assertEqual(done.returncode, 1, done.stderr)
-                    self.assertRegex(done.stderr, own_word + '|' + others_word)
-                    said += re.search(own_word, done.stderr) is not None
+                    self.assertRegex(done.stderr, 'Too many open files|this process has no descriptors left')
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertGreater(said, 0)
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_ranks_add_up(self):
@@ -169,8 +163,10 @@ class RunTest(ProgramTest):
         mpirun = shutil.which('mpirun')
         if not mpirun:
             self.skipTest('mpirun is not installed: scripts/setup installs Open MPI')
-        done = subprocess.run([mpirun, '--allow-run-as-root', '--oversubscribe', '-n', '2', ALL_REDUCE],
-                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        kept, port = reserved_port()
+        self.addCleanup(kept.close)
+        done = subprocess.run([mpirun, '--allow-run-as-root', '--oversubscribe', '-n', '2', '-x', 'MASTER_PORT=%d' % port,
+                               ALL_REDUCE], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.splitlines()), ['rank %d of 2: sum 3' % r for r in range(2)])
 
