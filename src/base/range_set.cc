@@ -29,6 +29,11 @@ bool RangeSet::intersects(RangeSpan span) const {
 
 void RangeSet::add(RangeSpan span) {
   if (span.begin >= span.end) return;
+  if (runs_.empty() || runs_.back().end < span.begin) return runs_.push_back(span);
+  if (runs_.back().end == span.begin) {
+    runs_.back().end = span.end;
+    return;
+  }
   std::vector<RangeSpan> apart;
   for (const RangeSpan run : runs_) {
     if (run.end < span.begin || span.end < run.begin) {

@@ -10,7 +10,8 @@ namespace thalweg {
 namespace {
 
 // What is left of `part` outside `ranges` goes to `rest`.
-void put_outside(const TableSpec& spec, const StepPart& part, RangeSpan ranges, std::vector<StepPart>& rest) {
+void put_outside(const TableSpec& spec, const StepPart& part, const RangeSet& ranges,
+                 std::vector<StepPart>& rest) {
   const RangeSet outside = RangeSet(part.ranges) - ranges;
   for (const RangeSpan left : outside.runs()) {
     Payload payload = left == part.ranges ? part.payload : cut(spec, part.payload, left);
@@ -20,12 +21,12 @@ void put_outside(const TableSpec& spec, const StepPart& part, RangeSpan ranges, 
 
 }  // namespace
 
-void OpenSteps::add(const TableSpec& spec, const FrameHeader& push, StepPart part) {
-  const bool known = steps_.count(push.step) > 0;
-  if (part.payload.empty() && !(known && push.block > 0)) return;
+void OpenSteps::add(const TableSpec& spec, const PushEntry& push, StepPart part) {
+  const bool known = steps_.count(push.step) > 0, block = push.shards > 1;
+  if (part.payload.empty() && !(known && block)) return;
   StepParts& parts = steps_[push.step];
   parts.resize(shards_);
-  if (push.block > 0) supersede(spec, parts, push, part.ranges);
+  if (block) supersede(spec, parts, push, part.ranges);
   if (part.payload.empty()) return;
   std::size_t place = push.shard.value;
   if (THALWEG_BUG(kArrivalOrder))
@@ -35,10 +36,10 @@ void OpenSteps::add(const TableSpec& spec, const FrameHeader& push, StepPart par
 
 // Drops what had come of the block's shards, singly or as smaller blocks: it is in the block as well, for a
 // contribution is a function of its shard and step.
-void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const FrameHeader& block,
+void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block,
                           RangeSpan ranges) const {
   if (THALWEG_BUG(kBlockAddedTwice)) return;
-  for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shard_count(); ++s) {
+  for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shards; ++s) {
     for (const StepPart& part : std::exchange(parts[s], {})) put_outside(spec, part, ranges, parts[s]);
   }
 }
@@ -57,22 +58,28 @@ void OpenSteps::close(Step closed, const std::function<void(std::span<const Cont
   }
 }
 
-std::map<Step, StepParts> OpenSteps::take(const TableSpec& spec, RangeId range) {
-  const RangeSpan alone = only(range);
-  std::map<Step, StepParts> taken;
-  for (auto& [step, shards] : steps_) {
+std::map<Step, StepParts> OpenSteps::of(const TableSpec& spec, RangeId range) const {
+  std::map<Step, StepParts> found;
+  for (const auto& [step, shards] : steps_) {
     for (std::size_t s = 0; s < shards.size(); ++s) {
-      for (const StepPart& part : std::exchange(shards[s], {})) {
-        put_outside(spec, part, alone, shards[s]);
-        Payload payload = part.ranges.contains(range) ? cut(spec, part.payload, alone) : Payload();
+      for (const StepPart& part : shards[s]) {
+        Payload payload = part.ranges.contains(range) ? cut(spec, part.payload, only(range)) : Payload();
         if (payload.empty()) continue;
-        StepParts& of_step = taken[step];
+        StepParts& of_step = found[step];
         of_step.resize(shards_);
-        of_step[s].push_back({alone, std::move(payload)});
+        of_step[s].push_back({only(range), std::move(payload)});
       }
     }
   }
-  return taken;
+  return found;
+}
+
+void OpenSteps::remove(const TableSpec& spec, const RangeSet& ranges) {
+  for (auto& [step, shards] : steps_) {
+    for (std::vector<StepPart>& parts : shards) {
+      for (const StepPart& part : std::exchange(parts, {})) put_outside(spec, part, ranges, parts);
+    }
+  }
 }
 
 void OpenSteps::adopt(std::map<Step, StepParts> steps) {

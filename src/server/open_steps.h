@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "base/frame.h"
+#include "server/push_entry.h"
 #include "server/range_state.h"
 #include "table/table.h"
 
@@ -16,18 +16,19 @@ class OpenSteps {
   explicit OpenSteps(std::uint32_t shards) : shards_(shards) {}
 
   // Keeps a push's part for ranges where it is new. A block takes the place of what its shards sent singly.
-  void add(const TableSpec& spec, const FrameHeader& push, StepPart part);
+  void add(const TableSpec& spec, const PushEntry& push, StepPart part);
   // Hands out the steps before `closed`, earliest first, each with its contributions in order of their
   // shards, and forgets them.
   void close(Step closed, const std::function<void(std::span<const Contribution>)>& apply);
   std::size_t size() const { return steps_.size(); }
 
-  // What there is of one range, which is no longer there then.
-  std::map<Step, StepParts> take(const TableSpec& spec, RangeId range);
+  // What there is of one range.
+  std::map<Step, StepParts> of(const TableSpec& spec, RangeId range) const;
+  void remove(const TableSpec& spec, const RangeSet& ranges);
   void adopt(std::map<Step, StepParts> steps);
 
  private:
-  void supersede(const TableSpec& spec, StepParts& parts, const FrameHeader& block, RangeSpan ranges) const;
+  void supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block, RangeSpan ranges) const;
 
   std::uint32_t shards_;
   std::map<Step, StepParts> steps_;

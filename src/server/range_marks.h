@@ -17,6 +17,9 @@ class RangeMarks {
   void own(const RangeSet& owned);
   // Precondition: the range is owned.
   Mark& at(ShardId shard, std::uint16_t range) { return marks_[shard.value * width_ + slots_[range]]; }
+  const Mark& at(ShardId shard, std::uint16_t range) const {
+    return marks_[shard.value * width_ + slots_[range]];
+  }
   // The first step of the shard that has not arrived for all ranges; kEndOfWork where none is owned.
   Step low(ShardId shard) const;
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/payload.h"
@@ -38,5 +39,10 @@ struct RangeState {
   std::map<Step, StepParts> open_steps;
   std::vector<Replies> replies;  // By shard.
 };
+
+Bytes encode(const RangeState& state);
+// Empty unless the bytes are exactly one state of a range of a table like this in a job of so many shards.
+// What rows hold is left to Table::load.
+std::optional<RangeState> decode_range_state(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
 
 }  // namespace thalweg

@@ -54,7 +54,7 @@ const Bytes* ReplyBook::find(const Frame& pull) const {
 }
 
 Status ReplyBook::remember(const Frame& pull, const Bytes& rows) {
-  if (THALWEG_BUG(kNoReplayCache)) return Status::ok();
+  if (steps_ == 0 || THALWEG_BUG(kNoReplayCache)) return Status::ok();
   Replies& replies = replies_[pull.head.shard.value];
   auto& of_step = replies[pull.head.step];
   const auto asked = static_cast<std::size_t>(std::ranges::count(of_step, true, &Reply::whole));
@@ -86,31 +86,39 @@ std::size_t ReplyBook::size() const {
   return size;
 }
 
-void ReplyBook::keep_newest(Replies& replies) {
-  while (replies.size() > limits::kStepsInFlightSync) replies.erase(replies.begin());
+void ReplyBook::keep_newest(Replies& replies) const {
+  while (replies.size() > steps_) replies.erase(replies.begin());
 }
 
-std::vector<Replies> ReplyBook::take(const TableSpec& spec, RangeId range) {
-  const RangeSpan alone = only(range);
-  std::vector<Replies> taken(replies_.size());
+std::vector<Replies> ReplyBook::of(const TableSpec& spec, RangeId range) const {
+  std::vector<Replies> found(replies_.size());
   for (std::size_t s = 0; s < replies_.size(); ++s) {
-    for (auto& [step, replies] : replies_[s]) {
+    for (const auto& [step, replies] : replies_[s]) {
+      for (const Reply& reply : replies) {
+        Payload part = reply.ranges.contains(range) ? cut(spec, reply.payload, only(range)) : Payload();
+        if (!part.empty()) found[s][step].push_back({only(range), std::move(part), false});
+      }
+    }
+  }
+  return found;
+}
+
+void ReplyBook::remove(const TableSpec& spec, const RangeSet& ranges) {
+  for (Replies& of_shard : replies_) {
+    for (auto& [step, replies] : of_shard) {
       for (Reply& reply : std::exchange(replies, {})) {
-        if (!reply.ranges.contains(range)) {
+        const RangeSet others = RangeSet(reply.ranges) - ranges;
+        if (others == reply.ranges) {
           replies.push_back(std::move(reply));
           continue;
         }
-        const RangeSet others = RangeSet(reply.ranges) - alone;
         for (const RangeSpan left : others.runs()) {
           Payload part = cut(spec, reply.payload, left);
           if (!part.empty()) replies.push_back({left, std::move(part), false});
         }
-        Payload part = cut(spec, reply.payload, alone);
-        if (!part.empty()) taken[s][step].push_back({alone, std::move(part), false});
       }
     }
   }
-  return taken;
 }
 
 void ReplyBook::adopt(std::vector<Replies> replies) {

@@ -1,5 +1,5 @@
-// Sync mode: the answers that a server gave to each shard's last steps, so that the shard's heir computes on
-// the very rows that its predecessor saw. In one step every pull of a shard shows a key's row the same.
+// The answers that a server gave to each shard's last steps, so that the shard's heir computes on the very
+// rows that its predecessor saw. In one of these steps every pull of a shard shows a key's row the same.
 #pragma once
 
 #include <span>
@@ -12,7 +12,8 @@ namespace thalweg {
 
 class ReplyBook {
  public:
-  explicit ReplyBook(std::uint32_t shards) : replies_(shards) {}
+  // Keeps the answers to as many steps of each shard; with 0 it knows and wants nothing.
+  ReplyBook(std::uint32_t shards, std::size_t steps) : steps_(steps), replies_(shards) {}
 
   // The rows that were the answer to the same pull; null when there was none.
   const Bytes* find(const Frame& pull) const;
@@ -23,13 +24,15 @@ class ReplyBook {
   void restore(const TableSpec& spec, const Frame& pull, std::span<float> rows) const;
   std::size_t size() const;
 
-  // What there is of one range, by shard; it is no longer there then.
-  std::vector<Replies> take(const TableSpec& spec, RangeId range);
+  // What there is of one range, by shard.
+  std::vector<Replies> of(const TableSpec& spec, RangeId range) const;
+  void remove(const TableSpec& spec, const RangeSet& ranges);
   void adopt(std::vector<Replies> replies);
 
  private:
-  static void keep_newest(Replies& replies);
+  void keep_newest(Replies& replies) const;
 
+  std::size_t steps_;
   std::vector<Replies> replies_;  // By shard; the newest steps that pulled.
 };
 

@@ -71,8 +71,12 @@ void give_back(Server& server, FuzzTransport& out) {
   for (auto given = server.given_up().begin(); given != server.given_up().end();) {
     const auto [table, range] = (given++)->first;
     if (!server.awaits(table, range)) continue;
+    const Bytes bytes = encode(server.fetch(table, range));
+    auto state = decode_range_state(bytes, server.map().tables[table.value],
+                                    static_cast<std::uint32_t>(server.map().shards.size()));
+    THALWEG_CHECK(state && encode(*state).text() == bytes.text(), "a state reads back as it was written");
     std::vector<RangeState> states;
-    states.push_back(server.fetch(table, range));
+    states.push_back(*std::move(state));
     server.adopt(table, std::move(states), out);
     THALWEG_CHECK(!server.awaits(table, range), "what has come is awaited no longer");
   }

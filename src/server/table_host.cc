@@ -19,6 +19,28 @@ Status refused(const FrameHeader& head, std::string why) {
   return {Code::kRefused, fmt::format("{}: {}", describe(head), why)};
 }
 
+// Ranges that are found in ascending order, put into a set a run at a time.
+class Run {
+ public:
+  explicit Run(RangeSet& set) : set_(set) {}
+  ~Run() { set_.add(run_); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  void take(std::uint16_t range) {
+    if (range < run_.end) return;  // Once more.
+    if (range > run_.end || run_.begin == run_.end) {
+      set_.add(run_);
+      run_.begin = range;
+    }
+    run_.end = static_cast<std::uint16_t>(range + 1);
+  }
+  void drop() { set_ = {}, run_ = {}; }
+
+ private:
+  RangeSet& set_;
+  RangeSpan run_;
+};
+
 LastOf ends_of(const FrameHeader& head) {
   if ((head.flags & frame_flags::kEndOfWork) != 0) return LastOf::kWork;
   if ((head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten)) return LastOf::kEpoch;
@@ -29,108 +51,114 @@ LastOf ends_of(const FrameHeader& head) {
 
 TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards)
     : table_(std::move(table)),
-      consistency_(consistency),
-      sync_(consistency.kind == Consistency::Kind::kSync),
-      gate_(consistency, shards),
+      policy_(step_policy(consistency)),
+      gate_(*policy_, shards),
       marks_(table_->spec().ranges, shards),
       reached_(shards),
       open_steps_(shards),
-      replies_(shards) {
+      replies_(shards, policy_->steps_replayed()) {
   marks_.own(owned());
 }
 
-Status TableHost::check_push(const Frame& frame) const {
-  const FrameHeader& head = frame.head;
+Status TableHost::check_payload(const Frame& push) const {
+  const FrameHeader& head = push.head;
   if (!owned().contains(head.ranges))
     return refused(head, fmt::format("this server owns ranges {}", text_of(owned())));
-  if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
+  if (push.first.size() % sizeof(std::uint64_t) != 0 || push.second.size() % sizeof(float) != 0) {
     return refused(head, fmt::format("{} bytes of keys and {} of values are no whole numbers",
-                                     frame.first.size(), frame.second.size()));
+                                     push.first.size(), push.second.size()));
   }
-  if (frame.first.empty() && frame.second.empty()) return Status::ok();
-  return table_->check(view(frame.first, frame.second), head.ranges);
+  if (push.first.empty() && push.second.empty()) return Status::ok();
+  return table_->check(view(push.first, push.second), head.ranges);
+}
+
+Result<PushEntry> TableHost::check(const Frame& push) const {
+  const FrameHeader& head = push.head;
+  if (Status payload = check_payload(push); !payload) return payload;
+  if (!policy_->takes(gate_.clocks(), head.step))
+    return Status(Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head)));
+  if (head.block > 0 && !policy_->combines()) return refused(head, "only sync mode combines pushes");
+  PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, head.ranges, {}};
+  if (Status news = find_news(head, entry); !news) return news;
+  if (!entry.fresh.empty()) entry.payload = {push.first, push.second};
+  return entry;
 }
 
 Status TableHost::push(const Frame& frame) {
-  if (Status status = check_push(frame); !status) return status;
-  const FrameHeader& head = frame.head;
-  if (sync_ && too_far(head.step)) {
-    return {Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head))};
+  Result<PushEntry> entry = check(frame);
+  if (!entry) {
+    const bool retry = entry.status().code() == Code::kRetry;
+    return THALWEG_BUG(kAckBeforeCheck) && retry ? Status::ok() : entry.status();
   }
-  if (head.block > 0 && !sync_) return refused(head, "only sync mode combines pushes");
-  std::vector<RangeSpan> fresh;
-  if (Status status = classify(head, fresh); !status) {
-    return THALWEG_BUG(kAckBeforeCheck) && status.code() == Code::kRetry ? Status::ok() : status;
-  }
-  if (fresh.empty()) ++repeats_;
-  for (const RangeSpan run : fresh) accept(frame, run);
-  for (std::uint32_t i = 0; i < head.shard_count(); ++i) advance_clock(ShardId{head.shard.value + i});
+  if (entry->fresh.empty()) ++repeats_;
+  apply(*std::move(entry));
   return Status::ok();
 }
 
-Status TableHost::classify(const FrameHeader& head, std::vector<RangeSpan>& fresh) {
+Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
+  Run fresh(entry.fresh), ended(entry.ended);
   for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
-    bool is_new = false;
-    for (std::uint32_t i = 0; i < head.shard_count(); ++i) {
-      Mark& known = marks_.at(ShardId{head.shard.value + i}, range);
-      switch (known.classify(head.step)) {
+    for (std::uint32_t i = 0; i < entry.shards; ++i) {
+      const Mark& known = marks_.at(ShardId{entry.shard.value + i}, range);
+      switch (known.classify(entry.step)) {
         case Arrival::kTooEarly:
           return {Code::kRetry,
                   fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
         case Arrival::kRepeat:
-          if (THALWEG_BUG(kPartialRepeat)) return fresh.clear(), Status::ok();
-          if (ends_of(head) == LastOf::kWork) known.end_work_after(head.step);
+          if (THALWEG_BUG(kPartialRepeat)) return fresh.drop(), Status::ok();
+          if (entry.ends == LastOf::kWork && known.may_end_with(entry.step)) ended.take(range);
           break;
         case Arrival::kNew:
-          if (known.contradicts(head.step, ends_of(head)))
+          if (known.contradicts(entry.step, entry.ends))
             return refused(head, "the shard's end says otherwise");
-          is_new = true;
+          fresh.take(range);
       }
-    }
-    if (!is_new) continue;
-    if (!fresh.empty() && fresh.back().end == range) {
-      ++fresh.back().end;
-    } else {
-      fresh.push_back({range, static_cast<std::uint16_t>(range + 1)});
     }
   }
   return Status::ok();
 }
 
-// Keeps the contributions of open steps within bounds when shards push and never pull.
-bool TableHost::too_far(Step step) const {
-  if (step <= gate_.slowest()) return false;
-  return step.epoch > gate_.slowest().epoch + 1 || gate_.lead(step) >= limits::kStepWindow;
+void TableHost::mark(const PushEntry& entry) {
+  const RangeSet marked = entry.ended.empty() ? entry.fresh : entry.fresh + entry.ended;
+  const std::uint32_t shards = THALWEG_BUG(kBlockMarksFirst) ? 1 : entry.shards;
+  for (std::uint32_t s = entry.shard.value; s < entry.shard.value + shards; ++s) {
+    for (const RangeSpan run : marked.runs()) {
+      for (std::uint16_t range = run.begin; range < run.end; ++range) {
+        Mark& known = marks_.at(ShardId{s}, range);
+        const bool fresh = known.classify(entry.step) == Arrival::kNew;
+        if (fresh) known.record(entry.step, entry.ends);
+        if (!fresh && entry.ends == LastOf::kWork) known.end_work_after(entry.step);
+      }
+    }
+    if (!entry.fresh.empty())
+      reached_[s].add({kEndOfWork, entry.step.next(), entry.ends != LastOf::kNothing});
+  }
 }
 
-void TableHost::accept(const Frame& frame, RangeSpan ranges) {
-  const FrameHeader& head = frame.head;
-  const LastOf ends = ends_of(head);
-  for (std::uint32_t i = 0; i < (THALWEG_BUG(kBlockMarksFirst) ? 1 : head.shard_count()); ++i) {
-    const ShardId shard{head.shard.value + i};
-    for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-      Mark& known = marks_.at(shard, range);
-      if (known.classify(head.step) == Arrival::kNew) known.record(head.step, ends);
+void TableHost::apply(PushEntry entry) {
+  mark(entry);
+  for (const RangeSpan run : entry.fresh.runs()) {
+    Payload part = run == entry.ranges ? entry.payload : cut(table_->spec(), entry.payload, run);
+    if (entry.step >= policy_->closed(gate_.clocks())) {
+      open_steps_.add(table_->spec(), entry, {run, std::move(part)});
+    } else if (!part.empty()) {
+      const Contribution now = view(part.keys, part.values);
+      table_->apply({&now, 1});
     }
-    reached_[shard.value].add({kEndOfWork, head.step.next(), ends != LastOf::kNothing});
   }
-  Payload part{frame.first, frame.second};
-  if (ranges != head.ranges) part = cut(table_->spec(), part, ranges);
-  if (sync_) return open_steps_.add(table_->spec(), head, {ranges, std::move(part)});
-  const Contribution one = view(part.keys, part.values);
-  if (!part.empty()) table_->apply({&one, 1});
+  for (std::uint32_t i = 0; i < entry.shards; ++i) advance_clock(ShardId{entry.shard.value + i});
 }
 
 void TableHost::advance_clock(ShardId shard) {
   const Step low = marks_.low(shard);
-  if (low <= gate_.clock(shard)) return;
+  if (low <= clock(shard)) return;
   gate_.advance(shard, low);
   ++version_;
-  if (sync_) close_steps();
+  close_steps();
 }
 
 void TableHost::close_steps() {
-  const Step closed = THALWEG_BUG(kEarlyClose) ? gate_.slowest().next() : gate_.slowest();
+  const Step closed = policy_->closed(gate_.clocks());
   applied_ = std::max(applied_, closed);
   open_steps_.close(closed, [this](std::span<const Contribution> parts) { table_->apply(parts); });
 }
@@ -163,54 +191,59 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const bool read_only = (head.flags & frame_flags::kReadOnly) != 0;
   const bool waits = head.shard != kNoShard;  // An observer looks at what there is.
   if (waits && !gate_.open(head.shard, head.step)) return Status(Code::kRetry, "the gate is shut");
-  if (sync_ && !read_only) {
+  if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
   if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
-    staleness_max_ = std::max(staleness_max_, gate_.lead(head.step));
+    staleness_max_ = std::max(staleness_max_, gate_.clocks().lead(head.step));
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
   const std::shared_ptr<float[]> out(new float[floats]);
   table_->read(dense ? keys.first(1) : keys, {out.get(), floats});
-  // Asked for in other pieces before some range came here, or went.
-  if (sync_ && !read_only && head.step < applied_)
-    replies_.restore(table_->spec(), frame, {out.get(), floats});
   const Bytes bytes(out, std::as_bytes(std::span<const float>(out.get(), floats)));
-  if (sync_ && !read_only) {
-    if (Status status = replies_.remember(frame, bytes); !status) return status;
-  }
+  if (read_only) return bytes;
+  // Asked for in other pieces before some range came here, or went.
+  if (head.step < applied_) replies_.restore(table_->spec(), frame, {out.get(), floats});
+  if (Status status = replies_.remember(frame, bytes); !status) return status;
   return bytes;
 }
 
 // The clocks follow from the marks of the ranges that are owned now, and may fall.
 void TableHost::own_anew() {
-  const std::uint32_t shards = gate_.shards();
-  gate_ = Gate(consistency_, shards);
+  const std::uint32_t shards = gate_.clocks().shards();
+  gate_ = Gate(*policy_, shards);
   for (std::uint32_t s = 0; s < shards && !owned().empty(); ++s)
     gate_.advance(ShardId{s}, marks_.low(ShardId{s}));
   ++version_;
-  if (sync_ && !owned().empty()) close_steps();
+  if (!owned().empty()) close_steps();
+}
+
+RangeState TableHost::state_of(RangeId range) const {
+  RangeState state;
+  state.range = range;
+  table_->scan(range, [&](const RowsView& view) {
+    state.keys.insert(state.keys.end(), view.keys.begin(), view.keys.end());
+    state.rows.insert(state.rows.end(), view.rows.begin(), view.rows.end());
+  });
+  for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s)
+    state.marks.push_back(marks_.at(ShardId{s}, range.value));
+  state.reached = reached_;
+  state.applied = applied_;
+  state.open_steps = open_steps_.of(table_->spec(), range);
+  state.replies = replies_.of(table_->spec(), range);
+  return state;
 }
 
 std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   std::vector<RangeState> states;
   for (const RangeSpan run : ranges.runs()) {
-    for (std::uint16_t range = run.begin; range < run.end; ++range) {
-      RangeState& state = states.emplace_back();
-      state.range = RangeId{range};
-      table_->scan(state.range, [&](const RowsView& view) {
-        state.keys.insert(state.keys.end(), view.keys.begin(), view.keys.end());
-        state.rows.insert(state.rows.end(), view.rows.begin(), view.rows.end());
-      });
-      for (std::uint32_t s = 0; s < gate_.shards(); ++s) state.marks.push_back(marks_.at(ShardId{s}, range));
-      state.reached = reached_;
-      state.applied = applied_;
-      state.open_steps = open_steps_.take(table_->spec(), state.range);
-      state.replies = replies_.take(table_->spec(), state.range);
-    }
+    for (std::uint16_t range = run.begin; range < run.end; ++range)
+      states.push_back(state_of(RangeId{range}));
   }
   table_->remove(ranges);
+  open_steps_.remove(table_->spec(), ranges);
+  replies_.remove(table_->spec(), ranges);
   marks_.own(owned());
   own_anew();
   return states;
@@ -220,7 +253,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   RangeSet gained;
   for (const RangeState& state : states) {
     gained.add(only(state.range));
-    THALWEG_CHECK(state.marks.size() == gate_.shards() && !owned().contains(state.range),
+    THALWEG_CHECK(state.marks.size() == gate_.clocks().shards() && !owned().contains(state.range),
                   "a range of this job that somebody else gave up");
   }
   if (Status added = table_->add(gained); !added) return added;
@@ -233,7 +266,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   marks_.own(owned());
   for (RangeState& state : states) {
-    for (std::uint32_t s = 0; s < gate_.shards(); ++s) {
+    for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
       if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
       reached_[s].add(state.reached[s]);
     }

@@ -1,5 +1,6 @@
 // One server's part of one table with its protocol state: marks, gate, contributions of open steps, replies
-// to replay. It owns any set of key ranges, which may change between frames.
+// to replay. It owns any set of key ranges, which may change between frames. What may be told of a frame is
+// told by check(), which changes nothing; what changes is an entry; apply() cannot fail.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 
 #include "base/frame.h"
 #include "server/open_steps.h"
+#include "server/push_entry.h"
 #include "server/range_marks.h"
 #include "server/range_state.h"
 #include "server/reply_book.h"
@@ -22,19 +24,24 @@ class TableHost {
   // Owns the ranges that `table` owns.
   TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards);
 
-  // What a push came to. kOk: applied or buffered, or a repeat of what was. kRetry: too far ahead of what
-  // arrived.
+  // What a push is to change. kRetry: too far ahead of what has arrived.
+  Result<PushEntry> check(const Frame& push) const;
+  // Precondition: check() has returned this here, or for a host in this one's state.
+  void apply(PushEntry entry);
+  // Both: kOk where the push was applied or kept, or is a repeat of one that was.
   Status push(const Frame& frame);
   // The rows, or kRetry while the gate is shut.
   Result<Bytes> pull(const Frame& frame);
   wire::Waiting waiting_for(const FrameHeader& head) const;
-  Step clock(ShardId shard) const { return gate_.clock(shard); }
+  Step clock(ShardId shard) const { return gate_.clocks().of(shard); }
   wire::Marks marks(ShardId shard) const {
     wire::Marks marks = reached_[shard.value];
     marks.low = clock(shard);
     return marks;
   }
 
+  // All that is known of a range. Precondition: it is owned.
+  RangeState state_of(RangeId range) const;
   // Gives ranges up with all that is known of them, one value each. Precondition: they are owned.
   std::vector<RangeState> give_up(const RangeSet& ranges);
   // Takes over what others gave up. Unless OK, nothing has changed. Precondition: none of it is owned.
@@ -52,26 +59,24 @@ class TableHost {
   std::uint64_t version() const { return version_; }
 
  private:
-  Status check_push(const Frame& frame) const;
-  // Adds to `fresh` the runs of ranges for which a push is new, of any of its shards; a re-split repeat may
-  // be new for some ranges only.
-  Status classify(const FrameHeader& head, std::vector<RangeSpan>& fresh);
+  Status check_payload(const Frame& push) const;
+  // In which ranges a push is new, of any of its shards, and where it ends more than was known; a re-split
+  // repeat may be new for some ranges only.
+  Status find_news(const FrameHeader& head, PushEntry& entry) const;
   Status check_pull(const Frame& frame) const;
-  bool too_far(Step step) const;
-  void accept(const Frame& frame, RangeSpan ranges);
+  void mark(const PushEntry& entry);
   void advance_clock(ShardId shard);
   void close_steps();
   void own_anew();
 
   std::unique_ptr<Table> table_;
-  Consistency consistency_;
-  bool sync_;
+  std::unique_ptr<const StepPolicy> policy_;
   Gate gate_;
   RangeMarks marks_;
   std::vector<wire::Marks> reached_;  // By shard; `low` is the gate's.
   OpenSteps open_steps_;
   ReplyBook replies_;
-  Step applied_;  // Sync mode: rows of some range hold steps before this one, no rows hold a later one.
+  Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
   std::uint32_t staleness_max_ = 0;
   std::uint64_t repeats_ = 0;
   std::uint64_t version_ = 0;

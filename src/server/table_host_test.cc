@@ -201,6 +201,22 @@ TEST(TableHost, RefusesStepsBehindTheShardsEnd) {
   EXPECT_EQ(read(t, 0, {1, 0}), (Floats{3, 3, 3, 3}));
 }
 
+// Range 0 has had the end of an epoch, which an heir may call the end of all work; range 1 has had a later
+// step.
+TEST(TableHost, APushThatIsRefusedEndsNothing) {
+  TableHost t = host(Consistency::async(), 1);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 2}, {1, 2})).is_ok());
+  EXPECT_EQ(t.push(push(0, {0, 1}, {0, 2}, 1, frame_flags::kEndOfWork)).code(), Code::kRefused);
+  EXPECT_TRUE(t.push(push(0, {1, 0}, {0, 1})).is_ok());
+  EXPECT_EQ(t.repeats(), 0u);
+  EXPECT_TRUE(t.push(push(0, {1, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).is_ok());
+  const auto rows = t.pull(pull(0, {0, 0}, frame_flags::kReadOnly));
+  ASSERT_TRUE(rows.is_ok());
+  EXPECT_EQ(rows->as<float>()[0], 4.0f);
+}
+
 TEST(TableHost, AnAnswerNeverExceedsAFrame) {
   TableSpec spec;
   spec.kind = TableSpec::Kind::kDense;

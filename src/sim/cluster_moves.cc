@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "sim/cluster.h"
 #include "sim/trace_line.h"
 
@@ -54,8 +55,11 @@ bool Cluster::moving() const {
 
 void Cluster::hand_over(const Offer& offer) {
   Process& to = *processes_[offer.to];
+  const Bytes bytes = encode(processes_[offer.from]->server->fetch(offer.table, offer.range));
+  auto state = decode_range_state(bytes, plan_.tables[offer.table.value], plan_.shards);
+  THALWEG_CHECK(state && encode(*state).text() == bytes.text(), "a state reads back as it was written");
   std::vector<RangeState> states;
-  states.push_back(processes_[offer.from]->server->fetch(offer.table, offer.range));
+  states.push_back(*std::move(state));
   note(fmt::format("{} gets table {} range {}", who(to.id), offer.table.value, offer.range.value));
   begin_turn(to);
   Outgoing out(*this, to);

@@ -28,7 +28,8 @@ TEST(Gate, OpensExactlyWhenTheDefinitionSaysSo) {
     Consistency consistency;
     if (seed % 3 == 1) consistency = Consistency::bounded(static_cast<std::uint32_t>(random.below(4)));
     if (seed % 3 == 2) consistency = Consistency::async();
-    Gate gate(consistency, shards);
+    const auto policy = step_policy(consistency);
+    Gate gate(*policy, shards);
     std::vector<Step> clocks(shards);
     for (int i = 0; i < 200; ++i) {
       const auto shard = static_cast<std::uint32_t>(random.below(shards));
@@ -43,25 +44,27 @@ TEST(Gate, OpensExactlyWhenTheDefinitionSaysSo) {
       const auto reader = static_cast<std::uint32_t>(random.below(shards));
       ASSERT_EQ(gate.open(ShardId{reader}, wanted), may_read(clocks, consistency, reader, wanted));
       ASSERT_EQ(gate.open(ShardId{reader}, wanted), gate.missing(ShardId{reader}, wanted, shards).empty());
-      ASSERT_EQ(gate.slowest(), *std::min_element(clocks.begin(), clocks.end()));
+      ASSERT_EQ(gate.clocks().slowest(), *std::min_element(clocks.begin(), clocks.end()));
       if (gate.open(ShardId{reader}, wanted) && consistency.kind == Consistency::Kind::kBounded) {
-        ASSERT_LE(gate.lead(wanted), consistency.bound);
+        ASSERT_LE(gate.clocks().lead(wanted), consistency.bound);
       }
     }
   }
 }
 
 TEST(Gate, NamesNoMoreThanAsked) {
-  Gate gate(Consistency::sync(), 5);
+  const auto policy = lockstep();
+  Gate gate(*policy, 5);
   EXPECT_EQ(gate.missing(ShardId{0}, {0, 1}, 2).size(), 2u);
 }
 
 TEST(Gate, OfferedAnyStepKeepsItsArithmetic) {
-  Gate gate(Consistency::bounded(~0u), 2);
+  const auto policy = bounded(~0u);
+  Gate gate(*policy, 2);
   EXPECT_FALSE(gate.open(ShardId{0}, {~0u, ~0u}));
   gate.advance(ShardId{0}, kEndOfWork);
   EXPECT_TRUE(gate.open(ShardId{0}, {0, ~0u}));
-  EXPECT_EQ(gate.lead({0, ~0u}), ~0u);
+  EXPECT_EQ(gate.clocks().lead({0, ~0u}), ~0u);
 }
 
 }  // namespace

@@ -37,8 +37,34 @@ void Mark::record(Step step, LastOf ends) {
   }
 }
 
+bool Mark::may_end_with(Step step) const { return low_ == step.next_epoch() && seen_ == 0 && end_ == kNoEnd; }
+
 void Mark::end_work_after(Step step) {
-  if (low_ == step.next_epoch() && seen_ == 0 && end_ == kNoEnd) low_ = kEndOfWork;
+  if (may_end_with(step)) low_ = kEndOfWork;
+}
+
+void Mark::encode(Writer& out) const {
+  out.put(low_.epoch).put(low_.index).put(end_).put(static_cast<std::uint8_t>(end_of_work_)).put(seen_);
+}
+
+Mark Mark::decode(Reader& in) {
+  Mark mark;
+  mark.low_.epoch = in.get<std::uint32_t>();
+  mark.low_.index = in.get<std::uint32_t>();
+  mark.end_ = in.get<std::uint32_t>();
+  const auto end_of_work = in.get<std::uint8_t>();
+  mark.end_of_work_ = end_of_work == 1;
+  mark.seen_ = in.get<std::uint64_t>();
+  const bool over = mark.low_ == kEndOfWork;
+  const std::uint64_t steps_left = std::uint64_t{mark.end_} - mark.low_.index;
+  const bool ends = mark.end_ != kNoEnd;
+  const bool beyond = ends && steps_left < limits::kStepWindow && (mark.seen_ >> steps_left) != 0;
+  if (end_of_work > 1 || (mark.seen_ & 1) != 0 || (over && (ends || mark.seen_ != 0)) ||
+      (!over && mark.low_.epoch == kEndOfWork.epoch) || (ends && mark.end_ <= mark.low_.index) || beyond ||
+      (mark.end_of_work_ && !ends && !over)) {
+    in.fail();
+  }
+  return mark;
 }
 
 }  // namespace thalweg

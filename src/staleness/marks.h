@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/bytes.h"
 #include "base/limits.h"
 #include "thalweg/ids.h"
 
@@ -24,9 +25,16 @@ class Mark {
   bool contradicts(Step step, LastOf ends) const;
   // Precondition: classify(step) == kNew, and no contradiction. `ends`: what the step is the last of.
   void record(Step step, LastOf ends);
-  // `step`, which has arrived, is the last of all; nothing changes unless it was the last of its epoch and
-  // nothing has come since. An heir may end the work where its predecessor had ended an epoch.
+  // Whether `step`, which has arrived, was the last of its epoch and nothing has come since, so that it may
+  // be the last of all: an heir may end the work where its predecessor had ended an epoch.
+  bool may_end_with(Step step) const;
+  // `step` is the last of all. Nothing changes unless may_end_with(step).
   void end_work_after(Step step);
+
+  void encode(Writer& out) const;  // mark := low:step end:u32 end_of_work:u8 seen:u64
+  static Mark decode(Reader& in);  // Fails on what no pushes lead to.
+
+  bool operator==(const Mark&) const = default;
 
  private:
   static constexpr std::uint32_t kNoEnd = std::numeric_limits<std::uint32_t>::max();

@@ -113,5 +113,52 @@ TEST(Mark, FollowsASetOfAllArrivalsInAnyOrder) {
   }
 }
 
+Bytes encoded(const Mark& mark) {
+  Writer out;
+  mark.encode(out);
+  return out.take();
+}
+
+bool reads(Step low, std::uint32_t end, std::uint8_t end_of_work, std::uint64_t seen) {
+  Writer out;
+  out.put(low.epoch).put(low.index).put(end).put(end_of_work).put(seen);
+  const Bytes bytes = out.take();
+  Reader in(bytes);
+  const Mark mark = Mark::decode(in);
+  return in.done() && encoded(mark).text() == bytes.text();
+}
+
+TEST(Mark, ReadsBackWhatPushesLeadTo) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    Mark mark;
+    for (int i = 0; i < 60; ++i) {
+      const Step step{mark.low().epoch, mark.low().index + static_cast<std::uint32_t>(random.below(6))};
+      const LastOf ends = random.chance(0.9)   ? LastOf::kNothing
+                          : random.chance(0.8) ? LastOf::kEpoch
+                                               : LastOf::kWork;
+      if (mark.classify(step) == Arrival::kNew && !mark.contradicts(step, ends)) mark.record(step, ends);
+      const Bytes bytes = encoded(mark);
+      Reader in(bytes);
+      EXPECT_EQ(Mark::decode(in), mark);
+      EXPECT_TRUE(in.done());
+    }
+  }
+}
+
+TEST(Mark, ReadsNothingThatNoPushesLeadTo) {
+  constexpr std::uint32_t kNone = ~0u;
+  EXPECT_TRUE(reads({1, 5}, kNone, 0, 6));
+  EXPECT_TRUE(reads({1, 5}, 7, 1, 2));
+  EXPECT_TRUE(reads(kEndOfWork, kNone, 1, 0));
+  EXPECT_FALSE(reads({1, 5}, kNone, 0, 1));  // The first step that has not arrived has arrived.
+  EXPECT_FALSE(reads({1, 5}, 5, 0, 0));      // The epoch had ended.
+  EXPECT_FALSE(reads({1, 5}, 7, 0, 4));      // A step behind the end.
+  EXPECT_FALSE(reads({1, 5}, kNone, 1, 0));  // The work ends nowhere.
+  EXPECT_FALSE(reads({1, 5}, 7, 2, 0));
+  EXPECT_FALSE(reads({~0u, 1}, kNone, 0, 0));  // Behind the end of all work.
+  EXPECT_FALSE(reads(kEndOfWork, kNone, 1, 2));
+}
+
 }  // namespace
 }  // namespace thalweg

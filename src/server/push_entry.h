@@ -1,0 +1,31 @@
+// What an accepted push changes, as a value: a host that is given it comes to the same state as the host that
+// made it of a frame.
+#pragma once
+
+#include <optional>
+
+#include "base/payload.h"
+#include "base/range_set.h"
+#include "staleness/marks.h"
+
+namespace thalweg {
+
+struct PushEntry {
+  ShardId shard;             // The first of
+  std::uint32_t shards = 1;  // the aligned block of shards whose sum this is; a power of two.
+  Step step;
+  LastOf ends = LastOf::kNothing;  // What the step is the last of.
+  RangeSet fresh;                  // Where it has not come before, of one of the shards at least.
+  RangeSet ended;                  // Where it has, and is the last of all as is known only now.
+  RangeSpan ranges;                // Of the payload; `fresh` lies in them.
+  Payload payload;
+
+  bool changes() const { return !fresh.empty() || !ended.empty(); }
+};
+
+Bytes encode(const PushEntry& entry);
+// Empty unless the bytes are exactly one entry, of finite values, for a table like this in a job of so many
+// shards.
+std::optional<PushEntry> decode_push_entry(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
+
+}  // namespace thalweg

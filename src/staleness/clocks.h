@@ -1,0 +1,27 @@
+// How far each data shard has come.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "thalweg/ids.h"
+
+namespace thalweg {
+
+class Clocks {
+ public:
+  explicit Clocks(std::uint32_t shards);
+  // Every step of `shard` before `clock` has arrived. Clocks never go back.
+  void advance(ShardId shard, Step clock);
+  Step of(ShardId shard) const { return clocks_[shard.value]; }
+  Step slowest() const { return slowest_; }
+  std::uint32_t shards() const { return static_cast<std::uint32_t>(clocks_.size()); }
+  // By how many steps `step` leads the slowest shard.
+  std::uint32_t lead(Step step) const;
+
+ private:
+  std::vector<Step> clocks_;
+  Step slowest_;
+};
+
+}  // namespace thalweg

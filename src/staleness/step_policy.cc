@@ -1,0 +1,27 @@
+#include "staleness/step_policy.h"
+
+#include "base/planted.h"
+
+namespace thalweg {
+
+std::unique_ptr<const StepPolicy> step_policy(Consistency consistency) {
+  switch (consistency.kind) {
+    case Consistency::Kind::kSync:
+      return lockstep();
+    case Consistency::Kind::kBounded:
+      return bounded(consistency.bound);
+    case Consistency::Kind::kAsync:
+      break;
+  }
+  return immediate();
+}
+
+bool is_within(Step clock, Step wanted, std::uint64_t bound) {
+  if (clock >= wanted) return true;
+  if (THALWEG_BUG(kGateOffByOne)) ++bound;
+  if (THALWEG_BUG(kGateTooStrict) && bound > 0) --bound;
+  if (THALWEG_BUG(kEpochsMixed) && clock.epoch < wanted.epoch) return true;
+  return clock.epoch == wanted.epoch && clock.index + bound >= wanted.index;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,43 @@
+// When data shards may read, and when what they push goes into the rows: one policy, in a file of its own,
+// for each consistency.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "staleness/clocks.h"
+#include "thalweg/options.h"
+
+namespace thalweg {
+
+class StepPolicy {
+ public:
+  virtual ~StepPolicy() = default;
+  // Whether others that are about to work on `wanted` may read while a shard has come as far as `clock`.
+  virtual bool lets_read(Step clock, Step wanted) const = 0;
+  // What is pushed to steps before this one goes into the rows, step by step, each as one update; what is
+  // pushed to later ones is kept until then. Never goes back while clocks do not.
+  virtual Step closed(const Clocks& clocks) const = 0;
+  // Whether a push to `step` may come yet: what is kept must have a bound.
+  virtual bool takes(const Clocks& clocks, Step step) const = 0;
+  // Whether one push may be the sum of several shards'.
+  virtual bool combines() const = 0;
+  // In how many of its last steps a shard that reads again is given what it was given before.
+  virtual std::size_t steps_replayed() const = 0;
+};
+
+// Sync: all of a step's pushes are one update, in the order of their shards, and are read in the next step.
+std::unique_ptr<const StepPolicy> lockstep();
+// A push is applied as it comes; nobody reads more than `bound` steps ahead of the slowest. Ho et al., "More
+// Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013, section 2.
+std::unique_ptr<const StepPolicy> bounded(std::uint32_t bound);
+// Async: a push is applied as it comes, and nobody waits for others.
+std::unique_ptr<const StepPolicy> immediate();
+
+std::unique_ptr<const StepPolicy> step_policy(Consistency consistency);
+
+// Whether `clock` is at most `bound` steps of one epoch behind `wanted`.
+bool is_within(Step clock, Step wanted, std::uint64_t bound);
+
+}  // namespace thalweg

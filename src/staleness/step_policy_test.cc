@@ -1,0 +1,57 @@
+#include "staleness/step_policy.h"
+
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+
+namespace thalweg {
+namespace {
+
+Clocks clocks(std::initializer_list<Step> steps) {
+  Clocks made(static_cast<std::uint32_t>(steps.size()));
+  std::uint32_t shard = 0;
+  for (const Step step : steps) made.advance(ShardId{shard++}, step);
+  return made;
+}
+
+TEST(StepPolicy, LockstepClosesWhatAllHavePushed) {
+  const auto policy = step_policy(Consistency::sync());
+  EXPECT_EQ(policy->closed(clocks({{0, 3}, {0, 2}, {1, 0}})), (Step{0, 2}));
+  EXPECT_EQ(policy->closed(clocks({kEndOfWork, kEndOfWork})), kEndOfWork);
+  EXPECT_TRUE(policy->combines());
+  EXPECT_EQ(policy->steps_replayed(), limits::kStepsInFlightSync);
+}
+
+TEST(StepPolicy, LockstepTakesNothingFarAheadOfTheSlowest) {
+  const auto policy = lockstep();
+  const Clocks at = clocks({{1, 10}, {1, 40}});
+  constexpr std::uint32_t kWindow = limits::kStepWindow;
+  EXPECT_TRUE(policy->takes(at, {0, ~0u}));
+  EXPECT_TRUE(policy->takes(at, {1, 10 + kWindow - 1}));
+  EXPECT_FALSE(policy->takes(at, {1, 10 + kWindow}));
+  EXPECT_TRUE(policy->takes(at, {2, kWindow - 1}));
+  EXPECT_FALSE(policy->takes(at, {2, kWindow}));
+  EXPECT_FALSE(policy->takes(at, {3, 0}));
+}
+
+TEST(StepPolicy, OthersApplyWhatComesAsItComes) {
+  for (const Consistency mode : {Consistency::bounded(2), Consistency::async()}) {
+    const auto policy = step_policy(mode);
+    EXPECT_EQ(policy->closed(clocks({{0, 0}})), kEndOfWork);
+    EXPECT_TRUE(policy->takes(clocks({{0, 0}}), {7, 7}));
+    EXPECT_FALSE(policy->combines());
+    EXPECT_EQ(policy->steps_replayed(), 0u);
+  }
+}
+
+TEST(StepPolicy, ReadersLeadByTheBoundAndNoMore) {
+  EXPECT_FALSE(lockstep()->lets_read({0, 4}, {0, 5}));
+  EXPECT_TRUE(lockstep()->lets_read({0, 5}, {0, 5}));
+  EXPECT_TRUE(bounded(2)->lets_read({0, 3}, {0, 5}));
+  EXPECT_FALSE(bounded(2)->lets_read({0, 2}, {0, 5}));
+  EXPECT_FALSE(bounded(2)->lets_read({0, 9}, {1, 0}));
+  EXPECT_TRUE(immediate()->lets_read({0, 0}, {9, 9}));
+}
+
+}  // namespace
+}  // namespace thalweg
