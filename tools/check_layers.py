@@ -16,7 +16,7 @@ LAYERS = [
     [PUBLIC],
     ['base'],
     ['node', 'wire', 'table', 'placement', 'staleness', 'topology'],
-    ['exchange', 'replication'],
+    ['exchange', 'cluster', 'replication'],
     ['server', 'worker', 'scheduler'],
 ]
 CORE = {folder for layer in LAYERS[1:] for folder in layer}
@@ -29,7 +29,7 @@ def _below(level):
 # Folder: the folders that it may include, besides itself.
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
 ALLOWED['wire'] = _below(2) | {'placement'}  # A map carries placements.
-ALLOWED['exchange'] = ALLOWED['replication'] = _below(3) - {'table'}
+ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = _below(3) - {'table'}
 ALLOWED['net'] = _below(2) | {'node'}
 ALLOWED['sim'] = _below(5)
 ALLOWED['client'] = _below(5) | {'net'}

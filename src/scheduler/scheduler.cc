@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "base/planted.h"
-#include "wire/pace.h"
+#include "cluster/pace.h"
 
 namespace thalweg {
 namespace {
@@ -192,13 +192,13 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
 // While this node's process was stopped, as by Ctrl-Z, it heard nobody.
 void Scheduler::forgive_own_pause(Instant now) {
   const Duration late = now - wake_;
-  if (late < wire::heartbeat_every(map_) || THALWEG_BUG(kOwnPauseBlamed)) return;
+  if (late < cluster::heartbeat_every(map_) || THALWEG_BUG(kOwnPauseBlamed)) return;
   for (auto& [id, member] : members_) member.heard = std::min(now, member.heard + late);
 }
 
 void Scheduler::on_time(Instant now, Transport& out) {
   forgive_own_pause(now);
-  wake_ = now + wire::heartbeat_every(map_);
+  wake_ = now + cluster::heartbeat_every(map_);
   if (stopped_) {
     const auto seen_by = [&](Role role) {
       return std::all_of(members_.begin(), members_.end(), [&](const auto& entry) {

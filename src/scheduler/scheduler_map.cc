@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "cluster/combine_tree.h"
 #include "placement/placement.h"
 #include "scheduler/scheduler.h"
-#include "wire/combine_tree.h"
 
 namespace thalweg {
 namespace {
@@ -31,7 +31,7 @@ void Scheduler::begin(Transport& out) {
   const bool combine = map_.combine.kind != Combining::Kind::kNone;
   if (combine) {
     place_workers();
-    workers = wire::CombineTree(map_).in_order();
+    workers = cluster::CombineTree(map_).in_order();
   }
   for (std::uint32_t d = 0; d < options_.shards; ++d) {
     const ShardId shard{d};

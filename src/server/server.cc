@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
-#include "wire/fence.h"
+#include "cluster/fence.h"
 
 namespace thalweg {
 
@@ -59,7 +59,7 @@ void Server::on_time(Instant now, Transport& out) {
     wake_ = kNever;
     return;
   }
-  wake_ = now + (id_ ? wire::heartbeat_every(map_) : limits::kRetryFirst);
+  wake_ = now + (id_ ? cluster::heartbeat_every(map_) : limits::kRetryFirst);
   if (id_) {
     scheduler_.sent_heartbeat();
     return heartbeat(out);
@@ -100,8 +100,8 @@ void Server::on_map(Instant now, const Frame& frame, Transport& out) {
   const bool first = map_.epoch == 0;
   if (!first && !same_job(*map, map_)) return;
   map_ = std::move(*map);
-  combine_tree_ = wire::CombineTree(map_);
-  wake_ = std::min(wake_, now + wire::heartbeat_every(map_));
+  combine_tree_ = cluster::CombineTree(map_);
+  wake_ = std::min(wake_, now + cluster::heartbeat_every(map_));
   if (first) {
     if (Status status = make_tables(); !status) return fail(status, out);
   } else {
@@ -167,7 +167,7 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
   const std::size_t t = head.table.value;
   const bool had = THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
                    (tables_[t]->owned() - map_.placement[t].owned_by(id_->index)).intersects(head.ranges);
-  if (Status status = wire::check_map_epoch(head, map_); !status && !had) return status;
+  if (Status status = cluster::check_map_epoch(head, map_); !status && !had) return status;
   if (t >= tables_.size() || (tables_[t]->owned().empty() && awaited_[t].empty())) {
     return Status(Code::kRefused, fmt::format("{}: no such table on {}", describe(head), node_name(*id_)));
   }
@@ -182,7 +182,7 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = wire::check_owner(from, frame.head, map_, combine_tree_);
+  if (host) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
   const std::uint64_t before = host ? (*host)->version() : 0;
   if (status) status = (*host)->push(frame);
   ++pushes_;
@@ -208,7 +208,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
 bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = wire::check_owner(from, frame.head, map_, combine_tree_);
+  if (host) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
   if (!status) {
     reply(from, frame.head, Op::kPullReply, status, {}, {}, out);
     return true;
@@ -228,8 +228,8 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 }
 
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
-  Status status = wire::check_map_epoch(frame.head, map_);
-  if (status) status = wire::check_owner(from, frame.head, map_, combine_tree_);
+  Status status = cluster::check_map_epoch(frame.head, map_);
+  if (status) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
   const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
   if (status && std::ranges::any_of(awaited_, awaits))
     status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*id_))};

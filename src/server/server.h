@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/combine_tree.h"
+#include "cluster/scheduler_watch.h"
 #include "node/node.h"
 #include "server/table_host.h"
-#include "wire/combine_tree.h"
 #include "wire/messages.h"
-#include "wire/scheduler_watch.h"
 
 namespace thalweg {
 
@@ -91,8 +91,8 @@ class Server final : public Node {
   std::optional<NodeId> id_;
   std::uint64_t cluster_ = 0;
   wire::Map map_;
-  wire::CombineTree combine_tree_;
-  wire::SchedulerWatch scheduler_;
+  cluster::CombineTree combine_tree_;
+  cluster::SchedulerWatch scheduler_;
   std::vector<std::unique_ptr<TableHost>> tables_;  // By table id.
   std::vector<RangeSet> awaited_;                   // By table id.
   GivenUp given_up_;

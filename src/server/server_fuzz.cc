@@ -125,7 +125,7 @@ void check_turn(const Server& server, NodeId from, const Frame& frame, std::size
   const auto sent = out.take();
   THALWEG_CHECK(sent.size() <= waiting_before + 80, "a frame has few answers");
   if (!changed || frame.head.op == Op::kMap) return;
-  const wire::CombineTree tree(server.map());
+  const cluster::CombineTree tree(server.map());
   THALWEG_CHECK(frame.head.op == Op::kPush && from.role == Role::kWorker, "only a worker's push changes");
   for (std::uint32_t i = 0; i < frame.head.shard_count(); ++i) {
     const auto& owner = server.map().shards.at(frame.head.shard.value + i);

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.h"
 #include "sim/trace_line.h"
-#include "wire/pace.h"
 
 namespace thalweg::sim {
 namespace {

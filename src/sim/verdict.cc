@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
+#include "cluster/pace.h"
 #include "sim/trace_line.h"
-#include "wire/pace.h"
 
 namespace thalweg::sim {
 namespace {
@@ -34,7 +34,7 @@ bool scheduler_was_silent(const Cluster& cluster, const Process& process) {
   if (!process.stopped_at) return false;
   const wire::Map& map = process.server != nullptr ? process.server->map() : process.worker->map();
   const Duration silence = process.clock.local(*process.stopped_at) - process.scheduler_heard;
-  return silence + 2 * wire::heartbeat_every(map) >= cluster.workload().plan().timeout;
+  return silence + 2 * cluster::heartbeat_every(map) >= cluster.workload().plan().timeout;
 }
 
 // "server-1 (process-1) was ...", "server-1: scheduler has ...".

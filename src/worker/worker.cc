@@ -105,7 +105,7 @@ void Worker::keep_in_touch() {
 // While this node's process was stopped, as by Ctrl-Z, it could hear no answer.
 void Worker::forgive_own_pause() {
   const Duration late = now_ - heartbeat_at_;
-  if (late < wire::heartbeat_every(map_)) return;
+  if (late < cluster::heartbeat_every(map_)) return;
   std::set<const Request*> forgiven;
   for (auto& [number, part] : parts_) {
     if (forgiven.insert(part.request.get()).second) part.request->deadline = part.request->deadline + late;
@@ -141,7 +141,7 @@ void Worker::send_control(Op op, const Status& status, Bytes first) {
 }
 
 void Worker::heartbeat() {
-  heartbeat_at_ = now_ + wire::heartbeat_every(map_);
+  heartbeat_at_ = now_ + cluster::heartbeat_every(map_);
   send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
   if (ended_ && !THALWEG_BUG(kEndSaidOnce)) send_control(Op::kEnded, *ended_, {});
 }
@@ -168,7 +168,7 @@ void Worker::on_map(const Frame& frame) {
   const bool moved = map->placement != map_.placement || map->servers.size() != map_.servers.size();
   map_ = std::move(*map);
   for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
-  heartbeat_at_ = std::min(heartbeat_at_, now_ + wire::heartbeat_every(map_));
+  heartbeat_at_ = std::min(heartbeat_at_, now_ + cluster::heartbeat_every(map_));
   wake_ = std::min(wake_, heartbeat_at_);
   restart_combiner();
   const std::vector<std::uint32_t> numbers = sent_to_servers();

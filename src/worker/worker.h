@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "cluster/combine_tree.h"
+#include "cluster/scheduler_watch.h"
 #include "node/node.h"
 #include "thalweg/task.h"
-#include "wire/combine_tree.h"
 #include "wire/messages.h"
-#include "wire/scheduler_watch.h"
 #include "worker/combiner.h"
 #include "worker/request.h"
 #include "worker/shard_store.h"
@@ -131,8 +131,8 @@ class Worker final : public Node {
   std::optional<NodeId> id_;
   std::uint64_t cluster_ = 0;
   wire::Map map_;
-  wire::CombineTree combine_tree_;
-  wire::SchedulerWatch scheduler_;
+  cluster::CombineTree combine_tree_;
+  cluster::SchedulerWatch scheduler_;
   Combiner combiner_;
   std::map<ShardId, Run> runs_;
   std::vector<Run> retired_;                    // Fenced shards whose tasks have still to notice.

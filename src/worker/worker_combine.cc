@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/planted.h"
+#include "cluster/fence.h"
 #include "table/validate.h"
-#include "wire/fence.h"
 #include "worker/worker.h"
 
 namespace thalweg {
@@ -20,7 +20,7 @@ Status refused(const FrameHeader& head, std::string_view why) {
 // What was combined under an older map is forgotten, not sent again: it may hold what a former owner pushed.
 // All who asked have their pushes still, and send them again.
 void Worker::restart_combiner() {
-  combine_tree_ = wire::CombineTree(map_);
+  combine_tree_ = cluster::CombineTree(map_);
   std::erase_if(parts_, [](const auto& part) { return part.second.request->kind == RequestKind::kCombined; });
   std::vector<ShardId> expected;
   if (map_.combine.kind != Combining::Kind::kNone) {
@@ -49,13 +49,13 @@ std::optional<NodeId> Worker::combiner_for(RequestPart& part) const {
 
 Status Worker::check_push(NodeId from, const Frame& frame) const {
   const FrameHeader& head = frame.head;
-  if (Status epoch = wire::check_map_epoch(head, map_); !epoch) return epoch;
+  if (Status epoch = cluster::check_map_epoch(head, map_); !epoch) return epoch;
   if (from.role != Role::kWorker || !id_ || combine_tree_.parent(from.index) != id_->index) {
     return refused(head, fmt::format("this node combines no pushes of {}", node_name(from)));
   }
   if (head.table.value >= map_.tables.size()) return refused(head, "no such table");
   if (!owner_of(head)) return refused(head, "no server owns these ranges");
-  if (Status owner = wire::check_owner(from, head, map_, combine_tree_); !owner) return owner;
+  if (Status owner = cluster::check_owner(from, head, map_, combine_tree_); !owner) return owner;
   if (frame.first.empty() && frame.second.empty()) return Status::ok();
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, "keys or values are no whole numbers");

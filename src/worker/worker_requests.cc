@@ -33,7 +33,7 @@ void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t posi
 
 void Worker::transmit(RequestPart& part) {
   part.frame.head.map_epoch = map_.epoch;
-  part.retry_at = now_ + std::min(part.backoff, wire::retry_max(map_));
+  part.retry_at = now_ + std::min(part.backoff, cluster::retry_max(map_));
   if (THALWEG_BUG(kNoRetry)) part.retry_at = part.request->deadline;
   if (THALWEG_BUG(kAddressMatters))
     part.retry_at = part.retry_at + Duration(reinterpret_cast<std::intptr_t>(&part) & 0xfffff);

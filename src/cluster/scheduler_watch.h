@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/planted.h"
-#include "wire/pace.h"
+#include "cluster/pace.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
 class SchedulerWatch {
  public:
@@ -19,7 +19,7 @@ class SchedulerWatch {
   void heard() { unanswered_ = 0; }
   // Why the scheduler of this map's job is given up, if it is. Never with a timeout of 0. The newest
   // heartbeat may have been sent just now, whatever the timeout.
-  std::optional<std::string> lost(const Map& map) const {
+  std::optional<std::string> lost(const wire::Map& map) const {
     if (map.timeout == Duration{0} || unanswered_ <= 1 || THALWEG_BUG(kSchedulerTrusted)) return std::nullopt;
     if (unanswered_ * heartbeat_every(map) <= map.timeout) return std::nullopt;
     const double seconds = std::chrono::duration<double>(map.timeout).count();
@@ -30,4 +30,4 @@ class SchedulerWatch {
   std::int64_t unanswered_ = 0;
 };
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

@@ -1,63 +1,22 @@
-#include "wire/combine_tree.h"
+#include "cluster/fence.h"
 
 #include <gtest/gtest.h>
 
-#include "wire/fence.h"
-
-namespace thalweg::wire {
+namespace thalweg::cluster {
 namespace {
 
-using Workers = std::vector<std::uint32_t>;
-
 // Workers 0, 1, 4 on one machine, 2 and 7 on another; shard i is owned by the i-th of them.
-Map map_of(Combining combine) {
-  Map map;
+wire::Map map_of(Combining combine) {
+  wire::Map map;
   map.epoch = 3;
   map.combine = combine;
-  map.servers = {""};
   map.workers = {{0, 0, ""}, {1, 0, ""}, {2, 1, ""}, {4, 0, ""}, {7, 1, ""}};
   map.shards = {{0, 0}, {1, 0}, {2, 0}, {4, 5}, {7, 0}};
   return map;
 }
 
-TEST(CombineTree, TheLowestWorkerOfAMachineLeadsIt) {
-  const CombineTree tree(map_of(Combining::machine()));
-  EXPECT_EQ(tree.parent(0), std::nullopt);
-  EXPECT_EQ(tree.parent(1), 0u);
-  EXPECT_EQ(tree.parent(4), 0u);
-  EXPECT_EQ(tree.parent(2), std::nullopt);
-  EXPECT_EQ(tree.parent(7), 2u);
-  EXPECT_EQ(tree.parent(3), std::nullopt);
-  EXPECT_EQ(tree.in_order(), (Workers{0, 1, 4, 2, 7}));
-  EXPECT_TRUE(tree.passes(4, 4));
-  EXPECT_TRUE(tree.passes(4, 0));
-  EXPECT_FALSE(tree.passes(4, 1));
-  EXPECT_FALSE(tree.passes(7, 0));
-}
-
-TEST(CombineTree, ATreeGoesByPlaceInTheList) {
-  const CombineTree tree(map_of(Combining::tree(2)));
-  EXPECT_EQ(tree.parent(0), std::nullopt);
-  EXPECT_EQ(tree.parent(1), 0u);
-  EXPECT_EQ(tree.parent(2), 0u);
-  EXPECT_EQ(tree.parent(4), 1u);
-  EXPECT_EQ(tree.parent(7), 1u);
-  EXPECT_EQ(tree.in_order(), (Workers{0, 1, 4, 7, 2}));
-  EXPECT_TRUE(tree.passes(7, 1));
-  EXPECT_TRUE(tree.passes(7, 0));
-  EXPECT_FALSE(tree.passes(7, 2));
-}
-
-TEST(CombineTree, WithoutCombiningAWorkerSendsItsOwnAlone) {
-  const CombineTree tree(map_of(Combining::none()));
-  EXPECT_EQ(tree.parent(1), std::nullopt);
-  EXPECT_TRUE(tree.passes(1, 1));
-  EXPECT_FALSE(tree.passes(1, 0));
-  EXPECT_TRUE(tree.in_order().empty());
-}
-
 TEST(Fence, APushComesFromItsOwnerOrWhomItPassesThrough) {
-  const Map map = map_of(Combining::machine());
+  const wire::Map map = map_of(Combining::machine());
   const CombineTree tree(map);
   const auto code_of = [&](NodeId from, std::uint32_t shard, std::uint8_t block, std::uint32_t owner_epoch) {
     FrameHeader head;
@@ -80,7 +39,7 @@ TEST(Fence, APushComesFromItsOwnerOrWhomItPassesThrough) {
 }
 
 TEST(Fence, AFrameIsOfTheNewestMap) {
-  const Map map = map_of(Combining::none());
+  const wire::Map map = map_of(Combining::none());
   const auto code_of = [&](std::uint32_t epoch) {
     FrameHeader head;
     head.map_epoch = epoch;
@@ -92,4 +51,4 @@ TEST(Fence, AFrameIsOfTheNewestMap) {
 }
 
 }  // namespace
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "base/frame.h"
-#include "wire/combine_tree.h"
+#include "cluster/combine_tree.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
 // kRetry: the frame's map is newer than `map`. kStale: it is older.
-Status check_map_epoch(const FrameHeader& head, const Map& map);
+Status check_map_epoch(const FrameHeader& head, const wire::Map& map);
 // Whether `from` may speak for the frame's shards. kAborted: a shard has changed hands. kRefused: it may not.
 // Precondition: check_map_epoch() passed.
-Status check_owner(NodeId from, const FrameHeader& head, const Map& map, const CombineTree& tree);
+Status check_owner(NodeId from, const FrameHeader& head, const wire::Map& map, const CombineTree& tree);
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

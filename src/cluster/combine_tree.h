@@ -8,14 +8,14 @@
 
 #include "wire/messages.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
 class CombineTree {
  public:
   CombineTree() = default;
   // By machine: the lowest worker of each leads the others. Tree of arity k: the parent of the i-th worker is
   // the (i - 1) / k-th.
-  explicit CombineTree(const Map& map);
+  explicit CombineTree(const wire::Map& map);
 
   // Empty for a root and for a worker that the map does not have.
   std::optional<std::uint32_t> parent(std::uint32_t worker) const;
@@ -28,4 +28,4 @@ class CombineTree {
   std::map<std::uint32_t, std::optional<std::uint32_t>> parents_;  // A parent is lower than its children.
 };
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

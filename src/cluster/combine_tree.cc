@@ -1,12 +1,12 @@
-#include "wire/combine_tree.h"
+#include "cluster/combine_tree.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
-CombineTree::CombineTree(const Map& map) {
+CombineTree::CombineTree(const wire::Map& map) {
   if (map.combine.kind == Combining::Kind::kNone) return;
   std::map<std::uint32_t, std::uint32_t> leads;  // By machine.
   for (std::size_t i = 0; i < map.workers.size(); ++i) {
-    const WorkerPlace& worker = map.workers[i];
+    const wire::WorkerPlace& worker = map.workers[i];
     std::optional<std::uint32_t>& parent = parents_[worker.index];
     if (map.combine.kind == Combining::Kind::kTree) {
       if (i > 0) parent = map.workers[(i - 1) / map.combine.arity].index;
@@ -45,4 +45,4 @@ std::vector<std::uint32_t> CombineTree::in_order() const {
   return order;
 }
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

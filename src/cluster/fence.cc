@@ -1,12 +1,12 @@
-#include "wire/fence.h"
+#include "cluster/fence.h"
 
 #include <fmt/format.h>
 
 #include "base/planted.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
-Status check_map_epoch(const FrameHeader& head, const Map& map) {
+Status check_map_epoch(const FrameHeader& head, const wire::Map& map) {
   if (map.epoch == 0 || head.map_epoch > map.epoch) return {Code::kRetry, "this node awaits the map"};
   if (head.map_epoch < map.epoch && !THALWEG_BUG(kStaleMapAccepted) && !THALWEG_BUG(kNoFence)) {
     return {Code::kStale, fmt::format("map epoch {}, the newest is {}", head.map_epoch, map.epoch)};
@@ -14,7 +14,7 @@ Status check_map_epoch(const FrameHeader& head, const Map& map) {
   return Status::ok();
 }
 
-Status check_owner(NodeId from, const FrameHeader& head, const Map& map, const CombineTree& tree) {
+Status check_owner(NodeId from, const FrameHeader& head, const wire::Map& map, const CombineTree& tree) {
   // Of no shard: an observer's look at the rows as they are.
   const bool looks = head.op == Op::kPull && (head.flags & frame_flags::kReadOnly) != 0;
   if (looks && head.shard == kNoShard) return Status::ok();
@@ -38,4 +38,4 @@ Status check_owner(NodeId from, const FrameHeader& head, const Map& map, const C
   return Status::ok();
 }
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster

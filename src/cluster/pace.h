@@ -7,16 +7,18 @@
 #include "base/limits.h"
 #include "wire/messages.h"
 
-namespace thalweg::wire {
+namespace thalweg::cluster {
 
 // Of a node whose newest map this is. Before the first one the timeout is not known.
-inline Duration heartbeat_every(const Map& map) {
+inline Duration heartbeat_every(const wire::Map& map) {
   constexpr Duration kLeast = std::chrono::milliseconds(5);
   if (map.epoch == 0) return limits::kHeartbeatEvery;
   return std::clamp<Duration>(map.timeout / 8, kLeast, limits::kHeartbeatEvery);
 }
 
 // The longest time between two sends of a request that stays unanswered.
-inline Duration retry_max(const Map& map) { return std::min<Duration>(map.timeout / 4, limits::kRetryMax); }
+inline Duration retry_max(const wire::Map& map) {
+  return std::min<Duration>(map.timeout / 4, limits::kRetryMax);
+}
 
-}  // namespace thalweg::wire
+}  // namespace thalweg::cluster
