@@ -38,6 +38,7 @@ inline constexpr std::uint64_t kDenseRowsMax = std::uint64_t{1} << 36;  // Of a 
 inline constexpr std::uint64_t kMarksMax = 1u << 25;  // Of one server and table: data shards times ranges.
 inline constexpr std::uint32_t kScanBlocksMax = 1u << 16;  // Answers to one scan.
 inline constexpr std::size_t kBarriersMax = 1u << 20;      // Different ones in a job.
+inline constexpr std::uint32_t kCountersMax = 256;         // In one heartbeat.
 inline constexpr std::size_t kTextOfStatusMax = 1024;      // Of a message that travels.
 inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;

@@ -189,7 +189,7 @@ ProgressNumbers TrainJob::progress_numbers(const ClusterView& view, std::uint32_
   p.loss_name = squared ? "train squared loss" : "train logloss";
   p.loss = numbers.last.weight > 0 ? std::optional(mean(numbers.last)) : std::nullopt;
   p.auc = !squared && std::isfinite(numbers.sampled_auc) ? std::optional(numbers.sampled_auc) : std::nullopt;
-  p.staleness = view.staleness_max;
+  p.staleness = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
   p.workers = workers, p.workers_alive = view.workers;
   p.servers = servers, p.servers_alive = view.servers;
   return p;
@@ -307,8 +307,8 @@ void TrainJob::summary(const ClusterView& view, double seconds, bool interrupted
   json["model_digest"] = fmt::format("{:016x}", digest_);
   json["model_rows"] = model_rows_;
   json["max_rss_bytes"] = max_rss_bytes();
-  json["staleness_max"] = view.staleness_max;
-  json["pushed_bytes"] = view.push_bytes;
+  json["staleness_max"] = view.counters[CounterId::kStalenessMax];
+  json["pushed_bytes"] = view.counters[CounterId::kPushBytes];
   json["skipped_rows"] = skipped;
   json["interrupted"] = interrupted;
   if (!saved_to_.empty()) json["model"] = saved_to_;

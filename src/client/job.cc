@@ -219,8 +219,9 @@ Status Job::scan(TableId table, const std::function<void(Key, std::span<const fl
 }
 
 JobStats Job::stats() const {
-  const ClusterView view = impl_->cluster().view();
-  return {view.rows, view.table_bytes, view.staleness_max};
+  const Counters counters = impl_->cluster().view().counters;
+  return {counters[CounterId::kRows], counters[CounterId::kTableBytes],
+          static_cast<std::uint32_t>(counters[CounterId::kStalenessMax])};
 }
 
 void Job::close() { impl_->cluster().close(); }

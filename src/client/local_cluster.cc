@@ -59,18 +59,10 @@ ClusterView LocalCluster::view() {
   ClusterView view;
   driver_.turn(kScheduler, [&](Instant, Transport&) { view = scheduler_.view(); });
   // The servers themselves know better than their last heartbeats.
-  view.rows = view.table_bytes = view.repeats = view.push_bytes = 0;
+  view.counters = {};
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
-    driver_.turn(server_node(wire::kFirstTemporary + s), [&](Instant, Transport&) {
-      view.push_bytes += servers_[s]->push_bytes();
-      for (const auto& host : servers_[s]->tables()) {
-        const TableStats stats = host->stats();
-        view.rows += stats.rows;
-        view.table_bytes += stats.bytes;
-        view.repeats += host->repeats();
-        view.staleness_max = std::max(view.staleness_max, host->staleness_max());
-      }
-    });
+    driver_.turn(server_node(wire::kFirstTemporary + s),
+                 [&](Instant, Transport&) { view.counters.count(servers_[s]->counters()); });
   }
   return view;
 }

@@ -68,6 +68,24 @@ TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
                 "worker-2 (test) joined; it stands by for the data shards of workers that are lost"}));
 }
 
+// One of them is newer than the scheduler, and counts what that does not know.
+TEST(Scheduler, SumsUpWhatItsNodesCount) {
+  Cluster c;
+  const auto counted = [&](std::uint64_t pushes, std::uint64_t staleness) {
+    wire::Heartbeat beat;
+    beat.counters.set(CounterId::kPushes, pushes);
+    beat.counters.set(CounterId::kStalenessMax, staleness);
+    beat.counters.set(CounterId{40000}, 1);
+    return make_frame(Op::kHeartbeat, encode(beat));
+  };
+  for (const std::uint64_t pushes : {3, 5}) c.tell(server_node(0), counted(pushes, 2));
+  c.tell(worker_node(0), counted(1, 1));
+  Counters expected;
+  expected.set(CounterId::kPushes, 6);
+  expected.set(CounterId::kStalenessMax, 2);
+  EXPECT_EQ(c.scheduler->view().counters, expected);
+}
+
 Frame join_as(Role role, const std::string& name) {
   return make_frame(Op::kJoin, encode(wire::Join{role, false, "127.0.0.1:1", name, "one"}));
 }

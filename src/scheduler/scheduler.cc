@@ -176,9 +176,10 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
   // While servers are at work, nobody waits at a barrier in vain.
-  const wire::Heartbeat& last = member->second.beat;
-  if (beat->pulls > last.pulls || beat->pushes > last.pushes) ++progress_;
-  member->second.beat = *beat;
+  Counters& counted = member->second.counters;
+  const auto has_grown = [&](CounterId id) { return beat->counters[id] > counted[id]; };
+  if (has_grown(CounterId::kPulls) || has_grown(CounterId::kPushes)) ++progress_;
+  counted = beat->counters;
   member->second.map_epoch = frame.head.map_epoch;
   if (stopped_) {
     const bool its_turn = from.role == Role::kWorker || servers_told_;
@@ -385,14 +386,7 @@ ClusterView Scheduler::view() const {
   view.servers = count(Role::kServer, true);
   view.workers = count(Role::kWorker, true);
   view.map_epoch = map_.epoch;
-  for (const auto& [id, member] : members_) {
-    view.rows += member.beat.rows;
-    view.table_bytes += member.beat.bytes;
-    view.staleness_max = std::max(view.staleness_max, member.beat.staleness_max);
-    view.repeats += member.beat.repeats;
-    view.pushes += member.beat.pushes;
-    view.push_bytes += member.beat.push_bytes;
-  }
+  for (const auto& [id, member] : members_) view.counters.count(member.counters);
   return view;
 }
 

@@ -39,13 +39,8 @@ struct SchedulerOptions {
 struct ClusterView {
   std::uint32_t servers = 0;  // Alive.
   std::uint32_t workers = 0;
-  std::uint64_t rows = 0;
-  std::uint64_t table_bytes = 0;
-  std::uint32_t staleness_max = 0;
-  std::uint64_t repeats = 0;
-  std::uint64_t pushes = 0;      // Push frames that came to servers.
-  std::uint64_t push_bytes = 0;  // Of those frames.
   std::uint32_t map_epoch = 0;
+  Counters counters;  // Of all nodes.
 };
 
 class Scheduler final : public Node {
@@ -94,7 +89,7 @@ class Scheduler final : public Node {
     std::string name;
     std::string machine;
     Instant heard;
-    wire::Heartbeat beat;
+    Counters counters;
     std::uint32_t map_epoch = 0;  // Of the map that it had, when it last spoke of one.
   };
 

@@ -294,23 +294,27 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   }
 }
 
-void Server::heartbeat(Transport& out) {
-  wire::Heartbeat beat;
+Counters Server::counters() const {
+  Counters sum;
   for (const auto& host : tables_) {
     const TableStats stats = host->stats();
-    beat.rows += stats.rows;
-    beat.bytes += stats.bytes;
-    beat.staleness_max = std::max(beat.staleness_max, host->staleness_max());
-    beat.repeats += host->repeats();
+    sum.count(CounterId::kRows, stats.rows);
+    sum.count(CounterId::kTableBytes, stats.bytes);
+    sum.count(CounterId::kStalenessMax, host->staleness_max());
+    sum.count(CounterId::kRepeats, host->repeats());
   }
-  beat.pulls = pulls_;
-  beat.pushes = pushes_;
-  beat.push_bytes = push_bytes_;
+  sum.count(CounterId::kPulls, pulls_);
+  sum.count(CounterId::kPushes, pushes_);
+  sum.count(CounterId::kPushBytes, push_bytes_);
+  return sum;
+}
+
+void Server::heartbeat(Transport& out) {
   Frame frame;
   frame.head.op = Op::kHeartbeat;
   frame.head.cluster = cluster_;
   frame.head.map_epoch = map_.epoch;
-  frame.first = encode(beat);
+  frame.first = encode(wire::Heartbeat{counters()});
   out.send(kScheduler, std::move(frame));
 }
 

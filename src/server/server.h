@@ -45,7 +45,7 @@ class Server final : public Node {
   bool welcomed() const { return id_.has_value(); }
   const wire::Map& map() const { return map_; }
   std::uint32_t map_epoch() const { return map_.epoch; }
-  std::uint64_t push_bytes() const { return push_bytes_; }
+  Counters counters() const;
 
   // Ranges that a map has given to others, with all that was known of them, until they are fetched.
   using GivenUp = std::map<std::pair<TableId, RangeId>, RangeState>;

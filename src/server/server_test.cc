@@ -175,13 +175,14 @@ TEST(Server, TellsTheSchedulerWhatItHasDone) {
   EXPECT_EQ(sent[0].first, kScheduler);
   const auto beat = wire::decode_heartbeat(sent[0].second.first);
   ASSERT_TRUE(beat.has_value());
-  EXPECT_EQ(beat->pushes, 3u);
-  EXPECT_EQ(beat->repeats, 1u);
-  EXPECT_EQ(beat->pulls, 1u);
-  EXPECT_EQ(beat->push_bytes, 3 * request(Op::kPush, 0, 0).size_bytes());
-  EXPECT_EQ(beat->rows, 1u);
-  EXPECT_GT(beat->bytes, 0u);
-  EXPECT_EQ(beat->staleness_max, 0u);
+  const Counters& seen = beat->counters;
+  EXPECT_EQ(seen[CounterId::kPushes], 3u);
+  EXPECT_EQ(seen[CounterId::kRepeats], 1u);
+  EXPECT_EQ(seen[CounterId::kPulls], 1u);
+  EXPECT_EQ(seen[CounterId::kPushBytes], 3 * request(Op::kPush, 0, 0).size_bytes());
+  EXPECT_EQ(seen[CounterId::kRows], 1u);
+  EXPECT_GT(seen[CounterId::kTableBytes], 0u);
+  EXPECT_EQ(seen[CounterId::kStalenessMax], 0u);
 }
 
 TEST(Server, APullThatWaitsIsForgottenWhenTheMapChanges) {

@@ -105,7 +105,7 @@ TEST(Combine, OnePushATableAndStepReachesAServer) {
   const auto& process = *cluster.processes()[1];
   ASSERT_NE(process.server, nullptr);
   const std::uint64_t frames = (20 + 1) * plan.tables.size();
-  EXPECT_EQ(cluster.scheduler().view().pushes, frames);
+  EXPECT_EQ(cluster.scheduler().view().counters[CounterId::kPushes], frames);
 }
 
 // Each step pushes 256 draws from 2^14 keys, the k-th of them 1/k as likely as the first (Zipf's law).
@@ -142,7 +142,7 @@ TEST(Combine, FewerBytesReachTheServersAndTheBitsAreTheSame) {
     ASSERT_EQ(run_to_end(cluster, kFar), "");
     bytes.push_back(0);
     for (const auto& process : cluster.processes()) {
-      if (process->server != nullptr) bytes.back() += process->server->push_bytes();
+      if (process->server != nullptr) bytes.back() += process->server->counters()[CounterId::kPushBytes];
     }
     const auto rows = cluster.contents(TableId{0}).rows;
     if (first.empty()) first = rows;

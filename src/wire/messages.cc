@@ -12,7 +12,7 @@
 //   waiting   := progress:u64 count:u32 shard:u32*
 //   marks     := low:step reach:step ended:bool
 //   step      := epoch:u32 index:u32
-//   heartbeat := rows:u64 bytes:u64 staleness_max:u32 pulls:u64 pushes:u64 push_bytes:u64 repeats:u64
+//   heartbeat := count:u32 (counter:u16 value:u64)*, by ascending counter, also such as the reader does not know
 // clang-format on
 #include "wire/messages.h"
 
@@ -241,28 +241,24 @@ std::optional<Marks> decode_marks(const Bytes& bytes) {
 }
 
 Bytes encode(const Heartbeat& m) {
-  return Writer()
-      .put(m.rows)
-      .put(m.bytes)
-      .put(m.staleness_max)
-      .put(m.pulls)
-      .put(m.pushes)
-      .put(m.push_bytes)
-      .put(m.repeats)
-      .take();
+  Writer out;
+  out.put(static_cast<std::uint32_t>(m.counters.values().size()));
+  for (const auto& [id, value] : m.counters.values()) out.put(id).put(value);
+  return out.take();
 }
 
 std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes) {
+  constexpr std::size_t kCounterBytes = sizeof(CounterId) + sizeof(std::uint64_t);
   Reader in(bytes);
   Heartbeat m;
-  m.rows = in.get<std::uint64_t>();
-  m.bytes = in.get<std::uint64_t>();
-  m.staleness_max = in.get<std::uint32_t>();
-  m.pulls = in.get<std::uint64_t>();
-  m.pushes = in.get<std::uint64_t>();
-  m.push_bytes = in.get<std::uint64_t>();
-  m.repeats = in.get<std::uint64_t>();
-  return finish(in, m);
+  std::optional<CounterId> last;
+  for (std::uint32_t left = in.get_count(limits::kCountersMax, kCounterBytes); left > 0; --left) {
+    const auto id = in.get<CounterId>();
+    if (last && id <= *last) in.fail();
+    m.counters.set(id, in.get<std::uint64_t>());
+    last = id;
+  }
+  return finish(in, std::move(m));
 }
 
 }  // namespace thalweg::wire

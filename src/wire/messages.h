@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/counters.h"
 #include "base/instant.h"
 #include "placement/placement.h"
 #include "thalweg/ids.h"
@@ -84,13 +85,7 @@ struct Marks {
 
 // A heartbeat carries what the scheduler shows to people.
 struct Heartbeat {
-  std::uint64_t rows = 0;           // Servers: rows stored.
-  std::uint64_t bytes = 0;          // Servers: bytes of all tables.
-  std::uint32_t staleness_max = 0;  // Servers: largest lead of an answered pull.
-  std::uint64_t pulls = 0;
-  std::uint64_t pushes = 0;
-  std::uint64_t push_bytes = 0;  // Servers: of all push frames that came.
-  std::uint64_t repeats = 0;     // Servers: repeated pushes that were answered and not applied.
+  Counters counters;
 };
 
 Bytes encode(const Join& message);

@@ -37,6 +37,14 @@ Map some_map() {
   return map;
 }
 
+// Its second counter is one that no program knows yet.
+Heartbeat some_heartbeat() {
+  Heartbeat beat;
+  beat.counters.set(CounterId::kRows, 7);
+  beat.counters.set(CounterId{40000}, ~std::uint64_t{0});
+  return beat;
+}
+
 bool same(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.span(), b.span()); }
 
 // Reading gives what was written, and nothing but all of the bytes is a message.
@@ -62,7 +70,8 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
   expect_exact(Marks{{3, 17}, {4, 2}, true}, decode_marks);
-  expect_exact(Heartbeat{1, 2, 3, 4, 5, 6, 7}, decode_heartbeat);
+  expect_exact(Heartbeat{}, decode_heartbeat);
+  expect_exact(some_heartbeat(), decode_heartbeat);
 }
 
 TEST(Messages, AMapTellsEverythingOfTheJob) {
@@ -141,10 +150,32 @@ TEST(Messages, AClaimedCountAllocatesNothing) {
   Writer join;
   join.put(Role::kWorker).put(std::uint8_t{0}).put(huge).put(std::uint32_t{0});
   EXPECT_FALSE(decode_join(join.take()).has_value());
+  EXPECT_FALSE(decode_heartbeat(Writer().put(huge).put(std::uint64_t{0}).take()).has_value());
   const Bytes claim = Bytes::of(std::string_view("\xff\xff\x00\x00 and four", 13));
   Reader reader(claim);
   EXPECT_EQ(reader.get_count(limits::kShardsMax, 8), 0u);
   EXPECT_FALSE(reader.ok());
+}
+
+TEST(Messages, AHeartbeatNamesEachCounterOnceAndFewOfThem) {
+  const auto again = decode_heartbeat(encode(some_heartbeat()));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->counters, some_heartbeat().counters);
+  for (const auto second : {std::uint16_t{1}, std::uint16_t{2}}) {
+    Writer out;
+    out.put(std::uint32_t{2})
+        .put(CounterId{2})
+        .put(std::uint64_t{1})
+        .put(CounterId{second})
+        .put(std::uint64_t{1});
+    EXPECT_FALSE(decode_heartbeat(out.take()).has_value()) << second;
+  }
+  Heartbeat many;
+  for (std::uint32_t i = 0; i < limits::kCountersMax; ++i)
+    many.counters.set(CounterId{static_cast<std::uint16_t>(i)}, i);
+  EXPECT_TRUE(decode_heartbeat(encode(many)).has_value());
+  many.counters.set(CounterId{limits::kCountersMax}, 1);
+  EXPECT_FALSE(decode_heartbeat(encode(many)).has_value());
 }
 
 TEST(Messages, ChoicesOutsideTheirListAreRefused) {

@@ -1,0 +1,42 @@
+// What nodes count, by number: who does not know a number passes over it, so that one more counter changes no
+// message.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+namespace thalweg {
+
+// A number that was once in use is never given another meaning.
+enum class CounterId : std::uint16_t {
+  kRows = 1,          // Stored by a server's tables.
+  kTableBytes = 2,    // Allocated by them.
+  kStalenessMax = 3,  // Steps that the shard of an answered pull led the slowest one, at most.
+  kPulls = 4,         // Frames that came to a server.
+  kPushes = 5,
+  kPushBytes = 6,  // Of those frames.
+  kRepeats = 7,    // Pushes that a server answered and did not apply.
+};
+inline constexpr CounterId kCounterLast = CounterId::kRepeats;
+
+class Counters {
+ public:
+  // 0 where nothing was counted.
+  std::uint64_t operator[](CounterId id) const {
+    const auto found = values_.find(id);
+    return found == values_.end() ? 0 : found->second;
+  }
+  // Counts `more` in: the larger of both where the counter is a maximum, else their sum.
+  void count(CounterId id, std::uint64_t more);
+  // Counts in all of `other` whose meaning is known here.
+  void count(const Counters& other);
+  // As it was counted elsewhere, whether its meaning is known or not.
+  void set(CounterId id, std::uint64_t value) { values_[id] = value; }
+  const std::map<CounterId, std::uint64_t>& values() const { return values_; }
+  bool operator==(const Counters&) const = default;
+
+ private:
+  std::map<CounterId, std::uint64_t> values_;
+};
+
+}  // namespace thalweg
