@@ -41,7 +41,7 @@ SchedulerOptions job_of(const TableSpec& table) {
   const auto port = driver.listen("127.0.0.1:0");
   THALWEG_CHECK(port.is_ok(), "a free port is found");
   Scheduler scheduler(job_of(table));
-  Server server(ServerOptions{fmt::format("127.0.0.1:{}", *port), "bench", {}});
+  Server server(ServerOptions{{.address = fmt::format("127.0.0.1:{}", *port), .name = "bench"}});
   driver.add(kScheduler, scheduler, kCluster);
   driver.add(server_node(1u << 31), server);
   const ssize_t written = ::write(port_pipe, &*port, sizeof *port);
@@ -53,7 +53,7 @@ SchedulerOptions job_of(const TableSpec& table) {
 }  // namespace
 
 StoreSession::StoreSession(const TableSpec& table, Duration spin)
-    : worker_(WorkerOptions{"bench", {}, {}, false, {}}), driver_(clock_, tcp_options(spin)) {
+    : worker_(WorkerOptions{{.name = "bench"}}), driver_(clock_, tcp_options(spin)) {
   int pipes[2];
   THALWEG_CHECK(::pipe(pipes) == 0, "a pipe is made");
   child_ = ::fork();

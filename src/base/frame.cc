@@ -189,6 +189,12 @@ Status status_of(const Frame& frame) {
   return {frame.head.code, std::string(frame.first.text().substr(0, limits::kTextOfStatusMax))};
 }
 
+void put_status(Frame& frame, const Status& status) {
+  frame.head.code = status.code();
+  if (!status)
+    frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
+}
+
 const char* op_name(Op op) {
   static constexpr std::array<const char*, kOpMax + 1> kNames = {
       "?",       "hello",      "join",          "welcome",     "map",

@@ -107,6 +107,8 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes);
 
 // How a request or the job went, as the frame tells it.
 Status status_of(const Frame& frame);
+// Makes the frame tell that; unless OK, a text takes the first segment's place.
+void put_status(Frame& frame, const Status& status);
 
 // "push table 1 shard 3 step 0.17 ranges [0,256)": how errors and traces name a frame.
 std::string describe(const FrameHeader& head);

@@ -5,8 +5,9 @@
 namespace thalweg {
 
 Status BlockingStore::Calls::over(const Worker& worker) const {
-  if (!worker.stopped()) return Status::ok();
-  return *worker.stopped() ? Status(Code::kAborted, "the job is over") : *worker.stopped();
+  if (!worker.membership().stopped()) return Status::ok();
+  return *worker.membership().stopped() ? Status(Code::kAborted, "the job is over")
+                                        : *worker.membership().stopped();
 }
 
 Status BlockingStore::Calls::refused(const Worker& worker) const {
@@ -30,7 +31,8 @@ Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
 Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
                                   const std::shared_ptr<Completion>& completion) {
   cluster_.wait_until(
-      shard, [&](const Worker& worker) { return completion->done || worker.stopped(); }, deadline);
+      shard, [&](const Worker& worker) { return completion->done || worker.membership().stopped(); },
+      deadline);
   Answer answer;
   cluster_.turn(shard, [&](Worker& worker, ShardStore&) {
     if (completion->done) {

@@ -22,16 +22,17 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
     : driver_(clock_), scheduler_(without_suspicion(options.job)), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
-    servers_.push_back(std::make_unique<Server>(ServerOptions{{}, "embedded", options.custom_rule}));
+    servers_.push_back(std::make_unique<Server>(ServerOptions{{.name = "embedded"}, options.custom_rule}));
     driver_.add(server_node(wire::kFirstTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {
-    workers_.push_back(
-        std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, false, options.program}));
+    workers_.push_back(std::make_unique<Worker>(
+        WorkerOptions{{.name = "embedded", .machine = "embedded"}, options.program}));
     driver_.add(worker_node(wire::kFirstTemporary + w), *workers_.back());
   }
   if (options.observer) {
-    observer_ = std::make_unique<Worker>(WorkerOptions{"embedded", "embedded", {}, true, options.observer});
+    observer_ = std::make_unique<Worker>(
+        WorkerOptions{{.name = "embedded", .machine = "embedded", .observer = true}, options.observer});
     driver_.add(observer_id(options.job), *observer_);
   }
   driver_.start(options.threads);
@@ -82,11 +83,11 @@ Status LocalCluster::wait_started() {
     Worker& worker = *workers_[w];
     std::optional<Status> over;
     driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
-      over = worker.stopped();
+      over = worker.membership().stopped();
       for (std::uint32_t s = 0; s < shards_; ++s) {
         if (worker.store(ShardId{s}) != nullptr) owners[s] = w;
       }
-      return over || worker.map_epoch() != 0;
+      return over || worker.map().epoch != 0;
     });
     if (over) return *over;
   }
@@ -121,7 +122,7 @@ bool LocalCluster::wait_until(const std::function<bool()>& done) {
 void LocalCluster::drop_programs() {
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
-      if (!workers_[w]->stopped()) return false;
+      if (!workers_[w]->membership().stopped()) return false;
       workers_[w]->drop_programs();
       return true;
     });

@@ -68,6 +68,13 @@ std::string machine_name() {
   return (boot + " " + host).substr(0, limits::kNameBytesMax);
 }
 
+cluster::MemberOptions observer_here() {
+  cluster::MemberOptions member;
+  member.name = process_name();
+  member.observer = true;
+  return member;
+}
+
 }  // namespace
 
 RemoteCluster::RemoteCluster(RemoteClusterOptions options)
@@ -77,7 +84,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
         return std::move(options);
       }()),
       scheduler_(options_.job),
-      observer_(WorkerOptions{process_name(), {}, {}, true, options_.observer}),
+      observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
       driver_(clock_, tcp_options(options_.insecure_no_auth, nullptr, options_.log)) {
   driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
@@ -227,8 +234,11 @@ bool RemoteCluster::wait_until(const std::function<bool()>& done) {
 
 namespace {
 
-std::string name_of(const NodeOptions& options) {
-  return options.name.empty() ? process_name() : options.name;
+cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port) {
+  return {.address = with_port(options.listen, port),
+          .name = options.name.empty() ? process_name() : options.name,
+          .machine = machine_name(),
+          .patience = options.patience};
 }
 
 // Pumps the driver until the node's job is over.
@@ -237,7 +247,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
                  const std::atomic<bool>* stop) {
   if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return {status};
   driver.add(id, node);
-  const auto joined = [&] { return node.map_epoch() != 0 || node.finished() || node.welcomed(); };
+  const auto joined = [&] { return node.finished() || node.membership().id(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {
     if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
     return {Status(Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s",
@@ -246,7 +256,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
   driver.run_until([&] { return node.finished(); });
   driver.flush(driver.now() + kFlushPatience);
   if (!node.finished()) return {Status(Code::kAborted, "stopped")};
-  return {*node.stopped(), node.told_to_stop()};
+  return {*node.membership().stopped(), node.membership().told_to_stop()};
 }
 
 }  // namespace
@@ -257,11 +267,9 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
   Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
-  const std::string address = with_port(options.listen, *port);
-  Server server(ServerOptions{address, name_of(options),
-                              [&rules](const std::string& name) { return find_rule(rules, name); },
-                              options.patience});
-  if (options.log) options.log("server listens on " + address);
+  Server server(ServerOptions{member_of(options, *port),
+                              [&rules](const std::string& name) { return find_rule(rules, name); }});
+  if (options.log) options.log("server listens on " + with_port(options.listen, *port));
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }
 
@@ -270,8 +278,7 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
-  Worker worker(WorkerOptions{name_of(options), machine_name(), with_port(options.listen, *port), false,
-                              std::move(program), options.patience});
+  Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});
   return run_node(driver, worker, worker_node(temporary_index()), options, stop);
 }
 

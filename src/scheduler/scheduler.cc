@@ -27,9 +27,8 @@ void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transp
   frame.head.op = op;
   frame.head.cluster = options_.cluster;
   frame.head.map_epoch = map_.epoch;
-  frame.head.code = status.code();
-  frame.first = status ? std::move(first)
-                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
+  frame.first = std::move(first);
+  put_status(frame, status);
   out.send(to, std::move(frame));
 }
 
@@ -40,8 +39,7 @@ void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Statu
   frame.head.op = op;
   frame.head.cluster = options_.cluster;
   frame.head.map_epoch = map_.epoch;
-  frame.head.code = status.code();
-  if (!status) frame.first = Bytes::of(status.message());
+  put_status(frame, status);
   out.send(to, std::move(frame));
 }
 

@@ -5,9 +5,13 @@
 #include <algorithm>
 
 #include "base/planted.h"
-#include "cluster/fence.h"
 
 namespace thalweg {
+
+using News = cluster::Membership::News;
+
+Server::Server(ServerOptions options)
+    : options_(std::move(options)), member_(Role::kServer, options_.member) {}
 
 void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first,
                    Bytes second, Transport& out) const {
@@ -15,26 +19,30 @@ void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& s
   frame.head = request;
   frame.head.op = op;
   frame.head.flags = 0;
-  frame.head.cluster = cluster_;
-  frame.head.map_epoch = map_.epoch;
-  frame.head.code = status.code();
-  frame.first = status ? std::move(first)
-                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
+  frame.first = std::move(first);
+  member_.stamp(frame.head);
+  put_status(frame, status);
   frame.second = std::move(second);
   out.send(to, std::move(frame));
 }
 
 void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
-  if (stopped_ && frame.head.op != Op::kStop) return;
-  const bool orders =
-      frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
-  if (orders && from != kScheduler) return;
-  if (from == kScheduler) scheduler_.heard();
+  switch (member_.hear(now, from, frame, out)) {
+    case News::kNone:
+      return;
+    case News::kWelcome:
+      return member_.speak(now, counters(), out);
+    case News::kFirstMap:
+      return on_map(true, out);
+    case News::kMap:
+      return on_map(false, out);
+    case News::kStop:
+      if (member_.id()) member_.speak(now, counters(), out);  // The last numbers, for the job's summary.
+      return member_.confirm_stop(out);
+    case News::kOther:
+      break;
+  }
   switch (frame.head.op) {
-    case Op::kWelcome:
-      return on_welcome(frame, out);
-    case Op::kMap:
-      return on_map(now, frame, out);
     case Op::kPush:
       return on_push(from, frame, out);
     case Op::kPull:
@@ -43,76 +51,32 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_scan(from, frame, out);
     case Op::kMarks:
       return on_marks(from, frame, out);
-    case Op::kStop:
-      told_to_stop_ = true;
-      if (!stopped_) stopped_ = status_of(frame);
-      if (id_) heartbeat(out);  // The last numbers, for the job's summary.
-      return reply(kScheduler, frame.head, Op::kStop, Status::ok(), {}, {}, out);
     default:
       return;  // Nothing else is for a server; a stray answer is no reason to stop.
   }
 }
 
 void Server::on_time(Instant now, Transport& out) {
-  if (const auto why = scheduler_.lost(map_)) fail({Code::kPeerLost, *why}, out);
-  if (stopped_) {
-    wake_ = kNever;
-    return;
-  }
-  wake_ = now + (id_ ? cluster::heartbeat_every(map_) : limits::kRetryFirst);
-  if (id_) {
-    scheduler_.sent_heartbeat();
-    return heartbeat(out);
-  }
-  Frame join;
-  join.head.op = Op::kJoin;
-  join.first = encode(wire::Join{Role::kServer, false, options_.address, options_.name, {}});
-  out.send(kScheduler, std::move(join));
+  if (const auto why = member_.scheduler_lost()) member_.fail({Code::kPeerLost, *why}, out);
+  if (now >= member_.next_deadline()) member_.speak(now, counters(), out);
 }
 
 void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
-  if (peer == kScheduler) fail({Code::kPeerLost, "scheduler is gone"}, out);
+  if (peer == kScheduler) member_.fail({Code::kPeerLost, "scheduler is gone"}, out);
 }
 
-void Server::fail(const Status& status, Transport& out) {
-  if (stopped_) return;
-  stopped_ = status;
-  Frame frame;
-  frame.head.op = Op::kEnded;
-  frame.head.cluster = cluster_;
-  frame.head.code = status.code();
-  frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
-  out.send(kScheduler, std::move(frame));
-}
-
-void Server::on_welcome(const Frame& frame, Transport& out) {
-  const auto welcome = wire::decode_welcome(frame.first);
-  if (!welcome || id_ || welcome->id.role != Role::kServer) return;
-  id_ = welcome->id;
-  cluster_ = welcome->cluster;
-  out.rename_self(*id_, cluster_);
-  heartbeat(out);
-}
-
-void Server::on_map(Instant now, const Frame& frame, Transport& out) {
-  auto map = wire::decode_map(frame.first);
-  if (!map || !id_ || map->epoch <= map_.epoch || id_->index >= map->servers.size()) return;
-  const bool first = map_.epoch == 0;
-  if (!first && !same_job(*map, map_)) return;
-  map_ = std::move(*map);
-  combine_tree_ = cluster::CombineTree(map_);
-  wake_ = std::min(wake_, now + cluster::heartbeat_every(map_));
-  if (first) {
-    if (Status status = make_tables(); !status) return fail(status, out);
-  } else {
+// All requests were asked under older maps; whoever waits asks again under this one, where that is now.
+void Server::on_map(bool first, Transport& out) {
+  if (!first) {
     follow_placement();
+  } else if (Status status = make_tables(); !status) {
+    return member_.fail(std::move(status), out);
   }
-  // All were asked under older maps; whoever waits asks again under this one, where that is now.
   for (auto& table : waiting_) table.clear();
 }
 
 Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
-  const std::size_t shards = map_.shards.size();
+  const std::size_t shards = map().shards.size();
   if (shards * ranges <= limits::kMarksMax) return Status::ok();
   return {Code::kUsage, fmt::format("table {}: {} data shards and {} key ranges on one server, expected at "
                                     "most {} pairs of them",
@@ -121,17 +85,17 @@ Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
 
 // By the first map, under which nothing has been pushed yet.
 Status Server::make_tables() {
-  for (std::size_t t = 0; t < map_.tables.size(); ++t) {
-    const TableSpec& spec = map_.tables[t];
-    const RangeSet owned = map_.placement[t].owned_by(id_->index);
+  for (std::size_t t = 0; t < map().tables.size(); ++t) {
+    const TableSpec& spec = map().tables[t];
+    const RangeSet owned = map().placement[t].owned_by(member_.id()->index);
     if (Status status = check_marks(spec, owned.size()); !status) return status;
     std::shared_ptr<const CustomRule> custom;
     if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
       custom = options_.custom_rule(spec.rule.custom);
     auto table = make_table(spec, owned, std::move(custom));
     if (!table) return table.status();
-    tables_.push_back(std::make_unique<TableHost>(std::move(table).value(), map_.consistency,
-                                                  static_cast<std::uint32_t>(map_.shards.size())));
+    tables_.push_back(std::make_unique<TableHost>(std::move(table).value(), map().consistency,
+                                                  static_cast<std::uint32_t>(map().shards.size())));
   }
   waiting_.resize(tables_.size());
   awaited_.resize(tables_.size());
@@ -142,7 +106,7 @@ Status Server::make_tables() {
 void Server::follow_placement() {
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     TableHost& host = *tables_[t];
-    const RangeSet placed = map_.placement[t].owned_by(id_->index);
+    const RangeSet placed = map().placement[t].owned_by(member_.id()->index);
     if (const RangeSet lost = host.owned() - placed; !lost.empty()) {
       std::vector<RangeState> states = host.give_up(lost);
       if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
@@ -159,22 +123,24 @@ void Server::adopt(TableId table, std::vector<RangeState> states, Transport& out
   TableHost& host = *tables_[table.value];
   Status status = check_marks(host.table().spec(), host.owned().size() + states.size());
   if (status) status = host.adopt(std::move(states));
-  if (!status) return fail(status, out);
+  if (!status) return member_.fail(status, out);
   awaited_[table.value] = awaited_[table.value] - host.owned();
 }
 
 Result<TableHost*> Server::admit(const FrameHeader& head) const {
   const std::size_t t = head.table.value;
-  const bool had = THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
-                   (tables_[t]->owned() - map_.placement[t].owned_by(id_->index)).intersects(head.ranges);
-  if (Status status = cluster::check_map_epoch(head, map_); !status && !had) return status;
+  const bool had =
+      THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
+      (tables_[t]->owned() - map().placement[t].owned_by(member_.id()->index)).intersects(head.ranges);
+  if (Status status = member_.check_map_epoch(head); !status && !had) return status;
   if (t >= tables_.size() || (tables_[t]->owned().empty() && awaited_[t].empty())) {
-    return Status(Code::kRefused, fmt::format("{}: no such table on {}", describe(head), node_name(*id_)));
+    return Status(Code::kRefused,
+                  fmt::format("{}: no such table on {}", describe(head), node_name(*member_.id())));
   }
   const bool counts = head.op == Op::kScan && (head.flags & frame_flags::kReadOnly) != 0;
   if (counts ? !awaited_[t].empty() : awaited_[t].intersects(head.ranges)) {
-    return Status(Code::kRetry, fmt::format("{}: {} awaits ranges {}", describe(head), node_name(*id_),
-                                            text_of(awaited_[t])));
+    return Status(Code::kRetry, fmt::format("{}: {} awaits ranges {}", describe(head),
+                                            node_name(*member_.id()), text_of(awaited_[t])));
   }
   return tables_[t].get();
 }
@@ -182,7 +148,7 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
+  if (host) status = member_.check_owner(from, frame.head);
   const std::uint64_t before = host ? (*host)->version() : 0;
   if (status) status = (*host)->push(frame);
   ++pushes_;
@@ -208,7 +174,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
 bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
-  if (host) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
+  if (host) status = member_.check_owner(from, frame.head);
   if (!status) {
     reply(from, frame.head, Op::kPullReply, status, {}, {}, out);
     return true;
@@ -228,11 +194,11 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 }
 
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
-  Status status = cluster::check_map_epoch(frame.head, map_);
-  if (status) status = cluster::check_owner(from, frame.head, map_, combine_tree_);
+  Status status = member_.check_map_epoch(frame.head);
+  if (status) status = member_.check_owner(from, frame.head);
   const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
   if (status && std::ranges::any_of(awaited_, awaits))
-    status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*id_))};
+    status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*member_.id()))};
   wire::Marks marks;
   if (status) {
     for (const auto& host : tables_) {
@@ -307,15 +273,6 @@ Counters Server::counters() const {
   sum.count(CounterId::kPushes, pushes_);
   sum.count(CounterId::kPushBytes, push_bytes_);
   return sum;
-}
-
-void Server::heartbeat(Transport& out) {
-  Frame frame;
-  frame.head.op = Op::kHeartbeat;
-  frame.head.cluster = cluster_;
-  frame.head.map_epoch = map_.epoch;
-  frame.first = encode(wire::Heartbeat{counters()});
-  out.send(kScheduler, std::move(frame));
 }
 
 }  // namespace thalweg

@@ -6,13 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cluster/combine_tree.h"
-#include "cluster/scheduler_watch.h"
+#include "cluster/membership.h"
 #include "node/node.h"
 #include "server/table_host.h"
 #include "wire/messages.h"
@@ -20,31 +18,24 @@
 namespace thalweg {
 
 struct ServerOptions {
-  std::string address;  // Where workers reach this server; empty for drivers without addresses.
-  std::string name;
+  cluster::MemberOptions member;
   // Finds an application's update rule by name; needed only for tables of kind kCustom.
-  std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
-  Duration patience{};  // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
+  std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule{};
 };
 
 class Server final : public Node {
  public:
-  explicit Server(ServerOptions options) : options_(std::move(options)) { map_.timeout = options_.patience; }
+  explicit Server(ServerOptions options);
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
-  Instant next_deadline() const override { return wake_; }
+  Instant next_deadline() const override { return member_.next_deadline(); }
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
-  bool finished() const override { return stopped_.has_value(); }
+  bool finished() const override { return member_.stopped().has_value(); }
 
-  // Why the job ended; empty while it runs.
-  const std::optional<Status>& stopped() const { return stopped_; }
-  // Whether the scheduler has said that the job is over.
-  bool told_to_stop() const { return told_to_stop_; }
+  const cluster::Membership& membership() const { return member_; }
+  const wire::Map& map() const { return member_.map(); }
   const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
-  bool welcomed() const { return id_.has_value(); }
-  const wire::Map& map() const { return map_; }
-  std::uint32_t map_epoch() const { return map_.epoch; }
   Counters counters() const;
 
   // Ranges that a map has given to others, with all that was known of them, until they are fetched.
@@ -66,8 +57,7 @@ class Server final : public Node {
   }
 
  private:
-  void on_welcome(const Frame& frame, Transport& out);
-  void on_map(Instant now, const Frame& frame, Transport& out);
+  void on_map(bool first, Transport& out);
   Status make_tables();
   void follow_placement();
   Status check_marks(const TableSpec& spec, std::size_t ranges) const;
@@ -79,20 +69,14 @@ class Server final : public Node {
   void on_marks(NodeId from, const Frame& frame, Transport& out);
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);
-  void heartbeat(Transport& out);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
              Transport& out) const;
-  void fail(const Status& status, Transport& out);
 
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;
 
   ServerOptions options_;
-  std::optional<NodeId> id_;
-  std::uint64_t cluster_ = 0;
-  wire::Map map_;
-  cluster::CombineTree combine_tree_;
-  cluster::SchedulerWatch scheduler_;
+  cluster::Membership member_;
   std::vector<std::unique_ptr<TableHost>> tables_;  // By table id.
   std::vector<RangeSet> awaited_;                   // By table id.
   GivenUp given_up_;
@@ -100,9 +84,6 @@ class Server final : public Node {
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;
-  Instant wake_{0};
-  std::optional<Status> stopped_;
-  bool told_to_stop_ = false;
 };
 
 }  // namespace thalweg

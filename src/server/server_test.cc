@@ -64,10 +64,10 @@ TEST(Server, TakesOrdersFromTheSchedulerAlone) {
     EXPECT_TRUE(job.tell(from, make_frame(Op::kMap, encode(job_map(9)))).empty());
     EXPECT_TRUE(job.tell(from, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(1), 8}))).empty());
   }
-  EXPECT_FALSE(job.server.stopped().has_value());
-  EXPECT_EQ(job.server.map_epoch(), 1u);
+  EXPECT_FALSE(job.server.membership().stopped().has_value());
+  EXPECT_EQ(job.server.map().epoch, 1u);
   EXPECT_FALSE(job.tell(kScheduler, make_frame(Op::kStop)).empty());
-  EXPECT_TRUE(job.server.stopped().has_value());
+  EXPECT_TRUE(job.server.membership().stopped().has_value());
 }
 
 TEST(Server, ServesAShardToItsOwnerAlone) {
@@ -112,25 +112,6 @@ TEST(Server, TellsApartOldMapsAndThoseToCome) {
   EXPECT_EQ(job.code_of(worker_node(0), frame), Code::kRetry);
 }
 
-TEST(Server, KeepsTheJobsShapeWhateverMapComes) {
-  Started job;
-  const auto refused = [&](const std::function<void(wire::Map&)>& change) {
-    wire::Map map = job_map(2);
-    change(map);
-    job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
-    return job.server.map_epoch() == 1;
-  };
-  EXPECT_TRUE(refused([](wire::Map& m) { m.shards.pop_back(); }));
-  EXPECT_TRUE(refused([](wire::Map& m) { m.servers.pop_back(); }));
-  EXPECT_TRUE(refused([](wire::Map& m) {
-    m.tables.emplace_back();
-    m.placement = first_placement(m.tables, 2);
-  }));
-  EXPECT_TRUE(refused([](wire::Map& m) { m.tables[0].dim = 2; }));
-  EXPECT_TRUE(refused([](wire::Map& m) { m.epoch = 0; }));
-  EXPECT_FALSE(refused([](wire::Map& m) { m.shards[0].worker = 1; }));
-}
-
 TEST(Server, ARequestForNoTableOrRangeIsRefused) {
   Started job;
   Frame table = request(Op::kPush, 0, 0);
@@ -169,7 +150,7 @@ TEST(Server, TellsTheSchedulerWhatItHasDone) {
   for (int i = 0; i < 2; ++i) job.tell(worker_node(0), request(Op::kPush, 0, 0));  // The second is a repeat.
   job.tell(worker_node(1), request(Op::kPush, 1, 0));
   job.tell(worker_node(1), request(Op::kPull, 1, 1));
-  job.server.on_time(kNow, job.out);
+  job.server.on_time(job.server.next_deadline(), job.out);
   const auto sent = job.out.take();
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].first, kScheduler);
@@ -279,31 +260,16 @@ TEST(Server, RefusesAJobOfTooManyMarks) {
   EXPECT_EQ(ended[0].second.head.code, Code::kUsage);
 }
 
-TEST(Server, JoinsUntilItIsWelcome) {
+TEST(Server, LeavesASchedulerThatAnswersNothing) {
   SentFrames out;
-  Server server{ServerOptions{"127.0.0.1:1", "name", {}}};
-  server.on_time(kNow, out);
-  server.on_time(server.next_deadline(), out);
-  EXPECT_EQ(out.take(Op::kJoin).size(), 2u);
-  EXPECT_EQ(server.next_deadline(), kNow + limits::kRetryFirst + limits::kRetryFirst);
-  server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
-  EXPECT_FALSE(server.welcomed());  // A worker's name is not for a server.
-}
-
-TEST(Server, WaitsNoLongerForAMapThanItsPatience) {
-  for (const bool answered : {true, false}) {
-    SentFrames out;
-    Server server{ServerOptions{{}, {}, {}, 10s}};
-    server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
-                    out);
-    for (Instant now = kNow; now < kNow + 20s; now = now + 1s) {
-      server.on_time(now, out);
-      if (answered) server.on_frame(now, kScheduler, make_frame(Op::kHeartbeat), out);
-    }
-    EXPECT_EQ(server.finished(), !answered);
-    if (answered) continue;
-    EXPECT_EQ(server.stopped(), Status(Code::kPeerLost, "scheduler has answered nothing for 10 s"));
-  }
+  Server server{ServerOptions{{.patience = 10s}}};
+  server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})), out);
+  while (!server.finished()) server.on_time(server.next_deadline(), out);
+  const Status why(Code::kPeerLost, "scheduler has answered nothing for 10 s");
+  EXPECT_EQ(server.membership().stopped(), why);
+  const auto said = out.take(Op::kEnded);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_EQ(status_of(said[0].second), why);
 }
 
 }  // namespace

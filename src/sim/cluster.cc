@@ -29,7 +29,7 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     const std::string name = fmt::format("process-{}", births_);
-    auto server = std::make_unique<Server>(ServerOptions{{}, name, {}, plan.timeout});
+    auto server = std::make_unique<Server>(ServerOptions{{.name = name, .patience = plan.timeout}});
     Server* raw = server.get();
     Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
                                        plan.server_turn)];
@@ -68,12 +68,12 @@ void Cluster::start_scheduler() {
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   auto program = observer ? programs_.observer : programs_.shard;
   const std::string name = fmt::format("process-{}", births_);
-  auto worker = std::make_unique<Worker>(WorkerOptions{name,
-                                                       fmt::format("machine-{}", births_ % plan_.machines),
-                                                       {},
-                                                       observer,
-                                                       std::move(program),
-                                                       plan_.timeout});
+  cluster::MemberOptions member;
+  member.name = name;
+  member.machine = fmt::format("machine-{}", births_ % plan_.machines);
+  member.observer = observer;
+  member.patience = plan_.timeout;
+  auto worker = std::make_unique<Worker>(WorkerOptions{std::move(member), std::move(program)});
   Worker* raw = worker.get();
   const std::uint32_t place =
       add({Role::kWorker, wire::kFirstTemporary + births_++}, std::move(worker), turn);
@@ -108,8 +108,9 @@ std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn)
 // What the driver of a node does that has found no scheduler to join. The observer's is the scheduler's.
 void Cluster::give_up_unwelcomed(std::uint32_t place) {
   Process& process = *processes_[place];
-  const bool welcomed = process.server != nullptr ? process.server->welcomed()
-                                                  : process.worker == nullptr || process.worker->welcomed();
+  const bool welcomed = process.server != nullptr
+                            ? process.server->membership().id().has_value()
+                            : process.worker == nullptr || process.worker->membership().id().has_value();
   if (welcomed || process.observer || !process.runs()) return;
   process.over = process.gave_up = true;
   process.inbox.clear();

@@ -82,7 +82,7 @@ TEST(Combine, ALeadThatNobodyReachesHoldsNobodyUp) {
   plan.node_faults.until = 24h;
   Cluster cluster(plan);
   constexpr std::uint32_t kFirstWorker = 3;
-  while (cluster.processes()[kFirstWorker]->worker->map_epoch() == 0 && cluster.step()) {
+  while (cluster.processes()[kFirstWorker]->worker->map().epoch == 0 && cluster.step()) {
   }
   const std::uint32_t lead = place_of(cluster, worker_node(0));
   for (std::uint32_t p = kFirstWorker; p < kFirstWorker + plan.workers; ++p) {

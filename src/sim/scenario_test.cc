@@ -274,9 +274,9 @@ TEST(Scenario, ALostServerEndsTheJobAndIsNamed) {
   const std::string lost = text_of(Placement::even(8, 3).owned_by(id.index)) + " of 8";
   for (const auto& process : cluster.processes()) {
     const std::optional<Status>* how = process->scheduler != nullptr ? &process->scheduler->stopped()
-                                       : process->server != nullptr  ? &process->server->stopped()
-                                       : process->worker != nullptr  ? &process->worker->stopped()
-                                                                     : nullptr;
+                                       : process->server != nullptr ? &process->server->membership().stopped()
+                                       : process->worker != nullptr ? &process->worker->membership().stopped()
+                                                                    : nullptr;
     if (how == nullptr) continue;
     ASSERT_TRUE(how->has_value());
     EXPECT_EQ((*how)->code(), Code::kPeerLost);
@@ -325,7 +325,8 @@ TEST(Scenario, AStoppedSchedulerEndsEveryNodeAtTheDeadline) {
     }
     for (std::uint32_t p = 1; p < cluster.processes().size(); ++p) {
       const Process& process = *cluster.processes()[p];
-      const auto& how = process.server != nullptr ? process.server->stopped() : process.worker->stopped();
+      const auto& how = process.server != nullptr ? process.server->membership().stopped()
+                                                  : process.worker->membership().stopped();
       ASSERT_TRUE(how.has_value()) << node_name(process.id);
       EXPECT_EQ(how->code(), Code::kPeerLost);
       EXPECT_NE(how->message().find("scheduler"), std::string::npos) << how->message();

@@ -137,8 +137,8 @@ std::string judge_node(const Cluster& cluster, const Process& process) {
 
 const std::optional<Status>* ending(const Process& process) {
   if (process.scheduler != nullptr) return &process.scheduler->stopped();
-  if (process.server != nullptr) return &process.server->stopped();
-  return process.worker != nullptr ? &process.worker->stopped() : nullptr;
+  if (process.server != nullptr) return &process.server->membership().stopped();
+  return process.worker != nullptr ? &process.worker->membership().stopped() : nullptr;
 }
 
 bool ended_well(const Cluster& cluster) {

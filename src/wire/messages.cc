@@ -192,11 +192,6 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   return finish(in, std::move(m));
 }
 
-bool same_job(const Map& a, const Map& b) {
-  return a.tables == b.tables && a.shards.size() == b.shards.size() && a.consistency == b.consistency &&
-         a.combine == b.combine;
-}
-
 Bytes encode(const Waiting& m) {
   Writer out;
   out.put(m.progress).put(static_cast<std::uint32_t>(m.missing.size()));

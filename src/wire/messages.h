@@ -63,10 +63,6 @@ struct Map {
   std::string job;                   // The application's own configuration.
 };
 
-// Whether a map may follow another: tables and the number of shards stay for a job's life. Who owns what may
-// change.
-bool same_job(const Map& a, const Map& b);
-
 // A request that waits: which data shards have not arrived (some of them).
 struct Waiting {
   std::uint64_t progress = 0;  // Grows while others get on; as long as it does, waiting is no stall.

@@ -78,7 +78,8 @@ TEST(Messages, AMapTellsEverythingOfTheJob) {
   const Map map = some_map();
   const auto again = decode_map(encode(map));
   ASSERT_TRUE(again.has_value());
-  EXPECT_TRUE(same_job(map, *again));
+  EXPECT_EQ(again->tables, map.tables);
+  EXPECT_EQ(again->consistency, map.consistency);
   EXPECT_EQ(again->servers, map.servers);
   EXPECT_EQ(again->placement, map.placement);
   EXPECT_EQ(again->shards, map.shards);
@@ -129,17 +130,6 @@ TEST(Messages, AMapIsRefusedOutsideItsLimits) {
   EXPECT_TRUE(refused([](Map& m) { m.workers[1].index = 0; }));
   EXPECT_TRUE(refused([](Map& m) { m.workers[2].index = 0; }));
   EXPECT_FALSE(refused([](Map&) {}));
-}
-
-TEST(Messages, AMapMayFollowThatSaysOtherwiseWhoOwnsWhat) {
-  const Map map = some_map();
-  Map next = map;
-  next.placement[0].move({0, 256}, {1});
-  next.shards[0] = {7, 1};
-  next.servers.emplace_back();
-  EXPECT_TRUE(same_job(map, next));
-  next.tables[0].ranges = 100;
-  EXPECT_FALSE(same_job(map, next));
 }
 
 TEST(Messages, AClaimedCountAllocatesNothing) {

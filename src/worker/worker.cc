@@ -4,9 +4,12 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/planted.h"
+#include "cluster/pace.h"
 
 namespace thalweg {
+
+using News = cluster::Membership::News;
+
 namespace {
 
 constexpr wire::Marks kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
@@ -30,19 +33,27 @@ struct Worker::Turn {
   Transport* outer_;
 };
 
+Worker::Worker(WorkerOptions options)
+    : program_(std::move(options.program)), member_(Role::kWorker, std::move(options.member)) {}
+
 Worker::~Worker() = default;
 
 void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
-  const bool orders =
-      frame.head.op == Op::kWelcome || frame.head.op == Op::kMap || frame.head.op == Op::kStop;
-  if (orders && from != kScheduler) return;
-  if (from == kScheduler) scheduler_.heard();
   Turn turn(*this, now, out);
+  switch (member_.hear(now, from, frame, out)) {
+    case News::kNone:
+      return;
+    case News::kWelcome:
+      return member_.speak(now, {}, out);
+    case News::kFirstMap:
+    case News::kMap:
+      return on_map();
+    case News::kStop:
+      return on_stop();
+    case News::kOther:
+      break;
+  }
   switch (frame.head.op) {
-    case Op::kWelcome:
-      return on_welcome(frame);
-    case Op::kMap:
-      return on_map(frame);
     case Op::kWaiting:
       return on_waiting(from, frame);
     case Op::kPush:
@@ -54,25 +65,20 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kScanReply:
     case Op::kMarksReply:
       return on_answer(from, frame);
-    case Op::kStop:
-      told_to_stop_ = true;
-      if (!stopped_) {
-        stopped_ = status_of(frame);
-        const Status why = *stopped_ ? Status(Code::kAborted, "the job is over") : *stopped_;
-        while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
-        combiner_.reset({}, 0, {});
-      }
-      return send_control(Op::kStop, Status::ok(), {});
     default:
       return;  // Nothing else is for a worker.
   }
+}
+
+Instant Worker::next_deadline() const {
+  return ready_.empty() && yielding_.empty() ? std::min(wake_, member_.next_deadline()) : Instant{0};
 }
 
 void Worker::on_time(Instant now, Transport& out) {
   Turn turn(*this, now, out);
   for (const auto& yielding : std::exchange(yielding_, {})) complete(*yielding, Status::ok());
   // Ahead of the tasks: those that yield in turns would keep it waiting for ever.
-  if (now >= wake_) keep_in_touch();
+  if (now >= std::min(wake_, member_.next_deadline())) keep_in_touch();
   if (!ready_.empty()) {
     const auto handle = ready_.front();
     ready_.pop_front();
@@ -82,30 +88,20 @@ void Worker::on_time(Instant now, Transport& out) {
 }
 
 void Worker::keep_in_touch() {
-  if (const auto why = scheduler_.lost(map_)) lose_scheduler(*why);
-  if (stopped_) {
+  if (const auto why = member_.scheduler_lost()) lose_scheduler(*why);
+  if (stopped()) {
     wake_ = kNever;
     return;
   }
-  if (!id_) {
-    send_control(Op::kJoin, Status::ok(),
-                 encode(wire::Join{Role::kWorker, options_.observer, options_.address, options_.name,
-                                   options_.machine}));
-    wake_ = now_ + limits::kRetryFirst;
-    return;
-  }
   forgive_own_pause();
-  if (now_ >= heartbeat_at_) {
-    scheduler_.sent_heartbeat();
-    heartbeat();
-  }
+  if (now_ >= member_.next_deadline()) member_.speak(now_, {}, *out_);
   retry_due();
 }
 
 // While this node's process was stopped, as by Ctrl-Z, it could hear no answer.
 void Worker::forgive_own_pause() {
-  const Duration late = now_ - heartbeat_at_;
-  if (late < cluster::heartbeat_every(map_)) return;
+  const Duration late = now_ - member_.next_deadline();
+  if (late < cluster::heartbeat_every(map())) return;
   std::set<const Request*> forgiven;
   for (auto& [number, part] : parts_) {
     if (forgiven.insert(part.request.get()).second) part.request->deadline = part.request->deadline + late;
@@ -123,78 +119,53 @@ void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
 }
 
 void Worker::lose_scheduler(std::string why) {
-  if (stopped_) return;
-  stopped_ = Status(Code::kPeerLost, std::move(why));
-  while (!parts_.empty()) finish_request(*parts_.begin()->second.request, *stopped_);
+  if (stopped()) return;
+  member_.leave({Code::kPeerLost, std::move(why)});
+  abandon_requests(*member_.stopped());
+}
+
+void Worker::on_stop() {
+  const Status& why = *member_.stopped();
+  abandon_requests(why ? Status(Code::kAborted, "the job is over") : why);
+  member_.confirm_stop(*out_);
+}
+
+void Worker::abandon_requests(const Status& why) {
+  while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
   combiner_.reset({}, 0, {});
 }
 
-void Worker::send_control(Op op, const Status& status, Bytes first) {
-  Frame frame;
-  frame.head.op = op;
-  frame.head.cluster = cluster_;
-  frame.head.map_epoch = map_.epoch;
-  frame.head.code = status.code();
-  frame.first = status ? std::move(first)
-                       : Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
-  out_->send(kScheduler, std::move(frame));
-}
-
-void Worker::heartbeat() {
-  heartbeat_at_ = now_ + cluster::heartbeat_every(map_);
-  send_control(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{}));
-  if (ended_ && !THALWEG_BUG(kEndSaidOnce)) send_control(Op::kEnded, *ended_, {});
-}
-
 void Worker::end(const Status& status) {
-  if (stopped_ || ended_ || out_ == nullptr) return;
-  ended_ = status;
-  send_control(Op::kEnded, status, {});
+  if (out_ != nullptr) member_.end(status, *out_);
 }
 
-void Worker::on_welcome(const Frame& frame) {
-  const auto welcome = wire::decode_welcome(frame.first);
-  if (!welcome || id_ || welcome->id.role != Role::kWorker) return;
-  id_ = welcome->id;
-  cluster_ = welcome->cluster;
-  out_->rename_self(*id_, cluster_);
-  heartbeat();
-  wake_ = std::min(wake_, heartbeat_at_);
-}
-
-void Worker::on_map(const Frame& frame) {
-  auto map = wire::decode_map(frame.first);
-  if (!map || !id_ || map->epoch <= map_.epoch || (map_.epoch != 0 && !same_job(*map, map_))) return;
-  const bool moved = map->placement != map_.placement || map->servers.size() != map_.servers.size();
-  map_ = std::move(*map);
-  for (std::uint32_t s = 0; s < map_.servers.size(); ++s) out_->introduce(server_node(s), map_.servers[s]);
-  heartbeat_at_ = std::min(heartbeat_at_, now_ + cluster::heartbeat_every(map_));
-  wake_ = std::min(wake_, heartbeat_at_);
+void Worker::on_map() {
+  for (std::uint32_t s = 0; s < map().servers.size(); ++s) out_->introduce(server_node(s), map().servers[s]);
   restart_combiner();
   const std::vector<std::uint32_t> numbers = sent_to_servers();
   adopt_shards();
-  address_anew(numbers, moved);
+  address_anew(numbers, member_.ranges_moved());
 }
 
 void Worker::adopt_shards() {
   std::vector<ShardId> lost;
   for (const auto& [shard, run] : runs_) {
     if (shard == kNoShard) continue;
-    const wire::ShardOwner& owner = map_.shards[shard.value];
-    if (owner.worker != id_->index || owner.owner_epoch != run.store->owner_epoch()) lost.push_back(shard);
+    const wire::ShardOwner& owner = map().shards[shard.value];
+    if (owner.worker != self().index || owner.owner_epoch != run.store->owner_epoch()) lost.push_back(shard);
   }
   for (const ShardId shard : lost)
     drop_shard(shard, {Code::kAborted, "the shard was given to another worker"});
-  if (options_.observer) {
+  if (member_.observer()) {
     if (runs_.empty()) {
       runs_[kNoShard].store = std::make_unique<ShardStore>(*this, kNoShard, 0, kFresh);
       start(kNoShard, kFresh);
     }
     return;
   }
-  for (std::uint32_t s = 0; s < map_.shards.size(); ++s) {
-    const wire::ShardOwner& owner = map_.shards[s];
-    if (owner.worker != id_->index || runs_.count(ShardId{s}) != 0) continue;
+  for (std::uint32_t s = 0; s < map().shards.size(); ++s) {
+    const wire::ShardOwner& owner = map().shards[s];
+    if (owner.worker != self().index || runs_.count(ShardId{s}) != 0) continue;
     runs_[ShardId{s}].store = std::make_unique<ShardStore>(*this, ShardId{s}, owner.owner_epoch, kFresh);
     if (owner.owner_epoch == 0) {
       start(ShardId{s}, kFresh);
@@ -218,17 +189,17 @@ void Worker::start(ShardId shard, const wire::Marks& marks) {
     run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), marks);
   }
   run.started = true;
-  if (options_.program) Worker::run(shard, options_.program);
+  if (program_) Worker::run(shard, program_);
 }
 
 void Worker::run(ShardId shard, const ShardProgram& program) {
   Run& run = runs_.at(shard);
-  run.task.emplace(program(*run.store, map_));
+  run.task.emplace(program(*run.store, map()));
   ready_.push_back(run.task->handle());
 }
 
 void Worker::drop_programs() {
-  THALWEG_CHECK(stopped_.has_value() && parts_.empty(), "nothing resumes a program of a stopped worker");
+  THALWEG_CHECK(stopped() && parts_.empty(), "nothing resumes a program of a stopped worker");
   ready_.clear();
   yielding_.clear();
   retired_.clear();
@@ -246,7 +217,7 @@ void Worker::finish_tasks() {
     if (!run.task || run.ended || !run.task->done()) continue;
     run.ended = true;
     const Status status = run.task->take();
-    if (!status || options_.observer) end(status);
+    if (!status || member_.observer()) end(status);
   }
 }
 

@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/combine_tree.h"
-#include "cluster/scheduler_watch.h"
+#include "cluster/membership.h"
 #include "node/node.h"
 #include "thalweg/task.h"
 #include "wire/messages.h"
@@ -26,42 +25,35 @@ namespace thalweg {
 using ShardProgram = std::function<Task<Status>(ShardStore& store, const wire::Map& map)>;
 
 struct WorkerOptions {
-  std::string name;
-  std::string machine;  // See wire::Join.
-  std::string address;  // Where other workers reach this one; empty for drivers without addresses.
-  // An observer owns no shard; its program runs once, with a store that can count, scan and wait only.
-  bool observer = false;
-  ShardProgram program;  // May be empty: then shards are used from outside, see Worker::store().
-  Duration patience{};   // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
+  cluster::MemberOptions member;
+  // May be empty: then shards are used from outside, see Worker::store(). That of an observer, which owns no
+  // shard, runs once, with a store that can count, scan and wait only.
+  ShardProgram program{};
 };
 
 class Worker final : public Node {
  public:
-  explicit Worker(WorkerOptions options) : options_(std::move(options)) { map_.timeout = options_.patience; }
+  explicit Worker(WorkerOptions options);
   ~Worker() override;
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
-  Instant next_deadline() const override { return ready_.empty() && yielding_.empty() ? wake_ : Instant{0}; }
+  Instant next_deadline() const override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
-  bool finished() const override { return stopped_.has_value(); }
+  bool finished() const override { return member_.stopped().has_value(); }
 
   // Runs `work` as a turn of this node, so that it may use the stores. Used by blocking callers.
   void turn(Instant now, Transport& out, const std::function<void()>& work);
   // The store of a shard that this worker owns and has started; null otherwise.
   ShardStore* store(ShardId shard);
-  std::uint32_t map_epoch() const { return map_.epoch; }
-  bool welcomed() const { return id_.has_value(); }
   // Runs `program` on a shard that this worker owns and has started, as if it had been its own. In a turn.
   void run(ShardId shard, const ShardProgram& program);
-  // Destroys what is left of the programs. Precondition: stopped().
+  // Destroys what is left of the programs. Precondition: finished().
   void drop_programs();
   // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
   Status overdue(ShardId shard, const Completion& completion) const;
-  const std::optional<Status>& stopped() const { return stopped_; }
-  // Whether the scheduler has said that the job is over.
-  bool told_to_stop() const { return told_to_stop_; }
-  const wire::Map& map() const { return map_; }
+  const cluster::Membership& membership() const { return member_; }
+  const wire::Map& map() const { return member_.map(); }
   std::size_t requests_open() const { return parts_.size(); }
   // Tells the scheduler that this node's part is over; unless OK, that ends the job.
   void end(const Status& status);
@@ -86,8 +78,8 @@ class Worker final : public Node {
   };
   struct Turn;  // Sets now_ and out_ for the length of a call.
 
-  void on_welcome(const Frame& frame);
-  void on_map(const Frame& frame);
+  void on_map();
+  void on_stop();
   void on_answer(NodeId from, Frame& frame);
   void on_waiting(NodeId from, const Frame& frame);
   void adopt_shards();
@@ -96,6 +88,7 @@ class Worker final : public Node {
   void finish_tasks();
   void keep_in_touch();
   void lose_scheduler(std::string why);
+  void abandon_requests(const Status& why);
   void forgive_own_pause();
   void on_push(NodeId from, Frame frame);
   Status check_push(NodeId from, const Frame& frame) const;
@@ -124,15 +117,11 @@ class Worker final : public Node {
   void drop_parts(const Request& request);
   void retry_due();
   Status timeout(const RequestPart& part) const;
-  void heartbeat();
-  void send_control(Op op, const Status& status, Bytes first);
+  bool stopped() const { return member_.stopped().has_value(); }
+  NodeId self() const { return *member_.id(); }
 
-  WorkerOptions options_;
-  std::optional<NodeId> id_;
-  std::uint64_t cluster_ = 0;
-  wire::Map map_;
-  cluster::CombineTree combine_tree_;
-  cluster::SchedulerWatch scheduler_;
+  ShardProgram program_;
+  cluster::Membership member_;
   Combiner combiner_;
   std::map<ShardId, Run> runs_;
   std::vector<Run> retired_;                    // Fenced shards whose tasks have still to notice.
@@ -140,11 +129,7 @@ class Worker final : public Node {
   std::uint32_t next_request_ = 1;
   std::deque<std::coroutine_handle<>> ready_;          // Tasks to resume, one a turn.
   std::vector<std::shared_ptr<Completion>> yielding_;  // Tasks that let the ready ones go first.
-  Instant heartbeat_at_{0};
-  Instant wake_{0};
-  std::optional<Status> ended_;  // Told to the scheduler until it stops the job.
-  std::optional<Status> stopped_;
-  bool told_to_stop_ = false;
+  Instant wake_ = kNever;                              // For requests.
   Instant now_;
   Transport* out_ = nullptr;
 };

@@ -7,19 +7,19 @@ namespace thalweg {
 
 // Of frames that are about ranges of a table; empty when no one server owns all of them.
 std::optional<NodeId> Worker::owner_of(const FrameHeader& head) const {
-  const auto owner = map_.placement[head.table.value].owner(head.ranges);
+  const auto owner = map().placement[head.table.value].owner(head.ranges);
   return owner ? std::optional(server_node(*owner)) : std::nullopt;
 }
 
 // For requests that concern every server, or every one that owns ranges of a table.
 void Worker::ask_servers(const std::shared_ptr<Request>& request) {
-  for (std::uint32_t s = 0; s < map_.servers.size(); ++s) {
+  for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
     Frame frame;
     if (request->kind == RequestKind::kMarks) {
       frame.head.op = Op::kMarks;
-      frame.head.owner_epoch = map_.shards[request->shard.value].owner_epoch;
+      frame.head.owner_epoch = map().shards[request->shard.value].owner_epoch;
     } else {
-      const RangeSet owned = map_.placement[request->table.value].owned_by(s);
+      const RangeSet owned = map().placement[request->table.value].owned_by(s);
       if (owned.empty()) continue;
       frame.head.op = Op::kScan;
       frame.head.flags = frame_flags::kReadOnly;
@@ -78,7 +78,7 @@ void Worker::cut_anew(std::uint32_t number) {
   const RequestPart part = std::move(parts_.extract(number).mapped());
   const FrameHeader& head = part.frame.head;
   const std::shared_ptr<Request>& request = part.request;
-  auto slices = slice(map_.tables[head.table.value], map_.placement[head.table.value], head.ranges,
+  auto slices = slice(map().tables[head.table.value], map().placement[head.table.value], head.ranges,
                       {part.frame.first, part.frame.second});
   --request->open;
   if (request->kind == RequestKind::kPull) {

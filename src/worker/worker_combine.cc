@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "base/planted.h"
-#include "cluster/fence.h"
 #include "table/validate.h"
 #include "worker/worker.h"
 
@@ -20,17 +19,16 @@ Status refused(const FrameHeader& head, std::string_view why) {
 // What was combined under an older map is forgotten, not sent again: it may hold what a former owner pushed.
 // All who asked have their pushes still, and send them again.
 void Worker::restart_combiner() {
-  combine_tree_ = cluster::CombineTree(map_);
   std::erase_if(parts_, [](const auto& part) { return part.second.request->kind == RequestKind::kCombined; });
   std::vector<ShardId> expected;
-  if (map_.combine.kind != Combining::Kind::kNone) {
-    for (std::uint32_t s = 0; s < map_.shards.size(); ++s) {
-      if (combine_tree_.passes(map_.shards[s].worker, id_->index)) expected.push_back(ShardId{s});
+  if (map().combine.kind != Combining::Kind::kNone) {
+    for (std::uint32_t s = 0; s < map().shards.size(); ++s) {
+      if (member_.combine_tree().passes(map().shards[s].worker, self().index)) expected.push_back(ShardId{s});
     }
   }
-  combiner_.reset(map_.tables, static_cast<std::uint32_t>(map_.shards.size()), std::move(expected));
-  const auto parent = combine_tree_.parent(id_->index);
-  for (const wire::WorkerPlace& worker : map_.workers) {
+  combiner_.reset(map().tables, static_cast<std::uint32_t>(map().shards.size()), std::move(expected));
+  const auto parent = member_.combine_tree().parent(self().index);
+  for (const wire::WorkerPlace& worker : map().workers) {
     if (worker.index == parent && !worker.address.empty())
       out_->introduce(worker_node(worker.index), worker.address);
   }
@@ -40,38 +38,39 @@ void Worker::restart_combiner() {
 std::optional<NodeId> Worker::combiner_for(RequestPart& part) const {
   const RequestKind kind = part.request->kind;
   const bool pushes = kind == RequestKind::kPush || kind == RequestKind::kCombined;
-  if (map_.combine.kind == Combining::Kind::kNone || !pushes) return std::nullopt;
-  if (std::exchange(part.combined_epoch, map_.epoch) == map_.epoch) return std::nullopt;
-  if (kind == RequestKind::kPush) return *id_;
-  const auto parent = combine_tree_.parent(id_->index);
+  if (map().combine.kind == Combining::Kind::kNone || !pushes) return std::nullopt;
+  if (std::exchange(part.combined_epoch, map().epoch) == map().epoch) return std::nullopt;
+  if (kind == RequestKind::kPush) return self();
+  const auto parent = member_.combine_tree().parent(self().index);
   return parent ? std::optional(worker_node(*parent)) : std::nullopt;
 }
 
 Status Worker::check_push(NodeId from, const Frame& frame) const {
   const FrameHeader& head = frame.head;
-  if (Status epoch = cluster::check_map_epoch(head, map_); !epoch) return epoch;
-  if (from.role != Role::kWorker || !id_ || combine_tree_.parent(from.index) != id_->index) {
+  if (Status epoch = member_.check_map_epoch(head); !epoch) return epoch;
+  if (from.role != Role::kWorker || !member_.id() ||
+      member_.combine_tree().parent(from.index) != self().index) {
     return refused(head, fmt::format("this node combines no pushes of {}", node_name(from)));
   }
-  if (head.table.value >= map_.tables.size()) return refused(head, "no such table");
+  if (head.table.value >= map().tables.size()) return refused(head, "no such table");
   if (!owner_of(head)) return refused(head, "no server owns these ranges");
-  if (Status owner = cluster::check_owner(from, head, map_, combine_tree_); !owner) return owner;
+  if (Status owner = member_.check_owner(from, head); !owner) return owner;
   if (frame.first.empty() && frame.second.empty()) return Status::ok();
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, "keys or values are no whole numbers");
   }
-  return check_contribution(map_.tables[head.table.value], head.ranges,
+  return check_contribution(map().tables[head.table.value], head.ranges,
                             {frame.keys(), frame.values(), head.shard.value}, head.ranges);
 }
 
 void Worker::on_push(NodeId from, Frame frame) {
-  if (stopped_) return;
+  if (stopped()) return;
   if (Status status = check_push(from, frame); !status) return answer_asker({from, frame.head}, status);
   combiner_.add(now_, from, std::move(frame));
 }
 
 void Worker::send_combined() {
-  if (stopped_ || map_.combine.kind == Combining::Kind::kNone) return;
+  if (stopped() || map().combine.kind == Combining::Kind::kNone) return;
   for (Combiner::Batch& batch : combiner_.take(now_)) {
     const FrameHeader head = batch.frame.head;
     auto request = make_request(RequestKind::kCombined, head.shard, head.step);
@@ -87,11 +86,9 @@ void Worker::answer_asker(const Asker& asker, const Status& status) {
   frame.head = asker.head;
   frame.head.op = Op::kPushReply;
   frame.head.flags = 0;
-  frame.head.map_epoch = map_.epoch;
-  frame.head.code = status.code();
-  if (!status)
-    frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
-  if (asker.from == id_) return on_answer(asker.from, frame);
+  member_.stamp(frame.head);
+  put_status(frame, status);
+  if (asker.from == member_.id()) return on_answer(asker.from, frame);
   out_->send(asker.from, std::move(frame));
 }
 

@@ -113,7 +113,7 @@ Frame next_frame(FuzzInput& in, const Worker& worker) {
     return frame;
   }
   if (frame.head.op == Op::kPush) {  // Of worker 1, to be combined.
-    frame.head.map_epoch = worker.map_epoch();
+    frame.head.map_epoch = worker.map().epoch;
     frame.head.shard = ShardId{1};
     frame.head.ranges = {0, 4};
   }
@@ -132,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzTransport out;
   const std::uint8_t mode = in.byte();
   WorkerOptions options;
-  options.observer = mode % 16 == 15;
+  options.member.observer = mode % 16 == 15;
   options.program = [mode](ShardStore& store, const wire::Map&) { return work(store, mode / 64 == 1); };
   Worker worker(std::move(options));
   Instant now{};
@@ -172,6 +172,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   order(Op::kStop, {});
   for (int i = 0; i < 1000 && worker.next_deadline() <= now; ++i) worker.on_time(now, out);
-  THALWEG_CHECK(worker.stopped().has_value(), "a stop is a stop");
+  THALWEG_CHECK(worker.membership().stopped().has_value(), "a stop is a stop");
   return 0;
 }

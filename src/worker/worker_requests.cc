@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/planted.h"
+#include "cluster/pace.h"
 #include "worker/worker.h"
 
 namespace thalweg {
@@ -15,7 +16,7 @@ std::shared_ptr<Request> Worker::make_request(RequestKind kind, ShardId shard, S
   request->shard = shard;
   request->step = step;
   request->started = now_;
-  request->deadline = (THALWEG_BUG(kClockFromZero) ? Instant{} : now_) + map_.timeout;
+  request->deadline = (THALWEG_BUG(kClockFromZero) ? Instant{} : now_) + map().timeout;
   return request;
 }
 
@@ -24,7 +25,6 @@ void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t posi
   const std::uint32_t number = next_request_++;
   frame.head.request = number;
   frame.head.shard = request->shard;
-  frame.head.cluster = cluster_;
   ++request->open;
   auto& part = parts_[number];
   part = {request, position, to, to, std::move(frame), {}, limits::kRetryFirst, limits::kRefusalWaitFirst};
@@ -32,15 +32,15 @@ void Worker::send_part(const std::shared_ptr<Request>& request, std::size_t posi
 }
 
 void Worker::transmit(RequestPart& part) {
-  part.frame.head.map_epoch = map_.epoch;
-  part.retry_at = now_ + std::min(part.backoff, cluster::retry_max(map_));
+  member_.stamp(part.frame.head);
+  part.retry_at = now_ + std::min(part.backoff, cluster::retry_max(map()));
   if (THALWEG_BUG(kNoRetry)) part.retry_at = part.request->deadline;
   if (THALWEG_BUG(kAddressMatters))
     part.retry_at = part.retry_at + Duration(reinterpret_cast<std::intptr_t>(&part) & 0xfffff);
   part.backoff = std::min<Duration>(part.backoff * 2, limits::kRetryMax);
   wake_ = std::min(wake_, part.retry_at);
   part.by = combiner_for(part).value_or(part.to);
-  if (part.by == *id_) return combiner_.add(now_, *id_, part.frame);
+  if (part.by == self()) return combiner_.add(now_, self(), part.frame);
   out_->send(part.by, part.frame);
 }
 
@@ -59,7 +59,7 @@ void Worker::send_slices(const std::shared_ptr<Request>& request, std::size_t po
 Pending Worker::push(const ShardStore& store, TableId table, Step step, const Keys& keys, const Rows& grads,
                      std::uint8_t flags) {
   auto request = make_request(RequestKind::kPush, store.shard(), step);
-  const TableSpec& spec = map_.tables[table.value];
+  const TableSpec& spec = map().tables[table.value];
   Frame head;
   head.head.op = Op::kPush;
   head.head.flags = flags;
@@ -67,14 +67,14 @@ Pending Worker::push(const ShardStore& store, TableId table, Step step, const Ke
   head.head.owner_epoch = store.owner_epoch();
   head.head.step = step;
   send_slices(request, 0, head,
-              slice(spec, map_.placement[table.value], {0, spec.ranges}, payload_of_push(keys, grads)));
+              slice(spec, map().placement[table.value], {0, spec.ranges}, payload_of_push(keys, grads)));
   return Pending(request->completion);
 }
 
 Pending Worker::pull(const ShardStore& store, TableId table, Step step, const Keys& keys, bool read_only) {
   auto request = make_request(RequestKind::kPull, store.shard(), step);
-  const TableSpec& spec = map_.tables[table.value];
-  auto slices = slice(spec, map_.placement[table.value], {0, spec.ranges}, payload_of_pull(keys));
+  const TableSpec& spec = map().tables[table.value];
+  auto slices = slice(spec, map().placement[table.value], {0, spec.ranges}, payload_of_pull(keys));
   std::erase_if(slices, [](const Slice& one) { return one.payload.empty(); });
   request->answers.resize(slices.size());
   if (slices.empty()) complete(*request->completion, Status::ok());
@@ -134,7 +134,7 @@ void Worker::on_waiting(NodeId from, const Frame& frame) {
   request.missing = waiting->missing;
   if (waiting->progress == found->second.progress) return;
   found->second.progress = waiting->progress;
-  request.deadline = now_ + map_.timeout;
+  request.deadline = now_ + map().timeout;
 }
 
 void Worker::on_answer(NodeId from, Frame& frame) {
@@ -149,7 +149,7 @@ void Worker::on_answer(NodeId from, Frame& frame) {
     case Code::kRetry:
       return retry_refused(part);
     case Code::kStale:
-      return send_control(Op::kGetMap, Status::ok(), {});
+      return member_.tell(Op::kGetMap, Status::ok(), {}, *out_);
     default: {
       const auto request = part.request;
       finish_request(*request,
@@ -172,7 +172,7 @@ void Worker::finish_part(std::map<std::uint32_t, RequestPart>::iterator found, F
   switch (request->kind) {
     case RequestKind::kPull: {
       const FrameHeader& asked = part.frame.head;
-      const TableSpec& spec = map_.tables[asked.table.value];
+      const TableSpec& spec = map().tables[asked.table.value];
       const auto keys = part.frame.keys();
       const std::size_t rows = spec.kind == TableSpec::Kind::kDense ? keys[1] : keys.size();
       if (frame.second.size() != rows * spec.dim * sizeof(float)) {
@@ -214,7 +214,7 @@ bool Worker::take_scan(RequestPart& part, const Frame& frame) {
   const std::size_t width = rows == 0 ? 0 : frame.second.size() / sizeof(float) / rows;
   const bool whole =
       frame.first.size() % sizeof(std::uint64_t) == 0 && frame.second.size() == rows * width * sizeof(float);
-  const bool filled = rows == 0 ? blocks == 1 : width >= map_.tables[part.frame.head.table.value].dim;
+  const bool filled = rows == 0 ? blocks == 1 : width >= map().tables[part.frame.head.table.value].dim;
   if (!whole || !filled || block >= blocks || blocks > limits::kScanBlocksMax) {
     const std::string what =
         fmt::format("{}: block {} of {} with {} bytes of keys and {} of rows is no answer",
@@ -257,7 +257,7 @@ void Worker::finish_request(Request& request, Status status) {
     return status.code() == Code::kAborted ? void() : end(status);
   }
   if (kind == RequestKind::kCombined) {
-    if (stopped_ || status.code() == Code::kTimeout) return;  // No word of the server's.
+    if (stopped() || status.code() == Code::kTimeout) return;  // No word of the server's.
     for (const Asker& asker : askers) answer_asker(asker, status);
     return;
   }
@@ -307,7 +307,7 @@ void Worker::gather_scan(Request& request) {
 }
 
 void Worker::retry_due() {
-  Instant wake = heartbeat_at_;
+  Instant wake = kNever;
   std::vector<std::shared_ptr<Request>> late;
   std::vector<Status> why;
   for (auto& [number, part] : parts_) {
@@ -341,13 +341,13 @@ Status Worker::timeout(const RequestPart& part) const {
                                        head.step.index, head.shard.value)
                          : describe(head);
   std::string at = node_name(part.to);
-  if (part.to.role == Role::kServer && !map_.servers[part.to.index].empty()) {
-    at += fmt::format(" ({})", map_.servers[part.to.index]);
+  if (part.to.role == Role::kServer && !map().servers[part.to.index].empty()) {
+    at += fmt::format(" ({})", map().servers[part.to.index]);
   }
   std::string who;
   for (const ShardId shard : part.request->missing) {
     who += fmt::format("{}shard {} of worker-{}", who.empty() ? "; not arrived: " : ", ", shard.value,
-                       shard.value < map_.shards.size() ? map_.shards[shard.value].worker : ~0u);
+                       shard.value < map().shards.size() ? map().shards[shard.value].worker : ~0u);
   }
   const auto waited_s = std::chrono::duration<double>(now_ - part.request->started).count();
   return {Code::kTimeout,

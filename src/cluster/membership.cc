@@ -1,0 +1,118 @@
+#include "cluster/membership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/planted.h"
+#include "cluster/fence.h"
+#include "cluster/pace.h"
+
+namespace thalweg::cluster {
+namespace {
+
+// Tables and the number of shards stay for a job's life. Who owns what may change.
+bool same_job(const wire::Map& a, const wire::Map& b) {
+  return a.tables == b.tables && a.shards.size() == b.shards.size() && a.consistency == b.consistency &&
+         a.combine == b.combine;
+}
+
+}  // namespace
+
+Membership::Membership(Role role, MemberOptions options) : role_(role), options_(std::move(options)) {
+  map_.timeout = options_.patience;
+}
+
+Membership::News Membership::hear(Instant now, NodeId from, const Frame& frame, Transport& out) {
+  const Op op = frame.head.op;
+  if (stopped_ && op != Op::kStop) return News::kNone;
+  const bool order = op == Op::kWelcome || op == Op::kMap || op == Op::kStop;
+  if (order && from != kScheduler) return News::kNone;
+  if (from == kScheduler) scheduler_.heard();
+  switch (op) {
+    case Op::kWelcome:
+      return on_welcome(frame, out);
+    case Op::kMap:
+      return on_map(now, frame);
+    case Op::kStop:
+      told_to_stop_ = true;
+      leave(status_of(frame));
+      return News::kStop;
+    default:
+      return News::kOther;
+  }
+}
+
+Membership::News Membership::on_welcome(const Frame& frame, Transport& out) {
+  const auto welcome = wire::decode_welcome(frame.first);
+  if (!welcome || id_ || welcome->id.role != role_) return News::kNone;
+  id_ = welcome->id;
+  cluster_ = welcome->cluster;
+  out.rename_self(*id_, cluster_);
+  return News::kWelcome;
+}
+
+Membership::News Membership::on_map(Instant now, const Frame& frame) {
+  auto map = wire::decode_map(frame.first);
+  if (!map || !id_ || map->epoch <= map_.epoch) return News::kNone;
+  const bool first = map_.epoch == 0;
+  if (!first && !same_job(*map, map_)) return News::kNone;
+  if (role_ == Role::kServer && id_->index >= map->servers.size()) return News::kNone;
+  ranges_moved_ = map->placement != map_.placement || map->servers.size() != map_.servers.size();
+  map_ = std::move(*map);
+  tree_ = CombineTree(map_);
+  speak_at_ = std::min(speak_at_, now + heartbeat_every(map_));
+  return first ? News::kFirstMap : News::kMap;
+}
+
+void Membership::speak(Instant now, const Counters& counters, Transport& out) {
+  if (!id_) {
+    speak_at_ = now + limits::kRetryFirst;
+    const wire::Join join{role_, options_.observer, options_.address, options_.name, options_.machine};
+    return tell(Op::kJoin, Status::ok(), encode(join), out);
+  }
+  speak_at_ = now + heartbeat_every(map_);
+  scheduler_.sent_heartbeat();
+  tell(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{counters}), out);
+  if (ended_ && !THALWEG_BUG(kEndSaidOnce)) tell(Op::kEnded, *ended_, {}, out);
+}
+
+void Membership::tell(Op op, const Status& status, Bytes body, Transport& out) const {
+  Frame frame;
+  frame.head.op = op;
+  frame.first = std::move(body);
+  stamp(frame.head);
+  put_status(frame, status);
+  out.send(kScheduler, std::move(frame));
+}
+
+void Membership::end(const Status& status, Transport& out) {
+  if (stopped_ || ended_) return;
+  ended_ = status;
+  tell(Op::kEnded, status, {}, out);
+}
+
+void Membership::leave(Status why) {
+  if (!stopped_) stopped_ = std::move(why);
+}
+
+void Membership::fail(Status why, Transport& out) {
+  if (stopped_) return;
+  leave(std::move(why));
+  tell(Op::kEnded, *stopped_, {}, out);
+}
+
+void Membership::stamp(FrameHeader& head) const {
+  head.cluster = cluster_;
+  head.map_epoch = map_.epoch;
+}
+
+Status Membership::check_map_epoch(const FrameHeader& head) const {
+  return cluster::check_map_epoch(head, map_);
+}
+
+Status Membership::check_owner(NodeId from, const FrameHeader& head) const {
+  return cluster::check_owner(from, head, map_, tree_);
+}
+
+}  // namespace thalweg::cluster
