@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "client/job_options.h"
 #include "scheduler/scheduler.h"
 #include "server/server.h"
 
@@ -26,12 +27,13 @@ TcpOptions tcp_options(Duration spin) {
 }
 
 SchedulerOptions job_of(const TableSpec& table) {
-  SchedulerOptions job;
-  job.cluster = kCluster;
+  JobOptions job;
   job.consistency = Consistency::async();
   job.tables = {table};
-  job.timeout = job.suspect_after = kPatience;
-  return job;
+  job.timeout = 2 * kPatience;
+  SchedulerOptions options = scheduler_options(job, Programs::kOfApplication);
+  options.cluster = kCluster;
+  return options;
 }
 
 [[noreturn]] void serve(const TableSpec& table, Duration spin, int port_pipe) {

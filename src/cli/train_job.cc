@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/train_advice.h"
+#include "client/job_options.h"
 #include "net/real_clock.h"
 #include "net/system_disk.h"
 
@@ -86,24 +87,25 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const Options& options, Outpu
 }
 
 SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {
-  SchedulerOptions job;
-  job.servers = servers;
-  job.workers = workers;
-  job.shards = spec().shards;
+  JobOptions wanted;
+  wanted.servers = servers;
+  wanted.workers = workers;
+  wanted.data_shards = spec().shards;
   const Choice& sync = options_.choice("sync");
-  if (sync.word == "async") job.consistency = Consistency::async();
+  if (sync.word == "async") wanted.consistency = Consistency::async();
   if (sync.word == "ssp")
-    job.consistency = Consistency::bounded(static_cast<std::uint32_t>(sync.number.value_or(0)));
+    wanted.consistency = Consistency::bounded(static_cast<std::uint32_t>(sync.number.value_or(0)));
   const Choice& combine = options_.choice("combine");
-  if (combine.word == "machine") job.combine = Combining::machine();
-  if (combine.word == "tree") job.combine = Combining::tree(static_cast<std::uint32_t>(*combine.number));
-  job.tables = tables_;
-  job.job = to_text(spec());
-  job.timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options_.real("timeout")));
-  job.suspect_after = std::min<Duration>(job.suspect_after, job.timeout / 2);
-  job.on_report = [this](ShardId shard, Step number, std::string_view text) {
+  if (combine.word == "machine") wanted.combine = Combining::machine();
+  if (combine.word == "tree") wanted.combine = Combining::tree(static_cast<std::uint32_t>(*combine.number));
+  wanted.tables = tables_;
+  wanted.timeout =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options_.real("timeout")));
+  wanted.on_report = [this](ShardId shard, Step number, std::string_view text) {
     monitor_->add(shard, number, text);
   };
+  SchedulerOptions job = thalweg::scheduler_options(wanted, Programs::kOfTrainer);
+  job.job = to_text(spec());
   job.on_event = [this](const std::string& text) {
     const std::lock_guard lock(news_mutex_);
     news_.push_back(text);

@@ -2,22 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/check.h"
-#include "base/limits.h"
 #include "base/mix.h"
 #include "client/blocking_calls.h"
 #include "client/custom_rules.h"
+#include "client/job_options.h"
 #include "client/local_cluster.h"
 #include "client/node_options.h"
 #include "client/remote_cluster.h"
 #include "client/shard_program.h"
-#include "table/validate.h"
 
 namespace thalweg {
 namespace {
@@ -25,47 +23,6 @@ namespace {
 constexpr Duration kEndPatience = std::chrono::seconds(5);
 constexpr const char* kShardsElsewhere =
     "this job's data shards are its workers'; here scan() and BlockingStore::read() look at rows";
-
-Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
-  if (value >= 1 && value <= max) return Status::ok();
-  return {Code::kUsage, fmt::format("JobOptions::{} is {}, expected 1 to {}", name, value, max)};
-}
-
-Status check(const JobOptions& options) {
-  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 4),
-                            check_number("workers", options.workers, limits::kNodesMax / 4),
-                            check_number("data_shards", options.data_shards, limits::kShardsMax),
-                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
-  for (const Status& status : numbers) {
-    if (!status) return status;
-  }
-  const bool sync = options.consistency.kind == Consistency::Kind::kSync;
-  const bool tree = options.combine.kind == Combining::Kind::kTree;
-  if (options.combine.kind != Combining::Kind::kNone && !sync) {
-    return {Code::kUsage, "JobOptions::combine is for sync mode"};
-  }
-  if (tree != (options.combine.arity > 0)) {
-    return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,
-                                      tree ? "at least 1" : "0 unless it is a tree")};
-  }
-  if (options.timeout <= std::chrono::nanoseconds(0)) {
-    return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0",
-                                      std::chrono::nanoseconds(options.timeout).count())};
-  }
-  std::set<std::string> names;
-  for (const TableSpec& table : options.tables) {
-    if (table.name.empty() || table.name.size() > limits::kNameBytesMax) {
-      return {Code::kUsage, fmt::format("a table's name of {} bytes, expected 1 to {}", table.name.size(),
-                                        limits::kNameBytesMax)};
-    }
-    if (!names.insert(table.name).second) {
-      return {Code::kUsage, fmt::format("table '{}' is given twice", table.name)};
-    }
-    const auto custom = find_rule(options.rules, table.rule.custom);
-    if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status) return status;
-  }
-  return Status::ok();
-}
 
 }  // namespace
 
@@ -82,7 +39,7 @@ class Job::Impl {
 
   Status start() {
     LocalClusterOptions local;
-    local.job = scheduler_options();
+    local.job = job_for_scheduler();
     local.threads = options_.threads;
     local.custom_rule = [this](const std::string& name) { return find_rule(options_.rules, name); };
     cluster_ = std::make_unique<LocalCluster>(std::move(local));
@@ -92,8 +49,8 @@ class Job::Impl {
 
   Status listen(const NodeOptions& node) {
     RemoteClusterOptions remote;
-    remote.job = scheduler_options();
-    remote.job.suspect_after = options_.timeout / 2;
+    remote.job = job_for_scheduler();
+    remote.job.on_event = node.log;
     remote.listen = node.scheduler;
     remote.insecure_no_auth = node.insecure_no_auth;
     remote.patience = node.patience;
@@ -140,15 +97,8 @@ class Job::Impl {
     }
   }
 
-  SchedulerOptions scheduler_options() {
-    SchedulerOptions job;
-    job.servers = options_.servers;
-    job.workers = options_.workers;
-    job.shards = options_.data_shards;
-    job.consistency = options_.consistency;
-    job.combine = options_.combine;
-    job.tables = options_.tables;
-    job.timeout = options_.timeout;
+  SchedulerOptions job_for_scheduler() {
+    SchedulerOptions job = scheduler_options(options_, Programs::kOfApplication);
     job.on_report = [this](ShardId shard, Step number, std::string_view text) {
       if (number == kProgramEnded) {
         ended_.insert(shard);

@@ -342,6 +342,8 @@ TEST(Job, NamesTheOptionThatIsWrong) {
             }).find("sync mode"),
             std::string::npos);
   EXPECT_NE(message([](JobOptions& o) { o.timeout = 0s; }).find("timeout"), std::string::npos);
+  const auto for_ever = [](JobOptions& o) { o.timeout = std::chrono::nanoseconds::max(); };
+  EXPECT_NE(message(for_ever).find("timeout"), std::string::npos);
 }
 
 TEST(Job, RefusesKeysThatDoNotFitTheTable) {

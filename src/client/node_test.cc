@@ -337,6 +337,23 @@ TEST(Node, NamesThoseWhoDoNotJoin) {
   EXPECT_EQ(nodes.join()[0].code(), Code::kTimeout) << nodes.join()[0].message();
 }
 
+TEST(Node, SaysWhoComesWhileTheJobRuns) {
+  Lines lines;
+  NodeOptions node = at("127.0.0.1:0");
+  node.log = lines.log();
+  const JobOptions wanted = options(Consistency::async());
+  Nodes nodes;
+  Job job = listening(wanted, node);
+  nodes.all(at(job.address()), wanted, [](Store& store) -> Task<Status> {
+    for (;;) co_await store.yield();
+  });
+  ASSERT_TRUE(job.shard(ShardId{0}).read(kCounts, keys_up_to(1)).is_ok());  // It runs.
+  nodes.work(at(job.address()), train);
+  const std::string words = "joined; it stands by for the data shards of workers that are lost";
+  for (int i = 0; i < 1000 && !lines.have(words); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(lines.have(words));
+}
+
 TEST(Node, JoiningNobodyNamesTheAddress) {
   NodeOptions nobody = at(listening(options()).address());  // It listens no more.
   nobody.patience = 100ms;
