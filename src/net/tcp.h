@@ -32,6 +32,7 @@ struct TcpOptions {
   // Kernel buffers of each connection and direction.
   int socket_buffer_bytes = 4 << 20;
   std::size_t connections_max = limits::kConnectionsMax;
+  // Of those that have not said who they are, or have no place in the job yet, the oldest makes room.
   std::size_t strangers_max = limits::kConnectionsBeforeHelloMax;
   // Ends every wait soon after it turns true; may be set by a signal handler.
   const std::atomic<bool>* stop = nullptr;
@@ -43,7 +44,7 @@ struct TcpOptions {
 
 struct TcpStats {
   std::size_t connections = 0;
-  std::size_t strangers = 0;         // Of them, those that have not said who they are.
+  std::size_t strangers = 0;         // Of them, those that have no place in the job.
   std::size_t queued_bytes = 0;      // In all send queues.
   std::uint64_t frames_dropped = 0;  // By full send queues.
   std::uint64_t refused = 0;         // Connections closed because of what they sent.

@@ -288,13 +288,52 @@ TEST(Tcp, WhatStrangersCauseIsCountedAfterItsFirstLines) {
   EXPECT_EQ(lines.count("47 more peers lost"), 1U) << lines.all();
 }
 
-TEST_F(TcpHurried, TooManyStrangersAreTurnedAway) {
+// The name of a node that has not been given one.
+NodeId nameless(std::uint32_t number) { return worker_node(number | 1u << 31); }
+
+std::vector<std::byte> large_frame() {
+  Frame frame = with_payload(2, 3);
+  frame.second = Bytes::of(std::vector<float>(limits::kFrameBytesBeforeHello));
+  return encode_frame(frame);
+}
+
+// Whether the echo server takes a frame of this peer.
+bool is_heard(const RawPeer& peer, const std::vector<std::byte>& frame) {
+  return peer.send(frame) && peer.receive(frame.size());
+}
+
+std::vector<RawPeer> strangers(std::uint16_t port, std::size_t count) {
   std::vector<RawPeer> crowd;
-  for (std::size_t i = 0; i < limits::kConnectionsBeforeHelloMax + 20; ++i) {
-    crowd.push_back(RawPeer::connected(port()));
-  }
-  for (const RawPeer& peer : crowd) peer.await_close();
-  EXPECT_GE(lines_.count("have not yet said who they are"), 1U);
+  for (std::size_t i = 0; i < count; ++i) crowd.push_back(RawPeer::connected(port));
+  return crowd;
+}
+
+TEST_F(TcpBadInput, StrangersKeepNobodyOut) {
+  const auto crowd = strangers(port(), limits::kConnectionsBeforeHelloMax + 20);
+  for (std::uint32_t i = 0; i < 30; ++i)
+    EXPECT_TRUE(
+        is_heard(RawPeer::greeted(port(), kEcho, worker_node(100 + i)), encode_frame(with_payload(1, 1))));
+  for (std::size_t i = 0; i < 21; ++i) crowd[i].await_close();
+  EXPECT_EQ(lines_.count("others came before it had joined"), 21U) << lines_.all();
+}
+
+TEST_F(TcpBadInput, ANameThatNobodyGaveIsAStrangers) {
+  std::vector<RawPeer> crowd;
+  for (std::uint32_t i = 0; i < limits::kConnectionsBeforeHelloMax; ++i)
+    crowd.push_back(RawPeer::greeted(port(), kEcho, nameless(i)));
+  EXPECT_TRUE(is_heard(RawPeer::greeted(port(), kEcho), large_frame()));
+  crowd.front().await_close();
+  EXPECT_FALSE(is_heard(crowd.back(), large_frame()));
+  EXPECT_EQ(lines_.count("closed: "), 2U) << lines_.all();
+}
+
+TEST_F(TcpBadInput, ANodeThatHasBeenNamedIsAStrangerNoMore) {
+  const RawPeer node = RawPeer::greeted(port(), kEcho, nameless(1));
+  EXPECT_TRUE(node.send(hello_bytes({worker_node(70), kEcho, 0, 77})));
+  EXPECT_TRUE(is_heard(node, large_frame()));
+  const auto crowd = strangers(port(), limits::kConnectionsBeforeHelloMax + 20);
+  crowd[19].await_close();
+  EXPECT_TRUE(is_heard(node, large_frame()));
 }
 
 }  // namespace

@@ -253,7 +253,7 @@ void Tcp::Impl::refuse_namesake(Connection& conn) {
 // The object stays until bury(), as callers further up hold it.
 void Tcp::Impl::close(Connection& conn) {
   if (std::exchange(conn.closed, true)) return;
-  if (!conn.dialled && conn.state == State::kAwaitHello) --strangers_;
+  if (conn.stranger) --strangers_;
   any_closed_ = true;
   conn.watch.reset();
   // What is unread would turn the close into a reset, which may overtake what we sent.

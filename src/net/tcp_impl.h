@@ -62,9 +62,10 @@ class Tcp::Impl {
     SocketAddress remote;
     Peer* peer = nullptr;  // Known from the start when we dialled, else from the hello on.
     bool dialled = false;
-    bool blocked = false;  // The kernel takes no more for now.
-    bool paused = false;   // Its peer reads our answers too slowly to be heard.
-    bool broken = false;   // Nothing can be sent any more; what has come is still read.
+    bool stranger = false;  // Accepted, and not yet of a node that the scheduler has named.
+    bool blocked = false;   // The kernel takes no more for now.
+    bool paused = false;    // Its peer reads our answers too slowly to be heard.
+    bool broken = false;    // Nothing can be sent any more; what has come is still read.
     bool closed = false;
     bool hot = false;  // Polled in each pass.
     int misses = 0;    // Polls in a row that found nothing.
@@ -124,6 +125,7 @@ class Tcp::Impl {
   Result<std::uint16_t> listen_on(std::string_view text, const SocketAddress& address);
   void accept_all(Listener& listener);
   void accept_one(int fd, const SocketAddress& remote);
+  bool turn_away_oldest_stranger();
   bool refuse_for_want_of_descriptors(const Listener& listener);
 
   // tcp_connection.cc
@@ -149,6 +151,7 @@ class Tcp::Impl {
   // tcp_peer.cc
   Peer& peer_of(Hosted& self, NodeId id);
   bool attach(Connection& conn, Peer& peer, std::uint64_t incarnation);
+  void settle(Connection& conn);
   void detach(Connection& conn);
   void rename_peer(Connection& conn, NodeId id);
   void flush_peers();

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -106,17 +107,27 @@ void Tcp::Impl::accept_all(Listener& listener) {
 
 void Tcp::Impl::accept_one(int fd, const SocketAddress& remote) {
   const bool full = connections_.size() >= options_.connections_max;
-  if (full || strangers_ >= options_.strangers_max) {
-    log_refusal(fmt::format("connection from {} refused: {}", to_text(remote),
-                            full ? fmt::format("there are {} already", connections_.size())
-                                 : fmt::format("{} others have not yet said who they are", strangers_)));
+  const bool crowded = full || strangers_ >= options_.strangers_max;
+  if (crowded && !turn_away_oldest_stranger()) {
+    log_refusal(fmt::format("connection from {} refused: there are {} already", to_text(remote),
+                            connections_.size()));
     ::close(fd);
     return;
   }
   Connection* conn = adopt(fd, remote);
   if (conn == nullptr) return;
+  conn->stranger = true;
   ++strangers_;
   conn->watch->want_read();
+}
+
+// So that whoever says nothing keeps nobody out. False when there is none.
+bool Tcp::Impl::turn_away_oldest_stranger() {
+  const auto oldest =
+      std::ranges::find_if(connections_, [](const auto& conn) { return conn->stranger && !conn->closed; });
+  if (oldest == connections_.end()) return false;
+  refuse(**oldest, "others came before it had joined");
+  return true;
 }
 
 // The descriptor kept in reserve is used to take the connection off the queue, so that its peer learns of it

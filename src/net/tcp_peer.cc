@@ -37,10 +37,9 @@ bool Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
            fmt::format("another {} is connected from {}", node_name(peer.id), to_text(peer.conn->remote)));
     return false;
   }
-  if (!conn.dialled) --strangers_;
   conn.state = State::kOpen;
   conn.peer = &peer;
-  conn.reader.set_frame_bytes_max(limits::kFrameBytesMax);
+  if (!is_temporary(peer.id)) settle(conn);
   const bool restarted = peer.connected_once && peer.incarnation != incarnation;
   if (restarted) lose(peer.id, "its process has been replaced");
   peer.conns.push_back(&conn);
@@ -54,6 +53,12 @@ bool Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
   }
   mark(peer);
   return true;
+}
+
+// Its node has a place in the job.
+void Tcp::Impl::settle(Connection& conn) {
+  if (std::exchange(conn.stranger, false)) --strangers_;
+  conn.reader.set_frame_bytes_max(limits::kFrameBytesMax);
 }
 
 void Tcp::Impl::detach(Connection& conn) {
@@ -99,6 +104,9 @@ void Tcp::Impl::rename_peer(Connection& conn, NodeId id) {
   }
   slot = old;
   old->id = id;
+  if (!is_temporary(id)) {
+    for (Connection* its : old->conns) settle(*its);
+  }
   mark(*old);
 }
 
