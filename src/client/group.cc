@@ -145,21 +145,22 @@ Status Group::Impl::run(const GroupCall& asked) {
   std::shared_ptr<std::byte[]> scratch;
   if (Status status = prepare(asked, call, plan, scratch); !status) return status;
   const GroupPlace place = take_place(asked, *plan, false);
-  if (send_at_once(call, *plan, place)) return Status::ok();
+  if (move_at_once(call, *plan, place)) return Status::ok();
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
   Status status = links->driver.run(exchange, view, place, timeout_of(asked));
   if (!status) view->fail(status);
   return status;
 }
 
-// A short message that finds room needs no exchange that goes on later.
-bool Group::Impl::send_at_once(const Call& call, const Plan& plan, const GroupPlace& place) {
+// A short message that finds room, or is there, needs no exchange that goes on later.
+bool Group::Impl::move_at_once(const Call& call, const Plan& plan, const GroupPlace& place) {
   constexpr std::size_t kShortBytes = 4096;
   const std::size_t bytes = call.count * call.arithmetic.element_bytes;
-  if (call.operation != Operation::kPointToPoint || call.root != rank || bytes == 0 || bytes > kShortBytes)
-    return false;
+  if (call.operation != Operation::kPointToPoint || bytes == 0 || bytes > kShortBytes) return false;
   const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
-  return links->driver.send_at_once(*view, place, preface, call.peer, {call.in, bytes});
+  if (call.root == rank)
+    return links->driver.send_at_once(*view, place, preface, call.peer, {call.in, bytes});
+  return links->driver.receive_at_once(*view, place, preface.preface, call.root, call.out, bytes);
 }
 
 GroupWork Group::Impl::start(const GroupCall& asked) {

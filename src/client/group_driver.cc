@@ -250,12 +250,30 @@ bool GroupDriver::send_at_once(GroupView& view, const GroupPlace& place, const P
   const void* const head = &preface.preface;
   const Piece pieces[] = {{static_cast<const std::byte*>(head), sizeof(Preface)}, data};
   const bool sent = view.fabric().write_whole({peer, place.first_channel}, pieces);
+  if (sent && view.control()) view.control()->pass();
   give_back();
   if (!sent) return false;
   view.add_sent(data.size);
   if (CallBoard* calls = view.calls()) calls->note(note_of(preface, view, {place.kind, place.sequence}));
-  if (GroupControl* control = view.control()) control->leave(control->enter());
   return true;
+}
+
+// A message that this rank did not expect is left for an exchange, which says what is wrong.
+bool GroupDriver::receive_at_once(GroupView& view, const GroupPlace& place, const Preface& preface,
+                                  std::uint32_t peer, std::byte* into, std::size_t size) {
+  if (!borrow()) return false;
+  Fabric& fabric = view.fabric();
+  const Link from{peer, place.first_channel};
+  const std::size_t total = sizeof(Preface) + size;
+  const Piece shown = fabric.peek_soon(from, total);
+  const bool expected = shown.size == total && std::memcmp(shown.data, &preface, sizeof preface) == 0;
+  if (expected) {
+    std::memcpy(into, shown.data + sizeof(Preface), size);
+    fabric.consume(from, total);
+    if (GroupControl* const control = view.control()) control->pass();
+  }
+  give_back();
+  return expected;
 }
 
 // Whether it has ended; else another thread wants the fabric too.

@@ -77,6 +77,9 @@ class GroupDriver {
   // Sends a message to `peer` if its link takes it whole now; else nothing has happened.
   bool send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, std::uint32_t peer,
                     Piece data);
+  // Receives a message of `size` bytes if it is there, or soon; else nothing has happened.
+  bool receive_at_once(GroupView& view, const GroupPlace& place, const Preface& preface, std::uint32_t peer,
+                       std::byte* into, std::size_t size);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);

@@ -76,6 +76,25 @@ TEST_P(GroupMismatch, IsToldToAllRanks) {
 INSTANTIATE_TEST_SUITE_P(Calls, GroupMismatch, testing::ValuesIn(mismatches()),
                          [](const auto& mismatch) { return std::string(mismatch.param.name); });
 
+// Whose bytes suffice for what its receiver expects, whether they are there before it looks or come later.
+TEST(GroupMismatchIn, MessagesIsFoundByTheReceiver) {
+  const auto body = [](Group& group) -> std::string {
+    std::vector<float> data(16, 1);
+    if (group.rank() == 0) {
+      const Status sent = group.send<float>(data, 1);
+      return sent || sent.code() == Code::kRefused ? "" : sent.message();
+    }
+    data.resize(8);
+    const Status status = group.receive<float>(data, 0);
+    const bool tells = status.message().find("of 16 f32") != std::string::npos &&
+                       status.message().find("of 8 f32") != std::string::npos;
+    return status.code() == Code::kRefused && tells ? "" : "said: " + status.message();
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+  EXPECT_EQ(on_joined(2, GroupTransport::kTcp, body), "");
+  EXPECT_EQ(on_joined(2, GroupTransport::kShm, body), "");
+}
+
 TEST(GroupMismatchIn, SplitGroupsIsTheirsAlone) {
   const auto body = [](Group& group) -> std::string {
     auto half = group.split(static_cast<std::int32_t>(group.rank() / 2));

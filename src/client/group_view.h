@@ -67,6 +67,7 @@ class GroupView final : public Fabric {
     return fabric_.write_whole(outer(to), pieces);
   }
   Piece peek(Link from, std::size_t want) override { return fabric_.peek(outer(from), want); }
+  Piece peek_soon(Link from, std::size_t want) override { return fabric_.peek_soon(outer(from), want); }
   void consume(Link from, std::size_t bytes) override { fabric_.consume(outer(from), bytes); }
   std::size_t read(Link from, std::byte* into, std::size_t size) override {
     return fabric_.read(outer(from), into, size);

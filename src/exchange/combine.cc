@@ -20,7 +20,7 @@ const char* reduction_name(Reduction reduction) {
   return kNames[static_cast<std::size_t>(reduction)];
 }
 
-Arithmetic Arithmetic::of(DataType type, Reduction reduction) {
+const Arithmetic& Arithmetic::of(DataType type, Reduction reduction) {
   using Known = std::array<std::array<Arithmetic, kReductions>, kDataTypes>;
   static const Known kKnown = [] {  // To find the processor's kernels takes as long as to add 4 KiB.
     Known known;

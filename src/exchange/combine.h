@@ -36,7 +36,7 @@ struct Arithmetic {
   DataType type = DataType::kF32;
   Reduction reduction = Reduction::kSum;
 
-  static Arithmetic of(DataType type, Reduction reduction);
+  static const Arithmetic& of(DataType type, Reduction reduction);
   static Arithmetic of(const Monoid& monoid);
   // Whether contributions must combine in the order of ranks.
   bool is_ordered() const { return monoid.combine != nullptr && !monoid.commutative; }

@@ -168,12 +168,15 @@ Doing GroupControl::doing(Instant now) const {
   const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
   if (accusing_ > 0) return told_;
   if (entered <= left) {
-    std::string text = fmt::format("it has been in {} operations", entered);
+    std::string text =
+        fmt::format("it has been in {} operations", entered + passed_.load(std::memory_order_relaxed));
     if (!told_.text.empty()) text += ", the last that took long being " + told_.text;
     return {Doing::Kind::kOutside, 0, std::move(text)};
   }
   if (told_in_.load(std::memory_order_relaxed) != 0 && now - told_at_ < kFresh) return told_;
-  return {Doing::Kind::kWorking, 0, fmt::format("it works in the operation that is its number {}", entered)};
+  return {Doing::Kind::kWorking, 0,
+          fmt::format("it works in the operation that is its number {}",
+                      entered + passed_.load(std::memory_order_relaxed))};
 }
 
 void GroupControl::tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing) {

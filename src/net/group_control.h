@@ -38,6 +38,8 @@ class GroupControl final : public CallBoard {
     if (told_in_.load(std::memory_order_relaxed) == operation) told_in_.store(0, std::memory_order_relaxed);
     left_.fetch_add(1, std::memory_order_relaxed);
   }
+  // Instead of both, for one that never waits. Callers take turns.
+  void pass() { passed_.store(passed_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   // Says whom this rank waits for in the longest of its operations; again at least every kTellEvery while it
   // does.
   void tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing);
@@ -84,6 +86,7 @@ class GroupControl final : public CallBoard {
   const FileDescriptor wake_fd_;
   std::atomic<std::uint64_t> entered_{0};
   std::atomic<std::uint64_t> left_{0};
+  std::atomic<std::uint64_t> passed_{0};
   std::atomic<std::uint64_t> told_in_{0};  // The operation that told_ speaks of, while it lasts.
   std::atomic<bool> failed_{false};
 

@@ -45,6 +45,13 @@ Piece GroupFabric::peek(Link from, std::size_t want) {
   return piece;
 }
 
+Piece GroupFabric::peek_soon(Link from, std::size_t want) {
+  PairStreams& streams = *streams_[from.peer];
+  const Piece piece = streams.peek_soon(from.channel, want, spin_, woken_);
+  if (piece.size < want) note(streams);
+  return piece;
+}
+
 void GroupFabric::consume(Link from, std::size_t bytes) {
   moved_ = moved_ || bytes > 0;
   streams_[from.peer]->consume(from.channel, bytes);

@@ -25,6 +25,7 @@ class GroupFabric : public LiveFabric {
   std::size_t write(Link to, std::span<const Piece> pieces) override;
   bool write_whole(Link to, std::span<const Piece> pieces) override;
   Piece peek(Link from, std::size_t want) override;
+  Piece peek_soon(Link from, std::size_t want) override;
   void consume(Link from, std::size_t bytes) override;
   std::size_t read(Link from, std::byte* into, std::size_t size) override;
   std::uint64_t shared_offset(const void* data, std::size_t size) override;

@@ -3,11 +3,13 @@
 
 #include <poll.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "net/spin.h"
 #include "node/fabric.h"
 #include "thalweg/status.h"
 
@@ -21,6 +23,11 @@ class PairStreams {
   virtual std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) = 0;
   virtual bool write_whole(std::uint16_t /*channel*/, std::span<const Piece> /*pieces*/) { return false; }
   virtual Piece peek(std::uint16_t channel, std::size_t want) = 0;
+  // As peek(), but looks again for as long as `spin` says and until it is `woken`, where looking is cheap.
+  virtual Piece peek_soon(std::uint16_t channel, std::size_t want, const Spin& /*spin*/,
+                          const std::atomic<bool>& /*woken*/) {
+    return peek(channel, want);
+  }
   virtual void consume(std::uint16_t channel, std::size_t bytes) = 0;
   virtual std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) = 0;
 

@@ -169,6 +169,52 @@ TEST(ShmFabric, ASleeperHasToldOfTheRoomItMade) {
   EXPECT_EQ(group.join(), 2);
 }
 
+// Whoever looks for bytes that are there in two pieces, or is called away, gets what there is.
+TEST(ShmFabric, LooksForBytesOnlyWhereTheyCanCome) {
+  const auto play = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {
+    const ShmOptions options = small_options(rank, 2);
+    auto made = ShmFabric::create(options, std::move(sockets), kLong, false);
+    if (!made) return made.status().message();
+    ShmFabric& fabric = **made;
+    const std::size_t first = options.ring_bytes - 64;
+    std::vector<std::byte> bytes(options.ring_bytes);
+    const auto send = [&](std::size_t size) {
+      const Piece piece{bytes.data(), size};
+      return fabric.write_whole({1 - rank, 0}, {&piece, 1});
+    };
+    const auto receive = [&](std::size_t size) {
+      for (std::size_t got = 0; got < size;) {
+        if (fabric.read({1 - rank, 0}, bytes.data(), 1) == 1)
+          ++got;
+        else
+          fabric.wait(live_now() + kLong);
+      }
+    };
+    if (rank == 0) {
+      if (!send(first)) return "no room";
+      receive(1);
+      if (!send(128)) return "no room";
+      receive(1);
+      return "";
+    }
+    receive(first);
+    send(1);
+    Piece seen;
+    while (seen.size == 0) seen = fabric.peek_soon({0, 0}, 128);
+    if (seen.size != 64) return "it saw " + std::to_string(seen.size) + " bytes before the ring's end";
+    fabric.consume({0, 0}, 64);
+    seen = fabric.peek_soon({0, 0}, 64);
+    if (seen.size != 64) return "it saw " + std::to_string(seen.size) + " bytes behind it";
+    fabric.consume({0, 0}, 64);
+    fabric.wake();
+    if (fabric.peek_soon({0, 0}, 64).size != 0) return "it saw what nobody wrote";
+    send(1);
+    return "";
+  };
+  ShmRanks group(2, play);
+  EXPECT_EQ(group.join(), 2);
+}
+
 TEST(ShmFabric, SeesPeersMemoryWithinItsBounds) {
   constexpr std::size_t kSize = 3'000'000;
   const auto main = [](std::uint32_t rank, std::vector<FileDescriptor> sockets) -> std::string {

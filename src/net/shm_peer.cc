@@ -178,6 +178,18 @@ Piece ShmPeer::peek(std::uint16_t channel, std::size_t want) {
   return piece;
 }
 
+Piece ShmPeer::peek_soon(std::uint16_t channel, std::size_t want, const Spin& spin,
+                         const std::atomic<bool>& woken) {
+  ShmRingReader& ring = reader(channel);
+  Piece piece = ring.peek(want);
+  if (piece.size == want) return piece;
+  spin.look(kNever, [&] {
+    piece = ring.peek(want);
+    return !ring.came_up_short() || woken.load(std::memory_order_relaxed);
+  });
+  return ring.damaged() ? peek(channel, want) : piece;
+}
+
 void ShmPeer::consume(std::uint16_t channel, std::size_t bytes) { reader(channel).consume(bytes); }
 
 std::size_t ShmPeer::read(std::uint16_t channel, std::byte* into, std::size_t size) {

@@ -74,6 +74,8 @@ class ShmPeer final : public PairStreams {
   std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) override;
   bool write_whole(std::uint16_t channel, std::span<const Piece> pieces) override;
   Piece peek(std::uint16_t channel, std::size_t want) override;
+  Piece peek_soon(std::uint16_t channel, std::size_t want, const Spin& spin,
+                  const std::atomic<bool>& woken) override;
   void consume(std::uint16_t channel, std::size_t bytes) override;
   std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) override;
   std::byte* shared_by(std::uint64_t offset, std::size_t size) override { return arena_.at(offset, size); }

@@ -36,6 +36,8 @@ class Fabric {
   // Ready bytes in one piece, at most `want`; valid until the link's next call. Fewer than are ready only
   // where storage wraps, and then at a multiple of 64 since the stream's start.
   virtual Piece peek(Link from, std::size_t want) = 0;
+  // As peek(). Where too few are ready, it may look again for as long as it takes to be woken.
+  virtual Piece peek_soon(Link from, std::size_t want) { return peek(from, want); }
   // Drops bytes that peek() showed.
   virtual void consume(Link from, std::size_t bytes) = 0;
   // Moves up to `size` ready bytes to `into` and says how many.
