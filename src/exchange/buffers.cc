@@ -80,7 +80,7 @@ void Buffers::set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channe
   if (in) place.in = fabric.shared_offset(in, (in_is_part ? own : all) * element_bytes_);
   if (out_) place.out = fabric.shared_offset(out_, (out_is_part ? own : all) * element_bytes_);
   const std::byte* const staging = fabric.staging(channel);
-  if (staging) place.staging = fabric.shared_offset(staging, Fabric::kStagingBytes);
+  if (staging) place.staging = fabric.shared_offset(staging, Fabric::kStagingTurns * Fabric::kStagingBytes);
   place.in_address = reinterpret_cast<std::uintptr_t>(in);
   place.out_address = reinterpret_cast<std::uintptr_t>(out_);
   place.borrowed = fabric.borrows_channels() ? 1 : 0;

@@ -49,7 +49,7 @@ class LoopNetwork {
   std::byte* staging(std::uint32_t rank) {
     if (!stages) return nullptr;
     auto& area = staging_[rank];
-    if (area.empty()) area.resize(Fabric::kStagingBytes);
+    if (area.empty()) area.resize(Fabric::kStagingTurns * Fabric::kStagingBytes);
     return area.data();
   }
   std::uint64_t moved = 0;  // Bytes taken and given so far.

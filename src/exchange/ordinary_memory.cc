@@ -37,6 +37,9 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
         return add_fetched();
     }
   };
+  const std::uint64_t window =
+      step.fetches ? 0 : step.block.begin / staged_elements(call_.arithmetic.element_bytes, ranks_);
+  turn_ = (sequence_ + window) % Fabric::kStagingTurns;
   const Status status = take_step();
   unreachable = unreachable_;
   return status;
@@ -52,9 +55,9 @@ Block OrdinaryMemory::of_part(std::uint32_t part, Block window) const {
 // Null when the owner's staging area cannot be where it says.
 const std::byte* OrdinaryMemory::slot_of(std::uint32_t owner, std::uint32_t part) {
   if (owner == rank_) return own_slot(part);
-  const std::byte* const begin =
-      fabric_.shared_by(owner, buffers_.places()[owner].staging, Fabric::kStagingBytes);
-  return begin ? begin + part * slot_bytes(ranks_) : nullptr;
+  const std::byte* const begin = fabric_.shared_by(owner, buffers_.places()[owner].staging,
+                                                   Fabric::kStagingTurns * Fabric::kStagingBytes);
+  return begin ? begin + slot_at(part) : nullptr;
 }
 
 bool OrdinaryMemory::take_from(std::uint32_t owner) const {
@@ -180,15 +183,15 @@ Status OrdinaryMemory::fetch_all() {
   const std::uint32_t peer = 1 - rank_;
   const std::size_t size = bytes_of({0, call_.count});
   THALWEG_CHECK(size <= Fabric::kStagingBytes, "as the lane was made");
-  return fetch(peer, buffers_.places()[peer].in_address, staging_, size) ? Status() : kUnreachable;
+  return fetch(peer, buffers_.places()[peer].in_address, own_slot(0), size) ? Status() : kUnreachable;
 }
 
 Status OrdinaryMemory::add_fetched() {
   const Block all{0, call_.count};
   const std::byte* const own = buffers_.address(Buffer::kIn, all);
   combine(buffers_.address(Buffer::kWork, all),
-          rank_ == 0 ? std::vector{own, const_cast<const std::byte*>(staging_)}
-                     : std::vector{const_cast<const std::byte*>(staging_), own},
+          rank_ == 0 ? std::vector{own, const_cast<const std::byte*>(own_slot(0))}
+                     : std::vector{const_cast<const std::byte*>(own_slot(0)), own},
           call_.count);
   return {};
 }

@@ -15,14 +15,15 @@ namespace thalweg {
 
 class OrdinaryMemory {
  public:
-  // All ranks have said where they can be reached.
+  // All ranks have said where they can be reached. `sequence` of the operation, the same at all of them.
   OrdinaryMemory(const Call& call, Buffers& buffers, std::uint32_t rank, std::uint32_t ranks, Fabric& fabric,
-                 std::uint16_t channel)
+                 std::uint16_t channel, std::uint64_t sequence)
       : call_(call),
         buffers_(buffers),
         rank_(rank),
         ranks_(ranks),
         fabric_(fabric),
+        sequence_(sequence),
         staging_(fabric.staging(channel)) {}
 
   // Elements of each of the ranks' parts that a staging area holds; 0 when they are too large.
@@ -39,7 +40,10 @@ class OrdinaryMemory {
   static constexpr std::size_t slot_bytes(std::uint32_t ranks) {
     return Fabric::kStagingBytes / ranks / 64 * 64;
   }
-  std::byte* own_slot(std::uint32_t part) const { return staging_ + part * slot_bytes(ranks_); }
+  std::size_t slot_at(std::uint32_t part) const {
+    return turn_ * Fabric::kStagingBytes + part * slot_bytes(ranks_);
+  }
+  std::byte* own_slot(std::uint32_t part) const { return staging_ + slot_at(part); }
   const std::byte* slot_of(std::uint32_t owner, std::uint32_t part);
   Block of_part(std::uint32_t part, Block window) const;
   std::size_t bytes_of(Block block) const { return block.count * call_.arithmetic.element_bytes; }
@@ -60,7 +64,9 @@ class OrdinaryMemory {
   const std::uint32_t rank_;
   const std::uint32_t ranks_;
   Fabric& fabric_;
+  const std::uint64_t sequence_;
   std::byte* const staging_;
+  std::size_t turn_ = 0;  // Of the staging areas, where the step's window is.
   std::uint32_t unreachable_ = 0;
 };
 

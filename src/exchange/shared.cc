@@ -3,8 +3,8 @@
 // all-gather are its halves. Bytes: two messages of 48 bytes to each peer. Memory per rank: reads S, writes
 // S. Time: 2L + the memory's. Where a buffer is not shared, all ranks see that. Two ranks then fetch what
 // they need out of each other's memory, one copy, where the system lets them; else all put it into staging
-// areas that all see, and take it from there, 2 messages to each peer for each S/N that an area holds, but
-// one for the first, which is there before they tell each other where.
+// areas that all see, and take it from there, one message to each peer for each S/N that an area holds, and
+// one more where the first is not there before they tell each other where.
 // Broadcast goes by its tree, and so does what has no staging areas.
 #include <algorithm>
 
@@ -141,26 +141,26 @@ Lane fetching_lane(Team team, Work work) {
   for (Lane lane = meet(team, team.size); takes && lane.next();) co_yield lane.step();
 }
 
-// As much of each part at a time as the staging areas hold. What is in them stays until all have come to
-// where they need it no more: others' contributions until they are summed up, sums until all have offered
-// anew.
+// As much of each part at a time as a staging area holds; areas take turns, so that a window's contributions
+// are there when the one before it is summed up. What is in an area stays until all have come to where they
+// need it no more: to the next window for others' contributions, to the one after it for sums.
 Lane staging_lane(Team team, Work work, bool borrowed, bool offered) {
   using Kind = LaneStep::Kind;
+  const bool gathers = work.operation == Operation::kAllGather;
+  const bool takes = work.operation == Operation::kAllReduce || work.operation == Operation::kReduce;
   const std::uint64_t longest = longest_part(team, work);
-  for (std::uint64_t begin = 0; begin < longest; begin += work.staged) {
-    const Block window{begin, work.staged};
-    if (begin > 0 || !offered) {
-      co_yield step_of(Kind::kOffer, window);
-      for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
-    }
-    if (work.operation == Operation::kAllGather) co_yield step_of(Kind::kTake, window);
-    if (work.operation != Operation::kAllGather) co_yield step_of(Kind::kSum, window);
+  if (!offered && longest > 0) {
+    co_yield step_of(Kind::kOffer, {0, work.staged});
     for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
-    const bool takes = work.operation == Operation::kAllReduce || work.operation == Operation::kReduce;
-    if (takes) co_yield step_of(Kind::kTake, window);
-    const bool last = begin + work.staged >= longest;
-    for (Lane lane = meet(team, team.size); takes && last && borrowed && lane.next();) co_yield lane.step();
   }
+  for (std::uint64_t begin = 0; begin < longest; begin += work.staged) {
+    const Block window{begin, work.staged}, next{begin + work.staged, work.staged};
+    co_yield step_of(gathers ? Kind::kTake : Kind::kSum, window);
+    if (next.begin < longest) co_yield step_of(Kind::kOffer, next);
+    for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
+    if (takes) co_yield step_of(Kind::kTake, window);
+  }
+  for (Lane lane = meet(team, team.size); takes && borrowed && lane.next();) co_yield lane.step();
 }
 
 }  // namespace

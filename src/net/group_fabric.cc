@@ -78,7 +78,7 @@ std::byte* GroupFabric::staging(std::uint16_t channel) {
   if (!shared_) return nullptr;
   std::byte*& area = staging_[channel];
   if (area) return area;
-  const Result<std::byte*> memory = shared_->arena().allocate(kStagingBytes);
+  const Result<std::byte*> memory = shared_->arena().allocate(kStagingTurns * kStagingBytes);
   return area = memory ? *memory : nullptr;
 }
 

@@ -52,8 +52,10 @@ class Fabric {
     return nullptr;
   }
   // This rank's part of that memory for what its peers are to see of other buffers, while an operation uses
-  // `channel`: kStagingBytes from a multiple of 64 on, the same at each call. Null when there is none.
+  // `channel`: kStagingTurns areas of kStagingBytes, used in turn, from a multiple of 64 on, the same at each
+  // call. Null when there are none.
   static constexpr std::size_t kStagingBytes = std::size_t{256} << 10;
+  static constexpr std::size_t kStagingTurns = 4;
   virtual std::byte* staging(std::uint16_t /*channel*/) { return nullptr; }
   // Whether other ranks than these may come to use the channel, so that nobody is to look when an operation
   // ends.
