@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "model/file.h"
+#include "model/json_bounds.h"
 
 namespace thalweg {
 namespace {
@@ -21,6 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint32_t kRowFloatsMax = 1u << 24;
 constexpr const char* kFormat = "thalweg-model";
+constexpr JsonBounds kBounds{.depth = 8, .values = 1u << 16, .names = 4096, .name_bytes = 512};
 constexpr std::array kRuleNames = {"add",     "assign", "sgd",   "momentum", "nesterov", "adagrad",
                                    "rmsprop", "adam",   "adamw", "ftrl",     "custom"};
 constexpr std::array kInitNames = {"zero", "uniform", "normal"};
@@ -200,6 +202,35 @@ bool checksum_matches(std::string_view text) {
   return text.substr(body.size()) == checksum_tail(body);
 }
 
+Status other_version(const std::string& path, std::uint64_t version, std::string_view library) {
+  return {
+      Code::kModel,
+      fmt::format("{}: model format version {}, written by library version {}; this program reads version {}",
+                  path, version, library, kModelFormatVersion)};
+}
+
+// What a file whose checksum does not match is: of another version, if it begins as to_json() has it, or
+// damaged. Nothing else of it is read.
+Status mismatch(const std::string& path, std::string_view text) {
+  const std::string head = fmt::format("{{\n  \"format\": \"{}\",\n  \"format_version\": ", kFormat);
+  constexpr std::string_view kLibrary = ",\n  \"library_version\": ";
+  if (text.starts_with(head)) {
+    text.remove_prefix(head.size());
+    std::uint64_t version = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), version);
+    text.remove_prefix(static_cast<std::size_t>(end.ptr - text.data()));
+    if (end.ec == std::errc() && version != kModelFormatVersion) {
+      std::string_view library = "\"unknown\"";
+      if (text.starts_with(kLibrary)) {
+        library = text.substr(kLibrary.size(), 64);
+        library = library.substr(0, library.find_first_of(",\n"));
+      }
+      return other_version(path, version, library);
+    }
+  }
+  return {Code::kModel, path + ": damaged or edited: its checksum does not match"};
+}
+
 }  // namespace
 
 const char* rule_name(RuleKind kind) { return name_of(kRuleNames, kind); }
@@ -236,18 +267,16 @@ std::string to_json(const Manifest& manifest) {
 
 Result<Manifest> parse_manifest(const std::string& path, std::string_view text) {
   const auto error = [&](const std::string& why) { return Status(Code::kModel, path + ": " + why); };
+  if (!checksum_matches(text)) return mismatch(path, text);
+  if (const std::string bound = exceeded_bound(text, kBounds); !bound.empty()) return error(bound);
   const Json json = Json::parse(text, nullptr, false);
-  const bool whole = checksum_matches(text);
   if (json.is_object() && json.value("format", Json()) == kFormat) {
     const Json version = json.value("format_version", Json());
     if (version.is_number_unsigned() && version.get<std::uint64_t>() != kModelFormatVersion) {
-      return error(
-          fmt::format("model format version {}, written by library version {}; this program reads version {}",
-                      version.get<std::uint64_t>(), json.value("library_version", Json("unknown")).dump(),
-                      kModelFormatVersion));
+      return other_version(path, version.get<std::uint64_t>(),
+                           json.value("library_version", Json("unknown")).dump());
     }
   }
-  if (!whole) return error("damaged or edited: its checksum does not match");
   std::string first_error;
   Members in(json, "", first_error);
   Manifest out;

@@ -38,8 +38,9 @@ struct Manifest {
 // The JSON text; its last member is an XXH3-128 checksum of everything before it.
 std::string to_json(const Manifest& manifest);
 
-// kModel, naming `path`: another format version (both are named), a checksum that does not match, missing or
-// ill-typed members, table names that would leave the directory.
+// kModel, naming `path`: another format version (both are named), a checksum that does not match, which is
+// looked at before the text is, nesting deeper than 8, more than 65,536 values, missing or ill-typed members,
+// table names that would leave the directory.
 Result<Manifest> parse_manifest(const std::string& path, std::string_view text);
 
 // 16 hex digits.

@@ -121,7 +121,8 @@ class ModelReader {
   std::vector<std::vector<TensorInfo>> tensors_;  // Of each table's file: keys if sparse, rows, states.
 };
 
-// The tensors that a table's file must have, in file order, without offsets.
+// How many tensors a table's file must have, and which, in file order, without offsets.
+std::size_t table_tensor_count(const TableSpec& spec, std::size_t state_floats);
 std::vector<TensorInfo> table_tensors(const TableSpec& spec, std::uint64_t rows, std::size_t state_floats);
 
 }  // namespace thalweg

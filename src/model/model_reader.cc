@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/mix.h"
@@ -53,15 +55,19 @@ Result<std::vector<TensorInfo>> check_table(const File& file, const TableManifes
   if (*hash != table.hash) return damaged("its hash is " + *hash + "; model.json expects " + table.hash);
   Result<std::vector<TensorInfo>> found = read_safetensors_header(file);
   if (!found) return found.status();
+  if (found->size() != table_tensor_count(table.spec, table.state_floats)) {
+    return damaged("it has other tensors than model.json says");
+  }
+  std::map<std::string_view, const TensorInfo*> by_name;
+  for (const TensorInfo& tensor : *found) by_name[tensor.name] = &tensor;
   std::vector<TensorInfo> wanted = table_tensors(table.spec, table.rows, table.state_floats);
-  if (found->size() != wanted.size()) return damaged("it has other tensors than model.json says");
   for (TensorInfo& tensor : wanted) {
-    const auto match = std::find_if(found->begin(), found->end(), [&](const TensorInfo& candidate) {
-      return candidate.name == tensor.name && candidate.dtype == tensor.dtype &&
-             candidate.shape == tensor.shape;
-    });
-    if (match == found->end()) return damaged("tensor '" + tensor.name + "' is missing or of another shape");
-    tensor = *match;
+    const auto match = by_name.find(tensor.name);
+    if (match == by_name.end() || match->second->dtype != tensor.dtype ||
+        match->second->shape != tensor.shape) {
+      return damaged("tensor '" + tensor.name + "' is missing or of another shape");
+    }
+    tensor = *match->second;
   }
   return wanted;
 }

@@ -42,6 +42,10 @@ std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t su
   return splitmix(XXH3_64bits(table_name.data(), table_name.size()) ^ sum);
 }
 
+std::size_t table_tensor_count(const TableSpec& spec, std::size_t state_floats) {
+  return (spec.kind == TableSpec::Kind::kSparse ? 2 : 1) + (state_floats + spec.dim - 1) / spec.dim;
+}
+
 std::vector<TensorInfo> table_tensors(const TableSpec& spec, std::uint64_t rows, std::size_t state_floats) {
   std::vector<TensorInfo> tensors;
   if (spec.kind == TableSpec::Kind::kSparse) tensors.push_back({"keys", DType::kU64, {rows}});

@@ -9,16 +9,18 @@
 #include <set>
 
 #include "base/check.h"
+#include "model/json_bounds.h"
 
 namespace thalweg {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // Finds a name in logarithmic time.
 
 static_assert(std::endian::native == std::endian::little, "files are written as memory has them");
 
 constexpr std::uint64_t kHeaderBytesMax = std::uint64_t{16} << 20;
 constexpr std::size_t kLengthBytes = 8;
+constexpr JsonBounds kHeaderBounds{.depth = 8, .values = 1u << 20, .names = 1u << 16, .name_bytes = 512};
 
 const char* dtype_name(DType dtype) { return dtype == DType::kU64 ? "U64" : "F32"; }
 
@@ -92,19 +94,25 @@ std::uint64_t dtype_bytes(DType dtype) { return dtype == DType::kU64 ? 8 : 4; }
 
 std::string safetensors_header(std::span<TensorInfo> tensors,
                                const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::string text;
+  const auto add = [&text](const std::string& name, const nlohmann::ordered_json& value) {
+    text += text.empty() ? '{' : ',';
+    text += Json(name).dump();
+    text += ':';
+    text += value.dump();
+  };
+  if (!metadata.empty()) add("__metadata__", metadata);
   std::uint64_t offset = 0;
   for (TensorInfo& tensor : tensors) {
     std::uint64_t bytes = dtype_bytes(tensor.dtype);
     for (const std::uint64_t extent : tensor.shape) bytes *= extent;
     tensor.begin = offset;
     tensor.end = offset += bytes;
-    header[tensor.name] = {{"dtype", dtype_name(tensor.dtype)},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {tensor.begin, tensor.end}}};
+    add(tensor.name, {{"dtype", dtype_name(tensor.dtype)},
+                      {"shape", tensor.shape},
+                      {"data_offsets", {tensor.begin, tensor.end}}});
   }
-  std::string text = header.dump();
+  text += text.empty() ? "{}" : "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
   const std::uint64_t length = text.size();
   std::string out(kLengthBytes, '\0');
@@ -127,8 +135,12 @@ Result<std::vector<TensorInfo>> read_safetensors_header(const File& file) {
   std::string text(length, '\0');
   if (Status status = file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text))); !status)
     return status;
+  if (!text.starts_with('{')) return damaged(file, "its header is not a JSON object");
+  if (const std::string bound = exceeded_bound(text, kHeaderBounds); !bound.empty()) {
+    return damaged(file, "its header " + bound);
+  }
   std::string repeated;
-  const Json header = text.starts_with('{') ? parse_unique(text, repeated) : Json();
+  const Json header = parse_unique(text, repeated);
   if (!header.is_object()) return damaged(file, "its header is not a JSON object");
   if (!repeated.empty()) return damaged(file, "the name '" + repeated + "' stands twice in its header");
   const std::uint64_t data_begin = kLengthBytes + length;

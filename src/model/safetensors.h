@@ -26,14 +26,15 @@ struct TensorInfo {
   bool operator==(const TensorInfo&) const = default;
 };
 
-// Length and header for these tensors in this order; fills in their offsets. Padded so that data starts at a
-// multiple of 8. Metadata goes under "__metadata__".
+// Length and header for these tensors, of different names, in this order; fills in their offsets. Padded so
+// that data starts at a multiple of 8. Metadata goes under "__metadata__".
 std::string safetensors_header(std::span<TensorInfo> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 
-// The tensors of a file in file order. Refuses (kModel, naming the file): a header over 16 MiB or past the
-// end, anything but the layout above, unknown dtypes, repeated names, sizes that disagree with shapes,
-// overlap, gaps, and bytes after the last tensor.
+// The tensors of a file in the order of their bytes. Refuses (kModel, naming the file): a header over 16 MiB
+// or past the end, more than 65,536 tensors, names over 512 bytes, nesting deeper than 8, anything but the
+// layout above, unknown dtypes, repeated names, sizes that disagree with shapes, overlap, gaps, and bytes
+// after the last tensor. Time is n log n in the header's size n.
 Result<std::vector<TensorInfo>> read_safetensors_header(const File& file);
 
 }  // namespace thalweg
