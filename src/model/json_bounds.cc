@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace thalweg {
@@ -13,7 +15,7 @@ using Json = nlohmann::json;
 class Counter final : public nlohmann::json_sax<Json> {
  public:
   explicit Counter(const JsonBounds& bounds) : bounds_(bounds) {}
-  const std::string& exceeded() const { return exceeded_; }
+  JsonFindings findings() && { return std::move(findings_); }
 
   bool null() override { return count_value(); }
   bool boolean(bool) override { return count_value(); }
@@ -31,7 +33,8 @@ class Counter final : public nlohmann::json_sax<Json> {
       return stop(
           fmt::format("has a name of {} bytes, expected at most {}", name.size(), bounds_.name_bytes));
     }
-    if (++names_.back() <= bounds_.names) return true;
+    if (!names_.back().insert(name).second && findings_.repeated.empty()) findings_.repeated = name;
+    if (names_.back().size() <= bounds_.names) return true;
     return stop(fmt::format("has more than {} names in one object", bounds_.names));
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
@@ -40,7 +43,7 @@ class Counter final : public nlohmann::json_sax<Json> {
 
  private:
   bool stop(std::string why) {
-    exceeded_ = std::move(why);
+    findings_.exceeded = std::move(why);
     return false;
   }
   bool count_value() {
@@ -49,7 +52,7 @@ class Counter final : public nlohmann::json_sax<Json> {
   }
   bool open() {
     if (names_.size() == bounds_.depth) return stop(fmt::format("nests deeper than {}", bounds_.depth));
-    names_.push_back(0);
+    names_.emplace_back();
     return count_value();
   }
   bool close() {
@@ -59,16 +62,16 @@ class Counter final : public nlohmann::json_sax<Json> {
 
   const JsonBounds& bounds_;
   std::size_t values_ = 0;
-  std::vector<std::size_t> names_;  // By depth, of each object that is open.
-  std::string exceeded_;
+  std::vector<std::set<std::string>> names_;  // By depth, of what is open.
+  JsonFindings findings_;
 };
 
 }  // namespace
 
-std::string exceeded_bound(std::string_view text, const JsonBounds& bounds) {
+JsonFindings look_over(std::string_view text, const JsonBounds& bounds) {
   Counter counter(bounds);
   Json::sax_parse(text, &counter);
-  return counter.exceeded();
+  return std::move(counter).findings();
 }
 
 }  // namespace thalweg

@@ -15,8 +15,13 @@ struct JsonBounds {
   std::size_t name_bytes;  // Of one of them.
 };
 
-// The first bound that `text` exceeds, in words; empty where it exceeds none, JSON or not. Stops there, and
-// holds one string of the text at a time.
-std::string exceeded_bound(std::string_view text, const JsonBounds& bounds);
+struct JsonFindings {
+  std::string exceeded;  // The first bound that the text exceeds, in words; empty where it exceeds none.
+  std::string repeated;  // The first name that stands twice in one object.
+};
+
+// Of any text, JSON or not; stops at the first bound. Holds one string of the text at a time, and the names
+// of the objects that are open there: a parser's callback would look through an object again for each member.
+JsonFindings look_over(std::string_view text, const JsonBounds& bounds);
 
 }  // namespace thalweg

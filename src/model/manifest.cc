@@ -268,7 +268,7 @@ std::string to_json(const Manifest& manifest) {
 Result<Manifest> parse_manifest(const std::string& path, std::string_view text) {
   const auto error = [&](const std::string& why) { return Status(Code::kModel, path + ": " + why); };
   if (!checksum_matches(text)) return mismatch(path, text);
-  if (const std::string bound = exceeded_bound(text, kBounds); !bound.empty()) return error(bound);
+  if (const std::string bound = look_over(text, kBounds).exceeded; !bound.empty()) return error(bound);
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_object() && json.value("format", Json()) == kFormat) {
     const Json version = json.value("format_version", Json());

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/check.h"
 #include "model/json_bounds.h"
@@ -26,20 +25,6 @@ const char* dtype_name(DType dtype) { return dtype == DType::kU64 ? "U64" : "F32
 
 Status damaged(const File& file, const std::string& why) {
   return {Code::kModel, file.path() + " is damaged or no safetensors file: " + why};
-}
-
-// Parses without exceptions; a name that stands twice in one object gives "repeated".
-Json parse_unique(const std::string& text, std::string& repeated) {
-  std::vector<std::set<std::string>> names;
-  const auto note = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) names.emplace_back();
-    if (event == Json::parse_event_t::object_end) names.pop_back();
-    if (event == Json::parse_event_t::key && !names.back().insert(value.get<std::string>()).second) {
-      repeated = value.get<std::string>();
-    }
-    return true;
-  };
-  return Json::parse(text, note, false);
 }
 
 bool read_u64(const Json& value, std::uint64_t& out) {
@@ -136,13 +121,12 @@ Result<std::vector<TensorInfo>> read_safetensors_header(const File& file) {
   if (Status status = file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text))); !status)
     return status;
   if (!text.starts_with('{')) return damaged(file, "its header is not a JSON object");
-  if (const std::string bound = exceeded_bound(text, kHeaderBounds); !bound.empty()) {
-    return damaged(file, "its header " + bound);
-  }
-  std::string repeated;
-  const Json header = parse_unique(text, repeated);
+  const JsonFindings found = look_over(text, kHeaderBounds);
+  if (!found.exceeded.empty()) return damaged(file, "its header " + found.exceeded);
+  const Json header = Json::parse(text, nullptr, false);
   if (!header.is_object()) return damaged(file, "its header is not a JSON object");
-  if (!repeated.empty()) return damaged(file, "the name '" + repeated + "' stands twice in its header");
+  if (!found.repeated.empty())
+    return damaged(file, "the name '" + found.repeated + "' stands twice in its header");
   const std::uint64_t data_begin = kLengthBytes + length;
   std::vector<TensorInfo> tensors;
   for (const auto& [name, value] : header.items()) {
