@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/memory_limit.h"
 #include "cli/signals.h"
 #include "cli/train_advice.h"
 #include "cli/train_job.h"
@@ -47,7 +48,8 @@ Status ended(const NodeEnd& end, Output& out) {
 // Opens the data once for all shards of this process, when the job is known.
 class LazyInputs {
  public:
-  LazyInputs(std::vector<std::string> paths, Output& out) : paths_(std::move(paths)), out_(out) {}
+  LazyInputs(std::vector<std::string> paths, std::uint64_t step_bytes_max, Output& out)
+      : paths_(std::move(paths)), step_bytes_max_(step_bytes_max), out_(out) {}
   Result<std::shared_ptr<const TrainInputs>> open(const std::string& job) {
     if (inputs_) return inputs_;
     auto spec = train_spec_from_text(job);
@@ -68,6 +70,7 @@ class LazyInputs {
               columns_text((*inputs)->train->columns()));
     }
     inputs_ = std::move(inputs).value();
+    inputs_->memory->set_max(step_bytes_max_);
     if (!paths_.empty()) warn_of_empty_files(inputs_->train->empty_paths(), out_);
     return inputs_;
   }
@@ -75,6 +78,7 @@ class LazyInputs {
 
  private:
   std::vector<std::string> paths_;
+  std::uint64_t step_bytes_max_;
   Output& out_;
   std::shared_ptr<const TrainInputs> inputs_;
 };
@@ -90,14 +94,18 @@ Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_
 Status run_node_server(const Options& options, Output& out) {
   const auto node = node_options(options, "node server", out);
   if (!node) return node.status();
+  const auto memory = memory_limit(options);
+  if (!memory) return memory.status();
   warn_if_insecure(options, out);
-  return ended(run_remote_server(*node, {}, &catch_own_interrupts()), out);
+  return ended(run_remote_server(*node, {}, &catch_own_interrupts(), *memory), out);
 }
 
 Status run_node_worker(const Options& options, Output& out) {
   const auto node = node_options(options, "node worker", out);
   if (!node) return node.status();
-  const auto lazy = std::make_shared<LazyInputs>(options.arguments(), out);
+  const auto memory = memory_limit(options);
+  if (!memory) return memory.status();
+  const auto lazy = std::make_shared<LazyInputs>(options.arguments(), memory_for_steps(*memory), out);
   const auto program = [lazy](ShardStore& store, const wire::Map& map) {
     return train_remote_shard(store, map.job, lazy);
   };

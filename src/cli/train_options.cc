@@ -9,6 +9,7 @@
 namespace thalweg {
 namespace {
 
+constexpr std::uint32_t kFieldsUsual = 1000;  // More than that are looked into.
 constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the entries of a row not seen.
 
 RuleKind rule_kind(const std::string& word) {
@@ -142,6 +143,19 @@ Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
   }
 }
 
+// The first row that has this field, for people; empty where it cannot be found again.
+std::string place_of_field(DataSet& data, std::uint32_t field) {
+  auto reader = data.reader(ShardId{0}, 1);
+  Batch batch;
+  while (reader) {
+    const auto rows = (*reader)->next(1, batch);
+    if (!rows || *rows == 0) break;
+    if (std::find(batch.fields.begin(), batch.fields.end(), field) != batch.fields.end())
+      return fmt::format("field {} at {}", field, (*reader)->place_of_last_row());
+  }
+  return {};
+}
+
 Status choose_inputs(const Options& options, const std::vector<std::string>& paths, TrainSpec& spec) {
   spec.train = read_options(options, paths);
   spec.train.binary_labels = spec.model.loss == Loss::kLogistic;
@@ -220,10 +234,13 @@ Result<TrainPlan> plan_training(const Options& options, const std::vector<std::s
       const auto counted = count_fields(*data);
       if (!counted) return counted.status();
       fields = *counted;
+      if (*counted > kFieldsUsual) spec.fields_from = place_of_field(**data, *counted - 1);
     }
     if (*fields == 0)
       return Status(Code::kData, "ffm needs rows with fields (libffm or criteo); this input has none");
     model.fields = static_cast<std::uint32_t>(*fields);
+    if (const auto made = make_model(model); !made && !spec.fields_from.empty())
+      return Status(made.status().code(), made.status().message() + "; there is " + spec.fields_from);
   }
   return plan;
 }

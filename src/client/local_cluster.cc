@@ -22,7 +22,8 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
     : driver_(clock_), scheduler_(without_suspicion(options.job)), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
-    servers_.push_back(std::make_unique<Server>(ServerOptions{{.name = "embedded"}, options.custom_rule}));
+    servers_.push_back(std::make_unique<Server>(ServerOptions{
+        {.name = "embedded"}, options.custom_rule, options.table_bytes_max / options.job.servers}));
     driver_.add(server_node(wire::kFirstTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {

@@ -21,6 +21,7 @@ struct LocalClusterOptions {
   ShardProgram program;   // Of every data shard. Empty: shards are used through turn().
   ShardProgram observer;  // Runs once beside the shards; may be empty.
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
+  std::uint64_t table_bytes_max = 0;  // Of all servers together; 0: no limit.
 };
 
 class LocalCluster final : public JobCluster {

@@ -261,14 +261,15 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
 
 }  // namespace
 
-NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
-                          const std::atomic<bool>* stop) {
+NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, const std::atomic<bool>* stop,
+                          std::uint64_t table_bytes_max) {
   const RealClock clock;
   Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
-                              [&rules](const std::string& name) { return find_rule(rules, name); }});
+                              [&rules](const std::string& name) { return find_rule(rules, name); },
+                              table_bytes_max});
   if (options.log) options.log("server listens on " + with_port(options.listen, *port));
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }

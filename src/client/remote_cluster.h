@@ -84,8 +84,9 @@ struct NodeEnd {
 };
 
 // Runs one server or worker in this process until its job is over, or `stop` is true; returns how it ended.
+// A server's tables take at most `table_bytes_max`, unless that is 0.
 NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
-                          const std::atomic<bool>* stop = nullptr);
+                          const std::atomic<bool>* stop = nullptr, std::uint64_t table_bytes_max = 0);
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program,
                           const std::atomic<bool>* stop = nullptr);
 

@@ -19,6 +19,18 @@ void put_outside(const TableSpec& spec, const StepPart& part, const RangeSet& ra
   }
 }
 
+// What is left of `parts` outside `ranges`; `bytes` falls by the values that go.
+std::vector<StepPart> outside_of(const RangeSet& ranges, const TableSpec& spec,
+                                 const std::vector<StepPart>& parts, std::uint64_t& bytes) {
+  std::vector<StepPart> rest;
+  for (const StepPart& part : parts) {
+    bytes -= part.payload.values.size();
+    put_outside(spec, part, ranges, rest);
+  }
+  for (const StepPart& part : rest) bytes += part.payload.values.size();
+  return rest;
+}
+
 }  // namespace
 
 void OpenSteps::add(const TableSpec& spec, const PushEntry& push, StepPart part) {
@@ -31,16 +43,16 @@ void OpenSteps::add(const TableSpec& spec, const PushEntry& push, StepPart part)
   std::size_t place = push.shard.value;
   if (THALWEG_BUG(kArrivalOrder))
     for (place = 0; place + 1 < parts.size() && !parts[place].empty();) ++place;
+  value_bytes_ += part.payload.values.size();
   parts[place].push_back(std::move(part));
 }
 
 // Drops what had come of the block's shards, singly or as smaller blocks: it is in the block as well, for a
 // contribution is a function of its shard and step.
-void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block,
-                          RangeSpan ranges) const {
+void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block, RangeSpan ranges) {
   if (THALWEG_BUG(kBlockAddedTwice)) return;
   for (std::uint32_t s = block.shard.value; s < block.shard.value + block.shards; ++s) {
-    for (const StepPart& part : std::exchange(parts[s], {})) put_outside(spec, part, ranges, parts[s]);
+    parts[s] = outside_of(ranges, spec, parts[s], value_bytes_);
   }
 }
 
@@ -50,8 +62,10 @@ void OpenSteps::close(Step closed, const std::function<void(std::span<const Cont
     contributions.clear();
     const StepParts& shards = steps_.begin()->second;
     for (std::uint32_t s = 0; s < shards.size(); ++s) {
-      for (const StepPart& part : shards[s])
+      for (const StepPart& part : shards[s]) {
         contributions.push_back({part.payload.keys.as<std::uint64_t>(), part.payload.values.as<float>(), s});
+        value_bytes_ -= part.payload.values.size();
+      }
     }
     if (!contributions.empty()) apply(contributions);
     steps_.erase(steps_.begin());
@@ -76,9 +90,7 @@ std::map<Step, StepParts> OpenSteps::of(const TableSpec& spec, RangeId range) co
 
 void OpenSteps::remove(const TableSpec& spec, const RangeSet& ranges) {
   for (auto& [step, shards] : steps_) {
-    for (std::vector<StepPart>& parts : shards) {
-      for (const StepPart& part : std::exchange(parts, {})) put_outside(spec, part, ranges, parts);
-    }
+    for (std::vector<StepPart>& parts : shards) parts = outside_of(ranges, spec, parts, value_bytes_);
   }
 }
 
@@ -86,8 +98,10 @@ void OpenSteps::adopt(std::map<Step, StepParts> steps) {
   for (auto& [step, shards] : steps) {
     StepParts& parts = steps_[step];
     parts.resize(shards_);
-    for (std::size_t s = 0; s < shards.size(); ++s)
+    for (std::size_t s = 0; s < shards.size(); ++s) {
+      for (const StepPart& part : shards[s]) value_bytes_ += part.payload.values.size();
       std::ranges::move(shards[s], std::back_inserter(parts[s]));
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Sync mode: what has come for steps that some shard has still to push to.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
@@ -21,6 +22,8 @@ class OpenSteps {
   // shards, and forgets them.
   void close(Step closed, const std::function<void(std::span<const Contribution>)>& apply);
   std::size_t size() const { return steps_.size(); }
+  // Of all values that are kept.
+  std::uint64_t value_bytes() const { return value_bytes_; }
 
   // What there is of one range.
   std::map<Step, StepParts> of(const TableSpec& spec, RangeId range) const;
@@ -28,10 +31,11 @@ class OpenSteps {
   void adopt(std::map<Step, StepParts> steps);
 
  private:
-  void supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block, RangeSpan ranges) const;
+  void supersede(const TableSpec& spec, StepParts& parts, const PushEntry& block, RangeSpan ranges);
 
   std::uint32_t shards_;
   std::map<Step, StepParts> steps_;
+  std::uint64_t value_bytes_ = 0;
 };
 
 }  // namespace thalweg

@@ -145,12 +145,23 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
   return tables_[t].get();
 }
 
+std::uint64_t Server::room_left() const {
+  if (options_.table_bytes_max == 0) return TableHost::kAllRoom;
+  std::uint64_t used = 0;
+  for (const auto& host : tables_) used += host->bytes_in_use();
+  return options_.table_bytes_max - std::min(used, options_.table_bytes_max);
+}
+
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
   if (host) status = member_.check_owner(from, frame.head);
   const std::uint64_t before = host ? (*host)->version() : 0;
-  if (status) status = (*host)->push(frame);
+  if (status) status = (*host)->push(frame, room_left());
+  if (status.code() == Code::kData) {
+    status = {Code::kData, fmt::format("{}; of all its tables, {} bytes are allowed", status.message(),
+                                       options_.table_bytes_max)};
+  }
   ++pushes_;
   push_bytes_ += frame.size_bytes();
   reply(from, frame.head, Op::kPushReply, status, {}, {}, out);

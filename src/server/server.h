@@ -21,6 +21,8 @@ struct ServerOptions {
   cluster::MemberOptions member;
   // Finds an application's update rule by name; needed only for tables of kind kCustom.
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule{};
+  // Of all tables; a push that would make them larger by new rows is refused with kData. 0: no limit.
+  std::uint64_t table_bytes_max = 0;
 };
 
 class Server final : public Node {
@@ -60,6 +62,7 @@ class Server final : public Node {
   void on_map(bool first, Transport& out);
   Status make_tables();
   void follow_placement();
+  std::uint64_t room_left() const;  // For new rows.
   Status check_marks(const TableSpec& spec, std::size_t ranges) const;
   // The table a data frame is for, or why it may not be served now.
   Result<TableHost*> admit(const FrameHeader& head) const;

@@ -26,7 +26,7 @@ wire::Map job_map(std::uint32_t epoch) {
 
 // Server 0 of two, in a job of two shards; it owns ranges 0 and 1.
 struct Started {
-  Started() {
+  explicit Started(ServerOptions options = {}) : server(std::move(options)) {
     server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
                     out);
     server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(job_map(1))), out);
@@ -44,7 +44,7 @@ struct Started {
   }
 
   SentFrames out;
-  Server server{ServerOptions{}};
+  Server server;
 };
 
 Frame request(Op op, std::uint32_t shard, std::uint32_t step) {
@@ -258,6 +258,29 @@ TEST(Server, RefusesAJobOfTooManyMarks) {
   const auto ended = out.take(Op::kEnded);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].second.head.code, Code::kUsage);
+}
+
+TEST(Server, TakesNoNewRowsBeyondItsMemory) {
+  constexpr std::uint64_t kRowBytes = sizeof(Key) + sizeof(float);
+  Started empty;
+  const std::uint64_t used = empty.server.tables()[0]->bytes_in_use();
+  for (const bool fits : {true, false}) {
+    Started job(ServerOptions{{}, {}, used + kRowBytes - (fits ? 0 : 1)});
+    const auto answers = job.tell(worker_node(0), request(Op::kPush, 0, 0));
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.code, fits ? Code::kOk : Code::kData);
+    EXPECT_EQ(job.server.tables()[0]->bytes_in_use(), used + (fits ? kRowBytes : 0));  // Of an open step.
+    if (!fits) {
+      EXPECT_NE(status_of(answers[0].second).message().find("1 new rows of 12 bytes"), std::string::npos);
+    }
+    // Neither what has come before nor what is empty needs room.
+    if (fits) {
+      EXPECT_EQ(job.code_of(worker_node(0), request(Op::kPush, 0, 0)), Code::kOk);
+    }
+    Frame nothing = request(Op::kPush, 1, 0);
+    nothing.first = nothing.second = {};
+    EXPECT_EQ(job.code_of(worker_node(1), nothing), Code::kOk);
+  }
 }
 
 TEST(Server, LeavesASchedulerThatAnswersNothing) {

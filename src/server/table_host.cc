@@ -72,7 +72,25 @@ Status TableHost::check_payload(const Frame& push) const {
   return table_->check(view(push.first, push.second), head.ranges);
 }
 
-Result<PushEntry> TableHost::check(const Frame& push) const {
+Status TableHost::check_room(const Frame& push, std::uint64_t room) const {
+  const auto keys = push.keys();
+  if (table_->spec().kind == TableSpec::Kind::kDense || keys.size() <= room / row_bytes())
+    return Status::ok();
+  const std::size_t absent = table_->count_absent(keys);
+  if (absent <= room / row_bytes()) return Status::ok();
+  return {Code::kData,
+          fmt::format("{}: {} new rows of {} bytes, with optimizer state, do not fit into the {} "
+                      "bytes that tables may still take here",
+                      describe(push.head), absent, row_bytes(), room)};
+}
+
+std::uint64_t TableHost::bytes_in_use() const {
+  const std::uint64_t to_come = open_steps_.value_bytes() / (table_->spec().dim * sizeof(float));
+  const bool grows = table_->spec().kind == TableSpec::Kind::kSparse;
+  return stats().bytes + (grows ? to_come * row_bytes() : 0);
+}
+
+Result<PushEntry> TableHost::check(const Frame& push, std::uint64_t room) const {
   const FrameHeader& head = push.head;
   if (Status payload = check_payload(push); !payload) return payload;
   if (!policy_->takes(gate_.clocks(), head.step))
@@ -80,12 +98,14 @@ Result<PushEntry> TableHost::check(const Frame& push) const {
   if (head.block > 0 && !policy_->combines()) return refused(head, "only sync mode combines pushes");
   PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, head.ranges, {}};
   if (Status news = find_news(head, entry); !news) return news;
-  if (!entry.fresh.empty()) entry.payload = {push.first, push.second};
+  if (entry.fresh.empty()) return entry;
+  if (Status fits = check_room(push, room); !fits) return fits;
+  entry.payload = {push.first, push.second};
   return entry;
 }
 
-Status TableHost::push(const Frame& frame) {
-  Result<PushEntry> entry = check(frame);
+Status TableHost::push(const Frame& frame, std::uint64_t room) {
+  Result<PushEntry> entry = check(frame, room);
   if (!entry) {
     const bool retry = entry.status().code() == Code::kRetry;
     return THALWEG_BUG(kAckBeforeCheck) && retry ? Status::ok() : entry.status();

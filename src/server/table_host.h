@@ -21,15 +21,18 @@ namespace thalweg {
 
 class TableHost {
  public:
+  static constexpr std::uint64_t kAllRoom = ~std::uint64_t{0};
+
   // Owns the ranges that `table` owns.
   TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards);
 
-  // What a push is to change. kRetry: too far ahead of what has arrived.
-  Result<PushEntry> check(const Frame& push) const;
+  // What a push is to change. kRetry: too far ahead of what has arrived. kData: its new rows, of its own keys
+  // that have none, would take more than `room` bytes.
+  Result<PushEntry> check(const Frame& push, std::uint64_t room = kAllRoom) const;
   // Precondition: check() has returned this here, or for a host in this one's state.
   void apply(PushEntry entry);
   // Both: kOk where the push was applied or kept, or is a repeat of one that was.
-  Status push(const Frame& frame);
+  Status push(const Frame& frame, std::uint64_t room = kAllRoom);
   // The rows, or kRetry while the gate is shut.
   Result<Bytes> pull(const Frame& frame);
   wire::Waiting waiting_for(const FrameHeader& head) const;
@@ -51,6 +54,8 @@ class TableHost {
   const Table& table() const { return *table_; }
   // Nothing where no range is owned, though the table keeps some memory of its own.
   TableStats stats() const { return owned().empty() ? TableStats{} : table_->stats(); }
+  // Of the table, and of rows for all that open steps hold, whether or not there are such rows.
+  std::uint64_t bytes_in_use() const;
   std::uint32_t staleness_max() const { return staleness_max_; }
   std::uint64_t repeats() const { return repeats_; }
   std::size_t steps_open() const { return open_steps_.size(); }
@@ -60,6 +65,8 @@ class TableHost {
 
  private:
   Status check_payload(const Frame& push) const;
+  Status check_room(const Frame& push, std::uint64_t room) const;
+  std::uint64_t row_bytes() const { return sizeof(Key) + table_->stored_width() * sizeof(float); }
   // In which ranges a push is new, of any of its shards, and where it ends more than was known; a re-split
   // repeat may be new for some ranges only.
   Status find_news(const FrameHeader& head, PushEntry& entry) const;

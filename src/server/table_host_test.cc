@@ -56,6 +56,33 @@ std::vector<float> read(TableHost& host, std::uint32_t shard, Step step) {
 
 using Floats = std::vector<float>;
 
+TEST(TableHost, CountsTheRowsThatOpenStepsWillMake) {
+  TableHost t = host(Consistency::sync(), 2);
+  const std::uint64_t empty = t.bytes_in_use();
+  const std::uint64_t row = sizeof(Key) + sizeof(float);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
+  const std::vector<RangeState> states = t.give_up(RangeSpan{0, 2});
+  EXPECT_EQ(t.bytes_in_use(), empty + 2 * row);
+  EXPECT_TRUE(t.adopt(states).is_ok());
+  EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll)).is_ok());
+  EXPECT_EQ(t.bytes_in_use(), t.stats().bytes);
+  EXPECT_EQ(t.table().stats().rows, kRanges);
+}
+
+TEST(TableHost, RefusesRowsForWhichThereIsNoRoom) {
+  TableHost t = host(Consistency::async(), 1);
+  const std::uint64_t row = sizeof(Key) + sizeof(float);
+  EXPECT_EQ(t.push(push(0, {0, 0}, kAll), kRanges * row - 1).code(), Code::kData);
+  EXPECT_EQ(t.table().stats().rows, 0u);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 2 * row).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 0).is_ok());  // A repeat.
+  EXPECT_EQ(t.push(push(0, {0, 0}, kAll), 2 * row - 1).code(), Code::kData);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll), 2 * row).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll), 0).is_ok());  // Its rows are there.
+}
+
 TEST(TableHost, AResplitRepeatIsAppliedOncePerRange) {
   TableHost t = host(Consistency::async(), 1);
   EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).is_ok());

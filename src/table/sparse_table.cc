@@ -93,6 +93,18 @@ void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out
   }
 }
 
+std::size_t SparseTable::count_absent(std::span<const std::uint64_t> keys) const {
+  Probe probes[kBatch];
+  const float* rows[kBatch];
+  std::size_t absent = 0;
+  for (std::size_t done = 0; done < keys.size(); done += kBatch) {
+    const auto now = keys.subspan(done, std::min(kBatch, keys.size() - done));
+    start(now, probes);
+    absent += find(now, probes, 1, rows);
+  }
+  return absent;
+}
+
 void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* const* rows) {
   const auto block_of = [&](std::size_t i) { return range_of(keys[i], spec_.ranges).value; };
   for (std::size_t begin = 0; begin < keys.size();) {

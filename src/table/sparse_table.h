@@ -22,6 +22,7 @@ class SparseTable final : public Table {
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  std::size_t count_absent(std::span<const std::uint64_t> keys) const override;
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
   Status load(RangeId range, const RowsView& rows) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -64,6 +65,22 @@ std::map<std::uint64_t, std::vector<float>> contents(const Table& table) {
     });
   }
   return rows;
+}
+
+TEST(SparseTable, CountsKeysThatHaveNoRow) {
+  Random random(3);
+  const TableSpec spec = spec_of(RuleKind::kSgd, 3);
+  const auto table = make_table(spec, all(spec));
+  const Part first = part_of(some_keys(random, 300, 1000), 3, random);
+  const Part second = part_of(some_keys(random, 300, 1000), 3, random);
+  EXPECT_EQ((*table)->count_absent(first.keys), first.keys.size());
+  const Contribution part = first.view();
+  (*table)->apply({&part, 1});
+  EXPECT_EQ((*table)->count_absent(first.keys), 0u);
+  std::vector<std::uint64_t> both;
+  std::ranges::set_intersection(first.keys, second.keys, std::back_inserter(both));
+  EXPECT_EQ((*table)->count_absent(second.keys), second.keys.size() - both.size());
+  EXPECT_EQ((*table)->stats().rows, first.keys.size());
 }
 
 TEST(SparseTable, FollowsAMapUnderRandomSteps) {

@@ -52,6 +52,8 @@ class Table {
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  // How many of these keys have no row, which apply() would make. Precondition: as for read().
+  virtual std::size_t count_absent(std::span<const std::uint64_t> keys) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
   // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;

@@ -20,6 +20,9 @@ constexpr Step kReadersBarrier{0, ~0u};
 constexpr std::uint32_t kStepsPerReport = 8;
 constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
 constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.
+// A batch's rows as the server keeps them for replays, as the shard has them joined, their gradients, and
+// sums.
+constexpr std::uint64_t kCopiesOfRows = 4;
 
 // One batch with the keys that its rows are pulled and pushed by.
 struct Prepared {
@@ -48,6 +51,11 @@ class ShardTrainer {
   void note_point(std::uint32_t number, const RowReader& reader);
   void note_text(TrainReport& report, const RowReader& reader) const;
   Status learn(const Prepared& prepared);
+  // Room for a batch's rows and gradients, before they are asked for. kData: there is none.
+  Result<StepMemory::Share> reserve(const Prepared& prepared) const;
+  // A status of the store's; kData, of a server whose tables have no room, also says what asks for it.
+  Status explained(Status status) const;
+  std::string what_asks() const;
   Pending request(TableId table, const Prepared& prepared, bool read_only);
 
   Store& store_;
@@ -102,10 +110,46 @@ std::vector<Pending> ShardTrainer::ask(const Prepared& prepared, bool read_only)
   return pending;
 }
 
+Result<StepMemory::Share> ShardTrainer::reserve(const Prepared& prepared) const {
+  std::uint64_t row_floats = 0;
+  for (const TableSpec& table : tables_) {
+    if (table.kind == TableSpec::Kind::kSparse) row_floats += table.dim;
+  }
+  const std::uint64_t keys = prepared.batch.keys().size();
+  const std::uint64_t bytes = kCopiesOfRows * keys * row_floats * sizeof(float);
+  StepMemory& memory = *inputs_->memory;
+  const std::uint64_t used = memory.used();
+  if (StepMemory::Share share = memory.take(bytes)) return share;
+  return Status(
+      Code::kData,
+      fmt::format("{}: a batch of {} rows has {} features of {} floats each, and its step takes about "
+                  "{} MB where steps may take {} MB and {} MB are in use{}",
+                  inputs_->name, prepared.rows, keys, row_floats, bytes >> 20, memory.max() >> 20, used >> 20,
+                  what_asks()));
+}
+
+std::string ShardTrainer::what_asks() const {
+  const ModelSpec& model = spec_.model;
+  std::string text;
+  if (model.name == "ffm") {
+    text = fmt::format("; model ffm has {} fields of rank {}{}{}", model.fields, model.rank,
+                       spec_.fields_from.empty() ? "" : ", by ", spec_.fields_from);
+  } else if (model.name == "fm") {
+    text = fmt::format("; model fm has rank {}", model.rank);
+  }
+  return text + (model.name == "ffm" ? "\nhint: number the fields from 0 without gaps, " : "\nhint: ") +
+         "lower --batch or --rank, hash to fewer features by --hash-bits, or allow more by --memory";
+}
+
+Status ShardTrainer::explained(Status status) const {
+  if (status.code() != Code::kData) return status;
+  return {status.code(), inputs_->name + ": " + status.message() + what_asks()};
+}
+
 Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     Answer answer = co_await pending[t];
-    if (!answer.status) co_return answer.status;
+    if (!answer.status) co_return explained(answer.status);
     rows_[t] = std::move(answer.rows);
     row_spans_[t] = rows_[t].span();
   }
@@ -140,12 +184,14 @@ Status ShardTrainer::learn(const Prepared& prepared) {
 
 // One step on `current`; `next` is prepared while the rows are on their way.
 Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& reader) {
+  const auto memory = reserve(current);
+  if (!memory) co_return memory.status();
   std::vector<Pending> pending = ask(current, false);
   (void)co_await store_.yield();  // Lets the requests leave before the long work of preparing.
   if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status) co_return status;
   if (Status status = co_await receive(std::move(pending)); !status) co_return status;
   if (Status status = learn(current); !status) co_return status;
-  co_return (co_await store_.advance()).status;
+  co_return explained((co_await store_.advance()).status);
 }
 
 // To be called when all text has been read that the point covers, and none behind.
@@ -169,7 +215,7 @@ Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
   report_.pass_rows = pass_rows_;
   note_text(report_, reader);
   TrainReport report = std::exchange(report_, {});
-  co_return (co_await store_.report(number, to_text(report))).status;
+  co_return explained((co_await store_.report(number, to_text(report))).status);
 }
 
 Task<Status> ShardTrainer::train_pass(RowReader& reader) {
@@ -203,7 +249,7 @@ Task<Status> ShardTrainer::train_pass(RowReader& reader) {
       if (Status status = co_await report(number, reader); !status) co_return status;
     }
   }
-  co_return (co_await store_.end_epoch()).status;
+  co_return explained((co_await store_.end_epoch()).status);
 }
 
 Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
@@ -217,6 +263,8 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     if ((*reader)->at_end()) held_out_ = (*reader)->pass_rows();
     if (batch.rows == 0) co_return Status::ok();
     note_point(part - 1, **reader);
+    const auto memory = reserve(batch);
+    if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
     TrainReport scored;

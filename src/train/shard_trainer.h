@@ -10,6 +10,7 @@
 #include "model/key_index.h"
 #include "thalweg/store.h"
 #include "thalweg/task.h"
+#include "train/step_memory.h"
 #include "train/train_spec.h"
 
 namespace thalweg {
@@ -37,6 +38,7 @@ struct TrainInputs {
   std::shared_ptr<DataSet> train;  // Null: only the workers have the data.
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
   std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
+  std::unique_ptr<StepMemory> memory = std::make_unique<StepMemory>();
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.
 };

@@ -81,7 +81,8 @@ std::string to_text(const TrainSpec& spec) {
                   {"valid", read_json(spec.valid)},
                   {"epochs", spec.epochs},
                   {"batch_rows", spec.batch_rows},
-                  {"shards", spec.shards}};
+                  {"shards", spec.shards},
+                  {"fields_from", spec.fields_from}};
   return j.dump();
 }
 
@@ -104,6 +105,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.epochs = j.at("epochs").get<std::uint32_t>();
     spec.batch_rows = j.at("batch_rows").get<std::uint32_t>();
     spec.shards = j.at("shards").get<std::uint32_t>();
+    spec.fields_from = j.value("fields_from", std::string());
     return spec;
   } catch (const Json::exception& error) {
     return Status(Code::kRefused, std::string("the scheduler's job cannot be read: ") + error.what());

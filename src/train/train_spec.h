@@ -18,6 +18,7 @@ struct TrainSpec {
   std::uint32_t epochs = 1;
   std::uint32_t batch_rows = 4096;  // Rows of one step over all data shards.
   std::uint32_t shards = 8;
+  std::string fields_from;  // Where the data has the field that model.fields comes from, for people.
 
   std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }
   bool has_valid() const { return !valid.paths.empty(); }

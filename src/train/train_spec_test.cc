@@ -27,6 +27,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.epochs = 3;
   spec.batch_rows = 1000;
   spec.shards = 5;
+  spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));
   ASSERT_TRUE(back.is_ok()) << back.status().message();
   EXPECT_EQ(back->model, spec.model);
@@ -34,6 +35,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   EXPECT_EQ(back->train.columns, spec.train.columns);
   EXPECT_EQ(back->train.max_bad_rows, 7u);
   EXPECT_EQ(back->valid.part, Part::kHeldOut);
+  EXPECT_EQ(back->fields_from, spec.fields_from);
   EXPECT_EQ(to_text(*back), to_text(spec));
 }
 

@@ -180,6 +180,31 @@ class BadFilesTest(BadInput):
         self.assertEqual(code, 0, err)
         self.assertNotIn("is a category", err)
 
+    def test_wide_fields_meet_the_limit_of_memory(self):
+        """60 KB of text by which each of 7,000 features gets a factor of 60,001 floats: 1.7 GB, before copies."""
+        ids = iter(range(1, 100000))
+        lines = ["%d %s" % (row % 2, " ".join("0:%d:1" % next(ids) for _ in range(28))) for row in range(250)]
+        lines[100] += " 60000:1:1"
+        wide = self.file("wide.ffm", "\n".join(lines).encode())
+        words = ("train", wide, "--model", "ffm", "--rank", "1")
+        asked = r"ffm has 60001 fields of rank 1, by field 60000 at \S*wide\.ffm:101"
+        for more in ((), ("--processes", "--workers", "2")):
+            self.assert_refused(DATA, r"wide\.ffm: a batch of \d+ rows has \d+ features of 60002 floats .* may take .*" + asked,
+                                *words, *more, "--memory", "90M", hint="allow more by --memory")
+        self.assert_refused(USAGE, r"60001 fields of rank 8; expected .*; there is field 60000 at \S*wide\.ffm:101",
+                            "train", wide, "--model", "ffm")
+
+    def test_tables_meet_the_limit_of_memory(self):
+        ids = iter(range(1, 100000))
+        lines = ["%d %s" % (row % 2, " ".join("%d:%d:1" % (row * 8, next(ids)) for _ in range(4))) for row in range(250)]
+        path = self.file("many.ffm", "\n".join(lines).encode())
+        words = ("train", path, "--model", "ffm", "--rank", "8", "--batch", "8")
+        for more in ((), ("--sync", "async"), ("--processes", "--workers", "1")):
+            self.assert_refused(DATA, r"many\.ffm: .*new rows of \d+ bytes, with optimizer state, do not fit into the .*; of all its tables, \d+ bytes are allowed.*"
+                                r"ffm has 1993 fields of rank 8, by field 1992 at \S*many\.ffm:250",
+                                *words, *more, "--memory", "100M", hint="allow more by --memory")
+        self.assert_refused(USAGE, r"--memory 10K; expected at least 1M", *words, "--memory", "10K")
+
     def test_index_overflow(self):
         for index in (b"18446744073709551615", b"18446744073709551616", b"9" * 40, b"-1"):
             self.assert_bad_file("index", b"1 1:1\n0 " + index + b":1\n", r"index:2:3: saw ")
