@@ -124,6 +124,7 @@ void Server::adopt(TableId table, std::vector<RangeState> states, Transport& out
   Status status = check_marks(host.table().spec(), host.owned().size() + states.size());
   if (status) status = host.adopt(std::move(states));
   if (!status) return member_.fail(status, out);
+  room_left_ = 0;
   awaited_[table.value] = awaited_[table.value] - host.owned();
 }
 
@@ -145,11 +146,18 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
   return tables_[t].get();
 }
 
-std::uint64_t Server::room_left() const {
+// Tables are looked at only when what was left of them the last time may have been used up.
+std::uint64_t Server::room_for(const TableHost& host, const Frame& push) {
   if (options_.table_bytes_max == 0) return TableHost::kAllRoom;
-  std::uint64_t used = 0;
-  for (const auto& host : tables_) used += host->bytes_in_use();
-  return options_.table_bytes_max - std::min(used, options_.table_bytes_max);
+  const std::uint64_t bytes = host.bytes_at_most(push);
+  if (bytes > room_left_) {
+    std::uint64_t used = 0;
+    for (const auto& table : tables_) used += table->bytes_in_use();
+    room_left_ = options_.table_bytes_max - std::min(used, options_.table_bytes_max);
+  }
+  const std::uint64_t room = room_left_;
+  room_left_ -= std::min(bytes, room_left_);
+  return room;
 }
 
 void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
@@ -157,7 +165,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   Status status = host.status();
   if (host) status = member_.check_owner(from, frame.head);
   const std::uint64_t before = host ? (*host)->version() : 0;
-  if (status) status = (*host)->push(frame, room_left());
+  if (status) status = (*host)->push(frame, room_for(**host, frame));
   if (status.code() == Code::kData) {
     status = {Code::kData, fmt::format("{}; of all its tables, {} bytes are allowed", status.message(),
                                        options_.table_bytes_max)};

@@ -62,7 +62,7 @@ class Server final : public Node {
   void on_map(bool first, Transport& out);
   Status make_tables();
   void follow_placement();
-  std::uint64_t room_left() const;  // For new rows.
+  std::uint64_t room_for(const TableHost& host, const Frame& push);
   Status check_marks(const TableSpec& spec, std::size_t ranges) const;
   // The table a data frame is for, or why it may not be served now.
   Result<TableHost*> admit(const FrameHeader& head) const;
@@ -87,6 +87,7 @@ class Server final : public Node {
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;
+  std::uint64_t room_left_ = 0;  // For new rows; what is left is no less.
 };
 
 }  // namespace thalweg

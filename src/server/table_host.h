@@ -56,6 +56,10 @@ class TableHost {
   TableStats stats() const { return owned().empty() ? TableStats{} : table_->stats(); }
   // Of the table, and of rows for all that open steps hold, whether or not there are such rows.
   std::uint64_t bytes_in_use() const;
+  // What a push can add to that.
+  std::uint64_t bytes_at_most(const Frame& push) const {
+    return table_->spec().kind == TableSpec::Kind::kDense ? 0 : push.keys().size() * row_bytes();
+  }
   std::uint32_t staleness_max() const { return staleness_max_; }
   std::uint64_t repeats() const { return repeats_; }
   std::size_t steps_open() const { return open_steps_.size(); }
