@@ -21,6 +21,7 @@ HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
+NO_COUNTERS = bytes(4)  # A heartbeat's body.
 WIRE_VERSION = 3
 
 
@@ -214,7 +215,7 @@ class BadFrameTest(ProgramTest):
                 peer = Peer(self.tool, port, me, to)
                 self.addCleanup(peer.close)
                 for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
-                                  (WAITING, bytes(8) + huge), (HEARTBEAT, bytes(52)), (GET_MAP, b""), (JOIN, huge * 3),
+                                  (WAITING, bytes(8) + huge), (HEARTBEAT, NO_COUNTERS), (GET_MAP, b""), (JOIN, huge * 3),
                                   (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b"")):
                     for code in (OK, ABORTED):
                         peer.send(op, first=first, code=code, map_epoch=1)
@@ -262,7 +263,7 @@ class BadFrameTest(ProgramTest):
         code, first, _ = peer.receive((WELCOME, STOP))
         if code == OK:
             peer.hello(struct.unpack_from("<BI", first))
-            peer.send(HEARTBEAT, first=bytes(52))
+            peer.send(HEARTBEAT, first=NO_COUNTERS)
             peer.send(ENDED, code=OK)
         for incarnation in (None, peer.incarnation_there):
             for index in ((1 << 20), (1 << 20) + 1):
@@ -305,7 +306,7 @@ class BadFrameTest(ProgramTest):
         role, index, scheduler.cluster = struct.unpack("<BIQ", welcome)
         self.assertEqual((role, index), (WORKER, 0))
         scheduler.hello((WORKER, 0))
-        scheduler.send(HEARTBEAT, first=bytes(52))
+        scheduler.send(HEARTBEAT, first=NO_COUNTERS)
         _, map_bytes, _ = scheduler.receive(MAP)
         server = Peer(self.tool, job.server_ports[0], (WORKER, 0), (SERVER, 0), scheduler.cluster)
         return scheduler, server, struct.unpack_from("<I", map_bytes)[0], map_bytes
