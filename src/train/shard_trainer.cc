@@ -123,7 +123,7 @@ Result<StepMemory::Share> ShardTrainer::reserve(const Prepared& prepared) const 
   return Status(
       Code::kData,
       fmt::format("{}: a batch of {} rows has {} features of {} floats each, and its step takes about "
-                  "{} MB where steps may take {} MB and {} MB are in use{}",
+                  "{} MiB where steps may take {} MiB and {} MiB are in use{}",
                   inputs_->name, prepared.rows, keys, row_floats, bytes >> 20, memory.max() >> 20, used >> 20,
                   what_asks()));
 }
