@@ -10,9 +10,7 @@
 namespace thalweg {
 namespace {
 
-using Json = nlohmann::json;
-
-class Counter final : public nlohmann::json_sax<Json> {
+class Counter final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Counter(const JsonBounds& bounds) : bounds_(bounds) {}
   JsonFindings findings() && { return std::move(findings_); }
@@ -70,7 +68,7 @@ class Counter final : public nlohmann::json_sax<Json> {
 
 JsonFindings look_over(std::string_view text, const JsonBounds& bounds) {
   Counter counter(bounds);
-  Json::sax_parse(text, &counter);
+  nlohmann::json::sax_parse(text, &counter);
   return std::move(counter).findings();
 }
 

@@ -13,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-using Json = nlohmann::json;  // Finds a name in logarithmic time.
+using SortedJson = nlohmann::json;  // Finds a name in logarithmic time.
 
 static_assert(std::endian::native == std::endian::little, "files are written as memory has them");
 
@@ -27,7 +27,7 @@ Status damaged(const File& file, const std::string& why) {
   return {Code::kModel, file.path() + " is damaged or no safetensors file: " + why};
 }
 
-bool read_u64(const Json& value, std::uint64_t& out) {
+bool read_u64(const SortedJson& value, std::uint64_t& out) {
   if (!value.is_number_unsigned()) return false;
   out = value.get<std::uint64_t>();
   return true;
@@ -43,7 +43,7 @@ std::string size_error(const TensorInfo& tensor) {
   return fmt::format("its shape needs {} bytes and its offsets hold {}", bytes, tensor.end - tensor.begin);
 }
 
-std::string parse_tensor(const Json& value, std::uint64_t data_begin, std::uint64_t data_bytes,
+std::string parse_tensor(const SortedJson& value, std::uint64_t data_begin, std::uint64_t data_bytes,
                          TensorInfo& tensor) {
   if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
       !value.contains("data_offsets")) {
@@ -56,13 +56,13 @@ std::string parse_tensor(const Json& value, std::uint64_t data_begin, std::uint6
   } else {
     return "dtype is neither U64 nor F32";
   }
-  const Json& shape = value["shape"];
+  const SortedJson& shape = value["shape"];
   if (!shape.is_array() || shape.size() > 8) return "shape is not a list of at most 8 numbers";
-  for (const Json& extent : shape) {
+  for (const SortedJson& extent : shape) {
     if (!read_u64(extent, tensor.shape.emplace_back()))
       return "shape holds something that is no whole number";
   }
-  const Json& offsets = value["data_offsets"];
+  const SortedJson& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2 || !read_u64(offsets[0], tensor.begin) ||
       !read_u64(offsets[1], tensor.end)) {
     return "data_offsets is not a pair of whole numbers";
@@ -82,7 +82,7 @@ std::string safetensors_header(std::span<TensorInfo> tensors,
   std::string text;
   const auto add = [&text](const std::string& name, const nlohmann::ordered_json& value) {
     text += text.empty() ? '{' : ',';
-    text += Json(name).dump();
+    text += SortedJson(name).dump();
     text += ':';
     text += value.dump();
   };
@@ -123,7 +123,7 @@ Result<std::vector<TensorInfo>> read_safetensors_header(const File& file) {
   if (!text.starts_with('{')) return damaged(file, "its header is not a JSON object");
   const JsonFindings found = look_over(text, kHeaderBounds);
   if (!found.exceeded.empty()) return damaged(file, "its header " + found.exceeded);
-  const Json header = Json::parse(text, nullptr, false);
+  const SortedJson header = SortedJson::parse(text, nullptr, false);
   if (!header.is_object()) return damaged(file, "its header is not a JSON object");
   if (!found.repeated.empty())
     return damaged(file, "the name '" + found.repeated + "' stands twice in its header");
