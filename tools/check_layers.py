@@ -2,6 +2,7 @@
 """Fails when the sources break the architecture: layers, sizes, and what the sans-IO core may not use.
 
 Usage: tools/check_layers.py [ROOT]    prints file:line: what is wrong, what was expected; exit 1 if anything.
+       tools/check_layers.py --write   writes the table of layers into CONTRIBUTING.md
 """
 import pathlib
 import re
@@ -18,25 +19,31 @@ LAYERS = [
     ['node', 'wire', 'table', 'placement', 'staleness', 'topology'],
     ['exchange', 'cluster', 'replication'],
     ['server', 'worker', 'scheduler'],
+    ['net', 'sim'],
+    ['client', 'data', 'model'],
+    ['train'],
+    ['cli'],
 ]
-CORE = {folder for layer in LAYERS[1:] for folder in layer}
+CORE = {folder for layer in LAYERS[1:5] for folder in layer}
 
 
 def _below(level):
     return {folder for layer in LAYERS[:level] for folder in layer}
 
 
-# Folder: the folders that it may include, besides itself.
+# Folder: the folders that it may include, besides itself, and may reach through what it includes.
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
 ALLOWED['wire'] = _below(2) | {'placement'}  # A map carries placements.
 ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = _below(3) - {'table'}
 ALLOWED['net'] = _below(2) | {'node'}
-ALLOWED['sim'] = _below(5)
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
 ALLOWED['train'] = {PUBLIC, 'base', 'data', 'model'}
 ALLOWED['cli'] = {PUBLIC, 'base', 'client', 'train', 'data', 'model', 'sim', 'net', 'topology', 'exchange'}
+
+# Folder: what it reaches besides, through headers of others, and may not include itself.
+REACHED = {'cli': CORE}
 
 # Besides those, in tests only: drivers of the seam.
 ALLOWED_IN_TESTS = {'model': {'net', 'sim'}}
@@ -70,6 +77,7 @@ class Checker:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.errors = []
+        self.inner = {}  # By source.
 
     def fail(self, path, line, message):
         self.errors.append(f'{path.relative_to(self.root)}:{line}: {message}')
@@ -81,6 +89,10 @@ class Checker:
                 self.fail(folder, 0, f'folder {folder.name} has no layer; expected one of {_names(ALLOWED)}')
         for path in self._sources('src', 'include'):
             self._check_layer(path)
+            self._check_reach(path)
+        for path in sorted(source.glob('*/CMakeLists.txt')):
+            self._check_links(path)
+        self._check_table()
         for path in self._sources('src', 'include', 'tests', 'bench', 'examples'):
             self._check_size(path)
         return self.errors
@@ -113,16 +125,79 @@ class Checker:
             return                                    # The standard library or an outside one.
         if target == 'hwy':
             return                                    # Highway's own headers are written in quotes.
-        allowed = ALLOWED[folder]
-        if FOR_TESTS.search(path.name):
-            allowed = allowed | ALLOWED_IN_TESTS.get(folder, set())
-        elif FOR_TESTS.search(included):
+        allowed = self._allowed(path)
+        if not FOR_TESTS.search(path.name) and FOR_TESTS.search(included):
             self.fail(path, line, f'includes {included}, which is for tests alone')
             return
         if '/' not in included or target not in ALLOWED:
             self.fail(path, line, f'includes "{included}"; expected a path from src/ or include/')
-        elif target != folder and target not in allowed:
-            self.fail(path, line, f'{folder} includes {included}; it may include {_names(allowed)}')
+        elif target not in allowed:
+            self.fail(path, line, f'{folder} includes {included}; it may include {_names(allowed - {folder})}')
+
+    def _allowed(self, path):
+        folder = self._folder(path)
+        tests = ALLOWED_IN_TESTS.get(folder, set()) if FOR_TESTS.search(path.name) else set()
+        return {folder} | ALLOWED[folder] | tests
+
+    def _inner_includes(self, path):
+        """The tree's own headers that a source includes."""
+        if path not in self.inner:
+            tops = ('src', 'include')
+            found = (self.root / top / name for _, name, _ in cpp_source.includes(path.read_text()) for top in tops)
+            self.inner[path] = [header for header in found if header.is_file()]
+        return self.inner[path]
+
+    def _check_reach(self, path):
+        """What a source sees through the headers that it includes, however many lie between."""
+        folder = self._folder(path)
+        if folder not in ALLOWED:
+            return
+        allowed = self._allowed(path) | REACHED.get(folder, set())
+        through, todo = {path: None}, [path]
+        for header in todo:                           # Grows: nearest headers first.
+            for inner in self._inner_includes(header):
+                if inner not in through:
+                    through[inner] = header
+                    todo.append(inner)
+        told = set(_direct(self._inner_includes(path), self._folder))
+        for header in todo[1:]:
+            reached = self._folder(header)
+            if reached in allowed or reached in told or reached not in ALLOWED:
+                continue                              # What it includes itself is told elsewhere.
+            told.add(reached)
+            chain = [header]
+            while through[chain[-1]] != path:
+                chain.append(through[chain[-1]])
+            self.fail(path, 0, f'{folder} reaches {" from ".join(self._name(h) for h in chain)}; '
+                               f'it may reach {_names(allowed - {folder})}')
+
+    def _name(self, header):
+        return '/'.join(header.relative_to(self.root).parts[1:])
+
+    def _check_links(self, path):
+        """A folder links what the table allows, and says itself what its sources include."""
+        folder = self._folder(path)
+        call = re.search(r'\bthalweg_layer\(([^()]*)\)', path.read_text())
+        if folder not in ALLOWED or call is None:
+            return
+        words, linked = call.group(1).split()[1:], set()
+        keyword = None
+        for word in words:
+            keyword = word if word.isupper() else keyword
+            if keyword == 'DEPS' and word != 'DEPS':
+                linked.add(word)
+        included = {other for source in path.parent.iterdir() if source.suffix in ('.h', '.cc', '.inc')
+                    if not FOR_TESTS.search(source.name) and not source.name.endswith('_for_test.h')
+                    for other in _direct(self._inner_includes(source), self._folder)} - {folder, PUBLIC}
+        for other in sorted(linked - ALLOWED[folder]):
+            self.fail(path, 1, f'{folder} links {other}; it may link {_names(ALLOWED[folder] - {PUBLIC})}')
+        for other in sorted(included - linked):
+            self.fail(path, 1, f'{folder} includes {other}; expected it among its DEPS')
+
+    def _check_table(self):
+        path = self.root / 'CONTRIBUTING.md'
+        if path.is_file() and with_table(path.read_text()) != path.read_text():
+            self.fail(path, 0, 'its table of layers is not that of tools/check_layers.py; run it with --write')
 
     def _check_core(self, path, text):
         code = cpp_source.blank(text)
@@ -178,9 +253,50 @@ def _names(folders):
     return ' '.join(sorted(folders)) or 'nothing'
 
 
+def _direct(headers, folder_of):
+    return [folder_of(header) for header in headers]
+
+
+def _in_words(folders):
+    """A set of folders as whole layers and what is missing of them or comes besides, in the fewest words."""
+    best = None
+    for level in range(len(LAYERS) + 1):
+        whole = _below(level)
+        missing, more = sorted(whole - folders), sorted(folders - whole)
+        words = [] if level == 0 else ['0'] if level == 1 else ['0, 1'] if level == 2 else [f'0 to {level - 1}']
+        text = ', '.join(words + ([' '.join(f'`{folder}`' for folder in more)] if more else []))
+        text += ', but not ' + ' '.join(f'`{folder}`' for folder in missing) if missing else ''
+        cost = len(words) + 2 * len(missing) + len(more)
+        if best is None or cost <= best[0]:
+            best = (cost, text)
+    return best[1] or 'nothing'
+
+
+def table():
+    """The layers as a table of Markdown."""
+    lines = ['| layer | folders | may include and reach |', '|---|---|---|']
+    for level, layer in enumerate(LAYERS):
+        rows = {}
+        for folder in layer:
+            words = _in_words(ALLOWED[folder] - {folder})
+            words += '; through these also ' + _in_words(REACHED[folder] | {PUBLIC}) if folder in REACHED else ''
+            rows.setdefault(words, []).append('include/thalweg' if folder == PUBLIC else folder)
+        for words, folders in rows.items():
+            lines.append(f'| {level} | {" ".join(f"`{folder}`" for folder in folders)} | {words} |')
+    return '\n'.join(lines) + '\n'
+
+
+def with_table(text):
+    """A page with the table as it is now in the place of the one that it has."""
+    return re.sub(r'(?m)^\| layer \|.*\n(?:\|.*\n)*', lambda _: table(), text, count=1)
+
+
 def main():
+    if sys.argv[1:] == ['--write']:
+        page = pathlib.Path(__file__).resolve().parent.parent / 'CONTRIBUTING.md'
+        page.write_text(with_table(page.read_text()))
     default = pathlib.Path(__file__).resolve().parent.parent
-    errors = Checker(pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else default).run()
+    errors = Checker(pathlib.Path(sys.argv[1]).resolve() if sys.argv[1:] not in ([], ['--write']) else default).run()
     print('\n'.join(errors) if errors else 'layers: every source keeps the rules')
     return 1 if errors else 0
 

@@ -66,6 +66,45 @@ class LayersTest(unittest.TestCase):
     def test_train_does_not_know_the_client(self):
         self.assertFails({'src/train/a.cc': '#include "client/a.h"\n', 'src/client/a.h': ''}, 'train')
 
+    def test_reaching_upward_through_a_header_of_a_lower_layer(self):
+        files = {'src/train/a.cc': '#include "data/a.h"\n', 'src/data/a.h': '#include "data/b.h"\n',
+                 'src/table/a.h': '#include "base/check.h"\n'}
+        self.assertPasses({**files, 'src/data/b.h': '#include "base/check.h"\n'})
+        found = errors({**files, 'src/data/b.h': '#include "table/a.h"\n'})
+        self.assertEqual(len(found), 3, found)        # The include, and both that reach it.
+        self.assertIn('src/train/a.cc:0: train reaches table/a.h from data/b.h from data/a.h', found[2])
+
+    def test_reaching_what_may_not_be_included(self):
+        files = {'src/exchange/a.cc': '#include "topology/a.h"\n', 'src/table/a.h': ''}
+        self.assertPasses({**files, 'src/topology/a.h': ''})
+        found = errors({**files, 'src/topology/a.h': '#include "table/a.h"\n'})
+        self.assertEqual(sum('exchange reaches table/a.h from topology/a.h' in e for e in found), 1, found)
+
+    def test_links(self):
+        files = {'src/table/a.cc': '#include "base/check.h"\n'}
+        self.assertPasses({**files, 'src/table/CMakeLists.txt': 'thalweg_layer(table DEPS base LIBS fmt::fmt)\n'})
+        self.assertFails({**files, 'src/table/CMakeLists.txt': 'thalweg_layer(table LIBS fmt::fmt)\n'},
+                         'src/table/CMakeLists.txt:1', 'includes base', 'DEPS')
+        self.assertFails({**files, 'src/table/CMakeLists.txt': 'thalweg_layer(table\n  DEPS base server)\n'},
+                         'table links server')
+
+    def test_links_of_tests_are_their_own(self):
+        self.assertPasses({'src/model/a_test.cc': '#include "sim/disk.h"\n', 'src/sim/disk.h': '',
+                           'src/model/CMakeLists.txt': 'thalweg_layer(model DEPS base TEST_DEPS sim)\n'})
+
+    def test_table_in_the_guide(self):
+        page = 'Layers:\n\n' + check_layers.table() + '\nMore.\n'
+        self.assertPasses({'CONTRIBUTING.md': page})
+        old = page.replace('| `data` |', '| `data` `table` |').replace('| 4 |', '| 5 |')
+        self.assertFails({'CONTRIBUTING.md': old}, 'CONTRIBUTING.md', '--write')
+        self.assertEqual(check_layers.with_table(old), page)
+
+    def test_table_in_words(self):
+        rows = check_layers.table().split('\n')
+        self.assertIn('| 1 | `base` | 0 |', rows)
+        self.assertIn('| 3 | `exchange` `cluster` `replication` | 0 to 2, but not `table` |', rows)
+        self.assertIn('| 5 | `net` | 0, 1, `node` |', rows)
+
     def test_include_without_folder(self):
         self.assertFails({'src/base/a.cc': '#include "check.h"\n'}, 'expected a path')
 

@@ -1,13 +1,15 @@
 // `thalweg simulate faults`: random clusters under random faults, one for each seed.
-#include "sim/simulate.h"
+#include "sim/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/mix.h"
+#include "base/random.h"
 #include "cli/commands.h"
 
 namespace thalweg {

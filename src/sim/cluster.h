@@ -18,6 +18,7 @@
 #include "sim/network.h"
 #include "sim/node_clock.h"
 #include "sim/patience_watch.h"
+#include "sim/report.h"
 #include "sim/server_watch.h"
 #include "sim/shard_work.h"
 #include "worker/worker.h"
@@ -26,8 +27,6 @@ namespace thalweg::sim {
 
 // How the scheduler is told that a killed process ended.
 inline constexpr char kKilled[] = "was ended by signal 9";
-
-using Trace = std::function<void(std::string_view line)>;
 
 // What shards and the observer do instead of the workload.
 struct Programs {

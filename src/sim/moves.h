@@ -6,16 +6,9 @@
 
 #include "base/random.h"
 #include "sim/cluster.h"
+#include "sim/report.h"
 
 namespace thalweg::sim {
-
-// What was handed over, and what came with it.
-struct MoveCounts {
-  std::uint64_t ranges = 0;
-  std::uint64_t with_rows = 0;
-  std::uint64_t with_open_steps = 0;
-  std::uint64_t with_replies = 0;
-};
 
 class Moves {
  public:

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "sim/findings.h"
 #include "sim/plan.h"
+#include "sim/report.h"
 
 namespace thalweg::sim {
 
@@ -26,13 +27,6 @@ struct Link {
 
 // What becomes of a frame itself, whatever else arrives of it.
 enum class Fate : std::uint8_t { kSent, kDropped, kFlipped, kCutOff, kNobody };
-
-struct NetworkCounts {
-  std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
-  std::uint64_t refused = 0;   // Damaged ones that came to their receiver.
-  std::uint64_t closed = 0;    // Connections, because of that.
-  std::uint64_t combined = 0;  // Pushes for more than one data shard.
-};
 
 class Network {
  public:

@@ -7,6 +7,7 @@
 
 #include "base/mix.h"
 #include "sim/faults.h"
+#include "sim/moves.h"
 #include "sim/verdict.h"
 
 namespace thalweg::sim {

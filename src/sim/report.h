@@ -1,0 +1,56 @@
+// One seed: a random cluster does random work while random things go wrong; then everything is checked. What
+// came out is told here in plain values, for those who do not look at the nodes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/instant.h"
+#include "thalweg/options.h"
+
+namespace thalweg::sim {
+
+using Trace = std::function<void(std::string_view line)>;
+
+// Of frames, unless said otherwise.
+struct NetworkCounts {
+  std::uint64_t sent = 0, dropped = 0, repeated = 0, delayed = 0, flipped = 0, split = 0, cut_off = 0;
+  std::uint64_t refused = 0;   // Damaged ones that came to their receiver.
+  std::uint64_t closed = 0;    // Connections, because of that.
+  std::uint64_t combined = 0;  // Pushes for more than one data shard.
+};
+
+// What was handed over, and what came with it.
+struct MoveCounts {
+  std::uint64_t ranges = 0;
+  std::uint64_t with_rows = 0;
+  std::uint64_t with_open_steps = 0;
+  std::uint64_t with_replies = 0;
+};
+
+struct Report {
+  std::uint64_t seed = 0;
+  std::string violation;  // Empty: none.
+  std::string plan;       // For people.
+  std::uint64_t trace_hash = 0;
+  std::uint64_t events = 0;
+  Duration virtual_time{};
+  Duration time_allowed{};       // Of virtual time.
+  bool ended_well = false;       // Else the job ended as its faults call for, unless there is a violation,
+  std::string error;             // with this.
+  std::uint32_t lead_max = 0;    // Of answered pulls over the slowest shard.
+  std::uint64_t behind_max = 0;  // Steps of a shard past one that was unanswered.
+  Consistency consistency;
+  NetworkCounts network;
+  MoveCounts moves;
+  bool ok() const { return violation.empty(); }
+};
+
+// Same seed, same report.
+Report run_seed(std::uint64_t seed, Trace trace = nullptr);
+// Twice, untraced the second time; that both take the same course is one more promise.
+Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr);
+
+}  // namespace thalweg::sim
