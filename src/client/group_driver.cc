@@ -62,13 +62,16 @@ void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
                                                              waiting.peer, seconds)}));
 }
 
-// How an operation ended. Where this rank had nothing to do in it, that others cannot end it is news.
+// How an operation ended. Where this rank heard from nobody in it, that others cannot end it is news: links
+// take what is sent long after nobody reads it. (Threads of one process wait for no rank to form a group
+// anew.)
 Status outcome(const Exchange& exchange, GroupView& view) {
-  if (!exchange.status() || exchange.talked()) return exchange.status();
+  const bool sent = exchange.bytes_sent() > 0;
+  if (!exchange.status() || exchange.heard() || (sent && !view.control())) return exchange.status();
   const Status verdict = verdict_on(view, exchange.ranks());
   if (verdict) return verdict;
-  return {verdict.code(),
-          fmt::format("{}: {}; this rank has no step in it", exchange.name(), verdict.message())};
+  return {verdict.code(), fmt::format("{}: {}; this rank has no step in it{}", exchange.name(),
+                                      verdict.message(), sent ? " that receives" : "")};
 }
 
 // Tells the other ranks, now and again, what this one waits for.
@@ -246,6 +249,7 @@ Status GroupDriver::run(Exchange& exchange, const std::shared_ptr<GroupView>& vi
 
 bool GroupDriver::send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface,
                                std::uint32_t peer, Piece data) {
+  if (view.control() && view.control()->failed()) return false;
   if (!borrow()) return false;
   const void* const head = &preface.preface;
   const Piece pieces[] = {{static_cast<const std::byte*>(head), sizeof(Preface)}, data};

@@ -74,7 +74,8 @@ class GroupDriver {
   // Runs it to its end. Precondition: this is not the driver's own thread.
   Status run(Exchange& exchange, const std::shared_ptr<GroupView>& view, const GroupPlace& place,
              Duration timeout);
-  // Sends a message to `peer` if its link takes it whole now; else nothing has happened.
+  // Sends a message to `peer` if its link takes it whole now and no rank was found guilty; else nothing has
+  // happened.
   bool send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, std::uint32_t peer,
                     Piece data);
   // Receives a message of `size` bytes if it is there, or soon; else nothing has happened.

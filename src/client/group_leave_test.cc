@@ -74,6 +74,39 @@ TEST_P(GroupLeave, RanksWithNothingToDoLearnThatOthersCannotGoOn) {
   EXPECT_EQ(on_joined(3, GetParam(), body), "");
 }
 
+// Rank 1 never does its part, and rank 0 finds out. Rank 2 sends to rank 0 alone, whose link takes more than
+// is sent here, so that it never waits for anybody: it is told.
+TEST_P(GroupLeave, RanksThatOnlySendLearnThatOthersCannotGoOn) {
+  for (const bool gathers : {true, false}) {
+    std::atomic<int> over = 0;
+    const auto body = [&over, gathers](Group& group) -> std::string {
+      const std::uint32_t rank = group.rank();
+      while (rank == 1 && over < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (rank == 1) return {};
+      std::vector<float> part(1), all(3);
+      GroupCall call;
+      call.operation = gathers ? Operation::kGather : Operation::kPointToPoint;
+      call.in = part.data();
+      call.out = all.data();
+      call.count = gathers ? 3 : 1;
+      call.root = gathers ? 0 : rank == 0 ? 1 : 2;
+      call.peer = 0;
+      if (gathers) call.route = *RouteChoice::named("gpu0");
+      call.timeout = std::chrono::milliseconds(200);
+      Status status;
+      for (int i = 0; i < 10'000 && status.is_ok(); ++i) {
+        status = i % 2 == 0 ? group.run(call) : group.start(call).wait();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      ++over;
+      while (over < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // None is missed.
+      const bool names = status.message().find("rank 1 is not in an operation") != std::string::npos;
+      return names ? "" : "rank " + std::to_string(rank) + ": " + said(status);
+    };
+    EXPECT_EQ(on_joined(3, GetParam(), body), "") << (gathers ? "gather" : "point to point");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Group, GroupLeave, testing::Values(GroupTransport::kTcp, GroupTransport::kShm));
 
 }  // namespace

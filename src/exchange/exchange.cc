@@ -378,9 +378,10 @@ Exchange::Waiting Exchange::waiting() const {
   return {};
 }
 
-bool Exchange::talked() const {
+bool Exchange::heard() const {
   return std::any_of(lanes_.begin(), lanes_.end(), [](const Running& lane) {
-    return std::any_of(lane.peers.begin(), lane.peers.end(), [](std::uint8_t known) { return known != 0; });
+    return std::any_of(lane.peers.begin(), lane.peers.end(),
+                       [](std::uint8_t said) { return (said & Running::kKnown) != 0; });
   });
 }
 

@@ -47,8 +47,8 @@ class Exchange {
   const Preface& preface() const { return preface_; }
   std::string name() const;  // "all-reduce #12 of 1048576 f32 by ring"
 
-  // Whether this rank had anything to send or to receive, so far.
-  bool talked() const;
+  // Whether this rank has heard from another, so far.
+  bool heard() const;
   std::uint64_t bytes_sent() const { return bytes_sent_; }  // Payload alone.
   std::uint64_t messages_sent() const { return messages_sent_; }
 
