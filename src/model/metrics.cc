@@ -5,25 +5,12 @@
 #include <limits>
 
 #include "base/check.h"
+#include "model/pair_sum.h"
 
 namespace thalweg {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-// Weight of (positive, negative) pairs in the right order, as scores ascend one group of equal scores at a
-// time.
-struct PairSum {
-  double below = 0;  // Negative weight at lower scores.
-  double positives = 0;
-  double right = 0;
-  void add_group(double positive, double negative) {
-    right += positive * (below + 0.5 * negative);
-    below += negative;
-    positives += positive;
-  }
-  double value() const { return positives > 0 && below > 0 ? right / (positives * below) : kNan; }
-};
 
 double entropy(double share) { return share == 0 ? 0 : -share * std::log(share); }
 
@@ -68,48 +55,48 @@ double AucHistogram::value() const {
 void Metrics::add(std::span<const float> scores, std::span<const float> labels,
                   std::span<const float> weights) {
   const LossSum sum = sum_losses(loss_, scores, labels, weights, {});
-  rows_ += sum.rows;
-  weight_ += sum.weight;
-  loss_sum_ += sum.loss;
+  sums_.rows += sum.rows;
+  sums_.weight += sum.weight;
+  sums_.loss += sum.loss;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const double weight = weights.empty() ? 1.0 : static_cast<double>(weights[i]);
     const double prediction = static_cast<double>(predict(loss_, scores[i]));
     const bool positive = labels[i] > 0.0f;
     const double label = loss_ == Loss::kLogistic ? (positive ? 1.0 : 0.0) : static_cast<double>(labels[i]);
-    prediction_ += weight * prediction;
-    label_ += weight * label;
-    label_square_ += weight * label * label;
-    square_sum_ += weight * (prediction - label) * (prediction - label);
-    if ((scores[i] > 0.0f) == positive) correct_ += weight;
+    sums_.prediction += weight * prediction;
+    sums_.label += weight * label;
+    sums_.label_square += weight * label * label;
+    sums_.square += weight * (prediction - label) * (prediction - label);
+    if ((scores[i] > 0.0f) == positive) sums_.correct += weight;
   }
 }
 
 void Metrics::merge(const Metrics& other) {
   THALWEG_CHECK(loss_ == other.loss_, "metrics of one loss");
-  rows_ += other.rows_;
-  weight_ += other.weight_;
-  loss_sum_ += other.loss_sum_;
-  square_sum_ += other.square_sum_;
-  correct_ += other.correct_;
-  prediction_ += other.prediction_;
-  label_ += other.label_;
-  label_square_ += other.label_square_;
+  sums_.rows += other.sums_.rows;
+  sums_.weight += other.sums_.weight;
+  sums_.loss += other.sums_.loss;
+  sums_.square += other.sums_.square;
+  sums_.correct += other.sums_.correct;
+  sums_.prediction += other.sums_.prediction;
+  sums_.label += other.sums_.label;
+  sums_.label_square += other.sums_.label_square;
 }
 
 MetricValues Metrics::values() const {
   MetricValues out;
-  const double n = weight_ > 0 ? weight_ : kNan;
-  out.rows = rows_;
-  out.weight = weight_;
-  out.logloss = loss_ == Loss::kLogistic ? loss_sum_ / n : kNan;
-  out.accuracy = loss_ == Loss::kLogistic ? correct_ / n : kNan;
-  out.rmse = std::sqrt(square_sum_ / n);
-  out.mean_prediction = prediction_ / n;
-  out.mean_label = label_ / n;
-  out.calibration = label_ != 0.0 ? prediction_ / label_ : kNan;
+  const double n = sums_.weight > 0 ? sums_.weight : kNan;
+  out.rows = sums_.rows;
+  out.weight = sums_.weight;
+  out.logloss = loss_ == Loss::kLogistic ? sums_.loss / n : kNan;
+  out.accuracy = loss_ == Loss::kLogistic ? sums_.correct / n : kNan;
+  out.rmse = std::sqrt(sums_.square / n);
+  out.mean_prediction = sums_.prediction / n;
+  out.mean_label = sums_.label / n;
+  out.calibration = sums_.label != 0.0 ? sums_.prediction / sums_.label : kNan;
   out.no_model = loss_ == Loss::kLogistic
                      ? entropy(out.mean_label) + entropy(1 - out.mean_label)
-                     : std::sqrt(std::max(0.0, label_square_ / n - out.mean_label * out.mean_label));
+                     : std::sqrt(std::max(0.0, sums_.label_square / n - out.mean_label * out.mean_label));
   return out;
 }
 

@@ -60,24 +60,30 @@ struct MetricValues {
 
 class Metrics {
  public:
+  struct Sums {  // Over rows, by their weights.
+    std::uint64_t rows = 0;
+    double weight = 0;
+    double loss = 0;
+    double square = 0;  // Of the errors.
+    double correct = 0;
+    double prediction = 0;
+    double label = 0;
+    double label_square = 0;
+  };
+
   explicit Metrics(Loss loss) : loss_(loss) {}
+  Metrics(Loss loss, const Sums& sums) : loss_(loss), sums_(sums) {}
   // Raw scores of a batch; `weights` empty when all are 1. Logistic labels count as 1 when > 0 and as 0
   // otherwise.
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights = {});
   void merge(const Metrics& other);
   // All fractions are NaN when the weights sum to 0; logloss and accuracy are NaN for squared loss.
   MetricValues values() const;
+  const Sums& sums() const { return sums_; }
 
  private:
   Loss loss_;
-  std::uint64_t rows_ = 0;
-  double weight_ = 0;
-  double loss_sum_ = 0;
-  double square_sum_ = 0;
-  double correct_ = 0;
-  double prediction_ = 0;
-  double label_ = 0;
-  double label_square_ = 0;
+  Sums sums_;
 };
 
 }  // namespace thalweg

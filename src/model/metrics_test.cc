@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "base/random.h"
+#include "model/auc_counts.h"
 
 namespace thalweg {
 namespace {
@@ -51,6 +53,77 @@ TEST(Auc, ExactEqualsCountingPairsWithTiesAndWeights) {
     first.merge(second);
     EXPECT_NEAR(first.value(), naive_auc(points), 1e-12);
   }
+}
+
+TEST(Auc, CountsEqualTheExactToTheBitHoweverTheyAreMerged) {
+  Random random(8);
+  for (const double grid : {4.0, 1e9}) {
+    const std::vector<Point> points = random_points(30000, grid, random);
+    ExactAuc exact;
+    AucCounts whole(1 << 16), first(1 << 16), second(1 << 16);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const float score = i == 7 ? -0.0f : i == 8 ? 0.0f : points[i].score;
+      exact.add(score, points[i].positive);
+      whole.add(score, points[i].positive);
+      (i % 3 == 0 ? first : second).add(score, points[i].positive);
+    }
+    second.merge(first);
+    EXPECT_EQ(whole.bits_dropped(), 0u);
+    EXPECT_EQ(whole.value(), exact.value());
+    EXPECT_EQ(second.value(), exact.value());
+  }
+}
+
+TEST(Auc, CountsOfTooManyScoresAreBoundedCloseAndTheSameForAnyParts) {
+  constexpr std::size_t kCells = 2048;
+  Random random(9);
+  const std::vector<Point> points = random_points(50000, 1e9, random);
+  ExactAuc exact;
+  AucCounts whole(kCells), backwards(kCells);
+  std::vector<AucCounts> parts(5, AucCounts(kCells));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    exact.add(points[i].score, points[i].positive);
+    whole.add(points[i].score, points[i].positive);
+    const Point& last = points[points.size() - 1 - i];
+    backwards.add(last.score, last.positive);
+    parts[i * i % parts.size()].add(points[i].score, points[i].positive);
+  }
+  AucCounts merged(kCells);
+  for (const AucCounts& part : parts) merged.merge(part);
+  const std::vector<AucCounts::Cell> cells(whole.cells().begin(), whole.cells().end());
+  EXPECT_LE(cells.size(), kCells);
+  EXPECT_GT(cells.size(), kCells / 4);
+  for (AucCounts* other : {&backwards, &merged}) {
+    EXPECT_TRUE(std::equal(cells.begin(), cells.end(), other->cells().begin(), other->cells().end()));
+    EXPECT_EQ(other->bits_dropped(), whole.bits_dropped());
+  }
+  double positives = 0, negatives = 0, shared = 0;
+  for (const AucCounts::Cell& cell : cells) {
+    positives += cell.positive, negatives += cell.negative;
+    shared += cell.positive * cell.negative;
+  }
+  const double bound = shared / 2 / (positives * negatives);
+  EXPECT_LT(bound, 1e-3);
+  EXPECT_NEAR(whole.value(), exact.value(), bound);
+}
+
+TEST(Auc, CountsWithoutOneLabelOrWithNoNumberHaveNoValue) {
+  AucCounts counts(8);
+  EXPECT_TRUE(std::isnan(counts.value()));
+  for (int i = 0; i < 100; ++i) counts.add(static_cast<float>(i), true);
+  EXPECT_TRUE(std::isnan(counts.value()));
+  counts.add(-1, false);
+  EXPECT_EQ(counts.value(), 1.0);
+  AucCounts broken(8);
+  broken.add(std::nanf(""), true);
+  counts.merge(broken);
+  EXPECT_TRUE(std::isnan(counts.value()));
+  EXPECT_FALSE(counts.assign({{5, 1, 0}, {5, 0, 1}}, 0, false)) << "twice";
+  EXPECT_FALSE(counts.assign({{5, 1, 0}}, 1, false)) << "a bit that is dropped";
+  EXPECT_FALSE(counts.assign({{5, -1, 0}}, 0, false));
+  EXPECT_FALSE(counts.assign({}, 32, false));
+  EXPECT_TRUE(counts.assign({{5, 1, 0}, {6, 0, 1}}, 0, false));
+  EXPECT_EQ(counts.value(), 0.0);
 }
 
 TEST(Auc, HistogramIsExactOnItsGridAndCloseOffIt) {

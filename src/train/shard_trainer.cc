@@ -256,26 +256,30 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
   if (!reader) co_return reader.status();
   if (held_out_) (*reader)->expect(*held_out_);
+  HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
   Prepared batch;
+  TrainReport scored;  // Is sent once it is known whether more follows.
   points_.clear();
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
     if ((*reader)->at_end()) held_out_ = (*reader)->pass_rows();
+    if (part > 1) {
+      if (batch.rows == 0) scored.held_out = std::move(summary);
+      const Step number{2 * epoch + 1, part - 1};
+      const Status status = (co_await store_.report(number, to_text(scored))).status;
+      if (!status || batch.rows == 0) co_return status;
+    }
     if (batch.rows == 0) co_return Status::ok();
     note_point(part - 1, **reader);
     const auto memory = reserve(batch);
     if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
     scores_.resize(batch.rows);
-    TrainReport scored;
+    scored = {};
     note_text(scored, **reader);
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);
-    scored.scores = scores_;
-    scored.labels = batch.batch.rows().labels;
-    scored.weights = batch.batch.rows().weights;
-    const Step number{2 * epoch + 1, part};
-    if (const Status status = (co_await store_.report(number, to_text(scored))).status; !status)
-      co_return status;
+    const Batch& rows = batch.batch.rows();
+    summary.add(scores_, rows.labels, rows.weights);
   }
 }
 

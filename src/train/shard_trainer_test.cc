@@ -171,5 +171,26 @@ TEST_F(ShardTrainerTest, BadHeldOutRowsAreCountedOnceForAllPasses) {
   EXPECT_EQ(scored, kEpochs);
 }
 
+TEST_F(ShardTrainerTest, HeldOutScoresDoNotTravelAndWhoeverReportsTheLastPartTellsOfAll) {
+  constexpr std::uint32_t kHeldOut = 10000;  // 3 parts.
+  std::string text;
+  for (std::uint32_t row = 0; row < kHeldOut; ++row) text += std::to_string(row % 2) + " 5:1\n";
+  spec_.valid.paths = {folder_.write("valid", text)};
+  const std::vector<Report> owner = train(file("a"));
+  for (std::uint32_t reported = 1; reported <= 4; ++reported) {
+    Reporter reporter;
+    reporter.take_before(owner, {1, reported});
+    for (const Report& report : owner) {  // An heir scores all rows again.
+      EXPECT_TRUE(reporter.take(report).is_ok());
+      if (report.number.epoch % 2 == 1) {
+        EXPECT_LT(report.text.size(), 600u);
+      }
+    }
+    const EpochNumbers numbers = reporter.monitor.epoch_numbers(0);
+    EXPECT_EQ(numbers.valid.rows, kHeldOut);
+    EXPECT_EQ(numbers.valid_auc, 0.5);
+  }
+}
+
 }  // namespace
 }  // namespace thalweg

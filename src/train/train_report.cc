@@ -2,6 +2,7 @@
 //   inputs:u64 inputs_name:text points:u32 (number:u32 hash:u64 where:text)*points read_all:u64 unpacked:u64
 //   rows:u32 weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
+//   held_out:u8, and if that is not 0 what HeldOutSummary::put() says
 #include "train/train_report.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t kNameBytesMax = 1024;
 
-bool decode(std::string_view text, TrainReport& out) {
+bool decode(std::string_view text, Loss loss, TrainReport& out) {
   Reader in(std::as_bytes(std::span(text)));
   out.sum.loss = in.get<double>();
   out.sum.weight = in.get<double>();
@@ -42,6 +43,7 @@ bool decode(std::string_view text, TrainReport& out) {
     values->resize(rows);
     for (float& value : *values) value = in.get<float>();
   }
+  if (in.get<std::uint8_t>() != 0) out.held_out = HeldOutSummary::get(in, loss);
   return in.done();
 }
 
@@ -66,18 +68,15 @@ std::string to_text(const TrainReport& report) {
   for (const auto* values : {&report.scores, &report.labels, &report.weights}) {
     for (const float value : *values) out.put(value);
   }
+  out.put(static_cast<std::uint8_t>(report.held_out ? 1 : 0));
+  if (report.held_out) report.held_out->put(out);
   return std::string(out.take().text());
 }
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(epochs, Epoch{std::vector<LossSum>(shards),
-                            0,
-                            std::vector<Metrics>(shards, Metrics(loss)),
-                            Metrics(loss),
-                            {},
-                            false,
-                            0}),
+      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0, std::vector<Metrics>(shards, Metrics(loss)),
+                            Metrics(loss)}),
       shard_done_(shards),
       shard_epoch_(shards),
       trained_(shards),
@@ -152,7 +151,7 @@ void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const T
 
 bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   TrainReport report;
-  if (!decode(text, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
+  if (!decode(text, loss_, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
     return false;
   const std::lock_guard lock(mutex_);
   Epoch& epoch = epochs_[number.epoch / 2];
@@ -162,19 +161,16 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   compare_unpacked(shard, held_out ? scored_unpacked_ : trained_unpacked_, report);
   const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(number.epoch / 2, report);
   if (number.epoch < 2) skipped_rows_ += fresh.skipped;
+  if (held_out) {
+    if (!report.held_out) return true;
+    epoch.has_valid = true;
+    epoch.metrics[shard.value] = report.held_out->metrics();
+    if (!epoch.valid_auc) epoch.auc.merge(report.held_out->auc());
+    return true;
+  }
   const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
-    const bool positive = report.labels[i] > 0;
-    if (held_out) {
-      epoch.auc.add(report.scores[i], positive, weight(i));
-    } else {
-      sampled_.add(report.scores[i], positive, weight(i));
-    }
-  }
-  if (held_out) {
-    epoch.has_valid = true;
-    epoch.metrics[shard.value].add(report.scores, report.labels, report.weights);
-    return true;
+    sampled_.add(report.scores[i], report.labels[i] > 0, weight(i));
   }
   if (report.fraction_done < 0 || report.fraction_done > 0.5f) {
     epoch.sampled.add(report.scores, report.labels, report.weights);
@@ -214,12 +210,8 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  return {e.trained(),
-          e.rows,
-          e.sampled.values(),
-          e.held_out(),
-          e.has_valid && loss_ == Loss::kLogistic ? e.auc.value() : std::nan(""),
-          e.has_valid};
+  if (!e.valid_auc) e.valid_auc = std::exchange(e.auc, AucCounts(0)).value();
+  return {e.trained(), e.rows, e.sampled.values(), e.held_out(), *e.valid_auc, e.has_valid};
 }
 
 }  // namespace thalweg

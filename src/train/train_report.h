@@ -11,6 +11,7 @@
 #include "model/metrics.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
+#include "train/held_out_summary.h"
 
 namespace thalweg {
 
@@ -37,9 +38,10 @@ struct TrainReport {
   std::vector<ReadPoint> read;     // The newest points of this pass, at most kReadPointsMax.
   std::uint64_t read_all = 0;      // Once the pass has read all of the shard: the hash of that text; else 0.
   std::uint64_t unpacked = 0;      // Then, of packed files: RowReader::hash_of_all().
-  std::vector<float> scores;       // Held out: every row. Training: a sample of the rows.
+  std::vector<float> scores;       // Training: a sample of the rows.
   std::vector<float> labels;
-  std::vector<float> weights;  // Empty when all are 1.
+  std::vector<float> weights;              // Empty when all are 1.
+  std::optional<HeldOutSummary> held_out;  // Of all of the shard's, with the last part.
 };
 std::string to_text(const TrainReport& report);
 
@@ -68,6 +70,7 @@ struct TrainNumbers {
 // Thread-safe: fed by the scheduler's thread, read by the one that shows progress.
 class TrainMonitor {
  public:
+  // Memory for the AUC of held-out rows: 50 MB at most of a pass that has not been asked for yet.
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
   // False when the text is no report.
   bool add(ShardId shard, Step number, std::string_view text);
@@ -75,7 +78,7 @@ class TrainMonitor {
   // another worker or an earlier pass has read there.
   Status inputs_agree() const;
   TrainNumbers numbers() const;
-  // Exact metrics of the rows held out, after pass `epoch`; sorts, so call it once the pass is over.
+  // Of pass `epoch`. What is reported later of its held-out rows does not count in their AUC.
   EpochNumbers epoch_numbers(std::uint32_t epoch);
 
  private:
@@ -88,9 +91,9 @@ class TrainMonitor {
     std::uint64_t rows = 0;
     std::vector<Metrics> metrics;
     Metrics sampled;
-    ExactAuc auc;
+    AucCounts auc{HeldOutSummary::kCellsMax};
+    std::optional<double> valid_auc{};  // Once it was asked for.
     bool has_valid = false;
-    std::uint32_t shards_done = 0;
   };
   // What one shard has told of its newest pass.
   struct Pass {

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
 #include <utility>
+
+#include "base/random.h"
 
 namespace thalweg {
 namespace {
@@ -70,16 +73,22 @@ TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   EXPECT_EQ(monitor.epoch_numbers(1).sampled.rows, 2u);
 }
 
+TrainReport scored(Loss loss, std::vector<float> scores, const std::vector<float>& labels,
+                   const std::vector<float>& weights = {}) {
+  TrainReport report;
+  report.held_out.emplace(loss, HeldOutSummary::kShardCellsMax);
+  report.held_out->add(scores, labels, weights);
+  return report;
+}
+
 TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
   const auto sums = [](std::initializer_list<std::uint32_t> order) {
     TrainMonitor monitor(Loss::kSquared, 1, 3);
     for (const std::uint32_t shard : order) {
       const double value = std::array{1e16, 1.0, -1e16}[shard];
-      TrainReport scored;
-      scored.scores = {static_cast<float>(value)};
-      scored.labels = {1};
+      const TrainReport held_out = scored(Loss::kSquared, {static_cast<float>(value)}, {1});
       EXPECT_TRUE(monitor.add(ShardId{shard}, {0, 8}, to_text(training(value, 10, 1.0f))));
-      EXPECT_TRUE(monitor.add(ShardId{shard}, {1, 1}, to_text(scored)));
+      EXPECT_TRUE(monitor.add(ShardId{shard}, {1, 1}, to_text(held_out)));
     }
     const EpochNumbers epoch = monitor.epoch_numbers(0);
     return std::pair(epoch.train.loss, epoch.valid.mean_prediction);
@@ -186,19 +195,65 @@ TEST(TrainMonitor, NoticesThatWorkersUnpackOtherTexts) {
 
 TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
   TrainMonitor monitor(Loss::kLogistic, 1, 2);
-  TrainReport scored;
-  scored.scores = {2, -1};
-  scored.labels = {1, 0};
-  ASSERT_TRUE(monitor.add(ShardId{0}, {1, 1}, to_text(scored)));
-  scored.scores = {0, 3};
-  scored.labels = {1, 0};
-  scored.weights = {1, 2};
-  ASSERT_TRUE(monitor.add(ShardId{1}, {1, 1}, to_text(scored)));
+  ASSERT_TRUE(monitor.add(ShardId{0}, {1, 1}, to_text(scored(Loss::kLogistic, {2, -1}, {1, 0}))));
+  ASSERT_TRUE(monitor.add(ShardId{1}, {1, 1}, to_text(scored(Loss::kLogistic, {0, 3}, {1, 0}, {1, 2}))));
   const EpochNumbers epoch = monitor.epoch_numbers(0);
   EXPECT_TRUE(epoch.has_valid);
   // Pairs (positive, negative, weight): (2,-1,1) and (0,-1,1) right, (2,3,2) and (0,3,2) wrong.
   EXPECT_DOUBLE_EQ(epoch.valid_auc, 2.0 / 6.0);
   EXPECT_EQ(epoch.valid.rows, 4u);
+}
+
+// As the scheduler sums them up when each row travels: sums by shard, then over shards; all scores sorted.
+TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
+  constexpr std::uint32_t kShards = 3;
+  Random random(11);
+  TrainMonitor monitor(Loss::kLogistic, 1, kShards);
+  ExactAuc auc;
+  Metrics all(Loss::kLogistic);
+  for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+    TrainReport report;
+    report.held_out.emplace(Loss::kLogistic, HeldOutSummary::kShardCellsMax);
+    Metrics metrics(Loss::kLogistic);
+    for (int part = 0; part < 4; ++part) {
+      std::vector<float> scores, labels;
+      for (int row = 0; row < 5000; ++row) {
+        labels.push_back(random.chance(0.2) ? 1.0f : 0.0f);
+        scores.push_back(static_cast<float>(random.normal()) + labels.back());
+        auc.add(scores.back(), labels.back() > 0);
+      }
+      report.held_out->add(scores, labels, {});
+      metrics.add(scores, labels);
+    }
+    all.merge(metrics);
+    ASSERT_TRUE(monitor.add(ShardId{shard}, {1, 4}, to_text(report)));
+  }
+  const EpochNumbers epoch = monitor.epoch_numbers(0);
+  EXPECT_EQ(epoch.valid_auc, auc.value());
+  EXPECT_EQ(epoch.valid.rows, 60000u);
+  EXPECT_EQ(epoch.valid.logloss, all.values().logloss);
+  EXPECT_EQ(epoch.valid.calibration, all.values().calibration);
+  EXPECT_EQ(monitor.epoch_numbers(0).valid_auc, epoch.valid_auc) << "asked again";
+}
+
+TEST(TrainMonitor, ReportsOfManyHeldOutRowsAreBounded) {
+  Random random(12);
+  HeldOutSummary summary(Loss::kLogistic, HeldOutSummary::kShardCellsMax);
+  for (int part = 0; part < 100; ++part) {
+    std::vector<float> scores, labels;
+    for (int row = 0; row < 4096; ++row) {
+      labels.push_back(random.chance(0.5) ? 1.0f : 0.0f);
+      scores.push_back(static_cast<float>(random.normal()));
+    }
+    summary.add(scores, labels, {});
+  }
+  TrainReport report;
+  report.held_out = std::move(summary);
+  const std::string text = to_text(report);
+  EXPECT_LT(text.size(), 2'700'000u);
+  TrainMonitor monitor(Loss::kLogistic, 1, 1);
+  ASSERT_TRUE(monitor.add(ShardId{0}, {1, 100}, text));
+  EXPECT_NEAR(monitor.epoch_numbers(0).valid_auc, 0.5, 0.005);
 }
 
 TEST(TrainMonitor, RefusesWhatIsNoReport) {
@@ -208,6 +263,14 @@ TEST(TrainMonitor, RefusesWhatIsNoReport) {
     EXPECT_FALSE(monitor.add(ShardId{0}, {0, 1}, std::string_view(text).substr(0, size)));
   }
   EXPECT_FALSE(monitor.add(ShardId{0}, {0, 1}, text + "x"));
+  const std::string held_out = to_text(scored(Loss::kLogistic, {2, -1, 3}, {1, 0, 1}));
+  for (std::size_t size = 0; size < held_out.size(); ++size) {
+    EXPECT_FALSE(monitor.add(ShardId{0}, {1, 1}, std::string_view(held_out).substr(0, size)));
+  }
+  std::string unordered = held_out;
+  std::swap_ranges(unordered.end() - 20, unordered.end(), unordered.end() - 40);
+  EXPECT_FALSE(monitor.add(ShardId{0}, {1, 1}, unordered));
+  EXPECT_FALSE(monitor.epoch_numbers(0).has_valid);
   EXPECT_FALSE(monitor.add(ShardId{1}, {0, 1}, text)) << "no such shard";
   EXPECT_FALSE(monitor.add(ShardId{0}, {2, 1}, text)) << "no such pass";
   EXPECT_EQ(monitor.numbers().examples, 0u);
