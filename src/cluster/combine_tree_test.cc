@@ -2,23 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/map_for_test.h"
+
 namespace thalweg::cluster {
 namespace {
 
 using Workers = std::vector<std::uint32_t>;
 
-// Workers 0, 1, 4 on one machine, 2 and 7 on another; shard i is owned by the i-th of them.
-wire::Map map_of(Combining combine) {
-  wire::Map map;
-  map.epoch = 3;
-  map.combine = combine;
-  map.workers = {{0, 0, ""}, {1, 0, ""}, {2, 1, ""}, {4, 0, ""}, {7, 1, ""}};
-  map.shards = {{0, 0}, {1, 0}, {2, 0}, {4, 5}, {7, 0}};
-  return map;
-}
-
 TEST(CombineTree, TheLowestWorkerOfAMachineLeadsIt) {
-  const CombineTree tree(map_of(Combining::machine()));
+  const CombineTree tree(map_for_test(Combining::machine()));
   EXPECT_EQ(tree.parent(0), std::nullopt);
   EXPECT_EQ(tree.parent(1), 0u);
   EXPECT_EQ(tree.parent(4), 0u);
@@ -33,7 +25,7 @@ TEST(CombineTree, TheLowestWorkerOfAMachineLeadsIt) {
 }
 
 TEST(CombineTree, ATreeGoesByPlaceInTheList) {
-  const CombineTree tree(map_of(Combining::tree(2)));
+  const CombineTree tree(map_for_test(Combining::tree(2)));
   EXPECT_EQ(tree.parent(0), std::nullopt);
   EXPECT_EQ(tree.parent(1), 0u);
   EXPECT_EQ(tree.parent(2), 0u);
@@ -46,7 +38,7 @@ TEST(CombineTree, ATreeGoesByPlaceInTheList) {
 }
 
 TEST(CombineTree, WithoutCombiningAWorkerSendsItsOwnAlone) {
-  const CombineTree tree(map_of(Combining::none()));
+  const CombineTree tree(map_for_test(Combining::none()));
   EXPECT_EQ(tree.parent(1), std::nullopt);
   EXPECT_TRUE(tree.passes(1, 1));
   EXPECT_FALSE(tree.passes(1, 0));

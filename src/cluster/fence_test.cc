@@ -2,21 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/map_for_test.h"
+
 namespace thalweg::cluster {
 namespace {
 
-// Workers 0, 1, 4 on one machine, 2 and 7 on another; shard i is owned by the i-th of them.
-wire::Map map_of(Combining combine) {
-  wire::Map map;
-  map.epoch = 3;
-  map.combine = combine;
-  map.workers = {{0, 0, ""}, {1, 0, ""}, {2, 1, ""}, {4, 0, ""}, {7, 1, ""}};
-  map.shards = {{0, 0}, {1, 0}, {2, 0}, {4, 5}, {7, 0}};
-  return map;
-}
-
 TEST(Fence, APushComesFromItsOwnerOrWhomItPassesThrough) {
-  const wire::Map map = map_of(Combining::machine());
+  const wire::Map map = map_for_test(Combining::machine());
   const CombineTree tree(map);
   const auto code_of = [&](NodeId from, std::uint32_t shard, std::uint8_t block, std::uint32_t owner_epoch) {
     FrameHeader head;
@@ -39,7 +31,7 @@ TEST(Fence, APushComesFromItsOwnerOrWhomItPassesThrough) {
 }
 
 TEST(Fence, AFrameIsOfTheNewestMap) {
-  const wire::Map map = map_of(Combining::none());
+  const wire::Map map = map_for_test(Combining::none());
   const auto code_of = [&](std::uint32_t epoch) {
     FrameHeader head;
     head.map_epoch = epoch;
