@@ -180,6 +180,7 @@ struct GroupDriver::Running {
   std::unique_ptr<Exchange> own;  // Once it is this one's turn, unless it came with one.
   Exchange* exchange = nullptr;
   std::optional<Watch> watch;  // Of the exchange.
+  CopyTuner::Trial trial;      // Where it was started.
   bool begun = false;          // It may have sent bytes, and goes on before all that shares its links.
   bool counts = false;         // Among what was started in its group.
 };
@@ -446,6 +447,8 @@ bool GroupDriver::advance(Running& running, Instant now) {
   if (!running.begun && job.view->failed()) return true;
   running.begun = true;
   if (!running.exchange) {
+    running.trial = job.view->begin_copies(job.call, *job.plan, job.rank, job.ranks);
+    job.call.stages = running.trial.way == CopyTuner::Way::kStage;
     running.own = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                              job.place.sequence, job.place.first_channel, job.view->id());
     running.exchange = running.own.get();
@@ -465,7 +468,10 @@ Status GroupDriver::end(Running& running) {
   GroupView& view = *running.job.view;
   const Status how = running.begun ? outcome(*running.exchange, view) : view.failure();
   if (!how) view.fail(how);
-  if (running.exchange) running.watch->end(*running.exchange, view);
+  if (running.exchange) {
+    running.watch->end(*running.exchange, view);
+    view.end_copies(running.trial, *running.exchange);
+  }
   running.exchange = nullptr;
   running.own.reset();
   end_work(running.counts ? &view : nullptr);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/copy_tuner.h"
+#include "exchange/exchange.h"
 #include "net/live_fabric.h"
 #include "thalweg/status.h"
 
@@ -42,6 +44,15 @@ class GroupView final : public Fabric {
   // Of operations that have ended.
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
   void add_sent(std::uint64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
+
+  // Of two ranks the first chooses how operations copy what is in ordinary memory.
+  CopyTuner::Trial begin_copies(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks) {
+    if (ranks != 2 || rank != 0 || plan.route != Route::kShared) return {};
+    return copies_.begin(call.operation, call.count * call.arithmetic.element_bytes, live_now());
+  }
+  void end_copies(const CopyTuner::Trial& trial, const Exchange& ended) {
+    if (trial.is_timed() && ended.copied() && ended.status().is_ok()) copies_.end(trial, live_now());
+  }
 
   // Why the group can no longer be used; the first reason stays.
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -97,6 +108,7 @@ class GroupView final : public Fabric {
   const std::uint16_t first_channel_;
   const std::uint64_t id_;
   std::atomic<std::uint64_t> bytes_sent_{0};
+  CopyTuner copies_;
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
   Status failure_;

@@ -84,7 +84,7 @@ void Buffers::set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channe
   place.in_address = reinterpret_cast<std::uintptr_t>(in);
   place.out_address = reinterpret_cast<std::uintptr_t>(out_);
   place.borrowed = fabric.borrows_channels() ? 1 : 0;
-  place.fetches = 1;
+  place.fetches = call_.stages ? 0 : 1;
   for (std::uint32_t r = 0; r < ranks_; ++r) {
     if (r != rank && !fabric.can_fetch(r)) place.fetches = 0;
   }

@@ -184,6 +184,7 @@ Exchange::Progress Exchange::work_shared(Fabric& fabric) {
 // A rank whose memory is out of reach has died or given up; who waits for it learns which.
 Exchange::Progress Exchange::work_ordinary(Running& lane, Fabric& fabric) {
   if (unreachable_) return Progress::kNone;
+  copied_ = true;
   OrdinaryMemory memory(call_, buffers_, rank_, ranks_, fabric, lane.channel, preface_.sequence);
   std::uint32_t peer = 0;
   Status status = memory.take(lane.lane.step(), peer);

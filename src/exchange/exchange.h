@@ -49,6 +49,8 @@ class Exchange {
 
   // Whether this rank has heard from another, so far.
   bool heard() const;
+  // Whether buffers were in ordinary memory, and fetched or staged.
+  bool copied() const { return copied_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }  // Payload alone.
   std::uint64_t messages_sent() const { return messages_sent_; }
 
@@ -88,6 +90,7 @@ class Exchange {
   std::pmr::vector<Running> lanes_;
   std::uint32_t lanes_left_ = 0;
   bool placed_ = false;
+  bool copied_ = false;
   std::optional<std::uint32_t> unreachable_;  // A rank whose memory cannot be read.
   bool done_ = false;
   Status status_;

@@ -64,7 +64,7 @@ bool can_stage(const Work& work, const Team& team, const std::vector<SharedPlace
   return true;
 }
 
-// To fetch what a rank needs is fastest between two; more of them wait for the system more than for bytes.
+// To fetch what a rank needs can be faster between two; more of them wait for the system more than for bytes.
 bool should_fetch(const Work& work, const Team& team, const std::vector<SharedPlace>& places) {
   return team.size == 2 && work.operation != Operation::kReduce && places[team.rank(0)].fetches == 1 &&
          places[team.rank(1)].fetches == 1;
