@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "base/rule_fields.h"
 #include "model/file.h"
 #include "model/json_bounds.h"
 
@@ -23,8 +24,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kRowFloatsMax = 1u << 24;
 constexpr const char* kFormat = "thalweg-model";
 constexpr JsonBounds kBounds{.depth = 8, .values = 1u << 16, .names = 4096, .name_bytes = 512};
-constexpr std::array kRuleNames = {"add",     "assign", "sgd",   "momentum", "nesterov", "adagrad",
-                                   "rmsprop", "adam",   "adamw", "ftrl",     "custom"};
 constexpr std::array kInitNames = {"zero", "uniform", "normal"};
 constexpr std::array kKindNames = {"sparse", "dense"};
 constexpr std::array kLossNames = {"logistic", "squared"};
@@ -44,15 +43,8 @@ double shortest(float value) {
 }
 
 Json rule_json(const RuleSpec& rule) {
-  Json out = {{"kind", rule_name(rule.kind)},
-              {"rate", shortest(rule.rate)},
-              {"l1", shortest(rule.l1)},
-              {"l2", shortest(rule.l2)},
-              {"momentum", shortest(rule.momentum)},
-              {"beta1", shortest(rule.beta1)},
-              {"beta2", shortest(rule.beta2)},
-              {"epsilon", shortest(rule.epsilon)},
-              {"initial_accumulator", shortest(rule.initial_accumulator)}};
+  Json out = {{"kind", rule_name(rule.kind)}};
+  for_each_number(rule, [&out](const char* name, float number) { out[name] = shortest(number); });
   if (!rule.custom.empty()) out["custom"] = rule.custom;
   return out;
 }
@@ -131,14 +123,7 @@ class Members {
 
 void read_rule(Members in, RuleSpec& out) {
   in.one_of("kind", kRuleNames, out.kind);
-  in.real("rate", out.rate);
-  in.real("l1", out.l1);
-  in.real("l2", out.l2);
-  in.real("momentum", out.momentum);
-  in.real("beta1", out.beta1);
-  in.real("beta2", out.beta2);
-  in.real("epsilon", out.epsilon);
-  in.real("initial_accumulator", out.initial_accumulator);
+  for_each_number(out, [&in](const char* name, float& number) { in.real(name, number); });
   if (out.kind == RuleKind::kCustom) in.text("custom", out.custom);
 }
 
@@ -232,8 +217,6 @@ Status mismatch(const std::string& path, std::string_view text) {
 }
 
 }  // namespace
-
-const char* rule_name(RuleKind kind) { return name_of(kRuleNames, kind); }
 
 std::string digest_text(std::uint64_t digest) { return fmt::format("{:016x}", digest); }
 

@@ -46,7 +46,4 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text);
 // 16 hex digits.
 std::string digest_text(std::uint64_t digest);
 
-// The name of a rule in files and messages, such as "ftrl".
-const char* rule_name(RuleKind kind);
-
 }  // namespace thalweg

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/mix.h"
+#include "base/rule_fields.h"
 
 namespace thalweg {
 namespace {

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "table/update_kernels.cc"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, which includes this file once per instruction set.
 #include <hwy/highway.h>
 
-#include "table/update_rules-inl.h"
+#include "table/rule/all-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
@@ -44,13 +46,13 @@ HWY_INLINE void step_vector(const Rule& rule, D d, const RowPlanes& at, const fl
   Elements<hn::Vec<D>> e;
   e.w = hn::LoadU(d, at.row + i);
   e.g = hn::LoadU(d, grads + i);
-  if constexpr (Rule::kStates > 0) e.s0 = hn::LoadU(d, at.state0 + i);
-  if constexpr (Rule::kStates > 1) e.s1 = hn::LoadU(d, at.state1 + i);
-  if constexpr (Rule::kSteps) factors.get(d, i, e);
+  if constexpr (Rule::kFacts.states > 0) e.s0 = hn::LoadU(d, at.state0 + i);
+  if constexpr (Rule::kFacts.states > 1) e.s1 = hn::LoadU(d, at.state1 + i);
+  if constexpr (Rule::kFacts.counts_updates) factors.get(d, i, e);
   rule.step(d, e);
   hn::StoreU(e.w, d, at.row + i);
-  if constexpr (Rule::kStates > 0) hn::StoreU(e.s0, d, at.state0 + i);
-  if constexpr (Rule::kStates > 1) hn::StoreU(e.s1, d, at.state1 + i);
+  if constexpr (Rule::kFacts.states > 0) hn::StoreU(e.s0, d, at.state0 + i);
+  if constexpr (Rule::kFacts.states > 1) hn::StoreU(e.s1, d, at.state1 + i);
 }
 
 // The last `left` < 2 * kLanes elements, by vectors of halving width.
@@ -84,8 +86,9 @@ HWY_INLINE AdamFactors next_factors(const UpdateParams& params, float* steps) {
 
 template <class Rule>
 HWY_INLINE RowPlanes planes_of_row(float* row, std::size_t dim) {
-  return {row, Rule::kStates > 0 ? row + dim : nullptr, Rule::kStates > 1 ? row + 2 * dim : nullptr,
-          Rule::kSteps ? row + 3 * dim : nullptr};
+  return {row, Rule::kFacts.states > 0 ? row + dim : nullptr,
+          Rule::kFacts.states > 1 ? row + 2 * dim : nullptr,
+          Rule::kFacts.counts_updates ? row + 3 * dim : nullptr};
 }
 
 template <class Rule>
@@ -93,7 +96,7 @@ void planes_by_rule(const UpdateParams& params, const RowPlanes& planes, const f
                     std::size_t count) {
   const Rule rule(params.rule);
   const std::size_t dim = params.dim;
-  if constexpr (!Rule::kSteps) {
+  if constexpr (!Rule::kFacts.counts_updates) {
     step_elements(rule, planes, grads, count * dim, SameFactors{});
     return;
   }
@@ -136,9 +139,9 @@ HWY_INLINE void move_column(float* const* rows, std::size_t offset, std::size_t 
 template <bool kGather, class Rule>
 HWY_INLINE void move_planes(float* const* rows, std::size_t dim, std::size_t count, const RowPlanes& planes) {
   move_column<kGather>(rows, 0, dim, count, planes.row);
-  if constexpr (Rule::kStates > 0) move_column<kGather>(rows, dim, dim, count, planes.state0);
-  if constexpr (Rule::kStates > 1) move_column<kGather>(rows, 2 * dim, dim, count, planes.state1);
-  if constexpr (Rule::kSteps) move_column<kGather>(rows, 3 * dim, 1, count, planes.steps);
+  if constexpr (Rule::kFacts.states > 0) move_column<kGather>(rows, dim, dim, count, planes.state0);
+  if constexpr (Rule::kFacts.states > 1) move_column<kGather>(rows, 2 * dim, dim, count, planes.state1);
+  if constexpr (Rule::kFacts.counts_updates) move_column<kGather>(rows, 3 * dim, 1, count, planes.steps);
 }
 
 template <class Rule>
@@ -168,38 +171,15 @@ void rows_by_rule(const UpdateParams& params, float* const* rows, const float* g
   for (std::size_t r = 0; r < count; ++r, grads += params.dim) {
     const RowPlanes at = planes_of_row<Rule>(rows[r], params.dim);
     SameFactors factors;
-    if constexpr (Rule::kSteps) factors.factors = next_factors(params, at.steps);
+    if constexpr (Rule::kFacts.counts_updates) factors.factors = next_factors(params, at.steps);
     step_elements(rule, at, grads, params.dim, factors);
   }
 }
 
 // Calls `action.operator()<Rule>()` with the type of `kind`; a custom rule has none.
-template <class Action>
-HWY_INLINE void with_rule(RuleKind kind, const Action& action) {
-  switch (kind) {
-    case RuleKind::kAdd:
-      return action.template operator()<Add>();
-    case RuleKind::kAssign:
-      return action.template operator()<Assign>();
-    case RuleKind::kSgd:
-      return action.template operator()<Sgd>();
-    case RuleKind::kMomentum:
-      return action.template operator()<Momentum>();
-    case RuleKind::kNesterov:
-      return action.template operator()<Nesterov>();
-    case RuleKind::kAdagrad:
-      return action.template operator()<Adagrad>();
-    case RuleKind::kRmsprop:
-      return action.template operator()<Rmsprop>();
-    case RuleKind::kAdam:
-      return action.template operator()<AdamRule<false>>();
-    case RuleKind::kAdamW:
-      return action.template operator()<AdamRule<true>>();
-    case RuleKind::kFtrl:
-      return action.template operator()<Ftrl>();
-    case RuleKind::kCustom:
-      return;
-  }
+template <class Action, class... Rule>
+HWY_INLINE void with_rule(RuleKind kind, const Action& action, std::type_identity<std::tuple<Rule...>>) {
+  (void)((kind == Rule::kFacts.kind && (action.template operator()<Rule>(), true)) || ...);
 }
 
 struct RowsAction {
@@ -213,7 +193,7 @@ struct RowsAction {
   }
 };
 void UpdateRows(const UpdateParams& params, float* const* rows, const float* grads, std::size_t count) {
-  with_rule(params.rule.kind, RowsAction{params, rows, grads, count});
+  with_rule(params.rule.kind, RowsAction{params, rows, grads, count}, std::type_identity<Rules>{});
 }
 
 struct PlanesAction {
@@ -228,7 +208,7 @@ struct PlanesAction {
 };
 void UpdatePlanes(const UpdateParams& params, const RowPlanes& planes, const float* grads,
                   std::size_t count) {
-  with_rule(params.rule.kind, PlanesAction{params, planes, grads, count});
+  with_rule(params.rule.kind, PlanesAction{params, planes, grads, count}, std::type_identity<Rules>{});
 }
 
 void AddRows(const float* a, const float* b, float* sums, std::size_t count) {
@@ -261,6 +241,12 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace thalweg {
+
+const RuleFacts& facts_of(RuleKind builtin) {
+  const auto& facts = kernels::HWY_NAMESPACE::kRuleFacts;
+  THALWEG_CHECK(builtin != RuleKind::kCustom, "a custom rule has its own");
+  return facts.at(static_cast<std::size_t>(builtin));
+}
 
 AdamFactors adam_factors(const RuleSpec& rule, std::uint32_t t) {
   const auto power = [t](double base) {

@@ -6,9 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include "table/rule/rule_facts.h"
 #include "thalweg/options.h"
 
 namespace thalweg {
+
+// Precondition: not the custom one.
+const RuleFacts& facts_of(RuleKind builtin);
 
 // Adam's bias corrections at one step: rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t).
 struct AdamFactors {

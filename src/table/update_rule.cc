@@ -12,25 +12,6 @@ namespace {
 
 constexpr std::uint32_t kPreparedSteps = 4096;
 
-bool is_adam(RuleKind kind) { return kind == RuleKind::kAdam || kind == RuleKind::kAdamW; }
-
-std::size_t builtin_state_floats(RuleKind kind, std::size_t dim) {
-  switch (kind) {
-    case RuleKind::kMomentum:
-    case RuleKind::kNesterov:
-    case RuleKind::kAdagrad:
-    case RuleKind::kRmsprop:
-      return dim;
-    case RuleKind::kAdam:
-    case RuleKind::kAdamW:
-      return 2 * dim + 1;
-    case RuleKind::kFtrl:
-      return 2 * dim;
-    default:
-      return 0;
-  }
-}
-
 Status must_be(bool holds, const char* field, float value, const char* expected) {
   if (holds) return Status::ok();
   return {Code::kUsage, fmt::format("update rule: {} is {}, expected {}", field, value, expected)};
@@ -64,20 +45,20 @@ Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
 
 UpdateRule::UpdateRule(const RuleSpec& rule, std::size_t dim, std::shared_ptr<const CustomRule> custom)
     : params_{rule, dim, {}}, custom_(rule.kind == RuleKind::kCustom ? std::move(custom) : nullptr) {
-  state_floats_ = custom_ ? custom_->state_floats(dim) : builtin_state_floats(rule.kind, dim);
-  if (!is_adam(rule.kind)) return;
+  if (custom_) {
+    state_floats_ = custom_->state_floats(dim);
+    return;
+  }
+  facts_ = facts_of(rule.kind);
+  state_floats_ = static_cast<std::size_t>(facts_.states) * dim + (facts_.counts_updates ? 1 : 0);
+  if (!facts_.counts_updates) return;
   for (std::uint32_t t = 1; t <= kPreparedSteps; ++t) factors_.push_back(adam_factors(rule, t));
   params_.factors = factors_;
 }
 
 void UpdateRule::fill_state(std::span<const float> row, std::span<float> state) const {
-  const RuleSpec& rule = params_.rule;
-  std::fill(state.begin(), state.end(), rule.kind == RuleKind::kAdagrad ? rule.initial_accumulator : 0.0f);
-  if (rule.kind != RuleKind::kFtrl) return;
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i] == 0.0f) continue;
-    state[i] = -(row[i] * (rule.epsilon / rule.rate + rule.l2) + std::copysign(rule.l1, row[i]));
-  }
+  if (facts_.fill_state) return facts_.fill_state(params_.rule, row, state);
+  std::fill(state.begin(), state.end(), 0.0f);
 }
 
 void UpdateRule::update_rows(float* const* rows, const float* grads, std::size_t count) const {

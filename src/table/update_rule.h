@@ -23,9 +23,9 @@ class UpdateRule {
 
   std::size_t state_floats() const { return state_floats_; }
   // Rule `assign`: of several contributions the last wins; all others are summed.
-  bool last_wins() const { return params_.rule.kind == RuleKind::kAssign; }
+  bool last_wins() const { return facts_.last_wins; }
   bool is_custom() const { return custom_ != nullptr; }
-  // Fills the state of a row that has its initial value. FTRL: z such that its closed form gives this value.
+  // Fills the state of a row that has its initial value.
   void fill_state(std::span<const float> row, std::span<float> state) const;
   // Applies the rule once to each stored row (dim floats, then the state); grads holds count * dim floats.
   void update_rows(float* const* rows, const float* grads, std::size_t count) const;
@@ -34,6 +34,7 @@ class UpdateRule {
 
  private:
   UpdateParams params_;
+  RuleFacts facts_;  // Of a custom rule: none.
   std::vector<AdamFactors> factors_;
   std::shared_ptr<const CustomRule> custom_;
   std::size_t state_floats_ = 0;

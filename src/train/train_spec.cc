@@ -2,35 +2,24 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/rule_fields.h"
+
 namespace thalweg {
 namespace {
 
 using Json = nlohmann::json;
 
-Json rule_json(const RuleSpec& r) {
-  return {{"kind", static_cast<int>(r.kind)},
-          {"rate", r.rate},
-          {"l1", r.l1},
-          {"l2", r.l2},
-          {"momentum", r.momentum},
-          {"beta1", r.beta1},
-          {"beta2", r.beta2},
-          {"epsilon", r.epsilon},
-          {"initial_accumulator", r.initial_accumulator}};
+Json rule_json(const RuleSpec& rule) {
+  Json out = {{"kind", static_cast<int>(rule.kind)}};
+  for_each_number(rule, [&out](const char* name, float number) { out[name] = number; });
+  return out;
 }
 
-RuleSpec rule_from(const Json& j) {
-  RuleSpec r;
-  r.kind = static_cast<RuleKind>(j.at("kind").get<int>());
-  r.rate = j.at("rate").get<float>();
-  r.l1 = j.at("l1").get<float>();
-  r.l2 = j.at("l2").get<float>();
-  r.momentum = j.at("momentum").get<float>();
-  r.beta1 = j.at("beta1").get<float>();
-  r.beta2 = j.at("beta2").get<float>();
-  r.epsilon = j.at("epsilon").get<float>();
-  r.initial_accumulator = j.at("initial_accumulator").get<float>();
-  return r;
+RuleSpec rule_from(const Json& json) {
+  RuleSpec rule;
+  rule.kind = static_cast<RuleKind>(json.at("kind").get<int>());
+  for_each_number(rule, [&json](const char* name, float& number) { number = json.at(name).get<float>(); });
+  return rule;
 }
 
 Json read_json(const ReadOptions& o) {

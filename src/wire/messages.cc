@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/rule_fields.h"
 
 namespace thalweg::wire {
 namespace {
@@ -39,8 +40,9 @@ bool get_bool(Reader& in) {
 void put_table(Writer& out, const TableSpec& t) {
   out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
   const RuleSpec& r = t.rule;
-  out.put(r.kind).put(r.rate).put(r.l1).put(r.l2).put(r.momentum).put(r.beta1).put(r.beta2).put(r.epsilon);
-  out.put(r.initial_accumulator).put_text(r.custom);
+  out.put(r.kind);
+  for_each_number(r, [&out](const char*, float number) { out.put(number); });
+  out.put_text(r.custom);
   out.put(t.init.kind).put(t.init.scale).put(t.init.seed);
 }
 
@@ -53,10 +55,7 @@ TableSpec get_table(Reader& in) {
   t.ranges = in.get<std::uint16_t>();
   RuleSpec& r = t.rule;
   r.kind = get_enum(in, RuleKind::kCustom);
-  for (float* value :
-       {&r.rate, &r.l1, &r.l2, &r.momentum, &r.beta1, &r.beta2, &r.epsilon, &r.initial_accumulator}) {
-    *value = in.get<float>();
-  }
+  for_each_number(r, [&in](const char*, float& number) { number = in.get<float>(); });
   r.custom = in.get_text(limits::kNameBytesMax);
   t.init.kind = get_enum(in, InitSpec::Kind::kNormal);
   t.init.scale = in.get<float>();
