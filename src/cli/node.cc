@@ -10,6 +10,7 @@
 #include "cli/signals.h"
 #include "cli/train_advice.h"
 #include "cli/train_job.h"
+#include "client/node_options.h"
 #include "client/remote_cluster.h"
 
 namespace thalweg {
@@ -25,6 +26,7 @@ Result<NodeOptions> node_options(const Options& options, std::string_view comman
   NodeOptions node;
   node.scheduler = *scheduler;
   node.listen = options.maybe_text("listen").value_or(node.listen);
+  node.secret_file = options.maybe_text("secret-file").value_or("");
   node.insecure_no_auth = options.flag("insecure-no-auth");
   node.patience =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.real("timeout")));
@@ -32,9 +34,8 @@ Result<NodeOptions> node_options(const Options& options, std::string_view comman
   return node;
 }
 
-void warn_if_insecure(const Options& options, Output& out) {
-  if (!options.flag("insecure-no-auth")) return;
-  out.warn("--insecure-no-auth: whoever reaches this port can read and change the model");
+void warn_if_insecure(const NodeOptions& node, Output& out) {
+  if (node.insecure_no_auth) out.warn("--insecure-no-auth: " + risk(node));
 }
 
 // With --quiet, which train --processes gives its nodes, what the scheduler shows is not said again.
@@ -96,7 +97,7 @@ Status run_node_server(const Options& options, Output& out) {
   if (!node) return node.status();
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();
-  warn_if_insecure(options, out);
+  warn_if_insecure(*node, out);
   return ended(run_remote_server(*node, {}, &catch_own_interrupts(), *memory), out);
 }
 
@@ -115,7 +116,11 @@ Status run_node_worker(const Options& options, Output& out) {
 }
 
 Status run_node_scheduler(const Options& options, Output& out) {
-  warn_if_insecure(options, out);
+  NodeOptions node;
+  node.scheduler = options.maybe_text("listen").value_or(node.scheduler);
+  node.secret_file = options.maybe_text("secret-file").value_or("");
+  node.insecure_no_auth = options.flag("insecure-no-auth");
+  warn_if_insecure(node, out);
   auto job = TrainJob::create(options, out);
   if (!job) return job.status();
   const auto servers = static_cast<std::uint32_t>(options.maybe_integer("servers").value_or(1));
@@ -123,8 +128,11 @@ Status run_node_scheduler(const Options& options, Output& out) {
   RemoteClusterOptions cluster;
   cluster.job = (*job)->scheduler_options(servers, workers);
   cluster.observer = (*job)->observer();
-  cluster.listen = options.maybe_text("listen").value_or("127.0.0.1:7100");
-  cluster.insecure_no_auth = options.flag("insecure-no-auth");
+  cluster.listen = node.scheduler;
+  const auto secret = job_secret(node, true);
+  if (!secret) return secret.status();
+  cluster.secret = *secret;
+  cluster.insecure_no_auth = node.insecure_no_auth;
   cluster.log = [&out](const std::string& line) { out.note(line); };
   auto remote = RemoteCluster::start(std::move(cluster));
   if (!remote) return remote.status();

@@ -26,11 +26,13 @@ Status run_processes(const Options& options, Output& out, TrainJob& job, std::ui
   RemoteClusterOptions cluster;
   cluster.job = job.scheduler_options(servers, workers);
   cluster.observer = job.observer();
+  cluster.secret = draw_secret();
   cluster.log = [&out](const std::string& line) { out.detail(line); };
   const auto add = [&](Role role, const char* word, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
-      cluster.processes.push_back(
-          {role, {"node", word, "--join", "{scheduler}", "--quiet", "--memory", memory_part(memory, count)}});
+      cluster.processes.push_back({role,
+                                   {"node", word, "--join", "{scheduler}", "--secret-file", "{secret}",
+                                    "--quiet", "--memory", memory_part(memory, count)}});
     }
   };
   add(Role::kServer, "server", servers);

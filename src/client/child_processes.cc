@@ -18,7 +18,8 @@ namespace thalweg {
 
 ChildProcesses::~ChildProcesses() { finish(Duration{0}); }
 
-Status ChildProcesses::start(const std::string& program, const std::vector<std::string>& arguments) {
+Status ChildProcesses::start(const std::string& program, const std::vector<std::string>& arguments,
+                             int handed) {
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -32,6 +33,7 @@ Status ChildProcesses::start(const std::string& program, const std::vector<std::
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
+    if (handed >= 0) fcntl(handed, F_SETFD, 0);
     execv(program.c_str(), argv.data());
     _exit(127);
   }

@@ -19,8 +19,9 @@ class ChildProcesses {
   ChildProcesses& operator=(const ChildProcesses&) = delete;
 
   // Runs `program` with `arguments`, in a process group of its own so that the terminal's Ctrl-C is the
-  // parent's to answer; the kernel kills it when the thread that started it ends.
-  Status start(const std::string& program, const std::vector<std::string>& arguments);
+  // parent's to answer; the kernel kills it when the thread that started it ends. It inherits the descriptor
+  // `handed` by its number, unless that is -1.
+  Status start(const std::string& program, const std::vector<std::string>& arguments, int handed = -1);
   struct Ended {
     std::size_t number = 0;  // In the order of start().
     pid_t pid = 0;

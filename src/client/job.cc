@@ -52,6 +52,9 @@ class Job::Impl {
     remote.job = job_for_scheduler();
     remote.job.on_event = node.log;
     remote.listen = node.scheduler;
+    const auto secret = job_secret(node, true);
+    if (!secret) return secret.status();
+    remote.secret = *secret;
     remote.insecure_no_auth = node.insecure_no_auth;
     remote.patience = node.patience;
     remote.log = node.log;

@@ -8,6 +8,7 @@
 #include "client/node_options.h"
 #include "client/remote_cluster.h"
 #include "client/shard_program.h"
+#include "net/secret_file.h"
 
 namespace thalweg {
 
@@ -20,10 +21,26 @@ Status check(const NodeOptions& options) {
     return {Code::kUsage, fmt::format("NodeOptions::patience is {} ns, expected more than 0 and at most {} h",
                                       options.patience.count(), limits::kTimeoutMax / std::chrono::hours(1))};
   }
-  if (options.insecure_no_auth && options.log) {
-    options.log("insecure_no_auth: whoever reaches this process can read and change the model");
-  }
+  if (options.insecure_no_auth && options.log) options.log("insecure_no_auth: " + risk(options));
   return Status::ok();
+}
+
+std::string risk(const NodeOptions& options) {
+  if (options.secret || !options.secret_file.empty()) {
+    return "whoever is on the way to this process can read and change the model";
+  }
+  return "whoever reaches this process can read and change the model; a secret would keep out all but those "
+         "on the "
+         "way";
+}
+
+Result<Secret> job_secret(const NodeOptions& options, bool is_scheduler) {
+  if (options.secret) return *options.secret;
+  if (!options.secret_file.empty()) {
+    return is_scheduler ? read_or_make_secret(options.secret_file) : read_secret(options.secret_file);
+  }
+  if (options.insecure_no_auth) return Secret{};
+  return secret_of_user();
 }
 
 Status run_server(const NodeOptions& options, const CustomRules& rules) {

@@ -6,7 +6,13 @@
 namespace thalweg {
 
 // kUsage, naming the option that is wrong; addresses are looked at when they are used. Says in the log where
-// anybody may take part.
+// other machines may come.
 Status check(const NodeOptions& options);
+
+// What `insecure_no_auth` risks, for people.
+std::string risk(const NodeOptions& options);
+
+// The secret of the job that the process takes part in; the scheduler's makes the file that is to hold it.
+Result<Secret> job_secret(const NodeOptions& options, bool is_scheduler);
 
 }  // namespace thalweg

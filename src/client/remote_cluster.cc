@@ -10,6 +10,8 @@
 
 #include "base/limits.h"
 #include "client/custom_rules.h"
+#include "client/node_options.h"
+#include "net/secret_file.h"
 #include "server/server.h"
 
 namespace thalweg {
@@ -37,9 +39,10 @@ Duration spin() { return std::chrono::microseconds(std::thread::hardware_concurr
 
 using Log = std::function<void(const std::string&)>;
 
-TcpOptions tcp_options(bool insecure, const std::atomic<bool>* stop, const Log& log) {
+TcpOptions tcp_options(const Secret& secret, bool insecure, const std::atomic<bool>* stop, const Log& log) {
   TcpOptions tcp;
   tcp.spin = spin();
+  tcp.secret = secret;
   tcp.insecure_no_auth = insecure;
   tcp.stop = stop;
   if (log) tcp.log = log;
@@ -86,7 +89,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
       scheduler_(options_.job),
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
-      driver_(clock_, tcp_options(options_.insecure_no_auth, nullptr, options_.log)) {
+      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, nullptr, options_.log)) {
   driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
   driver_.driver().add(observer_id_, observer_, options_.job.cluster);
 }
@@ -99,6 +102,11 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
   const auto port = cluster->driver_.driver().listen(with.listen);
   if (!port) return port.status();
   cluster->address_ = with_port(with.listen, *port);
+  if (!with.processes.empty()) {
+    auto secret = secret_descriptor(with.secret);
+    if (!secret) return secret.status();
+    cluster->secret_ = std::move(secret).value();
+  }
   for (const NodeProcess& process : with.processes) {
     if (Status status = cluster->start_process(process); !status) return status;
   }
@@ -109,8 +117,9 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
 Status RemoteCluster::start_process(const NodeProcess& process) {
   std::vector<std::string> arguments = process.arguments;
   std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), address_);
+  std::replace(arguments.begin(), arguments.end(), std::string("{secret}"), descriptor_path(secret_.get()));
   started_processes_.push_back(process);
-  return children_.start(own_program(), arguments);
+  return children_.start(own_program(), arguments, secret_.get());
 }
 
 template <class Ask>
@@ -263,8 +272,10 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
 
 NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, const std::atomic<bool>* stop,
                           std::uint64_t table_bytes_max) {
+  const auto secret = job_secret(options, false);
+  if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
@@ -275,8 +286,10 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
 }
 
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
+  const auto secret = job_secret(options, false);
+  if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(options.insecure_no_auth, stop, options.log));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});

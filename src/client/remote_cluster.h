@@ -8,6 +8,7 @@
 
 #include "client/child_processes.h"
 #include "client/job_cluster.h"
+#include "net/file_descriptor.h"
 #include "net/real_clock.h"
 #include "net/tcp_thread.h"
 #include "scheduler/scheduler.h"
@@ -18,13 +19,15 @@ namespace thalweg {
 
 struct NodeProcess {
   Role role{};
-  std::vector<std::string> arguments;  // "{scheduler}" becomes the scheduler's address.
+  // "{scheduler}" becomes the scheduler's address, "{secret}" the file that holds the secret for the process.
+  std::vector<std::string> arguments;
 };
 
 struct RemoteClusterOptions {
   SchedulerOptions job;
   ShardProgram observer;  // Empty: the observer's store is used through turn().
   std::string listen = "127.0.0.1:0";
+  Secret secret;
   bool insecure_no_auth = false;
   Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
@@ -69,6 +72,7 @@ class RemoteCluster final : public JobCluster {
   Worker observer_;
   NodeId observer_id_;
   TcpThread driver_;
+  FileDescriptor secret_;  // The secret, for processes that are started.
   ChildProcesses children_;
   std::vector<NodeProcess> started_processes_;     // By number of the child.
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.

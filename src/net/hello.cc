@@ -6,26 +6,26 @@
 
 namespace thalweg {
 
-Frame encode_hello(const Hello& hello) {
-  Frame frame;
-  frame.head.op = Op::kHello;
-  frame.head.cluster = hello.cluster;
+Bytes encode_hello(const Hello& hello) {
   Writer out;
   out.put(hello.from.role).put(hello.from.index).put(hello.to.role).put(hello.to.index);
   out.put(hello.cluster).put(kWireVersion).put(hello.incarnation);
-  frame.first = out.take();
+  return out.take();
+}
+
+Frame hello_frame(const Hello& hello) {
+  Frame frame;
+  frame.head.op = Op::kHello;
+  frame.head.cluster = hello.cluster;
+  frame.first = encode_hello(hello);
   return frame;
 }
 
-Result<Hello> decode_hello(const Frame& frame) {
+Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   const auto refused = [](std::string why) {
     return Status{Code::kRefused, "handshake refused: " + std::move(why)};
   };
-  if (frame.head.op != Op::kHello) {
-    return refused(
-        fmt::format("first frame is {}, expected {}", op_name(frame.head.op), op_name(Op::kHello)));
-  }
-  Reader in(frame.first);
+  Reader in(bytes);
   Hello hello;
   hello.from.role = in.get<Role>();
   hello.from.index = in.get<std::uint32_t>();
@@ -34,9 +34,7 @@ Result<Hello> decode_hello(const Frame& frame) {
   hello.cluster = in.get<std::uint64_t>();
   const auto version = in.get<std::uint16_t>();
   hello.incarnation = in.get<std::uint64_t>();
-  if (!in.done() || !frame.second.empty()) {
-    return refused(fmt::format("{} bytes are no hello", frame.first.size() + frame.second.size()));
-  }
+  if (!in.done()) return refused(fmt::format("{} bytes are no hello", bytes.size()));
   if (version != kWireVersion) {
     return refused(fmt::format("wire version {}, this node speaks {}", version, kWireVersion));
   }

@@ -1,7 +1,9 @@
-// What two nodes tell each other first on every connection.
+// What two nodes tell each other on every connection, once they have proven that they know the job's secret.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/frame.h"
 
@@ -14,8 +16,10 @@ struct Hello {
   std::uint64_t incarnation = 0;  // Drawn anew by each process, so that a restarted peer is known as such.
 };
 
-Frame encode_hello(const Hello& hello);
+Bytes encode_hello(const Hello& hello);
 // Refuses anything but a hello of this wire version.
-Result<Hello> decode_hello(const Frame& frame);
+Result<Hello> decode_hello(std::span<const std::byte> bytes);
+// The same as a frame: that a node has another name from now on.
+Frame hello_frame(const Hello& hello);
 
 }  // namespace thalweg

@@ -4,29 +4,36 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/frame.h"
+#include "net/handshake.h"
 #include "net/hello.h"
+#include "net/secret_file.h"
 
 namespace thalweg {
 
-inline std::vector<std::byte> hello_bytes(const Hello& hello) { return encode_frame(encode_hello(hello)); }
-inline const std::size_t kHelloSize = hello_bytes({}).size();
+// As a node that has been renamed says it.
+inline std::vector<std::byte> hello_bytes(const Hello& hello) { return encode_frame(hello_frame(hello)); }
 
 class RawPeer {
  public:
-  RawPeer() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
-  explicit RawPeer(int fd) : fd_(fd) {}
+  RawPeer() : RawPeer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  explicit RawPeer(int fd) : fd_(fd) {
+    const int on = 1;  // What it sends has left when it closes.
+    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
   ~RawPeer() { close(); }
   RawPeer(RawPeer&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RawPeer(const RawPeer&) = delete;
@@ -40,9 +47,26 @@ class RawPeer {
   // Connected and past the handshake as worker 100.
   static RawPeer greeted(std::uint16_t port, NodeId to, NodeId as = worker_node(100)) {
     RawPeer peer = connected(port);
-    peer.send(hello_bytes({as, to, 0, 77}));
-    EXPECT_TRUE(peer.receive(kHelloSize));
+    EXPECT_TRUE(peer.greet(encode_hello({as, to, 0, 77}).span()));
     return peer;
+  }
+  // Shakes hands as who has dialled, and says `hello`; the answer, or nothing when the other side closes.
+  std::optional<std::vector<std::byte>> greet(std::span<const std::byte> hello, const Secret& secret = {},
+                                              Handshake::Use use = Handshake::Use::kFrames) const {
+    Handshake handshake(Handshake::Side::kDialler, use, secret, draw_nonce());
+    handshake.say(hello);
+    if (!shake(handshake)) return std::nullopt;
+    return std::vector<std::byte>(handshake.hello().begin(), handshake.hello().end());
+  }
+  // Until the other side's hello is there; false when it closes, or proves nothing.
+  bool shake(Handshake& handshake) const {
+    while (!handshake.heard()) {
+      send(handshake.take_output());
+      std::vector<std::byte> bytes(handshake.wanted());
+      const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
+      if (got <= 0 || !handshake.take(std::span(bytes).first(static_cast<std::size_t>(got)))) return false;
+    }
+    return true;
   }
   void connect(std::uint16_t port) {
     sockaddr_in address{};
@@ -69,7 +93,10 @@ class RawPeer {
   // The next one that calls, having been told whom it has reached.
   RawPeer accept(const Hello& hello) const {
     RawPeer peer = accept();
-    peer.send(hello_bytes(hello));
+    Handshake handshake(Handshake::Side::kAcceptor, Handshake::Use::kFrames, {}, draw_nonce());
+    EXPECT_TRUE(peer.shake(handshake));
+    handshake.say(encode_hello(hello).span());
+    peer.send(handshake.take_output());
     return peer;
   }
 

@@ -233,7 +233,9 @@ bool Tcp::Impl::drained() const {
   return std::ranges::all_of(peers_, [](const auto& entry) {
     const Peer& peer = *entry.second;
     const bool on_its_way = peer.conn != nullptr || peer.dialling;
-    return !on_its_way || (peer.queue.empty() && (peer.conn == nullptr || peer.conn->control.empty()));
+    return !on_its_way ||
+           (peer.queue.empty() &&
+            (peer.conn == nullptr || (peer.conn->control.empty() && peer.conn->greeting.empty())));
   });
 }
 

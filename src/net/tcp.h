@@ -12,6 +12,7 @@
 
 #include "base/limits.h"
 #include "node/node.h"
+#include "thalweg/secret.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -19,7 +20,9 @@ namespace thalweg {
 struct TcpOptions {
   // How long to look for new bytes before sleeping. 0 where processes outnumber cores.
   Duration spin = std::chrono::microseconds(50);
-  // Listen beyond this machine although nobody is asked who they are.
+  // Of the job: who does not know it is not heard, and told nothing.
+  Secret secret;
+  // Listen beyond this machine although frames are neither encrypted nor signed.
   bool insecure_no_auth = false;
   Duration peer_grace = limits::kPeerGrace;
   Duration hello_timeout = limits::kHelloTimeout;

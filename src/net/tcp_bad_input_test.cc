@@ -129,19 +129,32 @@ TEST_F(TcpBadInput, BeforeTheHandshake) {
   const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   auto inputs = bad_inputs(hello);
   inputs.emplace_back("a push without a hello", encode_frame(with_payload(1, 1)));
-  inputs.emplace_back("a frame larger than a stranger may send",
-                      patched(hello, kFirstBytesAt, std::uint32_t{8000}));
-  inputs.emplace_back("hello for nobody here", hello_bytes({worker_node(9), server_node(77), 0, 3}));
-  inputs.emplace_back("hello of another cluster", hello_bytes({worker_node(9), kEcho, 0xc2, 3}));
-  inputs.emplace_back("hello in the name of a node that is here", hello_bytes({kEcho, kEcho, 0, 3}));
-  Frame odd_hello = encode_hello({worker_node(9), kEcho, 0, 3});
-  odd_hello.first = Bytes::of("not a hello");
-  inputs.emplace_back("hello with an odd payload", encode_frame(odd_hello));
+  inputs.emplace_back("a hello without a handshake", hello);
   for (const auto& [name, bytes] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");
     const RawPeer peer = RawPeer::connected(port());
     peer.send(bytes);
+    peer.await_close();
+    EXPECT_EQ(lines_.count("closed: "), before + 1);
+  }
+}
+
+// By one who knows the secret.
+TEST_F(TcpBadInput, InTheHandshake) {
+  const std::pair<std::string, Bytes> inputs[] = {
+      {"hello for nobody here", encode_hello({worker_node(9), server_node(77), 0, 3})},
+      {"hello of another cluster", encode_hello({worker_node(9), kEcho, 0xc2, 3})},
+      {"hello in the name of a node that is here", encode_hello({kEcho, kEcho, 0, 3})},
+      {"hello of an odd size", Bytes::of("not a hello")},
+      {"hello of no size", Bytes()},
+      {"hello of the largest size", Bytes::of(std::vector<std::byte>(Handshake::kHelloBytesMax))},
+  };
+  for (const auto& [name, hello] : inputs) {
+    SCOPED_TRACE(name);
+    const std::size_t before = lines_.count("closed: ");
+    const RawPeer peer = RawPeer::connected(port());
+    peer.greet(hello.span());
     peer.await_close();
     EXPECT_EQ(lines_.count("closed: "), before + 1);
   }
@@ -180,28 +193,25 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
   }
 }
 
-// A node tells everybody who connects which process it is of.
+// A node tells everybody who knows the secret which process it is of.
 TEST_F(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
   const RawPeer curious = RawPeer::connected(port());
-  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
-  ASSERT_TRUE(curious.send(hello));
-  std::vector<std::byte> answer(hello.size());
-  ASSERT_EQ(::recv(curious.fd(), answer.data(), answer.size(), MSG_WAITALL),
-            static_cast<ssize_t>(answer.size()));
-  constexpr std::size_t kIncarnationAt = kHeaderBytes + 20;
-  std::uint64_t incarnation = 0;
-  std::memcpy(&incarnation, answer.data() + kIncarnationAt, sizeof incarnation);
+  const auto answer = curious.greet(encode_hello({worker_node(9), kEcho, 0, 3}).span());
+  ASSERT_TRUE(answer);
+  const auto told = decode_hello(*answer);
+  ASSERT_TRUE(told.is_ok());
   const RawPeer liar = RawPeer::connected(port());
-  liar.send(hello_bytes({kEcho, kEcho, 0, incarnation}));
+  liar.greet(encode_hello({kEcho, kEcho, 0, told->incarnation}).span());
   liar.await_close();
   EXPECT_EQ(lines_.count("server-0 is of this process"), 1U) << lines_.all();
 }
 
 TEST_F(TcpBadInput, CutAtEachByte) {
-  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
-  for (std::size_t size = 0; size < hello.size(); ++size) {
+  Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kFrames, {}, draw_nonce());
+  const std::vector<std::byte> greeting = handshake.take_output();
+  for (std::size_t size = 0; size < greeting.size(); ++size) {
     const RawPeer peer = RawPeer::connected(port());
-    peer.send(std::span(hello).first(size));
+    peer.send(std::span(greeting).first(size));
   }
   const auto bytes = encode_frame(with_payload(2, 3));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -246,11 +256,12 @@ TEST_F(TcpHurried, IdleAndSlowStrangers) {
   for (int i = 0; i < 200; ++i) idle.push_back(RawPeer::connected(port()));
   std::vector<RawPeer> slow;
   for (int i = 0; i < 20; ++i) slow.push_back(RawPeer::connected(port()));
-  const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
+  Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kFrames, {}, draw_nonce());
+  const std::vector<std::byte> greeting = handshake.take_output();
   // The last byte is never sent.
-  for (std::size_t i = 0; i + 1 < hello.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < greeting.size(); ++i) {
     bool open = false;
-    for (const RawPeer& peer : slow) open = peer.send(std::span(hello).subspan(i, 1)) || open;
+    for (const RawPeer& peer : slow) open = peer.send(std::span(greeting).subspan(i, 1)) || open;
     if (!open) break;
     std::this_thread::sleep_for(10ms);
   }

@@ -1,10 +1,11 @@
-// Bytes in and out of a connection, and its handshake.
+// Bytes in and out of a connection.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr int kMissesMax = 64;  // Then a connection is no longer polled in each pass.
 constexpr std::size_t kBytesPerWrite = std::size_t{4} << 20;
 constexpr int kWritesPerTurn = 8;  // Others wait meanwhile.
+constexpr std::size_t kGreetingBytesPerRead = 256;
 
 }  // namespace
 
@@ -63,7 +65,13 @@ bool Tcp::Impl::read_some(Connection& conn) {
     return false;
   }
   iovec parts[2];
-  const std::size_t count = conn.reader.space(parts);
+  std::size_t count = 1;
+  std::array<std::byte, kGreetingBytesPerRead> greeting;
+  if (conn.handshake != nullptr) {
+    parts[0] = {greeting.data(), std::min(conn.handshake->wanted(), greeting.size())};
+  } else {
+    count = conn.reader.space(parts);
+  }
   const ssize_t got = count == 1 ? ::recv(conn.fd, parts[0].iov_base, parts[0].iov_len, 0)
                                  : ::readv(conn.fd, parts, static_cast<int>(count));
   if (got < 0 && (errno == EAGAIN || errno == EINTR) && !conn.broken) {
@@ -79,6 +87,10 @@ bool Tcp::Impl::read_some(Connection& conn) {
   }
   heat(conn);
   conn.progress_at = clock_.now();
+  if (conn.handshake != nullptr) {
+    shake_hands(conn, std::span(greeting).first(static_cast<std::size_t>(got)));
+    return true;
+  }
   conn.reader.filled(static_cast<std::size_t>(got));
   while (handle_frames(conn)) {
   }
@@ -97,7 +109,7 @@ bool Tcp::Impl::handle_frames(Connection& conn) {
 }
 
 bool Tcp::Impl::handle_frame(Connection& conn, Frame frame) {
-  if (conn.state == State::kAwaitHello || frame.head.op == Op::kHello) return handle_hello(conn, frame);
+  if (frame.head.op == Op::kHello) return handle_rename(conn, frame);
   const Hosted& self = *conn.peer->self;
   if (frame.head.cluster != self.cluster && frame.head.cluster != 0 && self.cluster != 0) {
     refuse(conn, fmt::format("{} is of cluster {:016x}, this node of {:016x}", describe(frame.head),
@@ -108,16 +120,13 @@ bool Tcp::Impl::handle_frame(Connection& conn, Frame frame) {
   return true;
 }
 
-bool Tcp::Impl::handle_hello(Connection& conn, const Frame& frame) {
-  const auto hello = decode_hello(frame);
-  if (!hello) {
-    refuse(conn, hello.status().message());
+// A peer that has been given another name says so by a second hello.
+bool Tcp::Impl::handle_rename(Connection& conn, const Frame& frame) {
+  const auto hello = decode_hello(frame.first.span());
+  if (!hello || !frame.second.empty()) {
+    refuse(conn, hello ? "a hello with values" : hello.status().message());
     return false;
   }
-  if (conn.state == State::kAwaitHello) {
-    return conn.dialled ? open_dialled(conn, *hello) : open_accepted(conn, *hello);
-  }
-  // The peer has been renamed.
   if (hello->incarnation != conn.peer->incarnation) {
     refuse(conn, "a second hello is of another process");
     return false;
@@ -126,81 +135,24 @@ bool Tcp::Impl::handle_hello(Connection& conn, const Frame& frame) {
   return true;
 }
 
-namespace {
-
-std::string other_cluster(NodeId from, std::uint64_t theirs, NodeId self, std::uint64_t ours) {
-  return fmt::format("{} is of cluster {:016x}, {} here of {:016x}", node_name(from), theirs, node_name(self),
-                     ours);
-}
-
-bool clusters_differ(std::uint64_t a, std::uint64_t b) { return a != b && a != 0 && b != 0; }
-
-}  // namespace
-
-bool Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
-  Hosted* self = find_hosted(hello.to);
-  if (self == nullptr && std::ranges::all_of(hosted_, [](const auto& it) { return is_temporary(it->id); })) {
-    close(conn);  // It comes again when we have been named.
-    return false;
-  }
-  if (self == nullptr) {
-    refuse(conn,
-           fmt::format("{} asks for {}, which is not here", node_name(hello.from), node_name(hello.to)));
-    return false;
-  }
-  send_hello(conn, *self, hello.from);  // Also to those refused below, so that they can say why.
-  write(conn);
-  if (conn.closed) return false;
-  if (clusters_differ(hello.cluster, self->cluster)) {
-    refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));
-    return false;
-  }
-  if (find_hosted(hello.from) != nullptr) {
-    refuse(conn, fmt::format("{} is of this process", node_name(hello.from)));
-    return false;
-  }
-  // A name that its former bearer has changed for another is free again.
-  const auto known = peers_.find({self, hello.from});
-  if (known != peers_.end() && known->second->id != hello.from &&
-      known->second->incarnation != hello.incarnation) {
-    peers_.erase(known);
-  }
-  return attach(conn, peer_of(*self, hello.from), hello.incarnation);
-}
-
-bool Tcp::Impl::open_dialled(Connection& conn, const Hello& hello) {
-  Peer& peer = *conn.peer;
-  const Hosted& self = *peer.self;
-  std::string why;
-  if (clusters_differ(hello.cluster, self.cluster)) {
-    why = other_cluster(hello.from, hello.cluster, self.id, self.cluster);
-  } else if (hello.from != peer.id) {
-    why = fmt::format("{} answers where {} was expected", node_name(hello.from), node_name(peer.id));
-  }
-  if (!why.empty()) {
-    ++refused_;
-    abandon(conn);
-    dial_failed(peer, why, false);
-    return false;
-  }
-  return attach(conn, peer, hello.incarnation);
-}
-
 void Tcp::Impl::send_hello(Connection& conn, const Hosted& self, NodeId to) {
-  conn.control.push(encode_hello({self.id, to, self.cluster, incarnation_}));
+  conn.control.push(hello_frame(hello_of(self, to)));
 }
 
 void Tcp::Impl::write(Connection& conn) {
   for (int writes = 0; writes < kWritesPerTurn; ++writes) {
     if (conn.closed || conn.broken || conn.blocked || conn.state == State::kConnecting) return;
     const bool mine = conn.peer != nullptr && conn.peer->conn == &conn;
+    const bool greets = !conn.greeting.empty();
+    if (!greets && conn.state != State::kOpen) return;
     const bool control = !conn.control.empty() && !(mine && conn.peer->queue.inside_frame());
-    if (!control && (!mine || conn.peer->queue.empty())) return;
-    SendQueue& queue = control ? conn.control : conn.peer->queue;
+    if (!greets && !control && (!mine || conn.peer->queue.empty())) return;
+    SendQueue& queue = control || !mine ? conn.control : conn.peer->queue;
     iovec parts[64];
     msghdr message{};
     message.msg_iov = parts;
-    message.msg_iovlen = queue.fill(parts, kBytesPerWrite);
+    parts[0] = {conn.greeting.data(), conn.greeting.size()};
+    message.msg_iovlen = greets ? 1 : queue.fill(parts, kBytesPerWrite);
     const ssize_t sent = ::sendmsg(conn.fd, &message, MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
@@ -210,6 +162,10 @@ void Tcp::Impl::write(Connection& conn) {
       return;
     }
     progress_ = true;
+    if (greets) {
+      conn.greeting.erase(conn.greeting.begin(), conn.greeting.begin() + sent);
+      continue;
+    }
     queue.sent(static_cast<std::size_t>(sent));
     if (mine) set_paused(*conn.peer);
   }

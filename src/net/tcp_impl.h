@@ -1,11 +1,13 @@
-// The parts of the TCP driver: tcp.cc runs nodes and the loop, tcp_connection.cc moves bytes and shakes
-// hands, tcp_peer.cc finds, keeps and loses peers.
+// The parts of the TCP driver: tcp.cc runs nodes and the loop, tcp_connection.cc moves bytes,
+// tcp_handshake.cc finds out who is at the other end, tcp_peer.cc finds, keeps and loses peers.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "net/address.h"
 #include "net/event_loop.h"
 #include "net/frame_reader.h"
+#include "net/handshake.h"
 #include "net/hello.h"
 #include "net/log_limit.h"
 #include "net/send_queue.h"
@@ -56,11 +59,13 @@ class Tcp::Impl {
     explicit Connection(int its_fd) : fd(its_fd) {}
     int fd;
     std::unique_ptr<EventLoop::Watch> watch;
+    std::unique_ptr<Handshake> handshake;  // Until the peer is known.
+    std::vector<std::byte> greeting;       // Of the handshake, not yet sent: goes before all else.
     FrameReader reader;
     SendQueue control;  // Hellos: sent between the peer's frames.
     State state = State::kAwaitHello;
     SocketAddress remote;
-    Peer* peer = nullptr;  // Known from the start when we dialled, else from the hello on.
+    Peer* peer = nullptr;  // Known from the start when we dialled, else from the handshake's end on.
     bool dialled = false;
     bool stranger = false;  // Accepted, and not yet of a node that the scheduler has named.
     bool blocked = false;   // The kernel takes no more for now.
@@ -134,9 +139,7 @@ class Tcp::Impl {
   bool read_some(Connection& conn);
   bool handle_frames(Connection& conn);
   bool handle_frame(Connection& conn, Frame frame);
-  bool handle_hello(Connection& conn, const Frame& frame);
-  bool open_accepted(Connection& conn, const Hello& hello);
-  bool open_dialled(Connection& conn, const Hello& hello);
+  bool handle_rename(Connection& conn, const Frame& frame);
   void send_hello(Connection& conn, const Hosted& self, NodeId to);
   void write(Connection& conn);
   void send_failed(Connection& conn);
@@ -148,9 +151,17 @@ class Tcp::Impl {
   void abandon(Connection& conn);  // Closes one whose peer has nothing to learn from that.
   void bury();
 
+  // tcp_handshake.cc
+  void begin_handshake(Connection& conn, Handshake::Side side);
+  void shake_hands(Connection& conn, std::span<const std::byte> bytes);
+  Hello hello_of(const Hosted& self, NodeId to) const { return {self.id, to, self.cluster, incarnation_}; }
+  void open_accepted(Connection& conn, const Hello& hello);
+  void open_dialled(Connection& conn, const Hello& hello);
+  void refuse_dialled(Connection& conn, const std::string& why);
+
   // tcp_peer.cc
   Peer& peer_of(Hosted& self, NodeId id);
-  bool attach(Connection& conn, Peer& peer, std::uint64_t incarnation);
+  void attach(Connection& conn, Peer& peer, std::uint64_t incarnation);
   void settle(Connection& conn);
   void detach(Connection& conn);
   void rename_peer(Connection& conn, NodeId id);

@@ -19,11 +19,11 @@ const sockaddr* as_sockaddr(const SocketAddress& address) {
   return static_cast<const sockaddr*>(storage);
 }
 
-Status no_authentication(std::string_view text) {
+Status beyond_loopback(std::string_view text) {
   return {
       Code::kUsage,
-      fmt::format("cannot listen on {}: other machines could reach it, and nodes do not yet ask each other "
-                  "who they are, so anybody there could read and change the model; listen on 127.0.0.1 "
+      fmt::format("cannot listen on {}: other machines could reach it, and what travels is not encrypted, "
+                  "so anybody on the way could read and change the model; listen on 127.0.0.1 "
                   "or [::1], or accept the risk with --insecure-no-auth",
                   text)};
 }
@@ -59,7 +59,7 @@ Result<std::uint16_t> Tcp::Impl::listen(std::string_view text) {
 }
 
 Result<std::uint16_t> Tcp::Impl::listen_on(std::string_view text, const SocketAddress& address) {
-  if (!is_loopback(address) && !options_.insecure_no_auth) return no_authentication(text);
+  if (!is_loopback(address) && !options_.insecure_no_auth) return beyond_loopback(text);
   const int fd = open_socket(address.storage.ss_family);
   if (fd < 0) return cannot_listen(text, address, errno);
   const int on = 1;
@@ -116,6 +116,7 @@ void Tcp::Impl::accept_one(int fd, const SocketAddress& remote) {
   }
   Connection* conn = adopt(fd, remote);
   if (conn == nullptr) return;
+  begin_handshake(*conn, Handshake::Side::kAcceptor);
   conn->stranger = true;
   ++strangers_;
   conn->watch->want_read();

@@ -30,14 +30,15 @@ Tcp::Impl::Peer& Tcp::Impl::peer_of(Hosted& self, NodeId id) {
   return *peer;
 }
 
-// The handshake is done: `conn` is now the peer's. False when it was closed instead.
-bool Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) {
+// The handshake is done: `conn` is now the peer's, unless another process has its name: then it is closed.
+void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) {
   if (peer.incarnation != incarnation && peer.conn != nullptr) {
     refuse(conn,
            fmt::format("another {} is connected from {}", node_name(peer.id), to_text(peer.conn->remote)));
-    return false;
+    return;
   }
   conn.state = State::kOpen;
+  conn.handshake.reset();
   conn.peer = &peer;
   if (!is_temporary(peer.id)) settle(conn);
   const bool restarted = peer.connected_once && peer.incarnation != incarnation;
@@ -52,7 +53,6 @@ bool Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
     peer.queue.restart();
   }
   mark(peer);
-  return true;
 }
 
 // Its node has a place in the job.
@@ -67,7 +67,13 @@ void Tcp::Impl::detach(Connection& conn) {
   if (conn.state != State::kOpen) {
     // Once is no news: the node there may not yet have been given its name.
     const bool again = peer.backoff > limits::kReconnectFirst;
-    return dial_failed(peer, again ? "it closes the connection" : "", false);
+    const Handshake* shaken = conn.handshake.get();
+    const bool distrusts = shaken != nullptr && shaken->has_proven_itself() && !shaken->proven();
+    const char* why = distrusts
+                          ? "it closes the connection when asked to believe that this process knows the "
+                            "job's secret; both must have the same one"
+                          : "it closes the connection";
+    return dial_failed(peer, again ? why : "", false);
   }
   if (peer.conn != &conn) return;
   peer.conn = peer.conns.empty() ? nullptr : peer.conns.front();
@@ -180,8 +186,7 @@ void Tcp::Impl::on_connected(Connection& conn) {
   }
   conn.state = State::kAwaitHello;
   conn.watch->want_read();
-  send_hello(conn, *peer.self, peer.id);
-  write(conn);
+  begin_handshake(conn, Handshake::Side::kDialler);
 }
 
 // Sets the next time to dial, jittered so that many peers of a restarted node do not come back at once.

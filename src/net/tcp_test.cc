@@ -97,9 +97,9 @@ TEST(Tcp, ReconnectsWithinGrace) {
   ASSERT_TRUE(net->introduce(kEcho, at(port)));
   std::thread server([&its = listener, &request] {
     const Hello hello{kEcho, kAsker, 0, 5};
-    EXPECT_TRUE(its.accept(hello).receive(kHelloSize + 1000));  // Then closes in the middle of the push.
+    EXPECT_TRUE(its.accept(hello).receive(1000));  // Then closes in the middle of the push.
     const RawPeer peer = its.accept(hello);
-    EXPECT_TRUE(peer.receive(kHelloSize + request.size_bytes()));
+    EXPECT_TRUE(peer.receive(request.size_bytes()));
     Frame reply = request;
     reply.head.op = Op::kPushReply;
     peer.send(encode_frame(reply));
@@ -134,10 +134,13 @@ struct DialledPeer {
   DialledPeer(Tcp& net, EndingNode& node, NodeId id) {
     EXPECT_TRUE(net.introduce(id, at(listening.second)));
     net.turn(kAsker, [&](Instant, Transport& out) { out.send(id, Frame{{Op::kHeartbeat}, {}, {}}); });
-    peer.emplace(listening.first.accept({id, kAsker, 0, 5}));
-    say(Op::kHeartbeat);
     const int before = node.received;
+    std::thread called([&] {
+      peer.emplace(listening.first.accept({id, kAsker, 0, 5}));
+      say(Op::kHeartbeat);
+    });
     EXPECT_TRUE(net.run_until([&] { return node.received > before; }, kClock.now() + 60s));
+    called.join();
   }
   void say(Op op) const { peer->send(encode_frame(Frame{{op}, {}, {}})); }
   void end() {
@@ -256,10 +259,10 @@ TEST(Tcp, TemporaryNameIsFreeOnceChanged) {
   std::vector<RawPeer> joined;  // Stay connected under their new names.
   for (std::uint32_t i = 0; i < 3; ++i) {
     joined.push_back(RawPeer::connected(process.port));
-    joined.back().send(hello_bytes({temporary, kScheduler, 0, 50 + i}));
+    EXPECT_TRUE(joined.back().greet(encode_hello({temporary, kScheduler, 0, 50 + i}).span()));
     joined.back().send(hello_bytes({worker_node(i), kScheduler, 0, 50 + i}));
     joined.back().send(encode_frame(join));
-    EXPECT_TRUE(joined.back().receive(kHelloSize + join.size_bytes()));
+    EXPECT_TRUE(joined.back().receive(join.size_bytes()));
   }
   process.end();
   EXPECT_EQ(scheduler.received, 3U);

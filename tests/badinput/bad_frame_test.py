@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Hostile peers of a live job: their frames get typed answers or none, and change nothing."""
+"""Hostile peers of a live job that know its secret, and strangers: their frames get typed answers or none, and change
+nothing."""
 import json
 import os
 import random
@@ -11,6 +12,7 @@ import tempfile
 import time
 import unittest
 
+from handshake import Refused, dial, read_secret
 from programs import PROGRAM, ProgramTest, patience
 
 FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
@@ -56,23 +58,26 @@ class FrameTool:
 
 
 class Peer:
-    """One connection that has said hello."""
+    """One connection of one who knows the job's secret, and has said hello."""
 
-    def __init__(self, tool, port, me, to, cluster=0, incarnation=None):
+    def __init__(self, job, tool, port, me, to, cluster=0, incarnation=None):
         self.tool, self.to, self.cluster = tool, to, cluster
         self.incarnation = incarnation or random.getrandbits(63) | 1
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.request = 0
         try:
-            self.hello(me)
-            self.incarnation_there = struct.unpack("<BIBIQHQ", self.receive(HELLO)[1])[-1]
+            answer = dial(self.socket, job.secret, self.hello_body(me))
+            self.incarnation_there = struct.unpack("<BIBIQHQ", answer)[-1]
         except OSError:
             self.close()
             raise
 
+    def hello_body(self, me):
+        return struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, WIRE_VERSION, self.incarnation)
+
     def hello(self, me):
-        body = struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, WIRE_VERSION, self.incarnation)
-        self.socket.sendall(self.tool.frame(HELLO, cluster=self.cluster, first=body))
+        """Says that it has another name from now on."""
+        self.socket.sendall(self.tool.frame(HELLO, cluster=self.cluster, first=self.hello_body(me)))
 
     def send(self, op, **fields):
         self.request += 1
@@ -111,15 +116,17 @@ class Job:
 
     def __init__(self, folder, servers, workers, *flags):
         self.folder, self.nodes = folder, []
+        self.secret_file = os.path.join(folder, "secret")
         self.scheduler = self.node("scheduler", "--listen", "127.0.0.1:0", "--servers", str(servers), "--json",
                                    "--workers", str(workers), *flags)
         self.scheduler_port = self.port_of(self.scheduler)
+        self.secret = read_secret(self.secret_file)
         join = ("--join", "127.0.0.1:%d" % self.scheduler_port)
         self.server_ports = [self.port_of(self.node("server", *join)) for _ in range(servers)]
 
     def node(self, role, *words):
         log = open(os.path.join(self.folder, "log-%d" % len(self.nodes)), "w+", encoding="utf-8")
-        node = subprocess.Popen([PROGRAM, "node", role, *words], stdout=subprocess.PIPE, stderr=log, text=True)
+        node = subprocess.Popen([PROGRAM, "node", role, "--secret-file", self.secret_file, *words], stdout=subprocess.PIPE, stderr=log, text=True)
         node.log = log
         self.nodes.append(node)
         return node
@@ -206,13 +213,13 @@ class BadFrameTest(ProgramTest):
                 except OSError:
                     pass
 
-    def as_strangers(self, port, to):
+    def as_strangers(self, job, port, to):
         """Everybody's orders and requests, by those who have no right to give them."""
         huge = struct.pack("<I", 0xffffffff)
         map_bytes = struct.pack("<IBIBIqB", 1000, 0, 0, 0, 0, 10 ** 9, 1) + huge + bytes(64)
         for me in ((WORKER, TEMPORARY | 5), (WORKER, 7), (SERVER, 9), (WORKER, 1 << 20), (SCHEDULER, 3)):
             try:
-                peer = Peer(self.tool, port, me, to)
+                peer = Peer(job, self.tool, port, me, to)
                 self.addCleanup(peer.close)
                 for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
                                   (WAITING, bytes(8) + huge), (HEARTBEAT, NO_COUNTERS), (GET_MAP, b""), (JOIN, huge * 3),
@@ -230,6 +237,25 @@ class BadFrameTest(ProgramTest):
             except OSError:
                 pass  # Closing on such a peer is an answer too.
 
+    def without_the_secret(self, port, to):
+        """The attack that once ended in another digest and exit code 0: a push of 1e30 under a worker's name."""
+        push = self.tool.frame(PUSH, table=1, ranges=(0, 256), map_epoch=1, first=u64s(1), second=floats(1e30))
+        hello = struct.pack("<BIBIQHQ", WORKER, 0, *to, 0, WIRE_VERSION, 77)
+        for guess in (bytes(16), b"0123456789abcdef"):
+            with connect(port) as stranger, self.assertRaises(Refused) as refused:
+                try:
+                    dial(stranger, guess, hello)
+                    stranger.sendall(push)
+                except BrokenPipeError as gone:
+                    raise Refused(b"") from gone
+            self.assertEqual(refused.exception.told, b"")  # After its challenge.
+        with connect(port) as stranger:
+            stranger.sendall(self.tool.frame(HELLO, first=hello) + push)
+            try:
+                self.assertEqual(stranger.recv(1000), b"")
+            except ConnectionResetError:
+                pass
+
     def test_strangers_do_not_disturb_an_honest_job(self):
         flags = ("--epochs", "40", "--batch", "128")
         calm = subprocess.run([PROGRAM, "train", self.train, "--json", *flags], capture_output=True, text=True,
@@ -246,7 +272,8 @@ class BadFrameTest(ProgramTest):
             try:
                 for port, to in ports:
                     self.before_hello(port, hello)
-                    self.as_strangers(port, to)
+                    self.without_the_secret(port, to)
+                    self.as_strangers(job, port, to)
             except ConnectionRefusedError:
                 break  # The job is over.
         out, logs = job.end()
@@ -255,9 +282,9 @@ class BadFrameTest(ProgramTest):
         self.assertEqual(json.loads(out.strip().splitlines()[-1])["model_digest"], expected)
         self.assertGreaterEqual(number, 3, "the job was over before it was disturbed")
 
-    def end_well(self, port):
+    def end_well(self, job, port):
         """Says that the job has ended well, as an observer of its own, as the job's, and as the job's very process."""
-        peer = Peer(self.tool, port, (WORKER, TEMPORARY | 3), (SCHEDULER, 0))
+        peer = Peer(job, self.tool, port, (WORKER, TEMPORARY | 3), (SCHEDULER, 0))
         self.addCleanup(peer.close)
         peer.send(JOIN, first=bytes([WORKER, 1]) + text(b"") + text(b"hostile") + text(b""))
         code, first, _ = peer.receive((WELCOME, STOP))
@@ -268,7 +295,7 @@ class BadFrameTest(ProgramTest):
         for incarnation in (None, peer.incarnation_there):
             for index in ((1 << 20), (1 << 20) + 1):
                 try:
-                    liar = Peer(self.tool, port, (WORKER, index), (SCHEDULER, 0), incarnation=incarnation)
+                    liar = Peer(job, self.tool, port, (WORKER, index), (SCHEDULER, 0), incarnation=incarnation)
                     self.addCleanup(liar.close)
                     liar.send(ENDED, code=OK)
                 except OSError:
@@ -287,7 +314,7 @@ class BadFrameTest(ProgramTest):
                 if attacked == "once it has begun":
                     job.node(*worker)
                     job.await_word(job.scheduler, r"(epoch 1/)")
-                self.assertEqual(self.end_well(job.scheduler_port), REFUSED)
+                self.assertEqual(self.end_well(job, job.scheduler_port), REFUSED)
                 if attacked == "before it begins":
                     job.node(*worker)
                 out, logs = job.end()
@@ -300,7 +327,7 @@ class BadFrameTest(ProgramTest):
 
     def join(self, job):
         """Takes part as the job's only worker: peers of scheduler and server, and the map."""
-        scheduler = Peer(self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
+        scheduler = Peer(job, self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
         scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile") + text(b""))
         _, welcome, _ = scheduler.receive(WELCOME)
         role, index, scheduler.cluster = struct.unpack("<BIQ", welcome)
@@ -308,7 +335,7 @@ class BadFrameTest(ProgramTest):
         scheduler.hello((WORKER, 0))
         scheduler.send(HEARTBEAT, first=NO_COUNTERS)
         _, map_bytes, _ = scheduler.receive(MAP)
-        server = Peer(self.tool, job.server_ports[0], (WORKER, 0), (SERVER, 0), scheduler.cluster)
+        server = Peer(job, self.tool, job.server_ports[0], (WORKER, 0), (SERVER, 0), scheduler.cluster)
         return scheduler, server, struct.unpack_from("<I", map_bytes)[0], map_bytes
 
     def test_the_owner_of_all_shards_is_not_trusted_either(self):
