@@ -145,7 +145,7 @@ Status Group::Impl::run(const GroupCall& asked) {
   std::shared_ptr<std::byte[]> scratch;
   if (Status status = prepare(asked, call, plan, scratch); !status) return status;
   const GroupPlace place = take_place(asked, *plan, false);
-  if (move_at_once(call, *plan, place)) return Status::ok();
+  if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return Status::ok();
   const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank, size);
   call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
@@ -156,14 +156,29 @@ Status Group::Impl::run(const GroupCall& asked) {
 }
 
 // A short message that finds room, or is there, needs no exchange that goes on later.
+constexpr std::size_t kShortBytes = 4096;
+
 bool Group::Impl::move_at_once(const Call& call, const Plan& plan, const GroupPlace& place) {
-  constexpr std::size_t kShortBytes = 4096;
   const std::size_t bytes = call.count * call.arithmetic.element_bytes;
   if (call.operation != Operation::kPointToPoint || bytes == 0 || bytes > kShortBytes) return false;
   const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
   if (call.root == rank)
     return links->driver.send_at_once(*view, place, preface, call.peer, {call.in, bytes});
   return links->driver.receive_at_once(*view, place, preface.preface, call.root, call.out, bytes);
+}
+
+// Nor does a short sum of two ranks whose messages find room and come soon; else it is known what was sent.
+bool Group::Impl::sum_at_once(Call& call, const Plan& plan, const GroupPlace& place) {
+  const Arithmetic& how = call.arithmetic;
+  const std::size_t bytes = call.count * how.element_bytes;
+  if (size != 2 || call.operation != Operation::kAllReduce || bytes == 0 || bytes > kShortBytes) return false;
+  if (plan.route != Route::kRecursiveDoubling || plan.channels != 1) return false;
+  if (plan.piece_elements > 0 && plan.piece_elements < call.count) return false;
+  if (how.monoid.combine || how.reduction == Reduction::kReproducibleSum) return false;
+  const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
+  const GroupDriver::Sum sum = links->driver.sum_at_once(*view, place, preface, call);
+  call.sent = sum == GroupDriver::Sum::kSent;
+  return sum == GroupDriver::Sum::kDone;
 }
 
 GroupWork Group::Impl::start(const GroupCall& asked) {

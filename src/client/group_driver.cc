@@ -248,13 +248,33 @@ Status GroupDriver::run(Exchange& exchange, const std::shared_ptr<GroupView>& vi
   return work.wait();
 }
 
+namespace {
+
+bool write_message(GroupView& view, Link to, const Preface& preface, Piece data) {
+  const void* const head = &preface;
+  const Piece pieces[] = {{static_cast<const std::byte*>(head), sizeof preface}, data};
+  return view.fabric().write_whole(to, pieces);
+}
+
+// Gives `use` the message that is there, or comes soon, if it is the one that was expected.
+template <class Use>
+bool take_message(GroupView& view, Link from, const Preface& expected, std::size_t size, const Use& use) {
+  Fabric& fabric = view.fabric();
+  const std::size_t total = sizeof expected + size;
+  const Piece shown = fabric.peek_soon(from, total);
+  if (shown.size != total || std::memcmp(shown.data, &expected, sizeof expected) != 0) return false;
+  use(shown.data + sizeof expected);
+  fabric.consume(from, total);
+  return true;
+}
+
+}  // namespace
+
 bool GroupDriver::send_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface,
                                std::uint32_t peer, Piece data) {
   if (view.control() && view.control()->failed()) return false;
   if (!borrow()) return false;
-  const void* const head = &preface.preface;
-  const Piece pieces[] = {{static_cast<const std::byte*>(head), sizeof(Preface)}, data};
-  const bool sent = view.fabric().write_whole({peer, place.first_channel}, pieces);
+  const bool sent = write_message(view, {peer, place.first_channel}, preface.preface, data);
   if (sent && view.control()) view.control()->pass();
   give_back();
   if (!sent) return false;
@@ -267,18 +287,31 @@ bool GroupDriver::send_at_once(GroupView& view, const GroupPlace& place, const P
 bool GroupDriver::receive_at_once(GroupView& view, const GroupPlace& place, const Preface& preface,
                                   std::uint32_t peer, std::byte* into, std::size_t size) {
   if (!borrow()) return false;
-  Fabric& fabric = view.fabric();
-  const Link from{peer, place.first_channel};
-  const std::size_t total = sizeof(Preface) + size;
-  const Piece shown = fabric.peek_soon(from, total);
-  const bool expected = shown.size == total && std::memcmp(shown.data, &preface, sizeof preface) == 0;
-  if (expected) {
-    std::memcpy(into, shown.data + sizeof(Preface), size);
-    fabric.consume(from, total);
-    if (GroupControl* const control = view.control()) control->pass();
-  }
+  const bool expected = take_message(view, {peer, place.first_channel}, preface, size,
+                                     [&](const std::byte* data) { std::memcpy(into, data, size); });
+  if (expected && view.control()) view.control()->pass();
   give_back();
   return expected;
+}
+
+GroupDriver::Sum GroupDriver::sum_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface,
+                                          const Call& call) {
+  if (!borrow()) return Sum::kNotBegun;
+  const Link other{1 - preface.rank, place.first_channel};
+  const Arithmetic& how = call.arithmetic;
+  const std::size_t size = call.count * how.element_bytes;
+  Sum sum = write_message(view, other, preface.preface, {call.in, size}) ? Sum::kSent : Sum::kNotBegun;
+  const auto add = [&](const std::byte* theirs) {
+    how.apply(call.out, call.in, theirs, call.count);
+    how.finish(call.out, call.count, 2);
+  };
+  if (sum == Sum::kSent && take_message(view, other, preface.preface, size, add)) sum = Sum::kDone;
+  if (sum == Sum::kDone && view.control()) view.control()->pass();
+  give_back();
+  if (sum != Sum::kDone) return sum;
+  view.add_sent(size);
+  if (CallBoard* calls = view.calls()) calls->note(note_of(preface, view, {place.kind, place.sequence}));
+  return sum;
 }
 
 // Whether it has ended; else another thread wants the fabric too.

@@ -81,6 +81,10 @@ class GroupDriver {
   // Receives a message of `size` bytes if it is there, or soon; else nothing has happened.
   bool receive_at_once(GroupView& view, const GroupPlace& place, const Preface& preface, std::uint32_t peer,
                        std::byte* into, std::size_t size);
+  // An all-reduce of two ranks in one message each way, by recursive doubling: how far it came at once. What
+  // was sent is what an exchange would have.
+  enum class Sum : std::uint8_t { kNotBegun, kSent, kDone };
+  Sum sum_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, const Call& call);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);

@@ -66,6 +66,7 @@ class Group::Impl {
                       Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
   bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);
+  bool sum_at_once(Call& call, const Plan& plan, const GroupPlace& place);
   GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
   Duration timeout_of(const GroupCall& asked) const {
     return asked.timeout.count() > 0 ? asked.timeout : timeout;

@@ -23,6 +23,7 @@ struct Call {
   std::vector<std::uint64_t> parts;
   std::vector<std::uint64_t> parts_out;  // All-to-all: the same of what this rank receives.
   bool phantom = false;                  // Sizes only: nothing is read, written or checked.
+  bool sent = false;                     // What this rank has to send, in one message, is on its way.
   bool stages = false;                   // Between two ranks: nothing is to be fetched if this one says so.
 };
 

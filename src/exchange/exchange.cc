@@ -212,6 +212,7 @@ Exchange::Progress Exchange::begin_send(Running& lane, Fabric& fabric) {
   }
   const bool prefaced = !(lane.peers[step.peer] & Running::kGreeted);
   lane.peers[step.peer] |= Running::kGreeted;
+  if (call_.sent) return Progress::kStep;
   const bool alone = lane.outgoing.empty();
   lane.outgoing.push_back({to, prefaced, data, size, 0});
   if (alone) flush(lane, fabric);
