@@ -2,12 +2,13 @@
 # headers, a CMake package and a pkg-config file. CPack makes two Debian packages of it.
 include(CMakePackageConfigHelpers)
 
-# The layers that the public headers stand on, as one archive, so that inner libraries and headers stay private.
-if(TARGET thalweg_client)
+# thalweg_objects(ROOT OBJECTS OUTSIDE): the objects of a layer and all that it links, and the outside libraries that
+# a user of these links too.
+function(thalweg_objects root out_objects out_outside)
   set(objects)
-  set(outside)                                        # Libraries that a user of the archive links too.
+  set(outside)
   set(seen)
-  set(open thalweg_client)
+  set(open ${root})
   while(open)
     list(POP_FRONT open target)
     list(APPEND seen ${target})
@@ -21,6 +22,10 @@ if(TARGET thalweg_client)
         list(APPEND open ${link})
       elseif(link STREQUAL "Threads::Threads")
         list(APPEND outside pthread)
+      elseif(link STREQUAL "ZLIB::ZLIB")
+        list(APPEND outside z)
+      elseif(link STREQUAL "nlohmann_json::nlohmann_json")
+        continue()                                    # Headers alone.
       elseif(link MATCHES "^((PkgConfig|[a-z]+)::)?([A-Za-z0-9]+)$")
         string(TOLOWER ${CMAKE_MATCH_3} library)
         list(APPEND outside ${library})
@@ -30,7 +35,13 @@ if(TARGET thalweg_client)
     endforeach()
   endwhile()
   list(REMOVE_DUPLICATES outside)
+  set(${out_objects} ${objects} PARENT_SCOPE)
+  set(${out_outside} ${outside} PARENT_SCOPE)
+endfunction()
 
+# The layers that the public headers stand on, as one archive, so that inner libraries and headers stay private.
+if(TARGET thalweg_train)
+  thalweg_objects(thalweg_train objects outside)
   add_library(thalweg_archive STATIC ${objects})
   set_target_properties(thalweg_archive PROPERTIES OUTPUT_NAME thalweg LINKER_LANGUAGE CXX)
   install(FILES $<TARGET_FILE:thalweg_archive> DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
@@ -38,7 +49,8 @@ if(TARGET thalweg_client)
     FILES_MATCHING PATTERN "*.h")
 
   # The C interface: a shared library that shows the functions of thalweg/thalweg.h and no others.
-  add_library(thalweg_c SHARED ${objects})
+  thalweg_objects(thalweg_client c_objects c_outside)
+  add_library(thalweg_c SHARED ${c_objects})
   target_link_libraries(thalweg_c PRIVATE thalweg_client)
   set_target_properties(thalweg_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 2
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/thalweg_c.map)
@@ -99,7 +111,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "trains sparse models through a parameter server\n Linear models and factorization machines from click logs.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libthalweg-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libssl-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libssl-dev, libzstd-dev, zlib1g-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
   "parameter server, development files\n C++ headers and the static library.")
 include(CPack)

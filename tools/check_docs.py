@@ -6,7 +6,7 @@ Usage: tools/check_docs.py ROOT [PROGRAM]    prints file:line: what is wrong; ex
 In every *.md file: relative links and their #headings lead somewhere; paths in backticks that start with a
 folder of the tree exist (globs and {a,b} allowed); and each `thalweg COMMAND --flag`, in backticks or in a block
 of shell commands, is one that PROGRAM, asked through its own help, knows. Without PROGRAM the last is not checked.
-Tests that are named, `Suite.Name`, --gtest_filter=... or ctest -R ..., exist; sizes beside a constant, 64 MiB
+A block of ```cpp PATH stands line by line in that file. Tests that are named, `Suite.Name`, --gtest_filter=... or ctest -R ..., exist; sizes beside a constant, 64 MiB
 (`kSomethingMax`), are the constant's; and numbers of what the sources list, "ten update rules", are those of the list.
 """
 import fnmatch
@@ -34,6 +34,7 @@ TEST_FILTER = re.compile(r'--gtest_filter=[\'"]?([^\s\'"`]+)')
 CTEST_FILTER = re.compile(r'\bctest\b.*? -R [\'"]?([^\s\'"`]+)')
 FENCE = re.compile(r'^\s*```\s*(\w*)')
 INLINE_CODE = re.compile(r'(?<!`)`([^`]+)`(?!`)')
+EXAMPLE = re.compile(r'^```cpp (\S+)\n(.*?)^```', re.M | re.S)
 LINK = re.compile(r'\]\(([^)\s]+)(?:\s+"[^"]*")?\)')
 # At a command's place: first on the line, behind a prompt or assignments, or behind a shell operator.
 COMMAND = re.compile(r'(?:^\s*(?:\$ )?|[|;&]\s*)(?:\w+=\S*\s+|time\s+)*(?:[\w.$/{}]*/)?thalweg(?=\s|$)([^|;&<>#`]*)')
@@ -171,7 +172,22 @@ class Checker:
     def _fail(self, path, line, message):
         self.errors.append(f'{path.relative_to(self.root)}:{line}: {message}')
 
+    def _check_examples(self, path):
+        """Lines of a block that names a file stand there, in this order; what a line ... leaves out does too."""
+        text = path.read_text(encoding='utf-8')
+        for block in EXAMPLE.finditer(text):
+            number, file = text.count('\n', 0, block.start()) + 1, self.root / block.group(1)
+            if not file.is_file():
+                self._fail(path, number, f'an example of {block.group(1)}, which is not there')
+                continue
+            rest = iter(line.strip() for line in file.read_text(encoding='utf-8').splitlines())
+            for line in filter(lambda line: line not in ('', '...'), map(str.strip, block.group(2).splitlines())):
+                if line not in rest:                  # Goes on behind the line that was found before.
+                    self._fail(path, number, f'{block.group(1)} has no such line there: {line}')
+                    break
+
     def _check_file(self, path):
+        self._check_examples(path)
         command = ''  # A command that goes on over several lines.
         for number, line, block in lines_of(path):
             self._check_filters(path, number, line)

@@ -53,6 +53,14 @@ class CheckDocs(unittest.TestCase):
             script.chmod(script.stat().st_mode | stat.S_IXUSR)
             return check_docs.Checker(root, script if program else None).run()
 
+    def test_examples_stand_in_their_files(self):
+        header = '```cpp src/a.h\n%s\n```\n'
+        good = '...\ninline constexpr std::uint64_t kLengthMax =\n\n  std::uint64_t{64} << 20;'
+        self.assertEqual(self.errors(header % good), [])
+        self.assert_found(header % 'inline constexpr std::uint64_t kLengthMin =', 'has no such line')
+        self.assert_found(header % '\n'.join(reversed(good.split('\n'))), 'has no such line')
+        self.assert_found(header.replace('a.h', 'b.h') % good, 'src/b.h, which is not there')
+
     def assert_found(self, text, expected):
         found = self.errors(text)
         self.assertEqual(len(found), 1, found)

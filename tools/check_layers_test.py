@@ -63,16 +63,25 @@ class LayersTest(unittest.TestCase):
     def test_exchange_does_not_know_tables(self):
         self.assertFails({'src/exchange/a.cc': '#include "table/a.h"\n', 'src/table/a.h': ''}, 'exchange')
 
-    def test_train_does_not_know_the_client(self):
-        self.assertFails({'src/train/a.cc': '#include "client/a.h"\n', 'src/client/a.h': ''}, 'train')
+    def test_data_and_models_do_not_know_the_client(self):
+        for folder in ('data', 'model'):
+            self.assertFails({f'src/{folder}/a.cc': '#include "client/a.h"\n', 'src/client/a.h': ''}, folder)
+
+    def test_the_program_knows_neither_the_client_nor_its_nodes(self):
+        self.assertFails({'src/cli/a.cc': '#include "client/a.h"\n', 'src/client/a.h': ''}, 'cli includes client')
+        files = {'src/cli/a.cc': '#include "train/a.h"\n', 'src/train/a.cc': '#include "client/a.h"\n',
+                 'src/client/a.h': '#include "server/a.h"\n', 'src/server/a.h': '', 'src/train/a.h': ''}
+        self.assertPasses(files)
+        self.assertFails({**files, 'src/train/a.h': '#include "client/a.h"\n', 'src/client/a.h': ''},
+                         'src/cli/a.cc:0: cli reaches client/a.h from train/a.h')
 
     def test_reaching_upward_through_a_header_of_a_lower_layer(self):
-        files = {'src/train/a.cc': '#include "data/a.h"\n', 'src/data/a.h': '#include "data/b.h"\n',
+        files = {'src/cli/a.cc': '#include "data/a.h"\n', 'src/data/a.h': '#include "data/b.h"\n',
                  'src/table/a.h': '#include "base/check.h"\n'}
         self.assertPasses({**files, 'src/data/b.h': '#include "base/check.h"\n'})
         found = errors({**files, 'src/data/b.h': '#include "table/a.h"\n'})
         self.assertEqual(len(found), 3, found)        # The include, and both that reach it.
-        self.assertIn('src/train/a.cc:0: train reaches table/a.h from data/b.h from data/a.h', found[2])
+        self.assertIn('src/cli/a.cc:0: cli reaches table/a.h from data/b.h from data/a.h', found[0])
 
     def test_reaching_what_may_not_be_included(self):
         files = {'src/exchange/a.cc': '#include "topology/a.h"\n', 'src/table/a.h': ''}

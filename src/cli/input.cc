@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "data/column_items.h"
 
 namespace thalweg {
 namespace {
@@ -34,34 +33,7 @@ ReadOptions read_options(const Options& options, std::vector<std::string> paths)
 }
 
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out) {
-  if (empty.empty()) return;
-  out.warn(empty.size() == 1
-               ? fmt::format("{} has no rows", empty.front())
-               : fmt::format("{} files have no rows, the first being {}", empty.size(), empty.front()));
-}
-
-std::vector<std::string> odd_columns(const DataSet& data) {
-  std::vector<std::string> sentences;
-  for (const Column& c : data.columns().list) {
-    if (c.odd_cell.empty()) continue;
-    sentences.push_back(fmt::format(
-        "{}: each cell of column \"{}\" is a category, because of \"{}\" in line {}; write numbers plainly, "
-        "such as 1234.5, or say --columns {}:cat if categories are meant",
-        data.paths().front(), c.name, c.odd_cell, c.odd_line, quoted_column_name(c.name)));
-  }
-  return sentences;
-}
-
-void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,
-                          Output& out) {
-  const auto shared = std::find_first_of(held_out.begin(), held_out.end(), trained.begin(), trained.end());
-  if (shared == held_out.end()) return;
-  out.warn(fmt::format("{} is both trained on and held out: the held-out numbers do not tell of new rows",
-                       *shared));
-}
-
-Status as_input(const Status& status) {
-  return status.code() == Code::kIo ? Status(Code::kData, status.message()) : status;
+  if (const std::string text = empty_files(empty); !text.empty()) out.warn(text);
 }
 
 InputRows::InputRows(std::shared_ptr<DataSet> data, std::unique_ptr<RowReader> reader, bool ahead)

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "data/data_set.h"
+#include "data/input_words.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
 
@@ -21,14 +22,6 @@ Format input_format(const Options& options);
 
 // That files were passed over since they are empty.
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out);
-// Columns that were taken for categories though their cells mean numbers, a sentence each.
-std::vector<std::string> odd_columns(const DataSet& data);
-void warn_of_shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out,
-                          Output& out);
-
-// A file that cannot be read is wrong input, not a failure of the system: kIo becomes kData.
-Status as_input(const Status& status);
-
 // The rows of a data set in input order, the next batch being parsed while one is worked on. One thread.
 class InputRows {
  public:

@@ -32,8 +32,4 @@ Result<std::uint64_t> memory_limit(const Options& options) {
   return Status(Code::kUsage, fmt::format("--memory {}; expected at least 1M", *text));
 }
 
-std::string memory_part(std::uint64_t limit, std::uint32_t parts) {
-  return fmt::format("{}", std::max(kLeast, limit / parts));
-}
-
 }  // namespace thalweg

@@ -13,10 +13,4 @@ namespace thalweg {
 // its control group's where that has less. kUsage: it is no size or less than 1M.
 Result<std::uint64_t> memory_limit(const Options& options);
 
-// What the steps under way may take besides.
-constexpr std::uint64_t memory_for_steps(std::uint64_t limit) { return limit / 3; }
-
-// As an option of one of `parts` processes that share it.
-std::string memory_part(std::uint64_t limit, std::uint32_t parts);
-
 }  // namespace thalweg

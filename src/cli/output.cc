@@ -11,7 +11,6 @@
 namespace thalweg {
 namespace {
 
-constexpr std::string_view kHint = "\nhint: ";
 constexpr std::size_t kLineBytesMax = 16384;
 
 void put(std::FILE* file, std::string_view text) { std::fwrite(text.data(), 1, text.size(), file); }
@@ -45,10 +44,6 @@ int exit_code(Code code) {
       return 130;
   }
   return 1;
-}
-
-Status with_hint(const Status& status, std::string_view hint) {
-  return {status.code(), fmt::format("{}{}{}", status.message(), kHint, hint)};
 }
 
 void Output::write_line(std::string_view mark, std::string_view line) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hint.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -13,9 +14,6 @@ namespace thalweg {
 // 0 ok, 1 internal or refused by the system, 2 usage, 3 configuration, 4 data, 5 peer lost, 6 stall or
 // timeout, 7 non-finite, 8 model, 130 interrupted after saving.
 int exit_code(Code code);
-
-// Appends what the reader could do about it, shown on a line of its own.
-Status with_hint(const Status& status, std::string_view hint);
 
 // One thread, but for note(), detail() and warn(). Borrows both streams. What people read may hold foreign
 // text: nothing in it commands their terminal, see cli/printable.h, and a line of words has a bound.

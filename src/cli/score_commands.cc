@@ -13,9 +13,9 @@
 #include "cli/input.h"
 #include "cli/new_file.h"
 #include "cli/stored_model.h"
-#include "cli/train_advice.h"
 #include "model/metrics.h"
 #include "model/predictor.h"
+#include "train/train_advice.h"
 
 namespace thalweg {
 namespace {

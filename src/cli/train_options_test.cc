@@ -6,7 +6,7 @@
 
 #include "cli/resolve.h"
 #include "cli/test_path.h"
-#include "cli/train_job.h"
+#include "cli/trainer_options.h"
 
 namespace thalweg {
 namespace {
@@ -22,7 +22,7 @@ class TrainOptions : public testing::Test {
   ~TrainOptions() override { std::filesystem::remove(path_); }
 
   // What `thalweg train WORDS` makes of `rows` rows of `entries` entries.
-  TrainSpec spec(int rows, int entries, std::vector<std::string> words) {
+  TrainerOptions spec(int rows, int entries, std::vector<std::string> words) {
     std::ofstream file(path_);
     for (int r = 0; r < rows; ++r) {
       file << r % 2;
@@ -35,41 +35,41 @@ class TrainOptions : public testing::Test {
     EXPECT_TRUE(line) << line.status().message();
     const auto options = resolve(*line, {});
     EXPECT_TRUE(options) << options.status().message();
-    const auto found = plan_training(*options, {path_});
-    EXPECT_TRUE(found) << found.status().message();
-    return found->spec;
+    const auto trainer = Trainer::open(trainer_options(*options, 0));
+    EXPECT_TRUE(trainer) << trainer.status().message();
+    return trainer->options();
   }
 
   std::string path_ = test_path("train_options.svm");
 };
 
 TEST_F(TrainOptions, ClicksAreLearntByFtrlAndRatingsByAdagrad) {
-  EXPECT_EQ(spec(9, 2, {}).model.weights.kind, RuleKind::kFtrl);
-  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).model.weights.kind, RuleKind::kFtrl);
-  EXPECT_EQ(spec(9, 2, {"--loss", "squared"}).model.weights.kind, RuleKind::kAdagrad);
+  EXPECT_EQ(spec(9, 2, {}).optimizer, RuleKind::kFtrl);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).optimizer, RuleKind::kFtrl);
+  EXPECT_EQ(spec(9, 2, {"--loss", "squared"}).optimizer, RuleKind::kAdagrad);
 }
 
 TEST_F(TrainOptions, FactorRateFallsWithThePairsOfARow) {
-  EXPECT_FLOAT_EQ(spec(9, 1, {"--model", "fm"}).model.factors.rate, 0.2f);
-  EXPECT_FLOAT_EQ(spec(9, 5, {"--model", "fm"}).model.factors.rate, 0.2f);
-  EXPECT_FLOAT_EQ(spec(9, 10, {"--model", "fm"}).model.factors.rate, 6.0f / 45);
-  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm"}).model.factors.rate, 6.0f / 741);
-  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm", "--factor-rate", "0.5"}).model.factors.rate, 0.5f);
+  EXPECT_FLOAT_EQ(spec(9, 1, {"--model", "fm"}).factor_rate.value(), 0.2f);
+  EXPECT_FLOAT_EQ(spec(9, 5, {"--model", "fm"}).factor_rate.value(), 0.2f);
+  EXPECT_FLOAT_EQ(spec(9, 10, {"--model", "fm"}).factor_rate.value(), 6.0f / 45);
+  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm"}).factor_rate.value(), 6.0f / 741);
+  EXPECT_FLOAT_EQ(spec(9, 39, {"--model", "fm", "--factor-rate", "0.5"}).factor_rate.value(), 0.5f);
 }
 
 TEST_F(TrainOptions, BiasMakesUpForTheEntriesThatRowsLack) {
-  EXPECT_EQ(*spec(9, 2, {}).model.bias_rate, 20 * 0.1f);
-  EXPECT_EQ(*spec(9, 10, {"--rate", "0.5"}).model.bias_rate, 4 * 0.5f);
-  EXPECT_EQ(spec(9, 20, {}).model.bias_rate, std::nullopt);
+  EXPECT_EQ(*spec(9, 2, {}).bias_rate, 20 * 0.1f);
+  EXPECT_EQ(*spec(9, 10, {"--rate", "0.5"}).bias_rate, 4 * 0.5f);
+  EXPECT_EQ(spec(9, 20, {}).bias_rate, std::nullopt);
   for (const char* other : {"sgd", "adagrad"})
-    EXPECT_EQ(spec(9, 2, {"--optimizer", other}).model.bias_rate, std::nullopt);
-  EXPECT_EQ(*spec(9, 2, {"--bias-rate", "0.3"}).model.bias_rate, 0.3f);
+    EXPECT_EQ(spec(9, 2, {"--optimizer", other}).bias_rate, std::nullopt);
+  EXPECT_EQ(*spec(9, 2, {"--bias-rate", "0.3"}).bias_rate, 0.3f);
 }
 
 TEST_F(TrainOptions, RateOfSgdIsForTheSumOverAStepsRows) {
-  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "100"}).model.weights.rate, 0.0075f);
-  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "1000"}).model.weights.rate, 0.00075f);
-  EXPECT_FLOAT_EQ(spec(9, 2, {"--batch", "1000"}).model.weights.rate, 0.1f);
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "100"}).rate.value(), 0.0075f);
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--optimizer", "sgd", "--batch", "1000"}).rate.value(), 0.00075f);
+  EXPECT_FLOAT_EQ(spec(9, 2, {"--batch", "1000"}).rate.value(), 0.1f);
 }
 
 bool help_says(std::string_view option, const std::string& text) {
@@ -78,7 +78,7 @@ bool help_says(std::string_view option, const std::string& text) {
 
 TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
   const auto rate = [&](std::vector<std::string> words) {
-    return fmt::format("{:.3g}", spec(9, 2, std::move(words)).model.weights.rate);
+    return fmt::format("{:.3g}", spec(9, 2, std::move(words)).rate.value());
   };
   EXPECT_TRUE(help_says("rate", "unset is " + rate({}) + " for ftrl"));
   EXPECT_TRUE(help_says("rate", fmt::format("{} for adagrad ({} for squared loss)",
@@ -92,27 +92,27 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
     EXPECT_EQ(rate({"--optimizer", name, "--batch", "1", "--loss", "squared"}), "0.025");
   }
   EXPECT_TRUE(help_says("rate", "0.1 for momentum and nesterov (a quarter of that for squared loss)"));
-  const TrainSpec fm = spec(9, 2, {"--model", "fm"});
-  EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", fm.model.rank)));
-  EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.model.init_scale)));
-  EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", fm.shards)));
+  const TrainerOptions fm = spec(9, 2, {"--model", "fm"});
+  EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", fm.rank)));
+  EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.init_scale)));
+  EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", fm.data_shards)));
 }
 
 TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {
-  EXPECT_EQ(spec(9, 2, {}).model.weights.l2, 10.0f);
-  EXPECT_EQ(spec(9, 2, {"--l2", "0"}).model.weights.l2, 0.0f);
-  EXPECT_EQ(spec(9, 2, {"--optimizer", "adagrad"}).model.weights.l2, 0.0f);
-  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).model.factors.l2, 0.02f);
-  EXPECT_EQ(spec(9, 2, {"--model", "fm", "--loss", "squared"}).model.factors.l2, 0.5f);
+  EXPECT_EQ(spec(9, 2, {}).l2, 10.0f);
+  EXPECT_EQ(spec(9, 2, {"--l2", "0"}).l2, 0.0f);
+  EXPECT_EQ(spec(9, 2, {"--optimizer", "adagrad"}).l2, 0.0f);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm"}).factor_l2, 0.02f);
+  EXPECT_EQ(spec(9, 2, {"--model", "fm", "--loss", "squared"}).factor_l2, 0.5f);
 }
 
 TEST_F(TrainOptions, BatchGrowsWithTheRows) {
-  EXPECT_EQ(spec(1000, 10, {}).batch_rows, 256u);
+  EXPECT_EQ(spec(1000, 10, {}).batch.value(), 256u);
   const std::uint32_t rows = 50000;
-  const std::uint32_t fewer_steps = spec(rows, 10, {"--model", "fm"}).batch_rows;
+  const std::uint32_t fewer_steps = spec(rows, 10, {"--model", "fm"}).batch.value();
   EXPECT_GT(fewer_steps, rows / 100);
   EXPECT_LT(fewer_steps, rows / 25);
-  EXPECT_EQ(spec(1000, 10, {"--batch", "77"}).batch_rows, 77u);
+  EXPECT_EQ(spec(1000, 10, {"--batch", "77"}).batch.value(), 77u);
 }
 
 }  // namespace

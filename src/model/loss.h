@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-namespace thalweg {
+#include "thalweg/loss.h"
 
-enum class Loss : std::uint8_t { kLogistic, kSquared };
+namespace thalweg {
 
 // Sum over the rows of a batch; what progress and reports add up.
 struct LossSum {

@@ -8,6 +8,9 @@
 
 namespace thalweg {
 
+// What the steps under way may take besides tables.
+constexpr std::uint64_t memory_for_steps(std::uint64_t limit) { return limit / 3; }
+
 // Thread-safe.
 class StepMemory {
   struct Release {

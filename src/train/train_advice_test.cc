@@ -1,4 +1,4 @@
-#include "cli/train_advice.h"
+#include "train/train_advice.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "cli/test_path.h"
+#include "base/temporary_folder_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -95,7 +95,8 @@ TEST(TrainAdvice, KnowsATrainingThatHasDivergedByAllRowsOfItsLastPass) {
 }
 
 TEST(TrainAdvice, NamesTheCauseOfALossThatIsNotFinite) {
-  const std::string path = test_path("cause.svm");
+  const TemporaryFolder folder;
+  const std::string path = folder / "cause.svm";
   const auto cause = [&](const std::string& rows, bool binary) {
     std::ofstream(path) << rows;
     ReadOptions options;

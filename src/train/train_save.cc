@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/stored_model.h"
-#include "cli/train_job.h"
+#include "base/hint.h"
 #include "net/system_disk.h"
+#include "train/train_job.h"
 
 namespace thalweg {
 namespace {
@@ -34,14 +34,14 @@ std::vector<std::string> other_places(Disk& disk, const std::string& directory) 
 
 // The servers keep the model meanwhile, so what cannot be written at one place can be at the next one.
 Task<Status> TrainJob::save(ShardStore& store) {
-  const auto asked = options_.maybe_text("out");
-  if (!asked) co_return co_await collect(store, nullptr);
+  const std::string& asked = options_.out;
+  if (asked.empty()) co_return co_await collect(store, nullptr);
   SystemDisk disk;
-  const Status refused = co_await save_at(store, disk, *asked);
+  const Status refused = co_await save_at(store, disk, asked);
   if (refused.code() != Code::kIo) co_return refused;
   std::string tried = refused.message();
-  for (const std::string& place : other_places(disk, *asked)) {
-    out_.warn(fmt::format("{}; trying {}", tried, place));
+  for (const std::string& place : other_places(disk, asked)) {
+    say(TrainMessage::kWarning, fmt::format("{}; trying {}", tried, place));
     const Status status = co_await save_at(store, disk, place);
     if (status) {
       saved_elsewhere_ = {Code::kIo,
@@ -60,9 +60,7 @@ Task<Status> TrainJob::save_at(ShardStore& store, Disk& disk, const std::string&
   auto writer = ModelWriter::create(disk, directory);
   if (!writer) co_return writer.status();
   if (Status status = co_await collect(store, writer->get()); !status) co_return status;
-  auto stored = options_to_store(options_, "train");
-  if (!spec().train.known_columns.empty()) stored["columns"] = spec().train.known_columns;
-  const auto digest = (*writer)->commit(spec().model, stored, metrics());
+  const auto digest = (*writer)->commit(spec().model, options_to_store(), metrics());
   if (!digest) co_return digest.status();
   digest_ = *digest;
   saved_to_ = directory;

@@ -1,4 +1,4 @@
-#include "cli/train_advice.h"
+#include "train/train_advice.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/output.h"
+#include "base/hint.h"
 #include "train/extreme_value.h"
 
 namespace thalweg {

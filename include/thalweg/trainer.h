@@ -1,0 +1,178 @@
+// Training a model on files of rows, and predicting by it: what `thalweg train` and `thalweg predict` do, for
+// an application. docs/library.md shows how; examples/train_clicks.cc is a whole program.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "thalweg/loss.h"
+#include "thalweg/node.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// How a model does on rows that it was not trained on.
+struct HeldOutNumbers {
+  std::uint64_t rows = 0;
+  double logloss = 0;      // Mean, by weights; NaN for squared loss.
+  double auc = 0;          // NaN for squared loss, and where all rows have one label.
+  double rmse = 0;         // Root of the mean squared error.
+  double calibration = 0;  // Mean prediction / mean label.
+};
+
+// One pass over the training rows.
+struct TrainEpoch {
+  std::uint32_t number = 1;  // From 1.
+  std::uint64_t examples = 0;
+  double train_loss = 0;  // Mean before each step's update: logloss, or half the squared error.
+  std::optional<HeldOutNumbers> held_out;  // Nothing: no row was held out, or the pass was cut short.
+};
+
+// A training under way.
+struct TrainProgress {
+  std::chrono::nanoseconds elapsed{};
+  std::string missing;         // Nodes that have not joined yet, in words; then the rest is not known yet.
+  std::uint32_t epoch = 1;     // From 1.
+  std::optional<double> done;  // Part of all passes, 0 to 1; nothing where the input's size is not known.
+  std::uint64_t examples = 0;  // So far, over all passes.
+  std::optional<double> train_loss;  // Of this pass, as TrainEpoch has it.
+  std::optional<double> auc;         // Of a sample of the rows, each scored before it was learnt.
+  std::uint32_t staleness_max = 0;   // Steps that a pull's data shard led the slowest one, at most so far.
+  std::uint32_t workers = 0, workers_alive = 0;
+  std::uint32_t servers = 0, servers_alive = 0;
+};
+
+enum class TrainMessage : std::uint8_t { kDetail, kNote, kWarning };
+
+// What to train on what, as the flags of `thalweg train` say it; messages name options by their flags. What
+// is optional and not set is chosen: from the data, or as the flag's help says.
+struct TrainerOptions {
+  // Files or globs, or "-" for standard input. Empty: workers bring them, see run(NodeOptions).
+  std::vector<std::string> files;
+  std::string valid;             // A file or glob of held-out rows; empty: none.
+  std::uint64_t valid_part = 0;  // N: each N-th row of `files` is held out.
+  std::string format = "auto";   // libsvm, libffm, criteo or csv; auto: found by looking.
+  std::uint64_t on_bad_row = 0;  // How many bad rows may be left out before the job ends with kData.
+  unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
+  std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
+
+  std::string model = "lr";  // lr, fm or ffm
+  Loss loss = Loss::kLogistic;
+  std::uint32_t rank = 8;               // fm, ffm: floats of a factor.
+  std::optional<std::uint32_t> fields;  // ffm
+  float init_scale = 0.02f;             // fm, ffm: standard deviation of factors at first.
+  std::uint64_t seed = 1;
+
+  std::uint32_t epochs = 1;
+  std::optional<std::uint32_t> batch;  // Rows of a step, over all data shards.
+  std::optional<RuleKind> optimizer, factor_optimizer;
+  std::optional<float> rate, bias_rate, l1, l2, factor_rate, factor_l2;
+
+  std::uint32_t data_shards = 8;  // In sync mode the model's bits depend on this number, on no other below.
+  Consistency consistency;
+  Combining combine;
+  std::uint32_t servers = 0, workers = 0, threads = 0;          // 0: chosen by the cores of this machine.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait for any node.
+  std::uint64_t memory =
+      0;  // Bytes, of tables in this process, and a third of it more for steps; 0: no limit.
+
+  std::string out;                            // Where the model is saved, a directory; empty: nowhere.
+  std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
+
+  // Called on the thread that called run(): ten times a second, and after each pass.
+  std::function<void(const TrainProgress&)> on_progress;
+  std::function<void(const TrainEpoch&)> on_epoch;
+  // A line for people. On any thread.
+  std::function<void(TrainMessage, const std::string& line)> on_message;
+};
+
+struct TrainResult {
+  // OK, or why there is no model; or, when `complete`, what is wrong with the one there is: kAborted after
+  // close(), kIo when it is saved elsewhere than at `out`, kNonFinite when it has diverged on held-out rows.
+  // Lines of the message that begin with "hint: " say what to do.
+  Status status;
+  bool complete = false;  // The model was collected, and saved if that was asked for; what follows is known.
+  std::string model;      // Where it is saved; empty: nowhere.
+  std::uint64_t model_digest = 0;  // Of keys and values.
+  std::uint64_t model_rows = 0;    // Of all sparse tables.
+  double seconds = 0;
+  std::uint64_t examples = 0;      // Over all passes.
+  std::uint64_t skipped_rows = 0;  // Bad ones, of the first pass and its held-out rows.
+  double train_loss = 0;           // Of the last pass, and of the first one, as TrainEpoch has it.
+  double progressive_loss = 0;
+  std::vector<TrainEpoch> epochs;
+  std::uint32_t best_epoch = 0;  // From 1, by the loss on held-out rows; 0: there are none.
+  std::uint32_t staleness_max = 0;
+  std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
+  std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
+};
+
+// Arguments of this program that make it a server or worker of the job, see run_train_server(). In them,
+// "{scheduler}" becomes the scheduler's address, "{secret}" the file with the job's secret, and "{memory}"
+// the process's part of TrainerOptions::memory.
+struct TrainProcesses {
+  std::vector<std::string> server, worker;
+};
+
+// One training. run() once; close() from any thread, the rest from one.
+class Trainer {
+ public:
+  // Looks at the input, and chooses what is left open. Errors: kUsage, kData naming file and line, kIo.
+  static Result<Trainer> open(TrainerOptions options);
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
+  // As given, with what was chosen.
+  const TrainerOptions& options() const;
+
+  // On threads of this process.
+  TrainResult run();
+  // By processes that are started here with other arguments, and end with the job.
+  TrainResult run(const TrainProcesses& processes);
+  // As the scheduler at `node.scheduler` of servers and workers that join.
+  TrainResult run(const NodeOptions& node);
+
+  // Asks for an early end: what has been learnt by then is the model. Nothing, where nodes are still missing.
+  void close();
+
+ private:
+  class Impl;
+  explicit Trainer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// A server or worker of a job whose scheduler is a Trainer.
+struct TrainNode {
+  NodeOptions node;
+  std::uint64_t memory = 0;                 // As TrainerOptions::memory.
+  const std::atomic<bool>* stop = nullptr;  // Asks for its early end when true; outlives the call.
+  // Worker: its files; empty: those that the scheduler was given, by the same paths.
+  std::vector<std::string> files;
+  std::function<void(TrainMessage, const std::string& line)> on_message;  // On any thread.
+};
+struct TrainNodeEnd {
+  Status status;      // How the job ended.
+  bool told = false;  // The scheduler has said so, and its user sees it.
+};
+// Both return when the job is over. Errors: kUsage, kIo, kData, kTimeout (no scheduler), kRefused, kPeerLost.
+TrainNodeEnd run_train_server(const TrainNode& node);
+TrainNodeEnd run_train_worker(const TrainNode& node);
+// What NodeOptions::insecure_no_auth risks, for people.
+std::string insecurity(const NodeOptions& node);
+
+// Calls `row` with the prediction for each row of the files, in order: a probability for logistic loss.
+// Labels need not be there. Columns and hashing are those that the model in directory `model` was trained
+// with. Errors: kModel, kData naming file and line.
+Status predict_rows(const std::string& model, const std::vector<std::string>& files,
+                    const std::function<void(float prediction)>& row);
+
+}  // namespace thalweg

@@ -1,0 +1,22 @@
+// What users are told of their input files beside errors in rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/data_set.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// A file that cannot be read is wrong input, not a failure of the system: kIo becomes kData.
+Status as_input(const Status& status);
+
+// Sentences, empty where they would not be true.
+// That files were passed over since they are empty.
+std::string empty_files(const std::vector<std::string>& empty);
+std::string shared_files(const std::vector<std::string>& trained, const std::vector<std::string>& held_out);
+// Columns that were taken for categories though their cells mean numbers, a sentence each.
+std::vector<std::string> odd_columns(const DataSet& data);
+
+}  // namespace thalweg

@@ -1,0 +1,277 @@
+#include "train/train_job.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/hint.h"
+#include "client/job_options.h"
+#include "data/input_words.h"
+#include "net/real_clock.h"
+#include "net/system_disk.h"
+#include "train/train_advice.h"
+#include "train/train_plan.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kRefresh = std::chrono::milliseconds(100);
+
+constexpr const char* kLostHint =
+    "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
+    "memory "
+    "runs out, see dmesg";
+
+double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
+
+}  // namespace
+
+void TrainJob::say(TrainMessage kind, const std::string& line) const {
+  if (options_.on_message && !line.empty()) options_.on_message(kind, line);
+}
+
+Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& options) {
+  if (!options.out.empty()) {
+    if (Status status = check_model_destination(SystemDisk(), options.out); !status) return status;
+  }
+  auto plan = plan_training(options);
+  if (!plan) return plan.status();
+  auto model = make_model(plan->spec.model);
+  if (!model) return model.status();
+  std::unique_ptr<TrainJob> job(new TrainJob(chosen(options, plan->spec)));
+  for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
+  auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
+  if (!inputs) return as_input(inputs.status());
+  job->notes_ = std::move(plan->notes);
+  job->inputs_ = std::move(inputs).value();
+  job->tables_ = (*model)->tables();
+  const TrainSpec& s = job->spec();
+  job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
+  job->warn_of_inputs();
+  job->say(TrainMessage::kDetail, fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
+  return job;
+}
+
+void TrainJob::warn_of_inputs() const {
+  const auto& [train, valid] = std::pair(inputs_->train, inputs_->valid);
+  if (train != nullptr) {
+    say(TrainMessage::kWarning, empty_files(train->empty_paths()));
+    say(TrainMessage::kDetail, train->description());
+  }
+  if (valid == nullptr || spec().valid.part != Part::kAll) return;
+  say(TrainMessage::kWarning, empty_files(valid->empty_paths()));
+  if (train != nullptr) say(TrainMessage::kWarning, shared_files(train->paths(), valid->paths()));
+}
+
+SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {
+  JobOptions wanted;
+  wanted.servers = servers;
+  wanted.workers = workers;
+  wanted.data_shards = spec().shards;
+  wanted.consistency = options_.consistency;
+  wanted.combine = options_.combine;
+  wanted.tables = tables_;
+  wanted.timeout = options_.timeout;
+  wanted.on_report = [this](ShardId shard, Step number, std::string_view text) {
+    monitor_->add(shard, number, text);
+  };
+  SchedulerOptions job = thalweg::scheduler_options(wanted, Programs::kOfTrainer);
+  job.job = to_text(spec());
+  job.on_event = [this](const std::string& text) {
+    const std::lock_guard lock(news_mutex_);
+    news_.push_back(text);
+  };
+  return job;
+}
+
+ShardProgram TrainJob::observer() {
+  return [this](ShardStore& store, const wire::Map&) { return observe(store); };
+}
+
+Task<Status> TrainJob::observe(ShardStore& store) {
+  for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
+    if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
+    if (Status status = monitor_->inputs_agree(); !status) co_return status;
+    EpochNumbers numbers = monitor_->epoch_numbers(epoch);
+    if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
+    const std::lock_guard lock(epochs_mutex_);
+    epochs_.push_back(numbers);
+  }
+  if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  // After an early end the barriers of passes held nobody; by now every shard has reported all.
+  if (Status status = monitor_->inputs_agree(); !status) co_return status;
+  const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
+  if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
+  if (Status status = co_await save(store); !status) co_return status;
+  collected_ = true;
+  co_return Status::ok();
+}
+
+std::map<std::string, double> TrainJob::metrics() const {
+  std::map<std::string, double> out;
+  const TrainNumbers numbers = monitor_->numbers();
+  out["examples"] = static_cast<double>(numbers.examples);
+  if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
+  if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
+  if (epochs_.empty() || !epochs_.back().has_valid) return out;
+  const EpochNumbers& last = epochs_.back();
+  if (spec().model.loss == Loss::kSquared) {
+    out["valid_rmse"] = last.valid.rmse;
+    return out;
+  }
+  if (std::isfinite(last.valid_auc)) out["valid_auc"] = last.valid_auc;
+  out["valid_logloss"] = last.valid.logloss;
+  return out;
+}
+
+// What reading rows for the model needs is there whoever trains it.
+std::map<std::string, std::string> TrainJob::options_to_store() const {
+  auto stored = options_.stored;
+  const ReadOptions& read = spec().train;
+  if (read.hash_bits != 0) stored.emplace("hash-bits", std::to_string(read.hash_bits));
+  if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
+  if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
+  if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
+  return stored;
+}
+
+std::vector<std::string> TrainJob::take_news() {
+  const std::lock_guard lock(news_mutex_);
+  return std::exchange(news_, {});
+}
+
+TrainEpoch TrainJob::told_epoch(std::size_t index) const {
+  const EpochNumbers& numbers = epochs_[index];
+  TrainEpoch out;
+  out.number = static_cast<std::uint32_t>(index) + 1;
+  out.examples = numbers.rows;
+  out.train_loss = mean(numbers.train);
+  if (numbers.has_valid) {
+    const MetricValues& valid = numbers.valid;
+    out.held_out =
+        HeldOutNumbers{valid.rows, valid.logloss, numbers.valid_auc, valid.rmse, valid.calibration};
+  }
+  return out;
+}
+
+std::size_t TrainJob::tell_epochs(std::size_t told) {
+  for (;; ++told) {
+    TrainEpoch epoch;
+    {
+      const std::lock_guard lock(epochs_mutex_);
+      if (told >= epochs_.size()) return told;
+      epoch = told_epoch(told);
+    }
+    if (options_.on_epoch) options_.on_epoch(epoch);
+  }
+}
+
+TrainProgress TrainJob::progress(const ClusterView& view) const {
+  const TrainNumbers numbers = monitor_->numbers();
+  TrainProgress p;
+  p.epoch = numbers.epoch + 1;
+  p.examples = numbers.examples;
+  if (numbers.done >= 0) p.done = numbers.done;
+  if (numbers.last.weight > 0) p.train_loss = mean(numbers.last);
+  const bool squared = spec().model.loss == Loss::kSquared;
+  if (!squared && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
+  p.staleness_max = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
+  p.workers_alive = view.workers;
+  p.servers_alive = view.servers;
+  return p;
+}
+
+TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
+  const RealClock clock;
+  const auto elapsed = [&clock] { return clock.now() - Instant{}; };
+  for (const std::string& text : notes_) say(TrainMessage::kNote, text);
+  bool closed = false;
+  std::size_t told = 0;
+  const auto tell_news = [this] {
+    for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
+  };
+  while (!cluster.wait(kRefresh)) {
+    if (const Status status = monitor_->inputs_agree(); !status) cluster.stop(status);
+    const std::string missing = cluster.missing();
+    if (closing_ && !closed) {
+      closed = true;
+      if (missing.empty()) {
+        cluster.close();
+      } else {
+        cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});
+      }
+    }
+    if (!closed) told = tell_epochs(told);
+    tell_news();
+    if (!options_.on_progress) continue;
+    TrainProgress now = missing.empty() ? progress(cluster.view()) : TrainProgress();
+    now.elapsed = elapsed();
+    now.missing = missing;
+    now.workers = workers, now.servers = servers;
+    options_.on_progress(now);
+  }
+  TrainResult result;
+  result.seconds = std::chrono::duration<double>(elapsed()).count();
+  tell_news();
+  const Status status = cluster.status();
+  result.complete = status && collected_;
+  if (result.complete) {
+    if (!closed) tell_epochs(told);
+    sum_up(cluster.view(), closed, result);
+  }
+  result.status = outcome(status, closed);
+  return result;
+}
+
+Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
+  if (of_cluster.code() == Code::kPeerLost) return with_hint(of_cluster, kLostHint);
+  if (!of_cluster) return with_cause(of_cluster, inputs_->train.get());
+  if (!collected_)
+    return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
+  if (!saved_elsewhere_) return saved_elsewhere_;
+  if (closed) {
+    return {Code::kAborted, options_.out.empty() ? "interrupted; without --out nothing is saved"
+                                                 : "interrupted; what was learnt so far is saved"};
+  }
+  // The model is saved: it may do better on rows that are like those it was trained on.
+  const auto held_out = on_held_out_rows(spec().model.loss, epochs_);
+  const std::string text = held_out ? diverged(*held_out) : std::string();
+  return text.empty() ? Status::ok() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
+}
+
+void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result) const {
+  const TrainNumbers numbers = monitor_->numbers();
+  result.model = saved_to_;
+  result.model_digest = digest_;
+  result.model_rows = model_rows_;
+  result.examples = numbers.examples;
+  result.skipped_rows = numbers.skipped_rows;
+  result.train_loss = mean(numbers.last);
+  result.progressive_loss = mean(numbers.progressive);
+  for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
+  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = *best + 1;
+  result.staleness_max = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
+  result.pushed_bytes = view.counters[CounterId::kPushBytes];
+  add_words(closed, result);
+}
+
+void TrainJob::add_words(bool closed, TrainResult& result) const {
+  const Loss loss = spec().model.loss;
+  const bool measured = !epochs_.empty() && epochs_.back().has_valid;
+  if (std::string text = overfitted(loss, epochs_); !text.empty()) result.notes.push_back(std::move(text));
+  std::vector<std::string> warnings;
+  if (measured) warnings.push_back(one_label(loss, epochs_.back().valid));
+  warnings.push_back(worse_than_none(loss, epochs_));
+  if (spec().has_valid() && !closed && !measured) {
+    warnings.push_back(
+        spec().valid.part == Part::kAll
+            ? "--valid: no row of it could be read"
+            : fmt::format("--valid-part {} held out no row: the input has fewer", spec().valid.part_modulus));
+  }
+  for (std::string& text : warnings) {
+    if (!text.empty()) result.warnings.push_back(std::move(text));
+  }
+}
+
+}  // namespace thalweg

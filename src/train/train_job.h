@@ -1,0 +1,76 @@
+// One training job: runs it on a cluster, tells of its progress, saves the model, and sums it up.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/job_cluster.h"
+#include "model/model_dir.h"
+#include "thalweg/trainer.h"
+#include "train/shard_trainer.h"
+#include "train/train_report.h"
+
+namespace thalweg {
+
+// The job's own part: what is trained, and what is known of it so far.
+class TrainJob {
+ public:
+  static Result<std::unique_ptr<TrainJob>> create(const TrainerOptions& options);
+
+  const TrainerOptions& options() const { return options_; }  // With what was chosen.
+  const TrainSpec& spec() const { return inputs_->spec; }
+  const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
+  // The cluster's part that does not depend on how its nodes are driven.
+  SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
+  // Waits for each pass and takes its numbers; then scans the tables, and saves them when asked to.
+  ShardProgram observer();
+  // Runs until the model is saved, the job failed or close() was answered by saving.
+  TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
+  void close() { closing_ = true; }
+  void say(TrainMessage kind, const std::string& line) const;
+
+ private:
+  explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
+  void warn_of_inputs() const;
+  Task<Status> observe(ShardStore& store);
+  Task<Status> save(ShardStore& store);
+  Task<Status> save_at(ShardStore& store, Disk& disk, const std::string& directory);
+  Task<Status> collect(ShardStore& store, ModelWriter* writer);
+  Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
+  std::map<std::string, std::string> options_to_store() const;
+  std::map<std::string, double> metrics() const;
+  std::vector<std::string> take_news();
+  // Tells of the passes behind `told` that are done; returns how many are.
+  std::size_t tell_epochs(std::size_t told);
+  TrainEpoch told_epoch(std::size_t index) const;
+  TrainProgress progress(const ClusterView& view) const;
+  void sum_up(const ClusterView& view, bool closed, TrainResult& result) const;
+  void add_words(bool closed, TrainResult& result) const;
+  // Of the job once it is over; `closed`: it was asked to end early.
+  Status outcome(const Status& of_cluster, bool closed) const;
+
+  const TrainerOptions options_;
+  std::shared_ptr<const TrainInputs> inputs_;
+  std::vector<TableSpec> tables_;
+  std::unique_ptr<TrainMonitor> monitor_;
+  std::vector<std::string> notes_;  // To be told when the job starts.
+  std::atomic<bool> closing_{false};
+  std::mutex news_mutex_;          // Guards news_.
+  std::vector<std::string> news_;  // Of nodes that come and go, not yet told.
+  std::mutex epochs_mutex_;        // Guards epochs_ while the job runs.
+  // Written by the observer's turns; all but epochs_ is read once the job is over.
+  std::vector<EpochNumbers> epochs_;
+  std::uint64_t digest_ = 0;
+  std::uint64_t model_rows_ = 0;
+  bool collected_ = false;  // The whole model, and saved if that was asked for.
+  std::string saved_to_;    // Empty: nowhere.
+  Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.
+};
+
+}  // namespace thalweg

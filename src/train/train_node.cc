@@ -1,0 +1,81 @@
+// Servers and workers of a Trainer's job.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/hint.h"
+#include "client/node_options.h"
+#include "client/remote_cluster.h"
+#include "data/columns.h"
+#include "data/input_words.h"
+#include "thalweg/trainer.h"
+#include "train/shard_trainer.h"
+#include "train/train_advice.h"
+
+namespace thalweg {
+namespace {
+
+// Opens the data once for all shards of this process, when the job is known.
+class LazyInputs {
+ public:
+  explicit LazyInputs(const TrainNode& node) : node_(node) {}
+  Result<std::shared_ptr<const TrainInputs>> open(const std::string& job);
+  const DataSet* data() const { return inputs_ ? inputs_->train.get() : nullptr; }
+
+ private:
+  const TrainNode node_;
+  std::shared_ptr<const TrainInputs> inputs_;
+};
+
+Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& job) {
+  if (inputs_) return inputs_;
+  auto spec = train_spec_from_text(job);
+  if (!spec) return spec.status();
+  const auto& paths = node_.files;
+  if (!paths.empty()) spec->train.paths = paths;
+  if (!paths.empty() && spec->valid.part != Part::kAll) spec->valid.paths = paths;
+  if (spec->train.paths.empty()) {
+    return Status(Code::kUsage, "no training files: name them after -- here or at the scheduler");
+  }
+  auto inputs = open_inputs(std::move(spec).value());
+  if (!inputs) return as_input(inputs.status());
+  if (!paths.empty() && (*inputs)->train->columns().guessed) {
+    return with_hint({Code::kUsage, (*inputs)->train->paths().front() +
+                                        ": what its columns are was guessed from its first rows, so the "
+                                        "scheduler cannot save it with the model"},
+                     "start the scheduler with --columns that names each of them, as in " +
+                         columns_text((*inputs)->train->columns()));
+  }
+  inputs_ = std::move(inputs).value();
+  inputs_->memory->set_max(memory_for_steps(node_.memory));
+  const std::string empty = paths.empty() ? std::string() : empty_files(inputs_->train->empty_paths());
+  if (!empty.empty() && node_.on_message) node_.on_message(TrainMessage::kWarning, empty);
+  return inputs_;
+}
+
+Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_ptr<LazyInputs> lazy) {
+  const auto inputs = lazy->open(job);
+  if (!inputs) co_return inputs.status();
+  co_return co_await train_shard(store, *inputs);
+}
+
+}  // namespace
+
+std::string insecurity(const NodeOptions& node) { return risk(node); }
+
+TrainNodeEnd run_train_server(const TrainNode& node) {
+  NodeEnd end = run_remote_server(node.node, {}, node.stop, node.memory);
+  return {std::move(end.status), end.told};
+}
+
+TrainNodeEnd run_train_worker(const TrainNode& node) {
+  const auto lazy = std::make_shared<LazyInputs>(node);
+  const auto program = [lazy](ShardStore& store, const wire::Map& map) {
+    return train_remote_shard(store, map.job, lazy);
+  };
+  NodeEnd end = run_remote_worker(node.node, program, node.stop);
+  if (lazy->data() != nullptr) end.status = with_cause(end.status, lazy->data());
+  return {std::move(end.status), end.told};
+}
+
+}  // namespace thalweg

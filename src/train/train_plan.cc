@@ -1,0 +1,316 @@
+#include "train/train_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/limits.h"
+#include "data/input_words.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kFieldsUsual = 1000;  // More than that are looked into.
+constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the entries of a row not seen.
+
+// What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
+// rows; the rules of the SGD family follow its size, so their rates fall with the rows.
+float default_rate(RuleKind kind, const TrainSpec& spec) {
+  const bool squared = spec.model.loss == Loss::kSquared;
+  const float steepness = squared ? 4.0f : 1.0f;  // Of the slope; a logistic one changes by at most 1/4.
+  const float per_row = 1.0f / (steepness * static_cast<float>(spec.batch_rows));
+  switch (kind) {
+    case RuleKind::kFtrl:
+      return 0.1f;
+    case RuleKind::kAdagrad:
+      return squared ? 0.3f : 0.05f;
+    case RuleKind::kSgd:
+      return 0.75f * per_row;
+    case RuleKind::kMomentum:
+    case RuleKind::kNesterov:
+      return 0.1f * per_row;
+    case RuleKind::kRmsprop:
+      return 0.003f;
+    default:
+      return 0.01f;
+  }
+}
+
+// FTRL's penalty counts once for all rows, so it holds back rare features and vanishes beside frequent ones.
+float default_l2(RuleKind kind) { return kind == RuleKind::kFtrl ? 10.0f : 0.0f; }
+
+// Adagrad adds the penalty to the gradient at each touch of a key; slopes of squared loss are the larger.
+float default_factor_l2(RuleKind kind, Loss loss) {
+  if (kind != RuleKind::kAdagrad) return 0.0f;
+  return loss == Loss::kSquared ? 0.5f : 0.02f;
+}
+
+RuleSpec rule(RuleKind kind, float rate) {
+  RuleSpec spec;
+  spec.kind = kind;
+  spec.rate = rate;
+  if (kind == RuleKind::kFtrl) spec.epsilon = 1.0f;  // FTRL's beta.
+  return spec;
+}
+
+// Adagrad's first step moves each factor by the whole rate and with it each of a row's pairs of entries, so
+// many pairs need a small rate. `entries` is the mean number in a row.
+float default_factor_rate(RuleKind kind, const TrainSpec& spec, double entries) {
+  constexpr double kMax = 0.2, kRateTimesPairs = 6;
+  if (kind != RuleKind::kAdagrad) return default_rate(kind, spec);
+  const double pairs = entries * (entries - 1) / 2;
+  return static_cast<float>(std::min(kMax, kRateTimesPairs / std::max(pairs, 1.0)));
+}
+
+// A row's score moves by the rate for each of its entries and once for the bias, so that rows of few entries
+// come to the mean label slowly: the bias makes up for the entries that they lack. Other rules than FTRL
+// would follow the noise of single steps, or overshoot where their steps grow with the distance.
+std::optional<float> default_bias_rate(const RuleSpec& weights, double entries) {
+  constexpr double kEntriesEnough = 20, kMaxTimes = 20;
+  const double times = kEntriesEnough / std::max(entries, 1.0);
+  if (weights.kind != RuleKind::kFtrl || times <= 1) return std::nullopt;
+  return static_cast<float>(weights.rate * std::min(times * times, kMaxTimes));
+}
+
+void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec) {
+  ModelSpec& model = spec.model;
+  const RuleKind weights =
+      options.optimizer.value_or(model.loss == Loss::kLogistic ? RuleKind::kFtrl : RuleKind::kAdagrad);
+  const bool one_for_all = options.optimizer && weights != RuleKind::kFtrl;
+  const RuleKind factors = options.factor_optimizer.value_or(one_for_all ? weights : RuleKind::kAdagrad);
+  model.weights = rule(weights, options.rate.value_or(default_rate(weights, spec)));
+  model.bias_rate = options.bias_rate ? options.bias_rate : default_bias_rate(model.weights, entries);
+  model.weights.l1 = options.l1.value_or(0);
+  model.weights.l2 = options.l2.value_or(default_l2(weights));
+  model.factors = rule(factors, options.factor_rate.value_or(default_factor_rate(factors, spec, entries)));
+  model.factors.l2 = options.factor_l2.value_or(default_factor_l2(factors, model.loss));
+}
+
+// Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
+// touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
+// clicks.
+std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t total_bytes) {
+  constexpr double kBytesPerEntry = 8;
+  const double clicks = model.name == "lr" ? 100 : 50;
+  const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
+  const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
+  return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
+}
+
+constexpr std::uint32_t kBatchRowsUnknown = 1024;  // When the size of the data is not known.
+
+// Mean number of entries in the first rows.
+Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
+  constexpr std::size_t kRows = 1024;
+  if (!data->seekable()) return data->entries_in_head() > 0 ? data->entries_in_head() : kUnknownEntries;
+  auto reader = data->reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  const auto rows = (*reader)->next(kRows, batch);
+  if (!rows) return rows.status();
+  if (*rows == 0) return kUnknownEntries;
+  return static_cast<double>(batch.entries()) / static_cast<double>(*rows);
+}
+
+// One more than the largest field of the data.
+Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
+  auto reader = data->reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  std::uint32_t fields = 0;
+  for (;;) {
+    const auto rows = (*reader)->next(4096, batch);
+    if (!rows) return rows.status();
+    if (*rows == 0) return fields;
+    for (const std::uint32_t field : batch.fields) fields = std::max(fields, field + 1);
+  }
+}
+
+// The first row that has this field, for people; empty where it cannot be found again.
+std::string place_of_field(DataSet& data, std::uint32_t field) {
+  auto reader = data.reader(ShardId{0}, 1);
+  Batch batch;
+  while (reader) {
+    const auto rows = (*reader)->next(1, batch);
+    if (!rows || *rows == 0) break;
+    if (std::find(batch.fields.begin(), batch.fields.end(), field) != batch.fields.end())
+      return fmt::format("field {} at {}", field, (*reader)->place_of_last_row());
+  }
+  return {};
+}
+
+Result<ReadOptions> read_options_of(const TrainerOptions& options) {
+  const auto format = format_from_name(options.format);
+  if (!format) {
+    return Status(Code::kUsage,
+                  fmt::format("--format '{}'; expected auto, libsvm, libffm, criteo or csv", options.format));
+  }
+  ReadOptions read;
+  read.paths = options.files;
+  read.format = *format;
+  read.max_bad_rows = options.on_bad_row;
+  read.hash_bits = options.hash_bits;
+  read.columns = options.columns;
+  read.label_column = options.label_column;
+  read.weight_column = options.weight_column;
+  read.binary_labels = options.loss == Loss::kLogistic;
+  return read;
+}
+
+Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
+  auto read = read_options_of(options);
+  if (!read) return read.status();
+  spec.train = std::move(read).value();
+  if (options.valid_part != 0) {
+    spec.train.part = Part::kTrain;
+    spec.train.part_modulus = options.valid_part;
+    spec.valid = spec.train;
+    spec.valid.part = Part::kHeldOut;
+  } else if (!options.valid.empty()) {
+    spec.valid = spec.train;
+    spec.valid.paths = {options.valid};
+  }
+  const auto& paths = options.files;
+  const bool piped = std::find(paths.begin(), paths.end(), "-") != paths.end();
+  if (piped && options.valid == "-") {
+    return Status(Code::kUsage, "standard input is named twice, as training data and by --valid");
+  }
+  if (piped && (spec.valid.part != Part::kAll || spec.epochs > 1)) {
+    return Status(Code::kUsage,
+                  "standard input can be read once only: --epochs above 1 and --valid-part need a file");
+  }
+  return Status::ok();
+}
+
+// Where the workers have the data.
+Status choose_without_data(const TrainerOptions& options, TrainPlan& plan) {
+  ModelSpec& model = plan.spec.model;
+  if (model.name == "ffm" && !options.fields) {
+    return {Code::kUsage, "--fields must be given when the workers bring the data"};
+  }
+  model.fields = options.fields.value_or(0);
+  plan.spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
+  choose_rules(options, kUnknownEntries, plan.spec);
+  plan.notes.push_back(fmt::format(
+      "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
+      "for {:g} entries a row; given the workers' files too, the scheduler chooses as thalweg train does",
+      kBatchRowsUnknown, kUnknownEntries));
+  return Status::ok();
+}
+
+Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, TrainSpec& spec) {
+  auto fields = options.fields;
+  if (!fields && !data->seekable()) {
+    return {Code::kUsage, "--fields must be given when ffm reads standard input"};
+  }
+  if (!fields) {
+    const auto counted = count_fields(data);
+    if (!counted) return counted.status();
+    fields = *counted;
+    if (*counted > kFieldsUsual) spec.fields_from = place_of_field(*data, *counted - 1);
+  }
+  if (*fields == 0) {
+    return {Code::kData, "ffm needs rows with fields (libffm or criteo); this input has none"};
+  }
+  spec.model.fields = *fields;
+  const auto made = make_model(spec.model);
+  if (made || spec.fields_from.empty()) return Status::ok();
+  return {made.status().code(), made.status().message() + "; there is " + spec.fields_from};
+}
+
+// What the program's own table of options keeps out.
+Status check_numbers(const TrainerOptions& options) {
+  const auto outside = [](const char* flag, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+    return value >= low && value <= high
+               ? Status::ok()
+               : Status(Code::kUsage, fmt::format("{} {}; expected {} to {}", flag, value, low, high));
+  };
+  constexpr std::uint32_t kEpochsMax = 1'000'000, kRowsMax = 1u << 30;
+  for (const Status& status :
+       {outside("--epochs", options.epochs, 1, kEpochsMax),
+        outside("--data-shards", options.data_shards, 1, limits::kShardsMax),
+        outside("--batch", options.batch.value_or(1), 1, kRowsMax),
+        outside("--hash-bits", options.hash_bits, 0, 63),
+        outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
+        outside("--servers", options.servers, 0, limits::kNodesMax),
+        outside("--workers", options.workers, 0, limits::kNodesMax)}) {
+    if (!status) return status;
+  }
+  for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
+    if (rule && (*rule < RuleKind::kSgd || *rule > RuleKind::kFtrl)) {
+      return {Code::kUsage, "--optimizer; expected a rule of gradients, such as ftrl"};
+    }
+  }
+  for (const auto& value : {options.rate, options.bias_rate, options.l1, options.l2, options.factor_rate,
+                            options.factor_l2, std::optional(options.init_scale)}) {
+    if (value && !(*value >= 0 && std::isfinite(*value))) {
+      return {Code::kUsage, fmt::format("a rate, penalty or scale of {}; expected a number from 0", *value)};
+    }
+  }
+  if (options.valid_part != 0 && !options.valid.empty()) {
+    return {Code::kUsage, "--valid cannot be combined with --valid-part"};
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<TrainPlan> plan_training(const TrainerOptions& options) {
+  if (Status status = check_numbers(options); !status) return status;
+  TrainPlan plan;
+  TrainSpec& spec = plan.spec;
+  ModelSpec& model = spec.model;
+  model.name = options.model;
+  model.loss = options.loss;
+  model.rank = options.rank;
+  model.init_scale = options.init_scale;
+  model.seed = options.seed;
+  spec.epochs = options.epochs;
+  spec.shards = options.data_shards;
+
+  if (Status status = choose_inputs(options, spec); !status) return status;
+  if (options.files.empty()) {
+    if (Status status = choose_without_data(options, plan); !status) return status;
+    return plan;
+  }
+  auto data = DataSet::open(spec.train);
+  if (!data) return as_input(data.status());
+  if (!(*data)->seekable()) plan.pipe = *data;
+  plan.warnings = odd_columns(**data);
+  if (plan.pipe && !options.batch) {
+    plan.notes.push_back(
+        fmt::format("a pipe's size is not known, so a step takes {} rows, where a file's size decides; "
+                    "--batch N gives both the same",
+                    kBatchRowsUnknown));
+  }
+  if ((*data)->format() == Format::kCsv) {
+    spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
+  }
+  const auto entries = mean_entries(*data);
+  if (!entries) return as_input(entries.status());
+  spec.batch_rows = options.batch.value_or(plan.pipe ? kBatchRowsUnknown
+                                                     : choose_batch(model, *entries, (*data)->total_bytes()));
+  choose_rules(options, *entries, spec);
+  if (model.name == "ffm") {
+    if (Status status = choose_fields(options, *data, spec); !status) return status;
+  }
+  return plan;
+}
+
+TrainerOptions chosen(TrainerOptions options, const TrainSpec& spec) {
+  const ModelSpec& model = spec.model;
+  if (model.fields != 0) options.fields = model.fields;
+  options.batch = spec.batch_rows;
+  options.optimizer = model.weights.kind;
+  options.rate = model.weights.rate;
+  options.l1 = model.weights.l1;
+  options.l2 = model.weights.l2;
+  options.bias_rate = model.bias_rate;
+  options.factor_optimizer = model.factors.kind;
+  options.factor_rate = model.factors.rate;
+  options.factor_l2 = model.factors.l2;
+  return options;
+}
+
+}  // namespace thalweg

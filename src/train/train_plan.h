@@ -1,0 +1,25 @@
+// What is to be trained, once everything that its user left open is chosen.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/data_set.h"
+#include "thalweg/trainer.h"
+#include "train/train_spec.h"
+
+namespace thalweg {
+
+struct TrainPlan {
+  TrainSpec spec;
+  std::shared_ptr<DataSet> pipe;  // The training data when it can be opened once only; null otherwise.
+  std::vector<std::string> notes, warnings;  // For people.
+};
+// kUsage for combinations that cannot be meant. Reads a little of the input where an option is left to be
+// chosen from the data.
+Result<TrainPlan> plan_training(const TrainerOptions& options);
+// The options with what the plan chose.
+TrainerOptions chosen(TrainerOptions options, const TrainSpec& spec);
+
+}  // namespace thalweg

@@ -1,0 +1,146 @@
+#include "thalweg/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "client/job_options.h"
+#include "client/local_cluster.h"
+#include "client/node_options.h"
+#include "client/remote_cluster.h"
+#include "train/train_job.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t kMemoryLeast = 1000 * 1000;
+
+std::uint32_t cores() { return std::max(1u, std::thread::hardware_concurrency()); }
+
+TrainResult failed(Status status) {
+  TrainResult result;
+  result.status = std::move(status);
+  return result;
+}
+
+// As an argument of one of `parts` processes that share it.
+std::string memory_part(std::uint64_t limit, std::uint32_t parts) {
+  return std::to_string(std::max(kMemoryLeast, limit / parts));
+}
+
+}  // namespace
+
+class Trainer::Impl {
+ public:
+  explicit Impl(std::unique_ptr<TrainJob> its_job) : job(std::move(its_job)) {}
+
+  TrainResult run_here();
+  TrainResult run_processes(const TrainProcesses& processes);
+  TrainResult run_listening(const NodeOptions& node);
+  Status begin();
+  RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
+
+  std::unique_ptr<TrainJob> job;
+  bool has_run = false;
+};
+
+Status Trainer::Impl::begin() {
+  if (std::exchange(has_run, true)) return {Code::kUsage, "a Trainer runs once"};
+  return Status::ok();
+}
+
+TrainResult Trainer::Impl::run_here() {
+  if (Status status = begin(); !status) return failed(status);
+  const TrainerOptions& options = job->options();
+  if (options.files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
+  const std::uint32_t threads = options.threads != 0 ? options.threads : cores();
+  const std::uint32_t servers = options.servers != 0 ? options.servers : std::min(threads, 8u);
+  const std::uint32_t workers =
+      options.workers != 0 ? options.workers : std::min(threads, job->spec().shards);
+  LocalClusterOptions cluster;
+  cluster.job = job->scheduler_options(servers, workers);
+  cluster.threads = threads - 1;  // This thread helps while it waits.
+  cluster.table_bytes_max = options.memory;
+  const auto inputs = job->inputs();
+  inputs->memory->set_max(memory_for_steps(options.memory));
+  cluster.program = [inputs](ShardStore& store, const wire::Map&) { return train_shard(store, inputs); };
+  cluster.observer = job->observer();
+  LocalCluster local(std::move(cluster));
+  return job->run(local, servers, workers);
+}
+
+RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t workers) {
+  RemoteClusterOptions cluster;
+  cluster.job = job->scheduler_options(servers, workers);
+  cluster.observer = job->observer();
+  return cluster;
+}
+
+TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
+  if (Status status = begin(); !status) return failed(status);
+  const TrainerOptions& options = job->options();
+  const std::uint32_t servers = options.servers != 0 ? options.servers : 1;
+  const std::uint32_t workers =
+      options.workers != 0 ? options.workers : std::min(cores(), job->spec().shards);
+  if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end()) {
+    return failed(
+        {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"});
+  }
+  if (options.threads != 0) {
+    return failed({Code::kUsage,
+                   "--threads is for one process; with --processes each worker has one, so say --workers"});
+  }
+  RemoteClusterOptions cluster = remote(servers, workers);
+  cluster.secret = draw_secret();
+  cluster.log = [this](const std::string& line) { job->say(TrainMessage::kDetail, line); };
+  const auto add = [&](Role role, std::vector<std::string> arguments, std::uint32_t count) {
+    std::replace(arguments.begin(), arguments.end(), std::string("{memory}"),
+                 memory_part(options.memory, count));
+    cluster.processes.insert(cluster.processes.end(), count, {role, arguments});
+  };
+  add(Role::kServer, processes.server, servers);
+  add(Role::kWorker, processes.worker, workers);
+  auto started = RemoteCluster::start(std::move(cluster));
+  if (!started) return failed(started.status());
+  return job->run(**started, servers, workers);
+}
+
+TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
+  if (Status status = begin(); !status) return failed(status);
+  const std::uint32_t servers = std::max(job->options().servers, 1u);
+  const std::uint32_t workers = std::max(job->options().workers, 1u);
+  RemoteClusterOptions cluster = remote(servers, workers);
+  cluster.listen = node.scheduler;
+  const auto secret = job_secret(node, true);
+  if (!secret) return failed(secret.status());
+  cluster.secret = *secret;
+  cluster.insecure_no_auth = node.insecure_no_auth;
+  cluster.log = node.log;
+  auto started = RemoteCluster::start(std::move(cluster));
+  if (!started) return failed(started.status());
+  const std::string missing = (*started)->missing();
+  job->say(TrainMessage::kNote, fmt::format("scheduler listens on {}; {}", (*started)->address(),
+                                            missing.empty() ? "all are there" : "waiting for " + missing));
+  return job->run(**started, servers, workers);
+}
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+Result<Trainer> Trainer::open(TrainerOptions options) {
+  auto job = TrainJob::create(options);
+  if (!job) return job.status();
+  return Trainer(std::make_unique<Impl>(std::move(job).value()));
+}
+
+const TrainerOptions& Trainer::options() const { return impl_->job->options(); }
+TrainResult Trainer::run() { return impl_->run_here(); }
+TrainResult Trainer::run(const TrainProcesses& processes) { return impl_->run_processes(processes); }
+TrainResult Trainer::run(const NodeOptions& node) { return impl_->run_listening(node); }
+void Trainer::close() { impl_->job->close(); }
+
+}  // namespace thalweg

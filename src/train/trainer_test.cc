@@ -1,0 +1,192 @@
+#include "thalweg/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "base/temporary_folder_for_test.h"
+#include "net/reserved_port_for_test.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kRows = 4000;
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  TrainerTest() {
+    Random random(3);
+    std::string svm, csv = "ad,hour,click\n";
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const auto ad = static_cast<unsigned>(random.unit() * 20),
+                 hour = static_cast<unsigned>(random.unit() * 24);
+      const bool click = random.chance(0.1 + 0.04 * ad);
+      svm += (click ? "1 " : "0 ") + std::to_string(ad) + ":1 " + std::to_string(100 + hour) + ":1\n";
+      csv += "ad" + std::to_string(ad) + ",h" + std::to_string(hour) + (click ? ",1\n" : ",0\n");
+      clicks_ += click;
+    }
+    options_.files = {folder_.write("clicks.svm", svm)};
+    csv_ = folder_.write("clicks.csv", csv);
+    options_.valid_part = 10;
+    options_.epochs = 2;
+    options_.out = folder_ / "model";
+    options_.on_message = [this](TrainMessage, const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      lines_ += line + "\n";
+    };
+  }
+  static TrainResult run(const TrainerOptions& options) {
+    auto trainer = Trainer::open(options);
+    EXPECT_TRUE(trainer) << trainer.status().message();
+    return trainer->run();
+  }
+  static Status refused(const TrainerOptions& options) {
+    const auto trainer = Trainer::open(options);
+    EXPECT_FALSE(trainer);
+    return trainer.status();
+  }
+
+  const TemporaryFolder folder_;
+  std::string csv_;
+  std::uint32_t clicks_ = 0;
+  TrainerOptions options_;
+  std::mutex mutex_;
+  std::string lines_;
+};
+
+TEST_F(TrainerTest, TrainsSavesAndPredicts) {
+  std::vector<std::uint32_t> told;
+  options_.on_epoch = [&](const TrainEpoch& epoch) { told.push_back(epoch.number); };
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.status) << result.status.message();
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(told, (std::vector<std::uint32_t>{1, 2}));
+  ASSERT_EQ(result.epochs.size(), 2u);
+  ASSERT_TRUE(result.epochs[1].held_out);
+  EXPECT_EQ(result.epochs[1].held_out->rows, kRows / 10);
+  EXPECT_GT(result.epochs[1].held_out->auc, 0.65);
+  EXPECT_EQ(result.examples, 2 * (kRows - kRows / 10));
+  EXPECT_EQ(result.model, options_.out);
+  EXPECT_EQ(result.model_rows, 44u);
+  EXPECT_NE(result.best_epoch, 0u);
+  double sum = 0;
+  std::uint32_t rows = 0;
+  const Status predicted = predict_rows(result.model, options_.files, [&](float p) { sum += p, ++rows; });
+  EXPECT_TRUE(predicted) << predicted.message();
+  EXPECT_EQ(rows, kRows);
+  EXPECT_NEAR(sum / clicks_, 1, 0.1);
+}
+
+TEST_F(TrainerTest, TheModelDoesNotDependOnTheCluster) {
+  options_.out.clear();
+  options_.threads = 1;
+  const TrainResult one = run(options_);
+  options_.threads = 3, options_.servers = 3, options_.workers = 4;
+  const TrainResult other = run(options_);
+  EXPECT_TRUE(one.complete && other.complete);
+  EXPECT_EQ(one.model_digest, other.model_digest);
+  EXPECT_EQ(one.epochs.back().held_out->auc, other.epochs.back().held_out->auc);
+  EXPECT_EQ(one.model, "");
+  options_.data_shards = 5;
+  EXPECT_NE(run(options_).model_digest, one.model_digest);
+}
+
+TEST_F(TrainerTest, NodesThatJoinTrainTheSameModel) {
+  const TrainResult here = run(options_);
+  auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer);
+  TrainNode node;
+  node.node.scheduler = "127.0.0.1:" + std::to_string(port_for_this_test());
+  std::vector<TrainNodeEnd> ends(2);
+  TrainResult result;
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { ends[0] = run_train_server(node); });
+  threads.emplace_back([&] { ends[1] = run_train_worker(node); });
+  threads.emplace_back([&] { result = trainer->run(node.node); });
+  for (std::thread& thread : threads) thread.join();
+  for (const TrainNodeEnd& end : ends) EXPECT_TRUE(end.status) << end.status.message();
+  EXPECT_NE(lines_.find("scheduler listens on " + node.node.scheduler), std::string::npos) << lines_;
+  ASSERT_TRUE(here.complete);
+  EXPECT_TRUE(result.status) << result.status.message();
+  EXPECT_EQ(result.model_digest, here.model_digest);
+  EXPECT_EQ(result.epochs.back().held_out->logloss, here.epochs.back().held_out->logloss);
+}
+
+TEST_F(TrainerTest, AModelOfCsvKnowsItsColumnsWithoutBeingTold) {
+  options_.files = {csv_};
+  options_.label_column = "click";
+  options_.hash_bits = 20;
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.status) << result.status.message();
+  const std::string unlabelled = folder_.write("new.csv", "hour,ad\nh3,ad0\nh3,ad19\n");
+  std::vector<float> predictions;
+  const Status status = predict_rows(result.model, {unlabelled}, [&](float p) { predictions.push_back(p); });
+  ASSERT_TRUE(status) << status.message();
+  ASSERT_EQ(predictions.size(), 2u);
+  EXPECT_LT(predictions[0] + 0.3f, predictions[1]);
+}
+
+TEST_F(TrainerTest, ChoosesWhatIsLeftOpenAndKeepsTheRest) {
+  options_.rate = 0.5f;
+  const auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer);
+  EXPECT_EQ(trainer->options().rate, 0.5f);
+  EXPECT_EQ(trainer->options().optimizer, RuleKind::kFtrl);
+  EXPECT_EQ(trainer->options().batch, 256u);
+  EXPECT_EQ(trainer->options().files, options_.files);
+}
+
+TEST_F(TrainerTest, SavesWhatIsLearntWhenItIsClosed) {
+  options_.epochs = 100000;
+  Trainer* running = nullptr;
+  options_.on_progress = [&](const TrainProgress& now) {
+    EXPECT_EQ(now.missing, "");
+    if (now.examples > 0) running->close();
+  };
+  auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer);
+  running = &*trainer;
+  const TrainResult result = trainer->run();
+  EXPECT_EQ(result.status.code(), Code::kAborted) << result.status.message();
+  EXPECT_TRUE(result.complete);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "model/model.json"));
+}
+
+TEST_F(TrainerTest, RefusesWhatCannotBeMeant) {
+  const auto with = [this](auto change) {
+    TrainerOptions options = options_;
+    change(options);
+    return refused(options);
+  };
+  EXPECT_EQ(with([](auto& o) { o.epochs = 0; }).message(), "--epochs 0; expected 1 to 1000000");
+  EXPECT_EQ(with([](auto& o) { o.data_shards = 0; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.format = "json"; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.valid = o.files[0]; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.model = "tree"; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.optimizer = RuleKind::kCustom; }).code(), Code::kUsage);
+  EXPECT_EQ(with([](auto& o) { o.rate = std::nanf(""); }).code(), Code::kUsage);
+  const Status missing = with([](auto& o) { o.files = {"/not/there.svm"}; });
+  EXPECT_EQ(missing.code(), Code::kData);
+  EXPECT_NE(missing.message().find("/not/there.svm"), std::string::npos) << missing.message();
+}
+
+TEST_F(TrainerTest, RunsOnceAndOnFilesThatItHas) {
+  auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer);
+  EXPECT_TRUE(trainer->run().complete);
+  EXPECT_EQ(trainer->run().status.code(), Code::kUsage);
+  options_.files.clear();
+  const TrainResult nothing = run(options_);
+  EXPECT_EQ(nothing.status.code(), Code::kUsage);
+  EXPECT_FALSE(nothing.complete);
+  const Status status = predict_rows(folder_ / "none", options_.files, [](float) {});
+  EXPECT_EQ(status.code(), Code::kModel) << status.message();
+}
+
+}  // namespace
+}  // namespace thalweg
