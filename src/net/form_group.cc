@@ -12,6 +12,7 @@
 #include "net/group_call.h"
 #include "net/group_door.h"
 #include "net/rendezvous.h"
+#include "net/secret_file.h"
 #include "net/ucx_group.h"
 
 namespace thalweg {
@@ -22,7 +23,13 @@ constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 
 // A door that the other ranks of this machine can use too, unless only TCP is wanted.
 Result<std::unique_ptr<GroupDoor>> open_door(const GroupOptions& options, const SocketAddress& address) {
-  Result<std::unique_ptr<GroupDoor>> door = GroupDoor::listen(address, options.insecure_no_auth);
+  Secret secret;  // Of nobody, so that ranks on machines whose users have no file in common find each other.
+  if (!options.insecure_no_auth) {
+    const Result<Secret> own = secret_of_user();
+    if (!own) return own.status();
+    secret = *own;
+  }
+  Result<std::unique_ptr<GroupDoor>> door = GroupDoor::listen(address, options.insecure_no_auth, secret);
   if (!door || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
     return door;
   const Status local = (*door)->listen_locally();

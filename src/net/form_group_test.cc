@@ -12,6 +12,7 @@
 #include "net/group_call.h"
 #include "net/group_for_test.h"
 #include "net/rendezvous.h"
+#include "net/secret_file.h"
 
 namespace thalweg {
 namespace {
@@ -206,8 +207,16 @@ TEST(FormGroup, OneThatWasStartedAgainTakesItsPlace) {
   opening.body_bytes = static_cast<std::uint32_t>(member.size());
   const auto call = [&] {
     RawPeer caller = RawPeer::connected(port_of((*door)->address()));
-    EXPECT_TRUE(caller.send(encode_opening(opening).span()));
-    EXPECT_TRUE(caller.send(member.span()));
+    std::vector<std::byte> hello(Opening::kBytes);
+    std::ranges::copy(encode_opening(opening).span(), hello.begin());
+    hello.insert(hello.end(), member.span().begin(), member.span().end());
+    std::atomic<bool> said = false;
+    std::thread calls([&] {
+      EXPECT_TRUE(caller.greet(hello, {}, Handshake::Use::kGroup));
+      said = true;
+    });
+    while (!said) (*door)->look(live_now());
+    calls.join();
     return caller;
   };
   call().close();
@@ -223,13 +232,41 @@ TEST(FormGroup, WhatAnswersMayNotBeARank) {
   const auto [listener, port] = RawPeer::listening();
   std::thread server([listening = &listener] {
     const RawPeer caller = listening->accept();
-    caller.send(std::string_view("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"));
+    caller.send(
+        std::string_view("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
     caller.await_close();
   });
   const Formed formed = form_group(options_for(1, 2, port));
   EXPECT_EQ(formed.status().code(), Code::kRefused);
   EXPECT_NE(formed.status().message().find("not a rank"), std::string::npos) << formed.status().message();
   server.join();
+}
+
+// A stranger under the name of rank 1, before rank 1 has called: it is not let in, and the group forms.
+TEST(FormGroup, AStrangerTakesNobodysPlace) {
+  const std::uint16_t port = port_for_this_test();
+  std::thread leader([port] {
+    const Formed group = form_group(options_for(0, 2, port));
+    EXPECT_TRUE(group) << group.status().message();
+  });
+  const Bytes member = encode_member(describe_this_process(1, 2, "default"));
+  Opening opening;
+  opening.from = 1;
+  opening.body_bytes = static_cast<std::uint32_t>(member.size());
+  const Bytes head = encode_opening(opening);
+  std::vector<std::byte> hello(head.span().begin(), head.span().end());
+  hello.insert(hello.end(), member.span().begin(), member.span().end());
+  const auto address = resolve("127.0.0.1", port, live_now() + 20s)->front();
+  for (const Secret& guess : {Secret{}, draw_secret()}) {
+    Status status(Code::kRetry, "");
+    while (status.code() == Code::kRetry) {  // Until the leader listens.
+      auto socket = dial(address, live_now() + 20s);
+      status = socket ? prove_and_say(socket->get(), guess, hello, live_now() + 20s) : socket.status();
+    }
+    EXPECT_NE(status.message().find("both must have the same one"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(form_group(options_for(1, 2, port)));
+  leader.join();
 }
 
 TEST(FormGroup, NothingListensBeyondThisMachineUnasked) {

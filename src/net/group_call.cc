@@ -16,7 +16,9 @@
 #include <utility>
 
 #include "net/address.h"
+#include "net/handshake.h"
 #include "net/live_fabric.h"
+#include "net/secret_file.h"
 #include "net/socket_options.h"
 
 namespace thalweg {
@@ -136,6 +138,25 @@ Status receive_all(int socket, std::span<std::byte> bytes, Instant deadline) {
     if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
   return {};
+}
+
+Status prove_and_say(int socket, const Secret& secret, std::span<const std::byte> hello, Instant deadline) {
+  Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kGroup, secret, draw_nonce());
+  handshake.say(hello);
+  for (;;) {
+    if (Status sent = send_all(socket, handshake.take_output(), deadline); !sent) return sent;
+    if (handshake.heard()) return {};
+    std::vector<std::byte> bytes(handshake.wanted());
+    const Status got = receive_all(socket, bytes, deadline);
+    if (got.code() == Code::kPeerLost && handshake.has_proven_itself() && !handshake.proven()) {
+      return {Code::kPeerLost,
+              "it hangs up on who says that it knows the secret; both must have the same one"};
+    }
+    if (!got) return got;
+    if (Status taken = handshake.take(bytes); !taken) {
+      return {Code::kRefused, "what is there is not a rank of this group: " + taken.message()};
+    }
+  }
 }
 
 }  // namespace thalweg

@@ -12,6 +12,7 @@
 #include "net/event_loop.h"
 #include "net/file_descriptor.h"
 #include "net/group_message.h"
+#include "thalweg/secret.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -27,6 +28,9 @@ Result<FileDescriptor> dial_locally(const std::string& name, Instant deadline);
 Status send_all(int socket, std::span<const std::byte> bytes, Instant deadline);
 // kPeerLost when the other side hangs up first.
 Status receive_all(int socket, std::span<std::byte> bytes, Instant deadline);
+// Proves to who listens there that this process knows the secret, as it must, and says `hello`. kRefused:
+// what is there does not know it.
+Status prove_and_say(int socket, const Secret& secret, std::span<const std::byte> hello, Instant deadline);
 // Sleeps until one of them is ready or the deadline, at most.
 void sleep_on(std::vector<pollfd>& watched, Instant deadline);
 

@@ -12,10 +12,13 @@
 
 #include "base/limits.h"
 #include "net/address.h"
+#include "net/secret_file.h"
 #include "net/socket_options.h"
 
 namespace thalweg {
 namespace {
+
+constexpr std::size_t kMagicBytes = sizeof(std::uint32_t);  // By which openings and greetings differ.
 
 template <class T>
 const sockaddr* as_sockaddr(const T& address) {
@@ -33,17 +36,19 @@ Status cannot_listen(const SocketAddress& address, int error) {
 
 }  // namespace
 
-Result<std::unique_ptr<GroupDoor>> GroupDoor::listen(const SocketAddress& address, bool insecure_no_auth) {
+Result<std::unique_ptr<GroupDoor>> GroupDoor::listen(const SocketAddress& address, bool insecure_no_auth,
+                                                     const Secret& secret) {
   if (!is_loopback(address) && !insecure_no_auth) {
     return Status(
         Code::kUsage,
         fmt::format(
-            "cannot listen on {}: other machines could reach it, and ranks do not ask each other "
-            "who they are; use 127.0.0.1 or [::1], or accept the risk: --insecure-no-auth of thalweg run, "
+            "cannot listen on {}: other machines could reach it, and what ranks exchange is not "
+            "encrypted; use 127.0.0.1 or [::1], or accept the risk: --insecure-no-auth of thalweg run, "
             "THALWEG_INSECURE_NO_AUTH=1, or insecure_no_auth among the options",
             to_text(address)));
   }
   std::unique_ptr<GroupDoor> door(new GroupDoor);
+  door->secret_ = secret;
   door->socket_ = FileDescriptor(open_socket(address.storage.ss_family));
   const int on = 1;
   ::setsockopt(door->socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -79,10 +84,7 @@ void GroupDoor::look(Instant now) {
   if (local_socket_) accept_all(local_socket_.get(), now);
   for (auto it = strangers_.begin(); it != strangers_.end();) {
     bool stays = hear(*it);
-    if (stays && now >= it->deadline) {
-      drop(*it, "it did not say who it is in time");
-      stays = false;
-    }
+    if (stays && now >= it->deadline) stays = drop(*it, "it did not say who it is in time");
     it = stays ? std::next(it) : strangers_.erase(it);
   }
 }
@@ -112,42 +114,79 @@ void GroupDoor::accept_all(int fd, Instant now) {
   }
 }
 
-// Reads what has come, and nothing beyond the opening and its body. False when the stranger is none any more.
+// Reads what has come, and nothing beyond what a stranger may say. False when it is none any more.
 bool GroupDoor::hear(Stranger& stranger) {
-  Caller& caller = stranger.caller;
   for (;;) {
-    const bool opened = stranger.bytes.size() >= Opening::kBytes;
-    const std::size_t size = Opening::kBytes + (opened ? caller.opening.body_bytes : 0);
-    const std::size_t missing = size - stranger.bytes.size();
     std::byte piece[Opening::kBodyBytesMax];
-    const ssize_t got = missing > 0 ? ::recv(caller.socket.get(), piece, missing, 0) : 0;
+    const std::size_t wanted = std::min(stranger.wanted(), sizeof piece);
+    const ssize_t got = ::recv(stranger.caller.socket.get(), piece, wanted, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
-    if (missing > 0 && got <= 0) {
-      drop(stranger, got < 0 ? std::strerror(errno) : "it hung up before it had said who it is");
-      return false;
-    }
-    stranger.bytes.insert(stranger.bytes.end(), piece, piece + got);
-    if (stranger.bytes.size() < size) continue;
-    if (!opened) {
-      const Result<Opening> opening = decode_opening(stranger.bytes);
-      if (!opening) {
-        drop(stranger, opening.status().message());
-        return false;
-      }
-      caller.opening = *opening;
-      if (caller.opening.body_bytes > 0) continue;
-    }
-    caller.body.assign(stranger.bytes.begin() + Opening::kBytes, stranger.bytes.end());
-    callers_.push_back(std::move(caller));
-    if (callers_.size() > limits::kConnectionsMax) callers_.pop_front();  // Nobody asks for the oldest.
-    return false;
+    if (got <= 0)
+      return drop(stranger, got < 0 ? std::strerror(errno) : "it hung up before it had said who it is");
+    if (!take_in(stranger, std::span(piece).first(static_cast<std::size_t>(got)))) return false;
   }
 }
 
-void GroupDoor::drop(const Stranger& stranger, const std::string& why) {
+std::size_t GroupDoor::Stranger::wanted() const {
+  if (handshake) return handshake->wanted();
+  if (bytes.size() < kMagicBytes) return kMagicBytes - bytes.size();
+  const bool opened = bytes.size() >= Opening::kBytes;
+  return Opening::kBytes + (opened ? caller.opening.body_bytes : 0) - bytes.size();
+}
+
+bool GroupDoor::take_in(Stranger& stranger, std::span<const std::byte> bytes) {
+  if (stranger.handshake) return shake_hands(stranger, bytes);
+  std::vector<std::byte>& all = stranger.bytes;
+  all.insert(all.end(), bytes.begin(), bytes.end());
+  if (all.size() == kMagicBytes && Handshake::begins(all)) {
+    stranger.handshake = std::make_unique<Handshake>(Handshake::Side::kAcceptor, Handshake::Use::kGroup,
+                                                     secret_, draw_nonce());
+    return shake_hands(stranger, all);
+  }
+  if (all.size() < Opening::kBytes) return true;
+  const Result<Opening> opening = decode_opening(std::span(all).first(Opening::kBytes));
+  if (!opening) return drop(stranger, opening.status().message());
+  if (opening->kind == Opening::Kind::kJoin)
+    return drop(stranger, "it has not proven that it knows the secret");
+  stranger.caller.opening = *opening;
+  return stranger.wanted() > 0 || let_in(stranger, std::span(all).subspan(Opening::kBytes));
+}
+
+bool GroupDoor::shake_hands(Stranger& stranger, std::span<const std::byte> bytes) {
+  Handshake& handshake = *stranger.handshake;
+  if (const Status status = handshake.take(bytes); !status) return drop(stranger, status.message());
+  if (handshake.heard()) handshake.say({});
+  const std::vector<std::byte> answer = handshake.take_output();
+  // A few bytes in an empty buffer.
+  if (!answer.empty() && ::send(stranger.caller.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) !=
+                             static_cast<ssize_t>(answer.size())) {
+    return drop(stranger, "it hung up in the handshake");
+  }
+  if (!handshake.heard()) return true;
+  const std::span<const std::byte> hello = handshake.hello();
+  if (hello.size() < Opening::kBytes) return drop(stranger, "its first bytes are not those of a rank");
+  const Result<Opening> opening = decode_opening(hello.first(Opening::kBytes));
+  if (!opening) return drop(stranger, opening.status().message());
+  if (opening->body_bytes != hello.size() - Opening::kBytes)
+    return drop(stranger, "it says more than it announces");
+  stranger.caller.opening = *opening;
+  return let_in(stranger, hello.subspan(Opening::kBytes));
+}
+
+// It is no stranger any more, which false says.
+bool GroupDoor::let_in(Stranger& stranger, std::span<const std::byte> body) {
+  stranger.caller.body.assign(body.begin(), body.end());
+  callers_.push_back(std::move(stranger.caller));
+  if (callers_.size() > limits::kConnectionsMax) callers_.pop_front();  // Nobody asks for the oldest.
+  return false;
+}
+
+// False, as it stays no longer.
+bool GroupDoor::drop(const Stranger& stranger, const std::string& why) {
   ++dropped_;
   last_dropped_ = fmt::format("a caller from {}: {}", stranger.caller.address, why);
+  return false;
 }
 
 std::optional<GroupDoor::Caller> GroupDoor::take(const std::function<bool(const Caller&)>& wanted) {

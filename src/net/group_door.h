@@ -1,11 +1,13 @@
 // Where a rank is called: accepts connections and reads what each is for. Callers that say nothing, too much
-// or the wrong thing are dropped and disturb nobody.
+// or the wrong thing are dropped and disturb nobody. Who wants to join proves first that it knows the secret;
+// other callers name the group's number, which only those who have joined are told.
 #pragma once
 
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@
 #include "net/event_loop.h"
 #include "net/file_descriptor.h"
 #include "net/group_message.h"
+#include "net/handshake.h"
+#include "thalweg/secret.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -30,11 +34,14 @@ class GroupDoor {
 
   // Listens at `address`, port 0 being any. kUsage when other machines could reach it and `insecure_no_auth`
   // does not accept that. Buffers of connections are as tune_stream() sets them.
-  static Result<std::unique_ptr<GroupDoor>> listen(const SocketAddress& address, bool insecure_no_auth);
+  static Result<std::unique_ptr<GroupDoor>> listen(const SocketAddress& address, bool insecure_no_auth,
+                                                   const Secret& secret = {});
   // Listens at an abstract Unix-domain address too, whose name is drawn.
   Status listen_locally();
   const SocketAddress& address() const { return address_; }
   const std::string& local_name() const { return local_name_; }
+  // Of this group, for joining others of it.
+  const Secret& secret() const { return secret_; }
 
   // Accepts and reads what is there; never waits.
   void look(Instant now);
@@ -49,15 +56,21 @@ class GroupDoor {
 
  private:
   struct Stranger {
+    std::size_t wanted() const;  // Bytes that it may say next.
     Caller caller;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes;  // Of what it says without a handshake.
+    std::unique_ptr<Handshake> handshake{};
     Instant deadline;
   };
   GroupDoor() = default;
   void accept_all(int fd, Instant now);
   bool hear(Stranger& stranger);
-  void drop(const Stranger& stranger, const std::string& why);
+  bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
+  bool shake_hands(Stranger& stranger, std::span<const std::byte> bytes);
+  bool let_in(Stranger& stranger, std::span<const std::byte> body);
+  bool drop(const Stranger& stranger, const std::string& why);
 
+  Secret secret_;
   FileDescriptor socket_;
   FileDescriptor local_socket_;
   SocketAddress address_;

@@ -55,6 +55,11 @@ Handshake::Handshake(Side side, Use use, const Secret& secret, const Nonce& nonc
   expect(Next::kNonce, sizeof(Nonce));
 }
 
+bool Handshake::begins(std::span<const std::byte> bytes) {
+  Reader in(bytes);
+  return in.get<std::uint32_t>() == kGreetingMagic && in.done();
+}
+
 void Handshake::expect(Next next, std::size_t bytes) {
   next_ = next;
   needed_ = bytes;

@@ -24,6 +24,9 @@ class Handshake {
   using Nonce = std::array<std::byte, 16>;  // Drawn anew for each connection.
   static constexpr std::size_t kHelloBytesMax = 8192;
 
+  // Whether these are the first four bytes that a dialler says.
+  static bool begins(std::span<const std::byte> bytes);
+
   Handshake(Side side, Use use, const Secret& secret, const Nonce& nonce);
 
   // Gives this end's hello, once, which is sent when the other end has proven itself: a dialler's before it

@@ -13,6 +13,7 @@
 #include "net/group_call.h"
 #include "net/group_for_test.h"
 #include "net/rendezvous.h"
+#include "net/secret_file.h"
 
 namespace thalweg {
 namespace {
@@ -111,7 +112,7 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
   const auto all = all_of(2);
   std::thread other([&all, &act] {
     const auto addresses = resolve("127.0.0.1", all[1].master_port, live_now() + 20s);
-    auto door = GroupDoor::listen(*own_address_towards(addresses->front()), false);
+    auto door = GroupDoor::listen(*own_address_towards(addresses->front()), false, *secret_of_user());
     Invitation invitation;
     invitation.host = "127.0.0.1";
     invitation.port = all[1].master_port;

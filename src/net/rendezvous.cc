@@ -197,8 +197,8 @@ class Leader {
   std::string last_refused_;
 };
 
-// Sends who we are and waits for the answer.
-Result<GroupTable> ask(int socket, const Invitation& invitation, const Member& self) {
+// Says who we are, where the secret is known, and waits for the answer.
+Result<GroupTable> ask(int socket, const Invitation& invitation, const Member& self, const Secret& secret) {
   const Bytes body = encode_member(self);
   Opening opening;
   opening.from = self.rank;
@@ -206,8 +206,10 @@ Result<GroupTable> ask(int socket, const Invitation& invitation, const Member& s
   opening.nonce = invitation.nonce;
   opening.body_bytes = static_cast<std::uint32_t>(body.size());
   const Instant deadline = invitation.deadline + kAnswerGrace;
-  if (Status sent = send_all(socket, encode_opening(opening).span(), deadline); !sent) return sent;
-  if (Status sent = send_all(socket, body.span(), deadline); !sent) return sent;
+  const Bytes head_of_hello = encode_opening(opening);
+  std::vector<std::byte> hello(head_of_hello.span().begin(), head_of_hello.span().end());
+  hello.insert(hello.end(), body.span().begin(), body.span().end());
+  if (Status said = prove_and_say(socket, secret, hello, deadline); !said) return said;
   std::array<std::byte, kAnswerHeadBytes> head_bytes{};
   if (Status got = receive_all(socket, head_bytes, deadline); !got) return got;
   const Result<AnswerHead> head = decode_answer_head(head_bytes);
@@ -217,10 +219,11 @@ Result<GroupTable> ask(int socket, const Invitation& invitation, const Member& s
   return decode_answer(*head, answer);
 }
 
-Result<GroupTable> call(const Invitation& invitation, const SocketAddress& address, const Member& self) {
+Result<GroupTable> call(const Invitation& invitation, const SocketAddress& address, const Member& self,
+                        const Secret& secret) {
   Result<FileDescriptor> socket = dial(address, invitation.deadline);
   if (!socket) return socket.status();
-  return ask(socket->get(), invitation, self);
+  return ask(socket->get(), invitation, self, secret);
 }
 
 }  // namespace
@@ -263,7 +266,7 @@ Result<Meeting> join(const Invitation& invitation, Member self, const GroupDoor&
   for (;;) {
     Status last;
     for (const SocketAddress& address : *addresses) {
-      Result<GroupTable> table = call(invitation, address, self);
+      Result<GroupTable> table = call(invitation, address, self, door.secret());
       if (table) {
         Meeting meeting{*std::move(table), 0};
         for (Member& member : meeting.table.members) {
