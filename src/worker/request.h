@@ -20,8 +20,8 @@ enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, 
 
 struct Request {
   RequestKind kind{};
-  TableId table;  // Count.
-  std::shared_ptr<Completion> completion = std::make_shared<Completion>();
+  TableId table;                           // Count.
+  std::shared_ptr<Completion> completion;  // Null: nobody's program waits.
   ShardId shard;
   Step step;
   std::size_t open = 0;  // Parts without an answer.
@@ -50,6 +50,9 @@ struct RequestPart {
   std::uint64_t progress = 0;        // What its peer last said of others' progress.
   std::uint32_t combined_epoch = 0;  // The newest map under which it went by a combiner.
 };
+
+// Of frames that are about ranges of a table; empty when no one server owns all of them.
+std::optional<NodeId> owner_of(const wire::Map& map, const FrameHeader& head);
 
 // A part of a push's or pull's keys and values, all of one owner.
 struct Slice {

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/frame.h"
 #include "base/limits.h"
 #include "base/planted.h"
-#include "worker/worker.h"
 
 namespace thalweg {
 namespace {
@@ -23,20 +23,21 @@ Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
 
 }  // namespace
 
-ShardStore::ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks)
-    : worker_(worker),
+ShardStore::ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch,
+                       const wire::Marks& marks)
+    : job_(job),
       shard_(shard),
       owner_epoch_(owner_epoch),
       step_(marks.low),
       marks_(marks),
-      pushed_(worker.map().tables.size()) {}
+      pushed_(job.tables.size()) {}
 
 Status ShardStore::check(TableId table, const Keys& keys) const {
   if (!failure_) return failure_;
   if (table.value >= pushed_.size()) {
     return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, pushed_.size())};
   }
-  const TableSpec& spec = worker_.map().tables[table.value];
+  const TableSpec& spec = job_.tables[table.value];
   const bool dense = spec.kind == TableSpec::Kind::kDense;
   if (!keys.values() || keys.dense() != dense) {
     return {Code::kUsage,
@@ -53,7 +54,7 @@ Status ShardStore::check(TableId table, const Keys& keys) const {
 Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
   if (step_ == kEndOfWork) return completed(work_ended());
-  const TableSpec& spec = worker_.map().tables[table.value];
+  const TableSpec& spec = job_.tables[table.value];
   if (keys.size() * spec.dim != grads.size()) {
     return completed(
         {Code::kUsage, fmt::format("push to {}: {} keys of {} floats need {} values, got {}", spec.name,
@@ -66,24 +67,26 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
   }
   pushed_[table.value] = true;
   count_push();
-  return worker_.push(*this, table, step_, keys, grads, 0);
+  return call({Call::Kind::kPush, table, step_, std::move(keys), std::move(grads)});
 }
 
 Pending ShardStore::pull(TableId table, Keys keys) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
   // In lockstep, whether the rows showed this step would depend on who else has pushed.
-  if (worker_.map().consistency.kind == Consistency::Kind::kSync && pushed_[table.value]) {
+  if (job_.consistency.kind == Consistency::Kind::kSync && pushed_[table.value]) {
     return completed(
         {Code::kUsage, fmt::format("pull from {} after the push of step {}.{}; pull first, or call "
                                    "advance() between them",
-                                   worker_.map().tables[table.value].name, step_.epoch, step_.index)});
+                                   job_.tables[table.value].name, step_.epoch, step_.index)});
   }
-  return worker_.pull(*this, table, step_, keys, false);
+  if (keys.size() == 0) return completed(Status::ok());
+  return call({Call::Kind::kPull, table, step_, std::move(keys)});
 }
 
 Pending ShardStore::read(TableId table, Keys keys) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
-  return worker_.pull(*this, table, step_, keys, true);
+  if (keys.size() == 0) return completed(Status::ok());
+  return call({Call::Kind::kPull, table, step_, std::move(keys), {}, frame_flags::kReadOnly});
 }
 
 void ShardStore::count_push() {
@@ -96,9 +99,9 @@ void ShardStore::push_empty(std::uint8_t flags) {
   for (std::uint16_t t = 0; t < pushed_.size(); ++t) {
     if (pushed_[t]) continue;
     count_push();
-    const bool dense = worker_.map().tables[t].kind == TableSpec::Kind::kDense;
-    const Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
-    worker_.push(*this, TableId{t}, step_, none, Rows(), flags).forget();
+    const bool dense = job_.tables[t].kind == TableSpec::Kind::kDense;
+    Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
+    call({Call::Kind::kPush, TableId{t}, step_, std::move(none), {}, flags}).forget();
   }
   pushed_.assign(pushed_.size(), false);
 }
@@ -159,15 +162,15 @@ void ShardStore::push_done(Step step, const Status& status) {
 }
 
 void ShardStore::release_advance() {
-  const bool sync = worker_.map().consistency.kind == Consistency::Kind::kSync;
+  const bool sync = job_.consistency.kind == Consistency::Kind::kSync;
   std::size_t window =
       sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
   if (THALWEG_BUG(kNoWindow)) window = ~std::size_t{0};
   if (advancing_ && (!failure_ || steps_behind() < window)) {
-    worker_.complete(*std::exchange(advancing_, nullptr), failure_);
+    answer(*std::exchange(advancing_, nullptr), {failure_, {}, {}});
   }
   if (ending_ && (!failure_ || in_flight_.empty()))
-    worker_.complete(*std::exchange(ending_, nullptr), failure_);
+    answer(*std::exchange(ending_, nullptr), {failure_, {}, {}});
 }
 
 void ShardStore::abort(const Status& status) {
@@ -175,25 +178,40 @@ void ShardStore::abort(const Status& status) {
   release_advance();
 }
 
+void ShardStore::answer(Completion& completion, Answer answer) {
+  if (completion.done) return;
+  completion.done = true;
+  completion.answer = std::move(answer);
+  if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
+}
+
+Pending ShardStore::call(Call call) {
+  calls_.push_back(std::move(call));
+  return Pending(calls_.back().completion);
+}
+
 Pending ShardStore::barrier(Step number) {
-  return failure_ ? worker_.barrier(*this, number) : completed(failure_);
+  return failure_ ? call({.kind = Call::Kind::kBarrier, .step = number}) : completed(failure_);
 }
 
 Pending ShardStore::report(Step number, std::string text) {
-  return failure_ ? worker_.report(*this, number, text) : completed(failure_);
+  if (!failure_) return completed(failure_);
+  return call({.kind = Call::Kind::kReport, .step = number, .text = std::move(text)});
 }
 
 // An heir does all that servers know of its predecessor, and ends an epoch where that one ended it.
 bool ShardStore::closing() const {
-  if (!worker_.map().closing) return false;
+  if (!job_closes_) return false;
   const bool ends_here = marks_.ended && step_.next() == marks_.reach;
   return step_ >= marks_.reach || ends_here || THALWEG_BUG(kHeirEndsEarly);
 }
 
-Pending ShardStore::yield() { return worker_.yield(); }
+Pending ShardStore::yield() { return call({.kind = Call::Kind::kYield}); }
 
-Pending ShardStore::count(TableId table) { return worker_.count(*this, table); }
+Pending ShardStore::count(TableId table) { return call({.kind = Call::Kind::kCount, .table = table}); }
 
-Pending ShardStore::scan(TableId table, RangeId range) { return worker_.scan(*this, table, range); }
+Pending ShardStore::scan(TableId table, RangeId range) {
+  return call({.kind = Call::Kind::kScan, .table = table, .range = range});
+}
 
 }  // namespace thalweg

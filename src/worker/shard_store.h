@@ -1,22 +1,25 @@
-// The Store of one data shard, over a Worker node.
+// The Store of one data shard: what its program sees of the job. It holds what the program asks for until the
+// worker takes it, and the worker tells it what has come of that while the program does not run.
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "thalweg/store.h"
 #include "wire/messages.h"
+#include "worker/call.h"
 
 namespace thalweg {
 
-class Worker;
-
 class ShardStore final : public Store {
  public:
-  // `marks`: what former owners have done; the store starts at marks.low.
-  ShardStore(Worker& worker, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks);
+  // `job`: any of the job's maps; it outlives the store. `marks`: what former owners have done; the store
+  // starts at marks.low.
+  ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks);
 
   ShardId shard() const override { return shard_; }
   bool closing() const override;
@@ -41,10 +44,21 @@ class ShardStore final : public Store {
   std::uint64_t steps_behind() const {
     return in_flight_.empty() ? 0 : ordinal_ - in_flight_.begin()->second.ordinal;
   }
-  // For the worker: a push of this shard was answered.
+
+  // For the worker, while the program does not run:
+  // What the program has asked for since the last call.
+  std::vector<Call> take_calls() { return std::exchange(calls_, {}); }
+  // What of the program may go on since the last call.
+  std::vector<std::coroutine_handle<>> take_ready() { return std::exchange(ready_, {}); }
+  // A request of this shard has ended.
+  void answer(Completion& completion, Answer answer);
+  // So has a push; follows its answer.
   void push_done(Step step, const Status& status);
-  // For the worker: no request of this shard can succeed any more.
+  // No request of this shard can succeed any more.
   void abort(const Status& status);
+  const Status& failure() const { return failure_; }
+  // What closing() is to go by.
+  void set_job_closes(bool closes) { job_closes_ = closes; }
 
  private:
   void push_empty(std::uint8_t flags);
@@ -53,8 +67,9 @@ class ShardStore final : public Store {
   bool step_has_push() const;
   Pending end(std::uint8_t flags, Step next);
   void release_advance();
+  Pending call(Call call);
 
-  Worker& worker_;
+  const wire::Map& job_;
   ShardId shard_;
   std::uint32_t owner_epoch_;
   Step step_;
@@ -71,6 +86,9 @@ class ShardStore final : public Store {
   std::shared_ptr<Completion> advancing_;
   std::shared_ptr<Completion> ending_;
   Status failure_;  // The first push that failed; sticky.
+  bool job_closes_ = false;
+  std::vector<Call> calls_;
+  std::vector<std::coroutine_handle<>> ready_;
 };
 
 }  // namespace thalweg

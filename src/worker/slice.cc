@@ -5,6 +5,11 @@
 
 namespace thalweg {
 
+std::optional<NodeId> owner_of(const wire::Map& map, const FrameHeader& head) {
+  const auto owner = map.placement[head.table.value].owner(head.ranges);
+  return owner ? std::optional(server_node(*owner)) : std::nullopt;
+}
+
 Payload payload_of_push(const Keys& keys, const Rows& grads) {
   if (keys.size() == 0) return {};
   const std::size_t count = keys.dense() ? 1 : keys.size();

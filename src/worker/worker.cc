@@ -1,7 +1,6 @@
 #include "worker/worker.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/check.h"
 #include "cluster/pace.h"
@@ -10,20 +9,13 @@ namespace thalweg {
 
 using News = cluster::Membership::News;
 
-namespace {
-
-constexpr wire::Marks kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
-
-}  // namespace
-
 struct Worker::Turn {
-  Turn(Worker& worker, Instant now, Transport& out) : worker_(worker), outer_(worker.out_) {
-    worker_.now_ = now;
-    worker_.out_ = &out;
+  Turn(Worker& worker, Instant now, Transport& out) : worker_(worker), outer_(worker.turn_.out) {
+    worker_.turn_ = {now, &out};
   }
   ~Turn() {
     if (outer_ == nullptr) worker_.send_combined();
-    worker_.out_ = outer_;
+    worker_.turn_.out = outer_;
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -34,7 +26,11 @@ struct Worker::Turn {
 };
 
 Worker::Worker(WorkerOptions options)
-    : program_(std::move(options.program)), member_(Role::kWorker, std::move(options.member)) {}
+    : member_(Role::kWorker, std::move(options.member)),
+      relay_(member_),
+      book_(turn_, member_, relay_,
+            [this](const Request& request, Answer answer) { on_ended(request, std::move(answer)); }),
+      runner_(std::move(options.program)) {}
 
 Worker::~Worker() = default;
 
@@ -55,7 +51,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   }
   switch (frame.head.op) {
     case Op::kWaiting:
-      return on_waiting(from, frame);
+      return book_.on_waiting(from, frame);
     case Op::kPush:
       return on_push(from, std::move(frame));
     case Op::kPushReply:
@@ -64,53 +60,50 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kReportReply:
     case Op::kScanReply:
     case Op::kMarksReply:
-      return on_answer(from, frame);
+      return book_.on_answer(from, frame);
     default:
       return;  // Nothing else is for a worker.
   }
 }
 
-Instant Worker::next_deadline() const {
-  return ready_.empty() && yielding_.empty() ? std::min(wake_, member_.next_deadline()) : Instant{0};
+// When keep_in_touch() is.
+Instant Worker::due() const {
+  return std::min({book_.next_deadline(), relay_.next_deadline(), member_.next_deadline()});
 }
+
+Instant Worker::next_deadline() const { return runner_.ready() ? Instant{0} : due(); }
 
 void Worker::on_time(Instant now, Transport& out) {
   Turn turn(*this, now, out);
-  for (const auto& yielding : std::exchange(yielding_, {})) complete(*yielding, Status::ok());
-  // Ahead of the tasks: those that yield in turns would keep it waiting for ever.
-  if (now >= std::min(wake_, member_.next_deadline())) keep_in_touch();
-  if (!ready_.empty()) {
-    const auto handle = ready_.front();
-    ready_.pop_front();
-    handle.resume();
-    finish_tasks();
+  runner_.wake_yielding();
+  // Ahead of the programs: those that yield in turns would keep it waiting for ever.
+  if (now >= due()) keep_in_touch();
+  if (ShardStore* store = runner_.resume()) {
+    send_calls(*store);
+    end_programs();
   }
 }
 
 void Worker::keep_in_touch() {
   if (const auto why = member_.scheduler_lost()) lose_scheduler(*why);
-  if (stopped()) {
-    wake_ = kNever;
-    return;
-  }
+  if (stopped()) return book_.rest();
   forgive_own_pause();
-  if (now_ >= member_.next_deadline()) member_.speak(now_, {}, *out_);
-  retry_due();
+  if (turn_.now >= member_.next_deadline()) member_.speak(turn_.now, {}, *turn_.out);
+  book_.retry_due();
 }
 
 // While this node's process was stopped, as by Ctrl-Z, it could hear no answer.
 void Worker::forgive_own_pause() {
-  const Duration late = now_ - member_.next_deadline();
-  if (late < cluster::heartbeat_every(map())) return;
-  std::set<const Request*> forgiven;
-  for (auto& [number, part] : parts_) {
-    if (forgiven.insert(part.request.get()).second) part.request->deadline = part.request->deadline + late;
-  }
+  const Duration late = turn_.now - member_.next_deadline();
+  if (late >= cluster::heartbeat_every(map())) book_.forgive(late);
 }
 
 void Worker::turn(Instant now, Transport& out, const std::function<void()>& work) {
   Turn turn(*this, now, out);
   work();
+  for (const ShardId shard : runner_.shards()) {
+    if (ShardStore* store = runner_.store(shard)) send_calls(*store);
+  }
 }
 
 void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
@@ -127,110 +120,119 @@ void Worker::lose_scheduler(std::string why) {
 void Worker::on_stop() {
   const Status& why = *member_.stopped();
   abandon_requests(why ? Status(Code::kAborted, "the job is over") : why);
-  member_.confirm_stop(*out_);
+  member_.confirm_stop(*turn_.out);
 }
 
 void Worker::abandon_requests(const Status& why) {
-  while (!parts_.empty()) finish_request(*parts_.begin()->second.request, why);
-  combiner_.reset({}, 0, {});
-}
-
-void Worker::end(const Status& status) {
-  if (out_ != nullptr) member_.end(status, *out_);
+  book_.fail_all(why);
+  relay_.stop();
 }
 
 void Worker::on_map() {
-  for (std::uint32_t s = 0; s < map().servers.size(); ++s) out_->introduce(server_node(s), map().servers[s]);
-  restart_combiner();
-  const std::vector<std::uint32_t> numbers = sent_to_servers();
+  for (std::uint32_t s = 0; s < map().servers.size(); ++s)
+    turn_.out->introduce(server_node(s), map().servers[s]);
+  book_.drop_sums();
+  relay_.restart(*turn_.out);
+  const std::vector<std::uint32_t> numbers = book_.sent_to_servers();
+  runner_.take_map(map());
   adopt_shards();
-  address_anew(numbers, member_.ranges_moved());
+  book_.address_anew(numbers, member_.ranges_moved());
 }
 
 void Worker::adopt_shards() {
-  std::vector<ShardId> lost;
-  for (const auto& [shard, run] : runs_) {
+  const std::uint32_t self = member_.id()->index;
+  for (const ShardId shard : runner_.shards()) {
     if (shard == kNoShard) continue;
     const wire::ShardOwner& owner = map().shards[shard.value];
-    if (owner.worker != self().index || owner.owner_epoch != run.store->owner_epoch()) lost.push_back(shard);
+    if (owner.worker != self || owner.owner_epoch != runner_.owner_epoch(shard))
+      drop_shard(shard, {Code::kAborted, "the shard was given to another worker"});
   }
-  for (const ShardId shard : lost)
-    drop_shard(shard, {Code::kAborted, "the shard was given to another worker"});
   if (member_.observer()) {
-    if (runs_.empty()) {
-      runs_[kNoShard].store = std::make_unique<ShardStore>(*this, kNoShard, 0, kFresh);
-      start(kNoShard, kFresh);
-    }
+    if (runner_.owner_epoch(kNoShard)) return;
+    runner_.add(kNoShard, 0);
+    runner_.start(kNoShard, {});
     return;
   }
   for (std::uint32_t s = 0; s < map().shards.size(); ++s) {
     const wire::ShardOwner& owner = map().shards[s];
-    if (owner.worker != self().index || runs_.count(ShardId{s}) != 0) continue;
-    runs_[ShardId{s}].store = std::make_unique<ShardStore>(*this, ShardId{s}, owner.owner_epoch, kFresh);
+    if (owner.worker != self || runner_.owner_epoch(ShardId{s})) continue;
+    runner_.add(ShardId{s}, owner.owner_epoch);
     if (owner.owner_epoch == 0) {
-      start(ShardId{s}, kFresh);
+      runner_.start(ShardId{s}, {});
     } else {
-      ask_servers(make_request(RequestKind::kMarks, ShardId{s}, Step{}));
+      book_.ask_marks(ShardId{s});
     }
   }
 }
 
 void Worker::drop_shard(ShardId shard, const Status& why) {
-  Run& run = runs_.at(shard);
-  finish_all(shard, why);
-  run.store->abort(why);
-  if (run.task && !run.task->done()) retired_.push_back(std::move(run));
-  runs_.erase(shard);
+  book_.fail_all_of(shard, why);
+  runner_.drop(shard, why);
 }
 
-void Worker::start(ShardId shard, const wire::Marks& marks) {
-  Run& run = runs_.at(shard);
-  if (marks.reach != Step{}) {
-    run.store = std::make_unique<ShardStore>(*this, shard, run.store->owner_epoch(), marks);
+// What a program asks for after its shard has failed, or was given away, fails as well.
+void Worker::send_calls(ShardStore& store) {
+  for (Call& call : store.take_calls()) {
+    if (call.kind == Call::Kind::kYield) {
+      runner_.yield(store, std::move(call.completion));
+    } else if (store.failed()) {
+      runner_.refuse(store, *call.completion);
+    } else {
+      book_.begin(std::move(call), store.shard(), store.owner_epoch());
+    }
   }
-  run.started = true;
-  if (program_) Worker::run(shard, program_);
 }
 
-void Worker::run(ShardId shard, const ShardProgram& program) {
-  Run& run = runs_.at(shard);
-  run.task.emplace(program(*run.store, map()));
-  ready_.push_back(run.task->handle());
-}
-
-void Worker::drop_programs() {
-  THALWEG_CHECK(stopped() && parts_.empty(), "nothing resumes a program of a stopped worker");
-  ready_.clear();
-  yielding_.clear();
-  retired_.clear();
-  for (auto& [shard, run] : runs_) run.task.reset();
-}
-
-ShardStore* Worker::store(ShardId shard) {
-  const auto found = runs_.find(shard);
-  return found == runs_.end() || !found->second.started ? nullptr : found->second.store.get();
-}
-
-void Worker::finish_tasks() {
-  std::erase_if(retired_, [](const Run& run) { return run.task->done(); });
-  for (auto& [shard, run] : runs_) {
-    if (!run.task || run.ended || !run.task->done()) continue;
-    run.ended = true;
-    const Status status = run.task->take();
+void Worker::end_programs() {
+  for (const Status& status : runner_.take_ended()) {
     if (!status || member_.observer()) end(status);
   }
 }
 
-Pending Worker::yield() {
-  yielding_.push_back(std::make_shared<Completion>());
-  return Pending(yielding_.back());
+void Worker::drop_programs() {
+  THALWEG_CHECK(stopped() && book_.open() == 0, "nothing resumes a program of a stopped worker");
+  runner_.clear();
 }
 
-void Worker::complete(Completion& completion, Status status) {
-  if (completion.done) return;
-  completion.done = true;
-  completion.answer.status = std::move(status);
-  if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
+void Worker::on_ended(const Request& request, Answer answer) {
+  const Status status = answer.status;
+  const ShardId shard = request.shard;
+  switch (request.kind) {
+    case RequestKind::kMarks:
+      if (status) return runner_.start(shard, request.marks);
+      return status.code() == Code::kAborted ? void() : end(status);
+    case RequestKind::kCombined:
+      if (stopped() || status.code() == Code::kTimeout) return;  // No word of the server's.
+      for (const Asker& asker : request.askers) answer_asker(asker, status);
+      return;
+    default:
+      runner_.answer(shard, *request.completion, std::move(answer));
+  }
+  if (request.kind != RequestKind::kPush) return;
+  if (!runner_.push_done(shard, request.step, status)) book_.fail_all_of(shard, status);
+  if (!status && runner_.ended(shard)) end(status);  // Its program can no longer tell.
+}
+
+void Worker::on_push(NodeId from, Frame frame) {
+  if (stopped()) return;
+  if (Status status = relay_.check(from, frame); !status) return answer_asker({from, frame.head}, status);
+  relay_.add(turn_.now, from, std::move(frame));
+}
+
+void Worker::send_combined() {
+  if (stopped()) return;
+  for (Combiner::Batch& batch : relay_.take(turn_.now)) book_.pass_on(std::move(batch));
+}
+
+void Worker::answer_asker(const Asker& asker, const Status& status) {
+  Frame frame;
+  frame.head = asker.head;
+  frame.head.op = Op::kPushReply;
+  frame.head.flags = 0;
+  member_.stamp(frame.head);
+  put_status(frame, status);
+  if (asker.from == member_.id()) return book_.on_answer(asker.from, frame);
+  turn_.out->send(asker.from, std::move(frame));
 }
 
 }  // namespace thalweg

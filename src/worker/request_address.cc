@@ -1,18 +1,12 @@
-// The part of Worker that finds out whom to ask, and asks anew where the map has changed that.
+// The part of RequestBook that finds out whom to ask, and asks anew where the map has changed that.
 #include <algorithm>
 
-#include "worker/worker.h"
+#include "worker/request_book.h"
 
 namespace thalweg {
 
-// Of frames that are about ranges of a table; empty when no one server owns all of them.
-std::optional<NodeId> Worker::owner_of(const FrameHeader& head) const {
-  const auto owner = map().placement[head.table.value].owner(head.ranges);
-  return owner ? std::optional(server_node(*owner)) : std::nullopt;
-}
-
 // For requests that concern every server, or every one that owns ranges of a table.
-void Worker::ask_servers(const std::shared_ptr<Request>& request) {
+void RequestBook::ask_servers(const std::shared_ptr<Request>& request) {
   for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
     Frame frame;
     if (request->kind == RequestKind::kMarks) {
@@ -30,7 +24,7 @@ void Worker::ask_servers(const std::shared_ptr<Request>& request) {
   }
 }
 
-std::vector<std::uint32_t> Worker::sent_to_servers() const {
+std::vector<std::uint32_t> RequestBook::sent_to_servers() const {
   std::vector<std::uint32_t> numbers;
   for (const auto& [number, part] : parts_) {
     if (part.to.role == Role::kServer) numbers.push_back(number);
@@ -38,8 +32,7 @@ std::vector<std::uint32_t> Worker::sent_to_servers() const {
   return numbers;
 }
 
-// Sends what is unanswered under a new map; `moved`: ranges may have other owners.
-void Worker::address_anew(const std::vector<std::uint32_t>& numbers, bool moved) {
+void RequestBook::address_anew(const std::vector<std::uint32_t>& numbers, bool moved) {
   for (const std::uint32_t number : numbers) {
     const auto found = parts_.find(number);
     if (found == parts_.end()) continue;  // It went with a shard, or with a request that was begun again.
@@ -57,7 +50,7 @@ void Worker::address_anew(const std::vector<std::uint32_t>& numbers, bool moved)
       ask_servers(request);
       continue;
     }
-    const auto owner = owner_of(part.frame.head);
+    const auto owner = owner_of(map(), part.frame.head);
     if (!owner) {
       cut_anew(number);
       continue;
@@ -74,7 +67,7 @@ void Worker::address_anew(const std::vector<std::uint32_t>& numbers, bool moved)
 
 // The ranges of a part have come to several servers. The parts that it becomes have numbers of their own, for
 // an answer to the whole may be under way.
-void Worker::cut_anew(std::uint32_t number) {
+void RequestBook::cut_anew(std::uint32_t number) {
   const RequestPart part = std::move(parts_.extract(number).mapped());
   const FrameHeader& head = part.frame.head;
   const std::shared_ptr<Request>& request = part.request;

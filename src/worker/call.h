@@ -1,0 +1,27 @@
+// What a data shard's program asks for. It goes out once the program has come to a halt, so that a program
+// need not share a thread with the worker's protocol.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "thalweg/store.h"
+
+namespace thalweg {
+
+struct Call {
+  enum class Kind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kYield };
+
+  Kind kind{};
+  TableId table{};
+  Step step{};  // Barrier, report: its number.
+  Keys keys{};
+  Rows grads{};
+  std::uint8_t flags = 0;  // Of the frames.
+  std::string text{};      // Report.
+  RangeId range{};         // Scan.
+  std::shared_ptr<Completion> completion = std::make_shared<Completion>();
+};
+
+}  // namespace thalweg
