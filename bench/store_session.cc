@@ -31,7 +31,8 @@ SchedulerOptions job_of(const TableSpec& table) {
   job.consistency = Consistency::async();
   job.tables = {table};
   job.timeout = 2 * kPatience;
-  SchedulerOptions options = scheduler_options(job, Programs::kOfApplication);
+  SchedulerOptions options = scheduler_options(job);
+  options.suspect_after = kPatience;
   options.cluster = kCluster;
   return options;
 }

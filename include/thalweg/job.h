@@ -41,8 +41,9 @@ struct JobOptions {
 };
 
 // The work of one data shard. When it returns OK, the shard ends its work (Store::end_work()) and the others
-// go on; any other status ends the job. It must not block, nor call the Job that runs it. Where workers are
-// processes, it begins at Store::step(), and is silent for less than half of JobOptions::timeout.
+// go on; any other status ends the job. It must not wait for another program, nor call the Job that runs it,
+// but may compute for as long as others wait for it, JobOptions::timeout. Where workers are processes, it
+// begins at Store::step().
 using Program = std::function<Task<Status>(Store& store)>;
 
 // Of all servers, now.

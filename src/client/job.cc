@@ -101,7 +101,7 @@ class Job::Impl {
   }
 
   SchedulerOptions job_for_scheduler() {
-    SchedulerOptions job = scheduler_options(options_, Programs::kOfApplication);
+    SchedulerOptions job = scheduler_options(options_);
     job.on_report = [this](ShardId shard, Step number, std::string_view text) {
       if (number == kProgramEnded) {
         ended_.insert(shard);

@@ -55,7 +55,7 @@ Status check(const JobOptions& options) {
   return Status::ok();
 }
 
-SchedulerOptions scheduler_options(const JobOptions& job, Programs programs) {
+SchedulerOptions scheduler_options(const JobOptions& job) {
   SchedulerOptions out;
   out.servers = job.servers;
   out.workers = job.workers;
@@ -64,8 +64,7 @@ SchedulerOptions scheduler_options(const JobOptions& job, Programs programs) {
   out.combine = job.combine;
   out.tables = job.tables;
   out.timeout = job.timeout;
-  const Duration half = job.timeout / 2;
-  out.suspect_after = programs == Programs::kOfApplication ? half : std::min(out.suspect_after, half);
+  out.suspect_after = std::min<Duration>(out.suspect_after, job.timeout / 2);
   out.on_report = job.on_report;
   return out;
 }

@@ -9,13 +9,8 @@ namespace thalweg {
 // kUsage, naming the option that is wrong.
 Status check(const JobOptions& options);
 
-// Whose programs the job's workers run, which decides when the silence of one is its loss.
-enum class Programs {
-  kOfTrainer,      // Their turns are short: after 10 s, or half of a shorter timeout.
-  kOfApplication,  // thalweg/job.h promises them half of the timeout.
-};
-
-// Drivers add the job's number and its observer.
-SchedulerOptions scheduler_options(const JobOptions& job, Programs programs);
+// Drivers add the job's number and its observer. A node's silence is its loss after 10 s, or half of a
+// shorter timeout.
+SchedulerOptions scheduler_options(const JobOptions& job);
 
 }  // namespace thalweg

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <numeric>
@@ -130,6 +131,30 @@ TEST(Job, TheFirstProgramToFailEndsTheJobAndNoneIsLeft) {
   EXPECT_NE(status.message().find("rows.txt:7: bad row"), std::string::npos) << status.message();
   EXPECT_EQ(witness.use_count(), 1);
   EXPECT_EQ(job.shard(ShardId{0}).pull(kCounts, keys_up_to(1)).status().code(), Code::kData);
+}
+
+TEST(Job, AFailureWhileAnotherProgramComputesWaitsForThat) {
+  std::atomic<bool> computing{false}, failing{false}, computed{false};
+  const auto program = [&](Store& store) -> Task<Status> {
+    if (store.shard() == ShardId{0}) {
+      while (!computing) (void)co_await store.yield();
+      failing = true;
+      co_return Status(Code::kData, "shard 0 fails");
+    }
+    const Answer pulled = co_await store.pull(kCounts, keys_up_to(10));
+    if (!pulled.status) co_return pulled.status;
+    computing = true;
+    while (!failing) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);  // For the job to end meanwhile.
+    store.push(kCounts, keys_up_to(10), ones(10)).forget();
+    computed = true;
+    co_return (co_await store.advance()).status;
+  };
+  JobOptions with = options(Consistency::sync());
+  with.data_shards = 2;
+  Job job = started(std::move(with));
+  EXPECT_EQ(job.run(program).message(), "worker-0: shard 0 fails");
+  EXPECT_TRUE(computed);
 }
 
 TEST(Job, ARefusedPushFailsWhoeverWaitsForIt) {

@@ -86,7 +86,7 @@ Status LocalCluster::wait_started() {
     driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
       over = worker.membership().stopped();
       for (std::uint32_t s = 0; s < shards_; ++s) {
-        if (worker.store(ShardId{s}) != nullptr) owners[s] = w;
+        if (worker.started(ShardId{s})) owners[s] = w;
       }
       return over || worker.map().epoch != 0;
     });
@@ -98,10 +98,17 @@ Status LocalCluster::wait_started() {
 
 void LocalCluster::turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) {
   const std::uint32_t owner = owners_.at(shard.value);
+  const NodeId id = worker_node(wire::kFirstTemporary + owner);
   Worker& worker = *workers_[owner];
-  driver_.turn(worker_node(wire::kFirstTemporary + owner), [&](Instant now, Transport& out) {
-    worker.turn(now, out, [&] { act(worker, *worker.store(shard)); });
-  });
+  for (bool acted = false; !acted;) {
+    driver_.turn(id, [&](Instant now, Transport& out) {
+      ShardStore* store = worker.store(shard);
+      if (store == nullptr) return;
+      worker.turn(now, out, [&] { act(worker, *store); });
+      acted = true;
+    });
+    if (!acted) driver_.wait_until(id, [&] { return worker.store(shard) != nullptr; });
+  }
 }
 
 bool LocalCluster::wait_until(ShardId shard, const std::function<bool(const Worker&)>& done,
@@ -123,7 +130,7 @@ bool LocalCluster::wait_until(const std::function<bool()>& done) {
 void LocalCluster::drop_programs() {
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
-      if (!workers_[w]->membership().stopped()) return false;
+      if (!workers_[w]->membership().stopped() || workers_[w]->computing()) return false;
       workers_[w]->drop_programs();
       return true;
     });

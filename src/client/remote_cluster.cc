@@ -201,14 +201,14 @@ Status RemoteCluster::wait_started() {
   Instant changed_at = now(), nag_at = now() + kNagEvery;
   for (;;) {
     const auto news = [&] {
-      return scheduler_.stopped() || observer_.store(kNoShard) != nullptr || scheduler_.missing() != missed;
+      return scheduler_.stopped() || observer_.started(kNoShard) || scheduler_.missing() != missed;
     };
     const Instant deadline = changed_at + options_.patience;
     const bool any_news = driver_.wait_until(news, std::min(nag_at, deadline));
     if (const auto over = look([this] { return scheduler_.stopped(); })) {
       return *over ? Status(Code::kAborted, "the job is over") : *over;
     }
-    started_ = look([this] { return observer_.store(kNoShard) != nullptr; });
+    started_ = look([this] { return observer_.started(kNoShard); });
     if (started_) return Status::ok();
     if (any_news) {
       missed = missing();

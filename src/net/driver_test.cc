@@ -1,6 +1,9 @@
 // One body of tests for both drivers: what nodes may rely on wherever they run.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "net/in_process.h"
 #include "net/tcp_process_for_test.h"
 
@@ -104,6 +107,48 @@ TYPED_TEST(Driver, TimersRunWithoutFrames) {
   TypeParam pair(kAsker, here, kEcho, there);
   EXPECT_TRUE(pair.wait([&] { return here.ticks >= 5; }));
   pair.end();
+}
+
+// Asks a hundred times, and computes until all is answered.
+class Computing : public AskNode, public Work {
+ public:
+  Computing() : AskNode({kEcho}, 100, 1) { finishes = false; }
+  void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override {
+    AskNode::on_frame(now, from, std::move(frame), out);
+    answers = answered();
+  }
+  void on_time(Instant now, Transport& out) override {
+    AskNode::on_time(now, out);
+    wants_work = true;
+  }
+  Work* take_work() override { return std::exchange(wants_work, false) && !begun ? begin() : nullptr; }
+  void compute() override {
+    const Instant until = kClock.now() + 60s;
+    while (answers < 100 && kClock.now() < until) std::this_thread::sleep_for(1ms);
+    answered_meanwhile = answers;
+  }
+  void on_computed(Instant, Transport&) override { computed = true; }
+
+  std::uint32_t answered_meanwhile = 0;
+  bool computed = false;
+
+ private:
+  Work* begin() {
+    begun = true;
+    return this;
+  }
+  std::atomic<std::uint32_t> answers{0};
+  bool wants_work = false;
+  bool begun = false;
+};
+
+TYPED_TEST(Driver, TurnsGoOnWhileANodeComputes) {
+  EchoNode echo;
+  Computing node;
+  TypeParam pair(kAsker, node, kEcho, echo);
+  EXPECT_TRUE(pair.wait([&] { return node.computed; }));
+  pair.end();
+  EXPECT_EQ(node.answered_meanwhile, 100u);
 }
 
 // Notes who sent to it, and greets worker 5, which it has never heard of, each time.

@@ -28,6 +28,8 @@ struct InProcess::Actor {
   std::condition_variable freed;
   std::vector<Mail> mailbox;
   bool running = false;
+  bool computing = false;
+  bool computed = false;  // What was computed, the next turn is to hear of.
   bool queued = false;
   std::size_t claims = 0;  // Callers that wait for the turn.
   bool gone = false;       // Finished or removed: takes no mail.
@@ -84,6 +86,15 @@ void InProcess::remove(NodeId id) {
   Actor* actor = find(id);
   if (actor == nullptr) return;
   acquire_waiting(*actor);
+  while (actor->computing) {
+    Outbox none;
+    release(*actor, none);
+    {
+      std::unique_lock lock(actor->mutex);
+      actor->freed.wait(lock, [&] { return !actor->computing; });
+    }
+    acquire_waiting(*actor);
+  }
   std::vector<Actor*> others;
   {
     const std::unique_lock lock(directory_mutex_);
@@ -195,12 +206,15 @@ void InProcess::acquire_waiting(Actor& actor) {
   actor.running = true;
 }
 
-void InProcess::run_turn(Actor& actor, Outbox& out) {
+// What is to be computed now that the turn is over.
+Work* InProcess::run_turn(Actor& actor, Outbox& out) {
+  if (end_computing(actor, out)) return nullptr;
+  Work* work = nullptr;
   if (actor.batch_at == actor.batch.size()) {
     actor.batch.clear();
     actor.batch_at = 0;
     const std::unique_lock lock(actor.mutex);
-    if (actor.gone) return;
+    if (actor.gone) return nullptr;
     std::swap(actor.batch, actor.mailbox);
   }
   const Instant now = clock_.now();
@@ -218,14 +232,21 @@ void InProcess::run_turn(Actor& actor, Outbox& out) {
   } else if (due) {
     actor.frames_since_deadline = 0;
     actor.node->on_time(now, out);
+    work = actor.node->take_work();
+    if (work != nullptr) {
+      const std::unique_lock lock(actor.mutex);
+      actor.computing = true;
+    }
   }
   if (actor.node->finished()) finish(actor);
+  return work;
 }
 
+// A node that computes is let go of after that.
 void InProcess::finish(Actor& actor) {
   {
     const std::unique_lock lock(actor.mutex);
-    if (std::exchange(actor.gone, true)) return;
+    if (actor.computing || std::exchange(actor.gone, true)) return;
     actor.mailbox.clear();
   }
   actor.batch.clear();
@@ -263,12 +284,12 @@ void InProcess::release(Actor& actor, Outbox& out) {
     actor.running = false;
     actor.turns.fetch_add(1);
     const bool due = deadline != kNever && deadline <= clock_.now();
-    if ((unread || due) && !actor.queued) {
+    if ((unread || due || actor.computed) && !actor.queued) {
       actor.queued = true;
       out.ready.push_back(&actor);
     }
     if (due) deadline = kNever;
-    if (actor.claims > 0) actor.freed.notify_one();
+    if (actor.claims > 0) actor.freed.notify_all();
   }
   enqueue(out.ready, &actor, deadline, actor.watchers.load() > 0);
   out.ready.clear();
@@ -325,9 +346,41 @@ bool InProcess::run_one(Outbox& out) {
   lock.unlock();
   if (actor == nullptr) return false;
   if (acquire_free(*actor)) {
-    run_turn(*actor, out);
+    Work* work = run_turn(*actor, out);
     release(*actor, out);
+    if (work != nullptr) compute(*actor, *work, out);
   }
+  return true;
+}
+
+// Between turns of the actor, on the thread that had the last one: nothing is handed over.
+void InProcess::compute(Actor& actor, Work& work, Outbox& out) {
+  {
+    const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
+    if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
+  }
+  work.compute();
+  {
+    const std::unique_lock lock(actor.mutex);
+    actor.computed = true;
+    if (actor.running) return;  // Whoever has the turn queues the actor on release.
+    actor.running = true;
+  }
+  run_turn(actor, out);
+  release(actor, out);
+}
+
+// The turn after a computation, if there was one.
+bool InProcess::end_computing(Actor& actor, Outbox& out) {
+  if (!actor.computing) return false;
+  {
+    const std::unique_lock lock(actor.mutex);
+    if (!actor.computed) return false;
+    actor.computing = actor.computed = false;
+    actor.freed.notify_all();
+  }
+  actor.node->on_computed(clock_.now(), out);
+  if (actor.node->finished()) finish(actor);
   return true;
 }
 

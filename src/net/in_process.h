@@ -20,8 +20,9 @@ namespace thalweg {
 
 // Each node has a mailbox; its turns (one frame, or one on_time) run on any thread, never two at once.
 // Frames sent during a turn are delivered, in order, when the turn ends. A node whose deadline has passed is
-// run again behind all nodes that were ready before it, so long computations belong in such turns. All
-// functions may be called from any thread, but none that waits from inside a turn.
+// run again behind all nodes that were ready before it. What it then wants computed, the same thread computes
+// while others run the node's turns. All functions may be called from any thread, but none that waits from
+// inside a turn.
 class InProcess {
  public:
   explicit InProcess(const Clock& clock);
@@ -32,12 +33,13 @@ class InProcess {
   // `node` must outlive the driver, or be removed first. It gets a first turn even if nobody sends it
   // anything.
   void add(NodeId id, Node& node);
-  // Waits for the node's turn to end and drops it as if its process had died: all others get on_peer_lost.
+  // Waits for the node's turn and computing to end and drops it as if its process had died: all others get
+  // on_peer_lost.
   void remove(NodeId id);
 
   // `threads` may be 0: then only callers of wait_until() run turns.
   void start(std::size_t threads);
-  // Waits for turns in progress; mail that is left stays unread.
+  // Waits for turns and computing in progress; mail that is left stays unread.
   void stop();
 
   // Runs `act` on the calling thread as a turn of the node, after the turn in progress if there is one.
@@ -66,7 +68,9 @@ class InProcess {
   bool acquire_free(Actor& actor);     // For the pool: false when somebody else has the turn.
   void acquire_waiting(Actor& actor);  // For callers: waits, and comes before the pool.
   void release(Actor& actor, Outbox& out);
-  void run_turn(Actor& actor, Outbox& out);
+  Work* run_turn(Actor& actor, Outbox& out);
+  void compute(Actor& actor, Work& work, Outbox& out);
+  bool end_computing(Actor& actor, Outbox& out);
   void deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready);
   void enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched);
   Actor* pop(std::unique_lock<std::mutex>& lock);  // Null when nothing is ready now.

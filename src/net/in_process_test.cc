@@ -127,6 +127,36 @@ TEST(InProcess, RemovedNodeIsLostToOthersAndTakesNoMail) {
   EXPECT_EQ(echo.received, 0U);
 }
 
+// Its owner may destroy it then.
+TEST(InProcess, ANodeThatComputesIsRemovedAfterThat) {
+  class Computing : public TestNode, public Work {
+   public:
+    Instant next_deadline() const override { return begun ? kNever : Instant{}; }
+    Work* take_work() override { return begun.exchange(true) ? nullptr : this; }
+    void compute() override {
+      while (!may_end) std::this_thread::sleep_for(1ms);
+      ended = true;
+    }
+    void on_computed(Instant, Transport&) override { told = ended; }
+    std::atomic<bool> begun{false}, may_end{false};
+    bool ended = false, told = false;
+  };
+  const RealClock clock;
+  Computing node;
+  TestNode other;
+  InProcess net(clock);
+  net.add(kEcho, node);
+  net.add(kAsker, other);
+  net.start(2);
+  while (!node.begun) std::this_thread::sleep_for(1ms);
+  std::thread remover([&] { net.remove(kEcho); });
+  EXPECT_TRUE(net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{}); }));
+  node.may_end = true;
+  remover.join();
+  EXPECT_TRUE(node.told);
+  net.stop();
+}
+
 TEST(InProcess, RenamedNodeIsFoundUnderItsNewId) {
   const RealClock clock;
   EchoNode echo;

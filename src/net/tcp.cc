@@ -157,8 +157,28 @@ bool Tcp::Impl::run_due_nodes() {
     if (hosted.finished || hosted.node->next_deadline() > clock_.now()) continue;
     take_turn(hosted, [&](Instant now, Transport& out) { hosted.node->on_time(now, out); });
     ran = true;
+    if (Work* work = hosted.node->take_work()) hosted.work = work;
   }
   return ran;
+}
+
+// Whether there was something to compute.
+bool Tcp::Impl::compute_next() {
+  const auto found = std::ranges::find_if(hosted_, [](const auto& one) { return one->work != nullptr; });
+  if (found == hosted_.end()) return false;
+  Hosted& hosted = **found;
+  stand_in_.compute(*std::exchange(hosted.work, nullptr));
+  take_turn(hosted, [&](Instant now, Transport& out) { hosted.node->on_computed(now, out); });
+  flush_peers();
+  return true;
+}
+
+// What run_until() does, while its own thread computes.
+void Tcp::Impl::stand_in(const StandIn::GoOn& go_on) {
+  while (go_on() && !told_to_stop()) {
+    if (!pass()) sleep(kNever);
+    (*done_)();  // Others may wait for it to be asked. The answer is for the other thread to get.
+  }
 }
 
 void Tcp::Impl::run_local_mail() {
@@ -210,11 +230,13 @@ void Tcp::Impl::sleep(Instant until) {
 }
 
 bool Tcp::Impl::run_until(const std::function<bool()>& done, Instant deadline) {
+  done_ = &done;
   Instant busy_at = clock_.now();
   for (bool progress = true;;) {
     if (progress && done()) return true;
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) return false;
+    if (told_to_stop()) return false;
     progress = pass();
+    progress = compute_next() || progress;
     if (progress) {
       if (deadline != kNever && clock_.now() >= deadline) return done();
       busy_at = clock_.now();

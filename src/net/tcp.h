@@ -1,4 +1,5 @@
 // The driver between processes: nodes of this process talk over TCP connections, all on the calling thread.
+// While that computes for a node, and that takes long, a thread of the driver's own stands in for it.
 #pragma once
 
 #include <atomic>
@@ -71,7 +72,8 @@ class Tcp {
 
   // Runs `act` as a turn of the node, which is of this driver.
   void turn(NodeId id, const std::function<void(Instant, Transport&)>& act);
-  // Runs nodes and connections until `done` is true; false after `deadline` or when told to stop.
+  // Runs nodes and connections until `done` is true; false after `deadline` or when told to stop. What a node
+  // computes is not interrupted; meanwhile `done` may be asked by another thread, again after it was true.
   bool run_until(const std::function<bool()>& done, Instant deadline = kNever);
   // Until everything for connected peers has been given to the kernel.
   bool flush(Instant deadline);

@@ -20,6 +20,7 @@
 #include "net/hello.h"
 #include "net/log_limit.h"
 #include "net/send_queue.h"
+#include "net/stand_in.h"
 #include "net/tcp.h"
 
 namespace thalweg {
@@ -51,6 +52,7 @@ class Tcp::Impl {
     Node* node;
     std::uint64_t cluster;
     bool finished = false;
+    Work* work = nullptr;  // To be computed, by the thread in run_until().
     bool goes_by(NodeId name) const;
   };
   struct Peer;
@@ -112,6 +114,11 @@ class Tcp::Impl {
   bool pass();
   void sleep(Instant until);
   bool run_due_nodes();
+  bool compute_next();
+  void stand_in(const StandIn::GoOn& go_on);
+  bool told_to_stop() const {
+    return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
+  }
   void run_local_mail();
   template <class Act>
   void take_turn(Hosted& hosted, const Act& act);
@@ -200,6 +207,8 @@ class Tcp::Impl {
   std::uint64_t refused_ = 0;
   LogLimit refusals_;
   LogLimit losses_;
+  const std::function<bool()>* done_ = nullptr;  // Of run_until().
+  StandIn stand_in_{[this](const StandIn::GoOn& go_on) { stand_in(go_on); }, [this] { loop_.wake(); }};
 };
 
 }  // namespace thalweg

@@ -29,8 +29,16 @@ class Transport {
   virtual void rename_self(NodeId id, std::uint64_t cluster) = 0;
 };
 
+// What a node has computed between two of its turns.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // Once, on any thread, and for as long as it takes.
+  virtual void compute() = 0;
+};
+
 // One participant: no I/O, thread, clock or randomness of its own. Its driver calls it from one thread at a
-// time; `out` is valid during the call only.
+// time; `out` is valid during the call only. Turns are short, whatever is computed meanwhile.
 class Node {
  public:
   virtual ~Node() = default;
@@ -38,6 +46,11 @@ class Node {
   // Called at or after next_deadline().
   virtual void on_time(Instant now, Transport& out) = 0;
   virtual Instant next_deadline() const = 0;  // kNever when there is nothing to wait for.
+  // What is to be computed next, asked at the end of on_time(); null: nothing. Its driver has it computed
+  // outside the node's turns, which go on meanwhile, and calls on_computed() in the one after that. The node
+  // outlives it, and has no other work before then.
+  virtual Work* take_work() { return nullptr; }
+  virtual void on_computed(Instant /*now*/, Transport& /*out*/) {}
   // The driver has lost `peer` for longer than limits::kPeerGrace.
   virtual void on_peer_lost(Instant now, NodeId peer, Transport& out) = 0;
   // The node's work is over; its driver may let go of it.
@@ -45,5 +58,13 @@ class Node {
   // The node's job is over, though it may have things to say yet: its peers leave, and none of them is lost.
   virtual bool over() const { return finished(); }
 };
+
+// For drivers in which computing takes no time: at the end of on_time().
+inline void compute_at_once(Node& node, Instant now, Transport& out) {
+  Work* work = node.take_work();
+  if (work == nullptr) return;
+  work->compute();
+  node.on_computed(now, out);
+}
 
 }  // namespace thalweg

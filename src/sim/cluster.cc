@@ -25,7 +25,8 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       network_(plan, findings_),
       trace_(std::move(trace)),
       programs_(programs.shard ? std::move(programs) : Programs{work_.program(), work_.observer()}),
-      clocks_(Random(plan.seed).split(8)) {
+      clocks_(Random(plan.seed).split(8)),
+      computing_(Random(plan.seed).split(10)) {
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     const std::string name = fmt::format("process-{}", births_);
@@ -228,12 +229,30 @@ void Cluster::on_timer(std::uint32_t place) {
     begin_turn(process);
     Outgoing out(*this, process);
     process.node->on_time(local, out);
+    begin_computing(process);
     if (process.scheduler != nullptr) {
       patience_.after_turn(local, *process.scheduler, true);
       await_all(process);
     }
   }
   after_turn(place);
+}
+
+// At the end of a turn. What is computed takes virtual time, during which the node has turns, and is done at
+// the end of that.
+void Cluster::begin_computing(Process& process) {
+  Outgoing out(*this, process);
+  const Instant local = process.clock.local(now_);
+  if (plan_.compute_max == Duration{} || process.observer) return compute_at_once(*process.node, local, out);
+  Work* work = process.node->take_work();
+  if (work == nullptr) return;
+  const Duration takes = plan_.compute_min + scaled(plan_.compute_max - plan_.compute_min, computing_.unit());
+  at(now_ + takes, [this, work, place = process.place] {
+    by_driver(place, [work](Process& computed, Instant its, Transport& to) {
+      work->compute();
+      computed.node->on_computed(its, to);
+    });
+  });
 }
 
 void Cluster::after_turn(std::uint32_t place) {

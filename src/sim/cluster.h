@@ -144,6 +144,7 @@ class Cluster {
   void begin_turn(Process& process);
   void read_inbox(std::uint32_t process);
   void on_timer(std::uint32_t process);
+  void begin_computing(Process& process);
   void take_frame(Process& process, Mail mail);
   void after_turn(std::uint32_t place);
   void send(Process& from, NodeId to, Frame frame);
@@ -170,6 +171,7 @@ class Cluster {
   std::uint64_t trace_hash_ = 0;
   std::uint32_t births_ = 0;
   Random clocks_;
+  Random computing_;
   bool gone_ = false;
   std::string missing_;  // Of those that are to join, and since when.
   Instant missing_since_{0};

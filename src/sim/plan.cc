@@ -134,6 +134,14 @@ void draw_harshness(Plan& plan, Random& random) {
   }
 }
 
+// Of a worker's shards one computes at a time, and others wait for the last of them.
+void draw_computing(Plan& plan, Random random) {
+  if (!random.chance(0.3)) return;
+  const auto turns = static_cast<std::int64_t>(plan.shards * (2 * plan.tables.size() + 3));
+  const Duration longest = plan.timeout / (2 * turns);
+  plan.compute_max = random.chance(0.5) ? between(random, 10us, std::min<Duration>(5ms, longest)) : longest;
+}
+
 // What a node with the slowest clock takes for `duration`.
 Duration by_slow_clock(const Plan& plan, Duration duration) {
   return scaled(duration, 1 / (1 - plan.clock_rate_off));
@@ -147,7 +155,10 @@ Duration time_of_work(const Plan& plan) {
   // Half of them may be sent again, where answers take longer than that; and each step takes turns of its
   // own.
   const auto frames = static_cast<std::int64_t>(frames_of_step(plan) * 3 / 2 + 4);
-  const Duration step = (turn + plan.server_turn) * frames + 4 * plan.latency;
+  Duration step = (turn + plan.server_turn) * frames + 4 * plan.latency;
+  // It waits for each pull and for room in the window, and ends or meets the others.
+  const auto waits = static_cast<std::int64_t>(2 * plan.tables.size() + 3);
+  step += plan.compute_max * waits;
   const bool combines = plan.combine.kind != Combining::Kind::kNone;
   return (combines ? step + limits::kCombineHold : step) * steps;
 }
@@ -232,6 +243,7 @@ Plan draw_plan(std::uint64_t seed) {
   draw_harshness(plan, random);
   Random starter = Random(seed).split(9);
   if (starter.chance(0.5)) plan.node_faults.told = starter.unit();
+  draw_computing(plan, Random(seed).split(11));
   return plan;
 }
 
@@ -250,7 +262,7 @@ Plan fault_free(const Plan& plan) {
   calm.servers = calm.workers = calm.machines = 1;
   calm.combine = Combining::none();
   calm.worker_turn = {0ns};
-  calm.jitter = calm.server_turn = 0ns;
+  calm.jitter = calm.server_turn = calm.compute_min = calm.compute_max = 0ns;
   calm.frame_faults = {};
   calm.node_faults = {};
   calm.stop_at = {};
@@ -278,6 +290,10 @@ std::string describe(const Plan& plan) {
                     table.kind == TableSpec::Kind::kDense ? fmt::format("dense {}", table.rows) : "sparse",
                     table.dim, table.ranges, static_cast<int>(table.rule.kind));
   }
+  const std::string computing =
+      plan.compute_max > Duration{}
+          ? fmt::format(", computing up to {:.3f} s", static_cast<double>(plan.compute_max.count()) * 1e-9)
+          : "";
   std::string core = plan.spares_core ? "" : ", nobody is spared";
   for (const CoreFault& fault : plan.core_faults) {
     core += fmt::format(", {} {} at event {}", fault.pause > Duration{} ? "pause of" : "death of",
@@ -290,13 +306,13 @@ std::string describe(const Plan& plan) {
   const NodeFaults& n = plan.node_faults;
   return fmt::format(
       "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
       f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
       n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", n.told > 0 ? " deaths are told" : "",
       plan.stops() ? " stop" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
-      core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
+      computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
 }
 
 }  // namespace thalweg::sim

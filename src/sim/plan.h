@@ -66,6 +66,8 @@ struct Plan {
   Duration jitter{};
   std::vector<Duration> worker_turn;  // How long one turn takes, by order of birth.
   Duration server_turn{};
+  Duration compute_min{};  // A program computes for so long, or up to compute_max, before it waits again.
+  Duration compute_max{};
   Duration timeout{};
   Duration stop_at{};  // When the job is asked to end early; 0: never.
   Duration suspect_after{};

@@ -117,6 +117,38 @@ TEST(Scenario, ALongPassOfOneShardIsNoStallAtTheBarrier) {
   EXPECT_GT(cluster.now(), Instant{0} + 2 * plan.timeout);
 }
 
+// Two shards that compute for three times the scheduler's patience in each step.
+Plan plan_of_long_steps() {
+  Plan plan = calm_plan(2, 2, 2, 3);
+  plan.suspect_after = 2s;
+  plan.timeout = 60s;
+  return plan;
+}
+
+std::uint32_t last_map_epoch(const Plan& plan) {
+  Cluster cluster(plan);
+  EXPECT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
+  std::uint32_t epoch = 0;
+  for (const auto& process : cluster.processes()) epoch = std::max(epoch, process->map_epoch);
+  return epoch;
+}
+
+TEST(Scenario, WhoComputesBeyondPatienceIsNotLost) {
+  Plan plan = plan_of_long_steps();
+  plan.compute_min = plan.compute_max = 3 * plan.suspect_after;
+  EXPECT_EQ(last_map_epoch(plan), 1u);
+  plan.combine = Combining::machine();
+  EXPECT_EQ(last_map_epoch(plan), 1u);
+}
+
+// run_ok() compares with a run of one worker that computes in no time.
+TEST(Scenario, ComputingChangesNoBit) {
+  Plan plan = calm_plan(2, 3, 5, 20);
+  plan.tables.push_back(table("model", 3, 5, RuleKind::kAdagrad));
+  plan.compute_max = 40ms;
+  EXPECT_EQ(run_ok(plan).lead_max, 0u);
+}
+
 // Nodes speak, and ask again, more often where patience is shorter.
 TEST(Scenario, AShortTimeoutEndsNoJobThatGetsOn) {
   for (const Duration timeout : {200ms, 1000ms, 3000ms, 6000ms}) {

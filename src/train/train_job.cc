@@ -76,7 +76,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.on_report = [this](ShardId shard, Step number, std::string_view text) {
     monitor_->add(shard, number, text);
   };
-  SchedulerOptions job = thalweg::scheduler_options(wanted, Programs::kOfTrainer);
+  SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
   job.on_event = [this](const std::string& text) {
     const std::lock_guard lock(news_mutex_);

@@ -1,5 +1,9 @@
 #include "worker/shard_runner.h"
 
+#include <tuple>
+
+#include "base/check.h"
+
 namespace thalweg {
 namespace {
 
@@ -29,14 +33,14 @@ void ShardRunner::run(ShardId shard, const ShardProgram& program) {
   Run& run = runs_.at(shard);
   run.store->set_job_closes(closes_);
   run.task.emplace(program(*run.store, job_));
-  ready_.push_back({run.store.get(), run.task->handle()});
+  ready_.emplace_back(run.store.get(), run.task->handle());
 }
 
 void ShardRunner::drop(ShardId shard, const Status& why) {
   Run& run = runs_.at(shard);
-  run.store->abort(why);
-  wake(*run.store);
-  if (run.task && !run.task->done()) retired_.push_back(std::move(run));
+  const bool computes = run.store.get() == work_.store;
+  tell(*run.store, [why](ShardStore& store) { store.abort(why); });
+  if (computes || (run.task && !run.task->done())) retired_.push_back(std::move(run));
   runs_.erase(shard);
 }
 
@@ -51,9 +55,20 @@ std::vector<ShardId> ShardRunner::shards() const {
   return shards;
 }
 
-ShardStore* ShardRunner::store(ShardId shard) {
+bool ShardRunner::started(ShardId shard) const {
   const auto run = runs_.find(shard);
-  return run == runs_.end() || !run->second.started ? nullptr : run->second.store.get();
+  return run != runs_.end() && run->second.started;
+}
+
+ShardStore* ShardRunner::store(ShardId shard) {
+  if (!started(shard)) return nullptr;
+  ShardStore* store = runs_.at(shard).store.get();
+  return store == work_.store ? nullptr : store;
+}
+
+bool ShardRunner::keeps(const ShardStore& store) const {
+  const auto run = runs_.find(store.shard());
+  return run != runs_.end() && run->second.store.get() == &store;
 }
 
 bool ShardRunner::ended(ShardId shard) const {
@@ -62,28 +77,20 @@ bool ShardRunner::ended(ShardId shard) const {
 }
 
 void ShardRunner::wake(ShardStore& store) {
-  for (const auto& handle : store.take_ready()) ready_.push_back({&store, handle});
+  for (const auto& handle : store.take_ready()) ready_.emplace_back(&store, handle);
 }
 
-void ShardRunner::answer(ShardId shard, Completion& completion, Answer answer) {
+void ShardRunner::tell(ShardId shard, News news) {
   const auto run = runs_.find(shard);
-  if (run == runs_.end()) return;
-  run->second.store->answer(completion, std::move(answer));
-  wake(*run->second.store);
+  if (run != runs_.end()) tell(*run->second.store, std::move(news));
 }
 
-bool ShardRunner::push_done(ShardId shard, Step step, const Status& status) {
-  const auto run = runs_.find(shard);
-  if (run == runs_.end()) return true;
-  ShardStore& store = *run->second.store;
-  const bool fails = !status && !store.failed();
-  store.push_done(step, status);
-  wake(store);
-  return !fails;
-}
-
-void ShardRunner::refuse(ShardStore& store, Completion& completion) {
-  store.answer(completion, {store.failure(), {}, {}});
+void ShardRunner::tell(ShardStore& store, News news) {
+  if (&store == work_.store) {
+    held_.push_back(std::move(news));
+    return;
+  }
+  news(store);
   wake(store);
 }
 
@@ -92,6 +99,7 @@ void ShardRunner::yield(ShardStore& store, std::shared_ptr<Completion> completio
 }
 
 void ShardRunner::wake_yielding() {
+  if (computing()) return;
   for (const auto& [store, completion] : std::exchange(yielding_, {})) {
     if (!completion->waiter) {  // Its program goes on without it, and may be gone.
       completion->done = true;
@@ -102,27 +110,38 @@ void ShardRunner::wake_yielding() {
   }
 }
 
-ShardStore* ShardRunner::resume() {
-  if (ready_.empty()) return nullptr;
-  const Ready next = ready_.front();
+void ShardRunner::choose() {
+  if (computing() || ready_.empty()) return;
+  std::tie(work_.store, work_.from) = ready_.front();
+  work_.taken = false;
   ready_.pop_front();
-  next.store->set_job_closes(closes_);
-  next.from.resume();
-  return next.store;
+  work_.store->set_job_closes(closes_);
+}
+
+Work* ShardRunner::take_work() { return !computing() || std::exchange(work_.taken, true) ? nullptr : &work_; }
+
+ShardStore& ShardRunner::computed() {
+  THALWEG_CHECK(computing() && work_.taken, "what was computed was taken");
+  ShardStore& store = *std::exchange(work_.store, nullptr);
+  for (const News& news : std::exchange(held_, {})) tell(store, news);
+  return store;
 }
 
 std::vector<Status> ShardRunner::take_ended() {
+  THALWEG_CHECK(!computing(), "whether it has ended is not known yet");
   std::erase_if(retired_, [](const Run& run) { return run.task->done(); });
   std::vector<Status> ended;
   for (auto& [shard, run] : runs_) {
     if (!run.task || run.ended || !run.task->done()) continue;
     run.ended = true;
-    ended.push_back(run.task->take());
+    const Status status = run.task->take();
+    ended.push_back(status ? run.store->failure() : status);  // A push may have failed that it did not await.
   }
   return ended;
 }
 
 void ShardRunner::clear() {
+  THALWEG_CHECK(!computing(), "a program is destroyed where it waits");
   ready_.clear();
   yielding_.clear();
   retired_.clear();

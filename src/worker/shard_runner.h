@@ -1,4 +1,6 @@
-// The programs of the data shards that a worker owns: which may go on, in turn, and how each ended.
+// The programs of the data shards that a worker owns: which may go on, one at a time, and how each ended. One
+// computes outside the worker's turns: until it has come to a halt, nobody touches its store, and what there
+// is to tell it waits.
 #pragma once
 
 #include <coroutine>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "node/node.h"
 #include "thalweg/task.h"
 #include "wire/messages.h"
 #include "worker/shard_store.h"
@@ -32,31 +35,38 @@ class ShardRunner {
   void add(ShardId shard, std::uint32_t owner_epoch);
   void start(ShardId shard, const wire::Marks& marks);
   void run(ShardId shard, const ShardProgram& program);
-  // Lets go of it: its program finds that out at its next call. Its requests have ended.
+  // Lets go of it: its program finds that out at its next call. Its requests have ended, or been told to.
   void drop(ShardId shard, const Status& why);
   // Of which owner epoch a shard is that was added; empty for others.
   std::optional<std::uint32_t> owner_epoch(ShardId shard) const;
   std::vector<ShardId> shards() const;  // All that were added, in order.
-  // The store of a shard that has started; else null.
+  bool started(ShardId shard) const;
+  // The store of a shard that has started and does not compute; else null.
   ShardStore* store(ShardId shard);
+  // Whether it is that of a shard that was not dropped.
+  bool keeps(const ShardStore& store) const;
   bool ended(ShardId shard) const;
 
-  // What a request of the shard came to. A push: false when it is the first to fail.
-  void answer(ShardId shard, Completion& completion, Answer answer);
-  bool push_done(ShardId shard, Step step, const Status& status);
-  // For what a program asks after its shard has failed.
-  void refuse(ShardStore& store, Completion& completion);
+  // Calls `news` with the shard's store once it does not compute: now, or in the turn of computed().
+  using News = std::function<void(ShardStore& store)>;
+  void tell(ShardId shard, News news);
+  void tell(ShardStore& store, News news);
 
-  // Whether resume() has something to do.
-  bool ready() const { return !ready_.empty() || !yielding_.empty(); }
-  // Those that let others go first may go on.
+  // Whether choose() has something to do.
+  bool ready() const { return !computing() && (!ready_.empty() || !yielding_.empty()); }
+  // Those that let others go first may go on. Does nothing while one computes.
   void wake_yielding();
-  // Lets one program go on until it waits. The store whose calls are to be taken; null when none was ready.
-  ShardStore* resume();
+  // Takes the next program that may go on, if there is one and none computes.
+  void choose();
+  bool computing() const { return work_.store != nullptr; }
+  // The work chosen, once; then null.
+  Work* take_work();
+  // It has been done. The store whose calls are to be taken.
+  ShardStore& computed();
   void yield(ShardStore& store, std::shared_ptr<Completion> completion);
-  // How programs have ended since the last call.
+  // How programs have ended since the last call. Precondition: none computes.
   std::vector<Status> take_ended();
-  // Destroys what is left of the programs.
+  // Destroys what is left of the programs. Precondition: none computes.
   void clear();
 
  private:
@@ -66,9 +76,12 @@ class ShardRunner {
     bool started = false;
     bool ended = false;
   };
-  struct Ready {
-    ShardStore* store;
+  // A program goes on until it waits again.
+  struct Resumption final : Work {
+    void compute() override { from.resume(); }
+    ShardStore* store = nullptr;  // Null: nothing computes.
     std::coroutine_handle<> from;
+    bool taken = false;
   };
   void wake(ShardStore& store);
 
@@ -76,8 +89,10 @@ class ShardRunner {
   wire::Map job_;
   bool closes_ = false;
   std::map<ShardId, Run> runs_;
-  std::vector<Run> retired_;  // Of shards that were dropped: their tasks have still to notice.
-  std::deque<Ready> ready_;   // Tasks to resume, one a turn.
+  std::vector<Run> retired_;  // Of shards that were dropped: their programs have still to notice.
+  std::deque<std::pair<ShardStore*, std::coroutine_handle<>>> ready_;
+  Resumption work_;
+  std::vector<News> held_;  // For the store that computes.
   std::vector<std::pair<ShardStore*, std::shared_ptr<Completion>>> yielding_;
 };
 

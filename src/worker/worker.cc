@@ -78,10 +78,15 @@ void Worker::on_time(Instant now, Transport& out) {
   runner_.wake_yielding();
   // Ahead of the programs: those that yield in turns would keep it waiting for ever.
   if (now >= due()) keep_in_touch();
-  if (ShardStore* store = runner_.resume()) {
-    send_calls(*store);
-    end_programs();
-  }
+  if (!stopped()) runner_.choose();
+}
+
+void Worker::on_computed(Instant now, Transport& out) {
+  Turn turn(*this, now, out);
+  ShardStore& store = runner_.computed();
+  if (stopped()) return;  // What it asks for and how it ended concern nobody any more.
+  send_calls(store);
+  end_programs();
 }
 
 void Worker::keep_in_touch() {
@@ -176,7 +181,7 @@ void Worker::send_calls(ShardStore& store) {
     if (call.kind == Call::Kind::kYield) {
       runner_.yield(store, std::move(call.completion));
     } else if (store.failed()) {
-      runner_.refuse(store, *call.completion);
+      runner_.tell(store, [&](ShardStore& its) { its.answer(*call.completion, {its.failure(), {}, {}}); });
     } else {
       book_.begin(std::move(call), store.shard(), store.owner_epoch());
     }
@@ -190,7 +195,8 @@ void Worker::end_programs() {
 }
 
 void Worker::drop_programs() {
-  THALWEG_CHECK(stopped() && book_.open() == 0, "nothing resumes a program of a stopped worker");
+  THALWEG_CHECK(stopped() && !computing() && book_.open() == 0,
+                "nothing resumes a program of a stopped worker");
   runner_.clear();
 }
 
@@ -206,11 +212,24 @@ void Worker::on_ended(const Request& request, Answer answer) {
       for (const Asker& asker : request.askers) answer_asker(asker, status);
       return;
     default:
-      runner_.answer(shard, *request.completion, std::move(answer));
+      break;
   }
-  if (request.kind != RequestKind::kPush) return;
-  if (!runner_.push_done(shard, request.step, status)) book_.fail_all_of(shard, status);
-  if (!status && runner_.ended(shard)) end(status);  // Its program can no longer tell.
+  runner_.tell(shard, [this, kind = request.kind, step = request.step, completion = request.completion,
+                       answer = std::move(answer)](ShardStore& store) {
+    take_answer(store, kind, step, *completion, answer);
+  });
+}
+
+void Worker::take_answer(ShardStore& store, RequestKind kind, Step step, Completion& completion,
+                         const Answer& answer) {
+  store.answer(completion, answer);
+  if (kind != RequestKind::kPush) return;
+  const Status& status = answer.status;
+  const bool fails = !status && !store.failed();
+  store.push_done(step, status);
+  if (status || !runner_.keeps(store)) return;
+  if (fails) book_.fail_all_of(store.shard(), status);
+  if (runner_.ended(store.shard())) end(status);  // Its program can no longer tell.
 }
 
 void Worker::on_push(NodeId from, Frame frame) {

@@ -31,16 +31,21 @@ class Worker final : public Node {
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
   Instant next_deadline() const override;
+  Work* take_work() override { return runner_.take_work(); }
+  void on_computed(Instant now, Transport& out) override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }
 
   // Runs `work` as a turn of this node, so that it may use the stores. Used by blocking callers.
   void turn(Instant now, Transport& out, const std::function<void()>& work);
-  // The store of a shard that this worker owns and has started; null otherwise.
+  // Whether this worker owns the shard and has started it.
+  bool started(ShardId shard) const { return runner_.started(shard); }
+  // The store of such a shard; null while its program computes.
   ShardStore* store(ShardId shard) { return runner_.store(shard); }
-  // Runs `program` on a shard that this worker owns and has started, as if it had been its own. In a turn.
+  bool computing() const { return runner_.computing(); }
+  // Runs `program` on a shard that was started, as if it had been its own. In a turn.
   void run(ShardId shard, const ShardProgram& program) { runner_.run(shard, program); }
-  // Destroys what is left of the programs. Precondition: finished().
+  // Destroys what is left of the programs. Precondition: finished(), and none computes.
   void drop_programs();
   // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
   Status overdue(ShardId shard, const Completion& completion) const {
@@ -67,6 +72,8 @@ class Worker final : public Node {
   void forgive_own_pause();
   void on_push(NodeId from, Frame frame);
   void on_ended(const Request& request, Answer answer);
+  void take_answer(ShardStore& store, RequestKind kind, Step step, Completion& completion,
+                   const Answer& answer);
   void send_combined();
   void answer_asker(const Asker& asker, const Status& status);
   bool stopped() const { return member_.stopped().has_value(); }

@@ -1,5 +1,6 @@
 // A worker with real programs under arbitrary frames, most of them answers to what it asked. It never
-// crashes, asks for no more than its programs do, and a stop ends everything.
+// crashes, asks for no more than its programs do, and a stop ends everything. Other frames come while a
+// program computes.
 #include "node/fuzz_input.h"
 #include "worker/worker.h"
 
@@ -137,20 +138,29 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Worker worker(std::move(options));
   Instant now{};
   std::vector<std::pair<NodeId, Frame>> asked;
-  const auto turns = [&] {
-    for (int i = 0; i < 64 && worker.next_deadline() <= now; ++i) worker.on_time(now, out);
+  Work* under_way = nullptr;
+  const auto turns = [&](bool computes) {
+    for (int i = 0; i < 64; ++i) {
+      if (computes && under_way != nullptr) {
+        std::exchange(under_way, nullptr)->compute();
+        worker.on_computed(now, out);
+      }
+      if (worker.next_deadline() > now) break;
+      worker.on_time(now, out);
+      if (Work* next = worker.take_work()) under_way = next;
+    }
     for (auto& sent : out.take()) asked.push_back(std::move(sent));
     if (asked.size() > 256) asked.erase(asked.begin(), asked.end() - 256);
   };
   const auto order = [&](Op op, Bytes first) {
     worker.on_frame(now, kScheduler, {{op}, std::move(first), {}}, out);
   };
-  turns();
+  turns(true);
   if (mode < 224) {
     order(Op::kWelcome, encode(wire::Welcome{worker_node(0), kCluster}));
     order(Op::kMap, encode(job_map(mode)));
   }
-  turns();
+  turns(true);
   while (!in.empty()) {
     const std::uint8_t what = in.byte();
     if (what < 8) {
@@ -167,7 +177,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const NodeId from = what < 248 ? orders : in.node();
       worker.on_frame(now, from, std::move(frame), out);
     }
-    turns();
+    turns(what % 4 != 3);
     THALWEG_CHECK(worker.requests_open() <= 1024, "open requests are those of the programs");
   }
   order(Op::kStop, {});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 
 #include "node/sent_frames_for_test.h"
 
@@ -10,6 +11,7 @@ namespace thalweg {
 namespace {
 
 using namespace std::chrono_literals;
+using Sent = std::vector<std::pair<NodeId, Frame>>;
 
 wire::Map job_map(std::uint32_t epoch) {
   wire::Map map;
@@ -210,6 +212,119 @@ TEST(Worker, AMapAfterTheStopBeginsNothing) {
   EXPECT_TRUE(job.tell(kScheduler, make_frame(Op::kMap, encode(late))).empty());
   EXPECT_EQ(job.worker.requests_open(), 0u);
   job.worker.drop_programs();
+}
+
+constexpr TableId kTable{0};
+
+Keys one_key(Key key) { return Keys::of(std::vector<Key>{key}); }
+
+// A program that pulls two keys, computes once it has the first one, and pushes.
+struct Computing : Started {
+  Computing() {
+    worker.turn(now, out, [&] {
+      worker.run(ShardId{0}, [this](ShardStore& store, const wire::Map&) { return program(store); });
+    });
+    resume();
+    asked = out.take(Op::kPull);
+    EXPECT_EQ(asked.size(), 2u);
+    tell(server_node(0), answer(asked[0].second, Op::kPullReply, {1}));
+    worker.on_time(now, out);
+    work = worker.take_work();
+    EXPECT_NE(work, nullptr);
+  }
+  Task<Status> program(ShardStore& store) {
+    Pending first = store.pull(kTable, one_key(1)), second = store.pull(kTable, one_key(2));
+    if (Answer rows = co_await first; !rows.status) co_return rows.status;
+    computed = true;
+    store.push(kTable, one_key(1), Rows(std::vector<float>{1})).forget();
+    const Answer rows = co_await second;
+    seen = rows.status;
+    const Status advanced = (co_await store.advance()).status;
+    co_return advanced ? rows.status : advanced;
+  }
+  void resume() {
+    worker.on_time(now, out);
+    compute_at_once(worker, now, out);
+  }
+  Sent finish() {
+    work->compute();
+    worker.on_computed(now, out);
+    return out.take();
+  }
+
+  Sent asked;
+  Work* work = nullptr;
+  bool computed = false;
+  std::optional<Status> seen;
+};
+
+TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {
+  Computing job;
+  job.now = job.now + 30s;
+  EXPECT_LE(job.worker.next_deadline(), job.now);
+  job.worker.on_time(job.now, job.out);
+  EXPECT_EQ(job.out.take(Op::kHeartbeat).size(), 1u);
+  EXPECT_GT(job.worker.next_deadline(), job.now) << "nothing else is due";
+  EXPECT_EQ(job.worker.take_work(), nullptr) << "one thing at a time";
+  job.tell(server_node(0), answer(job.asked[1].second, Op::kPullReply, {2}));
+  EXPECT_EQ(job.worker.requests_open(), 0u);
+  EXPECT_EQ(job.worker.store(ShardId{0}), nullptr);
+  EXPECT_FALSE(job.computed);
+
+  const Sent sent = job.finish();
+  ASSERT_EQ(sent.size(), 1u) << "what it asked for leaves when it waits";
+  EXPECT_EQ(sent[0].second.head.op, Op::kPush);
+  EXPECT_FALSE(job.seen);
+  job.resume();
+  EXPECT_EQ(job.seen, Status::ok()) << "by the answer that had come";
+}
+
+TEST(WorkerComputes, AndIsStoppedAtOnce) {
+  Computing job;
+  const Sent sent = job.tell(kScheduler, make_frame(Op::kStop));
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].second.head.op, Op::kStop);
+  EXPECT_TRUE(job.worker.finished());
+  EXPECT_TRUE(job.finish().empty()) << "nobody is told of what it asked for then";
+  job.worker.on_time(job.now, job.out);
+  EXPECT_EQ(job.worker.take_work(), nullptr) << "nor does it go on";
+  job.worker.drop_programs();
+  EXPECT_FALSE(job.seen);
+}
+
+TEST(WorkerComputes, AndItsShardIsGivenAwayAndComesBack) {
+  Computing job;
+  wire::Map away = job_map(2);
+  away.shards[0] = {1, 1};
+  job.tell(kScheduler, make_frame(Op::kMap, encode(away)));
+  EXPECT_EQ(job.worker.requests_open(), 0u);
+  wire::Map back = job_map(3);
+  back.shards[0] = {0, 2};
+  const Sent asked = job.tell(kScheduler, make_frame(Op::kMap, encode(back)));
+  ASSERT_EQ(job.worker.requests_open(), 1u) << "for the marks";
+  EXPECT_TRUE(job.finish().empty());
+  job.resume();
+  EXPECT_EQ(job.seen->code(), Code::kAborted);
+  EXPECT_EQ(job.worker.requests_open(), 1u) << "the shard's new life is not the old one's";
+  EXPECT_TRUE(job.out.take(Op::kEnded).empty()) << "nor is how it ended";
+}
+
+TEST(WorkerComputes, AndAPushThatFailsMeanwhileFailsTheShard) {
+  Computing job;
+  const Sent pushed = job.finish();
+  ASSERT_EQ(pushed.size(), 1u);
+  job.tell(server_node(0), answer(job.asked[1].second, Op::kPullReply, {2}));
+  job.worker.on_time(job.now, job.out);
+  job.work = job.worker.take_work();
+  ASSERT_NE(job.work, nullptr);
+  Frame refusal = answer(pushed[0].second, Op::kPushReply, {});
+  refusal.head.code = Code::kRefused;
+  job.tell(server_node(0), refusal);
+  const Sent sent = job.finish();
+  EXPECT_EQ(job.seen, Status::ok()) << "its program has ended well, as far as it knew";
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].second.head.op, Op::kEnded);
+  EXPECT_EQ(status_of(sent[0].second).code(), Code::kRefused);
 }
 
 }  // namespace

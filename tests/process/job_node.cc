@@ -1,18 +1,22 @@
 // One program that plays every role of a job, as an application's would, and can be told to go wrong:
-//   job_node local|scheduler|server|worker [ADDRESS] [rule] [die-at STEP] [fail-at STEP]
+//   job_node local|scheduler|server|worker [ADDRESS] [rule] [die-at STEP] [fail-at STEP] [throw-at STEP]
+//            [compute-at STEP SECONDS] [timeout SECONDS] [shards N]
 // `local` and `scheduler` print the rows that came out, bit by bit. `rule`: the table has a rule of this
 // program's own, which servers know when they are given the word too. `die-at` kills this process, without a
 // word, in that step of a worker's first shard, or at that update of a server's rule; in `fail-at` a program
-// fails.
+// fails, in `throw-at` it throws, and in `compute-at` it takes so long, without a call of the store.
 #include <signal.h>
 
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "thalweg/node.h"
@@ -46,7 +50,15 @@ class Decayed final : public CustomRule {
 struct Wrong {
   std::uint32_t die_at = kNeverStep;
   std::uint32_t fail_at = kNeverStep;
+  std::uint32_t throw_at = kNeverStep;
+  std::uint32_t compute_at = kNeverStep;
+  std::uint32_t compute_s = 0;
 };
+
+void compute_for(std::chrono::seconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 
 Task<Status> train(Store& store, Wrong wrong) {
   std::vector<Key> numbers(kKeys);
@@ -54,6 +66,8 @@ Task<Status> train(Store& store, Wrong wrong) {
   const Keys keys = Keys::of(numbers);
   for (Step at = store.step(); at.index < kSteps; at = store.step()) {
     if (at.index == wrong.die_at) ::raise(SIGKILL);
+    if (at.index == wrong.throw_at) throw std::runtime_error("thrown");
+    if (at.index == wrong.compute_at) compute_for(std::chrono::seconds(wrong.compute_s));
     if (at.index == wrong.fail_at)
       co_return Status(Code::kData, "no row 17 in shard " + std::to_string(store.shard().value));
     const Answer rows = co_await store.pull(kRows, keys);
@@ -90,16 +104,22 @@ int main(int argc, char** argv) {
   if (words.size() > 1) node.scheduler = words[1];
   bool rule = false;
   Wrong wrong;
+  std::uint32_t timeout_s = 30, shards = 6;
+  const auto number = [&](std::size_t i) { return static_cast<std::uint32_t>(std::stoul(words.at(i))); };
   for (std::size_t i = 2; i < words.size(); ++i) {
     rule = rule || words[i] == "rule";
-    if (words[i] == "die-at") wrong.die_at = static_cast<std::uint32_t>(std::stoul(words.at(i + 1)));
-    if (words[i] == "fail-at") wrong.fail_at = static_cast<std::uint32_t>(std::stoul(words.at(i + 1)));
+    if (words[i] == "die-at") wrong.die_at = number(i + 1);
+    if (words[i] == "fail-at") wrong.fail_at = number(i + 1);
+    if (words[i] == "throw-at") wrong.throw_at = number(i + 1);
+    if (words[i] == "compute-at") wrong.compute_at = number(i + 1), wrong.compute_s = number(i + 2);
+    if (words[i] == "timeout") timeout_s = number(i + 1);
+    if (words[i] == "shards") shards = number(i + 1);
   }
   JobOptions options;
   options.servers = 2;
   options.workers = 3;
-  options.data_shards = 6;
-  options.timeout = std::chrono::seconds(30);
+  options.data_shards = shards;
+  options.timeout = std::chrono::seconds(timeout_s);
   options.tables.resize(1);
   options.tables[0].name = "rows";
   options.tables[0].dim = kDim;

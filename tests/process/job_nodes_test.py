@@ -46,10 +46,10 @@ class Job:
 
 
 class JobNodesTest(ProgramTest):
-    def assert_rows(self, job, expected, victim=""):
+    def assert_rows(self, job, expected, victim="", died_by=signal.SIGKILL):
         ends = job.finish()
         for name, (code, _, err) in ends.items():
-            self.assertEqual(code, -signal.SIGKILL if name == victim else 0, name + ": " + err)
+            self.assertEqual(code, -died_by if name == victim else 0, name + ": " + err)
         self.assertEqual(ends["scheduler"][1].splitlines(), expected)
         return ends
 
@@ -81,6 +81,46 @@ class JobNodesTest(ProgramTest):
         job.node("worker-2")
         ends = self.assert_rows(job, in_one_process("rule"), "worker-1")
         self.assertRegex(ends["scheduler"][2], r"lost worker-\d")
+
+    def test_a_worker_that_throws_dies_and_changes_no_bit(self):
+        job = Job()
+        for i in range(2):
+            job.node("server-%d" % i)
+        job.node("worker-0")
+        job.node("worker-1", "throw-at", "15")
+        job.node("worker-2")
+        ends = self.assert_rows(job, in_one_process(), "worker-1", signal.SIGABRT)
+        self.assertIn("thrown", ends["worker-1"][2])
+
+    def test_a_step_of_three_times_the_patience_loses_nobody(self):
+        words = ("shards", "3", "timeout", "%d" % patience(4))  # Who is silent for half of that is lost.
+        job = Job(*words)
+        for i in range(2):
+            job.node("server-%d" % i)
+        for i in range(3):
+            job.node("worker-%d" % i, "compute-at", "5", "%d" % patience(6))
+        ends = self.assert_rows(job, in_one_process(*words))
+        self.assertNotIn("lost", ends["scheduler"][2])
+
+    def test_a_job_ends_although_a_program_computes_on(self):
+        job = Job()
+        for i in range(2):
+            job.node("server-%d" % i)
+        job.node("worker-0", "compute-at", "5", "1000")
+        job.node("worker-1", "compute-at", "5", "2", "fail-at", "5")  # By when the other one computes.
+        job.node("worker-2")
+        busy = job.processes["worker-0"]
+        try:
+            for name, process in job.processes.items():
+                if process is busy:
+                    continue
+                _, err = process.communicate(timeout=PATIENCE_S)
+                self.assertEqual(process.returncode, 1, name + ": " + err)
+                self.assertRegex(err, r"(?m)^ended: .*worker-\d: no row 17 in shard \d", name)
+            self.assertIsNone(busy.poll())
+        finally:
+            busy.kill()
+            busy.communicate(timeout=PATIENCE_S)
 
     def test_a_killed_server_ends_every_process_with_its_name(self):
         job = Job("rule")
