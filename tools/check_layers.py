@@ -17,7 +17,7 @@ LAYERS = [
     [PUBLIC],
     ['base'],
     ['node', 'wire', 'table', 'placement', 'staleness', 'topology'],
-    ['exchange', 'cluster', 'replication'],
+    ['exchange', 'cluster', 'replication', 'group'],
     ['server', 'worker', 'scheduler'],
     ['net', 'sim'],
     ['client', 'data', 'model'],
@@ -34,8 +34,8 @@ def _below(level):
 # Folder: the folders that it may include, besides itself, and may reach through what it includes.
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
 ALLOWED['wire'] = _below(2) | {'placement'}  # A map carries placements.
-ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = _below(3) - {'table'}
-ALLOWED['net'] = _below(2) | {'node'}
+ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = ALLOWED['group'] = _below(3) - {'table'}
+ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
@@ -43,7 +43,7 @@ ALLOWED['train'] = {PUBLIC, 'base', 'net', 'client', 'data', 'model'}
 ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'train'}
 
 # Folder: what it reaches besides, through headers of others, and may not include itself.
-REACHED = {'train': CORE, 'cli': {'node'}}  # The program: seams alone, a disk and a clock.
+REACHED = {'train': CORE, 'cli': {'node', 'group'}}  # The program: seams, a disk and a clock; what net's groups are made of.
 
 # Besides those, in tests only: drivers of the seam.
 ALLOWED_IN_TESTS = {'model': {'net', 'sim'}}

@@ -127,7 +127,8 @@ class Group {
   std::uint64_t bytes_sent() const;
   // After a failure: the whole group anew, without the ranks that are lost, were given up, have left or do
   // not call this in time. Those that do keep their order. This group then serves no more but for its memory.
-  // Errors: kUsage (threads of one process), kRefused (the others gave this rank up), kTimeout.
+  // Errors: kUsage (threads of one process), kRefused (the others gave this rank up, or went on without it),
+  // kTimeout.
   Result<Group> regroup();
 
   // The part of a vector of `count` elements that belongs to `rank`: nearly equal ones, the first ranks' take

@@ -63,6 +63,14 @@ enum class Bug {
   kRepliesLeftBehind,    // Nor what it answered in steps that may come again.
   kOldOwnerAnswers,      // A range's former owner goes on to serve those who have an older map.
   kRepeatCounted,        // A stream counts a message's bytes again each time it comes.
+  kSilenceExcused,       // A rank that does not say what it is doing is not to blame.
+  kGoodbyeForgotten,     // A rank that said goodbye is lost when its connection ends.
+  kSendersUntold,        // An operation in which a rank only sends ends well, whatever is known.
+  kLateAwaited,          // A group that forms anew waits for ranks that do not come.
+  kDeadLeaderCalled,     // A rank goes on calling a leader that it knows to be lost.
+  kGuestsByArrival,      // Ranks of a group that forms anew are numbered as they came.
+  kGuiltyExpected,       // A group that forms anew waits for the rank that was given up.
+  kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

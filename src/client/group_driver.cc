@@ -7,72 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "client/group_ending.h"
 #include "exchange/preface.h"
 #include "net/call_board.h"
 #include "net/group_control.h"
 
 namespace thalweg {
 namespace {
-
-Status ended(const Exchange& exchange, const Status& why) {
-  return {why.code(), fmt::format("{}: {}; in {}", exchange.name(), why.message(), exchange.waiting().step)};
-}
-
-// Why the ranks of this group can end no operation, if it is so: one of them was found guilty of that.
-Status verdict_on(GroupView& view, std::uint32_t ranks) {
-  const CallBoard* calls = view.calls();
-  const std::optional<Verdict> verdict = calls ? calls->found() : std::nullopt;
-  if (!verdict) return {};
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (view.fabric_rank(rank) == verdict->guilty) return verdict->status;
-  }
-  return {};
-}
-
-// Takes the exchange as far as it goes. A peer that was lost before has sent all that it ever will, so what
-// still waits for it afterwards has failed.
-bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost) {
-  if (!any_lost) return exchange.advance(view.fabric());
-  for (;;) {
-    GroupControl* control = view.control();
-    const Status verdict = verdict_on(view, exchange.ranks());
-    const std::uint32_t peer = exchange.waiting().peer;
-    const Status lost = verdict ? view.peer_status(peer) : verdict;
-    if (exchange.advance(view.fabric())) return true;
-    const bool others = exchange.waiting().peer != peer || view.peer_status(peer);
-    if (lost || (verdict && others)) return false;
-    const bool asks = verdict && control;
-    exchange.fail(ended(exchange, asks ? control->explain_loss(view.fabric_rank(peer), lost).status : lost));
-    return true;
-  }
-}
-
-// Time is up: who is to blame?
-void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
-  const Exchange::Waiting waiting = exchange.waiting();
-  const double seconds = std::chrono::duration<double>(timeout).count();
-  if (GroupControl* control = view.control()) {
-    const Verdict verdict =
-        control->accuse(view.fabric_rank(waiting.peer), fmt::format("{}, {}", exchange.name(), waiting.step));
-    const std::string why = fmt::format("not done within {} s: {}", seconds, verdict.status.message());
-    exchange.fail(ended(exchange, {verdict.status.code(), why}));
-    return;
-  }
-  exchange.fail(ended(exchange, {Code::kTimeout, fmt::format("rank {} was waited for in vain within {} s",
-                                                             waiting.peer, seconds)}));
-}
-
-// How an operation ended. Where this rank heard from nobody in it, that others cannot end it is news: links
-// take what is sent long after nobody reads it. (Threads of one process wait for no rank to form a group
-// anew.)
-Status outcome(const Exchange& exchange, GroupView& view) {
-  const bool sent = exchange.bytes_sent() > 0;
-  if (!exchange.status() || exchange.heard() || (sent && !view.control())) return exchange.status();
-  const Status verdict = verdict_on(view, exchange.ranks());
-  if (verdict) return verdict;
-  return {verdict.code(), fmt::format("{}: {}; this rank has no step in it{}", exchange.name(),
-                                      verdict.message(), sent ? " that receives" : "")};
-}
 
 // Tells the other ranks, now and again, what this one waits for.
 void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {

@@ -103,17 +103,29 @@ std::int32_t CheckedPayload::expected(std::uint32_t rank, std::uint64_t element,
   }
 }
 
-bool CheckedPayload::right() const {
+CheckedPayload::Vector CheckedPayload::sums() const {
   Vector sums(count_);
   for (std::uint32_t rank = 0; rank < demand_.ranks; ++rank) {
     for (std::uint64_t e = 0; e < in_[rank].size() && in_[rank].size() == count_; ++e)
       sums[e] += in_[rank][e];
   }
+  return sums;
+}
+
+bool CheckedPayload::right(std::uint32_t rank, const Vector& sums) const {
+  const Block output = output_of(rank);
+  for (std::uint64_t i = 0; i < output.count; ++i) {
+    if (out_[rank][i] != expected(rank, output.begin + i, sums)) return false;
+  }
+  return true;
+}
+
+bool CheckedPayload::right(std::uint32_t rank) const { return right(rank, sums()); }
+
+bool CheckedPayload::right() const {
+  const Vector all = sums();
   for (std::uint32_t rank = 0; rank < group_; ++rank) {
-    const Block output = output_of(rank);
-    for (std::uint64_t i = 0; i < output.count; ++i) {
-      if (out_[rank][i] != expected(rank, output.begin + i, sums)) return false;
-    }
+    if (!right(rank, all)) return false;
   }
   return true;
 }

@@ -19,6 +19,8 @@ class CheckedPayload {
   Call call(std::uint32_t rank);
   // Whether every rank has exactly what the operation promises it.
   bool right() const;
+  // Whether that one has.
+  bool right(std::uint32_t rank) const;
 
  private:
   using Vector = std::vector<std::int32_t>;
@@ -26,6 +28,8 @@ class CheckedPayload {
   bool contributes(std::uint32_t rank) const { return rank < demand_.ranks; }
   Block input_of(std::uint32_t rank) const;  // Elements of the whole vector.
   Block output_of(std::uint32_t rank) const;
+  Vector sums() const;
+  bool right(std::uint32_t rank, const Vector& sums) const;
   std::int32_t expected(std::uint32_t rank, std::uint64_t element, const Vector& sums) const;
 
   Demand demand_;

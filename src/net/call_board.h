@@ -11,7 +11,7 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "net/blame.h"
+#include "group/blame.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

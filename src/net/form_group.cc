@@ -48,7 +48,7 @@ void warn_if_reachable(const GroupOptions& options, const SocketAddress& address
   std::fprintf(stderr, "thalweg: warning: %s\n", line.c_str());
 }
 
-Result<Meeting> meet(const GroupOptions& options, Instant deadline, std::shared_ptr<GroupDoor>& door) {
+Result<Meeting> meet_first(const GroupOptions& options, Instant deadline, std::shared_ptr<GroupDoor>& door) {
   Member self = describe_this_process(options.rank, options.size, options.group);
   self.over_ucx = options.transport == GroupTransport::kUcx;
   const auto addresses = resolve(options.master_host, options.master_port, deadline);
@@ -63,18 +63,10 @@ Result<Meeting> meet(const GroupOptions& options, Instant deadline, std::shared_
   if (!made) return made.status();
   door = *std::move(made);
   warn_if_reachable(options, door->address());
-  if (options.rank > 0) {
-    Invitation invitation;
-    invitation.host = options.master_host;
-    invitation.port = options.master_port;
-    invitation.deadline = deadline;
-    return join(invitation, self, *door);
-  }
-  set_address(self, *door);
-  Gathering gathering;
-  gathering.deadline = deadline;
-  for (std::uint32_t rank = 1; rank < options.size; ++rank) gathering.expected.push_back(rank);
-  return lead(*door, self, gathering);
+  Venue venue;
+  venue.deadline = deadline;
+  venue.where = [&options](std::uint32_t) { return std::pair(options.master_host, options.master_port); };
+  return meet(*door, self, venue);
 }
 
 }  // namespace
@@ -98,7 +90,7 @@ Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options) {
   }
   const Instant deadline = live_now() + options.timeout;
   std::shared_ptr<GroupDoor> door;
-  Result<Meeting> meeting = meet(options, deadline, door);
+  Result<Meeting> meeting = meet_first(options, deadline, door);
   if (!meeting) return meeting.status();
   return ProcessGroup::connect(options, *std::move(meeting), std::move(door), deadline + kConnectTimeout);
 }

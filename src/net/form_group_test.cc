@@ -221,9 +221,9 @@ TEST(FormGroup, OneThatWasStartedAgainTakesItsPlace) {
   };
   call().close();
   const RawPeer again = call();
-  Member leader = describe_this_process(0, 2, "default");
-  set_address(leader, **door);
-  const auto meeting = lead(**door, leader, {{}, {1}, {}, false, live_now() + 20s});
+  Venue venue;
+  venue.deadline = live_now() + 20s;
+  const auto meeting = meet(**door, describe_this_process(0, 2, "default"), venue);
   ASSERT_TRUE(meeting) << meeting.status().message();
   EXPECT_EQ(meeting->table.members.size(), 2U);
 }

@@ -19,18 +19,14 @@ namespace {
 
 constexpr std::size_t kMessageBytesMax = limits::kTextOfStatusMax + 64;
 constexpr std::size_t kOutBytesMax = std::size_t{1} << 20;  // To a peer that takes nothing; more is dropped.
-// What a rank said this long ago still holds.
-constexpr Duration kFresh = 5 * GroupControl::kTellEvery;
 
 }  // namespace
 
 GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> sockets, FileDescriptor wake_fd,
                            Duration patience, std::function<void()> on_failed)
-    : rank_(rank),
-      patience_(patience),
-      on_failed_(std::move(on_failed)),
+    : on_failed_(std::move(on_failed)),
       wake_fd_(std::move(wake_fd)),
-      blame_(rank, static_cast<std::uint32_t>(sockets.size()), patience),
+      control_(rank, static_cast<std::uint32_t>(sockets.size()), patience),
       peers_(sockets.size()) {
   for (std::size_t peer = 0; peer < sockets.size(); ++peer) peers_[peer].socket = std::move(sockets[peer]);
   thread_ = std::thread([this] { run(); });
@@ -39,7 +35,7 @@ GroupControl::GroupControl(std::uint32_t rank, std::vector<FileDescriptor> socke
 GroupControl::~GroupControl() {
   {
     const std::lock_guard lock(mutex_);
-    blame_.leave();
+    control_.leave();
     after_change();
     stopping_ = true;
   }
@@ -68,7 +64,7 @@ void GroupControl::run() {
     for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
       if (peers_[peer].socket) hear(peer);
     }
-    blame_.on_time(live_now());
+    control_.on_time(live_now());
     after_change();
   }
 }
@@ -83,7 +79,7 @@ void GroupControl::sleep() {
       watched.push_back(
           {peer.socket.get(), static_cast<short>(peer.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
     }
-    until = blame_.next_deadline();
+    until = control_.next_deadline();
   }
   sleep_on(watched, until);
   std::uint64_t count = 0;
@@ -122,23 +118,23 @@ void GroupControl::on_message(std::uint32_t from, std::span<const std::byte> mes
   const Instant now = live_now();
   const std::optional<CallNote> note = decode_note(from, message);
   if (!note) {
-    blame_.on_message(now, from, message, doing(now));
+    control_.on_message(now, from, message, activity());
   } else if (Status same = compare(*note); !same) {
-    blame_.give_up({from, std::move(same)});
+    control_.give_up(from, std::move(same));
   }
 }
 
 void GroupControl::lose(std::uint32_t rank, const std::string& why) {
   peers_[rank].socket.reset();
-  blame_.on_lost(rank, why);
+  control_.on_lost(rank, why);
 }
 
 // Sends what has come to be said, and tells of a verdict.
 void GroupControl::after_change() {
-  for (const Blame::Outgoing& message : blame_.take_outgoing()) put(message.to, message.message);
+  for (const Blame::Outgoing& message : control_.take_outgoing()) put(message.to, message.message);
   for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) flush(peer);
   changed_.notify_all();
-  if (!blame_.verdict() || std::exchange(failure_told_, true)) return;
+  if (!control_.verdict() || std::exchange(failure_told_, true)) return;
   failed_.store(true, std::memory_order_release);
   on_failed_();
 }
@@ -163,60 +159,51 @@ void GroupControl::flush(std::uint32_t rank) {
   }
 }
 
-Doing GroupControl::doing(Instant now) const {
-  const std::uint64_t left = left_.load(std::memory_order_relaxed);
-  const std::uint64_t entered = entered_.load(std::memory_order_relaxed);
-  if (accusing_ > 0) return told_;
-  if (entered <= left) {
-    std::string text =
-        fmt::format("it has been in {} operations", entered + passed_.load(std::memory_order_relaxed));
-    if (!told_.text.empty()) text += ", the last that took long being " + told_.text;
-    return {Doing::Kind::kOutside, 0, std::move(text)};
-  }
-  if (told_in_.load(std::memory_order_relaxed) != 0 && now - told_at_ < kFresh) return told_;
-  return {Doing::Kind::kWorking, 0,
-          fmt::format("it works in the operation that is its number {}",
-                      entered + passed_.load(std::memory_order_relaxed))};
+Activity GroupControl::activity() const {
+  Activity activity;
+  activity.left = left_.load(std::memory_order_relaxed);
+  activity.entered = entered_.load(std::memory_order_relaxed);
+  activity.passed = passed_.load(std::memory_order_relaxed);
+  activity.told = told_in_.load(std::memory_order_relaxed) != 0;
+  return activity;
 }
 
 void GroupControl::tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing) {
   const std::lock_guard lock(mutex_);
-  told_ = {Doing::Kind::kWaiting, waits_for, std::move(doing)};
-  told_at_ = live_now();
+  control_.tell(live_now(), waits_for, std::move(doing));
   told_in_.store(operation, std::memory_order_relaxed);
 }
 
 Verdict GroupControl::accuse(std::uint32_t waits_for, std::string doing) {
   std::unique_lock lock(mutex_);
-  told_ = {Doing::Kind::kWaiting, waits_for, std::move(doing)};
-  ++accusing_;
-  blame_.accuse(live_now(), told_);
-  after_change();
-  wake();
-  changed_.wait(lock, [this] { return blame_.verdict().has_value(); });
-  --accusing_;
-  return *blame_.verdict();
+  control_.accuse(live_now(), waits_for, std::move(doing));
+  return await_verdict(lock);
 }
 
 Verdict GroupControl::explain_loss(std::uint32_t peer, Status why) {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, patience_, [&] { return blame_.verdict() || blame_.has_left(peer); });
-  blame_.give_up({peer, std::move(why)});
+  control_.explain_loss(live_now(), peer, std::move(why));
+  return await_verdict(lock);
+}
+
+// The thread finds it, at its time.
+Verdict GroupControl::await_verdict(std::unique_lock<std::mutex>& lock) {
   after_change();
   wake();
-  return *blame_.verdict();
+  changed_.wait(lock, [this] { return control_.verdict().has_value(); });
+  return *control_.verdict();
 }
 
 void GroupControl::give_up(std::uint32_t guilty, Status why) {
   const std::lock_guard lock(mutex_);
-  blame_.give_up({guilty, std::move(why)});
+  control_.give_up(guilty, std::move(why));
   after_change();
   wake();
 }
 
 Verdict GroupControl::verdict() const {
   const std::lock_guard lock(mutex_);
-  return *blame_.verdict();
+  return *control_.verdict();
 }
 
 void GroupControl::show(std::uint32_t peer, const CallNote& note) {
@@ -233,7 +220,24 @@ std::optional<Verdict> GroupControl::found() const {
 
 bool GroupControl::is_gone(std::uint32_t peer) const {
   const std::lock_guard lock(mutex_);
-  return peer != rank_ && (blame_.has_left(peer) || blame_.is_lost(peer));
+  return control_.is_gone(peer);
+}
+
+bool GroupControl::is_out(std::uint32_t peer) const {
+  const std::lock_guard lock(mutex_);
+  return control_.is_out(peer);
+}
+
+void GroupControl::leave_out(std::uint32_t peer) {
+  const std::lock_guard lock(mutex_);
+  control_.leave_out(peer);
+  after_change();
+  wake();
+}
+
+bool GroupControl::was_left_out() const {
+  const std::lock_guard lock(mutex_);
+  return control_.was_left_out();
 }
 
 }  // namespace thalweg

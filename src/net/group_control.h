@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/blame.h"
+#include "group/control.h"
 #include "net/call_board.h"
 #include "net/file_descriptor.h"
 #include "net/live_fabric.h"
@@ -43,7 +43,7 @@ class GroupControl final : public CallBoard {
   // Says whom this rank waits for in the longest of its operations; again at least every kTellEvery while it
   // does.
   void tell(std::uint64_t operation, std::uint32_t waits_for, std::string doing);
-  static constexpr Duration kTellEvery{100'000'000};
+  static constexpr Duration kTellEvery = Control::kTellEvery;
 
   // The time of an operation is up: finds the rank because of which, and tells all. Blocks, a few times the
   // patience.
@@ -58,6 +58,11 @@ class GroupControl final : public CallBoard {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   Verdict verdict() const;                 // Precondition: failed().
   bool is_gone(std::uint32_t peer) const;  // It left, or is lost.
+  // Is not to be in the group when it forms anew.
+  bool is_out(std::uint32_t peer) const;
+  // This rank forms the group anew without `peer`; others did so without this one.
+  void leave_out(std::uint32_t peer);
+  bool was_left_out() const;
 
   void show(std::uint32_t peer, const CallNote& note) override;
   void judge(Verdict verdict) override { give_up(verdict.guilty, std::move(verdict.status)); }
@@ -78,25 +83,21 @@ class GroupControl final : public CallBoard {
   void lose(std::uint32_t rank, const std::string& why);
   void after_change();
   void wake() const;
-  Doing doing(Instant now) const;
+  Verdict await_verdict(std::unique_lock<std::mutex>& lock);
+  Activity activity() const;
 
-  const std::uint32_t rank_;
-  const Duration patience_;
   const std::function<void()> on_failed_;
   const FileDescriptor wake_fd_;
   std::atomic<std::uint64_t> entered_{0};
   std::atomic<std::uint64_t> left_{0};
   std::atomic<std::uint64_t> passed_{0};
-  std::atomic<std::uint64_t> told_in_{0};  // The operation that told_ speaks of, while it lasts.
+  std::atomic<std::uint64_t> told_in_{0};  // The operation that tell() spoke of, while it lasts.
   std::atomic<bool> failed_{false};
 
   mutable std::mutex mutex_;  // Guards what follows.
   std::condition_variable changed_;
-  Blame blame_;
+  Control control_;
   std::vector<Peer> peers_;
-  Doing told_;
-  Instant told_at_{};
-  int accusing_ = 0;
   bool stopping_ = false;
   bool failure_told_ = false;
   std::thread thread_;

@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "net/blame.h"
+#include "group/blame.h"
 #include "net/call_board.h"
 #include "net/group_message.h"
 

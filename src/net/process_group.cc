@@ -162,39 +162,32 @@ Status ProcessGroup::peer_status(std::uint32_t peer) {
 }
 
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::regroup(Duration timeout) {
-  const Instant deadline = live_now() + timeout;
-  const auto is_out = [this](std::uint32_t peer) {
-    return control_->is_gone(peer) || (control_->failed() && control_->verdict().guilty == peer);
-  };
   if (control_->failed() && control_->verdict().guilty == rank()) {
     return Status(Code::kRefused,
                   "this rank was given up by the others: " + control_->verdict().status.message());
   }
-  const GroupTable& table = connector_.table();
-  Member self = table.members[rank()];
-  std::unique_ptr<GroupDoor> none;
-  for (std::uint32_t leader = 0;; ++leader) {
-    if (is_out(leader)) continue;
-    Result<Meeting> meeting = Status(Code::kRetry, "");
-    if (leader == rank()) {
-      Gathering gathering{table.nonce, {}, is_out, true, deadline};
-      for (std::uint32_t peer = leader + 1; peer < size(); ++peer) gathering.expected.push_back(peer);
-      meeting = lead(*connector_.door(), self, gathering);
-    } else {
-      Invitation invitation;
-      invitation.leader = leader;
-      invitation.host = table.members[leader].host;
-      invitation.port = table.members[leader].port;
-      invitation.nonce = table.nonce;
-      invitation.deadline = deadline;
-      invitation.is_out = [&is_out, leader] { return is_out(leader); };
-      meeting = join(invitation, self, *connector_.door());
-      if (!meeting && is_out(leader)) continue;
+  const std::vector<Member>& before = connector_.table().members;
+  Venue venue;
+  venue.anew = true;
+  venue.nonce = connector_.table().nonce;
+  venue.deadline = live_now() + timeout;
+  venue.where = [&before](std::uint32_t leader) {
+    return std::pair(before[leader].host, before[leader].port);
+  };
+  venue.news = [this](Rendezvous& rendezvous) {
+    for (std::uint32_t peer = 0; peer < size(); ++peer) {
+      if (control_->is_out(peer)) rendezvous.set_out(peer);
     }
-    if (!meeting) return meeting.status();
-    GroupOptions options = options_;
-    return connect(options, *std::move(meeting), connector_.door(), deadline + kDialTimeout);
+    if (control_->was_left_out()) rendezvous.set_left_out();
+  };
+  Result<Meeting> meeting = meet(*connector_.door(), before[rank()], venue);
+  if (!meeting) return meeting.status();
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    const auto is = [&](const Member& member) { return is_same_process(member, before[peer]); };
+    const std::vector<Member>& now = meeting->table.members;
+    if (std::none_of(now.begin(), now.end(), is)) control_->leave_out(peer);
   }
+  return connect(options_, *std::move(meeting), connector_.door(), venue.deadline + kDialTimeout);
 }
 
 }  // namespace thalweg

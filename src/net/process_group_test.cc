@@ -113,11 +113,10 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
   std::thread other([&all, &act] {
     const auto addresses = resolve("127.0.0.1", all[1].master_port, live_now() + 20s);
     auto door = GroupDoor::listen(*own_address_towards(addresses->front()), false, *secret_of_user());
-    Invitation invitation;
-    invitation.host = "127.0.0.1";
-    invitation.port = all[1].master_port;
-    invitation.deadline = live_now() + 20s;
-    const auto meeting = join(invitation, describe_this_process(1, 2, all[1].group), **door);
+    Venue venue;
+    venue.where = [&all](std::uint32_t) { return std::pair("127.0.0.1", all[1].master_port); };
+    venue.deadline = live_now() + 20s;
+    const auto meeting = meet(**door, describe_this_process(1, 2, all[1].group), venue);
     ASSERT_TRUE(meeting) << meeting.status().message();
     act([&](Opening::Kind kind, std::uint16_t channel) {
       auto socket = dial(addresses->front(), live_now() + 20s);
@@ -227,6 +226,32 @@ TEST_P(Regrouping, TheOthersGoOnWithoutTheRankThatIsGone) {
 INSTANTIATE_TEST_SUITE_P(ProcessGroup, Regrouping,
                          testing::Combine(testing::Values(0U, 1U, 3U),
                                           testing::Values(GroupTransport::kTcp, GroupTransport::kShm)));
+
+// Rank 3 is gone, and rank 2 comes when the others have gone on without it.
+TEST(ProcessGroup, OneThatComesLateIsToldThatTheOthersWentOn) {
+  std::atomic<int> formed_anew = 0;
+  with_groups(patient(4), [&formed_anew](std::uint32_t rank, Formed& formed) {
+    ASSERT_TRUE(formed) << formed.status().message();
+    if (rank == 3) {
+      formed = Status(Code::kAborted, "done");
+      return;
+    }
+    while (!(*formed)->control()->is_gone(3)) (*formed)->wait(live_now() + 1ms);
+    if (rank == 2) {
+      while (formed_anew < 2) std::this_thread::sleep_for(1ms);
+      const Formed late = (*formed)->regroup(20s);
+      ASSERT_FALSE(late);
+      EXPECT_EQ(late.status(),
+                Status(Code::kRefused, "the group has been formed anew without rank 2, which came late"));
+      return;
+    }
+    const Formed anew = (*formed)->regroup(1s);
+    ++formed_anew;
+    ASSERT_TRUE(anew) << anew.status().message();
+    EXPECT_EQ((*anew)->size(), 2U);
+    while (formed_anew < 2) std::this_thread::sleep_for(1ms);
+  });
+}
 
 TEST(ProcessGroup, MemoryIsSharedOnOneMachine) {
   with_groups(patient(2), [](std::uint32_t rank, Formed& formed) {

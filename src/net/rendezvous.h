@@ -1,27 +1,18 @@
-// How ranks that know one address meet: one rank leads and is called by the others; when all have come it
-// tells each who and where they are.
+// A rendezvous over sockets: the leader's door, and the calls of the others.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/instant.h"
+#include "group/rendezvous.h"
 #include "net/group_door.h"
 #include "net/group_message.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-// Who may come to a meeting, and when it is complete.
-struct Gathering {
-  GroupNonce nonce{};                           // Of the group that they were in before; zero at first.
-  std::vector<std::uint32_t> expected;          // Besides the leader.
-  std::function<bool(std::uint32_t)> is_out{};  // Is expected no longer.
-  bool goes_on_without = false;                 // At the deadline with those who are there, else not at all.
-  Instant deadline{};
-};
 
 struct Meeting {
   GroupTable table;
@@ -30,22 +21,21 @@ struct Meeting {
 
 // This process as others shall know it, but for where it listens.
 Member describe_this_process(std::uint32_t rank, std::uint32_t size, std::string group);
-void set_address(Member& member, const GroupDoor& door);
+// Whether both are one process, whatever their ranks.
+bool is_same_process(const Member& one, const Member& other);
 
-// Callers that do not belong are told why and disturb nobody. kTimeout names the ranks that have not come, to
-// this rank and to those that have.
-Result<Meeting> lead(GroupDoor& door, const Member& self, const Gathering& gathering);
-
-// Joins the meeting that `leader` leads at host:port, calling until the deadline or until it is out; this
-// rank is called at `door`. kRefused: the leader's reason.
-struct Invitation {
-  std::uint32_t leader = 0;
-  std::string host;
-  std::uint16_t port = 0;
-  GroupNonce nonce{};
+struct Venue {
+  bool anew = false;   // See Rendezvous.
+  GroupNonce nonce{};  // Of the group that they were in before; zero at first.
   Instant deadline{};
-  std::function<bool()> is_out{};
+  // Where `leader` is called; not asked for this rank's own.
+  std::function<std::pair<std::string, std::uint16_t>(std::uint32_t leader)> where{};
+  std::function<void(Rendezvous&)> news{};  // Who is out by now.
 };
-Result<Meeting> join(const Invitation& invitation, Member self, const GroupDoor& door);
+
+// Meets the others: leads them, who call at `door`, or calls their leader. Callers that do not belong are
+// told why and disturb nobody. Errors: kTimeout, naming the ranks that have not come, at this rank and at
+// those that have; kRefused: the leader's reason, or the group has formed anew without this rank.
+Result<Meeting> meet(GroupDoor& door, Member self, const Venue& venue);
 
 }  // namespace thalweg

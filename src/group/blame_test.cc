@@ -1,4 +1,4 @@
-#include "net/blame.h"
+#include "group/blame.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,9 @@
 //            | 2:u8 question:u64 kind:u8 waits_for:u32 text       This.
 //            | 3:u8 guilty:u32 code:u8 text                       That rank is to blame.
 //            | 4:u8                                               Goodbye.
-#include "net/blame.h"
+//            | 6:u8                                               The group has formed anew, without you.
+// 5 is another's: net/call_board.cc.
+#include "group/blame.h"
 
 #include <fmt/format.h>
 
@@ -11,11 +13,12 @@
 #include <string_view>
 
 #include "base/limits.h"
+#include "base/planted.h"
 
 namespace thalweg {
 namespace {
 
-enum class Kind : std::uint8_t { kAsk = 1, kAnswer = 2, kVerdict = 3, kGoodbye = 4 };
+enum class Kind : std::uint8_t { kAsk = 1, kAnswer = 2, kVerdict = 3, kGoodbye = 4, kLeftOut = 6 };
 
 std::string name(std::uint32_t rank) { return fmt::format("rank {}", rank); }
 
@@ -53,6 +56,12 @@ void Blame::leave() {
   for (std::uint32_t peer = 0; peer < ranks_; ++peer) send(peer, goodbye);
 }
 
+void Blame::leave_out(std::uint32_t peer) {
+  if (THALWEG_BUG(kLeftOutUnsaid)) return;
+  Writer out;
+  send(peer, out.put(Kind::kLeftOut).take());
+}
+
 void Blame::send(std::uint32_t to, Bytes message) {
   if (to != rank_ && !lost_[to]) outgoing_.push_back({to, std::move(message)});
 }
@@ -74,6 +83,10 @@ void Blame::on_time(Instant now) {
   if (pauses_) {
     pauses_ = false;
     ask(now, own_.waits_for);
+    return;
+  }
+  if (THALWEG_BUG(kSilenceExcused)) {
+    asked_ = false;
     return;
   }
   judge(
@@ -135,7 +148,7 @@ void Blame::judge(Verdict verdict, std::optional<std::uint32_t> heard_from) {
 void Blame::on_lost(std::uint32_t peer, const std::string& why) {
   if (lost_[peer]) return;
   lost_[peer] = true;
-  if (left_[peer]) return;
+  if (left_[peer] && !THALWEG_BUG(kGoodbyeForgotten)) return;
   judge({peer, {Code::kPeerLost, name(peer) + " is lost: " + why}});
 }
 
@@ -165,6 +178,8 @@ void Blame::on_message(Instant now, std::uint32_t from, std::span<const std::byt
   } else if (kind == Kind::kGoodbye && in.done()) {
     left_[from] = true;
     if (asked_ && !pauses_ && from == suspect_) ask(now, from);
+  } else if (kind == Kind::kLeftOut && in.done()) {
+    left_out_ = true;
   }
 }
 

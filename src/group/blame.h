@@ -48,6 +48,8 @@ class Blame {
   void give_up(Verdict why);
   // This rank will use the group no longer.
   void leave();
+  // This rank formed the group anew without `peer`.
+  void leave_out(std::uint32_t peer);
 
   void on_message(Instant now, std::uint32_t from, std::span<const std::byte> message, const Doing& doing);
   // The connection to `peer` broke; it has died unless it had said goodbye.
@@ -59,6 +61,8 @@ class Blame {
   const std::optional<Verdict>& verdict() const { return verdict_; }
   bool has_left(std::uint32_t peer) const { return left_[peer]; }
   bool is_lost(std::uint32_t peer) const { return lost_[peer]; }
+  // Others formed the group anew without this rank.
+  bool was_left_out() const { return left_out_; }
 
   struct Outgoing {
     std::uint32_t to = 0;
@@ -79,6 +83,7 @@ class Blame {
   Duration patience_;
   std::vector<bool> left_;
   std::vector<bool> lost_;
+  bool left_out_ = false;
   std::optional<Verdict> verdict_;
   std::vector<Outgoing> outgoing_;
 

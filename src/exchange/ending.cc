@@ -1,0 +1,35 @@
+#include "exchange/ending.h"
+
+#include <fmt/format.h>
+
+#include "base/planted.h"
+
+namespace thalweg {
+
+Advance advance_among(Exchange& exchange, Fabric& fabric, GroupNews& news) {
+  for (;;) {
+    const Status verdict = news.verdict();
+    const std::uint32_t peer = exchange.waiting().peer;
+    const Status lost = verdict ? news.peer_status(peer) : verdict;
+    if (exchange.advance(fabric)) return {Advance::How::kOver};
+    const bool others = exchange.waiting().peer != peer || news.peer_status(peer);
+    if (lost || (verdict && others)) return {Advance::How::kWaits};
+    return {Advance::How::kLost, peer, lost, !verdict};
+  }
+}
+
+Status ended_for(const Exchange& exchange, const Status& why) {
+  return {why.code(), fmt::format("{}: {}; in {}", exchange.name(), why.message(), exchange.waiting().step)};
+}
+
+Status outcome_of(const Exchange& exchange, GroupNews& news, bool sending) {
+  const bool sent = exchange.bytes_sent() > 0;
+  if (THALWEG_BUG(kSendersUntold)) sending = false;
+  if (!exchange.status() || exchange.heard() || (sent && !sending)) return exchange.status();
+  const Status verdict = news.verdict();
+  if (verdict) return verdict;
+  return {verdict.code(), fmt::format("{}: {}; this rank has no step in it{}", exchange.name(),
+                                      verdict.message(), sent ? " that receives" : "")};
+}
+
+}  // namespace thalweg
