@@ -1,7 +1,10 @@
 // The commands of the program. Each has a file of its own or shares one with its kin.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <span>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/options.h"
@@ -30,6 +33,9 @@ Status run_run(const Options& options, Output& out);
 Status run_bench_exchange(const Options& options, Output& out);
 Status run_bench_parse(const Options& options, Output& out);
 Status run_simulate_faults(const Options& options, Output& out);
+// The same of groups; seeds from `first` to `end` - 1. `trace` may be empty.
+Status run_simulate_groups(std::uint64_t first, std::uint64_t end,
+                           const std::function<void(std::string_view line)>& trace, Output& out);
 Status run_simulate_exchange(const Options& options, Output& out);
 Status run_topo_show(const Options& options, Output& out);
 Status run_topo_bench(const Options& options, Output& out);

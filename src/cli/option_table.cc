@@ -163,6 +163,8 @@ constexpr OptionRow kRows[] = {
     {.name = "replay", .key = "", .type = T::kInt, .commands = "simulate faults", .group = "Simulation",
      .help = "Run the cluster of one seed alone", .example = "17", .placeholder = "SEED", .low = 0,
      .high = kIntMax},
+    {.name = "groups", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
+     .help = "Simulate groups of ranks that exchange vectors, instead of clusters", .example = ""},
     {.name = "trace", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
      .help = "Write every frame, loss and fault to standard error", .example = ""},
     {.name = "topology", .key = "", .type = T::kText, .commands = kPlans, .group = "Topology",

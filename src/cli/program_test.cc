@@ -236,6 +236,21 @@ TEST(Program, SimulatesFaultsTheSameWayEachTime) {
   EXPECT_NE(object["trace_hash"], last_line(run("simulate faults --seeds 4:14 --json").out)["trace_hash"]);
 }
 
+TEST(Program, SimulatesFaultsOfGroups) {
+  const Ran first = run("simulate faults --groups --seeds 3:13 --json"),
+            second = run("simulate faults --groups --seeds 3:13 --json");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto object = last_line(first.out);
+  EXPECT_EQ(object["seeds"], 10);
+  EXPECT_EQ(object["violations"], 0);
+  EXPECT_GE(object["groups"], 10);
+  EXPECT_EQ(object["trace_hash"], last_line(second.out)["trace_hash"]);
+  const Ran traced = run("simulate faults --groups --replay 4 --trace");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  for (const char* what : {"the plan: ", "group 0 forms: 0 1", " begins "})
+    EXPECT_NE(traced.err.find(what), std::string::npos) << what;
+}
+
 // The run that a failure's hint names: one line for each frame that arrives, and for each fault.
 TEST(Program, ReplaysASeedWithAReadableTrace) {
   const Ran ran = run("simulate faults --replay 1 --trace");

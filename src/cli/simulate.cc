@@ -76,6 +76,7 @@ Status run_simulate_faults(const Options& options, Output& out) {
   const auto end = replay ? first + 1 : static_cast<std::uint64_t>(seeds.second);
   sim::Trace trace;
   if (options.flag("trace")) trace = [&](std::string_view line) { out.note(line); };
+  if (options.flag("groups")) return run_simulate_groups(first, end, trace, out);
   const Totals totals = run_seeds(first, end, trace);
   out.json(to_json(totals));
   if (totals.failed) {

@@ -1,0 +1,34 @@
+// One seed: a random group works while random things go wrong with its ranks and connections; then everything
+// is checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/instant.h"
+#include "sim/report.h"
+
+namespace thalweg::sim {
+
+struct GroupPlan;
+
+struct GroupReport {
+  std::uint64_t seed = 0;
+  std::string violation;  // Empty: none.
+  std::string plan;       // For people.
+  std::uint64_t trace_hash = 0;
+  std::uint64_t events = 0;
+  Duration virtual_time{};
+  std::uint64_t groups = 0;      // That formed, the first one included.
+  std::uint64_t operations = 0;  // That ended well, at one rank each.
+  std::uint64_t failures = 0;    // The same of those that did not.
+  bool ok() const { return violation.empty(); }
+};
+
+// Same seed, same report.
+GroupReport run_group_seed(std::uint64_t seed, Trace trace = nullptr);
+GroupReport run_group_plan(const GroupPlan& plan, Trace trace = nullptr);
+// Twice, untraced the second time; that both take the same course is one more promise.
+GroupReport run_group_seed_twice(std::uint64_t seed, Trace trace = nullptr);
+
+}  // namespace thalweg::sim
