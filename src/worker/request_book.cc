@@ -73,7 +73,7 @@ void RequestBook::send_slices(const std::shared_ptr<Request>& request, std::size
   }
 }
 
-void RequestBook::begin(Call call, ShardId shard, std::uint32_t owner_epoch) {
+void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch) {
   const auto open = [&](RequestKind kind) {
     auto request = make_request(kind, shard, call.step);
     request->completion = call.completion;
@@ -82,37 +82,37 @@ void RequestBook::begin(Call call, ShardId shard, std::uint32_t owner_epoch) {
   Frame frame;
   frame.head.owner_epoch = owner_epoch;
   switch (call.kind) {
-    case Call::Kind::kPush:
+    case StoreCall::Kind::kPush:
       return send_rows(open(RequestKind::kPush), call, owner_epoch);
-    case Call::Kind::kPull:
+    case StoreCall::Kind::kPull:
       return send_rows(open(RequestKind::kPull), call, owner_epoch);
-    case Call::Kind::kBarrier:
+    case StoreCall::Kind::kBarrier:
       frame.head.op = Op::kBarrier;
       frame.head.step = call.step;
       return send_part(open(RequestKind::kBarrier), 0, kScheduler, std::move(frame));
-    case Call::Kind::kReport:
+    case StoreCall::Kind::kReport:
       frame.head.op = Op::kReport;
       frame.head.step = call.step;
       frame.first = Bytes::of(call.text);
       return send_part(open(RequestKind::kReport), 0, kScheduler, std::move(frame));
-    case Call::Kind::kScan:
+    case StoreCall::Kind::kScan:
       frame.head = {};
       frame.head.op = Op::kScan;
       frame.head.table = call.table;
       frame.head.ranges = only(call.range);
       return send_part(open(RequestKind::kScan), 0, *owner_of(map(), frame.head), std::move(frame));
-    case Call::Kind::kCount: {
+    case StoreCall::Kind::kCount: {
       const auto request = open(RequestKind::kCount);
       request->table = call.table;
       return ask_servers(request);
     }
-    case Call::Kind::kYield:
+    case StoreCall::Kind::kYield:
       THALWEG_CHECK(false, "a yield is nobody's to answer");
   }
 }
 
 // A push or a pull.
-void RequestBook::send_rows(const std::shared_ptr<Request>& request, const Call& call,
+void RequestBook::send_rows(const std::shared_ptr<Request>& request, const StoreCall& call,
                             std::uint32_t owner_epoch) {
   const bool push = request->kind == RequestKind::kPush;
   const TableSpec& spec = map().tables[call.table.value];

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cluster/membership.h"
-#include "worker/call.h"
 #include "worker/push_relay.h"
 #include "worker/request.h"
+#include "worker/store_call.h"
 #include "worker/turn.h"
 
 namespace thalweg {
@@ -25,7 +25,7 @@ class RequestBook {
       : turn_(turn), member_(member), relay_(relay), on_ended_(std::move(on_ended)) {}
 
   // Sends what a program has asked for. Not a yield.
-  void begin(Call call, ShardId shard, std::uint32_t owner_epoch);
+  void begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch);
   // Asks every server what it has of the shard.
   void ask_marks(ShardId shard);
   // Sends a sum of pushes on.
@@ -60,7 +60,7 @@ class RequestBook {
   void send_part(const std::shared_ptr<Request>& request, std::size_t position, NodeId to, Frame frame);
   void send_slices(const std::shared_ptr<Request>& request, std::size_t position, const Frame& head,
                    std::vector<Slice> slices);
-  void send_rows(const std::shared_ptr<Request>& request, const Call& call, std::uint32_t owner_epoch);
+  void send_rows(const std::shared_ptr<Request>& request, const StoreCall& call, std::uint32_t owner_epoch);
   void ask_servers(const std::shared_ptr<Request>& request);
   void transmit(RequestPart& part);
   void retry_refused(RequestPart& part);

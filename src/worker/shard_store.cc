@@ -67,7 +67,7 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
   }
   pushed_[table.value] = true;
   count_push();
-  return call({Call::Kind::kPush, table, step_, std::move(keys), std::move(grads)});
+  return call({StoreCall::Kind::kPush, table, step_, std::move(keys), std::move(grads)});
 }
 
 Pending ShardStore::pull(TableId table, Keys keys) {
@@ -80,13 +80,13 @@ Pending ShardStore::pull(TableId table, Keys keys) {
                                    job_.tables[table.value].name, step_.epoch, step_.index)});
   }
   if (keys.size() == 0) return completed(Status::ok());
-  return call({Call::Kind::kPull, table, step_, std::move(keys)});
+  return call({StoreCall::Kind::kPull, table, step_, std::move(keys)});
 }
 
 Pending ShardStore::read(TableId table, Keys keys) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
   if (keys.size() == 0) return completed(Status::ok());
-  return call({Call::Kind::kPull, table, step_, std::move(keys), {}, frame_flags::kReadOnly});
+  return call({StoreCall::Kind::kPull, table, step_, std::move(keys), {}, frame_flags::kReadOnly});
 }
 
 void ShardStore::count_push() {
@@ -101,7 +101,7 @@ void ShardStore::push_empty(std::uint8_t flags) {
     count_push();
     const bool dense = job_.tables[t].kind == TableSpec::Kind::kDense;
     Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
-    call({Call::Kind::kPush, TableId{t}, step_, std::move(none), {}, flags}).forget();
+    call({StoreCall::Kind::kPush, TableId{t}, step_, std::move(none), {}, flags}).forget();
   }
   pushed_.assign(pushed_.size(), false);
 }
@@ -185,18 +185,18 @@ void ShardStore::answer(Completion& completion, Answer answer) {
   if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
 }
 
-Pending ShardStore::call(Call call) {
+Pending ShardStore::call(StoreCall call) {
   calls_.push_back(std::move(call));
   return Pending(calls_.back().completion);
 }
 
 Pending ShardStore::barrier(Step number) {
-  return failure_ ? call({.kind = Call::Kind::kBarrier, .step = number}) : completed(failure_);
+  return failure_ ? call({.kind = StoreCall::Kind::kBarrier, .step = number}) : completed(failure_);
 }
 
 Pending ShardStore::report(Step number, std::string text) {
   if (!failure_) return completed(failure_);
-  return call({.kind = Call::Kind::kReport, .step = number, .text = std::move(text)});
+  return call({.kind = StoreCall::Kind::kReport, .step = number, .text = std::move(text)});
 }
 
 // An heir does all that servers know of its predecessor, and ends an epoch where that one ended it.
@@ -206,12 +206,12 @@ bool ShardStore::closing() const {
   return step_ >= marks_.reach || ends_here || THALWEG_BUG(kHeirEndsEarly);
 }
 
-Pending ShardStore::yield() { return call({.kind = Call::Kind::kYield}); }
+Pending ShardStore::yield() { return call({.kind = StoreCall::Kind::kYield}); }
 
-Pending ShardStore::count(TableId table) { return call({.kind = Call::Kind::kCount, .table = table}); }
+Pending ShardStore::count(TableId table) { return call({.kind = StoreCall::Kind::kCount, .table = table}); }
 
 Pending ShardStore::scan(TableId table, RangeId range) {
-  return call({.kind = Call::Kind::kScan, .table = table, .range = range});
+  return call({.kind = StoreCall::Kind::kScan, .table = table, .range = range});
 }
 
 }  // namespace thalweg

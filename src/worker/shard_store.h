@@ -11,7 +11,7 @@
 
 #include "thalweg/store.h"
 #include "wire/messages.h"
-#include "worker/call.h"
+#include "worker/store_call.h"
 
 namespace thalweg {
 
@@ -47,7 +47,7 @@ class ShardStore final : public Store {
 
   // For the worker, while the program does not run:
   // What the program has asked for since the last call.
-  std::vector<Call> take_calls() { return std::exchange(calls_, {}); }
+  std::vector<StoreCall> take_calls() { return std::exchange(calls_, {}); }
   // What of the program may go on since the last call.
   std::vector<std::coroutine_handle<>> take_ready() { return std::exchange(ready_, {}); }
   // A request of this shard has ended.
@@ -67,7 +67,7 @@ class ShardStore final : public Store {
   bool step_has_push() const;
   Pending end(std::uint8_t flags, Step next);
   void release_advance();
-  Pending call(Call call);
+  Pending call(StoreCall call);
 
   const wire::Map& job_;
   ShardId shard_;
@@ -87,7 +87,7 @@ class ShardStore final : public Store {
   std::shared_ptr<Completion> ending_;
   Status failure_;  // The first push that failed; sticky.
   bool job_closes_ = false;
-  std::vector<Call> calls_;
+  std::vector<StoreCall> calls_;
   std::vector<std::coroutine_handle<>> ready_;
 };
 

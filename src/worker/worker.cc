@@ -177,8 +177,8 @@ void Worker::drop_shard(ShardId shard, const Status& why) {
 
 // What a program asks for after its shard has failed, or was given away, fails as well.
 void Worker::send_calls(ShardStore& store) {
-  for (Call& call : store.take_calls()) {
-    if (call.kind == Call::Kind::kYield) {
+  for (StoreCall& call : store.take_calls()) {
+    if (call.kind == StoreCall::Kind::kYield) {
       runner_.yield(store, std::move(call.completion));
     } else if (store.failed()) {
       runner_.tell(store, [&](ShardStore& its) { its.answer(*call.completion, {its.failure(), {}, {}}); });

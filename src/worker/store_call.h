@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-struct Call {
+struct StoreCall {
   enum class Kind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kYield };
 
   Kind kind{};
