@@ -56,7 +56,7 @@ Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> stat
 Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
                              Duration timeout) {
   auto links = std::make_shared<GroupLinks>(std::move(fabric));
-  auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{},
+  auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, size,
                                           std::uint16_t{0}, std::uint64_t{0});
   return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
 }
@@ -150,7 +150,7 @@ Status Group::Impl::run(const GroupCall& asked) {
   call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
   Status status = links->driver.run(exchange, view, place, timeout_of(asked));
-  if (!status) view->fail(status);
+  if (!status) give_up(*view, place, status);
   view->end_copies(trial, exchange);
   return status;
 }

@@ -170,7 +170,7 @@ Status GroupDriver::run(Exchange& exchange, const std::shared_ptr<GroupView>& vi
     give_back();
     if (over) {
       watch.end(exchange, *view);
-      return outcome(exchange, *view);
+      return outcome(exchange, *view, place.first_channel);
     }
   }
   auto running = std::make_unique<Running>();
@@ -440,8 +440,9 @@ bool GroupDriver::advance(Running& running, Instant now) {
 // Says how; afterwards the operation's memory is its caller's.
 Status GroupDriver::end(Running& running) {
   GroupView& view = *running.job.view;
-  const Status how = running.begun ? outcome(*running.exchange, view) : view.failure();
-  if (!how) view.fail(how);
+  const Status how =
+      running.begun ? outcome(*running.exchange, view, running.job.place.first_channel) : view.failure();
+  if (!how) give_up(view, running.job.place, how);
   if (running.exchange) {
     running.watch->end(*running.exchange, view);
     view.end_copies(running.trial, *running.exchange);

@@ -44,6 +44,12 @@ struct GroupPlace {
   }
 };
 
+// An operation ends without its result, and with it the group.
+inline void give_up(GroupView& view, const GroupPlace& place, const Status& why) {
+  view.give_up(place.first_channel, place.sequence);
+  view.fail(why);
+}
+
 struct GroupJob {
   Call call;
   const Plan* plan = nullptr;

@@ -64,8 +64,29 @@ void fail_late(Exchange& exchange, GroupView& view, Duration timeout) {
                                                                  waiting.peer, seconds)}));
 }
 
+namespace {
+
+// OK, or that a peer gave up an operation that read its memory: a rank that comes late has all that its peers
+// have said, and none of what they still have.
+Status check_memory(const Exchange& exchange, GroupView& view, std::uint16_t channel) {
+  for (std::uint32_t rank = 0; rank < exchange.ranks(); ++rank) {
+    if (rank == exchange.rank() || !view.has_given_up({rank, channel}, exchange.preface().sequence)) continue;
+    const Status why(Code::kPeerLost,
+                     fmt::format("rank {} gave it up before this one had read its memory", rank));
+    GroupControl* control = view.control();
+    const Status found = control ? control->explain_loss(view.fabric_rank(rank), why).status : why;
+    return {found.code(), fmt::format("{}: {}", exchange.name(), found.message())};
+  }
+  return {};
+}
+
+}  // namespace
+
 // Threads of one process wait for no rank to form a group anew.
-Status outcome(const Exchange& exchange, GroupView& view) {
+Status outcome(const Exchange& exchange, GroupView& view, std::uint16_t channel) {
+  if (exchange.reads_memory() && exchange.status()) {
+    if (Status status = check_memory(exchange, view, channel); !status) return status;
+  }
   ViewNews news(view, exchange.ranks());
   return outcome_of(exchange, news, view.control() != nullptr);
 }

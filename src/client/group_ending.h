@@ -12,7 +12,7 @@ namespace thalweg {
 bool advance_or_fail(Exchange& exchange, GroupView& view, bool any_lost);
 // Its time is up: it ends, with whoever is to blame.
 void fail_late(Exchange& exchange, GroupView& view, Duration timeout);
-// How an operation that is over ended.
-Status outcome(const Exchange& exchange, GroupView& view);
+// How an operation that is over ended; `channel`: its first.
+Status outcome(const Exchange& exchange, GroupView& view, std::uint16_t channel);
 
 }  // namespace thalweg

@@ -80,7 +80,7 @@ std::optional<Group> Group::Impl::made(std::vector<std::uint32_t> members, std::
   const auto me = std::find(members.begin(), members.end(), rank) - members.begin();
   const auto ranks = static_cast<std::uint32_t>(members.size());
   for (std::uint32_t& member : members) member = view->fabric_rank(member);
-  auto its_view = std::make_shared<GroupView>(links->driver.fabric(), std::move(members),
+  auto its_view = std::make_shared<GroupView>(links->driver.fabric(), std::move(members), ranks,
                                               static_cast<std::uint16_t>(block * GroupChannels::kAll), id);
   return Group(
       std::make_unique<Impl>(links, std::move(its_view), static_cast<std::uint32_t>(me), ranks, timeout));

@@ -28,9 +28,9 @@ class GroupView final : public Fabric {
  public:
   // `ranks`: of the fabric, by rank of the group; empty where they are the same. `id`: the same at all ranks
   // of the group, and of no other on this fabric.
-  GroupView(LiveFabric& fabric, std::vector<std::uint32_t> ranks, std::uint16_t first_channel,
-            std::uint64_t id)
-      : fabric_(fabric), ranks_(std::move(ranks)), first_channel_(first_channel), id_(id) {}
+  GroupView(LiveFabric& fabric, std::vector<std::uint32_t> ranks, std::uint32_t size,
+            std::uint16_t first_channel, std::uint64_t id)
+      : fabric_(fabric), ranks_(std::move(ranks)), size_(size), first_channel_(first_channel), id_(id) {}
 
   // Itself, or what stands behind it where nothing needs translation.
   Fabric& fabric() { return ranks_.empty() && first_channel_ == 0 ? static_cast<Fabric&>(fabric_) : *this; }
@@ -65,6 +65,11 @@ class GroupView final : public Fabric {
     if (failure_.is_ok()) failure_ = why;
     failed_.store(true, std::memory_order_release);
   }
+  // As LiveFabric's, to all ranks.
+  void give_up(std::uint16_t channel, std::uint64_t sequence) {
+    for (std::uint32_t rank = 0; rank < size_; ++rank) fabric_.give_up(outer({rank, channel}), sequence);
+  }
+  bool has_given_up(Link with, std::uint64_t sequence) { return fabric_.has_given_up(outer(with), sequence); }
 
   // Operations that were started and have not ended; the driver counts them.
   std::atomic<std::uint32_t> under_way{0};
@@ -105,6 +110,7 @@ class GroupView final : public Fabric {
 
   LiveFabric& fabric_;
   const std::vector<std::uint32_t> ranks_;
+  const std::uint32_t size_;
   const std::uint16_t first_channel_;
   const std::uint64_t id_;
   std::atomic<std::uint64_t> bytes_sent_{0};

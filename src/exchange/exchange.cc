@@ -176,6 +176,7 @@ Exchange::Progress Exchange::take(Running& lane, Fabric& fabric) {
 
 Exchange::Progress Exchange::work_shared(Fabric& fabric) {
   if (call_.phantom) return Progress::kStep;
+  shared_ = true;
   Status status = work_in_shared_memory(call_, buffers_, rank_, ranks_, fabric);
   if (!status) fail(std::move(status));
   return Progress::kStep;

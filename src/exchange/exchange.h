@@ -51,6 +51,8 @@ class Exchange {
   bool heard() const;
   // Whether buffers were in ordinary memory, and fetched or staged.
   bool copied() const { return copied_; }
+  // Whether it read peers' memory, so that its result is one only if they have not given up by then.
+  bool reads_memory() const { return shared_ || copied_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }  // Payload alone.
   std::uint64_t messages_sent() const { return messages_sent_; }
 
@@ -91,6 +93,7 @@ class Exchange {
   std::uint32_t lanes_left_ = 0;
   bool placed_ = false;
   bool copied_ = false;
+  bool shared_ = false;
   std::optional<std::uint32_t> unreachable_;  // A rank whose memory cannot be read.
   bool done_ = false;
   Status status_;

@@ -39,6 +39,12 @@ class GroupFabric : public LiveFabric {
   void wake() override;
   bool any_lost() override { return lost_; }
   Status peer_status(std::uint32_t peer) override;
+  void give_up(Link with, std::uint64_t sequence) override {
+    if (streams_[with.peer]) streams_[with.peer]->give_up(with.channel, sequence);
+  }
+  bool has_given_up(Link with, std::uint64_t sequence) override {
+    return streams_[with.peer] && streams_[with.peer]->has_given_up(with.channel, sequence);
+  }
   Result<std::byte*> allocate(std::size_t size) override;
   void deallocate(std::byte* memory) override;
 

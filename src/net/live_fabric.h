@@ -30,6 +30,11 @@ class LiveFabric : public Fabric {
   virtual bool any_lost() { return true; }
   // OK, or how the peer was lost: kPeerLost with the reason.
   virtual Status peer_status(std::uint32_t peer) = 0;
+  // This rank gives up an operation with that peer, by its first channel and its number there, and those
+  // after it. From any thread, before anything changes that the peer may read.
+  virtual void give_up(Link /*with*/, std::uint64_t /*sequence*/) {}
+  // Whether the peer has: what was read of its memory for the operation may be something else.
+  virtual bool has_given_up(Link /*with*/, std::uint64_t /*sequence*/) { return false; }
   // By rank, the same at all ranks; empty where that is not known.
   virtual std::vector<RankPlace> places() const { return {}; }
   // What ranks tell each other besides their streams; null where they cannot.

@@ -29,6 +29,9 @@ class PairStreams {
     return peek(channel, want);
   }
   virtual void consume(std::uint16_t channel, std::size_t bytes) = 0;
+  // As LiveFabric's.
+  virtual void give_up(std::uint16_t /*channel*/, std::uint64_t /*sequence*/) {}
+  virtual bool has_given_up(std::uint16_t /*channel*/, std::uint64_t /*sequence*/) { return false; }
   virtual std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) = 0;
 
   // Whether a link may have changed since it came up short, or the peer was lost, each told once. Cheap

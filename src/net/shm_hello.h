@@ -14,7 +14,7 @@
 namespace thalweg {
 
 struct ShmHello {
-  static constexpr std::uint64_t kMagic = 0x334d48534745574c;  // "LWEGSHM3"
+  static constexpr std::uint64_t kMagic = 0x344d48534745574c;  // "LWEGSHM4"
   std::uint64_t magic = kMagic;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;

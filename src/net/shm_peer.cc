@@ -24,6 +24,8 @@ constexpr char kDropped = 'd';
 struct ShmPeer::Outbox {
   alignas(128) std::atomic<std::uint32_t> asleep{0};  // What the owner sleeps for.
   std::array<ShmRingPositions, limits::kChannelsMax> positions;
+  // By channel: the first operation that the owner gave up there, its number plus 1.
+  std::array<std::atomic<std::uint64_t>, limits::kChannelsMax> given_up{};
 
   static constexpr std::size_t rings_begin() { return (sizeof(Outbox) + 4095) / 4096 * 4096; }
   static constexpr std::size_t size(std::size_t ring_bytes) {
@@ -155,6 +157,19 @@ ShmRingWriter& ShmPeer::writer(std::uint16_t channel) {
     return ShmRingWriter(Outbox::in(outbox_).positions[channel], Outbox::ring(outbox_, ring_bytes, channel),
                          ring_bytes, *bell_);
   });
+}
+
+void ShmPeer::give_up(std::uint16_t channel, std::uint64_t sequence) {
+  THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
+  std::uint64_t none = 0;
+  Outbox::in(outbox_).given_up[channel].compare_exchange_strong(none, sequence + 1,
+                                                                std::memory_order_seq_cst);
+}
+
+bool ShmPeer::has_given_up(std::uint16_t channel, std::uint64_t sequence) {
+  THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
+  const std::uint64_t first = Outbox::in(inbox_).given_up[channel].load(std::memory_order_seq_cst);
+  return first != 0 && first <= sequence + 1;
 }
 
 std::size_t ShmPeer::write(std::uint16_t channel, std::span<const Piece> pieces) {

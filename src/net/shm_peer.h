@@ -77,6 +77,8 @@ class ShmPeer final : public PairStreams {
   Piece peek_soon(std::uint16_t channel, std::size_t want, const Spin& spin,
                   const std::atomic<bool>& woken) override;
   void consume(std::uint16_t channel, std::size_t bytes) override;
+  void give_up(std::uint16_t channel, std::uint64_t sequence) override;
+  bool has_given_up(std::uint16_t channel, std::uint64_t sequence) override;
   std::size_t read(std::uint16_t channel, std::byte* into, std::size_t size) override;
   std::byte* shared_by(std::uint64_t offset, std::size_t size) override { return arena_.at(offset, size); }
   bool can_fetch() const override { return can_fetch_; }
