@@ -110,7 +110,7 @@ TYPED_TEST(Driver, TimersRunWithoutFrames) {
 }
 
 // Asks a hundred times, and computes until all is answered.
-class Computing : public AskNode, public Work {
+class Computing : public AskNode, public Computation {
  public:
   Computing() : AskNode({kEcho}, 100, 1) { finishes = false; }
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override {
@@ -121,7 +121,7 @@ class Computing : public AskNode, public Work {
     AskNode::on_time(now, out);
     wants_work = true;
   }
-  Work* take_work() override { return std::exchange(wants_work, false) && !begun ? begin() : nullptr; }
+  Computation* take_work() override { return std::exchange(wants_work, false) && !begun ? begin() : nullptr; }
   void compute() override {
     const Instant until = kClock.now() + 60s;
     while (answers < 100 && kClock.now() < until) std::this_thread::sleep_for(1ms);
@@ -133,7 +133,7 @@ class Computing : public AskNode, public Work {
   bool computed = false;
 
  private:
-  Work* begin() {
+  Computation* begin() {
     begun = true;
     return this;
   }

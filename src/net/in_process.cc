@@ -207,9 +207,9 @@ void InProcess::acquire_waiting(Actor& actor) {
 }
 
 // What is to be computed now that the turn is over.
-Work* InProcess::run_turn(Actor& actor, Outbox& out) {
+Computation* InProcess::run_turn(Actor& actor, Outbox& out) {
   if (end_computing(actor, out)) return nullptr;
-  Work* work = nullptr;
+  Computation* work = nullptr;
   if (actor.batch_at == actor.batch.size()) {
     actor.batch.clear();
     actor.batch_at = 0;
@@ -346,7 +346,7 @@ bool InProcess::run_one(Outbox& out) {
   lock.unlock();
   if (actor == nullptr) return false;
   if (acquire_free(*actor)) {
-    Work* work = run_turn(*actor, out);
+    Computation* work = run_turn(*actor, out);
     release(*actor, out);
     if (work != nullptr) compute(*actor, *work, out);
   }
@@ -354,7 +354,7 @@ bool InProcess::run_one(Outbox& out) {
 }
 
 // Between turns of the actor, on the thread that had the last one: nothing is handed over.
-void InProcess::compute(Actor& actor, Work& work, Outbox& out) {
+void InProcess::compute(Actor& actor, Computation& work, Outbox& out) {
   {
     const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
     if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();

@@ -68,8 +68,8 @@ class InProcess {
   bool acquire_free(Actor& actor);     // For the pool: false when somebody else has the turn.
   void acquire_waiting(Actor& actor);  // For callers: waits, and comes before the pool.
   void release(Actor& actor, Outbox& out);
-  Work* run_turn(Actor& actor, Outbox& out);
-  void compute(Actor& actor, Work& work, Outbox& out);
+  Computation* run_turn(Actor& actor, Outbox& out);
+  void compute(Actor& actor, Computation& work, Outbox& out);
   bool end_computing(Actor& actor, Outbox& out);
   void deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready);
   void enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched);

@@ -129,10 +129,10 @@ TEST(InProcess, RemovedNodeIsLostToOthersAndTakesNoMail) {
 
 // Its owner may destroy it then.
 TEST(InProcess, ANodeThatComputesIsRemovedAfterThat) {
-  class Computing : public TestNode, public Work {
+  class Computing : public TestNode, public Computation {
    public:
     Instant next_deadline() const override { return begun ? kNever : Instant{}; }
-    Work* take_work() override { return begun.exchange(true) ? nullptr : this; }
+    Computation* take_work() override { return begun.exchange(true) ? nullptr : this; }
     void compute() override {
       while (!may_end) std::this_thread::sleep_for(1ms);
       ended = true;

@@ -18,7 +18,7 @@ StandIn::~StandIn() {
   thread_.join();
 }
 
-void StandIn::compute(Work& work) {
+void StandIn::compute(Computation& work) {
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   ++count_;
   if (dormant_) {

@@ -25,7 +25,7 @@ class StandIn {
   StandIn& operator=(const StandIn&) = delete;
 
   // On the driver's thread, which is the driver's again when it returns.
-  void compute(Work& work);
+  void compute(Computation& work);
 
  private:
   void run();

@@ -157,7 +157,7 @@ bool Tcp::Impl::run_due_nodes() {
     if (hosted.finished || hosted.node->next_deadline() > clock_.now()) continue;
     take_turn(hosted, [&](Instant now, Transport& out) { hosted.node->on_time(now, out); });
     ran = true;
-    if (Work* work = hosted.node->take_work()) hosted.work = work;
+    if (Computation* work = hosted.node->take_work()) hosted.work = work;
   }
   return ran;
 }

@@ -52,7 +52,7 @@ class Tcp::Impl {
     Node* node;
     std::uint64_t cluster;
     bool finished = false;
-    Work* work = nullptr;  // To be computed, by the thread in run_until().
+    Computation* work = nullptr;  // To be computed, by the thread in run_until().
     bool goes_by(NodeId name) const;
   };
   struct Peer;

@@ -30,9 +30,9 @@ class Transport {
 };
 
 // What a node has computed between two of its turns.
-class Work {
+class Computation {
  public:
-  virtual ~Work() = default;
+  virtual ~Computation() = default;
   // Once, on any thread, and for as long as it takes.
   virtual void compute() = 0;
 };
@@ -49,7 +49,7 @@ class Node {
   // What is to be computed next, asked at the end of on_time(); null: nothing. Its driver has it computed
   // outside the node's turns, which go on meanwhile, and calls on_computed() in the one after that. The node
   // outlives it, and has no other work before then.
-  virtual Work* take_work() { return nullptr; }
+  virtual Computation* take_work() { return nullptr; }
   virtual void on_computed(Instant /*now*/, Transport& /*out*/) {}
   // The driver has lost `peer` for longer than limits::kPeerGrace.
   virtual void on_peer_lost(Instant now, NodeId peer, Transport& out) = 0;
@@ -61,7 +61,7 @@ class Node {
 
 // For drivers in which computing takes no time: at the end of on_time().
 inline void compute_at_once(Node& node, Instant now, Transport& out) {
-  Work* work = node.take_work();
+  Computation* work = node.take_work();
   if (work == nullptr) return;
   work->compute();
   node.on_computed(now, out);

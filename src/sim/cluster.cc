@@ -244,7 +244,7 @@ void Cluster::begin_computing(Process& process) {
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
   if (plan_.compute_max == Duration{} || process.observer) return compute_at_once(*process.node, local, out);
-  Work* work = process.node->take_work();
+  Computation* work = process.node->take_work();
   if (work == nullptr) return;
   const Duration takes = plan_.compute_min + scaled(plan_.compute_max - plan_.compute_min, computing_.unit());
   at(now_ + takes, [this, work, place = process.place] {

@@ -118,7 +118,9 @@ void ShardRunner::choose() {
   work_.store->set_job_closes(closes_);
 }
 
-Work* ShardRunner::take_work() { return !computing() || std::exchange(work_.taken, true) ? nullptr : &work_; }
+Computation* ShardRunner::take_work() {
+  return !computing() || std::exchange(work_.taken, true) ? nullptr : &work_;
+}
 
 ShardStore& ShardRunner::computed() {
   THALWEG_CHECK(computing() && work_.taken, "what was computed was taken");

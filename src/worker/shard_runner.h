@@ -60,7 +60,7 @@ class ShardRunner {
   void choose();
   bool computing() const { return work_.store != nullptr; }
   // The work chosen, once; then null.
-  Work* take_work();
+  Computation* take_work();
   // It has been done. The store whose calls are to be taken.
   ShardStore& computed();
   void yield(ShardStore& store, std::shared_ptr<Completion> completion);
@@ -77,7 +77,7 @@ class ShardRunner {
     bool ended = false;
   };
   // A program goes on until it waits again.
-  struct Resumption final : Work {
+  struct Resumption final : Computation {
     void compute() override { from.resume(); }
     ShardStore* store = nullptr;  // Null: nothing computes.
     std::coroutine_handle<> from;

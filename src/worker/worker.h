@@ -31,7 +31,7 @@ class Worker final : public Node {
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
   Instant next_deadline() const override;
-  Work* take_work() override { return runner_.take_work(); }
+  Computation* take_work() override { return runner_.take_work(); }
   void on_computed(Instant now, Transport& out) override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }

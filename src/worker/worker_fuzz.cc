@@ -138,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Worker worker(std::move(options));
   Instant now{};
   std::vector<std::pair<NodeId, Frame>> asked;
-  Work* under_way = nullptr;
+  Computation* under_way = nullptr;
   const auto turns = [&](bool computes) {
     for (int i = 0; i < 64; ++i) {
       if (computes && under_way != nullptr) {
@@ -147,7 +147,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       if (worker.next_deadline() > now) break;
       worker.on_time(now, out);
-      if (Work* next = worker.take_work()) under_way = next;
+      if (Computation* next = worker.take_work()) under_way = next;
     }
     for (auto& sent : out.take()) asked.push_back(std::move(sent));
     if (asked.size() > 256) asked.erase(asked.begin(), asked.end() - 256);

@@ -253,7 +253,7 @@ struct Computing : Started {
   }
 
   Sent asked;
-  Work* work = nullptr;
+  Computation* work = nullptr;
   bool computed = false;
   std::optional<Status> seen;
 };
