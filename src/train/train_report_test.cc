@@ -212,8 +212,7 @@ TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
   ExactAuc auc;
   Metrics all(Loss::kLogistic);
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
-    TrainReport report;
-    report.held_out.emplace(Loss::kLogistic, HeldOutSummary::kShardCellsMax);
+    HeldOutSummary summary(Loss::kLogistic, HeldOutSummary::kShardCellsMax);
     Metrics metrics(Loss::kLogistic);
     for (int part = 0; part < 4; ++part) {
       std::vector<float> scores, labels;
@@ -222,10 +221,12 @@ TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
         scores.push_back(static_cast<float>(random.normal()) + labels.back());
         auc.add(scores.back(), labels.back() > 0);
       }
-      report.held_out->add(scores, labels, {});
+      summary.add(scores, labels, {});
       metrics.add(scores, labels);
     }
     all.merge(metrics);
+    TrainReport report;
+    report.held_out = std::move(summary);
     ASSERT_TRUE(monitor.add(ShardId{shard}, {1, 4}, to_text(report)));
   }
   const EpochNumbers epoch = monitor.epoch_numbers(0);
