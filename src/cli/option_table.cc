@@ -22,7 +22,7 @@ constexpr std::string_view kTrain = "train|node scheduler";
 constexpr std::string_view kReads =
     "train|node scheduler|predict|eval|data check|data stats|data split|bench parse";
 constexpr std::string_view kPlans = "simulate exchange|topo plan";
-constexpr std::string_view kRuleNames = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
+constexpr std::string_view kRuleChoices = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
 
 // A row is read as a row.
 // clang-format off
@@ -72,7 +72,7 @@ constexpr OptionRow kRows[] = {
      .help = "Rows of a step over all data shards; unset takes 256 to 8192 by the data's size", .example = "1000", .placeholder = "N", .low = 1,
      .high = 1e8},
     {.name = "optimizer", .key = "train.optimizer", .type = T::kChoice, .commands = kTrain,
-     .group = kTraining, .help = "Update rule of bias and weights; unset is ftrl, and adagrad for squared loss", .example = "ftrl", .choices = kRuleNames},
+     .group = kTraining, .help = "Update rule of bias and weights; unset is ftrl, and adagrad for squared loss", .example = "ftrl", .choices = kRuleChoices},
     {.name = "rate", .key = "train.rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "Learning rate of weights; unset is 0.1 for ftrl, 0.05 for adagrad (0.3 for squared loss), 0.003 for rmsprop, 0.01 for adam and adamw, and over --batch 0.75 for sgd, 0.1 for momentum and nesterov (a quarter of that for squared loss)",
      .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge, .alias = "lr|learning-rate", .letter = 'l'},
@@ -83,7 +83,7 @@ constexpr OptionRow kRows[] = {
     {.name = "l2", .key = "train.l2", .type = T::kReal, .commands = kTrain, .group = kTraining,
      .help = "L2 penalty on weights; unset is 10 for ftrl, once for all rows, and 0 for the others", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
     {.name = "factor-optimizer", .key = "train.factor_optimizer", .type = T::kChoice, .commands = kTrain,
-     .group = kTraining, .help = "Update rule of factors; unset is --optimizer where that is given and not ftrl, else adagrad", .example = "adagrad", .choices = kRuleNames},
+     .group = kTraining, .help = "Update rule of factors; unset is --optimizer where that is given and not ftrl, else adagrad", .example = "adagrad", .choices = kRuleChoices},
     {.name = "factor-rate", .key = "train.factor_rate", .type = T::kReal, .commands = kTrain,
      .group = kTraining, .help = "Learning rate of factors; unset is for adagrad 6 over the pairs of entries in a row, at most 0.2, and for the others as --rate", .example = "0.05", .placeholder = "X",
      .low = 0, .high = kHuge},

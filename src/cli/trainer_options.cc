@@ -1,24 +1,10 @@
 #include "cli/trainer_options.h"
 
-#include <algorithm>
-#include <iterator>
-#include <string>
-#include <utility>
-
+#include "base/rule_fields.h"
 #include "cli/stored_model.h"
 
 namespace thalweg {
 namespace {
-
-RuleKind rule_kind(const std::string& word) {
-  static constexpr std::pair<const char*, RuleKind> kKinds[] = {
-      {"sgd", RuleKind::kSgd},         {"momentum", RuleKind::kMomentum}, {"nesterov", RuleKind::kNesterov},
-      {"adagrad", RuleKind::kAdagrad}, {"rmsprop", RuleKind::kRmsprop},   {"adam", RuleKind::kAdam},
-      {"adamw", RuleKind::kAdamW},     {"ftrl", RuleKind::kFtrl}};
-  const auto found =
-      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return word == k.first; });
-  return found->second;
-}
 
 std::optional<float> maybe_float(const Options& options, std::string_view name) {
   const auto value = options.maybe_real(name);
@@ -27,7 +13,7 @@ std::optional<float> maybe_float(const Options& options, std::string_view name) 
 
 std::optional<RuleKind> maybe_rule(const Options& options, std::string_view name) {
   const auto choice = options.maybe_choice(name);
-  return choice ? std::optional(rule_kind(choice->word)) : std::nullopt;
+  return choice ? rule_named(choice->word) : std::nullopt;
 }
 
 std::optional<std::uint32_t> maybe_count(const Options& options, std::string_view name) {

@@ -146,7 +146,7 @@ Status Group::Impl::run(const GroupCall& asked) {
   if (Status status = prepare(asked, call, plan, scratch); !status) return status;
   const GroupPlace place = take_place(asked, *plan, false);
   if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return Status::ok();
-  const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank, size);
+  const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank);
   call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
   Status status = links->driver.run(exchange, view, place, timeout_of(asked));

@@ -421,7 +421,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
   if (!running.begun && job.view->failed()) return true;
   running.begun = true;
   if (!running.exchange) {
-    running.trial = job.view->begin_copies(job.call, *job.plan, job.rank, job.ranks);
+    running.trial = job.view->begin_copies(job.call, *job.plan, job.rank);
     job.call.stages = running.trial.way == CopyTuner::Way::kStage;
     running.own = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                              job.place.sequence, job.place.first_channel, job.view->id());

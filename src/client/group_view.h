@@ -46,8 +46,8 @@ class GroupView final : public Fabric {
   void add_sent(std::uint64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
   // Of two ranks the first chooses how operations copy what is in ordinary memory.
-  CopyTuner::Trial begin_copies(const Call& call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks) {
-    if (ranks != 2 || rank != 0 || plan.route != Route::kShared) return {};
+  CopyTuner::Trial begin_copies(const Call& call, const Plan& plan, std::uint32_t rank) {
+    if (size_ != 2 || rank != 0 || plan.route != Route::kShared) return {};
     return copies_.begin(call.operation, call.count * call.arithmetic.element_bytes, live_now());
   }
   void end_copies(const CopyTuner::Trial& trial, const Exchange& ended) {

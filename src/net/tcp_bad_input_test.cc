@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "net/honest_pair_for_test.h"
 #include "net/raw_peer_for_test.h"
-#include "net/tcp_process_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -74,55 +74,26 @@ std::vector<Input> bad_inputs(const std::vector<std::byte>& frame) {
   };
 }
 
-// An echo server under attack and an honest client of it, exchanging all the time over one connection.
-class HonestPair : public testing::Test {
+TcpOptions patient_for(Duration hello_timeout) {
+  TcpOptions options;
+  options.hello_timeout = hello_timeout;
+  return options;
+}
+
+// Each refusal is logged.
+class TcpBadInput : public HonestPair {
  protected:
-  explicit HonestPair(Duration hello_timeout = 60s) : ask_({kEcho}, 1U << 30, 4, with_payload(8, 8)) {
-    // The first connection must last: a repeat would come too late for the test to pass.
-    ask_.retry = std::chrono::hours(1);
-    TcpOptions options;
-    options.log = lines_.sink();
-    options.hello_timeout = hello_timeout;
-    options.log_lines_max = 1000;
-    server_ = std::make_unique<TcpProcess>(kEcho, echo_, options, "127.0.0.1:0", 0xc1);
-    server_->start();
-    TcpOptions client_options;
-    client_options.stop = &stop_;
-    client_ = std::make_unique<Tcp>(kClock, client_options);
-    client_->add(kAsker, ask_);
-    EXPECT_TRUE(client_->introduce(kEcho, at(server_->port)));
-    EXPECT_TRUE(client_->run_until([&] { return ask_.answered() > 100; }, kClock.now() + 60s));
-    honest_ = std::thread([this] { client_->run_until([] { return false; }); });
-  }
-  ~HonestPair() override {
-    stop_ = true;
-    honest_.join();
-    stop_ = false;
-    const auto before = ask_.answered();
-    EXPECT_TRUE(client_->run_until([&] { return ask_.answered() > before + 100; }, kClock.now() + 60s));
-    EXPECT_EQ(ask_.wrong, 0U);
-    EXPECT_TRUE(ask_.lost.empty());
+  explicit TcpBadInput(Duration hello_timeout = 60s) : HonestPair(patient_for(hello_timeout), {}, 0xc1, 0) {}
+  void TearDown() override {
+    HonestPair::TearDown();
     server_->end();
     EXPECT_EQ(server_->stats.refused, lines_.count("connection ")) << lines_.all();
   }
-  std::uint16_t port() const { return server_->port; }
-
-  LogLines lines_;
-
- private:
-  EchoNode echo_;
-  AskNode ask_;
-  std::unique_ptr<TcpProcess> server_;
-  std::unique_ptr<Tcp> client_;
-  std::atomic<bool> stop_{false};
-  std::thread honest_;
 };
 
-using TcpBadInput = HonestPair;
-
 // Strangers have half a second.
-struct TcpHurried : HonestPair {
-  TcpHurried() : HonestPair(500ms) {}
+struct TcpHurried : TcpBadInput {
+  TcpHurried() : TcpBadInput(500ms) {}
 };
 
 TEST_F(TcpBadInput, BeforeTheHandshake) {

@@ -22,7 +22,12 @@ void Tcp::Impl::begin_handshake(Connection& conn, Handshake::Side side) {
   conn.handshake = std::make_unique<Handshake>(side, Handshake::Use::kFrames, options_.secret, draw_nonce());
   if (side == Handshake::Side::kAcceptor) return;
   conn.handshake->say(encode_hello(hello_of(*conn.peer->self, conn.peer->id)).span());
-  conn.greeting = conn.handshake->take_output();
+  send_handshake(conn);
+}
+
+void Tcp::Impl::send_handshake(Connection& conn) {
+  const std::vector<std::byte> bytes = conn.handshake->take_output();
+  conn.greeting.insert(conn.greeting.end(), bytes.begin(), bytes.end());
   write(conn);
 }
 
@@ -31,11 +36,7 @@ void Tcp::Impl::shake_hands(Connection& conn, std::span<const std::byte> bytes) 
     return conn.dialled ? refuse_dialled(conn, why.message()) : refuse(conn, why.message());
   };
   if (const Status status = conn.handshake->take(bytes); !status) return refused(status);
-  if (!conn.handshake->heard()) {
-    const std::vector<std::byte> answer = conn.handshake->take_output();
-    conn.greeting.insert(conn.greeting.end(), answer.begin(), answer.end());
-    return write(conn);
-  }
+  if (!conn.handshake->heard()) return send_handshake(conn);
   const auto hello = decode_hello(conn.handshake->hello());
   if (!hello) return refused(hello.status());
   conn.dialled ? open_dialled(conn, *hello) : open_accepted(conn, *hello);
@@ -52,9 +53,7 @@ void Tcp::Impl::open_accepted(Connection& conn, const Hello& hello) {
   }
   // Also to those refused below, so that they can say why.
   conn.handshake->say(encode_hello(hello_of(*self, hello.from)).span());
-  const std::vector<std::byte> answer = conn.handshake->take_output();
-  conn.greeting.insert(conn.greeting.end(), answer.begin(), answer.end());
-  write(conn);
+  send_handshake(conn);
   if (conn.closed) return;
   if (clusters_differ(hello.cluster, self->cluster)) {
     return refuse(conn, other_cluster(hello.from, hello.cluster, self->id, self->cluster));

@@ -160,6 +160,7 @@ class Tcp::Impl {
 
   // tcp_handshake.cc
   void begin_handshake(Connection& conn, Handshake::Side side);
+  void send_handshake(Connection& conn);  // What there is of it to be sent.
   void shake_hands(Connection& conn, std::span<const std::byte> bytes);
   Hello hello_of(const Hosted& self, NodeId to) const { return {self.id, to, self.cluster, incarnation_}; }
   void open_accepted(Connection& conn, const Hello& hello);

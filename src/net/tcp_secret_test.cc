@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "net/honest_pair_for_test.h"
 #include "net/raw_peer_for_test.h"
-#include "net/tcp_process_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -20,34 +20,17 @@ using std::chrono_literals::operator""s;
 constexpr std::uint64_t kCluster = 0xc1;
 constexpr std::size_t kNonceBytes = sizeof(Handshake::Nonce);
 
+TcpOptions knowing(const Secret& secret) {
+  TcpOptions options;
+  options.secret = secret;
+  return options;
+}
+
 // A server of a job, its secret drawn, and a worker that goes on asking it all the while.
-class TcpSecret : public testing::Test {
+class TcpSecret : public HonestPair {
  protected:
-  TcpSecret() : ask_({kEcho}, 1U << 30, 4, with_payload(8, 8)) {
-    ask_.retry = std::chrono::hours(1);
-    TcpOptions options;
-    options.secret = secret_;
-    options.log = lines_.sink();
-    options.log_lines_max = 1000;
-    server_ = std::make_unique<TcpProcess>(kEcho, echo_, options, "127.0.0.1:0", kCluster);
-    server_->start();
-    options.stop = &stop_;
-    worker_ = std::make_unique<Tcp>(kClock, options);
-    worker_->add(kAsker, ask_, kCluster);
-    EXPECT_TRUE(worker_->introduce(kEcho, at(server_->port)));
-    EXPECT_TRUE(worker_->run_until([&] { return ask_.answered() > 100; }, kClock.now() + 60s));
-    honest_ = std::thread([this] { worker_->run_until([] { return false; }); });
-  }
-  ~TcpSecret() override {
-    stop_ = true;
-    honest_.join();
-    stop_ = false;
-    const auto before = ask_.answered();
-    EXPECT_TRUE(worker_->run_until([&] { return ask_.answered() > before + 100; }, kClock.now() + 60s));
-    EXPECT_EQ(ask_.wrong, 0U);
-    EXPECT_TRUE(ask_.lost.empty());
-  }
-  std::uint16_t port() const { return server_->port; }
+  explicit TcpSecret(const Secret& secret = draw_secret())
+      : HonestPair(knowing(secret), knowing(secret), kCluster, kCluster), secret_(secret) {}
   // All that the node says to `peer` until it closes.
   static std::vector<std::byte> told(const RawPeer& peer) {
     std::vector<std::byte> all, part(4096);
@@ -58,16 +41,7 @@ class TcpSecret : public testing::Test {
     }
   }
 
-  const Secret secret_ = draw_secret();
-  LogLines lines_;
-
- private:
-  EchoNode echo_;
-  AskNode ask_;
-  std::unique_ptr<TcpProcess> server_;
-  std::unique_ptr<Tcp> worker_;
-  std::atomic<bool> stop_{false};
-  std::thread honest_;
+  const Secret secret_;
 };
 
 TEST_F(TcpSecret, AStrangerIsToldAChallengeAndNothingElse) {

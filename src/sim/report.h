@@ -30,13 +30,18 @@ struct MoveCounts {
   std::uint64_t with_replies = 0;
 };
 
-struct Report {
+// Of any one run, of a cluster or of a group.
+struct RunReport {
   std::uint64_t seed = 0;
   std::string violation;  // Empty: none.
   std::string plan;       // For people.
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
   Duration virtual_time{};
+  bool ok() const { return violation.empty(); }
+};
+
+struct Report : RunReport {
   Duration time_allowed{};       // Of virtual time.
   bool ended_well = false;       // Else the job ended as its faults call for, unless there is a violation,
   std::string error;             // with this.
@@ -45,7 +50,6 @@ struct Report {
   Consistency consistency;
   NetworkCounts network;
   MoveCounts moves;
-  bool ok() const { return violation.empty(); }
 };
 
 // Same seed, same report.

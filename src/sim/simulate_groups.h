@@ -3,26 +3,17 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "base/instant.h"
 #include "sim/report.h"
 
 namespace thalweg::sim {
 
 struct GroupPlan;
 
-struct GroupReport {
-  std::uint64_t seed = 0;
-  std::string violation;  // Empty: none.
-  std::string plan;       // For people.
-  std::uint64_t trace_hash = 0;
-  std::uint64_t events = 0;
-  Duration virtual_time{};
+struct GroupReport : RunReport {
   std::uint64_t groups = 0;      // That formed, the first one included.
   std::uint64_t operations = 0;  // That ended well, at one rank each.
   std::uint64_t failures = 0;    // The same of those that did not.
-  bool ok() const { return violation.empty(); }
 };
 
 // Same seed, same report.

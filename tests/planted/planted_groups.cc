@@ -3,49 +3,21 @@
 // it the same seed is clean.
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <string>
 
-#include "base/planted.h"
-#include "sim/findings.h"
+#include "planted_for_test.h"
 #include "sim/simulate_groups.h"
 
 namespace thalweg::sim {
 namespace {
 
-constexpr std::uint64_t kSeedsMax = 1000;
-
-struct PlantedInGroups {
-  Bug bug;
-  const char* name;
-  Checker finder;
-  Checker or_by = finder;  // Where what it breaks may come out in two ways.
-};
-
-class PlantedGroupBug : public testing::TestWithParam<PlantedInGroups> {
- protected:
-  void TearDown() override { planted = Bug::kNone; }
-};
+class PlantedGroupBug : public PlantedBug {};
 
 TEST_P(PlantedGroupBug, IsFoundByItsChecker) {
-  for (std::uint64_t seed = 1; seed <= kSeedsMax; ++seed) {
-    planted = GetParam().bug;
-    const GroupReport report = run_group_seed(seed);
-    planted = Bug::kNone;
-    if (report.ok()) continue;
-    std::cout << "seed " << seed << ": " << report.violation << "\n";
-    RecordProperty("seed", std::to_string(seed));
-    EXPECT_TRUE(found_by(GetParam().finder, report.violation) || found_by(GetParam().or_by, report.violation))
-        << "seed " << seed << ": expected " << checker_name(GetParam().finder) << ", found "
-        << report.violation;
-    const GroupReport clean = run_group_seed(seed);
-    EXPECT_TRUE(clean.ok()) << "seed " << seed << " without the bug: " << clean.violation;
-    return;
-  }
-  FAIL() << kSeedsMax << " seeds did not find it";
+  expect_found([](std::uint64_t seed) { return run_group_seed(seed); });
 }
 
-constexpr PlantedInGroups kGroupBugs[] = {
+constexpr Planted kGroupBugs[] = {
     {Bug::kSilenceExcused, "SilenceExcused", Checker::kDeadline},
     {Bug::kGoodbyeForgotten, "GoodbyeForgotten", Checker::kBlame},
     {Bug::kSendersUntold, "SendersUntold", Checker::kTogether, Checker::kPromptness},

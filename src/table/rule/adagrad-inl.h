@@ -20,7 +20,7 @@ struct Adagrad {
     std::fill(state.begin(), state.end(), r.initial_accumulator);
   }
   static constexpr RuleFacts kFacts{
-      .kind = RuleKind::kAdagrad, .name = "adagrad", .states = 1, .has_l1 = true, .fill_state = &fill_state};
+      .kind = RuleKind::kAdagrad, .name = "adagrad", .states = 1, .fill_state = &fill_state};
   explicit Adagrad(const RuleSpec& r) : rate(r.rate), l1(r.l1), l2(r.l2), epsilon(r.epsilon) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {

@@ -29,7 +29,7 @@ struct Ftrl {
     }
   }
   static constexpr RuleFacts kFacts{
-      .kind = RuleKind::kFtrl, .name = "ftrl", .states = 2, .has_l1 = true, .fill_state = &fill_state};
+      .kind = RuleKind::kFtrl, .name = "ftrl", .states = 2, .fill_state = &fill_state};
   explicit Ftrl(const RuleSpec& r) : inverse_alpha(1.0f / r.rate), beta(r.epsilon), l1(r.l1), l2(r.l2) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {

@@ -13,7 +13,6 @@ struct RuleFacts {
   const char* name = nullptr;   // As rule_name() has it.
   int states = 0;               // Floats of state for each of a row.
   bool counts_updates = false;  // A row has the number of its updates as one float more, and factors by that.
-  bool has_l1 = false;          // RuleSpec::l1 gives exact zeros.
   bool last_wins = false;       // Of several contributions; else they are summed.
   // The state of a row that has its first value, without the number of updates; null where it is 0.
   void (*fill_state)(const RuleSpec& rule, std::span<const float> row, std::span<float> state) = nullptr;

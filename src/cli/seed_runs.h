@@ -1,0 +1,50 @@
+// Simulated runs of one seed after another, until one breaks a promise.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ratio>
+#include <string_view>
+
+#include "sim/report.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+using VirtualHours = std::chrono::duration<double, std::ratio<3600>>;
+
+struct SeedRuns {
+  std::uint64_t seeds = 0;
+  std::uint64_t events = 0;
+  std::uint64_t trace_hash = 0;  // Of all seeds in their order.
+  double virtual_hours = 0;
+  double seconds = 0;
+  std::optional<sim::RunReport> failed;
+
+  double per_second(std::uint64_t count) const;
+  // `own`: what a run of this kind counts besides.
+  nlohmann::ordered_json to_json(const nlohmann::ordered_json& own) const;
+  // OK, or what broke, with how `command` shows it again.
+  Status status(std::string_view command) const;
+};
+
+// One more run.
+void add(SeedRuns& runs, const sim::RunReport& report);
+
+// Runs `run(seed)`, whose report it gives to `count`, from `first` to `end` - 1.
+template <class Run, class Count>
+SeedRuns run_seeds(std::uint64_t first, std::uint64_t end, const Run& run, const Count& count) {
+  SeedRuns runs;
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t seed = first; seed < end && !runs.failed; ++seed) {
+    const auto report = run(seed);
+    add(runs, report);
+    count(report);
+  }
+  runs.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return runs;
+}
+
+}  // namespace thalweg
