@@ -45,12 +45,13 @@ class HonestPair : public testing::Test {
   std::uint16_t port() const { return server_->port; }
 
   LogLines lines_;
+  EchoNode echo_;
+  // After the log and the node, which its thread uses to its end.
   std::unique_ptr<TcpProcess> server_;
 
  private:
   static Instant in_a_minute() { return kClock.now() + std::chrono::minutes(1); }
 
-  EchoNode echo_;
   AskNode ask_;
   std::unique_ptr<Tcp> client_;
   std::atomic<bool> stop_{false};
