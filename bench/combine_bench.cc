@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "exchange/codec.h"
-#include "exchange/combine.h"
-#include "exchange/reproducible.h"
+#include "exchange/codec/codec.h"
+#include "exchange/combine/combine.h"
+#include "exchange/combine/reproducible.h"
 
 namespace thalweg {
 namespace {

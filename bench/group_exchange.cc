@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "bench/exchange_method.h"
-#include "net/reserved_port.h"
+#include "net/socket/reserved_port.h"
 #include "thalweg/gradients.h"
 #include "thalweg/group.h"
 

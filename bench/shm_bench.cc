@@ -20,7 +20,7 @@
 
 #include "base/check.h"
 #include "exchange/exchange.h"
-#include "net/shm_fabric.h"
+#include "net/shm/shm_fabric.h"
 
 namespace {
 

@@ -82,7 +82,7 @@ Task<Status> pulls(Store& store, std::size_t count, std::size_t window, const Ke
     }
     open.add(store.pull(kTable, keys_of(i++)));
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Task<Status> pushes(Store& store, std::size_t count, std::size_t window, const KeysOf& keys_of,
@@ -99,7 +99,7 @@ Task<Status> pushes(Store& store, std::size_t count, std::size_t window, const K
     const Answer advanced = co_await store.advance();
     if (!advanced.status) co_return advanced.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 // One push at a time; the round trips in microseconds.
@@ -113,7 +113,7 @@ Task<Status> round_trips(Store& store, const StoreSession& session, const Keys& 
     const Answer advanced = co_await store.advance();
     if (!advanced.status) co_return advanced.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 TableSpec sparse(std::uint32_t dim) {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
-#include "client/job_options.h"
+#include "client/job/job_options.h"
 #include "scheduler/scheduler.h"
 #include "server/server.h"
 
@@ -42,7 +42,7 @@ SchedulerOptions job_of(const TableSpec& table) {
   const RealClock clock;
   Tcp driver(clock, tcp_options(spin));
   const auto port = driver.listen("127.0.0.1:0");
-  THALWEG_CHECK(port.is_ok(), "a free port is found");
+  THALWEG_CHECK(port.ok(), "a free port is found");
   Scheduler scheduler(job_of(table));
   Server server(ServerOptions{{.address = fmt::format("127.0.0.1:{}", *port), .name = "bench"}});
   driver.add(kScheduler, scheduler, kCluster);
@@ -65,8 +65,7 @@ StoreSession::StoreSession(const TableSpec& table, Duration spin)
   std::uint16_t port = 0;
   THALWEG_CHECK(::read(pipes[0], &port, sizeof port) == sizeof port, "the child listens");
   ::close(pipes[0]), ::close(pipes[1]);
-  THALWEG_CHECK(driver_.introduce(kScheduler, fmt::format("127.0.0.1:{}", port)).is_ok(),
-                "the address is good");
+  THALWEG_CHECK(driver_.introduce(kScheduler, fmt::format("127.0.0.1:{}", port)).ok(), "the address is good");
   driver_.add(worker_node(1u << 31), worker_);
   driver_.run_until([this] { return worker_.store(ShardId{0}) != nullptr; });
 }
@@ -89,7 +88,7 @@ Task<Status> timed(Store& store, const std::function<Task<Status>(Store&)>& work
   Status status = co_await work(store);
   outcome.seconds = std::chrono::duration<double>(clock.now() - begin).count();
   outcome.done = true;
-  THALWEG_CHECK(status.is_ok(), status.message().c_str());
+  THALWEG_CHECK(status.ok(), status.message().c_str());
   co_return status;
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "net/real_clock.h"
-#include "net/tcp.h"
+#include "net/tcp/tcp.h"
 #include "thalweg/store.h"
 #include "worker/worker.h"
 

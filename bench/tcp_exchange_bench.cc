@@ -24,7 +24,7 @@
 
 #include "base/check.h"
 #include "exchange/exchange.h"
-#include "net/form_group.h"
+#include "net/group/form_group.h"
 
 namespace {
 
@@ -158,7 +158,7 @@ class Rank {
       fmt::print(stderr, "rank {}: {} lost a peer\n", rank_, exchange.name());
       std::_Exit(1);
     }
-    THALWEG_CHECK(exchange.status().is_ok(), exchange.status().message().c_str());
+    THALWEG_CHECK(exchange.status().ok(), exchange.status().message().c_str());
   }
 
   const Setting& setting_;

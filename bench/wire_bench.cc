@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "net/in_process.h"
+#include "net/in_process/in_process.h"
 #include "net/real_clock.h"
-#include "net/tcp.h"
+#include "net/tcp/tcp.h"
 
 namespace {
 
@@ -116,7 +116,7 @@ void over_tcp(const Shape& shape, std::uint16_t port, const thalweg::TcpOptions&
   net.add(thalweg::worker_node(1), warm_up);
   net.add(kAsker, asker);
   const auto known = net.introduce(kAnswerer, fmt::format("127.0.0.1:{}", port));
-  THALWEG_CHECK(known.is_ok(), "the address is good");
+  THALWEG_CHECK(known.ok(), "the address is good");
   net.turn(kAsker, [](Instant, Transport& out) { out.send(kAnswerer, Frame{}); });
   net.turn(thalweg::worker_node(1), [&](Instant now, Transport& out) { warm_up.start(now, out); });
   net.run_until([&] { return warm_up.done(); });
@@ -148,7 +148,7 @@ void in_process(const Shape& shape, std::size_t threads) {
   thalweg::Tcp net(clock, options);
   net.add(kAnswerer, answerer);
   const auto port = net.listen("127.0.0.1:0");
-  THALWEG_CHECK(port.is_ok(), "a free port is found");
+  THALWEG_CHECK(port.ok(), "a free port is found");
   const ssize_t written = ::write(port_pipe, &*port, sizeof *port);
   THALWEG_CHECK(written == sizeof *port, "the port is told");
   net.run_until([] { return false; });

@@ -1,5 +1,5 @@
 # thalweg_layer(NAME [DEPS layer...] [TEST_DEPS layer...] [LIBS target...] [WITHOUT regex]): the library of src/NAME
-# from its *.cc, and one test program from its *_test.cc. DEPS are other layers, TEST_DEPS those that only its tests
+# and its folders from their *.cc, and one test program from their *_test.cc. DEPS are other layers, TEST_DEPS those that only its tests
 # use; LIBS are outside libraries; files that match WITHOUT are left out.
 find_package(Threads REQUIRED)
 
@@ -53,7 +53,7 @@ endfunction()
 
 function(thalweg_layer name)
   cmake_parse_arguments(ARG "" "WITHOUT" "DEPS;TEST_DEPS;LIBS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   if(ARG_WITHOUT)
     list(FILTER sources EXCLUDE REGEX "${ARG_WITHOUT}")
   endif()

@@ -39,7 +39,7 @@ Task<Status> train(Store& store) {
     store.push(kWeights, keys, Rows(std::move(gradient))).forget();
     if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 // The job as its starter sees it: here, or with servers and workers elsewhere.

@@ -40,7 +40,7 @@ Task<Status> push_all(Store& store) {
     store.push(kRows, Keys::of(row), Rows(gradient(store.shard().value, step))).forget();
     if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 int main() {

@@ -48,7 +48,7 @@ thalweg::Status step(std::vector<Layer>& layers, thalweg::Gradients& grads, floa
     }
     if (thalweg::Status status = grads.announce(l); !status) return status;
   }
-  return thalweg::Status::ok();
+  return thalweg::ok_status();
 }
 
 thalweg::Status train(thalweg::Group& group, float& first_loss, float& last_loss) {

@@ -57,7 +57,7 @@ Status by_group(Group& group, const Edges& edges, std::vector<std::int64_t>& len
     push_edges<Lengths>(mine, before, lengths);
     if (Status status = group.all_reduce(std::span(lengths), Lengths::kReduction); !status) return status;
   }
-  return Status::ok();
+  return ok_status();
 }
 
 // A row holds kFar less the shortest length pushed, so that 0, as rows begin, is the longest.
@@ -93,7 +93,7 @@ Task<Status> by_table(Store& store, const Edges& edges) {
     if (const Answer done = co_await store.advance(); !done.status) co_return done.status;
     if (const Answer all = co_await store.barrier({0, round}); !all.status) co_return all.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Result<std::vector<std::int64_t>> by_tables(const Edges& edges) {

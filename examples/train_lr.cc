@@ -35,7 +35,7 @@ Task<Status> train(Store& store, std::vector<double>& loss_of_step) {
     store.push(kWeights, keys, Rows(std::move(gradient))).forget();
     if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 int main() {

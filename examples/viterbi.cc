@@ -76,7 +76,7 @@ Status by_group(Group& group, const Model& model, std::vector<Row>& likely) {
     if (Status status = group.all_reduce(std::span(likely[t]), Likely::kReduction); !status) return status;
     observe(model, t, likely[t]);
   }
-  return Status::ok();
+  return ok_status();
 }
 
 class Greatest final : public CustomRule {
@@ -106,7 +106,7 @@ Task<Status> by_table(Store& store, const Model& model) {
     if (!seen.status) co_return seen.status;
     for (std::uint32_t s = 0; s < kStates; ++s) before[s] = seen.rows[s];
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Status by_tables(const Model& model, std::vector<Row>& likely) {

@@ -63,7 +63,7 @@ static thalweg::Status count_words(Group& group, const std::string& text, Counts
   if (auto status = group.all_to_all<std::uint64_t>(out, in, to, from); !status) return status;
   for (std::size_t i = 0; i < in.size(); i += kNumbers)
     owned[word_of({{in[i], in[i + 1]}, in[i + 2]})] += in[i + 2];
-  return thalweg::Status::ok();
+  return thalweg::ok_status();
 }
 
 int main() {

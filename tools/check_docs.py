@@ -22,7 +22,7 @@ SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
 # The source's list of what a number in words counts: file, name of the enum, and how many of it are not meant.
 LISTS = {
     'update rules': ('include/thalweg/options.h', 'RuleKind', 1),  # A user's own.
-    'routes': ('src/exchange/plan.h', 'Route', 1),  # packed-trees, which groups refuse.
+    'routes': ('src/exchange/plan/plan.h', 'Route', 1),  # packed-trees, which groups refuse.
 }
 NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
            'seventeen eighteen nineteen twenty').split()

@@ -52,6 +52,7 @@ FOR_TESTS = re.compile(r'_(?:test|fuzz)\.(?:cc|h)$')  # Those of helpers end in 
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
+MAX_FOLDER_FILES = 40
 
 # In the core, outside tests too: whatever makes a run differ from its replay.
 NONDETERMINISM = [
@@ -95,6 +96,9 @@ class Checker:
         self._check_table()
         for path in self._sources('src', 'include', 'tests', 'bench', 'examples'):
             self._check_size(path)
+        for folder in sorted(source.rglob('*')) + [self.root / 'include' / PUBLIC]:
+            if folder.is_dir():
+                self._check_folder(folder)
         return self.errors
 
     def _sources(self, *tops):
@@ -186,7 +190,7 @@ class Checker:
             keyword = word if word.isupper() else keyword
             if keyword == 'DEPS' and word != 'DEPS':
                 linked.add(word)
-        included = {other for source in path.parent.iterdir() if source.suffix in ('.h', '.cc', '.inc')
+        included = {other for source in path.parent.rglob('*') if source.suffix in ('.h', '.cc', '.inc')
                     if not FOR_TESTS.search(source.name) and not source.name.endswith('_for_test.h')
                     for other in _direct(self._inner_includes(source), self._folder)} - {folder, PUBLIC}
         for other in sorted(linked - ALLOWED[folder]):
@@ -221,6 +225,11 @@ class Checker:
             for match in re.finditer(rf'\b{name}(?:\.|->)c?begin\s*\(', code):
                 self.fail(path, _line(code, match.start()),
                           f'iterates over the unordered {name}; its order is not part of a run')
+
+    def _check_folder(self, folder):
+        files = sum(1 for path in folder.iterdir() if path.is_file())
+        if files > MAX_FOLDER_FILES:
+            self.fail(folder, 0, f'{files} files; at most {MAX_FOLDER_FILES}: split it where ideas part')
 
     def _check_size(self, path):
         text = path.read_text()

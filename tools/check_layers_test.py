@@ -126,6 +126,15 @@ class LayersTest(unittest.TestCase):
     def test_source_outside_a_layer(self):
         self.assertFails({'src/a.cc': ''}, 'folder of a layer')
 
+    def test_crowded_folder(self):
+        files = {f'src/cli/view/a{i}.h': '' for i in range(40)}
+        self.assertPasses(files)
+        self.assertFails({**files, 'src/cli/view/b.cc': ''}, 'src/cli/view:0', '41 files')
+
+    def test_links_of_inner_folders(self):
+        files = {'src/table/CMakeLists.txt': 'thalweg_layer(table)\n', 'src/base/b.h': ''}
+        self.assertFails({**files, 'src/table/rule/a.cc': '#include "base/b.h"\n'}, 'table includes base', 'DEPS')
+
     def test_long_file(self):
         self.assertPasses({'src/cli/a.cc': '\n' * 500})
         self.assertFails({'src/cli/a.cc': '\n' * 501}, '501 lines')

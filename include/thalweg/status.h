@@ -30,9 +30,8 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
-  static Status ok() { return {}; }
-  bool is_ok() const { return code_ == Code::kOk; }
-  explicit operator bool() const { return is_ok(); }
+  bool ok() const { return code_ == Code::kOk; }
+  explicit operator bool() const { return ok(); }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
   bool operator==(const Status&) const = default;
@@ -41,6 +40,7 @@ class [[nodiscard]] Status {
   Code code_ = Code::kOk;
   std::string message_;
 };
+inline Status ok_status() { return {}; }
 
 // A value or the Status that says why there is none.
 template <class T>
@@ -48,8 +48,8 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
-  bool is_ok() const { return value_.has_value(); }
-  explicit operator bool() const { return is_ok(); }
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
   const Status& status() const { return status_; }
   T& value() & { return *value_; }
   const T& value() const& { return *value_; }

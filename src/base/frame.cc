@@ -52,14 +52,14 @@ Status refused(std::string why) { return {Code::kRefused, "frame refused: " + st
 
 // Data shards in blocks are pushes' alone, and a block begins at a multiple of its size.
 Status check_block(const FrameHeader& head) {
-  if (head.block == 0) return Status::ok();
+  if (head.block == 0) return ok_status();
   if (head.op != Op::kPush && head.op != Op::kPushReply)
     return refused("only pushes are for blocks of shards");
   if (head.block > kBlockMax || head.shard.value % head.shard_count() != 0) {
     return refused(
         fmt::format("2^{} shards from shard {} on are no aligned block", head.block, head.shard.value));
   }
-  return Status::ok();
+  return ok_status();
 }
 
 }  // namespace
@@ -141,14 +141,14 @@ Status check_padding(std::span<const std::byte> payload, const PayloadLengths& l
     return true;
   };
   if (is_zero(lengths.first, second_at) && is_zero(second_at + lengths.second, payload.size())) {
-    return Status::ok();
+    return ok_status();
   }
   return refused("padding is not zero");
 }
 
 Status check_payload(const Frame& frame, const PayloadLengths& lengths) {
   if (payload_checksum(frame.first, frame.second) == lengths.checksum || THALWEG_BUG(kNoChecksum))
-    return Status::ok();
+    return ok_status();
   return refused("checksum of its payload does not match; it was damaged on its way");
 }
 
@@ -185,7 +185,7 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
 }
 
 Status status_of(const Frame& frame) {
-  if (frame.head.code == Code::kOk) return Status::ok();
+  if (frame.head.code == Code::kOk) return ok_status();
   return {frame.head.code, std::string(frame.first.text().substr(0, limits::kTextOfStatusMax))};
 }
 

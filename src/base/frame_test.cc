@@ -74,7 +74,7 @@ TEST(Frame, BytesAreThoseOfTheGoldenFiles) {
 
 TEST(Frame, GoldenFilesAreReadBack) {
   const auto frame = decode_frame(golden("frame_push.hex"));
-  ASSERT_TRUE(frame.is_ok()) << frame.status().message();
+  ASSERT_TRUE(frame.ok()) << frame.status().message();
   EXPECT_EQ(describe(frame->head), "push table 3 shard 5 step 1.17 ranges [16,32)");
   EXPECT_EQ(frame->head.cluster, 0x1122334455667788U);
   EXPECT_EQ(frame->head.flags, frame_flags::kEndOfEpoch);
@@ -84,11 +84,11 @@ TEST(Frame, GoldenFilesAreReadBack) {
   EXPECT_EQ(frame->keys()[1], 0xfedcba9876543210U);
   EXPECT_EQ(frame->values()[1], -2.5F);
   const auto of_block = decode_frame(golden("frame_block.hex"));
-  ASSERT_TRUE(of_block.is_ok());
+  ASSERT_TRUE(of_block.ok());
   EXPECT_EQ(of_block->head.shard_count(), 4U);
   EXPECT_EQ(describe(of_block->head), "push table 3 shards 4 to 7 step 1.17 ranges [16,32)");
   const auto refused = decode_frame(golden("frame_refusal.hex"));
-  ASSERT_TRUE(refused.is_ok());
+  ASSERT_TRUE(refused.ok());
   EXPECT_EQ(refused->head.code, Code::kStale);
   EXPECT_EQ(refused->first.text(), "map 7 is newer");
 }
@@ -99,10 +99,10 @@ TEST(Frame, EveryFlippedBitIsRefused) {
     for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
       const auto mask = std::byte{1} << (bit % 8);
       bytes[bit / 8] ^= mask;
-      EXPECT_FALSE(decode_frame(bytes).is_ok()) << "bit " << bit;
+      EXPECT_FALSE(decode_frame(bytes).ok()) << "bit " << bit;
       bytes[bit / 8] ^= mask;
     }
-    EXPECT_TRUE(decode_frame(bytes).is_ok());
+    EXPECT_TRUE(decode_frame(bytes).ok());
   }
 }
 
@@ -118,7 +118,7 @@ TEST(Frame, EveryFlippedBitOfAHeaderIsRefusedByTheHeaderAlone) {
           << "bit " << bit;
       header[bit / 8] ^= mask;
     }
-    EXPECT_TRUE(decode_header(header, limits::kFrameBytesMax, head).is_ok());
+    EXPECT_TRUE(decode_header(header, limits::kFrameBytesMax, head).ok());
   }
 }
 
@@ -142,17 +142,17 @@ TEST(Frame, OnlyPushesAreForBlocksAndThoseAreAligned) {
 TEST(Frame, EveryOtherLengthIsRefused) {
   auto bytes = encode_frame(push());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(decode_frame(std::span(bytes).first(size)).is_ok()) << size;
+    EXPECT_FALSE(decode_frame(std::span(bytes).first(size)).ok()) << size;
   }
   bytes.push_back(std::byte{0});
-  EXPECT_FALSE(decode_frame(bytes).is_ok());
+  EXPECT_FALSE(decode_frame(bytes).ok());
 }
 
 TEST(Frame, LengthsAreRefusedByTheHeaderAlone) {
   Frame frame = push();
   const auto header = encode_header(frame);
   FrameHeader head;
-  EXPECT_TRUE(decode_header(header, frame.size_bytes(), head).is_ok());
+  EXPECT_TRUE(decode_header(header, frame.size_bytes(), head).ok());
   const auto refused = decode_header(header, frame.size_bytes() - 1, head);
   EXPECT_EQ(refused.status().code(), Code::kRefused);
   EXPECT_NE(refused.status().message().find("112 bytes"), std::string::npos) << refused.status().message();

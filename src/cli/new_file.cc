@@ -21,14 +21,14 @@ std::string part_of(const std::string& path) {
 }  // namespace
 
 Status is_no_input(const std::string& path, const std::vector<std::string>& inputs) {
-  if (!std::filesystem::is_regular_file(path)) return Status::ok();
+  if (!std::filesystem::is_regular_file(path)) return ok_status();
   for (const std::string& input : inputs) {
     std::error_code error;
     if (!std::filesystem::equivalent(path, input, error)) continue;
     return {Code::kUsage,
             fmt::format("{} would be written over the input {}; expected another place", path, input)};
   }
-  return Status::ok();
+  return ok_status();
 }
 
 NewFile::NewFile(std::string path)
@@ -41,7 +41,7 @@ NewFile::~NewFile() {
 }
 
 Status NewFile::write(std::string_view text) {
-  if (file_.write(text.data(), static_cast<std::streamsize>(text.size()))) return Status::ok();
+  if (file_.write(text.data(), static_cast<std::streamsize>(text.size()))) return ok_status();
   return refused();
 }
 
@@ -49,7 +49,7 @@ Status NewFile::commit() {
   if (!file_.is_open() || !file_.flush()) return refused();
   if (part_ != path_ && std::rename(part_.c_str(), path_.c_str()) != 0) return refused();
   committed_ = true;
-  return Status::ok();
+  return ok_status();
 }
 
 Status NewFile::refused() const {

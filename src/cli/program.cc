@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
-#include "cli/help.h"
+#include "cli/command/commands.h"
+#include "cli/options/help.h"
 #include "cli/signals.h"
 
 namespace thalweg {
@@ -44,7 +44,7 @@ int run_program(std::span<const std::string> words, const Variables& variables, 
   if (!line) return end(early, line.status());
   if (line->help) {
     show_help(*line, early);
-    return end(early, Status::ok());
+    return end(early, ok_status());
   }
   Result<Options> options = resolve(*line, variables);
   if (!options) return end(early, options.status());

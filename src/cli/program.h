@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "cli/resolve.h"
+#include "cli/options/resolve.h"
 
 namespace thalweg {
 

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "cli/output.h"
 #include "cli/run_for_test.h"
 #include "cli/test_path.h"
+#include "cli/view/output.h"
 
 namespace thalweg {
 namespace {

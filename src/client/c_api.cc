@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/c_api.h"
-#include "net/form_group.h"
+#include "net/group/form_group.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ Status check(const thalweg_call* call) {
     return {Code::kUsage, "call.monoid needs a function and a size of its elements"};
   }
   if (!is_timeout(call->timeout_seconds)) return {Code::kUsage, "call.timeout_seconds must be 0 or above"};
-  return Status::ok();
+  return ok_status();
 }
 
 thalweg::Result<thalweg::GroupCall> group_call_of(const thalweg::Group& group, const thalweg_call* given) {

@@ -69,11 +69,11 @@ void Membership::speak(Instant now, const Counters& counters, Transport& out) {
   if (!id_) {
     speak_at_ = now + limits::kRetryFirst;
     const wire::Join join{role_, options_.observer, options_.address, options_.name, options_.machine};
-    return tell(Op::kJoin, Status::ok(), encode(join), out);
+    return tell(Op::kJoin, ok_status(), encode(join), out);
   }
   speak_at_ = now + heartbeat_every(map_);
   scheduler_.sent_heartbeat();
-  tell(Op::kHeartbeat, Status::ok(), encode(wire::Heartbeat{counters}), out);
+  tell(Op::kHeartbeat, ok_status(), encode(wire::Heartbeat{counters}), out);
   if (ended_ && !THALWEG_BUG(kEndSaidOnce)) tell(Op::kEnded, *ended_, {}, out);
 }
 

@@ -59,7 +59,7 @@ class Membership {
 
   // To the scheduler.
   void tell(Op op, const Status& status, Bytes body, Transport& out) const;
-  void confirm_stop(Transport& out) const { tell(Op::kStop, Status::ok(), {}, out); }
+  void confirm_stop(Transport& out) const { tell(Op::kStop, ok_status(), {}, out); }
   // The node's part is over, which ends the job unless `status` is OK. It stays until it is told to stop.
   void end(const Status& status, Transport& out);
   // The node leaves without a word. The first reason counts.

@@ -166,7 +166,7 @@ TEST(Membership, SaysUntilTheStopThatItsPartIsOver) {
   Member member(Role::kWorker);
   member.begin(job_map(1));
   member.membership.end({Code::kNonFinite, "a loss"}, member.out);
-  member.membership.end(Status::ok(), member.out);  // The first one counts.
+  member.membership.end(ok_status(), member.out);  // The first one counts.
   member.speak_until(member.now + 3500ms, true);
   const auto said = member.out.take(Op::kEnded);
   ASSERT_EQ(said.size(), 4u);

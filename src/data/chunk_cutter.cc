@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mix.h"
-#include "data/row_loop.h"
+#include "data/reader/row_loop.h"
 #include "data/stream_hub.h"
 
 namespace thalweg {

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/mix.h"
-#include "data/detect.h"
-#include "data/row_loop.h"
+#include "data/reader/detect.h"
+#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {

@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "data/block.h"
-#include "data/columns.h"
 #include "data/input_files.h"
 #include "data/plain_blocks.h"
 #include "data/read_options.h"
-#include "data/row_parser.h"
+#include "data/reader/columns.h"
+#include "data/reader/row_parser.h"
 #include "data/stream_hub.h"
 #include "thalweg/batch.h"
 #include "thalweg/ids.h"

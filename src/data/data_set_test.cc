@@ -216,7 +216,7 @@ TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
     EXPECT_EQ(batch.labels, (std::vector<float>{1, 2, 4}));
     EXPECT_EQ(batch.row_begin, (std::vector<std::uint32_t>{0, 1, 2, 3}));
     EXPECT_EQ(reader->rows_skipped(), 2u);
-    ASSERT_TRUE(reader->rewind().is_ok());
+    ASSERT_TRUE(reader->rewind().ok());
   }
   EXPECT_EQ(data->skipped_rows(), 2u) << "a row is counted in the first pass only";
   ASSERT_EQ(data->skipped_examples().size(), 2u);
@@ -224,7 +224,7 @@ TEST(BadRows, SkippedOnesAreCountedUpToALimit) {
   options.max_bad_rows = 1;
   Batch batch;
   const Result<std::size_t> rows = open_reader(open_data(options))->next(10, batch);
-  ASSERT_FALSE(rows.is_ok());
+  ASSERT_FALSE(rows.ok());
   EXPECT_NE(rows.status().message().find("a:4:3: saw \"x\""), std::string::npos) << rows.status().message();
   EXPECT_NE(rows.status().message().find("at most 1 may be skipped"), std::string::npos);
 }
@@ -354,11 +354,11 @@ TEST(BadFiles, AFileThatShrinksIsAnError) {
   const std::shared_ptr<DataSet> data = open_data(files({path}));
   const std::unique_ptr<RowReader> reader = open_reader(data);
   Batch batch;
-  ASSERT_TRUE(reader->next(10, batch).is_ok());
+  ASSERT_TRUE(reader->next(10, batch).ok());
   std::filesystem::resize_file(path, 200000);
   Result<std::size_t> rows = std::size_t{1};
   while (rows && *rows > 0) rows = reader->next(1000, batch);
-  ASSERT_FALSE(rows.is_ok());
+  ASSERT_FALSE(rows.ok());
   EXPECT_NE(rows.status().message().find("became shorter"), std::string::npos);
 }
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/column_items.h"
+#include "data/reader/column_items.h"
 
 namespace thalweg {
 

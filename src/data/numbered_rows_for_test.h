@@ -28,7 +28,7 @@ inline std::string numbered_rows(std::uint64_t count, std::uint64_t first = 0) {
 
 inline std::shared_ptr<DataSet> open_data(ReadOptions options) {
   Result<std::shared_ptr<DataSet>> data = DataSet::open(std::move(options));
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  EXPECT_TRUE(data.ok()) << data.status().message();
   return data ? *data : nullptr;
 }
 
@@ -41,7 +41,7 @@ inline ReadOptions files(std::vector<std::string> paths) {
 inline std::unique_ptr<RowReader> open_reader(const std::shared_ptr<DataSet>& data, std::uint32_t shard = 0,
                                               std::uint32_t shards = 1) {
   Result<std::unique_ptr<RowReader>> reader = data->reader(ShardId{shard}, shards);
-  EXPECT_TRUE(reader.is_ok()) << reader.status().message();
+  EXPECT_TRUE(reader.ok()) << reader.status().message();
   return std::move(*reader);
 }
 
@@ -54,7 +54,7 @@ inline Labels read_labels(RowReader& reader, std::size_t batch_rows = 100) {
   bool ended = false;
   for (;;) {
     const Result<std::size_t> rows = reader.next(batch_rows, batch);
-    EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+    EXPECT_TRUE(rows.ok()) << rows.status().message();
     if (!rows || *rows == 0) return labels;
     EXPECT_FALSE(ended) << "a batch in the middle is not full";
     ended = *rows < batch_rows;

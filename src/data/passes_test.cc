@@ -21,10 +21,10 @@ TEST(Rewind, GivesTheSameRowsAgain) {
     EXPECT_GT(reader->fraction_done(), 0.9);
     Batch batch;
     EXPECT_EQ(reader->next(5, batch).value(), 0u) << "the end stays the end";
-    ASSERT_TRUE(reader->rewind().is_ok());
+    ASSERT_TRUE(reader->rewind().ok());
     EXPECT_EQ(reader->rows_read(), 0u);
     ASSERT_EQ(reader->next(100, batch).value(), 100u);
-    ASSERT_TRUE(reader->rewind().is_ok()) << "also in the middle";
+    ASSERT_TRUE(reader->rewind().ok()) << "also in the middle";
     EXPECT_EQ(read_labels(*reader), first);
   }
 }
@@ -56,7 +56,7 @@ struct ChangingFile {
 TEST(LaterPasses, ABadRowFailsAsInTheFirst) {
   const std::string text = numbered_rows(3998);
   const ChangingFile file({}, text);
-  ASSERT_TRUE(file.pass().is_ok());
+  ASSERT_TRUE(file.pass().ok());
   std::string spoilt = text;
   spoilt.replace(text.size() - 6, 5, "x x x");
   file.become(spoilt);
@@ -79,8 +79,8 @@ TEST(LaterPasses, OtherNumbersOfRowsAreAnErrorThatNamesFileAndCounts) {
                                       std::pair("1 1:1\nx 2:1\nbad row\n3 3:1\n",
                                                 "2 rows and 2 bad ones of a data shard, expected 3 and 1")}) {
     const ChangingFile file(options, text);
-    ASSERT_TRUE(file.pass().is_ok());
-    ASSERT_TRUE(file.pass().is_ok());
+    ASSERT_TRUE(file.pass().ok());
+    ASSERT_TRUE(file.pass().ok());
     file.become(became);
     const Status status = file.pass();
     EXPECT_EQ(status.code(), Code::kData);
@@ -100,7 +100,7 @@ TEST(LaterPasses, AnotherReaderMayBeToldWhatTheFirstFound) {
     if (changed) file.become("1 1:1\nbad row\n# 3:1\n");
     const std::unique_ptr<RowReader> later = open_reader(file.data);
     later->expect(file.reader->pass_rows());
-    EXPECT_EQ(later->next(10, batch).is_ok(), !changed);
+    EXPECT_EQ(later->next(10, batch).ok(), !changed);
     EXPECT_EQ(file.data->skipped_rows(), 1u) << "its bad row is counted once";
   }
 }

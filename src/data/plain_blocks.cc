@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/hash.h"
-#include "data/row_loop.h"
+#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {

@@ -19,11 +19,11 @@ Totals read_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shards) {
   Totals totals;
   for (std::uint32_t s = 0; s < shards; ++s) {
     Result<std::unique_ptr<RowReader>> reader = data->reader(ShardId{s}, shards);
-    EXPECT_TRUE(reader.is_ok()) << reader.status().message();
+    EXPECT_TRUE(reader.ok()) << reader.status().message();
     Batch batch;
     for (;;) {
       const Result<std::size_t> rows = (*reader)->next(1000, batch);
-      EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+      EXPECT_TRUE(rows.ok()) << rows.status().message();
       if (!rows || *rows == 0) break;
       EXPECT_EQ(*rows, batch.rows());
       EXPECT_EQ(batch.row_begin.size(), batch.rows() + 1);
@@ -43,7 +43,7 @@ Totals read_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shards) {
 Totals read_shards(const std::string& path, std::uint32_t shards, ReadOptions options = {}) {
   options.paths = {path};
   Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  EXPECT_TRUE(data.ok()) << data.status().message();
   return data ? read_shards(*data, shards) : Totals{};
 }
 
@@ -71,7 +71,7 @@ TEST_P(RealData, HasTheDocumentedRows) {
   options.paths = {path};
   options.columns = GetParam().columns;
   const Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  ASSERT_TRUE(data.is_ok());
+  ASSERT_TRUE(data.ok());
   EXPECT_EQ((*data)->format(), GetParam().format);
 }
 

@@ -26,7 +26,7 @@ std::shared_ptr<DataSet> open_path(const std::string& path) {
   ReadOptions options;
   options.paths = {path};
   Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  EXPECT_TRUE(data.ok()) << data.status().message();
   return data ? *data : nullptr;
 }
 
@@ -81,7 +81,7 @@ TEST(StreamHub, AReaderFarAheadWaitsAndNoRowIsLost) {
     }
     EXPECT_GT(waits, 0);
     expect_counted(sorted_union(parts), kWideRows);
-    for (const auto& reader : readers) ASSERT_TRUE(reader->rewind().is_ok());
+    for (const auto& reader : readers) ASSERT_TRUE(reader->rewind().ok());
   }
 }
 
@@ -116,7 +116,7 @@ TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
   auto first = data->reader(ShardId{0}, 2);
   Labels labels;
   EXPECT_TRUE(read_on(**first, labels, 64));
-  ASSERT_TRUE((*first)->rewind().is_ok());
+  ASSERT_TRUE((*first)->rewind().ok());
   Batch batch;
   ASSERT_EQ((*first)->next(10, batch).value(), 10u);
   auto second = data->reader(ShardId{1}, 2, 1);
@@ -126,8 +126,8 @@ TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
     EXPECT_TRUE(read_on(**second, two, 64));
     EXPECT_TRUE(read_on(**first, one, 64));
     expect_counted(sorted_union({one, two}), 500);
-    ASSERT_TRUE((*first)->rewind().is_ok());
-    ASSERT_TRUE((*second)->rewind().is_ok());
+    ASSERT_TRUE((*first)->rewind().ok());
+    ASSERT_TRUE((*second)->rewind().ok());
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/mix.h"
-#include "data/row_loop.h"
+#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {

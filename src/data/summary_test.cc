@@ -14,7 +14,7 @@ std::shared_ptr<DataSet> open_path(const std::string& path, std::uint64_t max_ba
   options.paths = {path};
   options.max_bad_rows = max_bad_rows;
   Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  EXPECT_TRUE(data.is_ok()) << data.status().message();
+  EXPECT_TRUE(data.ok()) << data.status().message();
   return data ? *data : nullptr;
 }
 
@@ -22,7 +22,7 @@ TEST(Summary, CountsRowsEntriesAndKeys) {
   const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 3:1 9:0.5\n-1 3:1\n0:2 7:1 3:1 3:1\nbad\n2\n");
   const Result<Summary> s = summarize(*open_path(path, UINT64_MAX));
-  ASSERT_TRUE(s.is_ok()) << s.status().message();
+  ASSERT_TRUE(s.ok()) << s.status().message();
   EXPECT_EQ(s->rows, 4u);
   EXPECT_EQ(s->positives, 2u);
   EXPECT_EQ(s->smallest_label, -1.0f);
@@ -48,7 +48,7 @@ TEST(Summary, RealData) {
   const std::string path = test_data("frappe/frappe.validation.libfm");
   if (path.empty()) GTEST_SKIP() << "real data is absent: set THALWEG_TEST_DATA";
   const Result<Summary> s = summarize(*open_path(path));
-  ASSERT_TRUE(s.is_ok());
+  ASSERT_TRUE(s.ok());
   EXPECT_EQ(s->rows, 57722u);
   EXPECT_EQ(s->positives, 19063u);
   EXPECT_EQ(s->fewest_entries, 10u);
@@ -74,7 +74,7 @@ TEST(Split, EveryNthRowGoesToTheSecondFile) {
   std::ostringstream kept, held;
   const auto data = open_path(directory.write("a.gz", gzipped("# x\n1 1:1\n\n0 2:1 \r\n1 3:1\n0 4:1")));
   const Result<SplitReport> report = split_rows(*data, 2, kept, held);
-  ASSERT_TRUE(report.is_ok());
+  ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->rows_kept, 2u);
   EXPECT_EQ(report->rows_held_out, 2u);
   EXPECT_EQ(kept.str(), "1 1:1\n1 3:1\n");
@@ -84,8 +84,8 @@ TEST(Split, EveryNthRowGoesToTheSecondFile) {
 TEST(Split, AHeaderGoesToBothFiles) {
   const TemporaryFolder directory;
   std::ostringstream kept, held;
-  ASSERT_TRUE(split_rows(*open_path(directory.write("a", "label,x\r\n1,1\r\n0,2\r\n1,3\r\n")), 3, kept, held)
-                  .is_ok());
+  ASSERT_TRUE(
+      split_rows(*open_path(directory.write("a", "label,x\r\n1,1\r\n0,2\r\n1,3\r\n")), 3, kept, held).ok());
   EXPECT_EQ(kept.str(), "label,x\r\n1,1\r\n0,2\r\n");
   EXPECT_EQ(held.str(), "label,x\r\n1,3\r\n");
   EXPECT_EQ(split_rows(*open_path(directory / "a"), 1, kept, held).status().code(), Code::kUsage);
@@ -98,7 +98,7 @@ TEST(Split, AFullDiskIsAnError) {
   std::ostringstream held;
   const Result<SplitReport> report =
       split_rows(*open_path(directory.write("a", "1 1:1\n0 2:1\n")), 2, full, held);
-  ASSERT_FALSE(report.is_ok());
+  ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code(), Code::kIo);
 }
 

@@ -78,17 +78,17 @@ TEST_P(SynthFormats, ReadBackAsWritten) {
   std::ofstream file(path, std::ios::binary);
   const Result<SynthReport> report = synthesize({5000, 3, GetParam()}, file);
   file.close();
-  ASSERT_TRUE(report.is_ok()) << report.status().message();
+  ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_EQ(report->bytes, std::filesystem::file_size(path));
   ReadOptions options;
   options.paths = {path};
   const Result<std::shared_ptr<DataSet>> data = DataSet::open(options);
-  ASSERT_TRUE(data.is_ok()) << data.status().message();
+  ASSERT_TRUE(data.ok()) << data.status().message();
   EXPECT_EQ((*data)->format(), GetParam());
   const auto reader = (*data)->reader(ShardId{0}, 1);
   Batch batch;
   const Result<std::size_t> rows = (*reader)->next(10000, batch);
-  ASSERT_TRUE(rows.is_ok()) << rows.status().message();
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
   ASSERT_EQ(*rows, 5000u);
   ASSERT_EQ(batch.entries(), 5000u * kSynthFields);
   const SynthSource source(3);
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(All, SynthFormats,
 TEST(Synth, OracleIsBetterThanChanceAndCalibrated) {
   std::ostringstream out;
   const Result<SynthReport> report = synthesize({30000, 11, Format::kLibsvm}, out);
-  ASSERT_TRUE(report.is_ok());
+  ASSERT_TRUE(report.ok());
   const double rate = static_cast<double>(report->positives) / 30000;
   EXPECT_NEAR(rate, 0.233, 0.015);
   EXPECT_GT(report->oracle_auc, 0.78);
@@ -133,7 +133,7 @@ TEST(Synth, OracleIsBetterThanChanceAndCalibrated) {
 TEST(Synth, OracleAucIsExact) {
   std::ostringstream out;
   const Result<SynthReport> report = synthesize({2000, 4, Format::kLibsvm}, out);
-  ASSERT_TRUE(report.is_ok());
+  ASSERT_TRUE(report.ok());
   const SynthSource source(4);
   std::vector<double> positive, negative;
   for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -152,7 +152,7 @@ TEST(Synth, AFullDiskIsAnError) {
   std::ofstream full("/dev/full", std::ios::binary);
   if (!full) GTEST_SKIP() << "no /dev/full here";
   const Result<SynthReport> report = synthesize({10000, 1, Format::kLibsvm}, full);
-  ASSERT_FALSE(report.is_ok());
+  ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code(), Code::kIo);
 }
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "exchange/lanes.h"
+#include "exchange/route/lanes.h"
 
 namespace thalweg {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "exchange/combine.h"
-#include "exchange/plan.h"
+#include "exchange/combine/combine.h"
+#include "exchange/plan/plan.h"
 
 namespace thalweg {
 

@@ -6,7 +6,7 @@
 
 #include "exchange/block.h"
 #include "exchange/call.h"
-#include "exchange/layout.h"
+#include "exchange/plan/layout.h"
 
 namespace thalweg {
 

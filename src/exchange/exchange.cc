@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "exchange/lanes.h"
 #include "exchange/ordinary_memory.h"
+#include "exchange/route/lanes.h"
 #include "exchange/shared_memory.h"
 
 namespace thalweg {
@@ -116,7 +116,7 @@ bool Exchange::advance(Fabric& fabric) {
     if (lanes_left_ == 0) done_ = true;
     if (lanes_.size() == 1) break;  // It went as far as it could.
   }
-  if (done_ && status_.is_ok() && !call_.phantom) buffers_.deliver();
+  if (done_ && status_.ok() && !call_.phantom) buffers_.deliver();
   return done_;
 }
 

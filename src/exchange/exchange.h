@@ -14,7 +14,7 @@
 #include "exchange/buffers.h"
 #include "exchange/call.h"
 #include "exchange/lane.h"
-#include "exchange/plan.h"
+#include "exchange/plan/plan.h"
 #include "exchange/preface.h"
 #include "node/fabric.h"
 #include "thalweg/status.h"

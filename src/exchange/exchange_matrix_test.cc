@@ -7,7 +7,7 @@
 #include <set>
 
 #include "exchange/matrix_ranks_for_test.h"
-#include "exchange/simulated_group.h"
+#include "exchange/plan/simulated_group.h"
 #include "topology/presets.h"
 
 namespace thalweg {
@@ -38,7 +38,7 @@ class SimulatedMatrix : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(SimulatedMatrix, IsExact) {
   const Result<Topology> room = preset("uniform:16,1GB/s,1us");
-  ASSERT_TRUE(room.is_ok()) << room.status().message();
+  ASSERT_TRUE(room.ok()) << room.status().message();
   std::vector<std::uint32_t> endpoints(GetParam());
   std::iota(endpoints.begin(), endpoints.end(), 0u);
   Network network(*room);

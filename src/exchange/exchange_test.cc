@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "exchange/exchange_case_for_test.h"
-#include "exchange/lanes.h"
 #include "exchange/loop_fabric_for_test.h"
+#include "exchange/route/lanes.h"
 
 namespace thalweg {
 namespace {
@@ -127,7 +127,7 @@ void run_case(const Case& c, std::uint64_t seed) {
   plan.channels = c.channels;
   if (c.ranks == 1) plan.servers = 0;
   const Status checked = check_plan(plan, c.operation, c.ranks);
-  ASSERT_TRUE(checked.is_ok()) << checked.message();
+  ASSERT_TRUE(checked.ok()) << checked.message();
   const std::uint32_t root = static_cast<std::uint32_t>(seed % (c.ranks - plan.servers));
   LoopNetwork network(seed, c.chaos ? 256 : std::size_t{1} << 30, c.chaos);
   network.shares_memory = !c.ordinary && seed % 3 != 0;
@@ -166,7 +166,7 @@ void run_case(const Case& c, std::uint64_t seed) {
   }
   ASSERT_TRUE(run_all(network, ranks)) << "stuck: " << ranks[0]->waiting().step;
   for (std::uint32_t r = 0; r < c.ranks; ++r) {
-    ASSERT_TRUE(ranks[r]->status().is_ok()) << ranks[r]->status().message();
+    ASSERT_TRUE(ranks[r]->status().ok()) << ranks[r]->status().message();
     data[r].out.resize(data[r].expected.size());
     ASSERT_EQ(data[r].out, data[r].expected) << "rank " << r;
   }

@@ -136,8 +136,8 @@ inline bool run_all(LoopNetwork& network, std::vector<std::unique_ptr<Exchange>>
       done += ranks[i]->advance(fabrics[i]);
     }
     if (done == ranks.size()) {
-      return network.all_read() || std::any_of(ranks.begin(), ranks.end(),
-                                               [](const auto& rank) { return !rank->status().is_ok(); });
+      return network.all_read() ||
+             std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return !rank->status().ok(); });
     }
     if (network.moved != last) idle = 0;
     last = network.moved;

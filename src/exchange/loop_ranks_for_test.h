@@ -18,7 +18,7 @@ class LoopRanks {
   LoopRanks(std::uint32_t ranks, const std::string& route, std::uint64_t seed = 1)
       : ranks_(ranks), seed_(seed) {
     auto plan = parse_route(route);
-    EXPECT_TRUE(plan.is_ok()) << plan.status().message();
+    EXPECT_TRUE(plan.ok()) << plan.status().message();
     plan_ = *plan;
   }
   std::uint32_t size() const { return ranks_; }
@@ -64,7 +64,7 @@ class LoopRanks {
     ++sequence_;
     ASSERT_TRUE(run_all(network, exchanges)) << "stuck: " << exchanges[0]->waiting().step;
     for (const auto& exchange : exchanges) {
-      ASSERT_TRUE(exchange->status().is_ok()) << exchange->status().message();
+      ASSERT_TRUE(exchange->status().ok()) << exchange->status().message();
     }
   }
 

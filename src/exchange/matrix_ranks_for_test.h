@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "exchange/combine/reproducible.h"
 #include "exchange/exchange_matrix_for_test.h"
-#include "exchange/reproducible.h"
 
 namespace thalweg {
 

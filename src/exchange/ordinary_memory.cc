@@ -26,7 +26,7 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
       case LaneStep::Kind::kOffer:
         return offer(step.block);
       case LaneStep::Kind::kOfferEarly:
-        return buffers_.places()[rank_].offers_early() ? offer(step.block) : Status::ok();
+        return buffers_.places()[rank_].offers_early() ? offer(step.block) : ok_status();
       case LaneStep::Kind::kSum:
         return step.fetches ? sum_fetched(step.block) : sum_staged(step.block);
       case LaneStep::Kind::kTake:

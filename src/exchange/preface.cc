@@ -99,7 +99,7 @@ bool is_known(const Preface& preface) {
 }  // namespace
 
 Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other) {
-  if (one.preface == other.preface) return Status::ok();
+  if (one.preface == other.preface) return ok_status();
   const auto& [first, second] =
       std::minmax(one, other, [](const PrefaceOf& a, const PrefaceOf& b) { return a.rank < b.rank; });
   for (const PrefaceOf* each : {&first, &second}) {

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "exchange/call.h"
-#include "exchange/combine.h"
-#include "exchange/plan.h"
+#include "exchange/combine/combine.h"
+#include "exchange/plan/plan.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

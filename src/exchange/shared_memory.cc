@@ -101,7 +101,7 @@ Status work_in_shared_memory(const Call& call, Buffers& buffers, std::uint32_t r
         if (to != from) std::memmove(to, from, block.count * call.arithmetic.element_bytes);
       }
   }
-  return Status::ok();
+  return ok_status();
 }
 
 }  // namespace thalweg

@@ -4,7 +4,7 @@
 //            | 3:u8 guilty:u32 code:u8 text                       That rank is to blame.
 //            | 4:u8                                               Goodbye.
 //            | 6:u8                                               The group has formed anew, without you.
-// 5 is another's: net/call_board.cc.
+// 5 is another's: net/group/call_board.cc.
 #include "group/blame.h"
 
 #include <fmt/format.h>

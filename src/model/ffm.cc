@@ -34,7 +34,7 @@ class FieldAwareMachine final : public Scorer {
                                  std::to_string(spec().fields)};
       }
     }
-    return Status::ok();
+    return ok_status();
   }
 
  protected:

@@ -100,10 +100,10 @@ Tables to_double(const Parameters& parameters) {
 
 void check_against_naive(const ModelSpec& spec, const Shape& shape, Random& random) {
   Result<std::unique_ptr<Model>> made = make_model(spec);
-  ASSERT_TRUE(made.is_ok());
+  ASSERT_TRUE(made.ok());
   Model& model = **made;
   Batch batch = random_batch(shape, random);
-  ASSERT_TRUE(model.validate(batch).is_ok());
+  ASSERT_TRUE(model.validate(batch).ok());
   LocalBatch local;
   KeyIndex index;
   local.assign(batch, index);
@@ -237,7 +237,7 @@ TEST(Model, FieldAwareRefusesMissingAndLargeFields) {
   EXPECT_EQ(status.code(), Code::kData);
   EXPECT_NE(status.message().find("row 1, entry 1: field 2"), std::string::npos) << status.message();
   batch.fields[2] = 1;
-  EXPECT_TRUE(model->validate(batch).is_ok());
+  EXPECT_TRUE(model->validate(batch).ok());
 }
 
 }  // namespace

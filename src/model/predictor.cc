@@ -22,7 +22,7 @@ Result<FrozenTable> FrozenTable::load(const ModelReader& model, std::size_t tabl
       for (const Key key : block.keys) out.keys_.push_back(place(key));
     }
     out.rows_.insert(out.rows_.end(), block.rows.begin(), block.rows.end());
-    return Status::ok();
+    return ok_status();
   });
   if (!status) return status;
   out.index_keys();
@@ -82,7 +82,7 @@ Result<Predictor> Predictor::load(const ModelReader& model) {
 
 Predictor::Scratch::Scratch(const Predictor& predictor) {
   Result<std::unique_ptr<Model>> made = make_model(predictor.spec());
-  THALWEG_CHECK(made.is_ok(), "load() has made this model before");
+  THALWEG_CHECK(made.ok(), "load() has made this model before");
   model_ = std::move(*made);
   rows_.resize(predictor.tables_.size());
 }
@@ -100,7 +100,7 @@ Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scor
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
   scratch.model_->forward(scratch.batch_, rows, scores);
-  return Status::ok();
+  return ok_status();
 }
 
 }  // namespace thalweg

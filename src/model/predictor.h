@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/mix.h"
+#include "model/format/model_dir.h"
 #include "model/local_batch.h"
 #include "model/model.h"
-#include "model/model_dir.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
 

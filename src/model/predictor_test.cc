@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "model/stored_model_for_test.h"
+#include "model/format/stored_model_for_test.h"
 
 namespace thalweg {
 namespace {
@@ -33,9 +33,9 @@ TEST(Predictor, ScoresAsTheFormulaSaysAndUnseenKeysAddNothing) {
   for (const std::size_t stored : {0u, 1u, 2u, 1000u}) {
     const ModelSpec spec = fm_spec();
     const std::vector<TestTable> tables = test_tables(spec, stored, 8);
-    ASSERT_TRUE(save_model(folder / "model", spec, tables).is_ok());
+    ASSERT_TRUE(save_model(folder / "model", spec, tables).ok());
     const Result<Predictor> predictor = Predictor::load(*ModelReader::open(disk, folder / "model"));
-    ASSERT_TRUE(predictor.is_ok()) << predictor.status().message();
+    ASSERT_TRUE(predictor.ok()) << predictor.status().message();
     EXPECT_EQ(predictor->spec(), spec);
     std::map<Key, double> weights;
     for (std::size_t i = 0; i < tables[1].keys.size(); ++i) {
@@ -49,7 +49,7 @@ TEST(Predictor, ScoresAsTheFormulaSaysAndUnseenKeysAddNothing) {
     const Batch copy = batch;
     Predictor::Scratch scratch(*predictor);
     std::vector<float> scores;
-    ASSERT_TRUE(predictor->score(batch, scratch, scores).is_ok());
+    ASSERT_TRUE(predictor->score(batch, scratch, scores).ok());
     ASSERT_EQ(scores.size(), 50u);
     const std::set<Key> distinct(copy.keys.begin(), copy.keys.end());
     EXPECT_EQ(scratch.keys(), distinct.size());
@@ -77,7 +77,7 @@ TEST(Predictor, ThreadsScoreAtOnceWithTheirOwnScratch) {
   SystemDisk disk;
   const ModelSpec spec = fm_spec();
   const std::vector<TestTable> tables = test_tables(spec, 500, 8);
-  ASSERT_TRUE(save_model(folder / "model", spec, tables).is_ok());
+  ASSERT_TRUE(save_model(folder / "model", spec, tables).ok());
   const Predictor predictor = *Predictor::load(*ModelReader::open(disk, folder / "model"));
   std::vector<std::vector<float>> scores(4);
   std::vector<std::thread> threads;
@@ -86,7 +86,7 @@ TEST(Predictor, ThreadsScoreAtOnceWithTheirOwnScratch) {
       Predictor::Scratch scratch(predictor);
       for (int round = 0; round < 20; ++round) {
         Batch batch = some_rows(tables[1], 100, 3);
-        EXPECT_TRUE(predictor.score(batch, scratch, out).is_ok());
+        EXPECT_TRUE(predictor.score(batch, scratch, out).ok());
       }
     });
   }
@@ -99,13 +99,13 @@ TEST(Predictor, RefusesAModelWithoutItsTablesAndRowsItCannotTake) {
   SystemDisk disk;
   std::vector<TestTable> tables = test_tables(fm_spec(), 5, 8);
   tables.pop_back();
-  ASSERT_TRUE(save_model(folder / "model", fm_spec(), tables).is_ok());
+  ASSERT_TRUE(save_model(folder / "model", fm_spec(), tables).ok());
   const Status status = Predictor::load(*ModelReader::open(disk, folder / "model")).status();
   EXPECT_EQ(status.code(), Code::kModel);
   EXPECT_NE(status.message().find("factors"), std::string::npos);
   ModelSpec spec = fm_spec();
   spec.name = "ffm", spec.fields = 2;
-  ASSERT_TRUE(save_model(folder / "ffm", spec, test_tables(spec, 5, 8)).is_ok());
+  ASSERT_TRUE(save_model(folder / "ffm", spec, test_tables(spec, 5, 8)).ok());
   const Predictor predictor = *Predictor::load(*ModelReader::open(disk, folder / "ffm"));
   Predictor::Scratch scratch(predictor);
   Batch batch = some_rows(tables[1], 2, 1);

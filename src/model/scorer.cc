@@ -82,7 +82,7 @@ TableSpec Scorer::factor_table(std::uint32_t dim) const {
   return factors;
 }
 
-Status Scorer::validate(const Batch&) const { return Status::ok(); }
+Status Scorer::validate(const Batch&) const { return ok_status(); }
 
 void Scorer::check_shapes(const LocalBatch& batch, TableRows rows, std::span<const float> scores) const {
   THALWEG_CHECK(rows.size() >= 2 && rows[0].size() == 1 && rows[1].size() == batch.keys().size(),

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
-#include "net/in_process.h"
-#include "net/tcp_process_for_test.h"
+#include "net/in_process/in_process.h"
+#include "net/tcp/tcp_process_for_test.h"
 
 namespace thalweg {
 namespace {

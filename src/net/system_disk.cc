@@ -51,7 +51,7 @@ class SystemFile final : public File {
       out = out.subspan(static_cast<std::size_t>(got));
       offset += static_cast<std::uint64_t>(got);
     }
-    return Status::ok();
+    return ok_status();
   }
 
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
@@ -65,12 +65,12 @@ class SystemFile final : public File {
       offset += static_cast<std::uint64_t>(put);
     }
     unsynced_bytes_ += wanted;
-    if (unsynced_bytes_ < kUnsyncedBytesMax) return Status::ok();
+    if (unsynced_bytes_ < kUnsyncedBytesMax) return ok_status();
     unsynced_bytes_ = 0;
-    return ::fdatasync(fd_) == 0 ? Status::ok() : io_error("sync", path());
+    return ::fdatasync(fd_) == 0 ? ok_status() : io_error("sync", path());
   }
 
-  Status sync() override { return ::fsync(fd_) == 0 ? Status::ok() : io_error("sync", path()); }
+  Status sync() override { return ::fsync(fd_) == 0 ? ok_status() : io_error("sync", path()); }
 
   Result<std::uint64_t> size() const override {
     struct stat info {};
@@ -102,8 +102,7 @@ Status exchange_in_steps(const std::string& staged, const std::string& path) {
     if (::rename(old.c_str(), path.c_str()) != 0) return io_error("put back " + old + " as", path);
     return status;
   }
-  return ::rename(old.c_str(), staged.c_str()) == 0 ? Status::ok()
-                                                    : io_error("rename " + old + " to", staged);
+  return ::rename(old.c_str(), staged.c_str()) == 0 ? ok_status() : io_error("rename " + old + " to", staged);
 }
 
 }  // namespace
@@ -139,7 +138,7 @@ Result<std::vector<std::string>> SystemDisk::list(const std::string& directory) 
 }
 
 Status SystemDisk::check_writable(const std::string& directory) const {
-  return ::access(directory.c_str(), W_OK | X_OK) == 0 ? Status::ok() : io_error("write in", directory);
+  return ::access(directory.c_str(), W_OK | X_OK) == 0 ? ok_status() : io_error("write in", directory);
 }
 
 Result<std::unique_ptr<File>> SystemDisk::open(const std::string& path) const {
@@ -183,27 +182,26 @@ Result<std::unique_ptr<File>> SystemDisk::create(const std::string& path) {
 }
 
 Status SystemDisk::make_directory(const std::string& path) {
-  return ::mkdir(path.c_str(), 0777) == 0 ? Status::ok() : io_error("create directory", path);
+  return ::mkdir(path.c_str(), 0777) == 0 ? ok_status() : io_error("create directory", path);
 }
 
 Status SystemDisk::replace(const std::string& staged, const std::string& path) {
-  if (::rename(staged.c_str(), path.c_str()) == 0) return Status::ok();
+  if (::rename(staged.c_str(), path.c_str()) == 0) return ok_status();
   if (errno != EEXIST && errno != ENOTEMPTY) return io_error("rename " + staged + " to", path);
-  if (::renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0)
-    return Status::ok();
+  if (::renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return ok_status();
   return exchange_in_steps(staged, path);
 }
 
 Status SystemDisk::remove(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  return error ? io_error("remove", path, error) : Status::ok();
+  return error ? io_error("remove", path, error) : ok_status();
 }
 
 Status SystemDisk::sync_directory(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return io_error("open", path);
-  const Status status = ::fsync(fd) == 0 ? Status::ok() : io_error("sync", path);
+  const Status status = ::fsync(fd) == 0 ? ok_status() : io_error("sync", path);
   ::close(fd);
   return status;
 }

@@ -53,7 +53,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     case Op::kHeartbeat:
       return on_heartbeat(now, from, frame, out);
     case Op::kGetMap:
-      if (map_.epoch != 0) send(from, Op::kMap, Status::ok(), encode(map_), out);
+      if (map_.epoch != 0) send(from, Op::kMap, ok_status(), encode(map_), out);
       return;
     case Op::kBarrier:
       return on_barrier(from, frame, out);
@@ -62,7 +62,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     case Op::kEnded:
       if (member.lost) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
-      if (frame.head.code == Code::kOk) return member.observer ? stop(now, Status::ok(), out) : void();
+      if (frame.head.code == Code::kOk) return member.observer ? stop(now, ok_status(), out) : void();
       return stop(
           now,
           {frame.head.code, (member.observer ? "" : node_name(from) + ": ") + status_of(frame).message()},
@@ -83,7 +83,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   for (auto& [id, member] : members_) {
     if (member.temporary != from) continue;
     member.heard = now;  // Its welcome was lost on the way.
-    return send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
+    return send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   }
   if (join->observer && from != options_.observer) {
     return send(from, Op::kStop, {Code::kRefused, "a job is observed by its scheduler's process only"}, {},
@@ -108,9 +108,9 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   member.machine = join->machine;
   member.heard = now;
   members_[id] = member;
-  send(from, Op::kWelcome, Status::ok(), encode(wire::Welcome{id, options_.cluster}), out);
+  send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   if (!started()) return;
-  send(id, Op::kMap, Status::ok(), encode(map_), out);
+  send(id, Op::kMap, ok_status(), encode(map_), out);
   if (options_.on_event) {
     options_.on_event(describe_member(id) +
                       " joined; it stands by for the data shards of workers that are lost");
@@ -184,8 +184,8 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     if (its_turn && !member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
     return;
   }
-  if (frame.head.map_epoch < map_.epoch) return send(from, Op::kMap, Status::ok(), encode(map_), out);
-  send(from, Op::kHeartbeat, Status::ok(), {}, out);
+  if (frame.head.map_epoch < map_.epoch) return send(from, Op::kMap, ok_status(), encode(map_), out);
+  send(from, Op::kHeartbeat, ok_status(), {}, out);
 }
 
 // While this node's process was stopped, as by Ctrl-Z, it heard nobody.
@@ -308,7 +308,7 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const bool held_by_none = map_.closing && head.step.epoch != ~0u;
   if (barrier.open || held_by_none || barrier.arrived.size() >= wanted) {
     barrier.open = true;
-    answer(from, head, Op::kBarrierReply, Status::ok(), out);
+    answer(from, head, Op::kBarrierReply, ok_status(), out);
     return release(head.step, out);
   }
   auto& waiting = barrier.waiting[from];
@@ -329,7 +329,7 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
 void Scheduler::release(Step number, Transport& out) {
   Barrier& barrier = barriers_[number];
   for (const auto& [node, heads] : std::exchange(barrier.waiting, {})) {
-    for (const FrameHeader& head : heads) answer(node, head, Op::kBarrierReply, Status::ok(), out);
+    for (const FrameHeader& head : heads) answer(node, head, Op::kBarrierReply, ok_status(), out);
   }
 }
 
@@ -346,7 +346,7 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
     ++progress_;
     if (options_.on_report) options_.on_report(head.shard, head.step, frame.first.text());
   }
-  answer(from, head, Op::kReportReply, Status::ok(), out);
+  answer(from, head, Op::kReportReply, ok_status(), out);
 }
 
 void Scheduler::stop(Instant now, const Status& status, Transport& out) {
@@ -361,7 +361,7 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
 void Scheduler::tell_to_stop(Role role, Transport& out) {
   for (const auto& [id, member] : members_) {
     if (id.role != role || member.lost) continue;
-    send(id, Op::kStop, THALWEG_BUG(kErrorKept) ? Status::ok() : *stopped_, {}, out);
+    send(id, Op::kStop, THALWEG_BUG(kErrorKept) ? ok_status() : *stopped_, {}, out);
   }
 }
 

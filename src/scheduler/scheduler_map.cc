@@ -61,7 +61,7 @@ void Scheduler::publish(Transport& out) {
   if (map_.combine.kind != Combining::Kind::kNone) place_workers();
   const Bytes bytes = encode(map_);
   for (const auto& [id, member] : members_) {
-    if (!member.lost) send(id, Op::kMap, Status::ok(), bytes, out);
+    if (!member.lost) send(id, Op::kMap, ok_status(), bytes, out);
   }
 }
 
@@ -81,10 +81,10 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
   const auto servers = static_cast<std::uint32_t>(map_.servers.size());
   if (!Placement::of(next.runs(), map_.tables[table.value].ranges, servers))
     return {Code::kUsage, "no such chain of servers"};
-  if (next == map_.placement[table.value]) return Status::ok();
+  if (next == map_.placement[table.value]) return ok_status();
   map_.placement[table.value] = std::move(next);
   publish(out);
-  return Status::ok();
+  return ok_status();
 }
 
 // Says where the shards went.

@@ -71,7 +71,7 @@ TEST(SchedulerMap, MovesNothingBeforeAllServersHaveAMap) {
   EXPECT_EQ(job.place(0, {1, 3}, {1}), Code::kRetry);
   job.beat(server_node(0), 1);
   EXPECT_EQ(job.place(0, {1, 3}, {1}), Code::kOk);
-  job.scheduler.stop({}, Status::ok(), job.out);
+  job.scheduler.stop({}, ok_status(), job.out);
   EXPECT_EQ(job.place(0, {1, 3}, {0}), Code::kRetry);
 }
 

@@ -188,7 +188,7 @@ TEST(Scheduler, OnlyItsOwnObserverEndsTheJobWell) {
   EXPECT_EQ(own, worker_node(wire::kFirstObserver));
   c.scheduler->on_peer_lost(c.now, temporary(9), c.out);
   c.tell(own, ended);
-  EXPECT_EQ(c.scheduler->stopped(), Status::ok());
+  EXPECT_EQ(c.scheduler->stopped(), ok_status());
 }
 
 TEST(Scheduler, CutsTheTextThatEndsAJob) {
@@ -224,7 +224,7 @@ TEST(Scheduler, ServersAreToldToStopAfterTheWorkers) {
       for (const auto& [to, frame] : c.out.take(Op::kStop)) told.push_back(to);
       return told;
     };
-    c.scheduler->stop(c.now, Status::ok(), c.out);
+    c.scheduler->stop(c.now, ok_status(), c.out);
     EXPECT_EQ(told_to_stop(), (std::vector<NodeId>{worker_node(0), worker_node(1)}));
     EXPECT_TRUE(c.tell(server_node(0), heartbeat()).empty());
     c.tell(worker_node(0), make_frame(Op::kStop));
@@ -290,7 +290,7 @@ TEST(Scheduler, AServerThatEndsBeforeTheJobBeginsEndsIt) {
 
 TEST(Scheduler, IsFinishedWhenAllHaveSeenTheStop) {
   Cluster c;
-  c.scheduler->stop(c.now, Status::ok(), c.out);
+  c.scheduler->stop(c.now, ok_status(), c.out);
   c.scheduler->on_time(c.now, c.out);
   EXPECT_FALSE(c.scheduler->finished());
   for (const NodeId node : {worker_node(0), worker_node(1), server_node(0)}) {

@@ -61,7 +61,7 @@ Frame push(const TableSpec& spec, std::uint32_t shard, Step step, RangeSpan rang
 
 Floats rows_of(TableHost& host, const TableSpec& spec, std::uint32_t shard, Step step, RangeSpan ranges) {
   const auto rows = host.pull(pull(spec, shard, step, ranges));
-  EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+  EXPECT_TRUE(rows.ok()) << rows.status().message();
   if (!rows) return {};
   const auto floats = rows->as<float>();
   return {floats.begin(), floats.end()};
@@ -76,9 +76,9 @@ TEST(HandOver, MovesRowsMarksAndOpenSteps) {
     const TableSpec spec = spec_of(kind);
     TableHost from = host(spec, kAll, 2), to = host(spec, {}, 2);
     for (std::uint32_t shard = 0; shard < 2; ++shard)
-      EXPECT_TRUE(from.push(push(spec, shard, {0, 0}, kAll, 1)).is_ok());
-    EXPECT_TRUE(from.push(push(spec, 0, {0, 1}, kAll, 5)).is_ok());
-    EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{1, 3})).is_ok());
+      EXPECT_TRUE(from.push(push(spec, shard, {0, 0}, kAll, 1)).ok());
+    EXPECT_TRUE(from.push(push(spec, 0, {0, 1}, kAll, 5)).ok());
+    EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{1, 3})).ok());
     EXPECT_EQ(text_of(from.owned()), "[0,1) [3,4)");
     EXPECT_EQ(text_of(to.owned()), "[1,3)");
     for (TableHost* of : {&from, &to}) {
@@ -87,14 +87,14 @@ TEST(HandOver, MovesRowsMarksAndOpenSteps) {
       EXPECT_EQ(of->marks(ShardId{0}).reach, (Step{0, 2}));
       EXPECT_EQ(of->steps_open(), 1u);
     }
-    EXPECT_TRUE(to.push(push(spec, 0, {0, 1}, {1, 3}, 5)).is_ok());  // A repeat of what the other had.
+    EXPECT_TRUE(to.push(push(spec, 0, {0, 1}, {1, 3}, 5)).ok());  // A repeat of what the other had.
     EXPECT_EQ(to.repeats(), 1u);
-    EXPECT_TRUE(to.push(push(spec, 1, {0, 1}, {1, 3}, 7)).is_ok());
+    EXPECT_TRUE(to.push(push(spec, 1, {0, 1}, {1, 3}, 7)).ok());
     EXPECT_EQ(to.steps_open(), 0u);
     EXPECT_EQ(from.steps_open(), 1u);
     EXPECT_EQ(rows_of(to, spec, 1, {0, 2}, {1, 2}), Floats(keys_of(spec, {1, 2}).rows(spec), 14));
     for (const RangeSpan rest : {RangeSpan{0, 1}, RangeSpan{3, 4}})
-      EXPECT_TRUE(from.push(push(spec, 1, {0, 1}, rest, 7)).is_ok());
+      EXPECT_TRUE(from.push(push(spec, 1, {0, 1}, rest, 7)).ok());
     EXPECT_EQ(rows_of(from, spec, 1, {0, 2}, {3, 4}), Floats(keys_of(spec, {3, 4}).rows(spec), 14));
   }
 }
@@ -110,9 +110,9 @@ TEST(HandOver, WhoeverGaveARangeUpAnswersForItNoMore) {
     EXPECT_EQ(from.push(push(spec, 0, {0, 0}, {2, 3}, 1)).code(), Code::kRefused);
     EXPECT_EQ(from.pull(pull(spec, 0, {0, 0}, {1, 3})).status().code(), Code::kRefused);
     EXPECT_EQ(from.table().digest(), digest);
-    EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {0, 2}, 1)).is_ok());
+    EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {0, 2}, 1)).ok());
     EXPECT_EQ(from.clock(ShardId{0}), (Step{0, 0}));
-    EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {3, 4}, 1)).is_ok());
+    EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {3, 4}, 1)).ok());
     EXPECT_EQ(from.clock(ShardId{0}), (Step{0, 1}));
   }
 }
@@ -122,11 +122,11 @@ TEST(HandOver, ARangeThatIsBehindIsWaitedFor) {
   const TableSpec spec = spec_of(TableSpec::Kind::kSparse);
   TableHost from = host(spec, RangeSpan{2, 4}, 2), to = host(spec, RangeSpan{0, 2}, 2);
   for (std::uint32_t shard = 0; shard < 2; ++shard) {
-    EXPECT_TRUE(to.push(push(spec, shard, {0, 0}, {0, 2}, 1)).is_ok());
+    EXPECT_TRUE(to.push(push(spec, shard, {0, 0}, {0, 2}, 1)).ok());
   }
-  EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {2, 4}, 1)).is_ok());
+  EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {2, 4}, 1)).ok());
   EXPECT_EQ(to.clock(ShardId{1}), (Step{0, 1}));
-  EXPECT_TRUE(to.adopt(from.give_up(one(2))).is_ok());
+  EXPECT_TRUE(to.adopt(from.give_up(one(2))).ok());
   EXPECT_EQ(to.clock(ShardId{1}), (Step{0, 0}));
   EXPECT_EQ(to.pull(pull(spec, 0, {0, 1}, {0, 3})).status().code(), Code::kRetry);
   EXPECT_EQ(to.push(push(spec, 1, {0, 0}, {0, 3}, 1)).code(), Code::kOk);  // New for range 2 alone.
@@ -140,19 +140,19 @@ TEST(HandOver, AStepThatComesAgainReadsTheSameRows) {
     const TableSpec spec = spec_of(kind);
     TableHost from = host(spec, RangeSpan{1, 4}, 2), to = host(spec, one(0), 2);
     for (std::uint32_t shard = 0; shard < 2; ++shard) {
-      EXPECT_TRUE(from.push(push(spec, shard, {0, 0}, {1, 4}, 1)).is_ok());
-      EXPECT_TRUE(to.push(push(spec, shard, {0, 0}, {0, 1}, 1)).is_ok());
+      EXPECT_TRUE(from.push(push(spec, shard, {0, 0}, {1, 4}, 1)).ok());
+      EXPECT_TRUE(to.push(push(spec, shard, {0, 0}, {0, 1}, 1)).ok());
     }
     const Floats seen = rows_of(from, spec, 0, {0, 1}, {1, 4});
     EXPECT_EQ(seen, Floats(seen.size(), 2));
     for (std::uint32_t shard = 0; shard < 2; ++shard)
-      EXPECT_TRUE(from.push(push(spec, shard, {0, 1}, {1, 4}, 10)).is_ok());
-    EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{1, 3})).is_ok());
+      EXPECT_TRUE(from.push(push(spec, shard, {0, 1}, {1, 4}, 10)).ok());
+    EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{1, 3})).ok());
     const std::size_t width = keys_of(spec, {0, 1}).rows(spec);
     EXPECT_EQ(rows_of(to, spec, 0, {0, 1}, {0, 3}), Floats(3 * width, 2));  // Range 0 is not closed yet.
     EXPECT_EQ(rows_of(from, spec, 0, {0, 1}, {3, 4}), Floats(width, 2));
     for (std::uint32_t shard = 0; shard < 2; ++shard)
-      EXPECT_TRUE(to.push(push(spec, shard, {0, 1}, {0, 1}, 10)).is_ok());
+      EXPECT_TRUE(to.push(push(spec, shard, {0, 1}, {0, 1}, 10)).ok());
     EXPECT_EQ(rows_of(to, spec, 1, {0, 2}, {0, 3}), Floats(3 * width, 22));
     EXPECT_EQ(rows_of(to, spec, 0, {0, 1}, {0, 3}), Floats(3 * width, 2));
   }
@@ -164,10 +164,10 @@ TEST(HandOver, KeepsTheAnswersToTheNewestStepsAlone) {
   for (std::uint32_t step = 0; step < 4; ++step) {
     rows_of(from, spec, 0, {0, step}, {2, 4});
     rows_of(to, spec, 0, {0, step}, {0, 2});
-    EXPECT_TRUE(from.push(push(spec, 0, {0, step}, {2, 4}, 1)).is_ok());
-    EXPECT_TRUE(to.push(push(spec, 0, {0, step}, {0, 2}, 1)).is_ok());
+    EXPECT_TRUE(from.push(push(spec, 0, {0, step}, {2, 4}, 1)).ok());
+    EXPECT_TRUE(to.push(push(spec, 0, {0, step}, {0, 2}, 1)).ok());
   }
-  EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{2, 4})).is_ok());
+  EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{2, 4})).ok());
   EXPECT_EQ(from.replies_remembered(), 0u);
   EXPECT_EQ(to.replies_remembered(), 3u * limits::kStepsInFlightSync);
   EXPECT_TRUE(from.owned().empty());
@@ -176,21 +176,21 @@ TEST(HandOver, KeepsTheAnswersToTheNewestStepsAlone) {
 TEST(HandOver, ABlockTakesThePlaceOfWhatCameElsewhere) {
   const TableSpec spec = spec_of(TableSpec::Kind::kSparse);
   TableHost from = host(spec, RangeSpan{2, 4}, 2), to = host(spec, RangeSpan{0, 2}, 2);
-  EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {2, 4}, 1)).is_ok());
-  EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{2, 4})).is_ok());
+  EXPECT_TRUE(from.push(push(spec, 0, {0, 0}, {2, 4}, 1)).ok());
+  EXPECT_TRUE(to.adopt(from.give_up(RangeSpan{2, 4})).ok());
   Frame block = push(spec, 0, {0, 0}, kAll, 3);
   block.head.block = 1;
-  EXPECT_TRUE(to.push(block).is_ok());
+  EXPECT_TRUE(to.push(block).ok());
   EXPECT_EQ(rows_of(to, spec, 0, {0, 1}, kAll), (Floats{3, 3, 3, 3}));
 }
 
 TEST(HandOver, AnEndOfEpochMovesToo) {
   const TableSpec spec = spec_of(TableSpec::Kind::kSparse);
   TableHost from = host(spec, kAll, 1, Consistency::async()), to = host(spec, {}, 1, Consistency::async());
-  EXPECT_TRUE(from.push(push(spec, 0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).is_ok());
-  EXPECT_TRUE(to.adopt(from.give_up(kAll)).is_ok());
+  EXPECT_TRUE(from.push(push(spec, 0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_TRUE(to.adopt(from.give_up(kAll)).ok());
   EXPECT_EQ(to.push(push(spec, 0, {0, 2}, kAll, 1)).code(), Code::kRefused);
-  EXPECT_TRUE(to.push(push(spec, 0, {0, 0}, kAll, 1)).is_ok());
+  EXPECT_TRUE(to.push(push(spec, 0, {0, 0}, kAll, 1)).ok());
   EXPECT_EQ(to.clock(ShardId{0}), (Step{1, 0}));
   EXPECT_EQ(rows_of(to, spec, 0, {1, 0}, kAll), (Floats{2, 2, 2, 2}));
 }
@@ -206,16 +206,16 @@ TEST(HandOver, RandomMovesChangeNoBit) {
     for (std::uint32_t step = 0; step < 12; ++step) {
       for (std::uint32_t shard = 0; shard < kShards; ++shard) {
         const auto value = static_cast<float>(random.unit() - 0.5);
-        ASSERT_TRUE(whole.push(push(spec, shard, {0, step}, kAll, value)).is_ok());
+        ASSERT_TRUE(whole.push(push(spec, shard, {0, step}, kAll, value)).ok());
         for (std::uint16_t r = 0; r < kRanges; ++r) {
           const RangeSpan only{r, static_cast<std::uint16_t>(r + 1)};
           for (int times = random.chance(0.3) ? 2 : 1; times > 0; --times) {
             TableHost& owner = parts[parts[0].owned().contains(only) ? 0 : 1];
-            ASSERT_TRUE(owner.push(push(spec, shard, {0, step}, only, value)).is_ok());
+            ASSERT_TRUE(owner.push(push(spec, shard, {0, step}, only, value)).ok());
             if (!random.chance(0.3)) continue;
             const auto moved = static_cast<std::uint16_t>(random.below(kRanges));
             const bool first = parts[0].owned().contains(RangeId{moved});
-            ASSERT_TRUE(parts[first ? 1 : 0].adopt(parts[first ? 0 : 1].give_up(one(moved))).is_ok());
+            ASSERT_TRUE(parts[first ? 1 : 0].adopt(parts[first ? 0 : 1].give_up(one(moved))).ok());
           }
         }
       }

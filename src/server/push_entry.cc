@@ -38,7 +38,7 @@ bool is_well_formed(const PushEntry& entry, const TableSpec& spec) {
   return check_contribution(spec, entry.ranges,
                             {entry.payload.keys.as<std::uint64_t>(), entry.payload.values.as<float>()},
                             entry.ranges)
-      .is_ok();
+      .ok();
 }
 
 }  // namespace

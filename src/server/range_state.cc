@@ -109,7 +109,7 @@ class StateReader {
 
   bool is_contribution(const Payload& payload) const {
     const Contribution part{payload.keys.as<std::uint64_t>(), payload.values.as<float>()};
-    return !payload.empty() && check_contribution(spec_, alone_, part, alone_).is_ok();
+    return !payload.empty() && check_contribution(spec_, alone_, part, alone_).ok();
   }
 
   bool is_reply(const Payload& payload) const {
@@ -117,7 +117,7 @@ class StateReader {
     const std::size_t floats = payload.values.size() / sizeof(float);
     if (keys.empty()) return false;
     if (spec_.kind == TableSpec::Kind::kSparse)
-      return check_placed_keys(spec_, alone_, keys, alone_).is_ok() && floats == keys.size() * spec_.dim;
+      return check_placed_keys(spec_, alone_, keys, alone_).ok() && floats == keys.size() * spec_.dim;
     const std::uint64_t begin = range_first_row(alone_.begin, spec_.ranges, spec_.rows);
     const std::uint64_t end = range_first_row(alone_.end, spec_.ranges, spec_.rows);
     return keys.size() == 2 && keys[0] >= begin && keys[0] <= end && keys[1] <= end - keys[0] &&

@@ -54,7 +54,7 @@ const Bytes* ReplyBook::find(const Frame& pull) const {
 }
 
 Status ReplyBook::remember(const Frame& pull, const Bytes& rows) {
-  if (steps_ == 0 || THALWEG_BUG(kNoReplayCache)) return Status::ok();
+  if (steps_ == 0 || THALWEG_BUG(kNoReplayCache)) return ok_status();
   Replies& replies = replies_[pull.head.shard.value];
   auto& of_step = replies[pull.head.step];
   const auto asked = static_cast<std::size_t>(std::ranges::count(of_step, true, &Reply::whole));
@@ -64,7 +64,7 @@ Status ReplyBook::remember(const Frame& pull, const Bytes& rows) {
   }
   of_step.push_back({pull.head.ranges, {pull.first, rows}});
   keep_newest(replies);
-  return Status::ok();
+  return ok_status();
 }
 
 void ReplyBook::restore(const TableSpec& spec, const Frame& pull, std::span<float> rows) const {

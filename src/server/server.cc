@@ -77,7 +77,7 @@ void Server::on_map(bool first, Transport& out) {
 
 Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
   const std::size_t shards = map().shards.size();
-  if (shards * ranges <= limits::kMarksMax) return Status::ok();
+  if (shards * ranges <= limits::kMarksMax) return ok_status();
   return {Code::kUsage, fmt::format("table {}: {} data shards and {} key ranges on one server, expected at "
                                     "most {} pairs of them",
                                     spec.name, shards, ranges, limits::kMarksMax)};
@@ -99,7 +99,7 @@ Status Server::make_tables() {
   }
   waiting_.resize(tables_.size());
   awaited_.resize(tables_.size());
-  return Status::ok();
+  return ok_status();
 }
 
 // From now on nothing is answered about ranges that others own, nor about those that have yet to come.
@@ -185,7 +185,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
     return reply(from, frame.head, Op::kPullReply, {Code::kRetry, "too many pulls wait here"}, {}, {}, out);
   }
   const auto missing = tables_[frame.head.table.value]->waiting_for(frame.head);
-  reply(from, frame.head, Op::kWaiting, Status::ok(), encode(missing), {}, out);
+  reply(from, frame.head, Op::kWaiting, ok_status(), encode(missing), {}, out);
   waiting.insert_or_assign(key, std::move(frame));
 }
 
@@ -235,7 +235,7 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   const TableHost* table_host = host ? *host : nullptr;
   if (table_host != nullptr && (frame.head.flags & frame_flags::kReadOnly) != 0) {
     const Bytes count = Bytes::of(std::vector<std::uint64_t>{table_host->table().stats().rows});
-    return reply(from, frame.head, Op::kScanReply, Status::ok(), count, {}, out);
+    return reply(from, frame.head, Op::kScanReply, ok_status(), count, {}, out);
   }
   if (table_host == nullptr || frame.head.ranges.size() != 1) {
     const Status status = host ? Status(Code::kRefused, "a scan is for one range") : host.status();
@@ -274,7 +274,7 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   for (std::uint32_t b = 0; b < count; ++b) {
     FrameHeader head = frame.head;
     head.step = {b, count};
-    reply(from, head, Op::kScanReply, Status::ok(), Bytes::of(std::move(blocks[b].keys)),
+    reply(from, head, Op::kScanReply, ok_status(), Bytes::of(std::move(blocks[b].keys)),
           Bytes::of(std::move(blocks[b].rows)), out);
   }
 }

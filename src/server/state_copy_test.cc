@@ -109,7 +109,7 @@ TableHost copy_of(const Job& job, const TableHost& host) {
     THALWEG_CHECK(state && encode(*state).text() == bytes.text(), "a state reads back as it was written");
     states.push_back(*std::move(state));
   }
-  EXPECT_TRUE(copy.adopt(std::move(states)).is_ok());
+  EXPECT_TRUE(copy.adopt(std::move(states)).ok());
   return copy;
 }
 
@@ -157,7 +157,7 @@ void pull_from_all(const Frame& frame, TableHost& host, std::optional<TableHost>
   ASSERT_EQ(from_copy->text(), rows->text());
   if ((frame.head.flags & frame_flags::kReadOnly) == 0) return;
   const auto from_replica = replica.pull(frame);
-  ASSERT_TRUE(from_replica.is_ok());
+  ASSERT_TRUE(from_replica.ok());
   ASSERT_EQ(from_replica->text(), rows->text());
 }
 

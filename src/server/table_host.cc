@@ -68,16 +68,15 @@ Status TableHost::check_payload(const Frame& push) const {
     return refused(head, fmt::format("{} bytes of keys and {} of values are no whole numbers",
                                      push.first.size(), push.second.size()));
   }
-  if (push.first.empty() && push.second.empty()) return Status::ok();
+  if (push.first.empty() && push.second.empty()) return ok_status();
   return table_->check(view(push.first, push.second), head.ranges);
 }
 
 Status TableHost::check_room(const Frame& push, std::uint64_t room) const {
   const auto keys = push.keys();
-  if (table_->spec().kind == TableSpec::Kind::kDense || keys.size() <= room / row_bytes())
-    return Status::ok();
+  if (table_->spec().kind == TableSpec::Kind::kDense || keys.size() <= room / row_bytes()) return ok_status();
   const std::size_t absent = table_->count_absent(keys);
-  if (absent <= room / row_bytes()) return Status::ok();
+  if (absent <= room / row_bytes()) return ok_status();
   return {Code::kData,
           fmt::format("{}: {} new rows of {} bytes, with optimizer state, do not fit into the {} "
                       "bytes that tables may still take here",
@@ -108,11 +107,11 @@ Status TableHost::push(const Frame& frame, std::uint64_t room) {
   Result<PushEntry> entry = check(frame, room);
   if (!entry) {
     const bool retry = entry.status().code() == Code::kRetry;
-    return THALWEG_BUG(kAckBeforeCheck) && retry ? Status::ok() : entry.status();
+    return THALWEG_BUG(kAckBeforeCheck) && retry ? ok_status() : entry.status();
   }
   if (entry->fresh.empty()) ++repeats_;
   apply(*std::move(entry));
-  return Status::ok();
+  return ok_status();
 }
 
 Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
@@ -125,7 +124,7 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
           return {Code::kRetry,
                   fmt::format("{} is more than {} steps ahead", describe(head), limits::kStepWindow)};
         case Arrival::kRepeat:
-          if (THALWEG_BUG(kPartialRepeat)) return fresh.drop(), Status::ok();
+          if (THALWEG_BUG(kPartialRepeat)) return fresh.drop(), ok_status();
           if (entry.ends == LastOf::kWork && known.may_end_with(entry.step)) ended.take(range);
           break;
         case Arrival::kNew:
@@ -135,7 +134,7 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
       }
     }
   }
-  return Status::ok();
+  return ok_status();
 }
 
 void TableHost::mark(const PushEntry& entry) {
@@ -199,7 +198,7 @@ Status TableHost::check_pull(const Frame& frame) const {
   const std::uint64_t begin = range_first_row(ranges.begin, spec.ranges, spec.rows);
   const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
   const bool inside = keys[0] >= begin && keys[0] <= end && rows <= end - keys[0];
-  if (owned().contains(ranges) && inside) return Status::ok();
+  if (owned().contains(ranges) && inside) return ok_status();
   return refused(frame.head,
                  fmt::format("rows [{},{}) asked for, those ranges have [{},{}); this server owns ranges {}",
                              keys[0], keys[0] + rows, begin, end, text_of(owned())));
@@ -295,7 +294,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
     if (!THALWEG_BUG(kRepliesLeftBehind)) replies_.adopt(std::move(state.replies));
   }
   own_anew();
-  return Status::ok();
+  return ok_status();
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

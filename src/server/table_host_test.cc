@@ -48,7 +48,7 @@ Frame pull(std::uint32_t shard, Step step, std::uint8_t flags = 0) {
 
 std::vector<float> read(TableHost& host, std::uint32_t shard, Step step) {
   const auto rows = host.pull(pull(shard, step, frame_flags::kReadOnly));
-  EXPECT_TRUE(rows.is_ok()) << rows.status().message();
+  EXPECT_TRUE(rows.ok()) << rows.status().message();
   if (!rows) return {};
   const auto floats = rows->as<float>();
   return {floats.begin(), floats.end()};
@@ -60,13 +60,13 @@ TEST(TableHost, CountsTheRowsThatOpenStepsWillMake) {
   TableHost t = host(Consistency::sync(), 2);
   const std::uint64_t empty = t.bytes_in_use();
   const std::uint64_t row = sizeof(Key) + sizeof(float);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
   EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
   const std::vector<RangeState> states = t.give_up(RangeSpan{0, 2});
   EXPECT_EQ(t.bytes_in_use(), empty + 2 * row);
-  EXPECT_TRUE(t.adopt(states).is_ok());
+  EXPECT_TRUE(t.adopt(states).ok());
   EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll)).is_ok());
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll)).ok());
   EXPECT_EQ(t.bytes_in_use(), t.stats().bytes);
   EXPECT_EQ(t.table().stats().rows, kRanges);
 }
@@ -76,21 +76,21 @@ TEST(TableHost, RefusesRowsForWhichThereIsNoRoom) {
   const std::uint64_t row = sizeof(Key) + sizeof(float);
   EXPECT_EQ(t.push(push(0, {0, 0}, kAll), kRanges * row - 1).code(), Code::kData);
   EXPECT_EQ(t.table().stats().rows, 0u);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 2 * row).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 0).is_ok());  // A repeat.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 2 * row).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 0).ok());  // A repeat.
   EXPECT_EQ(t.push(push(0, {0, 0}, kAll), 2 * row - 1).code(), Code::kData);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll), 2 * row).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll), 0).is_ok());  // Its rows are there.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll), 2 * row).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll), 0).ok());  // Its rows are there.
 }
 
 TEST(TableHost, AResplitRepeatIsAppliedOncePerRange) {
   TableHost t = host(Consistency::async(), 1);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 0}));
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {1, 3})).is_ok());  // Range 1 again, range 2 anew.
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());    // Only range 3 is new.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {1, 3})).ok());  // Range 1 again, range 2 anew.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());    // Only range 3 is new.
   EXPECT_EQ(t.repeats(), 0u);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
   EXPECT_EQ(t.repeats(), 1u);
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
@@ -104,25 +104,25 @@ TEST(TableHost, ADenseRepeatIsCutByRangesToo) {
     frame.second = Bytes::of(std::vector<float>(ranges.size() * std::size_t{10}, 1.0f));
     return frame;
   };
-  EXPECT_TRUE(t.push(block({1, 2})).is_ok());
-  EXPECT_TRUE(t.push(block({0, 4})).is_ok());
+  EXPECT_TRUE(t.push(block({1, 2})).ok());
+  EXPECT_TRUE(t.push(block({0, 4})).ok());
   Frame all = pull(0, {0, 1});
   all.first = Bytes::of(std::vector<std::uint64_t>{0, 40});
   const auto rows = t.pull(all);
-  ASSERT_TRUE(rows.is_ok());
+  ASSERT_TRUE(rows.ok());
   for (const float value : rows->as<float>()) EXPECT_EQ(value, 1.0f);
 }
 
 TEST(TableHost, ASyncStepClosesInShardOrderOnceAllAreThere) {
   TableHost t = host(Consistency::sync(), 3);
   // 1e8 + 1 - 1e8 is 0 in floats, and 1e8 - 1e8 + 1 is 1: the order shows.
-  EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 1.0f)).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1e8f)).is_ok());
+  EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 1.0f)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1e8f)).ok());
   EXPECT_EQ(t.table().stats().rows, 0u);
   EXPECT_EQ(t.steps_open(), 1u);
   EXPECT_EQ(t.pull(pull(0, {0, 1})).status().code(), Code::kRetry);
   EXPECT_EQ(t.waiting_for(pull(0, {0, 1}).head).missing, (std::vector<ShardId>{ShardId{1}}));
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, -1e8f)).is_ok());
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, -1e8f)).ok());
   EXPECT_EQ(t.steps_open(), 0u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
 }
@@ -130,10 +130,10 @@ TEST(TableHost, ASyncStepClosesInShardOrderOnceAllAreThere) {
 TEST(TableHost, AnHeirIsGivenTheSameRowsAfterTheStepClosed) {
   TableHost t = host(Consistency::sync(), 2);
   const auto before = t.pull(pull(0, {0, 0}));
-  ASSERT_TRUE(before.is_ok());
-  for (std::uint32_t shard = 0; shard < 2; ++shard) EXPECT_TRUE(t.push(push(shard, {0, 0}, kAll)).is_ok());
+  ASSERT_TRUE(before.ok());
+  for (std::uint32_t shard = 0; shard < 2; ++shard) EXPECT_TRUE(t.push(push(shard, {0, 0}, kAll)).ok());
   const auto again = t.pull(pull(0, {0, 0}));
-  ASSERT_TRUE(again.is_ok());
+  ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->owner(), before->owner());
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{2, 2, 2, 2}));
   EXPECT_EQ(t.replies_remembered(), 1u);  // Looking is not remembered.
@@ -203,7 +203,7 @@ TEST(TableHost, RefusesWhatIsWrongAndChangesNothing) {
   };
   for (const auto kind : {Consistency::sync(), Consistency::async()}) {
     TableHost t = host(kind, 1);
-    EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+    EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
     const std::uint64_t digest = t.table().digest(), version = t.version();
     for (const Case& c : cases) {
       Frame frame = push(0, {0, 1}, kAll);
@@ -213,18 +213,18 @@ TEST(TableHost, RefusesWhatIsWrongAndChangesNothing) {
       EXPECT_EQ(t.version(), version) << c.what;
       EXPECT_EQ(t.steps_open(), 0u) << c.what;
     }
-    EXPECT_TRUE(t.push(push(0, {0, 1}, kAll)).is_ok());
+    EXPECT_TRUE(t.push(push(0, {0, 1}, kAll)).ok());
   }
 }
 
 TEST(TableHost, RefusesStepsBehindTheShardsEnd) {
   TableHost t = host(Consistency::async(), 1);
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).ok());
   EXPECT_EQ(t.push(push(0, {0, 2}, kAll)).code(), Code::kRefused);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
-  EXPECT_TRUE(t.push(push(0, {1, 0}, kAll, 1, frame_flags::kEndOfWork)).is_ok());
-  EXPECT_TRUE(t.push(push(0, {~0u, 0}, kAll)).is_ok());  // As a repeat: not applied.
+  EXPECT_TRUE(t.push(push(0, {1, 0}, kAll, 1, frame_flags::kEndOfWork)).ok());
+  EXPECT_TRUE(t.push(push(0, {~0u, 0}, kAll)).ok());  // As a repeat: not applied.
   EXPECT_EQ(read(t, 0, {1, 0}), (Floats{3, 3, 3, 3}));
 }
 
@@ -232,15 +232,15 @@ TEST(TableHost, RefusesStepsBehindTheShardsEnd) {
 // step.
 TEST(TableHost, APushThatIsRefusedEndsNothing) {
   TableHost t = host(Consistency::async(), 1);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 2}, {1, 2})).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 2}, {1, 2})).ok());
   EXPECT_EQ(t.push(push(0, {0, 1}, {0, 2}, 1, frame_flags::kEndOfWork)).code(), Code::kRefused);
-  EXPECT_TRUE(t.push(push(0, {1, 0}, {0, 1})).is_ok());
+  EXPECT_TRUE(t.push(push(0, {1, 0}, {0, 1})).ok());
   EXPECT_EQ(t.repeats(), 0u);
-  EXPECT_TRUE(t.push(push(0, {1, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {1, 1}, {0, 1}, 1, frame_flags::kEndOfEpoch)).ok());
   const auto rows = t.pull(pull(0, {0, 0}, frame_flags::kReadOnly));
-  ASSERT_TRUE(rows.is_ok());
+  ASSERT_TRUE(rows.ok());
   EXPECT_EQ(rows->as<float>()[0], 4.0f);
 }
 
@@ -257,7 +257,7 @@ TEST(TableHost, AnAnswerNeverExceedsAFrame) {
   frame.first = Bytes::of(std::vector<std::uint64_t>{0, limits::kFrameBytesMax / 4096});
   EXPECT_EQ(t.pull(frame).status().code(), Code::kRefused);
   frame.first = Bytes::of(std::vector<std::uint64_t>{0, limits::kFrameBytesMax / 4096 - 1});
-  EXPECT_TRUE(t.pull(frame).is_ok());
+  EXPECT_TRUE(t.pull(frame).ok());
 }
 
 // A push that stands for 2^log2 shards from `shard` on.
@@ -270,34 +270,34 @@ Frame block(std::uint32_t shard, std::uint8_t log2, Step step, RangeSpan ranges,
 
 TEST(TableHost, ABlockCountsForEachOfItsShards) {
   TableHost t = host(Consistency::sync(), 4);
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
   EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 1}));
   EXPECT_EQ(t.clock(ShardId{2}), (Step{0, 0}));
   EXPECT_EQ(t.marks(ShardId{1}).reach, (Step{0, 1}));
-  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 5)).is_ok());
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 5)).ok());
   EXPECT_EQ(read(t, 3, {0, 1}), (Floats{8, 8, 8, 8}));
   EXPECT_EQ(t.steps_open(), 0u);
 }
 
 TEST(TableHost, ABlockTakesThePlaceOfWhatCameSingly) {
   TableHost t = host(Consistency::sync(), 4);
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).is_ok());
-  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 12)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 15)).is_ok());  // 1 + 2 + 12
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).ok());
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 12)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 15)).ok());  // 1 + 2 + 12
   EXPECT_EQ(t.repeats(), 0u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{15, 15, 15, 15}));
 }
 
 TEST(TableHost, WhatABlockHoldsIsARepeat) {
   TableHost t = host(Consistency::sync(), 5);
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());
-  EXPECT_TRUE(t.push(push(3, {0, 0}, kAll, 4)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());
+  EXPECT_TRUE(t.push(push(3, {0, 0}, kAll, 4)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());
   EXPECT_EQ(t.repeats(), 3u);
-  EXPECT_TRUE(t.push(push(4, {0, 0}, kAll, 1)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).is_ok());  // The step is closed by now.
+  EXPECT_TRUE(t.push(push(4, {0, 0}, kAll, 1)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());  // The step is closed by now.
   EXPECT_EQ(t.repeats(), 4u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{11, 11, 11, 11}));
 }
@@ -314,11 +314,11 @@ TEST(TableHost, ABlockForOtherRangesTakesThePlaceThereAlone) {
       made.second = Bytes::of(Floats(ranges.size() * 10u, value));
       return made;
     };
-    EXPECT_TRUE(t.push(frame(0, 0, kAll, 1)).is_ok());
-    EXPECT_TRUE(t.push(frame(0, 1, {1, 3}, 3)).is_ok());
+    EXPECT_TRUE(t.push(frame(0, 0, kAll, 1)).ok());
+    EXPECT_TRUE(t.push(frame(0, 1, {1, 3}, 3)).ok());
     EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
     EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 0}));
-    EXPECT_TRUE(t.push(frame(1, 0, kAll, 2)).is_ok());
+    EXPECT_TRUE(t.push(frame(1, 0, kAll, 2)).ok());
     for (std::uint16_t range = 0; range < kRanges; ++range) {
       std::vector<std::uint64_t> keys{key_in(range)};
       if (dense) keys = {range * 10u + 5u};
@@ -331,10 +331,10 @@ TEST(TableHost, ABlockForOtherRangesTakesThePlaceThereAlone) {
 
 TEST(TableHost, ABlockEndsTheEpochOfAllItsShards) {
   TableHost t = host(Consistency::sync(), 2);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).is_ok());
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).is_ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).is_ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
   EXPECT_EQ(t.clock(ShardId{1}), (Step{1, 0}));
 }

@@ -33,7 +33,7 @@ class SimDisk::Handle final : public File {
       return {Code::kModel, fmt::format("{} ends at byte {}", path(), bytes.size())};
     }
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
-    return Status::ok();
+    return ok_status();
   }
 
   Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
@@ -44,10 +44,10 @@ class SimDisk::Handle final : public File {
   Status sync() override {
     THALWEG_CHECK(disk_ != nullptr, "the file was opened for reading");
     if (Status status = disk_->begin("sync", path()); !status) return status;
-    if (!disk_->syncs_) return Status::ok();
+    if (!disk_->syncs_) return ok_status();
     node_->synced_bytes = node_->bytes;
     node_->unsynced_writes.clear();
-    return Status::ok();
+    return ok_status();
   }
 
   Result<std::uint64_t> size() const override { return std::uint64_t{node_->bytes.size()}; }
@@ -119,12 +119,12 @@ std::shared_ptr<SimDisk::Node> SimDisk::parent(const std::string& path) const {
 Status SimDisk::begin(const std::string& what, const std::string& path) {
   ++operations_;
   if (operations_ >= dark_from_) return refused(what, path, "the power is out");
-  return operations_ == failing_ ? refused(what, path, "Input/output error") : Status::ok();
+  return operations_ == failing_ ? refused(what, path, "Input/output error") : ok_status();
 }
 
 Status SimDisk::write(Node& node, const std::string& path, std::uint64_t offset,
                       std::span<const std::byte> bytes) {
-  if (bytes.empty()) return Status::ok();
+  if (bytes.empty()) return ok_status();
   const std::string what = fmt::format("write {} bytes at {} of", bytes.size(), offset);
   Status status = begin(what, path);
   std::size_t taken = status ? bytes.size() : random_.below(bytes.size());
@@ -170,7 +170,7 @@ Result<std::vector<std::string>> SimDisk::list(const std::string& directory) con
 
 Status SimDisk::check_writable(const std::string& directory) const {
   const std::shared_ptr<Node> node = find(directory);
-  return node && node->is_directory ? Status::ok() : refused("write in", directory, "no such directory");
+  return node && node->is_directory ? ok_status() : refused("write in", directory, "no such directory");
 }
 
 Result<std::unique_ptr<File>> SimDisk::open(const std::string& path) const {
@@ -197,7 +197,7 @@ Status SimDisk::make_directory(const std::string& path) {
   const auto node = directory->entries[name_of(path)] = std::make_shared<Node>();
   node->is_directory = true;
   directory->unsynced_entries.push_back(directory->entries);
-  return Status::ok();
+  return ok_status();
 }
 
 Status SimDisk::replace(const std::string& staged, const std::string& path) {
@@ -210,12 +210,12 @@ Status SimDisk::replace(const std::string& staged, const std::string& path) {
   directory->entries.erase(name_of(staged));
   if (kept) directory->entries[name_of(staged)] = to;
   directory->unsynced_entries.push_back(directory->entries);
-  return Status::ok();
+  return ok_status();
 }
 
 Status SimDisk::remove(const std::string& path) {
   const std::shared_ptr<Node> node = find(path);
-  if (!node) return Status::ok();
+  if (!node) return ok_status();
   const Entries children = node->entries;
   for (const auto& [name, child] : children) {
     if (Status status = remove(path + "/" + name); !status) return status;
@@ -226,17 +226,17 @@ Status SimDisk::remove(const std::string& path) {
   directory->unsynced_entries.push_back(directory->entries);
   free_bytes_ +=
       std::min(std::numeric_limits<std::uint64_t>::max() - free_bytes_, std::uint64_t{node->bytes.size()});
-  return Status::ok();
+  return ok_status();
 }
 
 Status SimDisk::sync_directory(const std::string& path) {
   if (Status status = begin("sync", path); !status) return status;
   const std::shared_ptr<Node> node = find(path);
   if (!node || !node->is_directory) return refused("sync", path, "no such directory");
-  if (!syncs_) return Status::ok();
+  if (!syncs_) return ok_status();
   node->synced_entries = node->entries;
   node->unsynced_entries.clear();
-  return Status::ok();
+  return ok_status();
 }
 
 }  // namespace thalweg

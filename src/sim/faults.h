@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "sim/cluster.h"
+#include "sim/cluster/cluster.h"
 
 namespace thalweg::sim {
 

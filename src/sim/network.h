@@ -10,8 +10,8 @@
 #include "base/frame.h"
 #include "base/instant.h"
 #include "base/random.h"
+#include "sim/cluster/plan.h"
 #include "sim/findings.h"
-#include "sim/plan.h"
 #include "sim/report.h"
 
 namespace thalweg::sim {

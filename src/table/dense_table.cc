@@ -30,7 +30,7 @@ DenseTable::DenseTable(const TableSpec& spec, const RangeSet& owned, std::shared
     for (std::size_t at = dim; at < width_; at += dim)
       planes_.push_back({std::min(dim, width_ - at), at, {}});
   }
-  THALWEG_CHECK(DenseTable::add(owned).is_ok(), "no memory for a dense table");
+  THALWEG_CHECK(DenseTable::add(owned).ok(), "no memory for a dense table");
 }
 
 std::uint64_t DenseTable::first_row_of(std::uint32_t range) const {
@@ -78,7 +78,7 @@ Status DenseTable::rearrange(const RangeSet& owned) {
   owned_ = owned;
   runs_ = std::move(runs);
   rows_ = rows;
-  return Status::ok();
+  return ok_status();
 }
 
 void DenseTable::fill(const RangeSet& ranges) {
@@ -97,11 +97,11 @@ void DenseTable::fill(const RangeSet& ranges) {
 Status DenseTable::add(const RangeSet& ranges) {
   if (Status status = rearrange(owned_ + ranges); !status) return status;
   fill(ranges);
-  return Status::ok();
+  return ok_status();
 }
 
 void DenseTable::remove(const RangeSet& ranges) {
-  THALWEG_CHECK(rearrange(owned_ - ranges).is_ok(), "no memory to make a dense table smaller");
+  THALWEG_CHECK(rearrange(owned_ - ranges).ok(), "no memory to make a dense table smaller");
 }
 
 void DenseTable::put_row(std::uint64_t row, std::span<const float> stored) {
@@ -186,7 +186,7 @@ Status DenseTable::load(RangeId range, const RowsView& rows) {
   if (!values) return values;
   for (std::size_t i = 0; i < rows.keys.size(); ++i)
     put_row(rows.keys[i], rows.rows.subspan(i * width_, width_));
-  return Status::ok();
+  return ok_status();
 }
 
 std::uint64_t DenseTable::digest() const {

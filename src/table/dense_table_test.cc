@@ -47,7 +47,7 @@ TEST(DenseTable, FollowsAnArrayUnderOverlappingParts) {
       std::vector<Contribution> parts;
       for (std::size_t p = 0; p < firsts.size(); ++p) {
         parts.push_back({{&firsts[p], 1}, grads[p]});
-        ASSERT_TRUE(table.check(parts.back(), {0, 3}).is_ok());
+        ASSERT_TRUE(table.check(parts.back(), {0, 3}).ok());
       }
       table.apply(parts);
       for (const auto& [i, sum] : sums) oracle[i] = oracle[i] - spec.rule.rate * (sum + 0.0f * oracle[i]);
@@ -71,7 +71,7 @@ TEST(DenseTable, AnyRangesTogetherAreTheWholeTable) {
     std::vector<std::size_t> owner(ranges);
     for (std::uint16_t r = 0; r < ranges; ++r) {
       owner[r] = random.below(2);
-      ASSERT_TRUE(parts[owner[r]].add(RangeSet(r, static_cast<std::uint16_t>(r + 1))).is_ok());
+      ASSERT_TRUE(parts[owner[r]].add(RangeSet(r, static_cast<std::uint16_t>(r + 1))).ok());
     }
     for (int step = 0; step < 6; ++step) {
       std::vector<std::vector<Contribution>> shares(2);
@@ -87,7 +87,7 @@ TEST(DenseTable, AnyRangesTogetherAreTheWholeTable) {
         all.push_back({{&firsts[r], 1}, grads[r], r});
         shares[owner[r]].push_back(all.back());
         const RangeSpan only{r, static_cast<std::uint16_t>(r + 1)};
-        ASSERT_TRUE(parts[owner[r]].check(all.back(), only).is_ok());
+        ASSERT_TRUE(parts[owner[r]].check(all.back(), only).ok());
         ASSERT_EQ(parts[1 - owner[r]].check(all.back(), only).code(), Code::kRefused);
       }
       whole.apply(all);
@@ -98,9 +98,9 @@ TEST(DenseTable, AnyRangesTogetherAreTheWholeTable) {
       const auto moved = static_cast<std::uint16_t>(random.below(ranges));
       const RangeSet only(moved, static_cast<std::uint16_t>(moved + 1));
       DenseTable &from = parts[owner[moved]], &to = parts[owner[moved] = 1 - owner[moved]];
-      ASSERT_TRUE(to.add(only).is_ok());
+      ASSERT_TRUE(to.add(only).ok());
       from.scan(RangeId{moved},
-                [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{moved}, view).is_ok()); });
+                [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{moved}, view).ok()); });
       from.remove(only);
       ASSERT_EQ(parts[0].digest() + parts[1].digest(), whole.digest()) << "seed " << seed;
       ASSERT_EQ(parts[0].stats().rows + parts[1].stats().rows, spec.rows);
@@ -151,7 +151,7 @@ TEST(DenseTable, RefusesBadBlocks) {
   refused({49}, {1, 2, 3, 4}, Code::kRefused, "end by row 50");
   refused({20}, {1, 2, 3}, Code::kRefused, "3 values");
   refused({20}, {1, 2, NAN, 4}, Code::kNonFinite, "key 21");
-  EXPECT_TRUE(table.check({std::vector<std::uint64_t>{49}, std::vector<float>{1, 2}}, {2, 5}).is_ok());
+  EXPECT_TRUE(table.check({std::vector<std::uint64_t>{49}, std::vector<float>{1, 2}}, {2, 5}).ok());
 }
 
 TEST(DenseTable, DigestAddsUpOverServersAndSurvivesScanAndLoad) {
@@ -173,7 +173,7 @@ TEST(DenseTable, DigestAddsUpOverServersAndSurvivesScanAndLoad) {
     EXPECT_EQ(left.digest() + right.digest(), whole.digest()) << rule.name;
     EXPECT_NE(copy.digest(), whole.digest()) << rule.name;
     for (std::uint16_t r = 0; r < 7; ++r) {
-      whole.scan(RangeId{r}, [&](const RowsView& view) { EXPECT_TRUE(copy.load(RangeId{r}, view).is_ok()); });
+      whole.scan(RangeId{r}, [&](const RowsView& view) { EXPECT_TRUE(copy.load(RangeId{r}, view).ok()); });
     }
     EXPECT_EQ(copy.digest(), whole.digest()) << rule.name;
     EXPECT_GE(whole.stats().bytes, 5000 * whole.stored_width() * sizeof(float));

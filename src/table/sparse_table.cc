@@ -189,12 +189,12 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
     if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
     copy_floats(rows.rows.data() + i * width_, width_, block.row(slot));
   }
-  return Status::ok();
+  return ok_status();
 }
 
 Status SparseTable::add(const RangeSet& ranges) {
   owned_ = owned_ + ranges;
-  return Status::ok();
+  return ok_status();
 }
 
 void SparseTable::remove(const RangeSet& ranges) {

@@ -105,7 +105,7 @@ TEST(SparseTable, FollowsAMapUnderRandomSteps) {
       }
       std::vector<Contribution> views;
       for (const Part& part : parts) {
-        ASSERT_TRUE(table.check(part.view(), all(spec)).is_ok());
+        ASSERT_TRUE(table.check(part.view(), all(spec)).ok());
         views.push_back(part.view());
         views.back().position = 1u << views.size();  // Such positions are summed from left to right.
       }
@@ -189,8 +189,8 @@ TEST(SparseTable, RefusesBadContributionsByNameAndPlace) {
   refused({{first, first + 9}, {1, 2, 3, NAN}}, Code::kNonFinite, "position 1");
   refused({{first, first + 9}, {1, -inf, 3, 4}}, Code::kNonFinite, std::to_string(unplace(first)));
   refused({{first}, {1, 2}}, Code::kRefused, "not held", {0, 2});
-  EXPECT_TRUE(table.check(Part{{first}, {1, 2}}.view(), {1, 2}).is_ok());
-  EXPECT_TRUE(table.check(Part{{}, {}}.view(), {1, 2}).is_ok());
+  EXPECT_TRUE(table.check(Part{{first}, {1, 2}}.view(), {1, 2}).ok());
+  EXPECT_TRUE(table.check(Part{{}, {}}.view(), {1, 2}).ok());
   EXPECT_EQ(table.stats().rows, 0u);
 }
 
@@ -206,7 +206,7 @@ TEST(SparseTable, FindsOneNonFiniteValueAtAnyPlace) {
       EXPECT_EQ(table.check(broken.view(), all(spec)).code(), Code::kNonFinite) << bad;
     }
   }
-  EXPECT_TRUE(table.check(part.view(), all(spec)).is_ok());
+  EXPECT_TRUE(table.check(part.view(), all(spec)).ok());
 }
 
 TEST(SparseTable, DigestDependsOnContentsAlone) {
@@ -251,8 +251,8 @@ TEST(SparseTable, AnyRangesTogetherAreTheWholeTable) {
       const bool first = parts[0].owned().contains(RangeId{r});
       SparseTable &from = parts[first ? 0 : 1], &to = parts[first ? 1 : 0];
       const RangeSet only(r, static_cast<std::uint16_t>(r + 1));
-      ASSERT_TRUE(to.add(only).is_ok());
-      from.scan(RangeId{r}, [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{r}, view).is_ok()); });
+      ASSERT_TRUE(to.add(only).ok());
+      from.scan(RangeId{r}, [&](const RowsView& view) { ASSERT_TRUE(to.load(RangeId{r}, view).ok()); });
       from.remove(only);
     }
     const Part part = part_of(some_keys(random, 300, 1u << 12), 3, random);
@@ -262,7 +262,7 @@ TEST(SparseTable, AnyRangesTogetherAreTheWholeTable) {
       const Contribution one{{&part.keys[i], 1}, {&part.grads[3 * i], 3}};
       const RangeSpan only{range.value, static_cast<std::uint16_t>(range.value + 1)};
       SparseTable& owner = parts[parts[0].owned().contains(range) ? 0 : 1];
-      ASSERT_TRUE(owner.check(one, only).is_ok());
+      ASSERT_TRUE(owner.check(one, only).ok());
       ASSERT_EQ((&owner == parts ? parts[1] : parts[0]).check(one, only).code(), Code::kRefused);
       owner.apply({&one, 1});
     }
@@ -283,7 +283,7 @@ TEST(SparseTable, ScanAndLoadCopyATable) {
       EXPECT_TRUE(std::is_sorted(view.keys.begin(), view.keys.end()));
       EXPECT_LE(last, view.keys.front());
       last = view.keys.back();
-      EXPECT_TRUE(to.load(RangeId{r}, view).is_ok());
+      EXPECT_TRUE(to.load(RangeId{r}, view).ok());
     });
   }
   EXPECT_EQ(to.digest(), from.digest());
@@ -323,7 +323,7 @@ TEST(SparseTable, CallsACustomRuleOncePerTouchedRow) {
   TableSpec spec = spec_of(RuleKind::kCustom, 2);
   spec.rule.custom = std::string("sign"), spec.init = {};
   auto made = make_table(spec, all(spec), std::make_shared<SignOnly>());
-  ASSERT_TRUE(made.is_ok());
+  ASSERT_TRUE(made.ok());
   Table& table = **made;
   const std::uint64_t key = place(1);
   const float g[2] = {0.5f, -3.0f};

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kPreparedSteps = 4096;
 
 Status must_be(bool holds, const char* field, float value, const char* expected) {
-  if (holds) return Status::ok();
+  if (holds) return ok_status();
   return {Code::kUsage, fmt::format("update rule: {} is {}, expected {}", field, value, expected)};
 }
 
@@ -40,7 +40,7 @@ Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
                                       "JobOptions::rules and run_server()",
                                       rule.custom)};
   }
-  return Status::ok();
+  return ok_status();
 }
 
 UpdateRule::UpdateRule(const RuleSpec& rule, std::size_t dim, std::shared_ptr<const CustomRule> custom)

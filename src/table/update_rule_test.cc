@@ -169,7 +169,7 @@ TEST(UpdateRule, RefusesUndefinedNumbers) {
   refused(RuleKind::kAdam, &RuleSpec::beta2, -0.1f, "beta2");
   refused(RuleKind::kSgd, &RuleSpec::l1, -1.0f, "l1");
   refused(RuleKind::kCustom, &RuleSpec::rate, 1.0f, "custom rule");
-  EXPECT_TRUE(UpdateRule::check(RuleSpec{}, nullptr).is_ok());
+  EXPECT_TRUE(UpdateRule::check(RuleSpec{}, nullptr).ok());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ Status refuse(const TableSpec& spec, Code code, const std::string& what) {
 }
 
 Status check_span(const TableSpec& spec, const RangeSet& owned, RangeSpan ranges) {
-  if (owned.contains(ranges)) return Status::ok();
+  if (owned.contains(ranges)) return ok_status();
   return refuse(spec, Code::kRefused,
                 fmt::format("ranges [{},{}) are not held here, expected ranges inside {}", ranges.begin,
                             ranges.end, text_of(owned)));
@@ -53,7 +53,7 @@ Status check_spec(const TableSpec& spec, const RangeSet& owned, const CustomRule
   }
   if (const Status rule = UpdateRule::check(spec.rule, custom); !rule)
     return refuse(spec, rule.code(), rule.message());
-  return Status::ok();
+  return ok_status();
 }
 
 Status check_placed_keys(const TableSpec& spec, const RangeSet& owned, std::span<const std::uint64_t> keys,
@@ -72,7 +72,7 @@ Status check_placed_keys(const TableSpec& spec, const RangeSet& owned, std::span
         fmt::format("position {}: key {} is reserved, expected any other", keys.size() - 1, kReservedKey));
   }
   const auto outside = [&](std::size_t i) { return !ranges.contains(range_of(keys[i], spec.ranges)); };
-  if (!outside(0) && !outside(keys.size() - 1)) return Status::ok();
+  if (!outside(0) && !outside(keys.size() - 1)) return ok_status();
   std::size_t bad = 0;
   while (!outside(bad)) ++bad;
   return refuse(
@@ -91,7 +91,7 @@ Status check_row_numbers(const TableSpec& spec, const RangeSet& owned, std::span
   }
   const std::uint64_t begin = range_first_row(ranges.begin, spec.ranges, spec.rows);
   const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
-  if (rows.front() >= begin && rows.back() < end) return Status::ok();
+  if (rows.front() >= begin && rows.back() < end) return ok_status();
   const auto bad =
       std::find_if(rows.begin(), rows.end(), [&](auto row) { return row < begin || row >= end; });
   return refuse(spec, Code::kRefused,
@@ -106,7 +106,7 @@ Status check_values(const TableSpec& spec, std::span<const float> values, std::s
                   fmt::format("{} values for {} keys, expected {} a key", values.size(), count, width));
   }
   const std::size_t bad = kernels::find_non_finite(values);
-  if (bad == values.size()) return Status::ok();
+  if (bad == values.size()) return ok_status();
   return refuse(spec, Code::kNonFinite,
                 fmt::format("position {}: key {}, column {} is {}, expected a finite number", bad / width,
                             key_at(bad / width), bad % width, values[bad]));

@@ -20,7 +20,7 @@ Topology star(std::uint32_t ranks) {
     room.cables.push_back({room.ranks.back(), hub, {1e9, 2000}, {1e9, 0}});
   }
   auto made = Topology::make(std::move(room));
-  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  EXPECT_TRUE(made.ok()) << made.status().message();
   return *std::move(made);
 }
 
@@ -106,7 +106,7 @@ TEST(Network, FillsALinkThatIsFasterThanItsSenders) {
     room.connect(room.ranks.back(), i < 8 ? left : right, {1e9, 0});
   }
   const auto topology = Topology::make(room);
-  ASSERT_TRUE(topology.is_ok());
+  ASSERT_TRUE(topology.ok());
   Network network(*topology);
   for (std::uint32_t i = 0; i < 8; ++i) network.send(network.open(i, 8 + i), 1'000'000);
   for (const Seen& seen : drain(network)) EXPECT_LE(seen.at, 2 * kMs);
@@ -117,7 +117,7 @@ TEST(Network, TakesTurnsOnASharedCable) {
   for (const char* name : {"a", "b"}) room.ranks.push_back(room.add(NodeKind::kDevice, name, kNoPlace));
   room.cables.push_back({0, 1, {1e9, 0}, {1e9, 0}, true});
   const auto topology = Topology::make(room);
-  ASSERT_TRUE(topology.is_ok());
+  ASSERT_TRUE(topology.ok());
   Network network(*topology);
   const auto there = network.open(0, 1), back = network.open(1, 0);
   network.send(there, 1'000'000);

@@ -177,7 +177,7 @@ Status no_such_preset(std::string_view name) {
 }
 
 Status check_ranks(std::string_view name, std::uint32_t ranks, std::uint32_t least, std::uint32_t most) {
-  if (ranks >= least && ranks <= most) return Status::ok();
+  if (ranks >= least && ranks <= most) return ok_status();
   return {Code::kUsage, fmt::format("preset {} with {} ranks; expected {} to {}", name, ranks, least, most)};
 }
 

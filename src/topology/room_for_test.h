@@ -13,7 +13,7 @@ namespace thalweg {
 
 inline Topology room_of(const std::string& name, std::uint32_t ranks = 0) {
   auto made = preset(name, ranks);
-  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  EXPECT_TRUE(made.ok()) << made.status().message();
   return *std::move(made);
 }
 

@@ -79,7 +79,7 @@ Status Topology::route_cores() {
     }
     route_core(core);
   }
-  return Status::ok();
+  return ok_status();
 }
 
 // Breadth first from each target, against the links' direction: level by level, the least latency in each.

@@ -22,7 +22,7 @@ class TomlReader {
   explicit TomlReader(std::string source) : source_(std::move(source)) {}
 
   const Status& status() const { return status_; }
-  bool ok() const { return status_.is_ok(); }
+  bool ok() const { return status_.ok(); }
 
   void fail(const toml::source_position& at, const std::string& message) {
     if (ok())

@@ -65,7 +65,7 @@ Status Topology::check_room() const {
       return wrong(between + " has no bandwidth; expected a positive one");
     }
   }
-  return Status::ok();
+  return ok_status();
 }
 
 void Topology::index_links() {
@@ -126,7 +126,7 @@ Status Topology::check_reachable() const {
     const NodeIndex node = cores_[component].nodes.front();
     if (std::all_of(endpoints_.begin(), endpoints_.end(),
                     [&](NodeIndex e) { return common_component(node, e); })) {
-      return Status::ok();
+      return ok_status();
     }
     if (component == 16) break;
   }
@@ -139,7 +139,7 @@ Status Topology::check_reachable() const {
       if (!common_component(x, y) && link_between(x, y) == kNowhere) return refuse(x, y);
     }
   }
-  return Status::ok();
+  return ok_status();
 }
 
 std::string Topology::link_name(LinkIndex index) const {

@@ -54,7 +54,7 @@ Status predict_rows(const std::string& model, const std::vector<std::string>& fi
   for (;;) {
     const auto count = (*rows)->next(kRowsAtOnce, batch);
     if (!count) return as_input(count.status());
-    if (*count == 0) return Status::ok();
+    if (*count == 0) return ok_status();
     if (Status status = predictor->score(batch, scratch, scores); !status) return status;
     for (const float score : scores) row(predict(loss, score));
   }

@@ -80,7 +80,7 @@ Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prep
     (void)co_await store_.yield();
     if (!store_.closing()) continue;
     out.rows = 0;  // The stream may never go on.
-    co_return Status::ok();
+    co_return ok_status();
   }
 }
 
@@ -89,12 +89,12 @@ Status ShardTrainer::try_prepare(RowReader& reader, std::size_t rows_max, Prepar
   const auto rows = reader.next(rows_max, bench.raw);
   if (!rows) return rows.status();
   out.rows = *rows;
-  if (out.rows == 0) return Status::ok();
+  if (out.rows == 0) return ok_status();
   if (Status status = model_->validate(bench.raw); !status) return status;
   out.batch.assign(bench.raw, bench.index);
   const auto keys = out.batch.keys();
   out.keys = Keys::placed({keys.begin(), keys.end()});
-  return Status::ok();
+  return ok_status();
 }
 
 Pending ShardTrainer::request(TableId table, const Prepared& prepared, bool read_only) {
@@ -153,7 +153,7 @@ Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
     rows_[t] = std::move(answer.rows);
     row_spans_[t] = rows_[t].span();
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Status ShardTrainer::learn(const Prepared& prepared) {
@@ -179,7 +179,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
     Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
     store_.push(TableId{t}, std::move(keys), Rows(std::move(grads[t]))).forget();
   }
-  return Status::ok();
+  return ok_status();
 }
 
 // One step on `current`; `next` is prepared while the rows are on their way.
@@ -269,7 +269,7 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
       const Status status = (co_await store_.report(number, to_text(scored))).status;
       if (!status || batch.rows == 0) co_return status;
     }
-    if (batch.rows == 0) co_return Status::ok();
+    if (batch.rows == 0) co_return ok_status();
     note_point(part - 1, **reader);
     const auto memory = reserve(batch);
     if (!memory) co_return memory.status();
@@ -320,10 +320,10 @@ Task<Status> ShardTrainer::run() {
 
 // libsvm and libffm name features by number, each of the other formats by hashes of its own.
 Status check_same_keys(const TrainInputs& inputs) {
-  if (inputs.train == nullptr) return Status::ok();
+  if (inputs.train == nullptr) return ok_status();
   const auto kind = [](Format format) { return format == Format::kLibffm ? Format::kLibsvm : format; };
   const Format train = inputs.train->format(), valid = inputs.valid->format();
-  if (kind(train) == kind(valid)) return Status::ok();
+  if (kind(train) == kind(valid)) return ok_status();
   return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
                                    "in another format",
                                    inputs.valid->paths().front(), format_name(valid), format_name(train),

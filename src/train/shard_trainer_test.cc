@@ -79,13 +79,13 @@ class ShardTrainerTest : public ::testing::Test {
   std::vector<Report> train(const std::string& path, Step first = {}) {
     spec_.train.paths = {path};
     const auto inputs = open_inputs(spec_);
-    EXPECT_TRUE(inputs.is_ok()) << inputs.status().message();
+    EXPECT_TRUE(inputs.ok()) << inputs.status().message();
     InstantStore store(first);
     Task<Status> task = train_shard(store, *inputs);
     task.handle().resume();
     EXPECT_TRUE(task.done());
     const Status status = task.take();
-    EXPECT_TRUE(status.is_ok()) << status.message();
+    EXPECT_TRUE(status.ok()) << status.message();
     return std::move(store.reports);
   }
 
@@ -107,7 +107,7 @@ class Reporter {
   void take_before(const std::vector<Report>& reports, Step end) {
     for (const Report& report : reports) {
       if (report.number < end) {
-        EXPECT_TRUE(take(report).is_ok());
+        EXPECT_TRUE(take(report).ok());
       }
     }
   }
@@ -127,7 +127,7 @@ TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItB
         reporter.take_before(owner, {2 * epoch, reported});
         for (const Report& report : train(path, {epoch, step})) {
           const Status status = reporter.take(report);
-          ASSERT_TRUE(status.is_ok()) << status.message();
+          ASSERT_TRUE(status.ok()) << status.message();
         }
         EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kRows) << epoch << "." << step;
       }
@@ -181,7 +181,7 @@ TEST_F(ShardTrainerTest, HeldOutScoresDoNotTravelAndWhoeverReportsTheLastPartTel
     Reporter reporter;
     reporter.take_before(owner, {1, reported});
     for (const Report& report : owner) {  // An heir scores all rows again.
-      EXPECT_TRUE(reporter.take(report).is_ok());
+      EXPECT_TRUE(reporter.take(report).ok());
       if (report.number.epoch % 2 == 1) {
         EXPECT_LT(report.text.size(), 600u);
       }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/hint.h"
-#include "client/job_options.h"
+#include "client/job/job_options.h"
 #include "data/input_words.h"
 #include "net/real_clock.h"
 #include "net/system_disk.h"
@@ -105,7 +105,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   if (Status status = co_await save(store); !status) co_return status;
   collected_ = true;
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 std::map<std::string, double> TrainJob::metrics() const {
@@ -237,7 +237,7 @@ Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
   // The model is saved: it may do better on rows that are like those it was trained on.
   const auto held_out = on_held_out_rows(spec().model.loss, epochs_);
   const std::string text = held_out ? diverged(*held_out) : std::string();
-  return text.empty() ? Status::ok() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
+  return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
 
 void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result) const {

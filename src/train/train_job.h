@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "client/job_cluster.h"
-#include "model/model_dir.h"
+#include "client/job/job_cluster.h"
+#include "model/format/model_dir.h"
 #include "thalweg/trainer.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"

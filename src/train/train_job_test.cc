@@ -10,7 +10,7 @@ namespace {
 // A cluster whose scheduler was told, by whomever, that the job has ended well.
 struct EndedCluster final : Cluster {
   bool wait(Duration) override { return true; }
-  Status status() override { return Status::ok(); }
+  Status status() override { return ok_status(); }
   ClusterView view() override { return {}; }
   std::string missing() override { return {}; }
   void close() override {}
@@ -23,7 +23,7 @@ TEST(TrainJob, AModelThatWasNotCollectedIsNoSuccess) {
   options.files = {folder.write("rows.svm", "1 1:1\n0 2:1\n")};
   options.out = folder / "model";
   auto job = TrainJob::create(options);
-  ASSERT_TRUE(job.is_ok()) << job.status().message();
+  ASSERT_TRUE(job.ok()) << job.status().message();
   EndedCluster cluster;
   const TrainResult result = (*job)->run(cluster, 1, 1);
   EXPECT_EQ(result.status.code(), Code::kRefused);

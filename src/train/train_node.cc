@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/hint.h"
-#include "client/node_options.h"
-#include "client/remote_cluster.h"
-#include "data/columns.h"
+#include "client/job/node_options.h"
+#include "client/job/remote_cluster.h"
 #include "data/input_words.h"
+#include "data/reader/columns.h"
 #include "thalweg/trainer.h"
 #include "train/shard_trainer.h"
 #include "train/train_advice.h"

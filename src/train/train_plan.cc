@@ -180,7 +180,7 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
     return Status(Code::kUsage,
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");
   }
-  return Status::ok();
+  return ok_status();
 }
 
 // Where the workers have the data.
@@ -196,7 +196,7 @@ Status choose_without_data(const TrainerOptions& options, TrainPlan& plan) {
       "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
       "for {:g} entries a row; given the workers' files too, the scheduler chooses as thalweg train does",
       kBatchRowsUnknown, kUnknownEntries));
-  return Status::ok();
+  return ok_status();
 }
 
 Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, TrainSpec& spec) {
@@ -215,7 +215,7 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
   }
   spec.model.fields = *fields;
   const auto made = make_model(spec.model);
-  if (made || spec.fields_from.empty()) return Status::ok();
+  if (made || spec.fields_from.empty()) return ok_status();
   return {made.status().code(), made.status().message() + "; there is " + spec.fields_from};
 }
 
@@ -223,7 +223,7 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
 Status check_numbers(const TrainerOptions& options) {
   const auto outside = [](const char* flag, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
     return value >= low && value <= high
-               ? Status::ok()
+               ? ok_status()
                : Status(Code::kUsage, fmt::format("{} {}; expected {} to {}", flag, value, low, high));
   };
   constexpr std::uint32_t kEpochsMax = 1'000'000, kRowsMax = 1u << 30;
@@ -251,7 +251,7 @@ Status check_numbers(const TrainerOptions& options) {
   if (options.valid_part != 0 && !options.valid.empty()) {
     return {Code::kUsage, "--valid cannot be combined with --valid-part"};
   }
-  return Status::ok();
+  return ok_status();
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(TrainMonitor, NoticesShardsReadFromDifferentFiles) {
   EXPECT_TRUE(monitor.add(ShardId{1}, {0, 8}, to_text(report)));
   report.inputs_name = "there/a.svm";
   EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(report)));
-  EXPECT_TRUE(monitor.inputs_agree().is_ok()) << "another machine may call them otherwise";
+  EXPECT_TRUE(monitor.inputs_agree().ok()) << "another machine may call them otherwise";
   report.inputs = 2, report.inputs_name = std::string(5000, 'b');
   EXPECT_TRUE(monitor.add(ShardId{0}, {0, 16}, to_text(report)));
   const Status status = monitor.inputs_agree();
@@ -137,7 +137,7 @@ std::string disagreement(std::initializer_list<Reading> readings) {
   TrainMonitor monitor(Loss::kLogistic, 2, 2);
   std::size_t left = readings.size();
   for (const Reading& reading : readings) {
-    EXPECT_TRUE(monitor.inputs_agree().is_ok()) << "only the last one differs";
+    EXPECT_TRUE(monitor.inputs_agree().ok()) << "only the last one differs";
     EXPECT_TRUE(monitor.add(ShardId{reading.shard}, reading.number, to_text(reading.report)));
     --left;
   }

@@ -46,7 +46,7 @@ Task<Status> TrainJob::save(ShardStore& store) {
     if (status) {
       saved_elsewhere_ = {Code::kIo,
                           fmt::format("{}; the model is saved at {} instead", refused.message(), place)};
-      co_return Status::ok();
+      co_return ok_status();
     }
     if (status.code() != Code::kIo) co_return status;
     tried = status.message();
@@ -64,7 +64,7 @@ Task<Status> TrainJob::save_at(ShardStore& store, Disk& disk, const std::string&
   if (!digest) co_return digest.status();
   digest_ = *digest;
   saved_to_ = directory;
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
@@ -72,7 +72,7 @@ Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     if (Status status = co_await collect_table(store, TableId{t}, writer); !status) co_return status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWriter* writer) {
@@ -107,7 +107,7 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
     if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status) co_return status;
   }
   digest_ += table_part_of_digest(spec.name, digest.sum());
-  if (writer == nullptr) co_return Status::ok();
+  if (writer == nullptr) co_return ok_status();
   if (!begun) {
     if (Status status = writer->begin_table(spec, rows, spec.dim); !status) co_return status;
   }

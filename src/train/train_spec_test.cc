@@ -29,7 +29,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.shards = 5;
   spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));
-  ASSERT_TRUE(back.is_ok()) << back.status().message();
+  ASSERT_TRUE(back.ok()) << back.status().message();
   EXPECT_EQ(back->model, spec.model);
   EXPECT_EQ(back->train.paths, spec.train.paths);
   EXPECT_EQ(back->train.columns, spec.train.columns);
@@ -41,7 +41,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
 
 TEST(TrainSpec, RefusesTextThatIsNoSpec) {
   for (const char* text : {"", "{}", "[1]", "{\"model\":{}}"}) {
-    EXPECT_FALSE(train_spec_from_text(text).is_ok()) << text;
+    EXPECT_FALSE(train_spec_from_text(text).ok()) << text;
   }
 }
 

@@ -6,10 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "client/job_options.h"
-#include "client/local_cluster.h"
-#include "client/node_options.h"
-#include "client/remote_cluster.h"
+#include "client/job/job_options.h"
+#include "client/job/local_cluster.h"
+#include "client/job/node_options.h"
+#include "client/job/remote_cluster.h"
 #include "train/train_job.h"
 
 namespace thalweg {
@@ -48,7 +48,7 @@ class Trainer::Impl {
 
 Status Trainer::Impl::begin() {
   if (std::exchange(has_run, true)) return {Code::kUsage, "a Trainer runs once"};
-  return Status::ok();
+  return ok_status();
 }
 
 TrainResult Trainer::Impl::run_here() {

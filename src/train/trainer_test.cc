@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "base/temporary_folder_for_test.h"
-#include "net/reserved_port_for_test.h"
+#include "net/socket/reserved_port_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -50,7 +50,7 @@ Status PushRelay::check(NodeId from, const Frame& frame) const {
   if (head.table.value >= map.tables.size()) return refused(head, "no such table");
   if (!owner_of(map, head)) return refused(head, "no server owns these ranges");
   if (Status owner = member_.check_owner(from, head); !owner) return owner;
-  if (frame.first.empty() && frame.second.empty()) return Status::ok();
+  if (frame.first.empty() && frame.second.empty()) return ok_status();
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, "keys or values are no whole numbers");
   }

@@ -138,7 +138,7 @@ void RequestBook::pass_on(Combiner::Batch batch) {
   auto request = make_request(RequestKind::kCombined, head.shard, head.step);
   request->askers = std::move(batch.askers);
   send_part(request, 0, *owner_of(map(), head), std::move(batch.frame));
-  if (THALWEG_BUG(kLeadAcksEarly)) finish(request, Status::ok());
+  if (THALWEG_BUG(kLeadAcksEarly)) finish(request, ok_status());
 }
 
 void RequestBook::on_waiting(NodeId from, const Frame& frame) {
@@ -164,7 +164,7 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
     case Code::kRetry:
       return retry_refused(part);
     case Code::kStale:
-      return member_.tell(Op::kGetMap, Status::ok(), {}, *turn_.out);
+      return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
     default: {
       const auto request = part.request;
       finish(request, {frame.head.code, fmt::format("{}: {}", node_name(from), status_of(frame).message())});
@@ -217,7 +217,7 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
       break;
   }
   parts_.erase(found);
-  if (--request->open == 0) finish(request, Status::ok());
+  if (--request->open == 0) finish(request, ok_status());
 }
 
 // Whether this was the last block of a scan's answer.

@@ -48,7 +48,7 @@ Status ShardStore::check(TableId table, const Keys& keys) const {
     return {Code::kUsage, fmt::format("table {} has {} rows, asked for [{}, {})", spec.name, spec.rows,
                                       block[0], block[0] + block[1])};
   }
-  return Status::ok();
+  return ok_status();
 }
 
 Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
@@ -79,13 +79,13 @@ Pending ShardStore::pull(TableId table, Keys keys) {
                                    "advance() between them",
                                    job_.tables[table.value].name, step_.epoch, step_.index)});
   }
-  if (keys.size() == 0) return completed(Status::ok());
+  if (keys.size() == 0) return completed(ok_status());
   return call({StoreCall::Kind::kPull, table, step_, std::move(keys)});
 }
 
 Pending ShardStore::read(TableId table, Keys keys) {
   if (Status status = check(table, keys); !status) return completed(std::move(status));
-  if (keys.size() == 0) return completed(Status::ok());
+  if (keys.size() == 0) return completed(ok_status());
   return call({StoreCall::Kind::kPull, table, step_, std::move(keys), {}, frame_flags::kReadOnly});
 }
 
@@ -130,7 +130,7 @@ Pending ShardStore::end_epoch() {
 
 Pending ShardStore::end_work() {
   if (!failure_) return completed(failure_);
-  if (step_ == kEndOfWork) return completed(Status::ok());
+  if (step_ == kEndOfWork) return completed(ok_status());
   if (step_has_push()) {
     push_empty(0);
     step_ = step_.next();

@@ -39,7 +39,7 @@ class ShardStore final : public Store {
   Pending count(TableId table);
 
   std::uint32_t owner_epoch() const { return owner_epoch_; }
-  bool failed() const { return !failure_.is_ok(); }
+  bool failed() const { return !failure_.ok(); }
   // How many steps this shard is past the oldest one that has an unanswered push.
   std::uint64_t steps_behind() const {
     return in_flight_.empty() ? 0 : ordinal_ - in_flight_.begin()->second.ordinal;

@@ -99,7 +99,7 @@ struct Started {
   }
   void expect_all_rows() const {
     ASSERT_TRUE(completion->done);
-    ASSERT_TRUE(completion->answer.status.is_ok()) << completion->answer.status.message();
+    ASSERT_TRUE(completion->answer.status.ok()) << completion->answer.status.message();
     const auto rows = completion->answer.rows.span();
     ASSERT_EQ(rows.size(), keys().size());
     for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], static_cast<float>(i + (dense ? 3 : 0)));

@@ -100,7 +100,7 @@ TEST(WorkerCombine, ALeadAnswersWhenTheServerHas) {
   EXPECT_EQ(rest[0].first, server_node(1));
   lead.answer(server_node(1), rest[0].second);
   EXPECT_TRUE(lead.completion->done);
-  EXPECT_TRUE(lead.completion->answer.status.is_ok());
+  EXPECT_TRUE(lead.completion->answer.status.ok());
   EXPECT_EQ(lead.worker.requests_open(), 0u);
 }
 

@@ -101,7 +101,7 @@ TEST(Worker, TakesAnAnswerOnlyFromWhomItAskedAndOfTheRightKind) {
   EXPECT_FALSE(completion->done);
   job.tell(server_node(0), answer(asked, Op::kPullReply, {1, 2}));
   ASSERT_TRUE(completion->done);
-  EXPECT_TRUE(completion->answer.status.is_ok());
+  EXPECT_TRUE(completion->answer.status.ok());
   EXPECT_EQ(completion->answer.rows[1], 2.0f);
   EXPECT_EQ(job.worker.requests_open(), 0u);
 }
@@ -276,7 +276,7 @@ TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {
   EXPECT_EQ(sent[0].second.head.op, Op::kPush);
   EXPECT_FALSE(job.seen);
   job.resume();
-  EXPECT_EQ(job.seen, Status::ok()) << "by the answer that had come";
+  EXPECT_EQ(job.seen, ok_status()) << "by the answer that had come";
 }
 
 TEST(WorkerComputes, AndIsStoppedAtOnce) {
@@ -321,7 +321,7 @@ TEST(WorkerComputes, AndAPushThatFailsMeanwhileFailsTheShard) {
   refusal.head.code = Code::kRefused;
   job.tell(server_node(0), refusal);
   const Sent sent = job.finish();
-  EXPECT_EQ(job.seen, Status::ok()) << "its program has ended well, as far as it knew";
+  EXPECT_EQ(job.seen, ok_status()) << "its program has ended well, as far as it knew";
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].second.head.op, Op::kEnded);
   EXPECT_EQ(status_of(sent[0].second).code(), Code::kRefused);

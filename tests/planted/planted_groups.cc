@@ -6,7 +6,7 @@
 #include <string>
 
 #include "planted_for_test.h"
-#include "sim/simulate_groups.h"
+#include "sim/group/simulate_groups.h"
 
 namespace thalweg::sim {
 namespace {

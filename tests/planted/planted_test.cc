@@ -5,8 +5,8 @@
 #include <string>
 
 #include "planted_for_test.h"
-#include "sim/orders_for_test.h"
-#include "sim/simulate.h"
+#include "sim/cluster/orders_for_test.h"
+#include "sim/cluster/simulate.h"
 
 namespace thalweg::sim {
 namespace {

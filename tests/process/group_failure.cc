@@ -19,7 +19,7 @@
 
 #include "group_failure_point.h"
 #include "net/live_fabric.h"
-#include "net/reserved_port.h"
+#include "net/socket/reserved_port.h"
 
 namespace {
 
@@ -45,7 +45,7 @@ class GroupMemory final : public std::pmr::memory_resource {
  private:
   void* do_allocate(std::size_t bytes, std::size_t) override {
     const Result<void*> memory = group_.allocate_bytes(bytes);
-    require(memory.is_ok(), memory.status().message());
+    require(memory.ok(), memory.status().message());
     return *memory;
   }
   void do_deallocate(void* memory, std::size_t, std::size_t) override { group_.free(memory); }
@@ -114,10 +114,10 @@ void run_rank(const FailurePoint& point, std::uint32_t rank, int out) {
   options.timeout = kPatience;
   options.patience = 2s;
   auto group = Group::join(options);
-  require(group.is_ok(), me + ": " + group.status().message());
+  require(group.ok(), me + ": " + group.status().message());
   Worker before(*group, point.before);
   Status status;
-  for (int i = 0; status.is_ok(); ++i) {
+  for (int i = 0; status.ok(); ++i) {
     status = before.work(i < 3 ? kPatience : Duration(3s));
     if (i == 2) require(::write(out, "r", 1) == 1, "the parent is gone");
   }
@@ -128,12 +128,12 @@ void run_rank(const FailurePoint& point, std::uint32_t rank, int out) {
             me + ": it was given up, and regroups: " + anew.status().message());
     std::_Exit(0);
   }
-  require(anew.is_ok(), me + ": " + anew.status().message());
+  require(anew.ok(), me + ": " + anew.status().message());
   require(anew->size() == point.ranks - 1, fmt::format("{}: {} ranks remain", me, anew->size()));
   Worker after(*anew, point.anew);
   for (int i = 0; i < 3; ++i) {
     const Status later = after.work(kPatience);
-    require(later.is_ok(), me + ": after the group formed anew: " + later.message());
+    require(later.ok(), me + ": after the group formed anew: " + later.message());
   }
 }
 
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
   for (std::uint64_t number = first; number < first + points; ++number) {
     FailurePoint point = draw_failure(seed, number);
     const Result<ReservedPort> port = ReservedPort::reserve();
-    require(port.is_ok(), port.status().message());
+    require(port.ok(), port.status().message());
     point.port = port->number();
     fmt::print("group_failure 1 {} {}: {}\n", seed, number, point.text());
     std::fflush(stdout);

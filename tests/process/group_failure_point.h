@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/group_routes.h"
-#include "client/group_view.h"
+#include "client/group/group_routes.h"
+#include "client/group/group_view.h"
 #include "exchange/exchange_case_for_test.h"
 #include "thalweg/group.h"
 

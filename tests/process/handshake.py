@@ -1,4 +1,4 @@
-"""The handshake of src/net/handshake.cc, by Python's own HMAC: for tests that are peers, and for those that only try."""
+"""The handshake of src/net/socket/handshake.cc, by Python's own HMAC: for tests that are peers, and for those that only try."""
 import hmac
 import os
 import struct

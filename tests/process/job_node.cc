@@ -79,7 +79,7 @@ Task<Status> train(Store& store, Wrong wrong) {
     store.push(kRows, keys, Rows(std::move(grads))).forget();
     if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
   }
-  co_return Status::ok();
+  co_return ok_status();
 }
 
 Status run_job(Result<Job> job, const Program& program) {

@@ -1,0 +1,68 @@
+// run: starts the ranks of a program with the variables that say who they are.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/command/commands.h"
+#include "cli/command/rank_processes.h"
+#include "cli/signals.h"
+#include "net/socket/reserved_port.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint16_t kUsualPort = 29500;
+
+Result<RankLaunch> read_launch(const Options& options) {
+  RankLaunch launch;
+  launch.command = options.arguments();
+  launch.ranks = static_cast<std::uint32_t>(options.integer("run-processes"));
+  launch.nodes = static_cast<std::uint32_t>(options.integer("nodes"));
+  launch.node = static_cast<std::uint32_t>(options.integer("node-rank"));
+  launch.master_host = options.text("master-addr");
+  launch.transport = options.choice("transport").word;
+  launch.insecure_no_auth = options.flag("insecure-no-auth");
+  launch.label = options.flag("label");
+  launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("grace") * 1000));
+  if (launch.node >= launch.nodes) {
+    return Status(Code::kUsage, fmt::format("--node-rank {}: expected a number below --nodes, which is {}",
+                                            launch.node, launch.nodes));
+  }
+  if (launch.nodes > 1 && options.origin("master-addr") == Origin::kDefault) {
+    return Status(Code::kUsage, "--nodes needs --master-addr: the machine of rank 0, as the others reach it");
+  }
+  if (const auto port = options.maybe_integer("master-port")) {
+    launch.master_port = static_cast<std::uint16_t>(*port);
+  } else if (launch.nodes > 1) {
+    launch.master_port = kUsualPort;  // All machines must mean the same one.
+  }
+  return launch;
+}
+
+}  // namespace
+
+Status run_run(const Options& options, Output& out) {
+  Result<RankLaunch> launch = read_launch(options);
+  if (!launch) return launch.status();
+  if (launch->insecure_no_auth)
+    out.warn(
+        "--insecure-no-auth: whoever reaches the ranks' ports can join, read and change what they exchange");
+  std::optional<ReservedPort> free_port;  // Until the ranks have ended.
+  if (launch->master_port == 0) {
+    Result<ReservedPort> reserved = ReservedPort::reserve();
+    if (!reserved) return reserved.status();
+    free_port = *std::move(reserved);
+    launch->master_port = free_port->number();
+  }
+  const std::atomic<bool>& stop = catch_interrupts();
+  const Result<RanksEnd> end = run_ranks(*launch, stop, out.results(), out.words());
+  if (!end) return end.status();
+  if (!end->failed.empty()) out.warn(fmt::format("{}; the other ranks were ended", end->failed));
+  out.json(
+      {{"ranks", launch->ranks * launch->nodes}, {"exit_code", end->exit_code}, {"failed", end->failed}});
+  out.end_with(end->exit_code);
+  return ok_status();
+}
+
+}  // namespace thalweg

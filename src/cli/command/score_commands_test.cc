@@ -1,0 +1,231 @@
+// Scoring and model commands of the built program, on a model whose predictions are known.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "cli/command/stored_model.h"
+#include "cli/run_for_test.h"
+#include "model/format/stored_model_for_test.h"
+
+namespace thalweg {
+namespace {
+
+// Logistic regression with bias -1, weight 2 for key 3 and 0.5 for key 5.
+class Scoring : public testing::Test {
+ protected:
+  void SetUp() override {
+    save(folder_ / "model", 2.0f);
+    write_text(rows_, "1 3:1\n0 5:2\n0 3:0.5 5:2\n1 9:1\n");
+  }
+
+  void save(const std::string& path, float weight, std::map<std::string, std::string> options = {}) {
+    ModelSpec spec;
+    const std::vector<TableSpec> tables = (*make_model(spec))->tables();
+    SystemDisk disk;
+    const auto writer = ModelWriter::create(disk, path);
+    ASSERT_TRUE(writer.ok()) << writer.status().message();
+    const std::uint64_t row = 0;
+    const float bias = -1;
+    std::vector<std::pair<PlacedKey, float>> weights = {{place(3), weight}, {place(5), 0.5f}};
+    std::sort(weights.begin(), weights.end());
+    ASSERT_TRUE((*writer)->begin_table(tables[0], 1, 1) && (*writer)->append({&row, 1}, {&bias, 1}) &&
+                (*writer)->end_table());
+    ASSERT_TRUE((*writer)->begin_table(tables[1], 2, 1));
+    for (const auto& [key, value] : weights) ASSERT_TRUE((*writer)->append({&key, 1}, {&value, 1}));
+    ASSERT_TRUE((*writer)->end_table());
+    ASSERT_TRUE((*writer)->commit(spec, std::move(options), {{"valid_auc", 0.75}}).ok());
+  }
+
+  // Exit code; what it wrote in out_ and err_.
+  int run(const std::string& arguments) {
+    Ran ran = thalweg::run(arguments);
+    out_ = std::move(ran.out), err_ = std::move(ran.err);
+    return ran.code;
+  }
+  nlohmann::json json() const { return nlohmann::json::parse(out_, nullptr, false); }
+
+  TemporaryFolder folder_;
+  std::string model_ = folder_ / "model";
+  std::string rows_ = folder_ / "rows.svm";
+  std::string out_, err_;
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+TEST_F(Scoring, PredictsInInputOrder) {
+  ASSERT_EQ(run("predict --model " + model_ + " " + rows_), 0) << err_;
+  std::istringstream lines(out_);
+  for (const double score : {1.0, 0.0, 1.0, -1.0}) {
+    double prediction = -1;
+    lines >> prediction;
+    EXPECT_NEAR(prediction, sigmoid(score), 1e-6);
+  }
+  const std::string on_screen = out_;
+  ASSERT_EQ(run("predict --json -o " + (folder_ / "scores") + " --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "scores"), on_screen);
+  EXPECT_EQ(json()["examples"], 4);
+  EXPECT_EQ(run("predict --threads 1 --model " + model_ + " - <" + rows_), 0) << err_;
+  EXPECT_EQ(out_, on_screen);
+}
+
+TEST_F(Scoring, FeaturesThatTheModelDoesNotHaveAreNoted) {
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(err_.find("the model knows"), std::string::npos) << err_;
+  write_text(rows_, "1 30:1\n0 50:1\n");
+  for (const std::string command : {"eval", "predict"}) {
+    ASSERT_EQ(run(command + " --model " + model_ + " " + rows_), 0) << err_;
+    EXPECT_NE(err_.find("the model knows 0 % of the features of these rows"), std::string::npos) << err_;
+  }
+}
+
+TEST_F(Scoring, AModelThatIsWorseThanNoneOnTheseRowsIsSaidToBe) {
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_NE(err_.find("the measured auc of 0.375 is worse than that of no features at all, 0.5"),
+            std::string::npos)
+      << err_;
+  write_text(rows_, "1 3:1\n0 9:1\n");
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(Scoring, ColumnsThatAreGivenOtherwiseThanInTrainingAreRefused) {
+  const std::string rows = folder_ / "rows.csv", model = folder_ / "csv";
+  write_text(rows, "label,n,c\n1,2,x\n0,3,y\n");
+  ASSERT_EQ(run("train " + rows + " --columns c:cat --out " + model), 0) << err_;
+  for (const std::string command : {"eval", "predict"}) {
+    EXPECT_EQ(run(command + " --columns n:num --model " + model + " " + rows), 0) << err_;
+    EXPECT_EQ(run(command + " --columns n:cat --model " + model + " " + rows), 2);
+    EXPECT_NE(err_.find("rows.csv: column \"n\" is cat here, and the model was trained with it as num"),
+              err_.npos)
+        << err_;
+  }
+  EXPECT_EQ(run("eval --label-column n --model " + model + " " + rows), 2);
+  EXPECT_NE(err_.find("column \"n\" is label here"), err_.npos) << err_;
+}
+
+TEST_F(Scoring, ManyBatchesKeepTheirOrder) {
+  std::string text, expected;
+  for (int row = 0; row < 20000; ++row) text += row % 3 == 0 ? "1 3:1\n" : "0 5:2\n";
+  write_text(rows_, text);
+  ASSERT_EQ(run("predict --model " + model_ + " " + rows_), 0) << err_;
+  std::istringstream lines(out_);
+  double prediction = 0;
+  for (int row = 0; row < 20000; ++row) {
+    ASSERT_TRUE(lines >> prediction);
+    ASSERT_NEAR(prediction, sigmoid(row % 3 == 0 ? 1 : 0), 1e-6) << row;
+  }
+}
+
+TEST_F(Scoring, EvalMeasures) {
+  ASSERT_EQ(run("eval --json --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_EQ(json()["examples"], 4);
+  // Scores 1 and -1 of positives against 0 and 1 of negatives: 1 wins once and ties once, -1 never.
+  EXPECT_NEAR(json()["auc"].get<double>(), 1.5 / 4, 1e-9);
+  const double loss = -(2 * std::log(sigmoid(-1)) + std::log(0.5) + std::log(sigmoid(1))) / 4;
+  EXPECT_NEAR(json()["logloss"].get<double>(), loss, 1e-6);
+  ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0);
+  EXPECT_NE(out_.find("auc          0.375000"), std::string::npos) << out_;
+}
+
+TEST_F(Scoring, ErrorsHaveTheirCodes) {
+  EXPECT_EQ(run("predict " + rows_), 2);
+  EXPECT_EQ(run("predict --model " + (folder_ / "nothing") + " " + rows_), 8);
+  EXPECT_EQ(run("predict --model " + model_ + " " + (folder_ / "nothing")), 4);
+  EXPECT_EQ(run("predict -o /does/not/exist/x --model " + model_ + " " + rows_), 1);
+  EXPECT_EQ(run("predict --model " + model_ + " " + rows_ + " >/dev/full"), 1);
+  write_text(folder_ / "bad.svm", "1 3:1\n7 3:1\n");
+  EXPECT_EQ(run("eval --model " + model_ + " " + (folder_ / "bad.svm")), 4);
+  EXPECT_NE(err_.find("bad.svm:2:1: saw \"7\", expected a label"), std::string::npos) << err_;
+  EXPECT_EQ(run("predict -o " + (folder_ / "scores") + " --model " + model_ + " " + (folder_ / "bad.svm")),
+            0);
+  EXPECT_EQ(run("predict --hash-bits 5 --model " + model_ + " " + rows_), 2);
+  std::string table;
+  for (const auto& entry : std::filesystem::directory_iterator(model_)) {
+    if (entry.path().string().find("weights") != std::string::npos) table = entry.path().string();
+  }
+  std::string bytes = read_text(table);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_text(table, bytes);
+  EXPECT_EQ(run("predict --model " + model_ + " " + rows_), 8);
+  EXPECT_NE(err_.find("thalweg: MODEL: " + table), std::string::npos) << err_;
+  EXPECT_EQ(run("model digest " + model_), 8);
+}
+
+TEST_F(Scoring, ModelCommandsShowWhatIsStored) {
+  ASSERT_EQ(run("model inspect --json " + model_), 0) << err_;
+  EXPECT_EQ(json()["model"], "lr");
+  EXPECT_EQ(json()["metrics"]["valid_auc"], 0.75);
+  EXPECT_EQ(json()["tables"][1]["rows"], 2);
+  ASSERT_EQ(run("model digest " + model_), 0) << err_;
+  EXPECT_EQ(out_.size(), 17u);
+  const std::string digest = out_.substr(0, 16);
+  save(folder_ / "other", 2.5f);
+  ASSERT_EQ(run("model digest --json " + (folder_ / "other")), 0);
+  EXPECT_NE(json()["digest"], digest);
+  ASSERT_EQ(run("model diff --json " + model_ + " " + (folder_ / "other")), 0) << err_;
+  EXPECT_EQ(json()["equal"], false);
+  EXPECT_EQ(json()["tables"][1]["different_rows"], 1);
+  EXPECT_EQ(json()["tables"][1]["max_abs_difference"], 0.5);
+  ASSERT_EQ(run("model diff --json " + model_ + " " + model_), 0);
+  EXPECT_EQ(json()["equal"], true);
+}
+
+TEST_F(Scoring, ModelExportWritesEachFormat) {
+  ASSERT_EQ(run("model export " + model_ + " --format text -o " + (folder_ / "text")), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "text/weights.tsv"), "3\t2\n5\t0.5\n");
+  ASSERT_EQ(run("model export " + model_ + " --format npz -o " + (folder_ / "m.npz")), 0) << err_;
+  EXPECT_EQ(read_text(folder_ / "m.npz").substr(0, 2), "PK");
+  ASSERT_EQ(run("model export " + model_ + " -o " + (folder_ / "m.safetensors")), 0) << err_;
+  EXPECT_EQ(run("model export " + model_), 2);
+  EXPECT_EQ(run("model export --help"), 0);
+  EXPECT_EQ(out_.find("unset is standard output"), std::string::npos) << out_;
+  EXPECT_EQ(run("model export --format hdf5 " + model_), 2);
+}
+
+TEST_F(Scoring, InputOptionsOfTheTrainingAreKept) {
+  Options trained;
+  trained.assign(*find_option("hash-bits"), std::int64_t{20}, Origin::kFlag, "flag");
+  const auto stored = options_to_store(trained, "train");
+  EXPECT_EQ(stored.at("hash-bits"), "20");
+  EXPECT_EQ(stored.at("sync"), "bsp");
+  EXPECT_EQ(stored.count("rate"), 0u);
+  EXPECT_EQ(stored.count("out"), 0u);
+  save(folder_ / "hashed", 2.0f, stored);
+  const Result<ModelReader> model = open_model(folder_ / "hashed");
+  EXPECT_EQ(read_options_for(model->manifest(), Options())->hash_bits, 20u);
+  EXPECT_EQ(run("predict --hash-bits 20 --model " + (folder_ / "hashed") + " " + rows_), 0) << err_;
+}
+
+// A column that was a category in training is one in any file, whatever its first rows look like.
+TEST_F(Scoring, ColumnsAreWhatTheyWereInTraining) {
+  const auto file = [this](const std::string& name, const std::string& text) {
+    write_text(folder_ / name, text);
+    return folder_ / name;
+  };
+  std::string rows;
+  for (int i = 0; i < 200; ++i) rows += "1,7\n0,zz\n1,abc\n0,12\n";
+  const std::string train = file("train.csv", "click,site\n" + rows);
+  const std::string valid = file("valid.csv", "click,site\n1,7\n0,12\n");
+  const std::string model = folder_ / "columns";
+  ASSERT_EQ(
+      run("train --json --epochs 3 --label-column click " + train + " --valid " + valid + " --out " + model),
+      0)
+      << err_;
+  EXPECT_EQ(json()["valid_auc"], 1.0);
+  ASSERT_EQ(run("predict --model " + model + " " + train), 0) << err_;
+  const std::string seven = out_.substr(0, out_.find('\n') + 1);
+  EXPECT_GT(std::stod(seven), 0.5);
+  for (const char* text : {"click,site\n1,7\n", "site\n7\n", "other,site,click\n3,7,\n", "1,7\n"}) {
+    ASSERT_EQ(run("predict --model " + model + " " + file("new.csv", text)), 0) << err_;
+    EXPECT_EQ(out_, seven) << text;
+  }
+  EXPECT_EQ(run("eval --model " + model + " " + file("new.csv", "site\n7\n")), 2);
+}
+
+}  // namespace
+}  // namespace thalweg

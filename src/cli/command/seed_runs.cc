@@ -1,0 +1,52 @@
+#include "cli/command/seed_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hint.h"
+#include "base/random.h"
+
+namespace thalweg {
+
+double SeedRuns::per_second(std::uint64_t count) const {
+  return static_cast<double>(count) / std::max(seconds, 1e-9);
+}
+
+nlohmann::ordered_json SeedRuns::to_json(const nlohmann::ordered_json& own) const {
+  nlohmann::ordered_json object;
+  object["seeds"] = seeds;
+  object["violations"] = failed ? 1 : 0;
+  object.update(own);
+  object["events"] = events;
+  object["trace_hash"] = fmt::format("{:016x}", trace_hash);
+  object["seconds"] = seconds;
+  object["seeds_per_second"] = per_second(seeds);
+  object["events_per_second"] = per_second(events);
+  object["simulated_hours"] = virtual_hours;
+  if (failed) {
+    object["failed_seed"] = failed->seed;
+    object["violation"] = failed->violation;
+    object["plan"] = failed->plan;
+  }
+  return object;
+}
+
+Status SeedRuns::status(std::string_view command) const {
+  if (!failed) return ok_status();
+  return with_hint({Code::kRefused,
+                    fmt::format("seed {} broke a promise after {} events, {:.3f} s: {}\n  {}", failed->seed,
+                                failed->events, std::chrono::duration<double>(failed->virtual_time).count(),
+                                failed->violation, failed->plan)},
+                   fmt::format("replay it with: {} --replay {} --trace", command, failed->seed));
+}
+
+void add(SeedRuns& runs, const sim::RunReport& report) {
+  ++runs.seeds;
+  runs.events += report.events;
+  runs.trace_hash = splitmix(runs.trace_hash ^ report.trace_hash);
+  runs.virtual_hours += VirtualHours(report.virtual_time).count();
+  if (!report.ok()) runs.failed = report;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,40 @@
+// `thalweg simulate faults`: random clusters under random faults, one for each seed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/command/commands.h"
+#include "cli/command/seed_runs.h"
+
+namespace thalweg {
+
+Status run_simulate_faults(const Options& options, Output& out) {
+  const auto replay = options.maybe_integer("replay");
+  const Interval seeds = options.interval("seeds");
+  const auto first = static_cast<std::uint64_t>(replay ? *replay : seeds.first);
+  const auto end = replay ? first + 1 : static_cast<std::uint64_t>(seeds.second);
+  sim::Trace trace;
+  if (options.flag("trace")) trace = [&](std::string_view line) { out.note(line); };
+  if (options.flag("groups")) return run_simulate_groups(first, end, trace, out);
+  std::uint64_t whole_models = 0;
+  double time_used_max = 0;  // Of the virtual time that a run is allowed.
+  const SeedRuns runs = run_seeds(
+      first, end, [&](std::uint64_t seed) { return sim::run_seed_twice(seed, trace); },
+      [&](const sim::Report& report) {
+        whole_models += report.ok() && report.ended_well;
+        time_used_max =
+            std::max(time_used_max, VirtualHours(report.virtual_time) / VirtualHours(report.time_allowed));
+      });
+  const std::uint64_t errors = runs.seeds - whole_models - (runs.failed ? 1 : 0);
+  out.json(runs.to_json(
+      {{"whole_models", whole_models}, {"expected_errors", errors}, {"time_used_max", time_used_max}}));
+  if (runs.failed) return runs.status("thalweg simulate faults");
+  out.human(fmt::format(
+      "{} seeds without a violation, {} whole models and {} errors as promised: {:.0f} seeds/s, "
+      "{:.0f} events/s, {:.2f} simulated hours, at most {:.0f} % of the time allowed, trace hash {:016x}\n",
+      runs.seeds, whole_models, errors, runs.per_second(runs.seeds), runs.per_second(runs.events),
+      runs.virtual_hours, 100 * time_used_max, runs.trace_hash));
+  return ok_status();
+}
+
+}  // namespace thalweg

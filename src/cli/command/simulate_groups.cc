@@ -1,0 +1,32 @@
+// `thalweg simulate faults --groups`: random groups of ranks under random faults, one for each seed.
+#include "sim/group/simulate_groups.h"
+
+#include <fmt/format.h>
+
+#include "cli/command/commands.h"
+#include "cli/command/seed_runs.h"
+
+namespace thalweg {
+
+Status run_simulate_groups(std::uint64_t first, std::uint64_t end,
+                           const std::function<void(std::string_view line)>& trace, Output& out) {
+  std::uint64_t groups = 0, operations = 0, failures = 0;
+  const SeedRuns runs = run_seeds(
+      first, end, [&](std::uint64_t seed) { return sim::run_group_seed_twice(seed, trace); },
+      [&](const sim::GroupReport& report) {
+        groups += report.groups;
+        operations += report.operations;
+        failures += report.failures;
+      });
+  out.json(runs.to_json({{"groups", groups}, {"operations", operations}, {"failed_operations", failures}}));
+  if (runs.failed) return runs.status("thalweg simulate faults --groups");
+  out.human(
+      fmt::format("{} seeds without a violation, {} groups formed, {} operations ended well and {} did not: "
+                  "{:.0f} seeds/s, "
+                  "{:.0f} events/s, {:.2f} simulated hours, trace hash {:016x}\n",
+                  runs.seeds, groups, operations, failures, runs.per_second(runs.seeds),
+                  runs.per_second(runs.events), runs.virtual_hours, runs.trace_hash));
+  return ok_status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,67 @@
+#include "cli/command/stored_model.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/options/input.h"
+#include "net/system_disk.h"
+
+namespace thalweg {
+namespace {
+
+std::string stored(const Manifest& manifest, const std::string& flag) {
+  const auto found = manifest.options.find(flag);
+  return found == manifest.options.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+Status as_model(const Status& status) {
+  return status.code() == Code::kIo ? Status(Code::kModel, status.message()) : status;
+}
+
+Result<ModelReader> open_model(const std::string& path) {
+  Result<ModelReader> model = ModelReader::open(SystemDisk(), path);
+  if (!model) return as_model(model.status());
+  return model;
+}
+
+std::map<std::string, std::string> options_to_store(const Options& options, std::string_view command) {
+  std::map<std::string, std::string> texts;
+  for (const OptionRow* row : options_of(command)) {
+    if (row->key.empty() || row->key.substr(0, row->key.find('.')) == "output" || !options.has(row->name))
+      continue;
+    texts.emplace(spelling(*row), value_text(options.value(row->name)));
+  }
+  return texts;
+}
+
+Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& options) {
+  ReadOptions read = read_options(options, options.arguments());
+  unsigned trained_bits = 0;
+  const std::string bits = stored(manifest, "hash-bits");
+  std::from_chars(bits.data(), bits.data() + bits.size(), trained_bits);
+  if (options.has("hash-bits") && read.hash_bits != trained_bits) {
+    return Status(Code::kUsage,
+                  fmt::format("--hash-bits {}, but the model was trained with {}", read.hash_bits,
+                              trained_bits == 0 ? "64-bit ids" : fmt::format("{} bits", trained_bits)));
+  }
+  read.hash_bits = trained_bits;
+  if (!options.has("columns")) read.known_columns = stored(manifest, "columns");
+  if (!options.has("label-column")) read.label_column = stored(manifest, "label-column");
+  if (!options.has("weight-column")) read.weight_column = stored(manifest, "weight-column");
+  return read;
+}
+
+Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data) {
+  const std::string known = stored(manifest, "columns");
+  const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
+  if (!given || known.empty() || data.format() != Format::kCsv) return ok_status();
+  const Status status = check_same_features(data.columns(), known, manifest.model.name == "ffm");
+  if (status) return status;
+  return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},
+                   "leave out --columns, --label-column and --weight-column: the model knows its columns");
+}
+
+}  // namespace thalweg

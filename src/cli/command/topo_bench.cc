@@ -1,0 +1,99 @@
+// topo bench: measures the link between two ranks of this machine and fits the model's two numbers to it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/command/commands.h"
+#include "cli/command/local_ranks.h"
+#include "cli/new_file.h"
+#include "topology/fit.h"
+#include "topology/render.h"
+#include "topology/units.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kBytesMin = 64;
+constexpr std::size_t kBytesMax = std::size_t{16} << 20;
+constexpr int kRuns = 7;
+
+// One way, from a round trip: the fastest of the runs' means, as others' work only adds to it.
+Result<double> one_way_seconds(Group& group, std::span<std::byte> buffer, std::size_t bytes) {
+  const std::span<float> data(static_cast<float*>(static_cast<void*>(buffer.data())), bytes / sizeof(float));
+  const std::size_t trips = std::clamp<std::size_t>((std::size_t{8} << 20) / bytes, 4, 2000);
+  double best = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    if (Status met = group.barrier(); !met) return met;
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < 2 * trips; ++i) {
+      const bool sends = (i % 2 == 0) == (group.rank() == 0);
+      Status moved = sends ? group.send(std::span<const float>(data), 1 - group.rank())
+                           : group.receive(data, 1 - group.rank());
+      if (!moved) return moved;
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double each = took.count() / static_cast<double>(2 * trips);
+    best = run == 0 ? each : std::min(best, each);
+  }
+  return best;
+}
+
+Status measure_link(Group& group, std::vector<Sample>& samples) {
+  Result<std::span<std::byte>> buffer = group.allocate<std::byte>(kBytesMax);
+  if (!buffer) return buffer.status();
+  for (std::size_t bytes = kBytesMin; bytes <= kBytesMax; bytes *= 4) {
+    Result<double> seconds = one_way_seconds(group, *buffer, bytes);
+    if (!seconds) return seconds.status();
+    samples.push_back({static_cast<double>(bytes), *seconds});
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status run_topo_bench(const Options& options, Output& out) {
+  const std::string transport = options.choice("link-transport").word;
+  std::vector<Sample> samples;
+  const Status measured = run_local_ranks(2, transport, [&samples](Group& group) {
+    std::vector<Sample> seen;
+    Status status = measure_link(group, seen);
+    if (group.rank() == 0) samples = std::move(seen);
+    return status;
+  });
+  if (!measured) return measured;
+  const Result<LinkFit> fit = fit_link(samples);
+  if (!fit) return fit.status();
+
+  const double latency_seconds = static_cast<double>(fit->speed.latency_ns) * 1e-9;
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  out.human(fmt::format("{:>10} {:>12} {:>10} {:>12}\n", "bytes", "one way us", "GB/s", "model us"));
+  for (const Sample& sample : samples) {
+    const double model = latency_seconds + sample.bytes / fit->speed.bytes_per_second;
+    out.human(fmt::format("{:>10.0f} {:>12.2f} {:>10.2f} {:>12.2f}\n", sample.bytes, sample.seconds * 1e6,
+                          sample.bytes / sample.seconds * 1e-9, model * 1e6));
+    rows.push_back({{"bytes", sample.bytes}, {"seconds", sample.seconds}, {"model_seconds", model}});
+  }
+  out.human(fmt::format("latency {}, bandwidth {}; the model is off by {:.0f} % at the median\n",
+                        latency_text(fit->speed.latency_ns), bandwidth_text(fit->speed.bytes_per_second),
+                        fit->error * 100));
+  out.json({{"transport", transport},
+            {"latency_seconds", latency_seconds},
+            {"bytes_per_second", fit->speed.bytes_per_second},
+            {"median_error", fit->error},
+            {"samples", rows}});
+  const auto path = options.maybe_text("room");
+  if (!path) return ok_status();
+  const auto ranks = static_cast<std::uint32_t>(options.integer("room-ranks"));
+  NewFile file(*path);
+  if (Status written = file.write(to_toml(measured_room("this-machine", ranks, fit->speed))); !written) {
+    return written;
+  }
+  if (Status committed = file.commit(); !committed) return committed;
+  out.note(fmt::format("wrote {}", *path));
+  return ok_status();
+}
+
+}  // namespace thalweg

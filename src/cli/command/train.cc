@@ -1,0 +1,27 @@
+// thalweg train: one process by default, several with --processes.
+#include "cli/command/commands.h"
+#include "cli/options/memory_limit.h"
+#include "cli/options/trainer_options.h"
+#include "cli/view/train_view.h"
+
+namespace thalweg {
+
+Status run_train(const Options& options, Output& out) {
+  const auto memory = memory_limit(options);
+  if (!memory) return memory.status();
+  TrainerOptions wanted = trainer_options(options, *memory);
+  wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
+  if (!options.flag("processes")) {
+    return show_training(std::move(wanted), out, [](Trainer& trainer) { return trainer.run(); });
+  }
+  TrainProcesses processes;
+  const auto node = [](const char* role) {
+    return std::vector<std::string>{"node",     role,      "--join",   "{scheduler}", "--secret-file",
+                                    "{secret}", "--quiet", "--memory", "{memory}"};
+  };
+  processes.server = node("server");
+  processes.worker = node("worker");
+  return show_training(std::move(wanted), out, [&](Trainer& trainer) { return trainer.run(processes); });
+}
+
+}  // namespace thalweg

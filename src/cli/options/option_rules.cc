@@ -1,0 +1,90 @@
+#include "cli/options/option_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace thalweg {
+namespace {
+
+enum class RuleType { kExclusive, kOnlyWith, kAtMost };
+
+struct Rule {
+  RuleType type;
+  std::string_view option;
+  std::string_view other;
+  std::string_view words = {};  // kOnlyWith: the choices of `other` that give `option` a meaning.
+};
+
+constexpr Rule kRules[] = {
+    {RuleType::kExclusive, "valid", "valid-part"},
+    {RuleType::kExclusive, "seeds", "replay"},
+    {RuleType::kExclusive, "quiet", "verbose"},
+    {RuleType::kOnlyWith, "rank", "model", "fm|ffm"},
+    {RuleType::kOnlyWith, "init-scale", "model", "fm|ffm"},
+    {RuleType::kOnlyWith, "factor-optimizer", "model", "fm|ffm"},
+    {RuleType::kOnlyWith, "factor-rate", "model", "fm|ffm"},
+    {RuleType::kOnlyWith, "factor-l2", "model", "fm|ffm"},
+    {RuleType::kOnlyWith, "fields", "model", "ffm"},
+    {RuleType::kOnlyWith, "l1", "optimizer", "sgd|adagrad|ftrl"},
+    {RuleType::kOnlyWith, "columns", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "label-column", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "weight-column", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "combine", "sync", "bsp"},
+    {RuleType::kAtMost, "workers", "data-shards"},
+};
+
+bool given(const Options& options, std::string_view name) {
+  return options.origin(name) != Origin::kDefault && value_text(options.value(name)) != "false";
+}
+
+std::string named(const Options& options, std::string_view name) {
+  const OptionRow* row = find_option(name);
+  const std::string value =
+      row->type == OptionType::kFlag ? "" : fmt::format(" {}", value_text(options.value(name)));
+  return fmt::format("--{}{} ({})", spelling(*row), value, options.place(name));
+}
+
+Status check(const Options& options, const Rule& rule) {
+  THALWEG_CHECK(find_option(rule.option) != nullptr && find_option(rule.other) != nullptr,
+                "a rule speaks of options in the table");
+  if (!given(options, rule.option)) return ok_status();
+  const auto refuse = [&](std::string_view why) {
+    return Status(Code::kUsage,
+                  fmt::format("{} {} {}", named(options, rule.option), why, named(options, rule.other)));
+  };
+  switch (rule.type) {
+    case RuleType::kExclusive:
+      return given(options, rule.other) ? refuse("cannot be combined with") : ok_status();
+    case RuleType::kOnlyWith: {
+      // A weaker origin, say the configuration file, may hold values for other choices.
+      const auto choice = options.maybe_choice(rule.other);
+      const auto words = split(rule.words, '|');
+      if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
+      if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
+      Status status = refuse("has no meaning with");
+      return {status.code(), fmt::format("{}\nhint: --{} is for --{} {}", status.message(),
+                                         spelling(*find_option(rule.option)),
+                                         spelling(*find_option(rule.other)), fmt::join(words, " or "))};
+    }
+    case RuleType::kAtMost: {
+      const auto most = options.maybe_integer(rule.other);
+      return most && options.integer(rule.option) > *most ? refuse("is more than") : ok_status();
+    }
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_rules(const Options& options, const CommandLine& line) {
+  for (const Rule& rule : kRules) {
+    if (!line.in_scope(*find_option(rule.option))) continue;
+    if (Status status = check(options, rule); !status) return status;
+  }
+  return ok_status();
+}
+
+}  // namespace thalweg

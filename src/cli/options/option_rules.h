@@ -1,0 +1,13 @@
+// Combinations of options that cannot be meant.
+#pragma once
+
+#include "cli/options/command_line.h"
+#include "cli/options/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// Looks at options of the given command only. kUsage, naming both options and where they came from.
+Status check_rules(const Options& options, const CommandLine& line);
+
+}  // namespace thalweg

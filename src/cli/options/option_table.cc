@@ -1,0 +1,373 @@
+#include "cli/options/option_table.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace thalweg {
+namespace {
+
+constexpr double kIntMax = 9.2e18;
+constexpr double kHuge = 1e30;
+using T = OptionType;
+
+constexpr std::string_view kInput = "Input";
+constexpr std::string_view kModel = "Model";
+constexpr std::string_view kTraining = "Training";
+constexpr std::string_view kCluster = "Cluster";
+constexpr std::string_view kOutput = "Output";
+constexpr std::string_view kRanks = "Ranks";
+constexpr std::string_view kCommon = "Common";
+
+constexpr std::string_view kTrain = "train|node scheduler";
+constexpr std::string_view kReads =
+    "train|node scheduler|predict|eval|data check|data stats|data split|bench parse";
+constexpr std::string_view kPlans = "simulate exchange|topo plan";
+constexpr std::string_view kRuleChoices = "sgd|momentum|nesterov|adagrad|rmsprop|adam|adamw|ftrl";
+
+// A row is read as a row.
+// clang-format off
+constexpr OptionRow kRows[] = {
+    {.name = "format", .key = "input.format", .type = T::kChoice, .commands = kReads, .group = kInput,
+     .help = "How the input is written; auto finds out by looking", .example = "libffm", .fallback = "auto",
+     .choices = "auto|libsvm|libffm|criteo|csv"},
+    {.name = "on-bad-row", .key = "input.on_bad_row", .type = T::kChoice, .commands = kReads,
+     .group = kInput, .help = "Stop at a row that cannot be read, or leave out up to N of them",
+     .example = "skip:100", .fallback = "fail", .choices = "fail|skip:N",
+     .low = 0, .high = kIntMax},
+    {.name = "hash-bits", .key = "input.hash_bits", .type = T::kInt, .commands = kReads, .group = kInput,
+     .help = "Hash features to this many bits; unset keeps 64-bit ids", .example = "22", .placeholder = "N",
+     .low = 1, .high = 63},
+    {.name = "columns", .key = "input.columns", .type = T::kText, .commands = kReads, .group = kInput,
+     .help = "What columns of a CSV file are: [NAME:]label|weight|num|cat|- each, such as user:cat,id:-", .example = "label,num*13,cat*26", .placeholder = "SPEC"},
+    {.name = "label-column", .key = "input.label_column", .type = T::kText, .commands = kReads,
+     .group = kInput, .help = "Name of the label's column in a CSV file", .example = "click",
+     .placeholder = "NAME"},
+    {.name = "weight-column", .key = "input.weight_column", .type = T::kText, .commands = kReads,
+     .group = kInput, .help = "Name of the column of example weights in a CSV file", .example = "weight",
+     .placeholder = "NAME"},
+    {.name = "valid", .key = "input.valid", .type = T::kText, .commands = kTrain, .group = kInput,
+     .help = "Held-out rows to measure on after each epoch; a quoted pattern names several files", .example = "valid.svm", .placeholder = "FILE"},
+    {.name = "valid-part", .key = "input.valid_part", .type = T::kInt,
+     .commands = "train|node scheduler|data split", .group = kInput,
+     .help = "Hold out every N-th row of the input", .example = "10", .placeholder = "N", .low = 2,
+     .high = 1e9},
+    {.name = "model", .key = "model.kind", .type = T::kChoice, .commands = kTrain, .group = kModel,
+     .help = "Logistic or linear regression, factorization machine, field-aware factorization machine",
+     .example = "fm", .fallback = "lr", .choices = "lr|fm|ffm"},
+    {.name = "rank", .key = "model.rank", .type = T::kInt, .commands = kTrain, .group = kModel,
+     .help = "Length of a factor (fm, ffm); unset is 8", .example = "8", .placeholder = "K", .low = 1, .high = 1024},
+    {.name = "fields", .key = "model.fields", .type = T::kInt, .commands = kTrain, .group = kModel,
+     .help = "Number of fields (ffm); unset takes it from the data", .example = "39", .placeholder = "N",
+     .low = 1, .high = 65536},
+    {.name = "loss", .key = "model.loss", .type = T::kChoice, .commands = kTrain, .group = kModel,
+     .help = "Loss to minimise: logistic for clicks, squared for ratings", .example = "squared",
+     .fallback = "logistic", .choices = "logistic|squared"},
+    {.name = "init-scale", .key = "model.init_scale", .type = T::kReal, .commands = kTrain, .group = kModel,
+     .help = "Standard deviation of the factors before training; unset is 0.02", .example = "0.05", .placeholder = "X",
+     .low = 0, .high = 1e3},
+    {.name = "epochs", .key = "train.epochs", .type = T::kInt, .commands = kTrain, .group = kTraining,
+     .help = "Passes over the training data", .example = "3", .fallback = "1", .placeholder = "N", .low = 1,
+     .high = 1e6},
+    {.name = "batch", .key = "train.batch", .type = T::kInt, .commands = kTrain, .group = kTraining,
+     .help = "Rows of a step over all data shards; unset takes 256 to 8192 by the data's size", .example = "1000", .placeholder = "N", .low = 1,
+     .high = 1e8},
+    {.name = "optimizer", .key = "train.optimizer", .type = T::kChoice, .commands = kTrain,
+     .group = kTraining, .help = "Update rule of bias and weights; unset is ftrl, and adagrad for squared loss", .example = "ftrl", .choices = kRuleChoices},
+    {.name = "rate", .key = "train.rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "Learning rate of weights; unset is 0.1 for ftrl, 0.05 for adagrad (0.3 for squared loss), 0.003 for rmsprop, 0.01 for adam and adamw, and over --batch 0.75 for sgd, 0.1 for momentum and nesterov (a quarter of that for squared loss)",
+     .example = "0.05", .placeholder = "X", .low = 0, .high = kHuge, .alias = "lr|learning-rate", .letter = 'l'},
+    {.name = "bias-rate", .key = "train.bias_rate", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "Learning rate of the bias; unset is that of weights, and by ftrl up to 20 times that where rows have few entries", .example = "1", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "l1", .key = "train.l1", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "L1 penalty on weights", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "l2", .key = "train.l2", .type = T::kReal, .commands = kTrain, .group = kTraining,
+     .help = "L2 penalty on weights; unset is 10 for ftrl, once for all rows, and 0 for the others", .example = "0.001", .placeholder = "X", .low = 0, .high = kHuge},
+    {.name = "factor-optimizer", .key = "train.factor_optimizer", .type = T::kChoice, .commands = kTrain,
+     .group = kTraining, .help = "Update rule of factors; unset is --optimizer where that is given and not ftrl, else adagrad", .example = "adagrad", .choices = kRuleChoices},
+    {.name = "factor-rate", .key = "train.factor_rate", .type = T::kReal, .commands = kTrain,
+     .group = kTraining, .help = "Learning rate of factors; unset is for adagrad 6 over the pairs of entries in a row, at most 0.2, and for the others as --rate", .example = "0.05", .placeholder = "X",
+     .low = 0, .high = kHuge},
+    {.name = "factor-l2", .key = "train.factor_l2", .type = T::kReal, .commands = kTrain,
+     .group = kTraining, .help = "L2 penalty on factors at each update; unset is for adagrad 0.02, and 0.5 for squared loss, else 0", .example = "0.001", .placeholder = "X", .low = 0,
+     .high = kHuge},
+    {.name = "seed", .key = "train.seed", .type = T::kInt, .commands = "train|node scheduler|data synth",
+     .group = kTraining, .help = "Seed of everything that is drawn at random", .example = "7",
+     .fallback = "1", .placeholder = "N", .low = 0, .high = kIntMax},
+    {.name = "sync", .key = "cluster.sync", .type = T::kChoice, .commands = kTrain, .group = kCluster,
+     .help = "Steps in lockstep, at most S apart, or free", .example = "ssp:4", .fallback = "bsp",
+     .choices = "bsp|ssp:S|async", .low = 0, .high = 0xffffffff},
+    {.name = "combine", .key = "cluster.combine", .type = T::kChoice, .commands = kTrain, .group = kCluster,
+     .help = "Add up pushes before they reach servers: within each machine, or along a tree of workers",
+     .example = "machine", .fallback = "none", .choices = "none|machine|tree:K",
+     .low = 1, .high = 4096},
+    {.name = "servers", .key = "cluster.servers", .type = T::kInt, .commands = kTrain, .group = kCluster,
+     .help = "Nodes that keep parameters", .example = "2", .placeholder = "N", .low = 1, .high = 4096},
+    {.name = "workers", .key = "cluster.workers", .type = T::kInt, .commands = kTrain, .group = kCluster,
+     .help = "Nodes that read data and compute", .example = "2", .placeholder = "N", .low = 1,
+     .high = 4096},
+    {.name = "processes", .key = "cluster.processes", .type = T::kFlag, .commands = "train",
+     .group = kCluster, .help = "One process a node, over TCP, instead of threads", .example = ""},
+    {.name = "data-shards", .key = "cluster.data_shards", .type = T::kInt, .commands = kTrain,
+     .group = kCluster,
+     .help = "Logical parts of the data; the result depends on it, not on the number of workers; unset is 8",
+     .example = "8", .placeholder = "N", .low = 1, .high = 65536},
+    {.name = "listen", .key = "cluster.listen", .type = T::kText,
+     .commands = "node scheduler|node server|node worker", .group = kCluster,
+     .help = "Address to accept connections on", .example = "127.0.0.1:7100", .placeholder = "ADDR"},
+    {.name = "join", .key = "cluster.join", .type = T::kText, .commands = "node server|node worker",
+     .group = kCluster, .help = "Address of the scheduler", .example = "127.0.0.1:7100",
+     .placeholder = "ADDR"},
+    {.name = "timeout", .key = "cluster.timeout", .type = T::kDuration,
+     .commands = "train|node scheduler|node server|node worker", .group = kCluster,
+     .help = "Longest wait for any node before the job ends with an error", .example = "30s",
+     .fallback = "60s", .placeholder = "SECONDS", .low = 0.001, .high = 86400 * 30.0},
+    {.name = "secret-file", .key = "cluster.secret_file", .type = T::kText,
+     .commands = "node scheduler|node server|node worker", .group = kCluster,
+     .help = "File with the job's secret, which the scheduler makes; unset is this user's own on this machine",
+     .example = "job.secret", .placeholder = "FILE"},
+    {.name = "insecure-no-auth", .key = "cluster.insecure_no_auth", .type = T::kFlag,
+     .commands = "node scheduler|node server|node worker|run", .group = kCluster,
+     .help = "Listen on addresses other than loopback although nothing is encrypted", .example = ""},
+    {.name = "memory", .key = "cluster.memory", .type = T::kText, .commands = "train|node server|node worker",
+     .group = kCluster,
+     .help = "Most memory for tables, and a third of it more for steps under way; unset is three quarters of the machine's",
+     .example = "8G", .placeholder = "SIZE"},
+    {.name = "threads", .key = "cluster.threads", .type = T::kInt,
+     .commands = "train|predict|eval|bench parse", .group = kCluster,
+     .help = "Threads that parse and compute; unset takes every core", .example = "2", .placeholder = "N",
+     .low = 1, .high = 1024},
+    {.name = "model-dir", .key = "", .type = T::kText, .commands = "predict|eval", .group = kModel,
+     .help = "Directory that train wrote", .example = "runs/ctr", .placeholder = "DIR", .flag = "model"},
+    {.name = "out", .key = "output.dir", .type = T::kText, .commands = "train|node scheduler|data split",
+     .group = kOutput, .help = "Directory to write to", .example = "runs/ctr", .placeholder = "DIR", .letter = 'o'},
+    {.name = "output", .key = "", .type = T::kText, .commands = "predict|data synth",
+     .group = kOutput, .help = "File to write to; unset is standard output", .example = "scores.txt",
+     .placeholder = "FILE", .letter = 'o'},
+    {.name = "force", .key = "", .type = T::kFlag, .commands = "data split", .group = kOutput,
+     .help = "Write over files that are there", .example = ""},
+    {.name = "export-output", .key = "", .type = T::kText, .commands = "model export", .group = kOutput,
+     .help = "File to write to; with --format text a new directory", .example = "ctr.npz",
+     .placeholder = "FILE", .flag = "output", .letter = 'o'},
+    {.name = "export-format", .key = "", .type = T::kChoice, .commands = "model export", .group = kOutput,
+     .help = "How to write the model", .example = "text", .fallback = "safetensors",
+     .choices = "safetensors|text|npz", .flag = "format"},
+    {.name = "synth-format", .key = "", .type = T::kChoice, .commands = "data synth", .group = kOutput,
+     .help = "How to write the rows", .example = "libffm", .fallback = "libsvm",
+     .choices = "libsvm|libffm|criteo", .flag = "format"},
+    {.name = "rows", .key = "", .type = T::kInt, .commands = "data synth", .group = kOutput,
+     .help = "Rows to write", .example = "1000000", .fallback = "100000", .placeholder = "N", .low = 1,
+     .high = 1e12},
+    {.name = "seeds", .key = "", .type = T::kInterval, .commands = "simulate faults", .group = "Simulation",
+     .help = "Run one random cluster for each seed from A to B-1", .example = "0:1000", .fallback = "0:100",
+     .placeholder = "A:B"},
+    {.name = "replay", .key = "", .type = T::kInt, .commands = "simulate faults", .group = "Simulation",
+     .help = "Run the cluster of one seed alone", .example = "17", .placeholder = "SEED", .low = 0,
+     .high = kIntMax},
+    {.name = "groups", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
+     .help = "Simulate groups of ranks that exchange vectors, instead of clusters", .example = ""},
+    {.name = "trace", .key = "", .type = T::kFlag, .commands = "simulate faults", .group = "Simulation",
+     .help = "Write every frame, loss and fault to standard error", .example = ""},
+    {.name = "topology", .key = "", .type = T::kText, .commands = kPlans, .group = "Topology",
+     .help = "The machine room: a preset or a TOML file", .example = "dgx1v", .fallback = "pcie-box",
+     .placeholder = "FILE|PRESET"},
+    {.name = "plan-ranks", .key = "", .type = T::kText, .commands = "topo plan", .group = "Topology",
+     .help = "Ranks that contribute; unset is all of the topology", .example = "8", .placeholder = "N",
+     .flag = "ranks"},
+    {.name = "exchange-ranks", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Topology",
+     .help = "Ranks that contribute, one number, A,B,C or A:B by doubling; unset is all of the topology",
+     .example = "8", .placeholder = "N", .flag = "ranks"},
+    {.name = "route", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
+     .help = "The way the bytes go: gpu0, cpu, spread, chain, ring, ..., several with commas, all, or auto",
+     .example = "ring", .fallback = "all", .placeholder = "ROUTE"},
+    {.name = "plan-bytes", .key = "", .type = T::kText, .commands = "topo plan", .group = "Exchange",
+     .help = "Bytes of the vector", .example = "160M", .fallback = "160M", .placeholder = "SIZE", .flag = "bytes"},
+    {.name = "exchange-bytes", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
+     .help = "Bytes of the vector, one number, A,B,C or A:B by doubling", .example = "160M", .fallback = "160M",
+     .placeholder = "SIZE", .flag = "bytes"},
+    {.name = "op", .key = "", .type = T::kText, .commands = kPlans, .group = "Exchange",
+     .help = "What is exchanged: all-reduce, reduce, broadcast, all-gather or another operation", .example = "all-reduce",
+     .fallback = "all-reduce", .placeholder = "OPERATION"},
+    {.name = "no-pipeline", .key = "", .type = T::kFlag, .commands = kPlans, .group = "Exchange",
+     .help = "Send blocks whole, so that phases do not overlap, as textbooks count", .example = ""},
+    {.name = "no-check", .key = "", .type = T::kFlag, .commands = "simulate exchange", .group = "Exchange",
+     .help = "Count bytes and time alone, without moving real numbers to compare", .example = ""},
+    {.name = "plot", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
+     .help = "Also draw a picture: time against ranks or bytes, or what each link carries when",
+     .example = "out.svg", .placeholder = "FILE"},
+    {.name = "links", .key = "", .type = T::kChoice, .commands = "simulate exchange", .group = "Exchange",
+     .help = "Which links --json gives the bytes of: the 64 busiest, or all", .example = "all",
+     .fallback = "busiest", .choices = "busiest|all"},
+    {.name = "ranks", .key = "", .type = T::kInt, .commands = "topo show", .group = "Topology",
+     .help = "Ranks of the preset; unset keeps its own number", .example = "8", .placeholder = "N", .low = 1,
+     .high = 65536},
+    {.name = "link-transport", .key = "", .type = T::kChoice, .commands = "topo bench", .group = "Topology",
+     .help = "Shared memory, TCP, or threads of one process", .example = "tcp", .fallback = "shm",
+     .choices = "shm|tcp|inproc", .flag = "transport"},
+    {.name = "room", .key = "", .type = T::kText, .commands = "topo bench", .group = "Topology",
+     .help = "Write a machine room of such links to this TOML file", .example = "here.toml",
+     .placeholder = "FILE"},
+    {.name = "room-ranks", .key = "", .type = T::kInt, .commands = "topo bench", .group = "Topology",
+     .help = "Ranks of the room that --room writes", .example = "8", .fallback = "2", .placeholder = "N",
+     .low = 2, .high = 10000, .flag = "ranks"},
+    {.name = "svg", .key = "", .type = T::kText, .commands = "topo show", .group = "Topology",
+     .help = "Also draw the room to this file, by Graphviz", .example = "room.svg", .placeholder = "FILE"},
+    {.name = "room-format", .key = "", .type = T::kChoice, .commands = "topo show", .group = "Topology",
+     .help = "For people, as a file to change and show again, or for Graphviz", .example = "toml",
+     .fallback = "text", .choices = "text|toml|dot", .flag = "format"},
+    {.name = "run-processes", .key = "", .type = T::kInt, .commands = "run", .group = kRanks,
+     .help = "Ranks to start on this machine", .example = "4", .fallback = "1", .placeholder = "N", .low = 1,
+     .high = 1024, .flag = "processes", .letter = 'n'},
+    {.name = "nodes", .key = "", .type = T::kInt, .commands = "run", .group = kRanks,
+     .help = "Machines, on each of which the same command starts as many ranks", .example = "2",
+     .fallback = "1", .placeholder = "N", .low = 1, .high = 1024},
+    {.name = "node-rank", .key = "", .type = T::kInt, .commands = "run", .group = kRanks,
+     .help = "Which of the machines this is, from 0", .example = "1", .fallback = "0", .placeholder = "N",
+     .low = 0, .high = 1023},
+    {.name = "master-addr", .key = "", .type = T::kText, .commands = "run", .group = kRanks,
+     .help = "The machine of rank 0, as all others reach it", .example = "10.0.0.1",
+     .fallback = "127.0.0.1", .placeholder = "HOST"},
+    {.name = "master-port", .key = "", .type = T::kInt, .commands = "run", .group = kRanks,
+     .help = "Port for rank 0; unset takes a free one, or 29500 with --nodes", .example = "29500",
+     .placeholder = "PORT", .low = 1, .high = 65535},
+    {.name = "transport", .key = "run.transport", .type = T::kChoice, .commands = "run", .group = kRanks,
+     .help = "What groups move bytes by: auto is shared memory on one machine and TCP elsewhere",
+     .example = "ucx", .fallback = "auto", .choices = "auto|shm|tcp|ucx", .alias = "fabric"},
+    {.name = "label", .key = "", .type = T::kFlag, .commands = "run", .group = kRanks,
+     .help = "Begin each line of output with the rank", .example = ""},
+    {.name = "grace", .key = "", .type = T::kDuration, .commands = "run", .group = kRanks,
+     .help = "From SIGTERM to SIGKILL for ranks that must end", .example = "10s", .fallback = "5s",
+     .placeholder = "TIME", .low = 0, .high = 3600},
+    {.name = "bench-ranks", .key = "", .type = T::kInt, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Ranks: processes, or threads with --transport inproc", .example = "4", .fallback = "2",
+     .placeholder = "N", .low = 1, .high = 64, .flag = "ranks"},
+    {.name = "bench-transport", .key = "", .type = T::kChoice, .commands = "bench exchange",
+     .group = "Benchmark", .help = "Shared memory, TCP, UCX where it is installed, or threads of one process",
+     .example = "tcp", .fallback = "shm", .choices = "shm|tcp|ucx|inproc", .flag = "transport",
+     .alias = "fabric"},
+    {.name = "bench-memory", .key = "", .type = T::kChoice, .commands = "bench exchange",
+     .group = "Benchmark", .help = "Where vectors are: memory as programs have it, or the group's own",
+     .example = "group", .fallback = "ordinary", .choices = "group|ordinary", .flag = "memory"},
+    {.name = "bench-op", .key = "", .type = T::kChoice, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Operation to measure", .example = "all-gather", .fallback = "all-reduce",
+     .choices = "all-reduce|reduce|reduce-scatter|all-gather|broadcast|all-to-all", .flag = "op"},
+    {.name = "bench-bytes", .key = "", .type = T::kText, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Smallest and largest vector, doubling; K, M and G are powers of 1024", .example = "4K:64M",
+     .fallback = "8:4M", .placeholder = "A:B", .flag = "bytes"},
+    {.name = "bench-route", .key = "", .type = T::kText, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Route by name; unset lets the group choose", .example = "ring", .placeholder = "NAME",
+     .flag = "route"},
+    {.name = "bench-piece", .key = "", .type = T::kText, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Blocks of --route travel in pieces of this size; unset sends them whole", .example = "128K",
+     .placeholder = "SIZE", .flag = "piece"},
+    {.name = "bench-channels", .key = "", .type = T::kInt, .commands = "bench exchange",
+     .group = "Benchmark", .help = "Equal parts of the vector that travel side by side by --route",
+     .example = "2", .fallback = "1",
+     .placeholder = "N", .low = 1, .high = 64, .flag = "channels"},
+    {.name = "bench-type", .key = "", .type = T::kChoice, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Type of the elements", .example = "f64", .fallback = "f32", .choices = "f32|f64|i32|i64|u64",
+     .flag = "type"},
+    {.name = "bench-redop", .key = "", .type = T::kChoice, .commands = "bench exchange",
+     .group = "Benchmark", .help = "How elements combine", .example = "max", .fallback = "sum",
+     .choices = "sum|min|max", .flag = "redop"},
+    {.name = "iterations", .key = "", .type = T::kInt, .commands = "bench exchange", .group = "Benchmark",
+     .help = "Timed calls of each size; unset takes 5 to 2000 by size", .example = "100",
+     .placeholder = "N", .low = 1, .high = 1e6},
+    {.name = "repeat", .key = "", .type = T::kInt, .commands = "bench parse", .group = "Benchmark",
+     .help = "Passes over the data", .example = "5", .fallback = "5", .placeholder = "N", .low = 1,
+     .high = 1e6},
+    {.name = "origin", .key = "", .type = T::kFlag, .commands = "config show", .group = kOutput,
+     .help = "Say where each value comes from", .example = ""},
+    {.name = "deps", .key = "", .type = T::kFlag, .commands = "version", .group = kOutput,
+     .help = "List the libraries in the program and their versions", .example = ""},
+    {.name = "man", .key = "", .type = T::kFlag, .commands = "help", .group = kOutput,
+     .help = "Print the manual page as roff", .example = ""},
+    {.name = "config", .key = "", .type = T::kText, .commands = "*", .group = kCommon,
+     .help = "Read options from a TOML file", .example = "thalweg.toml", .placeholder = "FILE"},
+    {.name = "set", .key = "", .type = T::kText, .commands = "*", .group = kCommon,
+     .help = "Set one option by its key in the configuration file", .example = "train.rate=0.05",
+     .placeholder = "KEY=VALUE", .repeats = true},
+    {.name = "json", .key = "output.json", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "End standard output with one line of JSON: the result or the error", .example = ""},
+    {.name = "quiet", .key = "output.quiet", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Write nothing to standard error but errors", .example = "", .letter = 'q'},
+    {.name = "verbose", .key = "output.verbose", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Say more on standard error", .example = "", .letter = 'v'},
+    {.name = "help", .key = "", .type = T::kFlag, .commands = "*", .group = kCommon,
+     .help = "Show this help", .example = "", .letter = 'h'},
+};
+// clang-format on
+
+template <class Test>
+const OptionRow* find_row(Test test) {
+  const auto* found = std::find_if(std::begin(kRows), std::end(kRows), test);
+  return found == std::end(kRows) ? nullptr : found;
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() { return kRows; }
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool applies_to(const OptionRow& row, std::string_view command) {
+  if (row.commands == "*") return true;
+  const auto commands = split(row.commands, '|');
+  return std::find(commands.begin(), commands.end(), command) != commands.end();
+}
+
+const OptionRow* find_option(std::string_view name) {
+  return find_row([&](const OptionRow& row) { return row.name == name; });
+}
+
+const OptionRow* find_flag(std::string_view text, std::string_view command) {
+  return find_row([&](const OptionRow& row) {
+    const auto names = spellings(row);
+    return std::find(names.begin(), names.end(), text) != names.end() && applies_to(row, command);
+  });
+}
+
+const OptionRow* find_key(std::string_view key) {
+  if (key.empty()) return nullptr;
+  return find_row([&](const OptionRow& row) { return row.key == key; });
+}
+
+std::vector<const OptionRow*> options_of(std::string_view command) {
+  std::vector<const OptionRow*> rows;
+  for (const OptionRow& row : kRows) {
+    if (applies_to(row, command)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::string_view spelling(const OptionRow& row) { return row.flag.empty() ? row.name : row.flag; }
+
+std::vector<std::string_view> spellings(const OptionRow& row) {
+  std::vector<std::string_view> names = split(row.alias, '|');
+  names.insert(names.begin(), spelling(row));
+  return names;
+}
+
+std::string variable_name(const OptionRow& row) {
+  if (row.name == "config") return "THALWEG_CONFIG";
+  if (row.key.empty()) return {};
+  std::string name = "THALWEG_";
+  for (const char c : row.name) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::string placeholder_text(const OptionRow& row) {
+  if (row.type == OptionType::kFlag) return {};
+  return std::string(row.type == OptionType::kChoice ? row.choices : row.placeholder);
+}
+
+}  // namespace thalweg

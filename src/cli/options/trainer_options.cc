@@ -1,0 +1,82 @@
+#include "cli/options/trainer_options.h"
+
+#include "base/rule_fields.h"
+#include "cli/command/stored_model.h"
+
+namespace thalweg {
+namespace {
+
+std::optional<float> maybe_float(const Options& options, std::string_view name) {
+  const auto value = options.maybe_real(name);
+  return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+}
+
+std::optional<RuleKind> maybe_rule(const Options& options, std::string_view name) {
+  const auto choice = options.maybe_choice(name);
+  return choice ? rule_named(choice->word) : std::nullopt;
+}
+
+std::optional<std::uint32_t> maybe_count(const Options& options, std::string_view name) {
+  const auto value = options.maybe_integer(name);
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+
+Consistency consistency(const Choice& sync) {
+  if (sync.word == "async") return Consistency::async();
+  if (sync.word == "ssp") return Consistency::bounded(static_cast<std::uint32_t>(sync.number.value_or(0)));
+  return Consistency::sync();
+}
+
+Combining combining(const Choice& combine) {
+  if (combine.word == "machine") return Combining::machine();
+  if (combine.word == "tree") return Combining::tree(static_cast<std::uint32_t>(*combine.number));
+  return Combining::none();
+}
+
+void set_input(const Options& options, TrainerOptions& out) {
+  out.files = options.arguments();
+  out.valid = options.maybe_text("valid").value_or("");
+  out.valid_part = static_cast<std::uint64_t>(options.maybe_integer("valid-part").value_or(0));
+  out.format = options.choice("format").word;
+  out.on_bad_row = static_cast<std::uint64_t>(options.choice("on-bad-row").number.value_or(0));
+  out.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
+  out.columns = options.maybe_text("columns").value_or("");
+  out.label_column = options.maybe_text("label-column").value_or("");
+  out.weight_column = options.maybe_text("weight-column").value_or("");
+}
+
+}  // namespace
+
+TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
+  TrainerOptions out;
+  set_input(options, out);
+  out.model = options.choice("model").word;
+  out.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
+  out.rank = maybe_count(options, "rank").value_or(out.rank);
+  out.fields = maybe_count(options, "fields");
+  out.init_scale = maybe_float(options, "init-scale").value_or(out.init_scale);
+  out.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  out.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
+  out.batch = maybe_count(options, "batch");
+  out.optimizer = maybe_rule(options, "optimizer");
+  out.factor_optimizer = maybe_rule(options, "factor-optimizer");
+  out.rate = maybe_float(options, "rate");
+  out.bias_rate = maybe_float(options, "bias-rate");
+  out.l1 = maybe_float(options, "l1");
+  out.l2 = maybe_float(options, "l2");
+  out.factor_rate = maybe_float(options, "factor-rate");
+  out.factor_l2 = maybe_float(options, "factor-l2");
+  out.data_shards = maybe_count(options, "data-shards").value_or(out.data_shards);
+  out.consistency = consistency(options.choice("sync"));
+  out.combine = combining(options.choice("combine"));
+  out.servers = maybe_count(options, "servers").value_or(0);
+  out.workers = maybe_count(options, "workers").value_or(0);
+  out.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(options.real("timeout")));
+  out.memory = memory;
+  out.out = options.maybe_text("out").value_or("");
+  out.stored = options_to_store(options, "train");
+  return out;
+}
+
+}  // namespace thalweg

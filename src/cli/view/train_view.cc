@@ -1,0 +1,206 @@
+#include "cli/view/train_view.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/instant.h"
+#include "cli/signals.h"
+#include "cli/view/progress.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kNagEvery = std::chrono::seconds(5);
+constexpr const char* kAtOnce =
+    "{\"error\":{\"code\":\"ABORTED\",\"message\":\"interrupted twice; stopped at once\"}}\n";
+
+nlohmann::ordered_json finite_number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+// The high-water mark of this process. getrusage() would count what its parent had before exec.
+std::uint64_t own_max_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoull(line.substr(6)) * 1024;
+  }
+  return 0;
+}
+
+// The largest of this process and the ended ones that it started.
+std::uint64_t max_rss_bytes() {
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  return std::max(own_max_rss_bytes(), static_cast<std::uint64_t>(children.ru_maxrss) * 1024);
+}
+
+class TrainView {
+ public:
+  TrainView(const TrainerOptions& options, Output& out);
+  void add_callbacks(TrainerOptions& options);
+  void watch(Trainer& trainer);
+  // When nothing more is to come.
+  void finish() { progress_.clear(); }
+  void sum_up(const TrainResult& result);
+
+ private:
+  void say(TrainMessage kind, const std::string& line);
+  void show(const TrainEpoch& epoch);
+  void show(const TrainProgress& now);
+  void answer_interrupt(const TrainProgress& now);
+  nlohmann::ordered_json to_json(const TrainResult& result) const;
+
+  Output& out_;
+  const bool squared_, saves_, holds_out_;
+  const std::uint32_t epochs_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  Progress progress_;
+  Trainer* trainer_ = nullptr;
+  const std::atomic<bool>* interrupted_ = nullptr;
+  bool closing_ = false;
+  Instant nag_at_ = Instant{} + kNagEvery;
+};
+
+TrainView::TrainView(const TrainerOptions& options, Output& out)
+    : out_(out),
+      squared_(options.loss == Loss::kSquared),
+      saves_(!options.out.empty()),
+      holds_out_(!options.valid.empty() || options.valid_part != 0),
+      epochs_(options.epochs),
+      progress_(
+          terminal_columns(2) > 0 && !out.style().quiet,
+          [&out](std::string_view text) {
+            if (!out.style().quiet) std::fwrite(text.data(), 1, text.size(), out.words());
+            std::fflush(out.words());
+          },
+          [] { return terminal_columns(2); }) {}
+
+void TrainView::add_callbacks(TrainerOptions& options) {
+  options.on_message = [this](TrainMessage kind, const std::string& line) { say(kind, line); };
+  options.on_epoch = [this](const TrainEpoch& epoch) { show(epoch); };
+  options.on_progress = [this](const TrainProgress& now) { show(now); };
+}
+
+void TrainView::watch(Trainer& trainer) {
+  trainer_ = &trainer;
+  interrupted_ = &catch_interrupts(out_.style().json ? kAtOnce : "");
+}
+
+void TrainView::say(TrainMessage kind, const std::string& line) {
+  if (std::this_thread::get_id() == thread_) progress_.clear();
+  if (kind == TrainMessage::kDetail) out_.detail(line);
+  if (kind == TrainMessage::kNote) out_.note(line);
+  if (kind == TrainMessage::kWarning) out_.warn(line);
+}
+
+void TrainView::show(const TrainEpoch& epoch) {
+  std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch.number, epochs_, epoch.examples,
+                                 squared_ ? "train rmse" : "train logloss",
+                                 squared_ ? std::sqrt(2 * epoch.train_loss) : epoch.train_loss);
+  if (epoch.held_out && squared_) line += fmt::format("  held-out rmse {:.5f}", epoch.held_out->rmse);
+  if (epoch.held_out && !squared_) {
+    line +=
+        fmt::format("  held-out auc {:.5f}  logloss {:.5f}", epoch.held_out->auc, epoch.held_out->logloss);
+  }
+  say(TrainMessage::kNote, line);
+}
+
+void TrainView::answer_interrupt(const TrainProgress& now) {
+  if (!*interrupted_ || closing_) return;
+  closing_ = true;
+  if (now.missing.empty()) {
+    say(TrainMessage::kNote, fmt::format("stopping{}; press Ctrl-C again to stop at once",
+                                         saves_ ? ": saving what is learnt so far" : ""));
+  }
+  trainer_->close();
+}
+
+void TrainView::show(const TrainProgress& now) {
+  answer_interrupt(now);
+  const Instant at = Instant{} + now.elapsed;
+  if (!now.missing.empty()) {
+    if (at < nag_at_) return;
+    say(TrainMessage::kNote, "waiting for " + now.missing);
+    nag_at_ = at + kNagEvery;
+    return;
+  }
+  ProgressNumbers p;
+  p.epoch = now.epoch;
+  p.epochs = epochs_;
+  p.examples = now.examples;
+  p.done = now.done;
+  p.loss_name = squared_ ? "train squared loss" : "train logloss";
+  p.loss = now.train_loss;
+  p.auc = now.auc;
+  p.staleness = now.staleness_max;
+  p.workers = now.workers, p.workers_alive = now.workers_alive;
+  p.servers = now.servers, p.servers_alive = now.servers_alive;
+  progress_.update(p, at);
+}
+
+void TrainView::sum_up(const TrainResult& result) {
+  const double rate = result.seconds > 0 ? static_cast<double>(result.examples) / result.seconds : 0;
+  std::string line =
+      fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}", result.examples,
+                  result.seconds, rate, result.model_rows, result.model_digest);
+  if (result.skipped_rows > 0) line += fmt::format("; {} bad rows skipped", result.skipped_rows);
+  line += result.model.empty() ? "; not saved, --out DIR keeps it" : "; saved to " + result.model;
+  out_.note(line);
+  for (const std::string& text : result.notes) out_.note(text);
+  for (const std::string& text : result.warnings) out_.warn(text);
+  out_.json(to_json(result));
+}
+
+nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
+  const bool interrupted = closing_;
+  const double rate = result.seconds > 0 ? static_cast<double>(result.examples) / result.seconds : 0;
+  nlohmann::ordered_json json;
+  json["examples"] = result.examples;
+  json["seconds"] = result.seconds;
+  json["examples_per_second"] = rate;
+  json[squared_ ? "train_loss" : "train_logloss"] = finite_number(result.train_loss);
+  json[squared_ ? "progressive_loss" : "progressive_logloss"] = finite_number(result.progressive_loss);
+  const auto held_out = result.epochs.empty() ? std::nullopt : result.epochs.back().held_out;
+  if (held_out || (holds_out_ && !interrupted)) {
+    const double none = std::nan("");
+    if (squared_) json["valid_rmse"] = finite_number(held_out ? held_out->rmse : none);
+    if (!squared_) json["valid_auc"] = finite_number(held_out ? held_out->auc : none);
+    if (!squared_) json["valid_logloss"] = finite_number(held_out ? held_out->logloss : none);
+    json["best_epoch"] =
+        result.best_epoch != 0 ? nlohmann::ordered_json(result.best_epoch) : nlohmann::ordered_json();
+    json["valid_calibration"] = finite_number(held_out ? held_out->calibration : none);
+  }
+  json["model_digest"] = fmt::format("{:016x}", result.model_digest);
+  json["model_rows"] = result.model_rows;
+  json["max_rss_bytes"] = max_rss_bytes();
+  json["staleness_max"] = result.staleness_max;
+  json["pushed_bytes"] = result.pushed_bytes;
+  json["skipped_rows"] = result.skipped_rows;
+  json["interrupted"] = interrupted;
+  if (!result.model.empty()) json["model"] = result.model;
+  return json;
+}
+
+}  // namespace
+
+Status show_training(TrainerOptions options, Output& out,
+                     const std::function<TrainResult(Trainer& trainer)>& run) {
+  TrainView view(options, out);
+  view.add_callbacks(options);
+  auto trainer = Trainer::open(std::move(options));
+  if (!trainer) return trainer.status();
+  view.watch(*trainer);
+  const TrainResult result = run(*trainer);
+  view.finish();
+  if (result.complete) view.sum_up(result);
+  return result.status;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,284 @@
+#include "thalweg/group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/random.h"
+#include "client/collective/reproducible_sum.h"
+#include "client/group/group_call.h"
+#include "client/group/group_impl.h"
+#include "exchange/block.h"
+#include "net/group/form_group.h"
+#include "net/in_process/in_process_fabric.h"
+
+namespace thalweg {
+
+bool GroupWork::done() const { return state_->ended(); }
+
+Status GroupWork::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [this] { return state_->ended(); });
+  return state_->status;
+}
+
+bool GroupWork::await_suspend(std::coroutine_handle<> waiter) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->ended()) return false;
+  state_->waiter = waiter;
+  return true;
+}
+
+Status GroupWork::await_resume() { return state_->status; }
+
+namespace {
+
+// A coroutine that nobody awaits; its frame goes when it is over.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+// Outlives its caller's frame, so it owns what it uses.
+Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> state) {
+  Status status = co_await program;
+  state->end(std::move(status));
+}
+
+}  // namespace
+
+Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
+                             Duration timeout) {
+  auto links = std::make_shared<GroupLinks>(std::move(fabric));
+  auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, size,
+                                          std::uint16_t{0}, std::uint64_t{0});
+  return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
+}
+
+std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView& view, std::uint32_t size) {
+  const std::vector<RankPlace> all = links.driver.fabric().places();
+  std::vector<RankPlace> places;
+  for (std::uint32_t rank = 0; rank < size; ++rank) places.push_back(all[view.fabric_rank(rank)]);
+  return places;
+}
+
+// The choice is made by the whole vector's size, which all ranks know alike.
+Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& plan,
+                            std::shared_ptr<std::byte[]>& scratch) {
+  if (view->failed()) return view->failure();
+  if (Status status = make_call(asked, rank, size, call); !status) return status;
+  const std::size_t element = call.arithmetic.element_bytes;
+  const bool to_all = call.operation == Operation::kAllToAll;
+  const bool in_order = combines(call.operation) && call.arithmetic.is_ordered();
+  if (asked.route.plans()) {
+    const auto plans = routes_.shape(asked.route.plans());
+    if (!plans) return plans.status();
+    plan = &(*plans)->of(element);
+    if (Status status = check_choice(*plans, *plan, call.operation); !status) return status;
+    if (in_order && size > 1) {
+      if (Status status = check_order(*plan, call.operation); !status) return status;
+    }
+  } else {
+    plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, in_order);
+  }
+  const bool serves = size > plan->servers && rank >= size - plan->servers;
+  if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
+  const Block own = !has_parts(call.operation) ? Block{}
+                    : call.parts.empty()       ? part_of({0, call.count}, size, rank)
+                                         : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
+  const std::size_t out_count = call.parts_out.empty() ? call.count : call.parts_out.back();
+  if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status)
+    return status;
+  if (to_all && call.in == call.out && call.count > 0) {  // What comes in would overwrite what goes out.
+    scratch.reset(new std::byte[call.count * element]);
+    std::memcpy(scratch.get(), call.in, call.count * element);
+    call.in = scratch.get();
+  }
+  return ok_status();
+}
+
+Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
+                                 Operation operation) {
+  if (channels_of(plan) > GroupChannels::kOneMax) {
+    return {Code::kUsage, fmt::format("route {} takes {} channels; expected at most {}", plan.name(),
+                                      channels_of(plan), GroupChannels::kOneMax)};
+  }
+  if (checked_ == plans && checked_operation_ == operation) return ok_status();
+  if (Status status = check_plan(plan, operation, size); !status) return status;
+  checked_ = plans;
+  checked_operation_ = operation;
+  return ok_status();
+}
+
+GroupPlace Group::Impl::take_place(const GroupCall& asked, const Plan& plan, bool started) {
+  enum Kind : std::uint64_t { kBlocking, kStarted, kPointToPoint };
+  const auto kind = [this](std::uint64_t which) { return splitmix(view->id() ^ which); };
+  if (asked.operation == Operation::kPointToPoint) {
+    const bool sends = asked.root == rank;
+    const std::uint32_t other = sends ? asked.peer : asked.root;
+    const std::uint64_t way = std::uint64_t{asked.root} << 32 | asked.peer;
+    std::uint64_t& count = sends ? sent_[other] : received_[other];
+    return {kind(kPointToPoint + (way << 2)), count++, GroupChannels::kPointToPoint, 1,
+            1 + 2 * std::uint64_t{other} + (sends ? 1 : 0)};
+  }
+  if (!started) return {kind(kBlocking), blocking_++, GroupChannels::kBlocking, GroupChannels::kOneMax, 0};
+  // All ranks start the same operations by the same plans, and so come to the same channels.
+  const auto channels = static_cast<std::uint16_t>(channels_of(plan));
+  if (next_channel_ + channels > GroupChannels::kStartedAll) next_channel_ = 0;
+  const auto first = static_cast<std::uint16_t>(GroupChannels::kStarted + next_channel_);
+  next_channel_ = static_cast<std::uint16_t>(next_channel_ + channels);
+  return {kind(kStarted), started_++, first, channels, 0};
+}
+
+Status Group::Impl::run(const GroupCall& asked) {
+  if (links->driver.on_own_thread()) {
+    return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
+  }
+  Call call;
+  const Plan* plan = nullptr;
+  std::shared_ptr<std::byte[]> scratch;
+  if (Status status = prepare(asked, call, plan, scratch); !status) return status;
+  const GroupPlace place = take_place(asked, *plan, false);
+  if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return ok_status();
+  const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank);
+  call.stages = trial.way == CopyTuner::Way::kStage;
+  Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
+  Status status = links->driver.run(exchange, view, place, timeout_of(asked));
+  if (!status) give_up(*view, place, status);
+  view->end_copies(trial, exchange);
+  return status;
+}
+
+// A short message that finds room, or is there, needs no exchange that goes on later.
+constexpr std::size_t kShortBytes = 4096;
+
+bool Group::Impl::move_at_once(const Call& call, const Plan& plan, const GroupPlace& place) {
+  const std::size_t bytes = call.count * call.arithmetic.element_bytes;
+  if (call.operation != Operation::kPointToPoint || bytes == 0 || bytes > kShortBytes) return false;
+  const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
+  if (call.root == rank)
+    return links->driver.send_at_once(*view, place, preface, call.peer, {call.in, bytes});
+  return links->driver.receive_at_once(*view, place, preface.preface, call.root, call.out, bytes);
+}
+
+// Nor does a short sum of two ranks whose messages find room and come soon; else it is known what was sent.
+bool Group::Impl::sum_at_once(Call& call, const Plan& plan, const GroupPlace& place) {
+  const Arithmetic& how = call.arithmetic;
+  const std::size_t bytes = call.count * how.element_bytes;
+  if (size != 2 || call.operation != Operation::kAllReduce || bytes == 0 || bytes > kShortBytes) return false;
+  if (plan.route != Route::kRecursiveDoubling || plan.channels != 1) return false;
+  if (plan.piece_elements > 0 && plan.piece_elements < call.count) return false;
+  if (how.monoid.combine || how.reduction == Reduction::kReproducibleSum) return false;
+  const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};
+  const GroupDriver::Sum sum = links->driver.sum_at_once(*view, place, preface, call);
+  call.sent = sum == GroupDriver::Sum::kSent;
+  return sum == GroupDriver::Sum::kDone;
+}
+
+GroupWork Group::Impl::start(const GroupCall& asked) {
+  GroupJob job;
+  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status)
+    return failed(std::move(status));
+  if (view->under_way.load() >= kStartedMax) {
+    return failed({Code::kRetry,
+                   fmt::format("{}: {} operations that were started in this group are under way; expected at "
+                               "most {}: wait for one of them",
+                               operation_name(asked.operation), view->under_way.load(), kStartedMax)});
+  }
+  job.place = take_place(asked, *job.plan, true);
+  if (asked.route.plans()) job.plan_owner = *routes_.shape(asked.route.plans());
+  job.view = view;
+  job.rank = rank;
+  job.ranks = size;
+  job.timeout = timeout_of(asked);
+  auto state = std::make_shared<GroupWork::State>();
+  links->driver.start(std::move(job), state);
+  return GroupWork(std::move(state));
+}
+
+Group::Group(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Group::Group(Group&& other) noexcept = default;
+Group& Group::operator=(Group&& other) noexcept = default;
+Group::~Group() = default;
+
+Result<Group> Group::join(const GroupOptions& options) {
+  Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options);
+  if (!fabric) return fabric.status();
+  return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout);
+}
+
+std::vector<Group> Group::in_process(std::uint32_t size, std::chrono::nanoseconds timeout) {
+  std::vector<Group> groups;
+  auto fabrics = make_in_process_fabrics(size);
+  for (std::uint32_t rank = 0; rank < size; ++rank) {
+    groups.push_back(Impl::make_root(std::move(fabrics[rank]), rank, size, timeout));
+  }
+  return groups;
+}
+
+std::uint32_t Group::rank() const { return impl_->rank; }
+std::uint32_t Group::size() const { return impl_->size; }
+std::uint64_t Group::bytes_sent() const { return impl_->view->bytes_sent(); }
+Status Group::status() const { return impl_->view->failure(); }
+
+Result<Group> Group::regroup() {
+  impl_->links->driver.drain();
+  auto* processes = dynamic_cast<ProcessGroup*>(&impl_->links->driver.fabric());
+  if (!processes) return Status(Code::kUsage, "threads of one process form no group anew");
+  Result<std::unique_ptr<ProcessGroup>> anew = processes->regroup(impl_->timeout);
+  if (!anew) return anew.status();
+  const std::uint32_t its_rank = (*anew)->rank(), its_size = (*anew)->size();
+  return Impl::make_root(*std::move(anew), its_rank, its_size, impl_->timeout);
+}
+
+Group::Part Group::part(std::size_t count, std::uint32_t rank) const {
+  const Block block = part_of({0, count}, impl_->size, rank);
+  return {block.begin, block.count};
+}
+
+Status Group::run(const GroupCall& call) {
+  return is_reproducible_sum(call) ? run_reproducible_sum(*this, call) : impl_->run(call);
+}
+Status Group::run(Task<Status> program) {
+  auto state = std::make_shared<GroupWork::State>();
+  report_end(std::move(program), state);
+  return GroupWork(std::move(state)).wait();
+}
+
+GroupWork Group::start(const GroupCall& call) { return impl_->start(call); }
+
+Status Group::barrier() {
+  GroupCall call;
+  call.operation = Operation::kBarrier;
+  return run(call);
+}
+
+Status Group::unequal(const char* operation, std::size_t expected, std::size_t found) {
+  return {Code::kUsage, fmt::format("{}: a buffer has {} elements; expected {}", operation, found, expected)};
+}
+
+GroupWork Group::failed(Status status) {
+  auto state = std::make_shared<GroupWork::State>();
+  state->end(std::move(status));
+  return GroupWork(std::move(state));
+}
+
+Result<void*> Group::allocate_bytes(std::size_t bytes) {
+  const std::lock_guard lock(impl_->links->memory);
+  Result<std::byte*> memory = impl_->links->driver.fabric().allocate(bytes);
+  if (!memory) return memory.status();
+  return static_cast<void*>(*memory);
+}
+
+void Group::free(void* memory) {
+  const std::lock_guard lock(impl_->links->memory);
+  if (memory) impl_->links->driver.fabric().deallocate(static_cast<std::byte*>(memory));
+}
+
+}  // namespace thalweg

@@ -1,0 +1,85 @@
+// A rank's membership in one group; groups that were split off share its links.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "client/group/channel_blocks.h"
+#include "client/group/group_driver.h"
+#include "client/group/group_routes.h"
+#include "client/group/group_view.h"
+#include "exchange/exchange.h"
+#include "thalweg/group.h"
+
+namespace thalweg {
+
+// What a group and those split off it have in common.
+struct GroupLinks {
+  explicit GroupLinks(std::unique_ptr<LiveFabric> fabric) : driver(std::move(fabric)) {}
+  GroupDriver driver;
+  ChannelBlocks blocks;
+  std::mutex memory;  // Of the fabric, for whoever allocates.
+};
+
+class Group::Impl {
+ public:
+  Impl(std::shared_ptr<GroupLinks> its_links, std::shared_ptr<GroupView> its_view, std::uint32_t its_rank,
+       std::uint32_t its_size, Duration its_timeout)
+      : links(std::move(its_links)),
+        view(std::move(its_view)),
+        rank(its_rank),
+        size(its_size),
+        timeout(its_timeout),
+        routes_(places_of(*links, *view, its_size)),
+        sent_(its_size),
+        received_(its_size) {}
+  // Waits for what was started. Channels on which an operation failed may hold bytes of it, and are not used
+  // again.
+  ~Impl() {
+    links->driver.drain(*view);
+    if (!view->failed()) links->blocks.give_back(view->first_channel() / GroupChannels::kAll);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
+                         Duration timeout);
+
+  Status run(const GroupCall& asked);
+  GroupWork start(const GroupCall& asked);
+  // A group split off this one; `members` are ranks of it.
+  std::optional<Group> made(std::vector<std::uint32_t> members, std::uint32_t block, std::uint64_t id) const;
+
+  const std::shared_ptr<GroupLinks> links;
+  const std::shared_ptr<GroupView> view;
+  const std::uint32_t rank;
+  const std::uint32_t size;
+  const Duration timeout;
+  std::uint64_t splits = 0;  // So far, as all ranks count.
+
+ private:
+  Status prepare(const GroupCall& asked, Call& call, const Plan*& plan,
+                 std::shared_ptr<std::byte[]>& scratch);
+  Status check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
+                      Operation operation);
+  static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
+  bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);
+  bool sum_at_once(Call& call, const Plan& plan, const GroupPlace& place);
+  GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
+  Duration timeout_of(const GroupCall& asked) const {
+    return asked.timeout.count() > 0 ? asked.timeout : timeout;
+  }
+
+  GroupRoutes routes_;
+  std::uint64_t blocking_ = 0;  // Operations so far.
+  std::uint64_t started_ = 0;
+  std::uint16_t next_channel_ = 0;   // Of those for started operations.
+  std::vector<std::uint64_t> sent_;  // Point to point, by peer.
+  std::vector<std::uint64_t> received_;
+  std::shared_ptr<const RouteChoice::Plans> checked_;  // The last choice found possible.
+  Operation checked_operation_{};
+};
+
+}  // namespace thalweg

@@ -1,0 +1,60 @@
+// A rank that is late reads what its peers have in shared memory after they gave up and changed it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "client/group/group_threads_for_test.h"
+
+namespace thalweg {
+namespace {
+
+std::atomic<int> given_up{0};
+thread_local bool late = false;
+
+// The late rank comes to add when both others have changed what it adds.
+void add_late(void* into, const void* from, std::size_t count, void*) {
+  while (late && given_up.load() < 2) std::this_thread::yield();
+  auto* const sums = static_cast<std::byte*>(into);
+  const auto* const more = static_cast<const std::byte*>(from);
+  for (std::size_t i = 0; i < count; ++i) {
+    std::int64_t a = 0, b = 0;
+    std::memcpy(&a, sums + i * sizeof a, sizeof a);
+    std::memcpy(&b, more + i * sizeof b, sizeof b);
+    a += b;
+    std::memcpy(sums + i * sizeof a, &a, sizeof a);
+  }
+}
+
+std::string give_up_on_the_late(Group& group) {
+  constexpr std::size_t kCount = 30'000;
+  late = group.rank() == 2;
+  Result<std::span<std::int64_t>> in = group.allocate<std::int64_t>(kCount);
+  Result<std::span<std::int64_t>> out = group.allocate<std::int64_t>(kCount);
+  if (!in || !out) return in.status().message() + out.status().message();
+  std::fill(in->begin(), in->end(), 1);
+  GroupCall call;
+  call.operation = Operation::kReduceScatter;
+  call.in = in->data();
+  call.out = out->data();
+  call.count = kCount;
+  call.type = DataType::kI64;
+  call.combine = Monoid{"sum", sizeof(std::int64_t), &add_late, nullptr};
+  call.route = *RouteChoice::named("shared");
+  call.timeout = std::chrono::milliseconds(late ? 60'000 : 300);
+  const Status status = group.run(call);
+  if (!late) {
+    std::fill(in->begin(), in->end(), 1000);
+    given_up.fetch_add(1);
+  }
+  return status ? "it ended well, with " + std::to_string((*out)[0]) : "";
+}
+
+TEST(GroupLate, AResultReadAfterPeersGaveUpIsNone) {
+  given_up = 0;
+  EXPECT_EQ(on_joined(3, GroupTransport::kShm, give_up_on_the_late), "");
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,94 @@
+// Every transport, by ranks that are threads and by ranks that share one; the simulated one is in
+// exchange/exchange_matrix_test.cc.
+#include <gtest/gtest.h>
+
+#include "client/group/group_matrix_for_test.h"
+#include "client/group/live_ranks_for_test.h"
+#include "exchange/matrix_ranks_for_test.h"
+
+namespace thalweg {
+namespace {
+
+std::string run_matrix(Group& group) {
+  ExchangeMatrix matrix(group.size(), ExchangeMatrix::Density::kOneEach);
+  MatrixRank rank(group);
+  const std::string wrong = matrix.each([&rank](const MatrixCase& c) { return rank.run(c); });
+  return wrong.empty() && !matrix.complete() ? "cases are missing" : wrong;
+}
+
+class GroupMatrix : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  // Ranks that are threads map each other's group memory into one process; ThreadSanitizer leaves too few
+  // addresses for 16 of them.
+  static bool addresses_suffice() {
+#if defined(__SANITIZE_THREAD__)
+    return GetParam() <= 8;
+#else
+    return true;
+#endif
+  }
+};
+
+TEST_P(GroupMatrix, IsExactBetweenThreads) { EXPECT_EQ(on_threads(GetParam(), run_matrix), ""); }
+TEST_P(GroupMatrix, IsExactOverTcp) {
+  EXPECT_EQ(on_joined(GetParam(), GroupTransport::kTcp, run_matrix), "");
+}
+TEST_P(GroupMatrix, IsExactThroughSharedMemory) {
+  if (!addresses_suffice()) GTEST_SKIP() << "too few addresses under ThreadSanitizer";
+  EXPECT_EQ(on_joined(GetParam(), GroupTransport::kShm, run_matrix), "");
+}
+
+#if !defined(__SANITIZE_THREAD__)
+class OneThreadMatrix : public testing::TestWithParam<std::uint32_t> {
+ protected:
+  static void run_over(LiveRanks live) {
+    MatrixRanks ranks(
+        GetParam(), [&live](MatrixRanks::Exchanges exchanges) { return live.run(exchanges); },
+        [&live](std::uint32_t rank) { return live.memory(rank); });
+    ExchangeMatrix matrix(GetParam(), ExchangeMatrix::kUsual);
+    EXPECT_EQ(matrix.each([&ranks](const MatrixCase& c) { return ranks.run(c); }), "");
+    EXPECT_TRUE(matrix.complete());
+  }
+};
+
+TEST_P(OneThreadMatrix, IsExactInProcess) { run_over(LiveRanks::in_process(GetParam())); }
+TEST_P(OneThreadMatrix, IsExactOverTcp) { run_over(LiveRanks::joined(GetParam(), GroupTransport::kTcp)); }
+TEST_P(OneThreadMatrix, IsExactThroughSharedMemory) {
+  run_over(LiveRanks::joined(GetParam(), GroupTransport::kShm));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, OneThreadMatrix, testing::ValuesIn(matrix_ranks()),
+                         testing::PrintToStringParamName());
+#endif
+
+// Large vectors in group memory, by the route that the group takes itself.
+std::string run_in_group_memory(Group& group) {
+  constexpr std::size_t kCount = 100'003;
+  Result<std::span<double>> in = group.allocate<double>(kCount), out = group.allocate<double>(kCount);
+  if (!in || !out) return "no memory";
+  for (std::size_t i = 0; i < kCount; ++i) (*in)[i] = static_cast<double>(i % 1000 + group.rank());
+  const double n = group.size(), ranks = n * (n - 1) / 2;
+  if (Status s = group.all_reduce<double>(*in, *out); !s) return s.message();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if ((*out)[i] != n * static_cast<double>(i % 1000) + ranks) return "sum " + std::to_string(i);
+  }
+  if (Status s = group.broadcast(*in, group.size() - 1); !s) return s.message();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if ((*in)[i] != static_cast<double>(i % 1000) + n - 1) return "broadcast " + std::to_string(i);
+  }
+  return group.barrier().message();
+}
+
+TEST_P(GroupMatrix, IsExactInGroupMemory) {
+  EXPECT_EQ(on_threads(GetParam(), run_in_group_memory), "");
+  for (const GroupTransport transport : {GroupTransport::kShm, GroupTransport::kTcp}) {
+    if (transport == GroupTransport::kShm && !addresses_suffice()) continue;
+    EXPECT_EQ(on_joined(GetParam(), transport, run_in_group_memory), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, GroupMatrix, testing::ValuesIn(matrix_ranks()),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace thalweg

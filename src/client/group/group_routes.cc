@@ -1,0 +1,202 @@
+#include "client/group/group_routes.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "exchange/preface.h"
+
+namespace thalweg {
+namespace {
+
+// From here on it pays to say where buffers are and to work on them in place, even though ranks whose buffers
+// are not in group memory say so in vain.
+constexpr std::size_t kSharedBytes = std::size_t{64} << 10;
+// Between more ranks than these, all-to-all traffic is too much to look at, and for most switches.
+constexpr std::size_t kSpreadRanksMax = 32;
+// Slices of a vector that are on several levels at a time.
+constexpr std::uint32_t kSlices = 4;
+
+Plan plan_by(Route route, std::uint32_t channels = 1) {
+  Plan plan;
+  plan.route = route;
+  plan.channels = channels;
+  return plan;
+}
+
+}  // namespace
+
+RouteChoice::Plans::Plans(const Plan& plan, std::size_t piece_bytes) {
+  by_log2_size.fill(plan);
+  for (std::size_t i = 0; piece_bytes > 0 && i < kSizes; ++i) {
+    by_log2_size[i].piece_elements = std::max<std::size_t>(piece_bytes >> i, 1);
+  }
+  for (Plan& each : by_log2_size) each.hash = hash_of(each);
+}
+
+const Plan& RouteChoice::Plans::of(std::size_t element_bytes) const {
+  const auto log2_size =
+      static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(element_bytes, 1) - 1));
+  return by_log2_size[std::min(log2_size, kSizes - 1)];
+}
+
+Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
+  Result<Plan> plan = parse_route(name);
+  if (!plan) return plan.status();
+  if (plan->route == Route::kPackedTrees) {
+    return Status(Code::kUsage,
+                  "route packed-trees: its trees are packed into a topology's cables, which a group does not "
+                  "know; simulate exchange lays them out, a group goes by double-tree");
+  }
+  plan->channels = tuning.channels;
+  return RouteChoice(std::make_shared<const Plans>(*plan, tuning.piece_bytes));
+}
+
+std::uint32_t channels_of(const Plan& plan) {
+  const auto lanes = [&plan]() -> std::size_t {
+    switch (plan.route) {
+      case Route::kRing:
+      case Route::kSpread:
+      case Route::kRecursiveDoubling:
+      case Route::kHalvingDoubling:
+      case Route::kHierarchical:
+      case Route::kShared:
+        return 1;
+      case Route::kDoubleTree:
+        return 4;
+      case Route::kRings:
+        return plan.rings.size();
+      case Route::kPackedTrees:
+        return 2 * plan.trees.size();
+      default:
+        return 2;  // A tree's way up and its way down; a ring each way; servers' sums.
+    }
+  };
+  return static_cast<std::uint32_t>(plan.channels * lanes());
+}
+
+GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
+    : places_(std::move(places)),
+      levels_(machine_levels(places_)),
+      cost_model_(group_cost_model(places_)),
+      shared_(plan_by(Route::kShared), kSharedMemoryFigures.piece_bytes),
+      doubling_(plan_by(Route::kRecursiveDoubling), cost_model_.piece_bytes),
+      tree_(plan_by(Route::kBinomialTree), cost_model_.piece_bytes),
+      spread_(plan_by(Route::kSpread), cost_model_.piece_bytes) {
+  for (const RankPlace& place : places_) shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
+  for (auto& chosen : chosen_) chosen.fill(kUnknown);
+  const std::size_t piece = cost_model_.piece_bytes;
+  const bool few = places_.size() <= kSpreadRanksMax;
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    const auto operation = static_cast<Operation>(i);
+    switch (operation) {
+      case Operation::kAllReduce:
+        add(operation, plan_by(Route::kRecursiveDoubling), piece);
+        add(operation, plan_by(Route::kRing), piece);
+        add(operation, plan_by(Route::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(Route::kSpread), piece);
+        for (const std::uint32_t slices : {1U, kSlices}) {
+          Plan plan = plan_by(Route::kHierarchical, slices);
+          plan.levels = levels_;
+          if (levels_.size() > 1) add(operation, std::move(plan), piece);
+        }
+        break;
+      case Operation::kReduceScatter:
+      case Operation::kAllGather:
+        add(operation, plan_by(Route::kRing), piece);
+        add(operation, plan_by(Route::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(Route::kSpread), piece);
+        break;
+      case Operation::kReduce:
+      case Operation::kBroadcast:
+        add(operation, plan_by(Route::kBinomialTree), 0);
+        add(operation, plan_by(Route::kBinomialTree), piece);
+        add(operation, plan_by(Route::kChain), piece);
+        break;
+      case Operation::kBarrier:
+        add(operation, plan_by(Route::kRecursiveDoubling), 0);
+        break;
+      case Operation::kGather:
+      case Operation::kScatter:
+      case Operation::kAllToAll:
+      case Operation::kPointToPoint:
+        add(operation, plan_by(Route::kBinomialTree), 0);
+    }
+  }
+}
+
+void GroupRoutes::add(Operation operation, Plan plan, std::size_t piece_bytes) {
+  const auto ranks = static_cast<std::uint32_t>(places_.size());
+  THALWEG_CHECK(check_plan(plan, operation, ranks).ok(), "the defaults are possible");
+  Layout layout;
+  layout.endpoints.resize(ranks);
+  std::iota(layout.endpoints.begin(), layout.endpoints.end(), 0U);
+  const RouteChoice::Plans plans(plan, piece_bytes);
+  layout.plan = plans.of(Demand::kElementBytes);
+  candidates_[static_cast<std::size_t>(operation)].push_back({plans, std::move(layout)});
+}
+
+std::uint8_t GroupRoutes::fastest(Operation operation, std::uint64_t bytes) const {
+  const auto& candidates = candidates_[static_cast<std::size_t>(operation)];
+  if (candidates.size() == 1 || places_.size() == 1) return 0;
+  Demand demand;
+  demand.operation = operation;
+  demand.bytes = bytes;
+  demand.ranks = static_cast<std::uint32_t>(places_.size());
+  std::uint8_t best = 0;
+  double least = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double seconds =
+        predicted_seconds(cost_model_.topology, demand, candidates[i].layout, cost_model_.handling);
+    if (i > 0 && seconds >= least) continue;
+    least = seconds;
+    best = static_cast<std::uint8_t>(i);
+  }
+  return best;
+}
+
+const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
+                                bool in_order) {
+  if (shares_memory_ && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
+      operation != Operation::kBarrier) {
+    return shared_.of(element_bytes);
+  }
+  if (in_order && operation == Operation::kReduceScatter) return spread_.of(element_bytes);
+  if (in_order) return (operation == Operation::kReduce ? tree_ : doubling_).of(element_bytes);
+  const auto index = static_cast<std::size_t>(operation);
+  const auto size_class = static_cast<std::size_t>(std::bit_width(bytes));
+  std::uint8_t& chosen = chosen_[index][size_class];
+  if (chosen == kUnknown) chosen = fastest(operation, bytes == 0 ? 0 : std::bit_floor(bytes));
+  return candidates_[index][chosen].plans.of(element_bytes);
+}
+
+Result<std::shared_ptr<const RouteChoice::Plans>> GroupRoutes::shape(
+    const std::shared_ptr<const RouteChoice::Plans>& plans) {
+  const Plan& asked = plans->of(1);
+  const bool wants_levels = asked.route == Route::kHierarchical && asked.levels.empty();
+  const bool wants_rings = asked.route == Route::kRings && asked.rings.empty();
+  if (!wants_levels && !wants_rings) return plans;
+  if (shaped_from_ == plans) return shaped_;
+  Plan plan = asked;
+  if (wants_levels) {
+    if (levels_.empty()) {
+      return Status(
+          Code::kUsage,
+          "route hierarchical: the group's machines have unequal numbers of ranks, or ranks are not "
+          "numbered machine by machine; expected levels, such as hierarchical:4x2");
+    }
+    plan.levels = levels_;
+  } else {
+    Result<std::vector<Ring>> rings =
+        rings_by_stride(static_cast<std::uint32_t>(places_.size()), plan.ring_count);
+    if (!rings) return rings.status();
+    plan.rings = *std::move(rings);
+  }
+  shaped_ = std::make_shared<const RouteChoice::Plans>(plan, static_cast<std::size_t>(asked.piece_elements));
+  shaped_from_ = plans;
+  return shaped_;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,62 @@
+// The plans behind a route's name, and which one an operation takes when its caller names none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "client/group/group_cost_model.h"
+#include "exchange/plan/plan.h"
+#include "thalweg/group.h"
+
+namespace thalweg {
+
+// One plan for each element size, since pieces are given in bytes and plans count elements.
+struct RouteChoice::Plans {
+  static constexpr std::size_t kSizes = 13;
+  Plans(const Plan& plan, std::size_t piece_bytes);
+  const Plan& of(std::size_t element_bytes) const;
+  std::array<Plan, kSizes> by_log2_size;
+};
+
+// Channels that an operation by this plan uses at most.
+std::uint32_t channels_of(const Plan& plan);
+
+// One group's routes. They follow from where its ranks run alone, so that all of them choose the same.
+class GroupRoutes {
+ public:
+  // `places`: of the group's ranks, in their order.
+  explicit GroupRoutes(std::vector<RankPlace> places);
+  // The plan lives as long as this does. A size is looked at when it comes first, and its choice kept.
+  // `in_order`: contributions must combine in the order of ranks.
+  const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
+                     bool in_order = false);
+  // Where the plans leave rings or levels to the group, the same with this group's; else the plans
+  // themselves. Errors: kUsage.
+  Result<std::shared_ptr<const RouteChoice::Plans>> shape(
+      const std::shared_ptr<const RouteChoice::Plans>& plans);
+
+ private:
+  struct Candidate {
+    RouteChoice::Plans plans;
+    Layout layout;  // Of elements of four bytes.
+  };
+  static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
+  static constexpr std::uint8_t kUnknown = 255;
+  void add(Operation operation, Plan plan, std::size_t piece_bytes);
+  std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
+
+  const std::vector<RankPlace> places_;
+  const std::vector<std::uint32_t> levels_;
+  const GroupCostModel cost_model_;
+  bool shares_memory_ = true;  // All ranks, with each other.
+  std::array<std::vector<Candidate>, kOperations> candidates_;
+  std::array<std::array<std::uint8_t, kSizeClasses>, kOperations> chosen_;  // In candidates_.
+  const RouteChoice::Plans shared_;
+  const RouteChoice::Plans doubling_, tree_, spread_;               // For the order of ranks.
+  std::shared_ptr<const RouteChoice::Plans> shaped_from_, shaped_;  // The last ones.
+};
+
+}  // namespace thalweg

@@ -1,0 +1,162 @@
+#include "client/group/group_routes.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/group/group_threads_for_test.h"
+#include "net/socket/reserved_port_for_test.h"
+
+namespace thalweg {
+namespace {
+
+// Ranks numbered machine by machine, which share memory or have TCP alone.
+std::vector<RankPlace> machines(std::uint32_t count, std::uint32_t ranks, std::uint32_t cores, bool share) {
+  std::vector<RankPlace> places;
+  for (std::uint32_t rank = 0; rank < count * ranks; ++rank) {
+    const std::uint32_t first = rank / ranks * ranks;
+    places.push_back({first, share ? first : rank, cores});
+  }
+  return places;
+}
+
+// "recursive-doubling; ring from 256 KiB": the routes from 64 bytes to 64 MiB.
+std::string routes_by_size(GroupRoutes& routes, Operation operation) {
+  std::string text, last;
+  for (std::size_t bytes = 64; bytes <= std::size_t{64} << 20; bytes *= 2) {
+    const Plan& plan = routes.choose(operation, bytes, 4);
+    std::string name = plan.name();
+    if (plan.channels > 1) name += fmt::format(" in {} slices", plan.channels);
+    if (name != last) text += text.empty() ? name : fmt::format("; {} from {} KiB", name, bytes >> 10);
+    last = name;
+  }
+  return text;
+}
+
+std::string all_reduces(const std::vector<RankPlace>& places) {
+  GroupRoutes routes(places);
+  return routes_by_size(routes, Operation::kAllReduce);
+}
+
+TEST(GroupRoutes, FollowTransportRanksAndSize) {
+  EXPECT_EQ(all_reduces(machines(1, 2, 2, false)), "recursive-doubling; ring from 256 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 4, 2, false)),
+            "recursive-doubling; halving-doubling from 64 KiB; ring from 2048 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 2, 2, true)), "recursive-doubling; ring from 32 KiB; shared from 64 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 4, 2, true)),
+            "recursive-doubling; halving-doubling from 16 KiB; shared from 64 KiB");
+  EXPECT_EQ(all_reduces(machines(4, 1, 2, true)),
+            "recursive-doubling; spread from 16 KiB; ring from 2048 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 1, 2, true)), "recursive-doubling; shared from 64 KiB");
+}
+
+TEST(GroupRoutes, StayInsideMachinesWhereAGroupSpansSome) {
+  EXPECT_EQ(all_reduces(machines(2, 4, 4, true)),
+            "recursive-doubling; hierarchical:4x2 from 16 KiB; hierarchical:4x2 in 4 slices from 2048 KiB");
+  EXPECT_EQ(all_reduces(machines(2, 4, 4, false)),
+            "recursive-doubling; hierarchical:4x2 from 32 KiB; hierarchical:4x2 in 4 slices from 1024 KiB");
+  // Unequal machines, and ranks dealt to machines by turns.
+  std::vector<RankPlace> unequal = machines(2, 4, 4, true), dealt = unequal;
+  unequal.pop_back();
+  for (std::uint32_t rank = 0; rank < 8; ++rank) dealt[rank] = {rank % 2, rank % 2, 4};
+  for (const auto& places : {unequal, dealt}) {
+    EXPECT_EQ(all_reduces(places).find("hierarchical"), std::string::npos) << all_reduces(places);
+  }
+}
+
+TEST(GroupRoutes, AreThereForEveryOperationAndAnySize) {
+  for (const std::uint32_t ranks : {1u, 3u, 40u}) {
+    GroupRoutes routes(machines(1, ranks, 2, false));
+    for (std::size_t i = 0; i < kOperations; ++i) {
+      const auto operation = static_cast<Operation>(i);
+      for (const std::size_t bytes :
+           {std::size_t{0}, std::size_t{1}, std::size_t{3} << 20, ~std::size_t{0}}) {
+        const Plan& plan = routes.choose(operation, bytes, 8);
+        EXPECT_TRUE(check_plan(plan, operation, ranks)) << plan.name();
+        EXPECT_EQ(&plan, &routes.choose(operation, bytes, 8));
+      }
+    }
+  }
+}
+
+TEST(GroupRoutes, PiecesAreOfBytesWhateverTheElements) {
+  GroupRoutes routes(machines(1, 2, 2, false));
+  const std::size_t bytes = std::size_t{4} << 20;
+  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 4).piece_elements, kLoopbackFigures.piece_bytes / 4);
+  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 8).piece_elements, kLoopbackFigures.piece_bytes / 8);
+}
+
+// Ranks whose plans differ refuse each other, so agreement shows in that every operation succeeds.
+TEST(GroupRoutes, AreTheSameAtAllRanks) {
+  GroupOptions options;
+  options.size = 4;
+  options.master_port = port_for_this_test();
+  const auto join = [&options](std::uint32_t rank) {
+    GroupOptions mine = options;
+    mine.rank = rank;
+    mine.transport = rank == 3 ? GroupTransport::kTcp : GroupTransport::kAuto;
+    return Group::join(mine);
+  };
+  const auto body = [](Group& group) -> std::string {
+    for (std::size_t count = 4; count <= std::size_t{1} << 20; count *= 4) {
+      std::vector<float> data(count, 1), part(group.own_part(count).count);
+      if (Status s = group.all_reduce(std::span(data)); !s) return s.message();
+      if (std::any_of(data.begin(), data.end(), [](float sum) { return sum != 4; })) return "wrong sum";
+      if (Status s = group.reduce_scatter<float>(data, part); !s) return s.message();
+      if (Status s = group.all_gather<float>(part, data); !s) return s.message();
+      if (Status s = group.reduce<float>(data, data, 3); !s) return s.message();
+      if (Status s = group.broadcast(std::span(data), 3); !s) return s.message();
+      if (std::any_of(data.begin(), data.end(), [](float sum) { return sum != 64; }))
+        return "wrong sum of sums";
+    }
+    return "";
+  };
+  EXPECT_EQ(on_ranks(4, join, body), "");
+}
+
+std::string all_reduce_by(const std::string& name, std::uint32_t ranks) {
+  return on_threads(ranks, [&name, ranks](Group& group) -> std::string {
+    const Result<RouteChoice> route = RouteChoice::named(name, {256, 1});
+    if (!route) return route.status().message();
+    for (int again = 0; again < 2; ++again) {
+      std::vector<double> data(1003, group.rank() + 1);
+      if (Status s = group.all_reduce(std::span(data), {}, *route); !s) return s.message();
+      if (data != std::vector<double>(1003, ranks * (ranks + 1) / 2)) return "wrong sum";
+      if (Status s = group.all_reduce_async(std::span(data), {}, *route).wait(); !s) return s.message();
+      if (data != std::vector<double>(1003, ranks * ranks * (ranks + 1) / 2)) return "wrong sum of sums";
+    }
+    return "";
+  });
+}
+
+TEST(RouteChoice, LeavesRingsAndLevelsToTheGroup) {
+  for (const char* name :
+       {"rings", "rings:1", "rings:4", "hierarchical", "hierarchical:5", "hierarchical:1x5"})
+    EXPECT_EQ(all_reduce_by(name, 5), "") << name;
+  for (const char* name : {"rings", "hierarchical:2x3", "hierarchical:3x2", "hierarchical:3x1x2"})
+    EXPECT_EQ(all_reduce_by(name, 6), "") << name;
+  EXPECT_EQ(all_reduce_by("rings", 2), "");
+}
+
+TEST(RouteChoice, SaysWhatIsWrongWithAName) {
+  const auto why = [](const std::string& name) {
+    const Result<RouteChoice> route = RouteChoice::named(name);
+    return route ? "" : route.status().message();
+  };
+  EXPECT_NE(why("packed-trees").find("which a group does not know"), std::string::npos);
+  EXPECT_NE(why("rings:0").find("expected rings:N"), std::string::npos);
+  EXPECT_NE(why("hierarchical:").find("such as hierarchical:4x2"), std::string::npos);
+  EXPECT_NE(why("hierarchical:4x").find("such as hierarchical:4x2"), std::string::npos);
+  EXPECT_NE(why("hierarchical:0x2").find("such as hierarchical:4x2"), std::string::npos);
+  EXPECT_NE(all_reduce_by("rings:3", 4).find("route rings:3: 4 ranks have 2 rings"), std::string::npos);
+  EXPECT_NE(all_reduce_by("hierarchical:2x3", 4).find("must multiply to the 4 ranks"), std::string::npos);
+  GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}});
+  const auto shaped = unequal.shape(RouteChoice::named("hierarchical").value().plans());
+  EXPECT_NE(shaped.status().message().find("unequal numbers of ranks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg

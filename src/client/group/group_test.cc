@@ -1,0 +1,271 @@
+#include "thalweg/group.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "client/group/group_matrix_for_test.h"
+
+namespace thalweg {
+namespace {
+
+std::string said(const Status& status) { return status ? "" : status.message(); }
+
+TEST(Group, AddsUpInPlaceAndElsewhere) {
+  EXPECT_EQ(on_threads(3,
+                       [](Group& group) -> std::string {
+                         std::vector<float> mine(1000, static_cast<float>(group.rank() + 1)), sum(1000);
+                         if (Status s = group.all_reduce<float>(mine, sum); !s) return s.message();
+                         if (Status s = group.all_reduce<float>(mine, Reduction::kMax); !s)
+                           return s.message();
+                         return sum == std::vector<float>(1000, 6) && mine == std::vector<float>(1000, 3)
+                                    ? ""
+                                    : "wrong";
+                       }),
+            "");
+}
+
+TEST(Group, TypedMembersMoveWhatTheySay) {
+  const auto body = [](Group& group) -> std::string {
+    const auto rank = static_cast<std::int32_t>(group.rank());
+    std::vector<std::int32_t> whole(10), mine(group.own_part(10).count, rank);
+    if (Status s = group.all_gather<std::int32_t>(mine, whole); !s) return s.message();
+    if (whole != std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 2, 2, 2}) return "all_gather";
+    if (Status s = group.reduce_scatter<std::int32_t>(whole, mine); !s) return s.message();
+    if (mine != std::vector<std::int32_t>(mine.size(), 3 * rank)) return "reduce_scatter";
+    std::vector<std::int32_t> pair = {rank, 10 + rank}, all(group.rank() == 1 ? 6 : 0);
+    if (Status s = group.gather<std::int32_t>(pair, all, 1); !s) return s.message();
+    if (rank == 1 && all != std::vector<std::int32_t>{0, 10, 1, 11, 2, 12}) return "gather";
+    if (Status s = group.scatter<std::int32_t>(all, pair, 1); !s) return s.message();
+    if (pair != std::vector<std::int32_t>{rank, 10 + rank}) return "scatter";
+    if (Status s = group.broadcast<std::int32_t>(pair, 2); !s) return s.message();
+    if (pair != std::vector<std::int32_t>{2, 12}) return "broadcast";
+    std::vector<std::int32_t> sum(rank == 2 ? 2 : 0);
+    if (Status s = group.reduce<std::int32_t>(pair, sum, 2); !s) return s.message();
+    if (rank == 2 && sum != std::vector<std::int32_t>{6, 36}) return "reduce";
+    std::vector<std::int32_t> to = {10 * rank, 10 * rank + 1, 10 * rank + 2}, from(3);
+    if (Status s = group.all_to_all<std::int32_t>(to, from); !s) return s.message();
+    if (from != std::vector<std::int32_t>{rank, 10 + rank, 20 + rank}) return "all_to_all";
+    return said(group.barrier());
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
+TEST(Group, SendsAndReceivesInOrderWhileOthersDoNothing) {
+  const auto body = [](Group& group) -> std::string {
+    std::vector<double> data(5000, 7), got(5000);
+    for (int i = 0; i < 3; ++i) {
+      data[0] = i;
+      if (group.rank() == 2) {
+        if (Status s = group.send<double>(data, 0); !s) return s.message();
+      } else if (group.rank() == 0) {
+        if (Status s = group.receive<double>(got, 2); !s) return s.message();
+        if (got != data) return "wrong";
+      }
+    }
+    return {};
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
+TEST(Group, MovesPartsOfDifferentSizes) {
+  const auto body = [](Group& group) -> std::string {
+    const std::uint32_t n = group.size(), me = group.rank();
+    std::vector<std::size_t> to(n), from(n);  // Rank a sends a * b numbers to rank b, which may be none.
+    for (std::uint32_t r = 0; r < n; ++r) to[r] = from[r] = std::size_t{me} * r;
+    std::vector<std::int64_t> in(std::accumulate(to.begin(), to.end(), std::size_t{0}), me), out(in.size());
+    if (Status s = group.all_to_all<std::int64_t>(in, out, to, from); !s) return s.message();
+    std::vector<std::int64_t> expected;
+    for (std::uint32_t r = 0; r < n; ++r) expected.insert(expected.end(), from[r], r);
+    if (out != expected) return "all_to_all";
+    std::vector<std::size_t> counts(n);
+    std::iota(counts.begin(), counts.end(), 0);
+    std::vector<std::int64_t> mine(me, me), all(n * (n - 1) / 2);
+    if (Status s = group.all_gather<std::int64_t>(mine, all, counts); !s) return s.message();
+    expected.clear();
+    for (std::uint32_t r = 0; r < n; ++r) expected.insert(expected.end(), r, r);
+    return all == expected ? "" : "all_gather";
+  };
+  EXPECT_EQ(on_threads(4, body), "");
+}
+
+TEST(Group, TakesTheMeanByWeight) {
+  const auto body = [](Group& group) -> std::string {
+    // Rank r has the mean of r items: 0 of none, 10 of one, 20 of two.
+    const std::vector<float> mine(100, 10.0f * static_cast<float>(group.rank()));
+    std::vector<float> mean(100);
+    if (Status s = group.weighted_mean<float>(mine, mean, group.rank()); !s) return s.message();
+    for (const float x : mean) {
+      if (x != static_cast<float>(50.0 / 3)) return "got " + std::to_string(x);
+    }
+    return group.weighted_mean<float>(mine, mean, -1).code() == Code::kUsage ? ""
+                                                                             : "a negative weight passed";
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
+TEST(Group, CombinesByAnOwnMonoid) {
+  struct Widest {
+    double low, high;
+  };
+  const Monoid hull = {"hull", sizeof(Widest),
+                       [](void* into, const void* from, std::size_t count, void*) {
+                         for (std::size_t i = 0; i < count; ++i) {
+                           Widest& a = static_cast<Widest*>(into)[i];
+                           const Widest& b = static_cast<const Widest*>(from)[i];
+                           a = {std::min(a.low, b.low), std::max(a.high, b.high)};
+                         }
+                       },
+                       nullptr};
+  const auto body = [&hull](Group& group) -> std::string {
+    const double rank = group.rank();
+    std::vector<Widest> spans(70, {rank, rank + 1});
+    if (Status s = group.all_reduce(std::span(spans), hull); !s) return s.message();
+    for (const Widest& span : spans) {
+      if (span.low != 0 || span.high != 4) return "wrong";
+    }
+    return {};
+  };
+  EXPECT_EQ(on_threads(4, body), "");
+}
+
+TEST(Group, SplitsByColourAndOrdersByKey) {
+  const auto body = [](Group& group) -> std::string {
+    const auto rank = static_cast<std::int32_t>(group.rank());
+    Result<std::optional<Group>> half = group.split(rank == 4 ? -1 : rank % 2, -rank);
+    if (!half) return half.status().message();
+    if (rank == 4) return half->has_value() ? "a negative colour gave a group" : said(group.barrier());
+    Group& mine = **half;
+    if (mine.size() != 2 || mine.rank() != (rank < 2 ? 1u : 0u)) return "order";
+    std::vector<std::int32_t> sum = {rank};
+    if (Status s = mine.all_reduce(std::span(sum)); !s) return s.message();
+    if (sum[0] != (rank % 2 == 0 ? 2 : 4)) return "sum";
+    Result<std::optional<Group>> alone = mine.split(rank);
+    if (!alone || (*alone)->size() != 1) return "a group of one";
+    if (Status s = (*alone)->all_reduce(std::span(sum)); !s) return s.message();
+    return said(group.barrier());
+  };
+  EXPECT_EQ(on_threads(5, body), "");
+}
+
+TEST(Group, RunsSeveralOperationsSideBySide) {
+  const auto body = [](Group& group) -> std::string {
+    constexpr std::size_t kTensors = 50, kSize = 3000;
+    std::vector<std::vector<float>> tensors;
+    std::vector<GroupWork> works;
+    for (std::size_t i = 0; i < kTensors; ++i) tensors.emplace_back(kSize, static_cast<float>(i));
+    for (auto& tensor : tensors) works.push_back(group.all_reduce_async(std::span(tensor)));
+    if (Status s = group.barrier(); !s) return s.message();  // A blocking call in between.
+    for (std::size_t i = 0; i < kTensors; ++i) {
+      if (Status s = works[i].wait(); !s) return s.message();
+      if (!works[i].done() || tensors[i] != std::vector<float>(kSize, static_cast<float>(3 * i)))
+        return "wrong";
+    }
+    return {};
+  };
+  EXPECT_EQ(on_threads(3, body), "");
+}
+
+TEST(Group, ExchangesBothWaysAtOnceWithStartedSends) {
+  const auto body = [](Group& group) -> std::string {
+    std::vector<float> mine(1'000'000, static_cast<float>(group.rank())), theirs(mine.size());
+    GroupCall call = Group::typed<float>(Operation::kPointToPoint, mine.data(), nullptr, mine.size());
+    call.root = group.rank();
+    call.peer = 1 - group.rank();
+    GroupWork sending = group.start(call);
+    if (Status s = group.receive<float>(theirs, 1 - group.rank()); !s) return s.message();
+    if (Status s = sending.wait(); !s) return s.message();
+    return theirs[999'999] == static_cast<float>(1 - group.rank()) ? "" : "wrong";
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+}
+
+Task<Status> add_up_often(Group& group, std::vector<double>& data) {
+  std::vector<double> other(10, 1);
+  for (int i = 0; i < 20; ++i) {
+    GroupWork first = group.all_reduce_async(std::span(data), Reduction::kMax);
+    GroupWork second = group.all_reduce_async(std::span(other), Reduction::kMean);
+    if (Status status = co_await first; !status) co_return status;
+    if (Status status = co_await second; !status) co_return status;
+    data[0] += 1;
+  }
+  co_return ok_status();
+}
+
+TEST(Group, IsAwaitable) {
+  const auto body = [](Group& group) -> std::string {
+    std::vector<double> data(100, group.rank());
+    const Status status = group.run(add_up_often(group, data));
+    return !status || (data[0] == 21 && data[1] == 1) ? said(status) : "got " + std::to_string(data[0]);
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+}
+
+TEST(Group, RefusesCallsThatCannotBeRight) {
+  std::vector<Group> groups = Group::in_process(1);
+  Group& group = groups[0];
+  std::vector<float> three(3), four(4);
+  EXPECT_NE(group.all_reduce<float>(three, four).message().find("4 elements; expected 3"), std::string::npos);
+  EXPECT_EQ(group.broadcast<float>(three, 1).code(), Code::kUsage);
+  EXPECT_EQ(group.send<float>(three, 0).code(), Code::kUsage);
+  const std::vector<std::size_t> counts = {2};
+  EXPECT_NE(group.all_gather<float>(three, three, counts).message().find("sum is 2; expected 3"),
+            std::string::npos);
+  EXPECT_NE(RouteChoice::named("wheel").status().message().find("expected one of"), std::string::npos);
+  GroupCall call = Group::typed<float>(Operation::kAllReduce, nullptr, three.data(), 3);
+  EXPECT_NE(group.run(call).message().find("`in` is null"), std::string::npos);
+  EXPECT_EQ(group.start(call).wait().code(), Code::kUsage);
+  EXPECT_TRUE(group.status().ok());
+  EXPECT_TRUE(group.all_reduce(std::span(three)).ok());
+}
+
+TEST(Group, SaysWhichRanksCallDifferentThings) {
+  const std::string wrong = on_threads(2, [](Group& group) {
+    std::vector<float> data(group.rank() == 0 ? 5 : 6);
+    const Status status = group.all_reduce(std::span(data));
+    EXPECT_EQ(group.status(), status);
+    EXPECT_EQ(group.barrier(), status);
+    return said(status);
+  });
+  EXPECT_NE(wrong.find("rank 1 calls all-reduce #0 of 6 f32"), std::string::npos) << wrong;
+}
+
+TEST(Group, NamesWhomItWaitedForInVain) {
+  std::vector<Group> groups = Group::in_process(3, std::chrono::milliseconds(50));
+  std::vector<float> data(9);
+  const Status status = groups[0].all_reduce(std::span(data), {}, *RouteChoice::named("ring"));
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_NE(status.message().find("rank 2 was waited for in vain within 0.05 s"), std::string::npos)
+      << status.message();
+  EXPECT_EQ(groups[1].all_reduce_async(std::span(data), {}, *RouteChoice::named("ring")).wait().code(),
+            Code::kTimeout);
+}
+
+TEST(Group, NamesWhoIsGone) {
+  std::vector<Group> groups = Group::in_process(3);
+  std::thread leaver([&groups] { Group gone = std::move(groups[2]); });
+  std::vector<float> data(9);
+  const Status status = groups[0].all_reduce(std::span(data), {}, *RouteChoice::named("ring"));
+  leaver.join();
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_NE(status.message().find("rank 2 has left the group"), std::string::npos) << status.message();
+}
+
+TEST(Group, HandsOutSharedMemory) {
+  const auto body = [](Group& group) -> std::string {
+    Result<std::span<float>> data = group.allocate<float>(100'000);
+    if (!data) return data.status().message();
+    std::fill(data->begin(), data->end(), 1.0f);
+    Status s = group.all_reduce<float>(*data, {}, *RouteChoice::named("shared"));
+    const bool right = (*data)[99'999] == 2.0f;
+    group.free(data->data());
+    return right ? said(s) : "wrong";
+  };
+  EXPECT_EQ(on_threads(2, body), "");
+}
+
+}  // namespace
+}  // namespace thalweg

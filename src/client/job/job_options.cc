@@ -1,0 +1,72 @@
+#include "client/job/job_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/limits.h"
+#include "client/job/custom_rules.h"
+#include "table/validate.h"
+
+namespace thalweg {
+namespace {
+
+Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
+  if (value >= 1 && value <= max) return ok_status();
+  return {Code::kUsage, fmt::format("JobOptions::{} is {}, expected 1 to {}", name, value, max)};
+}
+
+}  // namespace
+
+Status check(const JobOptions& options) {
+  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 4),
+                            check_number("workers", options.workers, limits::kNodesMax / 4),
+                            check_number("data_shards", options.data_shards, limits::kShardsMax),
+                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
+  for (const Status& status : numbers) {
+    if (!status) return status;
+  }
+  const bool sync = options.consistency.kind == Consistency::Kind::kSync;
+  const bool tree = options.combine.kind == Combining::Kind::kTree;
+  if (options.combine.kind != Combining::Kind::kNone && !sync) {
+    return {Code::kUsage, "JobOptions::combine is for sync mode"};
+  }
+  if (tree != (options.combine.arity > 0)) {
+    return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,
+                                      tree ? "at least 1" : "0 unless it is a tree")};
+  }
+  if (options.timeout <= Duration{0} || options.timeout > limits::kTimeoutMax) {
+    return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0 and at most {} h",
+                                      options.timeout.count(), limits::kTimeoutMax / std::chrono::hours(1))};
+  }
+  std::set<std::string> names;
+  for (const TableSpec& table : options.tables) {
+    if (table.name.empty() || table.name.size() > limits::kNameBytesMax) {
+      return {Code::kUsage, fmt::format("a table's name of {} bytes, expected 1 to {}", table.name.size(),
+                                        limits::kNameBytesMax)};
+    }
+    if (!names.insert(table.name).second) {
+      return {Code::kUsage, fmt::format("table '{}' is given twice", table.name)};
+    }
+    const auto custom = find_rule(options.rules, table.rule.custom);
+    if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status) return status;
+  }
+  return ok_status();
+}
+
+SchedulerOptions scheduler_options(const JobOptions& job) {
+  SchedulerOptions out;
+  out.servers = job.servers;
+  out.workers = job.workers;
+  out.shards = job.data_shards;
+  out.consistency = job.consistency;
+  out.combine = job.combine;
+  out.tables = job.tables;
+  out.timeout = job.timeout;
+  out.suspect_after = std::min<Duration>(out.suspect_after, job.timeout / 2);
+  out.on_report = job.on_report;
+  return out;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,299 @@
+#include "client/job/remote_cluster.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "base/limits.h"
+#include "client/job/custom_rules.h"
+#include "client/job/node_options.h"
+#include "net/socket/secret_file.h"
+#include "server/server.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kFlushPatience = std::chrono::seconds(2);
+constexpr Duration kChildPatience = std::chrono::seconds(5);
+constexpr Duration kNagEvery = std::chrono::seconds(5);
+// Of processes that end before the job begins; more than that do so for a reason that stays.
+constexpr std::uint32_t kReplacedMax = 3;
+
+// Ids that joiners use until the scheduler has named them; told apart by chance.
+std::uint32_t temporary_index() {
+  std::random_device device;
+  return wire::kFirstTemporary | (device() >> 1);
+}
+
+std::uint64_t new_cluster_id() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32 | device()) | 1;
+}
+
+// Spinning pays only where every process can have a core.
+Duration spin() { return std::chrono::microseconds(std::thread::hardware_concurrency() >= 4 ? 50 : 0); }
+
+using Log = std::function<void(const std::string&)>;
+
+TcpOptions tcp_options(const Secret& secret, bool insecure, const std::atomic<bool>* stop, const Log& log) {
+  TcpOptions tcp;
+  tcp.spin = spin();
+  tcp.secret = secret;
+  tcp.insecure_no_auth = insecure;
+  tcp.stop = stop;
+  if (log) tcp.log = log;
+  return tcp;
+}
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+std::string with_port(const std::string& address, std::uint16_t port) {
+  return fmt::format("{}:{}", address.substr(0, address.rfind(':')), port);
+}
+
+// What a process of this machine is called where nothing else was asked for.
+std::string process_name(pid_t process = getpid()) {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{}, process {}", host, process);
+}
+
+// The same for all processes of a machine that is not started anew, and no other's.
+std::string machine_name() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return (boot + " " + host).substr(0, limits::kNameBytesMax);
+}
+
+cluster::MemberOptions observer_here() {
+  cluster::MemberOptions member;
+  member.name = process_name();
+  member.observer = true;
+  return member;
+}
+
+}  // namespace
+
+RemoteCluster::RemoteCluster(RemoteClusterOptions options)
+    : options_([&] {
+        options.job.cluster = new_cluster_id();
+        options.job.observer = worker_node(temporary_index());
+        return std::move(options);
+      }()),
+      scheduler_(options_.job),
+      observer_(WorkerOptions{observer_here(), options_.observer}),
+      observer_id_(*options_.job.observer),
+      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, nullptr, options_.log)) {
+  driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
+  driver_.driver().add(observer_id_, observer_, options_.job.cluster);
+}
+
+RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); }
+
+Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions options) {
+  std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
+  const RemoteClusterOptions& with = cluster->options_;
+  const auto port = cluster->driver_.driver().listen(with.listen);
+  if (!port) return port.status();
+  cluster->address_ = with_port(with.listen, *port);
+  if (!with.processes.empty()) {
+    auto secret = secret_descriptor(with.secret);
+    if (!secret) return secret.status();
+    cluster->secret_ = std::move(secret).value();
+  }
+  for (const NodeProcess& process : with.processes) {
+    if (Status status = cluster->start_process(process); !status) return status;
+  }
+  cluster->driver_.start();
+  return cluster;
+}
+
+Status RemoteCluster::start_process(const NodeProcess& process) {
+  std::vector<std::string> arguments = process.arguments;
+  std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), address_);
+  std::replace(arguments.begin(), arguments.end(), std::string("{secret}"), descriptor_path(secret_.get()));
+  started_processes_.push_back(process);
+  return children_.start(own_program(), arguments, secret_.get());
+}
+
+template <class Ask>
+auto RemoteCluster::look(const Ask& ask) {
+  decltype(ask()) seen{};
+  driver_.wait_until([&] {
+    seen = ask();
+    return true;
+  });
+  return seen;
+}
+
+bool RemoteCluster::wait(Duration wait) {
+  watch_processes();
+  if (!driver_.wait_until([this] { return scheduler_.finished(); }, now() + wait)) return false;
+  watch_processes();
+  children_.finish(kChildPatience);
+  return true;
+}
+
+void RemoteCluster::watch_processes() {
+  for (const ChildProcesses::Ended& ended : std::exchange(had_a_word_, {})) on_process_ended(ended);
+  for (ChildProcesses::Ended& ended : children_.take_ended()) {
+    if (ended.killed) {
+      on_process_ended(ended);
+      if (killed_.empty()) killed_ = ended.what + " " + ended.how;
+    } else {
+      had_a_word_.push_back(std::move(ended));
+    }
+  }
+}
+
+void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
+  const NodeProcess process = started_processes_[ended.number];
+  const std::string what = ended.what + " " + ended.how;
+  bool replace = false, over = false;
+  driver_.turn(kScheduler, [&](Instant at, Transport& out) {
+    over = scheduler_.stopped().has_value();
+    const bool begun = scheduler_.started();
+    replace = !over && !begun && ended.killed && process.role == Role::kWorker && replaced_ < kReplacedMax;
+    if (!begun && !replace) scheduler_.stop(at, {Code::kPeerLost, what + " before the job began"}, out);
+    scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
+  });
+  if (over) return;
+  if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
+  if (!replace) return;
+  ++replaced_;
+  if (Status status = start_process(process); !status) stop(status);
+}
+
+// Where a connection tells of an end first, the reason is known by now.
+Status RemoteCluster::status() {
+  const Status status = look([this] { return scheduler_.stopped().value_or(ok_status()); });
+  const bool untold = !killed_.empty() && status.message().find("ended by signal") == std::string::npos;
+  if (status.code() != Code::kPeerLost || !untold) return status;
+  return {status.code(), status.message() + "; " + killed_};
+}
+
+ClusterView RemoteCluster::view() {
+  return look([this] { return scheduler_.view(); });
+}
+
+std::string RemoteCluster::missing() {
+  return look(
+      [this] { return scheduler_.started() || scheduler_.stopped() ? std::string() : scheduler_.missing(); });
+}
+
+void RemoteCluster::close() {
+  driver_.turn(kScheduler, [this](Instant, Transport& out) { scheduler_.close(out); });
+}
+
+void RemoteCluster::stop(const Status& status) {
+  driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
+}
+
+Status RemoteCluster::wait_started() {
+  if (started_) return ok_status();
+  std::string missed = missing();
+  Instant changed_at = now(), nag_at = now() + kNagEvery;
+  for (;;) {
+    const auto news = [&] {
+      return scheduler_.stopped() || observer_.started(kNoShard) || scheduler_.missing() != missed;
+    };
+    const Instant deadline = changed_at + options_.patience;
+    const bool any_news = driver_.wait_until(news, std::min(nag_at, deadline));
+    if (const auto over = look([this] { return scheduler_.stopped(); })) {
+      return *over ? Status(Code::kAborted, "the job is over") : *over;
+    }
+    started_ = look([this] { return observer_.started(kNoShard); });
+    if (started_) return ok_status();
+    if (any_news) {
+      missed = missing();
+      changed_at = now();
+    } else if (now() >= deadline) {
+      stop({Code::kTimeout, fmt::format("{} did not join in {:.1f} s", missed, seconds(options_.patience))});
+    } else {
+      if (options_.log) options_.log("waiting for " + missed);
+      nag_at = now() + kNagEvery;
+    }
+  }
+}
+
+void RemoteCluster::turn(ShardId, const std::function<void(Worker&, ShardStore&)>& act) {
+  driver_.turn(observer_id_, [&](Instant now, Transport& out) {
+    observer_.turn(now, out, [&] { act(observer_, *observer_.store(kNoShard)); });
+  });
+}
+
+bool RemoteCluster::wait_until(ShardId, const std::function<bool(const Worker&)>& done, Instant deadline) {
+  return driver_.wait_until([&] { return done(observer_); }, deadline);
+}
+
+bool RemoteCluster::wait_until(const std::function<bool()>& done) {
+  bool over = false;
+  driver_.wait_until([&] {
+    over = scheduler_.finished();
+    return over || done();
+  });
+  return !over;
+}
+
+namespace {
+
+cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port) {
+  return {.address = with_port(options.listen, port),
+          .name = options.name.empty() ? process_name() : options.name,
+          .machine = machine_name(),
+          .patience = options.patience};
+}
+
+// Pumps the driver until the node's job is over.
+template <class NodeType>
+NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
+                 const std::atomic<bool>* stop) {
+  if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return {status};
+  driver.add(id, node);
+  const auto joined = [&] { return node.finished() || node.membership().id(); };
+  if (!driver.run_until(joined, driver.now() + options.patience)) {
+    if (stop != nullptr && *stop) return {Status(Code::kAborted, "stopped")};
+    return {Status(Code::kTimeout, fmt::format("no answer from the scheduler at {} in {:.1f} s",
+                                               options.scheduler, seconds(options.patience)))};
+  }
+  driver.run_until([&] { return node.finished(); });
+  driver.flush(driver.now() + kFlushPatience);
+  if (!node.finished()) return {Status(Code::kAborted, "stopped")};
+  return {*node.membership().stopped(), node.membership().told_to_stop()};
+}
+
+}  // namespace
+
+NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, const std::atomic<bool>* stop,
+                          std::uint64_t table_bytes_max) {
+  const auto secret = job_secret(options, false);
+  if (!secret) return {secret.status()};
+  const RealClock clock;
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
+  const auto port = driver.listen(options.listen);
+  if (!port) return {port.status()};
+  Server server(ServerOptions{member_of(options, *port),
+                              [&rules](const std::string& name) { return find_rule(rules, name); },
+                              table_bytes_max});
+  if (options.log) options.log("server listens on " + with_port(options.listen, *port));
+  return run_node(driver, server, server_node(temporary_index()), options, stop);
+}
+
+NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, const std::atomic<bool>* stop) {
+  const auto secret = job_secret(options, false);
+  if (!secret) return {secret.status()};
+  const RealClock clock;
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
+  const auto port = driver.listen(options.listen);
+  if (!port) return {port.status()};
+  Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});
+  return run_node(driver, worker, worker_node(temporary_index()), options, stop);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,97 @@
+// A job over TCP: this process runs the scheduler and the observer, other processes the servers and workers.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/job/child_processes.h"
+#include "client/job/job_cluster.h"
+#include "net/real_clock.h"
+#include "net/socket/file_descriptor.h"
+#include "net/tcp/tcp_thread.h"
+#include "scheduler/scheduler.h"
+#include "thalweg/node.h"
+#include "worker/worker.h"
+
+namespace thalweg {
+
+struct NodeProcess {
+  Role role{};
+  // "{scheduler}" becomes the scheduler's address, "{secret}" the file that holds the secret for the process.
+  std::vector<std::string> arguments;
+};
+
+struct RemoteClusterOptions {
+  SchedulerOptions job;
+  ShardProgram observer;  // Empty: the observer's store is used through turn().
+  std::string listen = "127.0.0.1:0";
+  Secret secret;
+  bool insecure_no_auth = false;
+  Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
+  // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
+  std::vector<NodeProcess> processes;
+  std::function<void(const std::string&)> log;  // On any thread.
+};
+
+// A thread of its own drives both nodes; all functions may be called from any other.
+class RemoteCluster final : public JobCluster {
+ public:
+  static Result<std::unique_ptr<RemoteCluster>> start(RemoteClusterOptions options);
+  ~RemoteCluster() override;
+
+  bool wait(Duration wait) override;
+  Status status() override;
+  ClusterView view() override;
+  std::string missing() override;
+  void close() override;
+  void stop(const Status& status) override;
+  const std::string& address() const { return address_; }
+
+  // Says in the log who is missing, and ends the job when nobody has joined for as long as patience lasts.
+  Status wait_started() override;
+  bool has_shards() const override { return false; }
+  void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
+  bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
+  bool wait_until(const std::function<bool()>& done) override;
+  void drop_programs() override {}
+  Instant now() const override { return driver_.now(); }
+
+ private:
+  explicit RemoteCluster(RemoteClusterOptions options);
+  template <class Ask>
+  auto look(const Ask& ask);  // What it returns between two turns.
+  Status start_process(const NodeProcess& process);
+  void watch_processes();
+  void on_process_ended(const ChildProcesses::Ended& ended);
+
+  const RemoteClusterOptions options_;
+  RealClock clock_;
+  Scheduler scheduler_;
+  Worker observer_;
+  NodeId observer_id_;
+  TcpThread driver_;
+  FileDescriptor secret_;  // The secret, for processes that are started.
+  ChildProcesses children_;
+  std::vector<NodeProcess> started_processes_;     // By number of the child.
+  std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
+  std::string killed_;                             // The first one that a signal ended, in words.
+  std::uint32_t replaced_ = 0;
+  std::string address_;
+  std::atomic<bool> started_{false};
+};
+
+struct NodeEnd {
+  Status status;
+  bool told = false;  // The scheduler has said so, and shows it to its own user.
+};
+
+// Runs one server or worker in this process until its job is over, or `stop` is true; returns how it ended.
+// A server's tables take at most `table_bytes_max`, unless that is 0.
+NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
+                          const std::atomic<bool>* stop = nullptr, std::uint64_t table_bytes_max = 0);
+NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program,
+                          const std::atomic<bool>* stop = nullptr);
+
+}  // namespace thalweg

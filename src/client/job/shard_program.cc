@@ -1,0 +1,24 @@
+#include "client/job/shard_program.h"
+
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+Task<Status> run_shard(Program program, ShardStore& store) {
+  if (store.step() != kEndOfWork) {
+    if (Status status = co_await program(store); !status) co_return status;
+    if (Status status = (co_await store.end_work()).status; !status) co_return status;
+  }
+  co_return (co_await store.report(kProgramEnded, {})).status;
+}
+
+}  // namespace
+
+ShardProgram shard_program(Program program) {
+  return [program = std::move(program)](ShardStore& store, const wire::Map&) {
+    return run_shard(program, store);
+  };
+}
+
+}  // namespace thalweg

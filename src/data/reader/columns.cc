@@ -1,0 +1,355 @@
+#include "data/reader/columns.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "data/reader/cell_words.h"
+#include "data/reader/column_items.h"
+#include "data/reader/number.h"
+
+namespace thalweg {
+namespace {
+
+using Kind = Column::Kind;
+using Items = std::vector<ColumnItem>;
+constexpr int kRowsLookedAt = 100;
+
+using Cells = std::vector<std::string>;
+struct Row {
+  Cells cells;
+  std::uint64_t line = 0;  // From 1.
+};
+
+bool split_line(const char* p, char separator, Cells& cells) {
+  std::string scratch;
+  std::string_view cell;
+  for (cells.clear();; ++p) {
+    if (!next_cell(p, separator, cell, scratch)) return false;
+    cells.emplace_back(cell);
+    if (*p == '\n') return true;
+  }
+}
+
+bool is_number(std::string_view cell) {
+  float value = 0.0f;
+  const std::string padded = std::string(cell) + "\n" + std::string(kTextPad, '\0');
+  const char* end = parse_real(padded.c_str(), padded.c_str() + cell.size(), value);
+  return end == padded.c_str() + cell.size();
+}
+
+char find_separator(std::string_view line) {
+  char best = ',';
+  std::ptrdiff_t most = 0;
+  for (const char candidate : {'\t', ',', ';'}) {
+    const std::ptrdiff_t count = std::count(line.begin(), line.end(), candidate);
+    if (count > most) most = count, best = candidate;
+  }
+  return best;
+}
+
+// What the cells of the column at `c` say that it is.
+void infer_kind(const std::vector<Row>& rows, std::size_t c, Column& column) {
+  column.kind = Kind::kNumeric;
+  for (const Row& row : rows) {
+    const std::string_view cell = c < row.cells.size() ? trimmed(row.cells[c]) : std::string_view();
+    if (cell.empty() || says_missing(cell) || is_number(cell)) continue;
+    column.kind = Kind::kCategorical;
+    if (!means_number(cell)) return column.odd_cell.clear();
+    if (column.odd_cell.empty()) column.odd_cell = cell, column.odd_line = row.line;
+  }
+}
+
+// Kinds of the columns of a file with a header, where neither options nor --columns say otherwise.
+void infer_kinds(const std::vector<Row>& rows, const ReadOptions& options, Columns& columns) {
+  const auto find = [&](std::string_view name) {
+    return std::find_if(columns.list.begin(), columns.list.end(),
+                        [&](const Column& c) { return c.name == name; });
+  };
+  for (std::size_t c = 0; c < columns.list.size(); ++c) infer_kind(rows, c, columns.list[c]);
+  if (options.label_column.empty()) {
+    for (const char* name : {"label", "target", "click", "clicked", "y"}) {
+      if (const auto it = find(name); it != columns.list.end()) {
+        it->kind = Kind::kLabel;
+        break;
+      }
+    }
+  }
+  if (options.weight_column.empty()) {
+    if (const auto it = find("weight"); it != columns.list.end()) it->kind = Kind::kWeight;
+  }
+}
+
+std::string names_of(const Columns& columns) {
+  std::string names;
+  for (const Column& c : columns.list) names += (names.empty() ? "" : ", ") + c.name;
+  return names;
+}
+
+Status set_kind_by_name(Columns& columns, const std::string& path, const std::string& name, Kind kind) {
+  const auto it =
+      std::find_if(columns.list.begin(), columns.list.end(), [&](const Column& c) { return c.name == name; });
+  if (it == columns.list.end()) {
+    return {Code::kUsage,
+            fmt::format("{}: has no column \"{}\", its columns are {}", path, name, names_of(columns))};
+  }
+  // There is one label and one weight: the one that is named takes the part from the one that was found.
+  if (kind == Kind::kLabel || kind == Kind::kWeight) {
+    for (Column& c : columns.list) {
+      if (c.kind == kind) c.kind = Kind::kIgnored;
+    }
+  }
+  it->kind = kind;
+  it->odd_cell.clear();
+  return {};
+}
+
+// One item a column, and the names as in the file's header.
+bool in_file_order(const Columns& columns, const Items& items) {
+  return std::equal(
+      items.begin(), items.end(), columns.list.begin(), columns.list.end(),
+      [](const ColumnItem& item, const Column& c) { return item.count == 1 && item.name == c.name; });
+}
+
+bool all_named(const Items& items) {
+  return std::none_of(items.begin(), items.end(), [](const ColumnItem& item) { return item.name.empty(); });
+}
+
+Status set_kinds_by_position(Columns& columns, const std::string& path, const Items& items) {
+  std::size_t at = 0;
+  for (const ColumnItem& item : items) {
+    const std::size_t left = columns.list.size() - at;
+    const std::size_t count = item.count == 0 ? left : item.count;
+    if (count > left)
+      return {Code::kUsage,
+              fmt::format("{}: has {} columns, --columns names more", path, columns.list.size())};
+    for (std::size_t i = 0; i < count; ++i, ++at) {
+      columns.list[at].kind = item.kind;
+      columns.list[at].odd_cell.clear();
+      if (!item.name.empty())
+        columns.list[at].name = count == 1 ? item.name : fmt::format("{}{}", item.name, i + 1);
+    }
+  }
+  if (at == columns.list.size()) return {};
+  return {Code::kUsage, fmt::format("{}: has {} columns, --columns names {}", path, columns.list.size(), at)};
+}
+
+// `columns`: of the options. Those that it does not name stay as they were found.
+Status set_given_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
+  const Result<Items> items = parse_column_items(options.columns, "--columns");
+  if (!items) return items.status();
+  columns.guessed = columns.header && all_named(*items) && items->size() < columns.list.size();
+  if (!columns.header || !all_named(*items)) return set_kinds_by_position(columns, path, *items);
+  for (const ColumnItem& item : *items) {
+    if (Status status = set_kind_by_name(columns, path, item.name, item.kind); !status) return status;
+  }
+  return {};
+}
+
+// Kinds and fields as in the data that the model learns from. Columns that are new here are left out; a
+// label, a weight and what was left out there may be missing here.
+Status set_known_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
+  Result<Items> items = parse_column_items(options.known_columns, "the model's columns");
+  if (!items) return items.status();
+  columns.guessed = false;
+  if (!columns.header || !all_named(*items) || in_file_order(columns, *items)) {
+    const auto is_label = [](const ColumnItem& item) { return item.kind == Kind::kLabel && item.count == 1; };
+    if (!options.labels_needed && items->size() == columns.list.size() + 1) std::erase_if(*items, is_label);
+    return set_kinds_by_position(columns, path, *items);
+  }
+  std::vector<Kind> kinds(columns.list.size(), Kind::kIgnored);
+  for (const ColumnItem& item : *items) {
+    std::size_t at = 0;
+    while (at < columns.list.size() && columns.list[at].name != item.name) ++at;
+    const bool is_feature = item.kind == Kind::kNumeric || item.kind == Kind::kCategorical;
+    if (at < columns.list.size()) {
+      kinds[at] = item.kind;
+    } else if (is_feature) {
+      return {Code::kData,
+              fmt::format("{}: has no column \"{}\", which the model was trained with; its columns "
+                          "are {}",
+                          path, item.name, names_of(columns))};
+    }
+    if (is_feature) columns.field_order.push_back(item.name);
+  }
+  for (std::size_t c = 0; c < kinds.size(); ++c) {
+    columns.list[c].kind = kinds[c];
+    columns.list[c].odd_cell.clear();
+  }
+  return {};
+}
+
+bool is_feature(const Column& c) { return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical; }
+
+void number_fields(Columns& columns) {
+  std::uint32_t field = 0;
+  for (Column& c : columns.list) {
+    const auto known = std::find(columns.field_order.begin(), columns.field_order.end(), c.name);
+    if (!is_feature(c)) continue;
+    c.field = known == columns.field_order.end()
+                  ? field++
+                  : static_cast<std::uint32_t>(known - columns.field_order.begin());
+  }
+}
+
+Status finish(Columns& columns, const std::string& path, bool labels_needed) {
+  std::uint32_t labels = 0, weights = 0;
+  for (Column& c : columns.list) {
+    if (c.kind != Kind::kCategorical) c.odd_cell.clear();
+    c.salt = std::min<Key>(XXH3_64bits(c.name.data(), c.name.size()), kReservedKey - 1);
+    if (c.kind == Kind::kLabel) ++labels;
+    if (c.kind == Kind::kWeight) ++weights;
+    if (!labels_needed && (c.kind == Kind::kLabel || c.kind == Kind::kWeight)) c.kind = Kind::kIgnored;
+  }
+  number_fields(columns);
+  if ((labels == 1 || !labels_needed) && labels <= 1 && weights <= 1) return {};
+  if (labels == 0) {
+    return {Code::kUsage,
+            fmt::format("{}: no column is the label; name it by --label-column or --columns (its columns "
+                        "are {})",
+                        path, names_of(columns))};
+  }
+  return {Code::kUsage,
+          fmt::format("{}: {} label and {} weight columns, expected one label and at most one weight", path,
+                      labels, weights)};
+}
+
+}  // namespace
+
+bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch) {
+  if (*p != '"') {
+    const char* begin = p;
+    while (*p != separator && *p != '\n') ++p;
+    const char* end = *p == '\n' && p > begin && p[-1] == '\r' ? p - 1 : p;
+    cell = {begin, static_cast<std::size_t>(end - begin)};
+    return true;
+  }
+  const char* begin = ++p;
+  scratch.clear();
+  for (;; ++p) {
+    if (*p == '\n') return false;
+    if (*p != '"') continue;
+    if (p[1] != '"') break;
+    scratch.append(begin, ++p);  // With one of the two quotes.
+    begin = p + 1;
+  }
+  cell = {begin, static_cast<std::size_t>(p - begin)};
+  if (!scratch.empty()) {
+    const std::size_t size = scratch.append(begin, p).size();
+    cell = {scratch.append(kTextPad, '\0').data(), size};
+  }
+  ++p;
+  if (*p == '\r' && p[1] == '\n') ++p;
+  return *p == separator || *p == '\n';
+}
+
+Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options) {
+  Columns columns;
+  std::vector<Row> rows;
+  Cells first, cells;
+  std::string first_line;
+  std::uint64_t number = 0;
+  for (std::size_t at = 0; at < head.size() && rows.size() < kRowsLookedAt;) {
+    const std::size_t end = std::min(head.find('\n', at), head.size());
+    const std::string_view line = head.substr(at, end - at);
+    ++number;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      const std::string copy = std::string(line) + "\n";
+      const bool is_first = first.empty();
+      if (is_first) columns.separator = find_separator(line);
+      if (split_line(copy.c_str(), columns.separator, cells)) {
+        if (is_first)
+          first = cells, first_line = copy;
+        else
+          rows.push_back({cells, number});
+      }
+    }
+    at = end + 1;
+  }
+  if (first.empty())
+    return Status(Code::kData, fmt::format("{}:1:1: saw no line, expected a header or a row", path));
+  columns.header = std::none_of(first.begin(), first.end(), is_number) &&
+                   std::none_of(first.begin(), first.end(), [](const std::string& c) { return c.empty(); });
+  if (columns.header) columns.header_line = first_line;
+  for (std::size_t c = 0; c < first.size(); ++c) {
+    columns.list.push_back({columns.header ? first[c] : fmt::format("c{}", c + 1), Kind::kIgnored, 0, 0});
+  }
+  if (!columns.header && options.columns.empty() && options.known_columns.empty()) {
+    return Status(
+        Code::kUsage,
+        fmt::format("{}:1:1: saw no header, expected one or --columns, such as label,num*13,cat*", path));
+  }
+  infer_kinds(rows, options, columns);
+  columns.guessed = true;
+  Status status;
+  if (!options.known_columns.empty()) status = set_known_kinds(columns, path, options);
+  if (status && !options.columns.empty()) status = set_given_kinds(columns, path, options);
+  using Naming = std::pair<const std::string&, Kind>;
+  for (const auto& [name, kind] :
+       {Naming(options.label_column, Kind::kLabel), Naming(options.weight_column, Kind::kWeight)}) {
+    if (status && options.labels_needed && !name.empty())
+      status = set_kind_by_name(columns, path, name, kind);
+  }
+  if (status) status = finish(columns, path, options.labels_needed);
+  if (!status) return status;
+  return columns;
+}
+
+Status check_same_features(const Columns& columns, const std::string& known, bool fields_matter) {
+  const Result<Items> items = parse_column_items(known, "the model's columns");
+  if (!items) return items.status();
+  std::vector<Column> wanted;  // Of the model, with name, kind and field.
+  for (const ColumnItem& item : *items) {
+    const std::size_t left = columns.list.size() - std::min(wanted.size(), columns.list.size());
+    const std::size_t count = item.count == 0 ? left : item.count;
+    for (std::size_t i = 1; i <= count; ++i) {
+      std::string name = item.name.empty() ? fmt::format("c{}", wanted.size() + 1) : item.name;
+      if (!item.name.empty() && count > 1) name += std::to_string(i);
+      wanted.push_back({std::move(name), item.kind, 0, 0});
+    }
+  }
+  Columns model;
+  model.list = std::move(wanted);
+  number_fields(model);
+  const auto find = [](const Columns& in, const std::string& name) {
+    return std::find_if(in.list.begin(), in.list.end(), [&](const Column& c) { return c.name == name; });
+  };
+  const auto differs = [](const std::string& name, const std::string& here, const std::string& there) {
+    return Status(
+        Code::kUsage,
+        fmt::format("column \"{}\" is {} here, and the model was trained with it as {}", name, here, there));
+  };
+  for (const Column& c : model.list) {
+    if (!is_feature(c)) continue;
+    const auto here = find(columns, c.name);
+    const bool missing = here == columns.list.end();
+    if (missing || here->kind != c.kind) {
+      return differs(c.name, missing ? "missing" : column_kind_name(here->kind), column_kind_name(c.kind));
+    }
+    if (!fields_matter || here->field == c.field) continue;
+    return differs(c.name, fmt::format("field {}", here->field), fmt::format("field {}", c.field));
+  }
+  for (const Column& c : columns.list) {
+    const auto there = find(model, c.name);
+    const bool missing = there == model.list.end();
+    if (!is_feature(c) || (!missing && is_feature(*there))) continue;
+    return differs(c.name, column_kind_name(c.kind), missing ? "no column" : column_kind_name(there->kind));
+  }
+  return {};
+}
+
+Status check_same_columns(const Columns& first, const std::string& first_path, const Columns& other,
+                          const std::string& other_path) {
+  const auto same_name = [](const Column& a, const Column& b) { return a.name == b.name; };
+  if (first.header == other.header && first.separator == other.separator &&
+      std::equal(first.list.begin(), first.list.end(), other.list.begin(), other.list.end(), same_name)) {
+    return {};
+  }
+  return {Code::kData, fmt::format("{}:1:1: saw columns {}, expected {} as in {}", other_path,
+                                   names_of(other), names_of(first), first_path)};
+}
+
+}  // namespace thalweg

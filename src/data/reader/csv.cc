@@ -1,0 +1,133 @@
+// CSV: one row a line, cells by separator, quotes as in RFC 4180 (a line break inside quotes is refused). A
+// numeric cell is an entry of its column's key; a categorical cell is an entry whose key is the hash of
+// column and string.
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "data/reader/cell_words.h"
+#include "data/reader/row_loop.h"
+
+namespace thalweg {
+namespace {
+
+class CsvParser final : public RowParser {
+ public:
+  CsvParser(const ReadOptions& options, const Columns& columns) : rules_(options), columns_(columns) {}
+
+  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
+    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
+      return parse_row(p, end, w, e);
+    };
+    return parse_rows(row, rules_, false, cursor, max_rows, out, error);
+  }
+  bool with_fields() const override { return true; }
+
+ private:
+  const char* parse_row(const char* p, const char*, BatchWriter& out, RowError& error) {
+    label_ = 0.0f, weight_ = 1.0f;
+    const std::size_t count = columns_.list.size();
+    for (std::size_t c = 0; c < count; ++c) {
+      const char* begin = p;
+      std::string_view cell;
+      if (!next_cell(p, columns_.separator, cell, scratch_)) {
+        return fail(error, begin, "a closing quote on the same line, then a separator"), nullptr;
+      }
+      if (!take_cell(columns_.list[c], cell, begin, out, error)) {
+        error.end = p;
+        return nullptr;
+      }
+      const bool last = c + 1 == count;
+      if ((*p == '\n') != last) {
+        error.at = p;
+        error.expected = fmt::format("{} columns", count);
+        return nullptr;
+      }
+      ++p;
+    }
+    out.end_row(label_, weight_);
+    return p;
+  }
+
+  bool take_cell(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
+                 RowError& error) {
+    float value = 0.0f;
+    switch (column.kind) {
+      case Column::Kind::kIgnored:
+        return true;
+      case Column::Kind::kLabel:
+        return take_label(cell, at, error);
+      case Column::Kind::kWeight:
+        if (number(cell, weight_) && weight_ >= 0) return true;
+        return fail(error, at, "a weight of at least 0");
+      case Column::Kind::kNumeric:
+        if (trimmed(cell).empty()) return true;
+        if (!number(cell, value)) {
+          if (says_missing(trimmed(cell))) return true;
+          error.at = at;
+          error.expected =
+              fmt::format("a finite number (column \"{}\"; --columns can make it cat)", column.name);
+          return false;
+        }
+        return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) ||
+               full(at, error);
+      case Column::Kind::kCategorical: {
+        const Key hash = XXH3_64bits_withSeed(cell.data(), cell.size(), column.salt);
+        return out.add(rules_.key(std::min(hash, kReservedKey - 1)), column.field) || full(at, error);
+      }
+    }
+    return false;
+  }
+
+  bool take_label(std::string_view cell, const char* at, RowError& error) {
+    if (!number(cell, label_)) {
+      const std::optional<float> truth = truth_of(trimmed(cell));
+      if (!truth) return fail(error, at, "a label (a finite number, or true, false, yes or no)");
+      label_ = *truth;
+    }
+    if (!rules_.binary_labels) return true;
+    if (label_ == -1.0f) label_ = 0.0f;
+    return label_ == 0.0f || label_ == 1.0f || fail(error, at, "a label that is -1, 0 or 1");
+  }
+
+  static bool full(const char* at, RowError& error) {
+    return fail(error, at, "at most 2^28 entries in a batch");
+  }
+
+  // A cell is always followed by a quote, a separator or a line's end, so looking at its first byte is safe.
+  static bool number(std::string_view cell, float& value) {
+    cell = trimmed(cell);
+    if (cell.empty()) return false;
+    return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
+  }
+
+  RowRules rules_;
+  Columns columns_;
+  std::string scratch_;
+  float label_ = 0.0f, weight_ = 1.0f;
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> make_csv_parser(const ReadOptions& options, const Columns& columns) {
+  return std::make_unique<CsvParser>(options, columns);
+}
+
+std::unique_ptr<RowParser> make_row_parser(Format format, const ReadOptions& options,
+                                           const Columns& columns) {
+  switch (format) {
+    case Format::kLibffm:
+      return make_libffm_parser(options);
+    case Format::kCriteo:
+      return make_criteo_parser(options);
+    case Format::kCsv:
+      return make_csv_parser(options, columns);
+    case Format::kAuto:
+    case Format::kLibsvm:
+      break;
+  }
+  return make_libsvm_parser(options);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,138 @@
+#include "data/reader/detect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "data/reader/number.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::array<const char*, 5> kFormatNames = {"auto", "libsvm", "libffm", "criteo", "csv"};
+constexpr std::string_view kBlanks = " \t\r";
+
+// What programs write where a value is missing or has overflowed.
+bool is_no_finite_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const auto lower = [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); };
+  const auto is = [&](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [&](char c, char w) { return lower(c) == w; });
+  };
+  return is("nan") || is("inf") || is("infinity") || is("na") || is("null") || is("none");
+}
+
+// Number of colons if text is numbers between colons and a number at the end, such as 3:17:0.5, or what
+// stands for one there; -1 otherwise.
+int colons_in_entry(std::string_view text) {
+  int colons = 0;
+  const std::size_t last = text.rfind(':');
+  if (last != text.npos && is_no_finite_number(text.substr(last + 1)))
+    text = text.substr(0, last), colons = 1;
+  if (text.empty()) return -1;
+  for (const char c : text) {
+    const bool in_number = (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' || c == 'e' || c == 'E';
+    if (c == ':') ++colons;
+    if (c != ':' && !in_number) return -1;
+  }
+  return text.front() == ':' || text.back() == ':' ? -1 : colons;
+}
+
+Format format_of_line(std::string_view line, bool labels_needed) {
+  int least = 2, most = -1;  // Colons in the entries after the label; -1: there are none.
+  bool entries_only = true;
+  std::size_t tokens = 0;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos && entries_only;
+       ++tokens) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    const std::string_view token = line.substr(at, end - at);
+    if (token.front() == '#') break;
+    const int colons = colons_in_entry(token.starts_with("qid:") ? token.substr(4) : token);
+    if (tokens > 0 && !token.starts_with("qid:"))
+      most = std::max(most, colons), least = std::min(least, colons);
+    entries_only = colons >= 0;
+    at = line.find_first_not_of(kBlanks, end);
+  }
+  const auto tabs = std::count(line.begin(), line.end(), '\t');
+  if (entries_only && most == 1 && (least == 1 || tabs == 0)) return Format::kLibsvm;
+  if (entries_only && most == 2 && least == 2) return Format::kLibffm;
+  if (tabs == 39 || (tabs == 38 && !labels_needed)) return Format::kCriteo;
+  if (line.find_first_of(",;\t") != std::string_view::npos) return Format::kCsv;
+  return entries_only && most < 2 ? Format::kLibsvm : Format::kAuto;
+}
+
+// A line of JSON, or the first one of a file that is JSON as a whole.
+bool is_json(std::string_view line) {
+  const auto next = [&](std::size_t from) {
+    const std::size_t at = line.find_first_not_of(kBlanks, from);
+    return std::pair(at, at == line.npos ? '\0' : line[at]);
+  };
+  const auto [at, first] = next(0);
+  const char second = next(at + 1).second;
+  if (first == '{') return second == '"' || second == '}' || second == '\0';
+  return first == '[' && (second == '{' || second == '[' || second == '\0');
+}
+
+}  // namespace
+
+const char* format_name(Format format) { return kFormatNames[static_cast<std::size_t>(format)]; }
+
+std::optional<Format> format_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kFormatNames.size(); ++i) {
+    if (name == kFormatNames[i]) return static_cast<Format>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Format> detect_format(std::string_view head, const std::string& path, bool labels_needed) {
+  constexpr int kLinesLookedAt = 32;
+  std::array<int, kFormatNames.size()> votes{};
+  int lines = 0, weak_votes = 0;
+  std::size_t number = 0, first = 0;
+  std::string_view first_line;
+  for (std::size_t at = 0; at < head.size() && lines < kLinesLookedAt;) {
+    const std::size_t end = std::min(head.find('\n', at), head.size());
+    const std::string_view line = head.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    const std::size_t text = line.find_first_not_of(kBlanks);
+    if (text == std::string_view::npos || line[text] == '#') continue;
+    if (lines++ == 0) first_line = line, first = number;
+    if (lines == 1 && is_json(line)) {
+      return Status(
+          Code::kData,
+          fmt::format("{}:{}:{}: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or "
+                      "CSV (jq's @csv makes CSV of JSON lines)",
+                      path, number, text + 1));
+    }
+    const Format format = format_of_line(line, labels_needed);
+    const bool is_weak = format == Format::kLibsvm && line.find(':') == std::string_view::npos;
+    ++(is_weak ? weak_votes : votes[static_cast<std::size_t>(format)]);
+  }
+  if (lines == 0)
+    return Status(Code::kData, fmt::format("{}: has no row among its first lines, expected rows", path));
+  votes[0] = 0;
+  const auto best = std::max_element(votes.begin(), votes.end());
+  if (*best > 0) return static_cast<Format>(best - votes.begin());
+  if (weak_votes > 0) return Format::kLibsvm;
+  return Status(Code::kData,
+                fmt::format("{}:{}:1: saw \"{}\", expected a row of libsvm, libffm, Criteo or CSV", path,
+                            first, shown(first_line.data(), first_line.data() + first_line.size())));
+}
+
+std::string shown(const char* at, const char* end) {
+  constexpr std::ptrdiff_t kMost = 40;
+  std::string text;
+  const char* p = at;
+  for (; p < end && p - at < kMost && (p == at || (*p != ' ' && *p != '\t')) && *p != '\n'; ++p) {
+    const auto byte = static_cast<unsigned char>(*p);
+    if (*p == '\r' && (p + 1 == end || p[1] == '\n')) break;
+    text += byte < 0x20 || byte >= 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, *p);
+  }
+  return p - at == kMost ? text + "..." : text;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,110 @@
+// The loop over lines that all formats share: blank lines, comments, held-out rows, labels.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "base/mix.h"
+#include "data/reader/number.h"
+#include "data/reader/row_parser.h"
+
+namespace thalweg {
+
+// The first byte after p that is neither blank nor tab nor carriage return.
+inline const char* skip_blanks(const char* p) {
+  while (*p == ' ' || *p == '\t' || *p == '\r') ++p;
+  return p;
+}
+
+// Whether the line at p holds a row: it is not blank and, where '#' starts a comment, no comment.
+inline bool is_row(const char* p, bool comments) {
+  if (*p > ' ' && *p != '#') return true;
+  const char* first = skip_blanks(p);
+  return *first != '\n' && !(comments && *first == '#');
+}
+
+inline const char* line_end(const char* p, const char* end) {
+  return static_cast<const char*>(std::memchr(p, '\n', static_cast<std::size_t>(end - p)));
+}
+
+// Number of rows among the whole lines in [p, end).
+inline std::uint64_t count_rows(const char* p, const char* end, bool comments) {
+  std::uint64_t rows = 0;
+  for (; p < end; p = line_end(p, end) + 1) rows += is_row(p, comments) ? 1 : 0;
+  return rows;
+}
+
+inline bool has_comments(Format format) { return format == Format::kLibsvm || format == Format::kLibffm; }
+
+// Which rows are read and what becomes of labels and keys.
+struct RowRules {
+  explicit RowRules(const ReadOptions& options)
+      : part(options.part),
+        modulus(options.part_modulus == 0 ? 1 : options.part_modulus),
+        binary_labels(options.binary_labels && options.labels_needed),
+        odd_labels(!options.binary_labels || options.labels_needed),
+        hash_shift(options.hash_bits == 0 ? 0 : 64 - options.hash_bits) {}
+
+  // row: its number over all files, from 1.
+  bool wants(std::uint64_t row) const {
+    return part == Part::kAll || (row % modulus == 0) == (part == Part::kHeldOut);
+  }
+  Key key(Key k) const { return hash_shift == 0 ? k : place(k) >> hash_shift; }
+
+  Part part;
+  std::uint64_t modulus;
+  bool binary_labels;
+  bool odd_labels;  // A label:weight other than -1, 0 or 1 is one, and no entry of a row without a label.
+  unsigned hash_shift;
+};
+
+inline bool fail(RowError& error, const char* at, const char* expected) {
+  error.at = at;
+  error.expected = expected;
+  return false;
+}
+
+inline bool ends_token(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+// A label that ends before a blank, a line end or `stop`. Moves p behind it; false: error is set.
+inline bool parse_label(const char*& p, const char* end, const RowRules& rules, char stop, float& label,
+                        RowError& error) {
+  const char* q = parse_real(p, end, label);
+  if (q == nullptr || !(ends_token(*q) || *q == stop)) return fail(error, p, "a label (a finite number)");
+  if (rules.binary_labels) {
+    if (label == -1.0f) label = 0.0f;
+    if (label != 0.0f && label != 1.0f) return fail(error, p, "a label that is -1, 0 or 1");
+  }
+  p = q;
+  return true;
+}
+
+// row(p, end, out, error): parses the row at p up to and including its '\n', calls out.end_row() and returns
+// the place behind, or null with `error` set.
+template <class Row>
+bool parse_rows(Row&& row, const RowRules& rules, bool comments, Cursor& cursor, std::size_t max_rows,
+                BatchWriter& out, RowError& error) {
+  const char* p = cursor.p;
+  while (p != cursor.end && out.rows() < max_rows) {
+    if (!is_row(p, comments)) {
+      p = line_end(p, cursor.end) + 1;
+      continue;
+    }
+    if (rules.part != Part::kAll && !rules.wants(++cursor.row)) {
+      p = line_end(p, cursor.end) + 1;
+      continue;
+    }
+    const char* next = row(p, cursor.end, out, error);
+    if (next == nullptr) {
+      out.abandon_row();
+      cursor.p = p;
+      return false;
+    }
+    p = next;
+  }
+  cursor.p = p;
+  return true;
+}
+
+}  // namespace thalweg

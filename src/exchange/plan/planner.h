@@ -1,0 +1,28 @@
+// Which route to take: the one that takes the least time, by simulation where that is cheap and by formula
+// elsewhere.
+#pragma once
+
+#include <vector>
+
+#include "exchange/plan/layout.h"
+
+namespace thalweg {
+
+struct Forecast {
+  Layout layout;
+  bool pipelined = true;
+  double seconds = 0;
+  bool simulated = false;  // Else by cost.h.
+};
+
+// Messages in all that one forecast simulates.
+inline constexpr double kForecastMessagesMax = 2e6;
+// A route whose formula says more than so many times the best simulated time is not simulated.
+inline constexpr double kFormulaTrust = 4;
+
+// Every route that fits, in pieces and whole unless `demand.pipelined` is false, the fastest first.
+Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand);
+// The first of them.
+Result<Layout> choose_route(const Topology& topology, const Demand& demand);
+
+}  // namespace thalweg

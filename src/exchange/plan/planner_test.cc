@@ -1,0 +1,102 @@
+#include "exchange/plan/planner.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "exchange/plan/cost.h"
+#include "exchange/plan/lower_bound.h"
+#include "exchange/plan/simulate_exchange.h"
+#include "topology/room_for_test.h"
+
+namespace thalweg {
+namespace {
+
+double simulated(const Topology& room, const Demand& demand, const Layout& layout) {
+  const auto result = simulate_exchange(room, demand, layout);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  return result.ok() ? result->seconds : 0;
+}
+
+// Against every route as `simulate exchange --route all` runs it, whole and in pieces.
+void expect_good_choice(const std::string& name, Demand demand) {
+  const Topology room = room_of(name, name == "fat-tree" ? 64 : 0);
+  demand.ranks = room.rank_count();
+  const auto choice = choose_route(room, demand);
+  ASSERT_TRUE(choice.ok()) << choice.status().message();
+  const double chosen = simulated(room, demand, *choice);
+  EXPECT_GE(chosen * (1 + 1e-9), lower_bound_seconds(room, demand, *choice));
+  for (const bool pipelined : {true, false}) {
+    demand.pipelined = pipelined;
+    for (const std::string& route : all_routes(room, demand)) {
+      const auto layout = lay_out(room, demand, route);
+      ASSERT_TRUE(layout.ok()) << layout.status().message();
+      EXPECT_LE(chosen, 1.05 * simulated(room, demand, *layout))
+          << name << " " << demand.bytes << ": chose " << choice->route << ", better " << route;
+    }
+  }
+}
+
+class PlannerTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(PlannerTest, ChoosesAsWellAsTryingAllRoutes) {
+  for (const std::uint64_t bytes : {64u, 65'536u, 4'000'000u, 100'000'000u}) {
+    expect_good_choice(GetParam(), {.bytes = bytes});
+  }
+}
+
+// All of them take four minutes under a sanitizer, which has seen each line by then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+INSTANTIATE_TEST_SUITE_P(Presets, PlannerTest, testing::Values("dgx1v", "two-sites", "uniform:7,10GB/s,1us"));
+#else
+INSTANTIATE_TEST_SUITE_P(Presets, PlannerTest,
+                         testing::Values("pcie-box", "dgx1v", "rack-1g", "rack-10g", "rack-25g", "rack-100g",
+                                         "fat-tree", "two-sites", "uniform:16,1GB/s,10us",
+                                         "uniform:7,10GB/s,1us"));
+#endif
+
+TEST(Planner, ServesEveryOperation) {
+  for (const Operation operation : {Operation::kReduce, Operation::kReduceScatter, Operation::kAllGather,
+                                    Operation::kBroadcast, Operation::kGather, Operation::kScatter,
+                                    Operation::kAllToAll, Operation::kBarrier, Operation::kPointToPoint}) {
+    for (const std::uint64_t bytes : {1'000u, 10'000'000u}) {
+      expect_good_choice("uniform:8,1GB/s,10us", {.operation = operation, .bytes = bytes});
+      expect_good_choice("pcie-box", {.operation = operation, .bytes = bytes});
+    }
+  }
+}
+
+TEST(Planner, FormulasAgreeWithTheSimulation) {
+  for (const char* name : {"uniform:16,1GB/s,10us", "uniform:13,1GB/s,10us", "rack-10g"}) {
+    const Topology room = room_of(name);
+    for (const std::uint64_t bytes : {1'000u, 50'000'000u}) {
+      for (const bool pipelined : {false, true}) {
+        const Demand demand{.bytes = bytes, .ranks = room.rank_count(), .pipelined = pipelined};
+        for (const std::string& route : all_routes(room, demand)) {
+          const auto layout = lay_out(room, demand, route);
+          ASSERT_TRUE(layout.ok());
+          const double formula = predicted_seconds(room, demand, *layout),
+                       truth = simulated(room, demand, *layout);
+          EXPECT_LT(formula / truth, 2)
+              << name << " " << route << " " << bytes << (pipelined ? " pieces" : " whole");
+          EXPECT_GT(formula / truth, 0.5)
+              << name << " " << route << " " << bytes << (pipelined ? " pieces" : " whole");
+        }
+      }
+    }
+  }
+}
+
+TEST(Planner, GoesByFormulaWhereASimulationWouldTakeLong) {
+  const Topology room = room_of("uniform:2000,1GB/s,10us");
+  const Demand demand{.bytes = 100'000'000, .ranks = 2000};
+  const auto forecasts = forecast_routes(room, demand);
+  ASSERT_TRUE(forecasts.ok()) << forecasts.status().message();
+  EXPECT_TRUE(
+      std::any_of(forecasts->begin(), forecasts->end(), [](const Forecast& f) { return !f.simulated; }));
+  const double best = forecasts->front().seconds;
+  EXPECT_LT(best, 0.35);
+  EXPECT_GT(best, 0.199);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,74 @@
+// The lanes of every operation and route; each route's own file says its steps, bytes and time.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "exchange/lane.h"
+#include "exchange/plan/plan.h"
+#include "exchange/route/team.h"
+#include "exchange/route/tree_shape.h"
+#include "exchange/shared_place.h"
+
+namespace thalweg {
+
+// What a lane is to do: an operation on `whole`, or on a slice of it.
+struct Work {
+  Operation operation{};
+  Block whole{};
+  const std::uint64_t* parts = nullptr;  // Where the members' parts begin, and the end; null: nearly equal.
+  const std::uint64_t* parts_out = nullptr;  // All-to-all: of kWork.
+  bool by_rank = false;                      // A member's part is the one of its rank, not of its place.
+  std::uint64_t piece = 0;                   // Elements; 0: whole blocks.
+  std::uint64_t staged = 0;                  // Elements that a staging area holds of each part.
+  std::uint32_t root = 0;                    // Rank.
+  std::uint32_t peer = 0;                    // Point to point: the rank that receives.
+  Buffer in = Buffer::kIn;                   // Where the team's contributions are.
+  bool in_place = false;                     // kIn and kWork are the same memory.
+  bool in_order = false;                     // Contributions combine in the order of ranks.
+  bool finishes = true;                      // What is summed up here is the operation's result.
+  double slice_begin = 0, slice_end = 1;     // Of every part, or of the whole.
+
+  Block slice(Block block) const {
+    const auto at = [&block](double share) {
+      return static_cast<std::uint64_t>(std::llround(static_cast<double>(block.count) * share));
+    };
+    if (slice_begin == 0 && slice_end == 1) return block;
+    return {block.begin + at(slice_begin), at(slice_end) - at(slice_begin)};
+  }
+  Block all() const { return slice(whole); }
+  Block part(const Team& team, std::uint32_t member) const {
+    const std::uint32_t index = by_rank ? team.rank(member) : member;
+    return slice(parts ? Block{parts[index], parts[index + 1] - parts[index]}
+                       : part_of(whole, team.size, index));
+  }
+};
+
+// Adds all lanes of one rank. Precondition: check_plan() is OK. `plan` and `places` outlive them; `places` is
+// used by the kShared route alone.
+void make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
+                const std::vector<SharedPlace>& places, std::pmr::vector<Lane>& lanes);
+// Whether a rank's kWork holds its own part and nothing else.
+bool touches_own_part_only(Operation operation, Route route);
+
+// One lane of one route among one team; `work.operation` is one that the route supports.
+Lane ring_lane(Team team, Work work);
+Lane tree_up_lane(TreePlace place, Work work, bool contributes);  // On the lane below tree_down_lane()'s.
+Lane tree_down_lane(TreePlace place, Work work);
+Lane ordered_reduce_lane(TreePlace place, std::uint32_t me, Work work);  // `place` in a tree from rank 0.
+Lane gather_lane(Team team, Work work, bool binomial);
+Lane scatter_lane(Team team, Work work, bool binomial);
+Lane spread_lane(Team team, Work work);
+std::vector<Lane> servers_lanes(Team team, Work work, std::uint32_t servers);
+std::vector<Lane> spare_servers_lanes(Team team, Work work, std::uint32_t servers);
+Lane recursive_doubling_lane(Team team, Work work);
+Lane doubling_all_gather_lane(Team team, Work work);
+Lane halving_doubling_lane(Team team, Work work);
+Lane hierarchical_lane(const std::vector<std::uint32_t>& levels, std::uint32_t rank, Work work);
+Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places);
+Lane all_to_all_lane(Team team, Work work);
+Lane point_to_point_lane(std::uint32_t rank, const Work& work);
+
+}  // namespace thalweg

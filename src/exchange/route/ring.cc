@@ -1,0 +1,44 @@
+// Ring. All-reduce: in N-1 steps rank r sends block r-t to r+1 and adds block r-t-1 from r-1, so that it ends
+// with the sum of block r+1; in N-1 more the sums go round. A piece is sent on as soon as it is added.
+// Bytes per rank: 2(N-1)S/N. Time: 2(N-1)(L + S/(N B)). Reduce-scatter and all-gather: half of both.
+// P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
+#include "base/planted.h"
+#include "exchange/route/lanes.h"
+
+namespace thalweg {
+
+Lane ring_lane(Team team, Work work) {
+  const std::uint32_t n = team.size, next = team.rank(team.after(team.me));
+  const std::uint32_t previous = team.rank(team.before(team.me));
+  const bool scatters = work.operation != Operation::kAllGather;
+  const bool gathers = work.operation != Operation::kReduceScatter;
+  // Alone, either half leaves or takes block r at rank r.
+  const bool own_first = (scatters && gathers) || THALWEG_BUG(kRingOwnersShifted);
+  const std::uint32_t start = own_first ? team.me : team.before(team.me);
+  const std::uint32_t last = THALWEG_BUG(kRingStepLost) && !gathers ? n - 1 : n;
+  if (scatters) {
+    const Pieces first(work.part(team, start), work.piece);
+    for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i], work.in);
+    for (std::uint32_t t = 1; t < last; ++t) {
+      const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
+      for (std::uint64_t i = 0; i < pieces.size(); ++i) {
+        co_yield reduce(previous, pieces[i], work.in);
+        if (t + 1 == n && work.finishes) co_yield finish(pieces[i]);
+        if (t + 1 < n || gathers) co_yield send(next, pieces[i]);
+      }
+    }
+  } else {
+    const Pieces first(work.part(team, team.me), work.piece);
+    co_yield copy(work.part(team, team.me), work.in);
+    for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i]);
+  }
+  for (std::uint32_t t = 0; gathers && t + 1 < n; ++t) {
+    const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
+    for (std::uint64_t i = 0; i < pieces.size(); ++i) {
+      co_yield receive(previous, pieces[i]);
+      if (t + 2 < n) co_yield send(next, pieces[i]);
+    }
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,48 @@
+#include "model/format/file.h"
+
+#include <fmt/core.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
+
+std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
+
+}  // namespace
+
+Status FileStream::write(std::span<const std::byte> bytes) {
+  buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return buffer_.size() < kBufferBytes ? ok_status() : flush();
+}
+
+Status FileStream::flush() {
+  const Status status = file_->write_at(offset_, bytes_of(buffer_));
+  offset_ += buffer_.size();
+  buffer_.clear();
+  return status;
+}
+
+Result<std::string> hash_file(const File& file) {
+  const Result<std::uint64_t> size = file.size();
+  if (!size) return size.status();
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
+  XXH3_128bits_reset(state.get());
+  std::vector<std::byte> buffer(kBufferBytes);
+  for (std::uint64_t offset = 0; offset < *size; offset += kBufferBytes) {
+    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, *size - offset));
+    const std::span<std::byte> part = std::span(buffer).first(count);
+    if (Status status = file.read_at(offset, part); !status) return status;
+    XXH3_128bits_update(state.get(), part.data(), part.size());
+  }
+  return hex(XXH3_128bits_digest(state.get()));
+}
+
+std::string hash_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }
+
+}  // namespace thalweg

@@ -1,0 +1,135 @@
+#include "model/format/model_export.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <vector>
+
+#include "model/format/file.h"
+#include "model/format/npz.h"
+#include "model/format/safetensors.h"
+
+namespace thalweg {
+namespace {
+
+// Streams one of a table's arrays: its keys or its rows.
+template <class Write>
+Status stream_array(const ModelReader& model, std::size_t table, bool keys, Write write) {
+  return model.scan(table, false, [&](const StoredRows& block) {
+    return keys ? write(bytes_of(block.keys)) : write(bytes_of(block.rows));
+  });
+}
+
+// The arrays of all tables, named TABLE.keys and TABLE.rows; visit(tensor, table, whether it is keys).
+template <class Visit>
+Status for_arrays(const ModelReader& model, Visit visit) {
+  for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
+    const TableManifest& table = model.manifest().tables[t];
+    for (TensorInfo& tensor : table_tensors(table.spec, table.rows, 0)) {
+      const bool keys = tensor.name == "keys";
+      tensor.name = table.spec.name + "." + tensor.name;
+      if (Status status = visit(tensor, t, keys); !status) return status;
+    }
+  }
+  return ok_status();
+}
+
+Status write_safetensors(const ModelReader& model, File& file) {
+  std::vector<TensorInfo> tensors;
+  Status status = for_arrays(model, [&](const TensorInfo& tensor, std::size_t, bool) {
+    tensors.push_back(tensor);
+    return ok_status();
+  });
+  if (!status) return status;
+  const std::string header = safetensors_header(tensors, {{"thalweg", to_json(model.manifest())}});
+  FileStream stream(file);
+  if (status = stream.write(bytes_of(header)); !status) return status;
+  status = for_arrays(model, [&](const TensorInfo&, std::size_t t, bool keys) {
+    return stream_array(model, t, keys,
+                        [&](std::span<const std::byte> bytes) { return stream.write(bytes); });
+  });
+  return status ? stream.flush() : status;
+}
+
+Status write_npz(const ModelReader& model, File& file) {
+  NpzWriter npz(file);
+  const Status status = for_arrays(model, [&](const TensorInfo& tensor, std::size_t t, bool keys) {
+    if (Status begun = npz.begin_array(tensor.name, tensor.dtype, tensor.shape); !begun) return begun;
+    Status written =
+        stream_array(model, t, keys, [&](std::span<const std::byte> bytes) { return npz.write(bytes); });
+    return written ? npz.end_array() : written;
+  });
+  return status ? npz.finish() : status;
+}
+
+void append_float(std::string& line, float value) {
+  char text[32];
+  line.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+Status write_text_table(const ModelReader& model, std::size_t t, Disk& disk, const std::string& path) {
+  const std::size_t dim = model.manifest().tables[t].spec.dim;
+  std::vector<Key> keys;
+  std::vector<float> rows;
+  Status status = model.scan(t, false, [&](const StoredRows& block) {
+    keys.insert(keys.end(), block.keys.begin(), block.keys.end());
+    rows.insert(rows.end(), block.rows.begin(), block.rows.end());
+    return ok_status();
+  });
+  if (!status) return status;
+  std::vector<std::size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+  const Result<std::unique_ptr<File>> file = disk.create(path);
+  if (!file) return file.status();
+  FileStream stream(**file);
+  std::string line;
+  for (const std::size_t i : order) {
+    line = std::to_string(keys[i]);
+    for (std::size_t f = 0; f < dim; ++f) line += '\t', append_float(line, rows[i * dim + f]);
+    line += '\n';
+    if (status = stream.write(bytes_of(line)); !status) return status;
+  }
+  if (status = stream.flush(); !status) return status;
+  return (*file)->sync();
+}
+
+Status export_text(const ModelReader& model, Disk& disk, const std::string& destination) {
+  const Result<std::vector<std::string>> names = disk.list(destination);
+  const Result<Entry> found = disk.look(destination);
+  if (!found) return found.status();
+  if (*found != Entry::kNothing && (!names || !names->empty())) {
+    return {Code::kIo, "cannot export to " + destination + ": it exists and is not an empty directory"};
+  }
+  Result<StagedDirectory> directory = StagedDirectory::create(disk, destination);
+  if (!directory) return directory.status();
+  for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
+    const std::string path = directory->staging() + "/" + model.manifest().tables[t].spec.name + ".tsv";
+    if (Status status = write_text_table(model, t, disk, path); !status) return status;
+  }
+  return directory->commit();
+}
+
+}  // namespace
+
+Result<ExportFormat> parse_export_format(std::string_view name) {
+  if (name == "safetensors") return ExportFormat::kSafetensors;
+  if (name == "text") return ExportFormat::kText;
+  if (name == "npz") return ExportFormat::kNpz;
+  return Status(Code::kUsage,
+                fmt::format("export format '{}' is unknown; expected safetensors, text or npz", name));
+}
+
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
+                    const std::string& destination) {
+  if (format == ExportFormat::kText) return export_text(model, disk, destination);
+  Result<StagedFile> file = StagedFile::create(disk, destination);
+  if (!file) return file.status();
+  Status status =
+      format == ExportFormat::kNpz ? write_npz(model, file->file()) : write_safetensors(model, file->file());
+  return status ? file->commit() : status;
+}
+
+}  // namespace thalweg

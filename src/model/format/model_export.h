@@ -1,0 +1,26 @@
+// A model in formats that other programs read. Optimizer state stays behind.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "model/format/model_dir.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+// kSafetensors, kNpz: one file with the arrays TABLE.keys (U64 [n], sparse tables only, in file order) and
+// TABLE.rows (F32 [n, dim]); safetensors also has model.json's text as metadata "thalweg". kText: a directory
+// with TABLE.tsv for each table: lines of a key, then its floats, parted by tabs, keys ascending; a float is
+// the shortest decimal that reads back the same. Sorting holds one table at a time in memory.
+enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz };
+
+Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz
+
+// The destination appears whole or not at all. A regular file is replaced; for text, a directory that is not
+// empty is refused.
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
+                    const std::string& destination);
+
+}  // namespace thalweg

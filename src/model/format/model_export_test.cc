@@ -1,0 +1,98 @@
+#include "model/format/model_export.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+
+#include "model/format/stored_model_for_test.h"
+
+namespace thalweg {
+namespace {
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+std::string python_rows(const TemporaryFolder& folder, const char* kind, const std::string& path) {
+  const std::string out = folder / "printed";
+  const std::string command = fmt::format("{} '{}/tests/model/read_model.py' {} '{}' > '{}'", kPython,
+                                          THALWEG_SOURCE_DIR, kind, path, out);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return read_text(out);
+}
+
+std::string expected_rows(const std::vector<TestTable>& tables, bool with_state) {
+  std::vector<std::string> lines;
+  for (const TestTable& table : tables) {
+    const bool sparse = table.spec.kind == TableSpec::Kind::kSparse;
+    for (std::size_t i = 0; i < table.keys.size(); ++i) {
+      std::string line =
+          fmt::format("{} {}", table.spec.name, sparse ? unplace(table.keys[i]) : table.keys[i]);
+      for (std::size_t f = 0; f < (with_state ? table.width : table.spec.dim); ++f) {
+        line += fmt::format(" {:08x}", std::bit_cast<std::uint32_t>(table.rows[i * table.width + f]));
+      }
+      lines.push_back(line + "\n");
+    }
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line;
+  return out;
+}
+
+class ModelExport : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(save_model(folder_ / "model", fm_spec(), tables_).ok()); }
+  static bool has_numpy() { return std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") == 0; }
+  ModelReader reader() { return *ModelReader::open(disk_, folder_ / "model"); }
+
+  SystemDisk disk_;
+  TemporaryFolder folder_;
+  std::vector<TestTable> tables_ = test_tables(fm_spec(), 300, 4);
+};
+
+TEST_F(ModelExport, PythonReadsDirectorySafetensorsAndNpz) {
+  if (!has_numpy()) GTEST_SKIP() << "python3-numpy is not installed";
+  EXPECT_EQ(python_rows(folder_, "directory", folder_ / "model"), expected_rows(tables_, true));
+  ASSERT_TRUE(export_model(reader(), ExportFormat::kSafetensors, disk_, folder_ / "m.safetensors").ok());
+  EXPECT_EQ(python_rows(folder_, "safetensors", folder_ / "m.safetensors"), expected_rows(tables_, false));
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "m.npz").ok());
+    EXPECT_EQ(python_rows(folder_, "npz", folder_ / "m.npz"), expected_rows(tables_, false));
+  }
+}
+
+TEST_F(ModelExport, TextHasSortedKeysAndFloatsThatReadBack) {
+  ASSERT_TRUE(export_model(reader(), ExportFormat::kText, disk_, folder_ / "text").ok());
+  std::ifstream in(folder_ / "text/factors.tsv");
+  std::map<Key, std::vector<float>> expected;
+  for (std::size_t i = 0; i < tables_[2].keys.size(); ++i) {
+    const float* const row = tables_[2].rows.data() + i * tables_[2].width;
+    expected[unplace(tables_[2].keys[i])] = {row, row + 3};
+  }
+  for (const auto& [key, row] : expected) {
+    Key read_key = 0;
+    std::string floats[3];
+    ASSERT_TRUE(in >> read_key >> floats[0] >> floats[1] >> floats[2]);
+    EXPECT_EQ(read_key, key);
+    for (std::size_t f = 0; f < 3; ++f) EXPECT_EQ(std::stof(floats[f]), row[f]);
+  }
+  std::string rest;
+  EXPECT_FALSE(in >> rest);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kText, disk_, folder_ / "text").code(), Code::kIo);
+}
+
+TEST_F(ModelExport, RefusesUnknownFormatsAndPlaces) {
+  EXPECT_EQ(*parse_export_format("npz"), ExportFormat::kNpz);
+  EXPECT_EQ(*parse_export_format("text"), ExportFormat::kText);
+  EXPECT_EQ(*parse_export_format("safetensors"), ExportFormat::kSafetensors);
+  EXPECT_EQ(parse_export_format("csv").status().code(), Code::kUsage);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "model").code(), Code::kIo);
+  EXPECT_EQ(export_model(reader(), ExportFormat::kNpz, disk_, folder_ / "missing/m.npz").code(), Code::kIo);
+  write_text(folder_ / "file", "x");
+  EXPECT_EQ(export_model(reader(), ExportFormat::kText, disk_, folder_ / "file").code(), Code::kIo);
+  EXPECT_EQ(folder_.entries(), 2u);
+}
+
+}  // namespace
+}  // namespace thalweg

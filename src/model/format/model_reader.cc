@@ -1,0 +1,168 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/mix.h"
+#include "model/format/model_dir.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t kManifestBytesMax = std::uint64_t{16} << 20;
+constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
+
+Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
+  const Result<Entry> place = disk.look(directory);
+  if (!place) return place.status();
+  if (*place != Entry::kDirectory) {
+    return Status(Code::kIo,
+                  "cannot read model " + directory +
+                      (*place == Entry::kNothing ? ": no such directory"
+                                                 : ": it is a file, expected a model's directory"));
+  }
+  const std::string path = directory + "/model.json";
+  const Result<Entry> manifest = disk.look(path);
+  if (!manifest) return manifest.status();
+  if (*manifest == Entry::kNothing) {
+    return Status(Code::kModel, directory + " is no model: it has no model.json");
+  }
+  const Result<std::unique_ptr<File>> file = disk.open(path);
+  if (!file) return file.status();
+  const Result<std::uint64_t> size = (*file)->size();
+  if (!size) return size.status();
+  if (*size > kManifestBytesMax) return Status(Code::kModel, path + " is no model.json: it is too large");
+  std::string text(*size, '\0');
+  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status) return status;
+  return parse_manifest(path, text);
+}
+
+// The file's tensors in the order of table_tensors(), with offsets.
+Result<std::vector<TensorInfo>> check_table(const File& file, const TableManifest& table) {
+  const auto damaged = [&](const std::string& why) {
+    return Status(Code::kModel, file.path() + " is damaged: " + why);
+  };
+  const Result<std::uint64_t> size = file.size();
+  if (!size) return size.status();
+  if (*size != table.bytes) {
+    return damaged(fmt::format("it has {} bytes; model.json expects {}", *size, table.bytes));
+  }
+  const Result<std::string> hash = hash_file(file);
+  if (!hash) return hash.status();
+  if (*hash != table.hash) return damaged("its hash is " + *hash + "; model.json expects " + table.hash);
+  Result<std::vector<TensorInfo>> found = read_safetensors_header(file);
+  if (!found) return found.status();
+  if (found->size() != table_tensor_count(table.spec, table.state_floats)) {
+    return damaged("it has other tensors than model.json says");
+  }
+  std::map<std::string_view, const TensorInfo*> by_name;
+  for (const TensorInfo& tensor : *found) by_name[tensor.name] = &tensor;
+  std::vector<TensorInfo> wanted = table_tensors(table.spec, table.rows, table.state_floats);
+  for (TensorInfo& tensor : wanted) {
+    const auto match = by_name.find(tensor.name);
+    if (match == by_name.end() || match->second->dtype != tensor.dtype ||
+        match->second->shape != tensor.shape) {
+      return damaged("tensor '" + tensor.name + "' is missing or of another shape");
+    }
+    tensor = *match->second;
+  }
+  return wanted;
+}
+
+}  // namespace
+
+Result<ModelReader> ModelReader::open(const Disk& disk, const std::string& path) {
+  Result<Manifest> manifest = read_manifest(disk, path);
+  if (!manifest) return manifest.status();
+  ModelReader reader;
+  reader.path_ = path;
+  reader.manifest_ = std::move(*manifest);
+  for (const TableManifest& table : reader.manifest_.tables) {
+    Result<std::unique_ptr<File>> file = disk.open(path + "/" + table.file);
+    if (!file) return file.status();
+    Result<std::vector<TensorInfo>> tensors = check_table(**file, table);
+    if (!tensors) return tensors.status();
+    reader.files_.push_back(std::move(*file));
+    reader.tensors_.push_back(std::move(*tensors));
+  }
+  return reader;
+}
+
+ModelReader::Cursor::Cursor(const ModelReader& reader, std::size_t table, bool with_state)
+    : file_(reader.files_.at(table).get()),
+      table_(&reader.manifest_.tables.at(table)),
+      tensors_(&reader.tensors_.at(table)),
+      with_state_(with_state) {}
+
+Result<StoredRows> ModelReader::Cursor::next() {
+  const TableSpec& spec = table_->spec;
+  const bool sparse = spec.kind == TableSpec::Kind::kSparse;
+  const std::size_t width = spec.dim + (with_state_ ? table_->state_floats : 0);
+  const std::uint64_t block = std::max<std::uint64_t>(1, kBlockBytes / (4 * width));
+  const std::size_t count = static_cast<std::size_t>(std::min(block, table_->rows - row_));
+  keys_.resize(count);
+  rows_.resize(count * width);
+  std::size_t tensor = 0;
+  if (sparse) {
+    const std::uint64_t offset = (*tensors_)[tensor++].begin + row_ * sizeof(Key);
+    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(keys_))); !status)
+      return status;
+  }
+  for (std::size_t column = 0; column < width; ++tensor) {
+    const TensorInfo& info = (*tensors_)[tensor];
+    const std::size_t part = static_cast<std::size_t>(info.shape[1]);
+    part_.resize(count * part);
+    const std::uint64_t offset = info.begin + row_ * part * sizeof(float);
+    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(part_))); !status)
+      return status;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(rows_.data() + i * width + column, part_.data() + i * part, part * sizeof(float));
+    }
+    column += part;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!sparse) {
+      keys_[i] = row_ + i;
+      continue;
+    }
+    const PlacedKey placed = place(keys_[i]);
+    if (placed < next_placed_ || placed == kNoPlace) {
+      return Status(Code::kModel, fmt::format("{}: key {} of row {} is out of order, repeated or reserved",
+                                              file_->path(), keys_[i], row_ + i));
+    }
+    next_placed_ = placed + 1;
+  }
+  row_ += count;
+  return StoredRows{keys_, rows_, width};
+}
+
+Status ModelReader::scan(std::size_t table, bool with_state,
+                         const std::function<Status(const StoredRows&)>& sink) const {
+  for (Cursor cursor = rows(table, with_state);;) {
+    const Result<StoredRows> block = cursor.next();
+    if (!block) return block.status();
+    if (block->keys.empty()) return ok_status();
+    if (Status status = sink(*block); !status) return status;
+  }
+}
+
+Result<std::uint64_t> ModelReader::compute_digest() const {
+  std::uint64_t digest = 0;
+  for (std::size_t t = 0; t < manifest_.tables.size(); ++t) {
+    TableDigest table(manifest_.tables[t].spec.dim);
+    const Status status = scan(t, false, [&](const StoredRows& block) {
+      for (std::size_t i = 0; i < block.keys.size(); ++i) {
+        table.add(block.keys[i], block.rows.subspan(i * block.width, block.width));
+      }
+      return ok_status();
+    });
+    if (!status) return status;
+    digest += table_part_of_digest(manifest_.tables[t].spec.name, table.sum());
+  }
+  return digest;
+}
+
+}  // namespace thalweg

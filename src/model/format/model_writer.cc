@@ -1,0 +1,180 @@
+#include <fmt/core.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "base/check.h"
+#include "base/mix.h"
+#include "base/random.h"
+#include "model/format/model_dir.h"
+
+namespace thalweg {
+namespace fs = std::filesystem;
+
+Status check_model_destination(const Disk& disk, const std::string& path) {
+  const std::string target = disk.resolve(path);
+  const Result<Entry> found = disk.look(target);
+  if (!found) return found.status();
+  if (*found == Entry::kDirectory) {
+    const Result<std::vector<std::string>> names = disk.list(target);
+    if (!names) return names.status();
+    const Result<Entry> manifest = disk.look(target + "/model.json");
+    if (!manifest) return manifest.status();
+    if (!names->empty() && *manifest == Entry::kNothing) {
+      return {Code::kIo, "cannot save a model at " + path + ": a directory that is no model is in the way"};
+    }
+  } else if (*found != Entry::kNothing) {
+    return {Code::kIo,
+            "cannot save a model at " + path + ": a file is in the way; expected a directory's name"};
+  }
+  return disk.check_writable(fs::path(target).parent_path().string());
+}
+
+void TableDigest::add(Key key, std::span<const float> row) {
+  std::memcpy(bytes_.data(), &key, sizeof key);
+  std::memcpy(bytes_.data() + sizeof key, row.data(), bytes_.size() - sizeof key);
+  sum_ += XXH3_64bits(bytes_.data(), bytes_.size());
+}
+
+std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t sum) {
+  return splitmix(XXH3_64bits(table_name.data(), table_name.size()) ^ sum);
+}
+
+std::size_t table_tensor_count(const TableSpec& spec, std::size_t state_floats) {
+  return (spec.kind == TableSpec::Kind::kSparse ? 2 : 1) + (state_floats + spec.dim - 1) / spec.dim;
+}
+
+std::vector<TensorInfo> table_tensors(const TableSpec& spec, std::uint64_t rows, std::size_t state_floats) {
+  std::vector<TensorInfo> tensors;
+  if (spec.kind == TableSpec::Kind::kSparse) tensors.push_back({"keys", DType::kU64, {rows}});
+  tensors.push_back({"rows", DType::kF32, {rows, spec.dim}});
+  for (std::size_t slot = 0; slot * spec.dim < state_floats; ++slot) {
+    const std::uint64_t width = std::min<std::uint64_t>(spec.dim, state_floats - slot * spec.dim);
+    tensors.push_back({fmt::format("state.{}", slot), DType::kF32, {rows, width}});
+  }
+  return tensors;
+}
+
+struct ModelWriter::OpenTable {
+  OpenTable(std::unique_ptr<File> opened, const TableSpec& table, std::uint64_t announced,
+            std::size_t stored_width)
+      : file(std::move(opened)), spec(table), rows(announced), width(stored_width), digest(table.dim) {}
+
+  std::unique_ptr<File> file;
+  TableSpec spec;
+  std::uint64_t rows;
+  std::size_t width;
+  TableDigest digest;
+  std::vector<TensorInfo> tensors;
+  std::vector<FileStream> streams;  // One a tensor.
+  std::uint64_t written = 0;
+  std::uint64_t next_key = 0;  // Smallest key that may come next.
+};
+
+ModelWriter::ModelWriter(Disk& disk, std::string path, StagedDirectory directory)
+    : disk_(&disk), path_(std::move(path)), directory_(std::move(directory)) {}
+ModelWriter::~ModelWriter() = default;
+
+Result<std::unique_ptr<ModelWriter>> ModelWriter::create(Disk& disk, const std::string& path) {
+  if (Status status = check_model_destination(disk, path); !status) return status;
+  Result<StagedDirectory> directory = StagedDirectory::create(disk, path);
+  if (!directory) return directory.status();
+  std::unique_ptr<ModelWriter> writer(new ModelWriter(disk, path, std::move(*directory)));
+  writer->manifest_.library_version = THALWEG_VERSION;
+  return writer;
+}
+
+Status ModelWriter::begin_table(const TableSpec& spec, std::uint64_t rows, std::size_t stored_width) {
+  THALWEG_CHECK(!table_, "one table at a time");
+  THALWEG_CHECK(stored_width >= spec.dim && spec.dim > 0, "a stored row starts with the row");
+  THALWEG_CHECK(spec.kind == TableSpec::Kind::kSparse || rows == spec.rows, "a dense table has all its rows");
+  if (spec.name.empty() || spec.name.find('/') != std::string::npos) {
+    return {Code::kUsage, "table name '" + spec.name + "' cannot name a file"};
+  }
+  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/" + spec.name + ".safetensors");
+  if (!file) return file.status();
+  auto table = std::make_unique<OpenTable>(std::move(*file), spec, rows, stored_width);
+  table->tensors = table_tensors(spec, rows, stored_width - spec.dim);
+  const std::string header = safetensors_header(table->tensors);
+  if (Status status = table->file->write_at(0, bytes_of(header)); !status) return status;
+  for (const TensorInfo& tensor : table->tensors) table->streams.emplace_back(*table->file, tensor.begin);
+  table_ = std::move(table);
+  return ok_status();
+}
+
+Status ModelWriter::append(std::span<const std::uint64_t> keys, std::span<const float> rows) {
+  THALWEG_CHECK(table_ && rows.size() == keys.size() * table_->width, "rows of the open table's width");
+  OpenTable& table = *table_;
+  const bool sparse = table.spec.kind == TableSpec::Kind::kSparse;
+  if (keys.size() > table.rows - table.written) {
+    return {Code::kModel,
+            fmt::format("table {} has more rows than the {} announced", table.spec.name, table.rows)};
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool in_order =
+        sparse ? keys[i] >= table.next_key && keys[i] != kNoPlace : keys[i] == table.next_key;
+    if (!in_order) {
+      return {Code::kModel,
+              fmt::format("table {}: row {} came out of order", table.spec.name, table.written + i)};
+    }
+    table.next_key = keys[i] + 1;
+    const std::span<const float> row = rows.subspan(i * table.width, table.width);
+    const Key key = sparse ? unplace(keys[i]) : keys[i];
+    table.digest.add(key, row.first(table.spec.dim));
+    std::size_t stream = 0;
+    if (sparse) {
+      if (Status status = table.streams[stream++].write(bytes_of(std::span(&key, 1))); !status) return status;
+    }
+    for (std::size_t column = 0; column < row.size(); column += table.spec.dim) {
+      const std::size_t width = std::min<std::size_t>(table.spec.dim, row.size() - column);
+      const std::span<const float> part = row.subspan(column, width);
+      if (Status status = table.streams[stream++].write(bytes_of(part)); !status) return status;
+    }
+  }
+  table.written += keys.size();
+  return ok_status();
+}
+
+Status ModelWriter::end_table() {
+  THALWEG_CHECK(table_, "a table is open");
+  OpenTable& table = *table_;
+  if (table.written != table.rows) {
+    return {Code::kModel, fmt::format("table {} has {} rows; {} were announced", table.spec.name,
+                                      table.written, table.rows)};
+  }
+  for (FileStream& stream : table.streams) {
+    if (Status status = stream.flush(); !status) return status;
+  }
+  if (Status status = table.file->sync(); !status) return status;
+  Result<std::string> hash = hash_file(*table.file);
+  if (!hash) return hash.status();
+  TableManifest& entry = manifest_.tables.emplace_back();
+  entry.spec = table.spec;
+  entry.rows = table.rows;
+  entry.state_floats = static_cast<std::uint32_t>(table.width - table.spec.dim);
+  entry.file = table.spec.name + ".safetensors";
+  entry.bytes = table.tensors.back().end;
+  entry.hash = std::move(*hash);
+  manifest_.digest += table_part_of_digest(table.spec.name, table.digest.sum());
+  table_.reset();
+  return ok_status();
+}
+
+Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::string, std::string> options,
+                                          std::map<std::string, double> metrics) {
+  THALWEG_CHECK(!table_, "the last table was ended");
+  manifest_.model = model;
+  manifest_.options = std::move(options);
+  manifest_.metrics = std::move(metrics);
+  Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/model.json");
+  if (!file) return file.status();
+  if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status) return status;
+  if (Status status = (*file)->sync(); !status) return status;
+  if (Status status = check_model_destination(*disk_, path_); !status) return status;
+  if (Status status = directory_.commit(); !status) return status;
+  return manifest_.digest;
+}
+
+}  // namespace thalweg

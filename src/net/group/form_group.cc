@@ -1,0 +1,101 @@
+#include "net/group/form_group.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "base/limits.h"
+#include "net/group/group_acceptor.h"
+#include "net/group/group_call.h"
+#include "net/group/rendezvous.h"
+#include "net/socket/address.h"
+#include "net/socket/secret_file.h"
+#include "net/ucx/ucx_group.h"
+
+namespace thalweg {
+namespace {
+
+// Ranks that have met connect at once.
+constexpr Duration kConnectTimeout = std::chrono::seconds(5);
+
+// An acceptor that the other ranks of this machine can use too, unless only TCP is wanted.
+Result<std::unique_ptr<GroupAcceptor>> open_acceptor(const GroupOptions& options,
+                                                     const SocketAddress& address) {
+  Secret secret;  // Of nobody, so that ranks on machines whose users have no file in common find each other.
+  if (!options.insecure_no_auth) {
+    const Result<Secret> own = secret_of_user();
+    if (!own) return own.status();
+    secret = *own;
+  }
+  Result<std::unique_ptr<GroupAcceptor>> acceptor =
+      GroupAcceptor::listen(address, options.insecure_no_auth, secret);
+  if (!acceptor || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
+    return acceptor;
+  const Status local = (*acceptor)->listen_locally();
+  if (!local && options.transport == GroupTransport::kShm) return local;
+  return acceptor;
+}
+
+void warn_if_reachable(const GroupOptions& options, const SocketAddress& address) {
+  if (!options.insecure_no_auth || options.rank > 0 || is_loopback(address)) return;
+  const std::string line = fmt::format(
+      "insecure_no_auth: rank 0 listens on {}; whoever reaches it, or the ports of other ranks, can join, "
+      "read "
+      "and change what the group exchanges",
+      to_text(address));
+  if (options.log) return options.log(line);
+  std::fprintf(stderr, "thalweg: warning: %s\n", line.c_str());
+}
+
+Result<Meeting> meet_first(const GroupOptions& options, Instant deadline,
+                           std::shared_ptr<GroupAcceptor>& acceptor) {
+  Member self = describe_this_process(options.rank, options.size, options.group);
+  self.over_ucx = options.transport == GroupTransport::kUcx;
+  const auto addresses = resolve(options.master_host, options.master_port, deadline);
+  if (!addresses) return addresses.status();
+  SocketAddress here = addresses->front();
+  if (options.rank > 0) {
+    Result<SocketAddress> own = own_address_towards(here);
+    if (!own) return own.status();
+    here = *own;
+  }
+  Result<std::unique_ptr<GroupAcceptor>> made = open_acceptor(options, here);
+  if (!made) return made.status();
+  acceptor = *std::move(made);
+  warn_if_reachable(options, acceptor->address());
+  Venue venue;
+  venue.deadline = deadline;
+  venue.where = [&options](std::uint32_t) { return std::pair(options.master_host, options.master_port); };
+  return meet(*acceptor, self, venue);
+}
+
+}  // namespace
+
+Result<GroupTransport> parse_group_transport(std::string_view name) {
+  if (name == "auto") return GroupTransport::kAuto;
+  if (name == "shm") return GroupTransport::kShm;
+  if (name == "tcp") return GroupTransport::kTcp;
+  if (name == "ucx") return GroupTransport::kUcx;
+  return Status(Code::kUsage, fmt::format("transport '{}' is unknown; expected auto, shm, tcp or ucx", name));
+}
+
+Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options) {
+  if (options.size == 0 || options.size > limits::kGroupRanksMax || options.rank >= options.size) {
+    return Status(Code::kUsage,
+                  fmt::format("rank {} of {}: expected a rank below the number of ranks, which is 1 to {}",
+                              options.rank, options.size, limits::kGroupRanksMax));
+  }
+  if (options.transport == GroupTransport::kUcx) {
+    if (Status available = UcxGroup::available(); !available) return available;
+  }
+  const Instant deadline = live_now() + options.timeout;
+  std::shared_ptr<GroupAcceptor> acceptor;
+  Result<Meeting> meeting = meet_first(options, deadline, acceptor);
+  if (!meeting) return meeting.status();
+  return ProcessGroup::connect(options, *std::move(meeting), std::move(acceptor), deadline + kConnectTimeout);
+}
+
+}  // namespace thalweg

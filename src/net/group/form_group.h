@@ -1,0 +1,18 @@
+// Makes a group of processes: they meet, and each pair gets the transport that suits it.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "net/group/process_group.h"
+#include "thalweg/group_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp", "ucx"
+
+// Blocks until all ranks are there. Errors name the ranks that are missing or why this one was refused.
+Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options);
+
+}  // namespace thalweg

@@ -1,0 +1,85 @@
+// Where a rank is called: accepts connections and reads what each is for. Callers that say nothing, too much
+// or the wrong thing are dropped and disturb nobody. Who wants to join proves first that it knows the secret;
+// other callers name the group's number, which only those who have joined are told.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "base/instant.h"
+#include "net/group/group_message.h"
+#include "net/socket/event_loop.h"
+#include "net/socket/file_descriptor.h"
+#include "net/socket/handshake.h"
+#include "thalweg/secret.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+class GroupAcceptor {
+ public:
+  struct Caller {
+    FileDescriptor socket;
+    Opening opening;
+    std::vector<std::byte> body;
+    std::string address;  // For messages.
+  };
+
+  // Listens at `address`, port 0 being any. kUsage when other machines could reach it and `insecure_no_auth`
+  // does not accept that. Buffers of connections are as tune_stream() sets them.
+  static Result<std::unique_ptr<GroupAcceptor>> listen(const SocketAddress& address, bool insecure_no_auth,
+                                                       const Secret& secret = {});
+  // Listens at an abstract Unix-domain address too, whose name is drawn.
+  Status listen_locally();
+  const SocketAddress& address() const { return address_; }
+  const std::string& local_name() const { return local_name_; }
+  // Of this group, for joining others of it.
+  const Secret& secret() const { return secret_; }
+
+  // Accepts and reads what is there; never waits.
+  void look(Instant now);
+  // The first caller, in order of arrival, that `wanted` takes.
+  std::optional<Caller> take(const std::function<bool(const Caller&)>& wanted);
+  void watch(std::vector<pollfd>& watched) const;
+  // OK, or why none can be taken: this process has no descriptors left.
+  const Status& status() const { return status_; }
+  // How many callers were dropped, and the last one's reason.
+  std::uint64_t dropped() const { return dropped_; }
+  const std::string& last_dropped() const { return last_dropped_; }
+
+ private:
+  struct Stranger {
+    std::size_t wanted() const;  // Bytes that it may say next.
+    Caller caller;
+    std::vector<std::byte> bytes;  // Of what it says without a handshake.
+    std::unique_ptr<Handshake> handshake{};
+    Instant deadline;
+  };
+  GroupAcceptor() = default;
+  void accept_all(int fd, Instant now);
+  bool hear(Stranger& stranger);
+  bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
+  bool shake_hands(Stranger& stranger, std::span<const std::byte> bytes);
+  bool let_in(Stranger& stranger, std::span<const std::byte> body);
+  bool drop(const Stranger& stranger, const std::string& why);
+
+  Secret secret_;
+  FileDescriptor socket_;
+  FileDescriptor local_socket_;
+  SocketAddress address_;
+  std::string local_name_;
+  std::list<Stranger> strangers_;
+  std::list<Caller> callers_;
+  Status status_;
+  std::uint64_t dropped_ = 0;
+  std::string last_dropped_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,212 @@
+#include "net/group/group_acceptor.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/limits.h"
+#include "net/group/group_call.h"
+#include "net/group/rendezvous.h"
+#include "net/live_fabric.h"
+#include "net/socket/handshake.h"
+#include "net/socket/secret_file.h"
+
+namespace thalweg {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<GroupAcceptor> open_acceptor() {
+  const auto any = resolve("127.0.0.1", 0, live_now() + 20s);
+  auto acceptor = GroupAcceptor::listen(any->front(), false);
+  EXPECT_TRUE(acceptor) << acceptor.status().message();
+  return *std::move(acceptor);
+}
+
+FileDescriptor call(const GroupAcceptor& acceptor, std::uint32_t from) {
+  auto socket = dial(acceptor.address(), live_now() + 20s);
+  EXPECT_TRUE(socket) << socket.status().message();
+  const Opening opening{Opening::Kind::kControl, from, 0, 0, 0, {}};
+  EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s));
+  return *std::move(socket);
+}
+
+// All ranks of a large group call one that has been busy.
+TEST(GroupAcceptor, HearsAllWhoHaveCalledBeforeItLooks) {
+  const auto acceptor = open_acceptor();
+  constexpr auto kCallers = static_cast<std::uint32_t>(limits::kConnectionsBeforeHelloMax) + 40;
+  std::vector<FileDescriptor> callers;
+  for (std::uint32_t from = 0; from < kCallers; ++from) callers.push_back(call(*acceptor, from));
+  acceptor->look(live_now());
+  std::uint32_t heard = 0;
+  while (acceptor->take([](const auto&) { return true; })) ++heard;
+  EXPECT_EQ(heard, kCallers) << acceptor->last_dropped();
+}
+
+TEST(GroupAcceptor, SaysWhyItTakesNobody) {
+  const auto acceptor = open_acceptor();
+  const FileDescriptor caller = call(*acceptor, 1);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const FileDescriptor lowest_free(::dup(caller.get()));
+  const rlimit none_left{static_cast<rlim_t>(lowest_free.get()), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  acceptor->look(live_now());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(acceptor->status().code(), Code::kIo);
+  EXPECT_NE(acceptor->status().message().find("Too many open files"), std::string::npos)
+      << acceptor->status().message();
+  acceptor->look(live_now());
+  EXPECT_TRUE(acceptor->status());
+  EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
+}
+
+// Callers at an acceptor of a group whose secret is drawn, on both of its sockets.
+class GroupAcceptorSecret : public testing::TestWithParam<bool> {
+ protected:
+  GroupAcceptorSecret() {
+    const auto any = resolve("127.0.0.1", 0, live_now() + 20s);
+    auto acceptor = GroupAcceptor::listen(any->front(), false, secret_);
+    EXPECT_TRUE(acceptor) << acceptor.status().message();
+    acceptor_ = *std::move(acceptor);
+    EXPECT_TRUE(acceptor_->listen_locally());
+  }
+  FileDescriptor call() const {
+    auto socket = GetParam() ? dial_locally(acceptor_->local_name(), live_now() + 20s)
+                             : dial(acceptor_->address(), live_now() + 20s);
+    EXPECT_TRUE(socket) << socket.status().message();
+    return *std::move(socket);
+  }
+  static std::vector<std::byte> hello() {
+    const Bytes member = encode_member(describe_this_process(1, 2, "default"));
+    Opening opening;
+    opening.from = 1;
+    opening.body_bytes = static_cast<std::uint32_t>(member.size());
+    const Bytes head = encode_opening(opening);
+    std::vector<std::byte> all(head.span().begin(), head.span().end());
+    all.insert(all.end(), member.span().begin(), member.span().end());
+    return all;
+  }
+  // While the acceptor looks.
+  template <class Say>
+  void during(const Say& say) {
+    std::atomic<bool> over = false;
+    std::thread caller([&] {
+      say();
+      over = true;
+    });
+    while (!over) acceptor_->look(live_now());
+    caller.join();
+    acceptor_->look(live_now());
+  }
+  // All that is said to the caller until it is hung up on.
+  static std::vector<std::byte> told(const FileDescriptor& socket) {
+    std::vector<std::byte> all;
+    for (std::byte byte{}; receive_all(socket.get(), {&byte, 1}, live_now() + 20s);) all.push_back(byte);
+    return all;
+  }
+  bool anybody() {
+    return acceptor_->take([](const auto&) { return true; }).has_value();
+  }
+
+  const Secret secret_ = draw_secret();
+  std::unique_ptr<GroupAcceptor> acceptor_;
+};
+
+TEST_P(GroupAcceptorSecret, WhoKnowsItIsHeard) {
+  const FileDescriptor socket = call();
+  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s)); });
+  const auto caller = acceptor_->take([](const auto&) { return true; });
+  ASSERT_TRUE(caller);
+  EXPECT_EQ(caller->opening.from, 1U);
+  EXPECT_TRUE(decode_member(caller->body));
+}
+
+TEST_P(GroupAcceptorSecret, AStrangerIsToldAChallengeAndNothingElse) {
+  for (const Secret& guess : {Secret{}, draw_secret()}) {
+    const FileDescriptor socket = call();
+    Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kGroup, guess, draw_nonce());
+    handshake.say(hello());
+    during([&] {
+      Handshake::Nonce nonce;
+      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s));
+      EXPECT_TRUE(receive_all(socket.get(), nonce, live_now() + 20s));
+      EXPECT_TRUE(handshake.take(nonce));
+      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s));
+      EXPECT_TRUE(told(socket).empty());
+    });
+    EXPECT_NE(acceptor_->last_dropped().find("it does not know the secret"), std::string::npos)
+        << acceptor_->last_dropped();
+  }
+  EXPECT_EQ(acceptor_->dropped(), 2U);
+  EXPECT_FALSE(anybody());
+}
+
+TEST_P(GroupAcceptorSecret, WhoAsksToJoinWithoutAProofIsDropped) {
+  const FileDescriptor socket = call();
+  during([&] {
+    EXPECT_TRUE(send_all(socket.get(), hello(), live_now() + 20s));
+    EXPECT_TRUE(told(socket).empty());
+  });
+  EXPECT_NE(acceptor_->last_dropped().find("has not proven"), std::string::npos) << acceptor_->last_dropped();
+  EXPECT_FALSE(anybody());
+}
+
+TEST_P(GroupAcceptorSecret, AHandshakeThatWasRecordedOpensNothing) {
+  const FileDescriptor honest = call();
+  Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kGroup, secret_, draw_nonce());
+  handshake.say(hello());
+  std::vector<std::byte> recorded;
+  during([&] {
+    while (!handshake.heard()) {
+      const auto out = handshake.take_output();
+      recorded.insert(recorded.end(), out.begin(), out.end());
+      ASSERT_TRUE(send_all(honest.get(), out, live_now() + 20s));
+      std::vector<std::byte> in(handshake.wanted());
+      ASSERT_TRUE(receive_all(honest.get(), in, live_now() + 20s));
+      ASSERT_TRUE(handshake.take(in));
+    }
+  });
+  EXPECT_TRUE(anybody());
+  const FileDescriptor stranger = call();
+  during([&] {
+    EXPECT_TRUE(send_all(stranger.get(), recorded, live_now() + 20s));
+    EXPECT_EQ(told(stranger).size(), sizeof(Handshake::Nonce));
+  });
+  EXPECT_FALSE(anybody());
+}
+
+TEST_P(GroupAcceptorSecret, ACrowdThatGreetsAndProvesNothingKeepsNobodyOut) {
+  Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kGroup, {}, draw_nonce());
+  const auto greeting = handshake.take_output();
+  std::vector<FileDescriptor> crowd;
+  for (std::size_t i = 0; i < limits::kConnectionsBeforeHelloMax + 20; ++i) {
+    crowd.push_back(call());
+    EXPECT_TRUE(send_all(crowd.back().get(), greeting, live_now() + 20s));
+    acceptor_->look(live_now());
+  }
+  EXPECT_EQ(acceptor_->dropped(), 20U);
+  const FileDescriptor socket = call();
+  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s)); });
+  EXPECT_TRUE(anybody());
+}
+
+// What joins is told when it, or what it has called, is of another group.
+TEST_P(GroupAcceptorSecret, WhoHasAnotherIsToldSo) {
+  const FileDescriptor socket = call();
+  during([&] {
+    const Status status = prove_and_say(socket.get(), draw_secret(), hello(), live_now() + 20s);
+    EXPECT_EQ(status.code(), Code::kPeerLost);
+    EXPECT_NE(status.message().find("both must have the same one"), std::string::npos) << status.message();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, GroupAcceptorSecret, testing::Bool(),
+                         [](const auto& chosen) { return chosen.param ? "local" : "tcp"; });
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,214 @@
+#include "net/in_process/in_process.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "net/echo_node_for_test.h"
+#include "net/real_clock.h"
+
+namespace thalweg {
+namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
+
+const NodeId kAsker = worker_node(0);
+const NodeId kEcho = server_node(0);
+
+TEST(InProcess, CallerAloneRunsTheTurns) {
+  const RealClock clock;
+  EchoNode echo;
+  AskNode ask({kEcho}, 100, 4);
+  InProcess net(clock);
+  net.add(kEcho, echo);
+  net.add(kAsker, ask);
+  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  EXPECT_EQ(ask.wrong, 0U);
+}
+
+TEST(InProcess, PayloadIsSharedNotCopied) {
+  class Keep : public TestNode {
+   public:
+    void on_frame(Instant, NodeId, Frame frame, Transport&) override { kept = std::move(frame); }
+    Frame kept;
+  };
+  const RealClock clock;
+  Keep keep;
+  TestNode sender;
+  InProcess net(clock);
+  net.add(kEcho, keep);
+  net.add(kAsker, sender);
+  Frame frame;
+  frame.second = Bytes::of(std::vector<float>(1000, 1.5F));
+  const auto* data = frame.second.span().data();
+  ASSERT_TRUE(net.turn(kAsker, [&](Instant, Transport& out) { out.send(kEcho, frame); }));
+  ASSERT_TRUE(net.wait_until(kEcho, [&] { return !keep.kept.second.empty(); }));
+  EXPECT_EQ(keep.kept.second.span().data(), data);
+}
+
+// Asks for a turn all the time, as a node does that computes.
+class BusyNode : public TestNode {
+ public:
+  void on_time(Instant, Transport&) override {
+    if (inside_.exchange(true)) overlapped = true;
+    ++turns;
+    inside_ = false;
+  }
+  void on_frame(Instant, NodeId, Frame, Transport&) override { ++frames; }
+  Instant next_deadline() const override { return Instant{}; }
+
+  std::uint64_t turns = 0;
+  std::uint64_t frames = 0;
+  std::atomic<bool> overlapped{false};
+
+ private:
+  std::atomic<bool> inside_{false};
+};
+
+TEST(InProcess, BusyNodeStarvesNobodyAndItsMailDoesNotStarveIt) {
+  const RealClock clock;
+  BusyNode busy;
+  EchoNode echo;
+  AskNode ask({kEcho}, 2000, 8);
+  InProcess net(clock);
+  net.add(server_node(1), busy);
+  net.add(kEcho, echo);
+  net.add(kAsker, ask);
+  net.start(3);
+  for (int i = 0; i < 1000; ++i) {
+    net.turn(kEcho, [&](Instant, Transport& out) { out.send(server_node(1), Frame{}); });
+  }
+  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  EXPECT_TRUE(net.wait_until(server_node(1), [&] { return busy.frames == 1000 && busy.turns > 1000; }));
+  net.stop();
+  EXPECT_FALSE(busy.overlapped);
+}
+
+TEST(InProcess, DeadlineIsKept) {
+  class Alarm : public TestNode {
+   public:
+    void on_time(Instant now, Transport&) override { rang = now; }
+    Instant next_deadline() const override { return rang == kNever ? at : kNever; }
+    bool finished() const override { return rang != kNever; }
+    Instant at{};
+    Instant rang = kNever;
+  };
+  const RealClock clock;
+  Alarm early;
+  Alarm late;
+  early.at = clock.now() + 20ms;
+  late.at = clock.now() + 60ms;
+  InProcess net(clock);
+  net.add(worker_node(0), late);
+  net.add(worker_node(1), early);
+  net.start(1);
+  EXPECT_TRUE(net.wait_all());
+  EXPECT_GE(early.rang, early.at);
+  EXPECT_GE(late.rang, late.at);
+}
+
+TEST(InProcess, RemovedNodeIsLostToOthersAndTakesNoMail) {
+  const RealClock clock;
+  EchoNode echo;
+  TestNode other;
+  InProcess net(clock);
+  net.add(kEcho, echo);
+  net.add(kAsker, other);
+  net.start(2);
+  net.remove(kEcho);
+  EXPECT_TRUE(net.wait_until(kAsker, [&] { return !other.lost.empty(); }));
+  EXPECT_EQ(other.lost, std::vector<NodeId>{kEcho});
+  EXPECT_TRUE(net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{}); }));
+  EXPECT_FALSE(net.turn(kEcho, [](Instant, Transport&) {}));
+  EXPECT_FALSE(net.wait_until(kEcho, [] { return true; }));
+  net.stop();
+  EXPECT_EQ(echo.received, 0U);
+}
+
+// Its owner may destroy it then.
+TEST(InProcess, ANodeThatComputesIsRemovedAfterThat) {
+  class Computing : public TestNode, public Computation {
+   public:
+    Instant next_deadline() const override { return begun ? kNever : Instant{}; }
+    Computation* take_work() override { return begun.exchange(true) ? nullptr : this; }
+    void compute() override {
+      while (!may_end) std::this_thread::sleep_for(1ms);
+      ended = true;
+    }
+    void on_computed(Instant, Transport&) override { told = ended; }
+    std::atomic<bool> begun{false}, may_end{false};
+    bool ended = false, told = false;
+  };
+  const RealClock clock;
+  Computing node;
+  TestNode other;
+  InProcess net(clock);
+  net.add(kEcho, node);
+  net.add(kAsker, other);
+  net.start(2);
+  while (!node.begun) std::this_thread::sleep_for(1ms);
+  std::thread remover([&] { net.remove(kEcho); });
+  EXPECT_TRUE(net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{}); }));
+  node.may_end = true;
+  remover.join();
+  EXPECT_TRUE(node.told);
+  net.stop();
+}
+
+TEST(InProcess, RenamedNodeIsFoundUnderItsNewId) {
+  const RealClock clock;
+  EchoNode echo;
+  AskNode ask({server_node(7)}, 10, 2);
+  InProcess net(clock);
+  net.add(server_node(0x80000001), echo);
+  net.turn(server_node(0x80000001), [](Instant, Transport& out) { out.rename_self(server_node(7), 1); });
+  net.add(kAsker, ask);
+  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  EXPECT_EQ(ask.wrong, 0U);
+}
+
+TEST(InProcess, WaitsEndAtTheirDeadlineAndAtStop) {
+  const RealClock clock;
+  TestNode idle;
+  InProcess net(clock);
+  net.add(kEcho, idle);
+  net.start(1);
+  EXPECT_FALSE(net.wait_until(
+      kEcho, [] { return false; }, clock.now() + 20ms));
+  EXPECT_FALSE(net.wait_all(clock.now() + 20ms));
+  std::thread stopper([&] { net.stop(); });
+  EXPECT_FALSE(net.wait_until(kEcho, [] { return false; }));
+  stopper.join();
+}
+
+TEST(InProcess, ManyCallersShareOneNode) {
+  const RealClock clock;
+  EchoNode echo;
+  TestNode client;
+  InProcess net(clock);
+  net.add(kEcho, echo);
+  net.add(kAsker, client);
+  net.start(2);
+  std::uint64_t calls = 0;  // Guarded by the turns of kAsker.
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      for (int call = 0; call < 500; ++call) {
+        std::uint64_t mine = 0;
+        net.turn(kAsker, [&](Instant, Transport& out) {
+          mine = ++calls;
+          out.send(kEcho, Frame{});
+        });
+        EXPECT_TRUE(net.wait_until(kEcho, [&] { return echo.received >= mine; }));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  net.stop();
+  EXPECT_EQ(echo.received, 2000U);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,31 @@
+// Where nodes listen: "host:port" in text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/socket/event_loop.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct HostPort {
+  std::string host;
+  std::string port;
+};
+// "127.0.0.1:7100", "[::1]:7100", "localhost:0".
+Result<HostPort> parse_host_port(std::string_view text);
+
+bool is_loopback(const SocketAddress& address);
+std::uint16_t port_of(const SocketAddress& address);
+std::string to_text(const SocketAddress& address);
+std::string host_of(const SocketAddress& address);  // As resolve() takes it: numeric, without brackets.
+void set_port(SocketAddress& address, std::uint16_t port);
+
+// Who listens on a TCP port of this machine, such as "process 4711 (redis-server)", as far as this user may
+// see it in /proc.
+std::optional<std::string> port_holder(std::uint16_t port);
+
+}  // namespace thalweg

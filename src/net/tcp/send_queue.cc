@@ -1,0 +1,88 @@
+#include "net/tcp/send_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::array<std::byte, 8> kZeros{};
+
+bool is_answer(Op op) {
+  switch (op) {
+    case Op::kPushReply:
+    case Op::kPullReply:
+    case Op::kWaiting:
+    case Op::kBarrierReply:
+    case Op::kReportReply:
+    case Op::kScanReply:
+    case Op::kMarksReply:
+    case Op::kMap:
+    case Op::kWelcome:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void SendQueue::push(Frame frame) {
+  const std::size_t bytes = frame.size_bytes();
+  bytes_ += bytes;
+  if (is_answer(frame.head.op)) answer_bytes_ += bytes;
+  const auto header = encode_header(frame);
+  items_.push_back({std::move(frame), header, bytes});
+}
+
+void SendQueue::append(SendQueue& other) {
+  THALWEG_CHECK(!other.inside_frame(), "a frame is sent whole on one connection");
+  if (THALWEG_BUG(kTailLost) && !other.items_.empty()) other.items_.pop_back();
+  for (Item& item : other.items_) items_.push_back(std::move(item));
+  bytes_ += other.bytes_;
+  answer_bytes_ += other.answer_bytes_;
+  other.clear();
+}
+
+void SendQueue::clear() {
+  items_.clear();
+  offset_ = bytes_ = answer_bytes_ = 0;
+}
+
+std::size_t SendQueue::fill(std::span<iovec> parts, std::size_t bytes_max) const {
+  std::size_t used = 0;
+  std::size_t bytes = 0;
+  std::size_t skip = offset_;
+  const auto add = [&](const std::byte* data, std::size_t size) {
+    const std::size_t skipped = std::min(skip, size);
+    skip -= skipped;
+    if (size == skipped) return;
+    bytes += size - skipped;
+    parts[used++] = {const_cast<std::byte*>(data) + skipped, size - skipped};
+  };
+  constexpr std::size_t kPartsOfFrame = 5;
+  for (const Item& item : items_) {
+    if (used + kPartsOfFrame > parts.size() || bytes >= bytes_max) break;
+    add(item.header.data(), item.header.size());
+    for (const Bytes* segment : {&item.frame.first, &item.frame.second}) {
+      add(segment->span().data(), segment->size());
+      add(kZeros.data(), Frame::padded(segment->size()) - segment->size());
+    }
+  }
+  return used;
+}
+
+void SendQueue::sent(std::size_t bytes) {
+  offset_ += bytes;
+  while (!items_.empty() && offset_ >= items_.front().bytes) {
+    const Item& item = items_.front();
+    offset_ -= item.bytes;
+    bytes_ -= item.bytes;
+    if (is_answer(item.frame.head.op)) answer_bytes_ -= item.bytes;
+    items_.pop_front();
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,118 @@
+#include "sim/cluster/arrivals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace thalweg::sim {
+
+Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
+  const Plan& plan = workload.plan();
+  for (const TableSpec& table : plan.tables) {
+    auto& cells = cells_.emplace_back(std::size_t{plan.shards} * table.ranges);
+    for (Cell& cell : cells) cell.seen.resize(plan.epochs() + 1);  // The last one is the end of work.
+  }
+  epochs_.assign(plan.shards, std::vector<Epoch>(plan.epochs() + 1));
+  for (std::uint32_t s = 0; s < plan.shards && !plan.stops(); ++s) {
+    for (std::uint32_t e = 0; e < plan.epochs(); ++e) epochs_[s][e].end = workload.steps(ShardId{s}, e);
+    epochs_[s].back() = {0, 0, true};
+  }
+}
+
+std::uint32_t Arrivals::steps(ShardId shard, std::uint32_t epoch) const {
+  const Epoch& at = epochs_[shard.value][epoch];
+  return at.end == kOpen ? at.accepted : at.end;
+}
+
+std::size_t Arrivals::place(TableId table, ShardId shard, std::uint16_t range) const {
+  return std::size_t{shard.value} * workload_.plan().tables[table.value].ranges + range;
+}
+
+// Empty, or why the push cannot be what it says of the shard's end.
+std::string Arrivals::check_end(ShardId shard, const FrameHeader& push) {
+  if (push.step.epoch >= epochs_[shard.value].size()) return "there is no such epoch";
+  Epoch& epoch = epochs_[shard.value][push.step.epoch];
+  const std::uint32_t index = push.step.index;
+  const bool of_work = (push.flags & frame_flags::kEndOfWork) != 0;
+  const bool ends = of_work || (push.flags & frame_flags::kEndOfEpoch) != 0;
+  if (workload_.plan().stops() && ends && epoch.end == kOpen && index >= epoch.accepted) {
+    epoch.end = index;
+    epoch.of_work = of_work;
+  }
+  // An heir that is asked to stop may end the work where its predecessor ended an epoch.
+  if (workload_.plan().stops() && of_work && index == epoch.end) epoch.of_work = true;
+  if (index > epoch.end) return "there is no such step";
+  if (ends != (index == epoch.end) || (ends && of_work != epoch.of_work)) return "the end is elsewhere";
+  if (!ends) epoch.accepted = std::max(epoch.accepted, index + 1);
+  return {};
+}
+
+std::string Arrivals::accept(const FrameHeader& push) {
+  for (std::uint32_t i = 0; i < push.shard_count(); ++i) {
+    if (std::string wrong = accept_of(ShardId{push.shard.value + i}, push); !wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+std::string Arrivals::accept_of(ShardId shard, const FrameHeader& push) {
+  if (const std::string why = check_end(shard, push); !why.empty()) {
+    return fmt::format("{} was accepted: {}", describe(push), why);
+  }
+  const Step step = push.step;
+  const std::vector<Epoch>& epochs = epochs_[shard.value];
+  for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
+    Cell& at = cells_[push.table.value][place(push.table, shard, range)];
+    at.seen[step.epoch].resize(std::max<std::size_t>(at.seen[step.epoch].size(), step.index + 1));
+    at.seen[step.epoch][step.index] = true;
+    if (epochs[step.epoch].of_work && at.low == step.next_epoch()) at.low = kEndOfWork;
+    while (at.low.epoch < at.seen.size() && at.low.index < at.seen[at.low.epoch].size() &&
+           at.seen[at.low.epoch][at.low.index]) {
+      const Epoch& epoch = epochs[at.low.epoch];
+      at.low = at.low.index < epoch.end ? at.low.next() : epoch.of_work ? kEndOfWork : at.low.next_epoch();
+    }
+  }
+  return {};
+}
+
+bool Arrivals::knows(const FrameHeader& push) const {
+  for (std::uint32_t i = 0; i < push.shard_count(); ++i) {
+    for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
+      const Cell& at = cells_[push.table.value][place(push.table, ShardId{push.shard.value + i}, range)];
+      const auto& seen = at.seen[push.step.epoch];
+      if (push.step.index >= seen.size() || !seen[push.step.index]) return false;
+    }
+  }
+  return true;
+}
+
+Step Arrivals::clock(TableId table, const RangeSet& owned, ShardId shard) const {
+  Step low{~0u, 0};
+  for (const RangeSpan run : owned.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range)
+      low = std::min(low, cells_[table.value][place(table, shard, range)].low);
+  }
+  return low;
+}
+
+Step Arrivals::slowest(TableId table, const RangeSet& owned) const {
+  Step low{~0u, 0};
+  for (std::uint32_t s = 0; s < workload_.plan().shards; ++s)
+    low = std::min(low, clock(table, owned, ShardId{s}));
+  return low;
+}
+
+bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
+  if (clock(table, owned, shard) < wanted) return false;
+  const Consistency& mode = workload_.plan().consistency;
+  if (mode.kind == Consistency::Kind::kAsync) return true;
+  const std::uint32_t bound = mode.kind == Consistency::Kind::kSync ? 0 : mode.bound;
+  return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};
+}
+
+std::uint32_t Arrivals::lead(TableId table, const RangeSet& owned, Step wanted) const {
+  const Step last = slowest(table, owned);
+  if (last >= wanted) return 0;
+  return last.epoch == wanted.epoch ? wanted.index - last.index : wanted.index;
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,197 @@
+// A whole cluster on one thread: production nodes, virtual time, a network that misbehaves on purpose. A run
+// is a pure function of its plan.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+#include "server/server.h"
+#include "sim/cluster/patience_watch.h"
+#include "sim/cluster/server_watch.h"
+#include "sim/cluster/shard_work.h"
+#include "sim/event_queue.h"
+#include "sim/findings.h"
+#include "sim/network.h"
+#include "sim/node_clock.h"
+#include "sim/report.h"
+#include "worker/worker.h"
+
+namespace thalweg::sim {
+
+// How the scheduler is told that a killed process ended.
+inline constexpr char kKilled[] = "was ended by signal 9";
+
+// What shards and the observer do instead of the workload.
+struct Programs {
+  ShardProgram shard;
+  ShardProgram observer;
+};
+
+// One incarnation of one node; its place in the cluster is its number.
+struct Process {
+  std::uint32_t place = 0;
+  NodeId id;
+  std::string name;                // That it joins under.
+  std::unique_ptr<Node> node;      // Null once killed.
+  std::unique_ptr<Node> corpse;    // Of a scheduler or server that was killed, to see what it knew and held.
+  Scheduler* scheduler = nullptr;  // Of the corpse, too.
+  Server* server = nullptr;
+  Worker* worker = nullptr;
+  bool observer = false;
+  bool kept = false;               // The job could not go on without it: spared what would make it seem lost.
+  bool over = false;               // Its work has ended; it takes no more turns.
+  bool gave_up = false;            // Its driver found no scheduler to join.
+  bool told_of_scheduler = false;  // By its driver: that the scheduler is lost.
+  NodeClock clock;
+  Instant scheduler_heard;              // By its own clock; at first, when it was born.
+  std::optional<Instant> stopped_at;    // The world's clock: since when its job is over.
+  std::optional<Instant> paused_since;  // Until its next turn.
+  Duration turn{};                      // How long one turn takes.
+  Instant busy_until{0};
+  Instant armed = kNever;
+  std::deque<std::uint32_t> inbox;
+  bool inbox_armed = false;
+  Instant heard{0};  // Kept: when the scheduler last got a sign of life.
+  std::uint32_t map_epoch = 0;
+
+  bool runs() const { return node != nullptr && !over; }
+};
+
+class Cluster {
+ public:
+  // `plan` outlives the cluster.
+  explicit Cluster(const Plan& plan, Trace trace = nullptr, Programs programs = {});
+  Cluster(const Cluster&) = delete;
+  ~Cluster();
+
+  // One event; false when nothing is left to happen, or a violation was found.
+  bool step();
+  // Every node's work has ended.
+  bool over() const;
+  // The scheduler has left or was killed.
+  bool gone() const { return gone_; }
+
+  Instant now() const { return now_; }
+  std::uint64_t events() const { return events_; }
+  std::uint64_t trace_hash() const { return trace_hash_; }
+  Findings& findings() { return findings_; }
+  Network& network() { return network_; }
+  const ServerWatch& watch() const { return watch_; }
+  const ShardWork& work() const { return work_; }
+  const Workload& workload() const { return workload_; }
+  const PatienceWatch& patience() const { return patience_; }
+  const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
+  const Scheduler& scheduler() const { return *processes_[0]->scheduler; }
+
+  // What faults are made of.
+  void at(Instant when, std::function<void()> action);
+  // At once when the run has come to its event of this number. In ascending order.
+  void at_event(std::uint64_t number, std::function<void()> action);
+  void kill(std::uint32_t process);
+  void pause(std::uint32_t process, Instant until);
+  void tell_lost(std::uint32_t process, NodeId peer);
+  // Whoever started a process that was killed tells the scheduler.
+  void tell_dead(std::uint32_t process);
+  std::uint32_t start_worker(Duration turn, bool observer = false);
+  void end_faults();
+  // The scheduler gives ranges of a table to another server; false where it does not.
+  bool place(TableId table, RangeSpan ranges, std::uint32_t server);
+  // A range that one process has given up and another one awaits.
+  struct Offer {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    TableId table;
+    RangeId range;
+  };
+  std::vector<Offer> offers() const;
+  // Whether some server has yet to learn of, to give up or to get what it was given.
+  bool moving() const;
+  void hand_over(const Offer& offer);
+  void ask_to_stop();
+  // Every other node's driver finds that the scheduler is lost.
+  void tell_all_of_scheduler(Instant when);
+  void note(std::string_view what);
+
+  // All rows of a table, state included, over all servers in ascending key order; killed ones as they died.
+  Contents contents(TableId table) const;
+
+ private:
+  class Outgoing;
+  struct Mail {
+    std::uint32_t to = 0;
+    NodeId from;
+    Frame frame;
+    std::vector<std::byte> damaged;  // See Network::Arrival.
+    Link link;
+    std::uint32_t connection = 0;  // Kept nodes' signs of life do not depend on theirs.
+  };
+  static constexpr std::uint32_t kAnyConnection = ~0u;
+
+  std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
+  void start_scheduler();
+  void deliver(std::uint32_t slot);
+  bool survives(Mail& mail);
+  void give_up_unwelcomed(std::uint32_t process);
+  void by_driver(std::uint32_t process, std::function<void(Process&, Instant local, Transport&)> turn);
+  void await_all(Process& process);
+  void begin_turn(Process& process);
+  void read_inbox(std::uint32_t process);
+  void on_timer(std::uint32_t process);
+  void begin_computing(Process& process);
+  void take_frame(Process& process, Mail mail);
+  void after_turn(std::uint32_t place);
+  void send(Process& from, NodeId to, Frame frame);
+  void record(const Process& process, const Mail* mail);
+
+  const Plan& plan_;
+  Findings findings_;
+  Workload workload_;
+  ShardWork work_;
+  ServerWatch watch_;
+  PatienceWatch patience_;
+  Network network_;
+  Trace trace_;
+  Programs programs_;
+  EventQueue queue_;
+  Slots<Mail> mails_;
+  Slots<std::function<void()>> actions_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::map<NodeId, std::uint32_t> directory_;
+  const Frame* asked_ = nullptr;  // What the server whose turn it is was given.
+  std::vector<Network::Arrival> arrivals_;
+  Instant now_{0};
+  std::uint64_t events_ = 0;
+  std::uint64_t trace_hash_ = 0;
+  std::uint32_t births_ = 0;
+  Random clocks_;
+  Random computing_;
+  bool gone_ = false;
+  std::string missing_;  // Of those that are to join, and since when.
+  Instant missing_since_{0};
+  std::deque<std::pair<std::uint64_t, std::function<void()>>> at_events_;
+};
+
+// What a node sends in its turn.
+class Cluster::Outgoing final : public Transport {
+ public:
+  Outgoing(Cluster& cluster, Process& process) : cluster_(cluster), process_(process) {}
+  void send(NodeId to, Frame frame) override { cluster_.send(process_, to, std::move(frame)); }
+  void introduce(NodeId, std::string_view) override {}
+  void rename_self(NodeId id, std::uint64_t) override {
+    cluster_.directory_[id] = process_.place;
+    process_.id = id;
+  }
+
+ private:
+  Cluster& cluster_;
+  Process& process_;
+};
+
+}  // namespace thalweg::sim

@@ -1,0 +1,318 @@
+#include "sim/cluster/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/limits.h"
+#include "base/random.h"
+
+namespace thalweg::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Far more than any real clock is off; nodes speak often enough for it.
+constexpr double kClockRateOffMax = 0.2;
+
+Duration between(Random& random, Duration low, Duration high) {
+  return low + Duration{static_cast<std::int64_t>(random.unit() * static_cast<double>((high - low).count()))};
+}
+
+std::uint32_t count(Random& random, std::uint32_t low, std::uint32_t high) {
+  return low + static_cast<std::uint32_t>(random.below(high - low + 1));
+}
+
+TableSpec draw_table(Random& random, std::uint32_t shards, std::uint32_t keys, std::size_t number) {
+  TableSpec table;
+  table.name = fmt::format("t{}", number);
+  table.dim = count(random, 1, 4);
+  table.ranges = static_cast<std::uint16_t>(count(random, 1, random.chance(0.5) ? 4 : 16));
+  if (random.chance(0.35)) {
+    table.kind = TableSpec::Kind::kDense;
+    table.rows = shards + count(random, 1, keys);
+  }
+  return table;
+}
+
+RuleSpec draw_rule(Random& random) {
+  static constexpr RuleKind kRules[] = {RuleKind::kSgd, RuleKind::kMomentum, RuleKind::kAdagrad,
+                                        RuleKind::kAdam, RuleKind::kFtrl};
+  RuleSpec rule;
+  rule.kind = kRules[random.below(std::size(kRules))];
+  rule.initial_accumulator = 0.1f;
+  if (rule.kind == RuleKind::kFtrl) rule.epsilon = 1.0f;
+  return rule;
+}
+
+void draw_tables(Plan& plan, Random& random) {
+  const std::uint32_t tables = count(random, 1, 3);
+  for (std::uint32_t t = 0; t < tables; ++t)
+    plan.tables.push_back(draw_table(random, plan.shards, plan.keys, t));
+  if (plan.consistency.kind != Consistency::Kind::kSync) return;
+  TableSpec& model = plan.tables[random.below(tables)];
+  model.rule = draw_rule(random);
+  model.init = {InitSpec::Kind::kNormal, 0.5f, plan.seed};
+}
+
+void draw_steps(Plan& plan, Random& random) {
+  const std::uint32_t epochs = count(random, 1, 2), most = count(random, 1, 12);
+  plan.steps.resize(plan.shards);
+  for (auto& shard : plan.steps) {
+    for (std::uint32_t e = 0; e < epochs; ++e) {
+      shard.push_back(random.chance(0.1) ? 0 : random.chance(0.5) ? most : count(random, 0, most));
+    }
+  }
+}
+
+// Many steps that hardly read, so that all windows fill.
+void draw_long_pass(Plan& plan, Random& random) {
+  for (auto& shard : plan.steps) shard.front() = count(random, 30, 90);
+  plan.pull_chance = 0.1;
+  plan.unanswered_max = 1000;
+  for (Duration& turn : plan.worker_turn) turn = std::min<Duration>(turn, 200us);
+}
+
+void draw_faults(Plan& plan, Random& random) {
+  const auto rate = [&](double most) { return random.chance(0.5) ? most * random.unit() : 0.0; };
+  FrameFaults& frame = plan.frame_faults;
+  frame.drop = rate(0.3);
+  frame.repeat = rate(0.3);
+  frame.delay = rate(0.3);
+  frame.flip = rate(0.05);
+  frame.split = rate(0.2);
+  frame.delay_max = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 5s);
+  NodeFaults& node = plan.node_faults;
+  for (bool* kind : {&node.partition, &node.clog, &node.pause, &node.crash, &node.disconnect})
+    *kind = random.chance(0.5);
+  // Pushes that one server never hears of, while their worker goes on with the others, and dies.
+  if (random.chance(0.2)) node.partition = node.crash = true;
+  node.every = random.chance(0.5) ? between(random, 5ms, 100ms) : between(random, 100ms, 3s);
+  node.until = between(random, 100ms, 20s);
+}
+
+std::uint64_t steps_of(const Plan& plan) {
+  std::uint64_t sum = 0;
+  for (const auto& shard : plan.steps) sum = std::accumulate(shard.begin(), shard.end(), sum);
+  return sum;
+}
+
+// Of one step: pulls, pushes and their answers.
+std::uint64_t frames_of_step(const Plan& plan) { return 4 * plan.tables.size() * plan.servers; }
+
+CoreFault draw_core_fault(const Plan& plan, Random& random) {
+  CoreFault fault;
+  const std::uint64_t which = random.below(4);
+  fault.role = which == 0 ? Role::kScheduler : which == 3 ? Role::kWorker : Role::kServer;
+  fault.index = static_cast<std::uint32_t>(random.below(plan.servers));
+  const std::uint64_t nodes = plan.servers + plan.workers + 2;
+  fault.event = random.below(nodes * 4 + steps_of(plan) * (frames_of_step(plan) + 4));
+  fault.noticed = random.chance(0.6);
+  if (random.chance(0.5)) return fault;
+  const Duration longest = plan.spares_core ? 150ms : 3 * plan.suspect_after;
+  fault.pause = 1ms + Duration{static_cast<std::int64_t>(std::pow(random.unit(), 2) *
+                                                         static_cast<double>((longest - 1ms).count()))};
+  return fault;
+}
+
+void draw_harshness(Plan& plan, Random& random) {
+  plan.frame_faults.flip_closes = random.chance(0.7);
+  plan.spares_core = random.chance(0.6);
+  if (random.chance(0.5)) {
+    plan.clock_begin_max = random.chance(0.5) ? Duration(10h) : Duration(24h * 3650);
+    plan.clock_rate_off = kClockRateOffMax * random.unit();
+    // Patience is one clock's, and the words that it waits for come by another's.
+    plan.suspect_after += plan.suspect_after / 3;
+  }
+  if (!plan.spares_core) plan.timeout = between(random, 2 * plan.suspect_after, 30s);
+  const std::uint64_t faults = random.below(3);
+  for (std::uint64_t i = 0; i < faults; ++i) {
+    const CoreFault fault = draw_core_fault(plan, random);
+    if (fault.pause > Duration{} || !plan.spares_core) plan.core_faults.push_back(fault);
+  }
+}
+
+// Of a worker's shards one computes at a time, and others wait for the last of them.
+void draw_computing(Plan& plan, Random random) {
+  if (!random.chance(0.3)) return;
+  const auto turns = static_cast<std::int64_t>(plan.shards * (2 * plan.tables.size() + 3));
+  const Duration longest = plan.timeout / (2 * turns);
+  plan.compute_max = random.chance(0.5) ? between(random, 10us, std::min<Duration>(5ms, longest)) : longest;
+}
+
+// What a node with the slowest clock takes for `duration`.
+Duration by_slow_clock(const Plan& plan, Duration duration) {
+  return scaled(duration, 1 / (1 - plan.clock_rate_off));
+}
+
+// All steps one after the other, by the slowest worker, without any fault.
+Duration time_of_work(const Plan& plan) {
+  Duration turn = 1ms;  // Of replacements, at most.
+  for (const Duration of_worker : plan.worker_turn) turn = std::max(turn, of_worker);
+  const auto steps = static_cast<std::int64_t>(steps_of(plan) + 2 * plan.shards * plan.epochs());
+  // Half of them may be sent again, where answers take longer than that; and each step takes turns of its
+  // own.
+  const auto frames = static_cast<std::int64_t>(frames_of_step(plan) * 3 / 2 + 4);
+  Duration step = (turn + plan.server_turn) * frames + 4 * plan.latency;
+  // It waits for each pull and for room in the window, and ends or meets the others.
+  const auto waits = static_cast<std::int64_t>(2 * plan.tables.size() + 3);
+  step += plan.compute_max * waits;
+  const bool combines = plan.combine.kind != Combining::Kind::kNone;
+  return (combines ? step + limits::kCombineHold : step) * steps;
+}
+
+}  // namespace
+
+Duration scaled(Duration duration, double factor) {
+  return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
+}
+
+Duration recovery_time(const Plan& plan) {
+  const Duration missed = plan.suspect_after + 2 * limits::kHeartbeatEvery;
+  const Duration sent_again = std::min<Duration>(limits::kRetryMax, plan.timeout / 4);
+  return by_slow_clock(plan, missed + sent_again) + time_of_work(plan);
+}
+
+Duration time_allowed(const Plan& plan) {
+  constexpr Duration kFarewell = 2 * limits::kPeerGrace + 2 * limits::kHeartbeatEvery;
+  const NodeFaults& faults = plan.node_faults;
+  Duration all = faults.until + recovery_time(plan) + by_slow_clock(plan, kFarewell);
+  all += plan.moves * (20 * plan.move_takes + limits::kRetryFirst);
+  // Those who come in the place of others may come so late.
+  if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
+  // The scheduler may be gone without a word, or wait for somebody who never joins.
+  return plan.spares_core ? all : all + by_slow_clock(plan, plan.timeout + 2 * limits::kHeartbeatEvery);
+}
+
+Plan draw_mild_plan(std::uint64_t seed) {
+  Random random = Random(seed).split(0);
+  Plan plan;
+  plan.seed = seed;
+  plan.servers = count(random, 1, 4);
+  plan.workers = count(random, 1, 6);
+  plan.shards = count(random, 1, 8);
+  plan.keys = count(random, 1, random.chance(0.5) ? 6 : 40);
+  plan.skew = random.chance(0.5) ? 0 : 3 * random.unit();
+  switch (random.below(5)) {
+    case 0:
+    case 1:
+      plan.consistency = Consistency::sync();
+      break;
+    case 2:
+    case 3:
+      plan.consistency = Consistency::bounded(count(random, 0, 3));
+      break;
+    default:
+      plan.consistency = Consistency::async();
+  }
+  draw_tables(plan, random);
+  draw_steps(plan, random);
+  plan.pull_chance = random.chance(0.5) ? 1 : 0.2 + 0.8 * random.unit();
+  plan.push_chance = random.chance(0.5) ? 1 : 0.3 + 0.7 * random.unit();
+  plan.unanswered_max = random.chance(0.3) ? 0 : count(random, 1, 40);
+  plan.barriers = random.chance(0.8);
+  plan.end_work = random.chance(0.4);
+  plan.latency = between(random, 20us, 2ms);
+  plan.jitter = random.chance(0.3) ? 0ns : between(random, 10us, 10ms);
+  for (std::uint32_t w = 0; w < plan.workers; ++w) {
+    plan.worker_turn.push_back(random.chance(0.5)   ? 0ns
+                               : random.chance(0.7) ? between(random, 1us, 200us)
+                                                    : between(random, 200us, 10ms));
+  }
+  plan.server_turn = random.chance(0.5) ? 0ns : between(random, 1us, 20us);
+  plan.timeout = 120s;
+  plan.suspect_after = between(random, 2500ms, 5s);
+  draw_faults(plan, random);
+  Random stop = Random(seed).split(3);
+  if (stop.chance(0.15)) plan.stop_at = between(stop, 1ms, stop.chance(0.5) ? 50ms : 5s);
+  Random length = Random(seed).split(5);
+  if (length.chance(0.04)) draw_long_pass(plan, length);
+  Random combine = Random(seed).split(4);
+  if (plan.consistency.kind == Consistency::Kind::kSync && combine.chance(0.6)) {
+    plan.combine = combine.chance(0.6) ? Combining::machine() : Combining::tree(count(combine, 1, 3));
+    plan.machines = count(combine, 1, 3);
+  }
+  return plan;
+}
+
+Plan draw_plan(std::uint64_t seed) {
+  Plan plan = draw_mild_plan(seed);
+  Random random = Random(seed).split(6);
+  draw_harshness(plan, random);
+  Random starter = Random(seed).split(9);
+  if (starter.chance(0.5)) plan.node_faults.told = starter.unit();
+  draw_computing(plan, Random(seed).split(11));
+  return plan;
+}
+
+Plan draw_moving_plan(std::uint64_t seed) {
+  Plan plan = draw_plan(seed);
+  Random random = Random(seed).split(9);
+  if (plan.servers == 1) plan.servers = count(random, 2, 4);
+  plan.moves = count(random, 1, 12);
+  plan.move_every = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 300ms);
+  plan.move_takes = random.chance(0.5) ? between(random, 50us, 1ms) : between(random, 1ms, 50ms);
+  return plan;
+}
+
+Plan fault_free(const Plan& plan) {
+  Plan calm = plan;
+  calm.servers = calm.workers = calm.machines = 1;
+  calm.combine = Combining::none();
+  calm.worker_turn = {0ns};
+  calm.jitter = calm.server_turn = calm.compute_min = calm.compute_max = 0ns;
+  calm.frame_faults = {};
+  calm.node_faults = {};
+  calm.stop_at = {};
+  calm.spares_core = true;
+  calm.core_faults.clear();
+  calm.clock_begin_max = {};
+  calm.clock_rate_off = 0;
+  calm.moves = 0;
+  return calm;
+}
+
+std::string describe(const Plan& plan) {
+  std::string mode = plan.consistency.kind == Consistency::Kind::kSync    ? "sync"
+                     : plan.consistency.kind == Consistency::Kind::kAsync ? "async"
+                                                                          : "bounded";
+  if (mode == "bounded") mode += fmt::format(" {}", plan.consistency.bound);
+  if (plan.combine.kind == Combining::Kind::kMachine)
+    mode += fmt::format(" combined on {} machines", plan.machines);
+  if (plan.combine.kind == Combining::Kind::kTree)
+    mode += fmt::format(" combined in a tree of {}", plan.combine.arity);
+  std::string tables;
+  for (const TableSpec& table : plan.tables) {
+    tables +=
+        fmt::format(" {}({} dim {} ranges {} rule {})", table.name,
+                    table.kind == TableSpec::Kind::kDense ? fmt::format("dense {}", table.rows) : "sparse",
+                    table.dim, table.ranges, static_cast<int>(table.rule.kind));
+  }
+  const std::string computing =
+      plan.compute_max > Duration{}
+          ? fmt::format(", computing up to {:.3f} s", static_cast<double>(plan.compute_max.count()) * 1e-9)
+          : "";
+  std::string core = plan.spares_core ? "" : ", nobody is spared";
+  for (const CoreFault& fault : plan.core_faults) {
+    core += fmt::format(", {} {} at event {}", fault.pause > Duration{} ? "pause of" : "death of",
+                        fault.role == Role::kScheduler ? "the scheduler"
+                        : fault.role == Role::kWorker  ? "the first worker"
+                                                       : fmt::format("server {}", fault.index),
+                        fault.event);
+  }
+  const FrameFaults& f = plan.frame_faults;
+  const NodeFaults& n = plan.node_faults;
+  return fmt::format(
+      "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}",
+      mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
+      f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
+      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", n.told > 0 ? " deaths are told" : "",
+      plan.stops() ? " stop" : "",
+      plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
+      computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
+}
+
+}  // namespace thalweg::sim

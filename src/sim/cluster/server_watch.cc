@@ -1,0 +1,144 @@
+#include "sim/cluster/server_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace thalweg::sim {
+namespace {
+
+// What it has, which it may have to itself only since a moment ago.
+const RangeSet& owned(const Server& server, TableId table) { return server.tables()[table.value]->owned(); }
+
+}  // namespace
+
+void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Frame* asked,
+                            const Frame& sent) {
+  const FrameHeader& head = sent.head;
+  const std::pair asker(to, head.request);
+  if (head.op == Op::kWaiting) {
+    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step)) {
+      findings_.add(Checker::kPromptness,
+                    fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
+    }
+    if (asked != nullptr) owed_[id].waiting[asker] = asked->head;
+    return;
+  }
+  if (head.op == Op::kPullReply) {
+    const auto waited = owed_[id].waiting.extract(asker);
+    const FrameHeader* pull = waited ? &waited.mapped() : asked != nullptr ? &asked->head : nullptr;
+    if (head.code != Code::kOk || pull == nullptr) return;
+    check_owner(server, head);
+    on_pull_reply(id, server, head, (pull->flags & frame_flags::kReadOnly) != 0);
+  }
+  if (head.code != Code::kOk) return;
+  if (head.op == Op::kPushReply && asked != nullptr) {
+    owed_[id].news = true;
+    on_push_reply(server, *asked);
+  }
+  if (head.op == Op::kMarksReply) on_marks_reply(id, server, sent);
+}
+
+void ServerWatch::check_owner(const Server& server, const FrameHeader& head) {
+  const std::uint32_t now = server.map().shards[head.shard.value].owner_epoch;
+  if (head.owner_epoch != now) {
+    findings_.add(Checker::kOwners, fmt::format("{} of owner epoch {} was served, the owner epoch is {}",
+                                                describe(head), head.owner_epoch, now));
+  }
+}
+
+void ServerWatch::on_push_reply(const Server& server, const Frame& asked) {
+  check_owner(server, asked.head);
+  if (asked.head.map_epoch != server.map().epoch) {
+    findings_.add(Checker::kOwners,
+                  fmt::format("{} of map epoch {} was served, the map epoch is {}", describe(asked.head),
+                              asked.head.map_epoch, server.map().epoch));
+  }
+  if (std::string wrong = arrivals_.accept(asked.head); !wrong.empty())
+    findings_.add(Checker::kArrivals, wrong);
+}
+
+void ServerWatch::on_pull_reply(NodeId id, const Server& server, const FrameHeader& head, bool read_only) {
+  const RangeSet& ranges = owned(server, head.table);
+  if (!arrivals_.may_read(head.table, ranges, head.shard, head.step)) {
+    findings_.add(Checker::kGate,
+                  fmt::format("{}: {} was answered too early, {} steps ahead of the slowest shard",
+                              node_name(id), describe(head), arrivals_.lead(head.table, ranges, head.step)));
+  }
+  if (read_only) return;
+  const std::uint32_t lead = arrivals_.lead(head.table, ranges, head.step);
+  lead_max_ = std::max(lead_max_, lead);
+  std::uint32_t& of_table = owed_[id].lead_max[head.table];
+  of_table = std::max(of_table, lead);
+}
+
+void ServerWatch::on_marks_reply(NodeId id, const Server& server, const Frame& sent) {
+  const auto marks = wire::decode_marks(sent.first);
+  if (!marks) return findings_.add(Checker::kMarks, fmt::format("{}: unreadable marks", node_name(id)));
+  Step low{~0u, 0};
+  for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
+    const RangeSet& ranges = owned(server, TableId{t});
+    if (!ranges.empty()) low = std::min(low, arrivals_.clock(TableId{t}, ranges, sent.head.shard));
+  }
+  if (marks->low != low) {
+    findings_.add(
+        Checker::kMarks,
+        fmt::format("{}: told the heir of shard {} to start at {}.{}, {}.{} has not arrived", node_name(id),
+                    sent.head.shard.value, marks->low.epoch, marks->low.index, low.epoch, low.index));
+  }
+}
+
+void ServerWatch::on_combiner_answer(NodeId id, const FrameHeader& head) {
+  if (head.code != Code::kOk || arrivals_.knows(head)) return;
+  findings_.add(Checker::kCombiners,
+                fmt::format("{}: acknowledged {}, which no server has", node_name(id), describe(head)));
+}
+
+void ServerWatch::after_turn(NodeId id, const Server& server) {
+  check_limits(id, server);
+  check_waiting(id, server);
+  for (std::uint16_t t = 0; t < server.tables().size(); ++t) {
+    const std::uint32_t said = server.tables()[t]->staleness_max(), seen = owed_[id].lead_max[TableId{t}];
+    if (said == seen) continue;
+    findings_.add(Checker::kStaleness,
+                  fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
+                              node_name(id), t, said, seen));
+  }
+}
+
+// A pull that waits is answered in the very turn that makes it readable, not when it is sent again.
+void ServerWatch::check_waiting(NodeId id, const Server& server) {
+  Owed& owed = owed_[id];
+  if (!std::exchange(owed.news, false)) return;
+  for (auto pull = owed.waiting.begin(); pull != owed.waiting.end();) {
+    const FrameHeader& head = pull->second;
+    if (head.map_epoch < server.map().epoch) {
+      pull = owed.waiting.erase(pull);  // It comes again, perhaps from elsewhere or to elsewhere.
+      continue;
+    }
+    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step))
+      findings_.add(Checker::kPromptness,
+                    fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
+    ++pull;
+  }
+}
+
+void ServerWatch::check_limits(NodeId id, const Server& server) const {
+  const auto check = [&](const char* what, std::size_t count, std::size_t most) {
+    if (count > most)
+      findings_.add(Checker::kLimits, fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
+  };
+  // A task waits for one pull and one look at each table at a time.
+  const Plan& plan = workload_.plan();
+  // Cut in as many as a table has ranges, where these may lie anywhere.
+  std::size_t pieces = 1;
+  for (const TableSpec& table : plan.tables)
+    pieces = std::max<std::size_t>(pieces, plan.moves > 0 ? table.ranges * (plan.moves + 1) : 1);
+  check("waiting pulls", server.pulls_waiting(), 2 * pieces * plan.shards * plan.tables.size());
+  for (const auto& host : server.tables()) {
+    check("open steps", host->steps_open(), std::size_t{2} * limits::kStepWindow);
+    check("remembered answers", host->replies_remembered(), 2 * pieces * plan.shards);
+  }
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,165 @@
+#include "sim/cluster/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/mix.h"
+#include "sim/cluster/moves.h"
+#include "sim/cluster/verdict.h"
+#include "sim/faults.h"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr std::uint64_t kEventsMax = 5'000'000;
+
+bool dense(const Plan& plan, TableId table) {
+  return plan.tables[table.value].kind == TableSpec::Kind::kDense;
+}
+
+// What the observer saved is what the servers held.
+std::string compare_with_saved(const Cluster& cluster) {
+  const auto& saved = cluster.work().saved();
+  for (std::uint16_t t = 0; t < cluster.workload().plan().tables.size(); ++t) {
+    const Contents held = cluster.contents(TableId{t});
+    if (t >= saved.size()) return violation(Checker::kSaved, "the job ended well and nothing is saved");
+    if (saved[t].keys == held.keys && saved[t].rows == held.rows) continue;
+    return violation(Checker::kSaved, fmt::format("of table {} {} rows are saved, {} are held; some differ",
+                                                  t, saved[t].keys.size(), held.keys.size()));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string run_to_end(Cluster& cluster, Instant limit) {
+  const auto failed = [&cluster] {  // Though it was to end well.
+    const auto& stopped = cluster.scheduler().stopped();
+    return cluster.workload().plan().spares_core && stopped && !*stopped;
+  };
+  while (!cluster.over() && !failed() && cluster.step()) {
+    if (cluster.now() > limit || cluster.events() > kEventsMax) {
+      return violation(Checker::kProgress,
+                       fmt::format("no end in sight at {:.1f} s after {} events",
+                                   static_cast<double>(cluster.now().ns) * 1e-9, cluster.events()));
+    }
+  }
+  if (!cluster.findings().none()) return cluster.findings().first();
+  if (!cluster.over() && !failed())
+    return violation(Checker::kProgress, "nothing is left to happen, but the job is not over");
+  return judge_ends(cluster);
+}
+
+// The plan with what the shards did instead of what they were to do.
+Plan as_done(const Cluster& cluster) {
+  Plan plan = cluster.workload().plan();
+  for (std::uint32_t s = 0; s < plan.shards; ++s) {
+    for (std::uint32_t e = 0; e < plan.epochs(); ++e) {
+      plan.steps[s][e] = cluster.watch().arrivals().steps(ShardId{s}, e);
+    }
+  }
+  return plan;
+}
+
+std::string compare_with_oracle(const Cluster& cluster) {
+  const Plan plan = as_done(cluster);
+  const Workload workload(plan);
+  for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
+    const TableId table{t};
+    if (!workload.whole(table)) continue;
+    const auto& sums = workload.oracle(table, plan.epochs() - 1);
+    const Contents all = cluster.contents(table);
+    std::map<Key, std::span<const float>> rows;
+    for (std::size_t i = 0; i < all.keys.size(); ++i) {
+      const Key key = dense(plan, table) ? all.keys[i] : unplace(all.keys[i]);
+      rows[key] = std::span(all.rows).subspan(i * all.width, all.width);
+      if (sums.count(key) == 0 &&
+          std::any_of(rows[key].begin(), rows[key].end(), [](float v) { return v != 0; }))
+        return violation(Checker::kSums, fmt::format("table {} row {} was never pushed to and holds {}", t,
+                                                     key, rows[key][0]));
+    }
+    for (const auto& [key, sum] : sums) {
+      const auto row = rows.find(key);
+      if (row == rows.end())
+        return violation(Checker::kSums, fmt::format("table {} row {} is not there", t, key));
+      for (std::size_t c = 0; c < sum.size(); ++c) {
+        if (row->second[c] != sum[c]) {
+          return violation(Checker::kSums,
+                           fmt::format("table {} row {} column {} is {}, the sum of all pushes is {}", t, key,
+                                       c, row->second[c], sum[c]));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::string compare_with_fault_free(const Cluster& cluster) {
+  const Plan calm = fault_free(as_done(cluster));
+  Cluster twin(calm);
+  if (std::string why = run_to_end(twin, Instant{time_allowed(calm).count()}); !why.empty())
+    return why + " (without any fault)";
+  for (std::uint16_t t = 0; t < calm.tables.size(); ++t) {
+    const Contents mine = cluster.contents(TableId{t}), other = twin.contents(TableId{t});
+    if (mine.keys != other.keys)
+      return violation(Checker::kBits, fmt::format("table {} has {} rows, without faults {}", t,
+                                                   mine.keys.size(), other.keys.size()));
+    for (std::size_t i = 0; i < mine.rows.size(); ++i) {
+      if (std::memcmp(&mine.rows[i], &other.rows[i], sizeof(float)) != 0) {
+        return violation(Checker::kBits,
+                         fmt::format("table {} placed row {:#x} float {} is {:a}, without faults {:a}", t,
+                                     mine.keys[i / mine.width], i % mine.width, mine.rows[i], other.rows[i]));
+      }
+    }
+  }
+  return {};
+}
+
+Report run_plan(const Plan& plan, Trace trace) {
+  Report report;
+  report.seed = plan.seed;
+  report.plan = describe(plan);
+  report.consistency = plan.consistency;
+  if (trace) trace("the plan: " + report.plan);
+  Cluster cluster(plan, std::move(trace));
+  Faults faults(plan, cluster);
+  faults.start();
+  Moves moves(plan, cluster);
+  moves.start();
+  report.time_allowed = time_allowed(plan);
+  report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
+  report.ended_well = ended_well(cluster);
+  const auto& ending = cluster.scheduler().stopped();
+  if (!report.ended_well) report.error = ending ? ending->message() : "the scheduler was killed";
+  if (report.ok() && report.ended_well) report.violation = compare_with_saved(cluster);
+  if (report.ok() && report.ended_well) report.violation = compare_with_oracle(cluster);
+  if (report.ok() && report.ended_well && plan.consistency.kind == Consistency::Kind::kSync)
+    report.violation = compare_with_fault_free(cluster);
+  report.trace_hash = cluster.trace_hash();
+  report.events = cluster.events();
+  report.virtual_time = Duration{cluster.now().ns};
+  report.lead_max = cluster.watch().lead_max();
+  report.behind_max = cluster.work().behind_max();
+  report.network = cluster.network().counts();
+  report.moves = moves.counts();
+  return report;
+}
+
+Report run_seed(std::uint64_t seed, Trace trace) { return run_plan(draw_plan(seed), std::move(trace)); }
+
+Report run_seed_twice(std::uint64_t seed, Trace trace) {
+  Report first = run_seed(seed, std::move(trace));
+  if (!first.ok()) return first;
+  const Report second = run_seed(seed);
+  if (!second.ok() || second.trace_hash != first.trace_hash) {
+    first.violation = violation(Checker::kSameCourse,
+                                fmt::format("{} events with hash {:016x}, at first {} with {:016x}{}{}",
+                                            second.events, second.trace_hash, first.events, first.trace_hash,
+                                            second.ok() ? "" : "; ", second.violation));
+  }
+  return first;
+}
+
+}  // namespace thalweg::sim
