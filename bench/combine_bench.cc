@@ -79,7 +79,7 @@ void codec(benchmark::State& state, const char* name, bool encodes) {
   codec->encode(gradient, residual, {}, encoded);
   for (auto _ : state) {
     if (encodes) codec->encode(gradient, residual, {}, encoded);
-    if (!encodes && !codec->decode_add(encoded, {}, 0.5f, sum)) state.SkipWithError("decoding");
+    if (!encodes && !codec->decode_add(encoded, {}, 0.5f, sum).ok()) state.SkipWithError("decoding");
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * state.range(0));

@@ -18,7 +18,7 @@ using namespace thalweg;
 using namespace thalweg::bench;
 
 void require(const Status& status) {
-  if (status) return;
+  if (status.ok()) return;
   fmt::print(stderr, "thalweg: {}\n", status.message());
   ::_exit(1);
 }

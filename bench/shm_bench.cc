@@ -187,7 +187,7 @@ class Rank {
       fabric_->wait(until);
       if (live_now() >= until) exchange.fail(Status(Code::kTimeout, "nothing came"));
     }
-    if (exchange.status()) return;
+    if (exchange.status().ok()) return;
     fmt::print(stderr, "rank {}: {}\n", rank_, exchange.status().message());
     std::_Exit(1);
   }

@@ -77,7 +77,7 @@ Task<Status> pulls(Store& store, std::size_t count, std::size_t window, const Ke
   for (std::size_t i = 0; i < count || !open.empty();) {
     if (i == count || open.full()) {
       const Answer answer = co_await open.take();
-      if (!answer.status) co_return answer.status;
+      if (!answer.status.ok()) co_return answer.status;
       continue;
     }
     open.add(store.pull(kTable, keys_of(i++)));
@@ -91,13 +91,13 @@ Task<Status> pushes(Store& store, std::size_t count, std::size_t window, const K
   for (std::size_t i = 0; i < count || !open.empty();) {
     if (i == count || open.full()) {
       const Answer answer = co_await open.take();
-      if (!answer.status) co_return answer.status;
+      if (!answer.status.ok()) co_return answer.status;
       continue;
     }
     const Keys keys = keys_of(i++);
     open.add(store.push(kTable, keys, grads_of(keys)));
     const Answer advanced = co_await store.advance();
-    if (!advanced.status) co_return advanced.status;
+    if (!advanced.status.ok()) co_return advanced.status;
   }
   co_return ok_status();
 }
@@ -109,9 +109,9 @@ Task<Status> round_trips(Store& store, const StoreSession& session, const Keys& 
     const Instant begin = session.now();
     const Answer answer = co_await store.push(kTable, keys, grads);
     out.push_back(std::chrono::duration<double, std::micro>(session.now() - begin).count());
-    if (!answer.status) co_return answer.status;
+    if (!answer.status.ok()) co_return answer.status;
     const Answer advanced = co_await store.advance();
-    if (!advanced.status) co_return advanced.status;
+    if (!advanced.status.ok()) co_return advanced.status;
   }
   co_return ok_status();
 }

@@ -18,6 +18,6 @@ int main() {
   if (!group) return fail(group.status());
 
   std::vector<float> data(1000, static_cast<float>(group->rank() + 1));
-  if (const auto status = group->all_reduce(std::span(data)); !status) return fail(status);
+  if (const auto status = group->all_reduce(std::span(data)); !status.ok()) return fail(status);
   std::printf("rank %u of %u: sum %g\n", group->rank(), group->size(), static_cast<double>(data[0]));
 }

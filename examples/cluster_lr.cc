@@ -24,7 +24,7 @@ Task<Status> train(Store& store) {
     for (Key& feature : features) feature = random() % 1000;
     const Keys keys = Keys::of(features, &at);
     const Answer weights = co_await store.pull(kWeights, keys);
-    if (!weights.status) co_return weights.status;
+    if (!weights.status.ok()) co_return weights.status;
     std::vector<float> gradient(keys.size());
     for (std::uint32_t row = 0; row < kRows; ++row) {
       double score = 0, truth = 0;
@@ -37,7 +37,7 @@ Task<Status> train(Store& store) {
         gradient[at[i]] += static_cast<float>(error);
     }
     store.push(kWeights, keys, Rows(std::move(gradient))).forget();
-    if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
+    if (const Answer ended = co_await store.advance(); !ended.status.ok()) co_return ended.status;
   }
   co_return ok_status();
 }
@@ -45,12 +45,12 @@ Task<Status> train(Store& store) {
 // The job as its starter sees it: here, or with servers and workers elsewhere.
 Status run_job(Result<Job> job, Program program) {
   if (!job) return job.status();
-  if (const Status status = job->run(std::move(program)); !status) return status;
+  if (const Status status = job->run(std::move(program)); !status.ok()) return status;
   double sum[2] = {};
   const Status seen =
       job->scan(kWeights, [&](Key key, std::span<const float> row) { sum[key % 2] += row[0]; });
   std::printf("weights of even features %.9g, of odd ones %.9g\n", sum[0] / 500, sum[1] / 500);
-  if (seen && !(sum[0] > 0 && sum[1] < 0)) return {Code::kData, "nothing was learnt"};
+  if (seen.ok() && !(sum[0] > 0 && sum[1] < 0)) return {Code::kData, "nothing was learnt"};
   return seen;
 }
 
@@ -71,6 +71,6 @@ int main(int argc, char** argv) {
                         : role == "server"  ? run_server(node)
                         : role == "worker"  ? run_worker(node, train)
                                             : run_job(Job::start(options), train);
-  if (!status) std::fprintf(stderr, "%s\n", status.message().c_str());
-  return status ? 0 : 1;
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
 }

@@ -38,7 +38,7 @@ Task<Status> push_all(Store& store) {
   const std::vector<Key> row(1, 42);
   for (std::uint32_t step = 0; step < kSteps; ++step) {
     store.push(kRows, Keys::of(row), Rows(gradient(store.shard().value, step))).forget();
-    if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
+    if (const Answer ended = co_await store.advance(); !ended.status.ok()) co_return ended.status;
   }
   co_return ok_status();
 }
@@ -54,7 +54,7 @@ int main() {
   options.tables[0].rule.custom = "clipped-average";
   auto job = Job::start(options);
   if (!job) return std::fprintf(stderr, "%s\n", job.status().message().c_str()), 1;
-  if (const Status status = job->run(push_all); !status)
+  if (const Status status = job->run(push_all); !status.ok())
     return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
 
   // The same by hand: in sync mode the rule gets the sum of the shards' gradients, once a step.
@@ -70,5 +70,5 @@ int main() {
     same = key == 42 && std::equal(row.begin(), row.end(), expected.begin(), expected.end());
     std::printf("row %llu: %.6f %.6f %.6f\n", static_cast<unsigned long long>(key), row[0], row[1], row[2]);
   });
-  return seen && same ? 0 : 1;
+  return seen.ok() && same ? 0 : 1;
 }

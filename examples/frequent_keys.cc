@@ -31,7 +31,7 @@ Status count(Group& group, std::vector<TopKPair>& most) {
   CountMin sketch(5, 4096, 1);
   const std::vector<std::uint32_t> stream = stream_of(group.rank());
   for (const std::uint32_t key : stream) sketch.add(key);
-  if (Status status = group.all_reduce(sketch.counters()); !status) return status;
+  if (Status status = group.all_reduce(sketch.counters()); !status.ok()) return status;
   std::vector<float> times(kKeys);  // Of the keys that came up here, in all streams.
   for (const std::uint32_t key : stream) times[key] = static_cast<float>(sketch.estimate(key));
   most = top_pairs(times, kTop);
@@ -49,7 +49,7 @@ int main() {
 
   std::vector<float> truth(kKeys);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    if (!ended[rank]) return std::fprintf(stderr, "%s\n", ended[rank].message().c_str()), 1;
+    if (!ended[rank].ok()) return std::fprintf(stderr, "%s\n", ended[rank].message().c_str()), 1;
     for (const std::uint32_t key : stream_of(rank)) truth[key] += 1;
   }
   bool same = true;

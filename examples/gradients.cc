@@ -28,7 +28,7 @@ thalweg::Status step(std::vector<Layer>& layers, thalweg::Gradients& grads, floa
   std::vector<std::vector<float>> values(kLayers + 1, std::vector<float>(kWidth, x));
   for (std::size_t l = 0; l < kLayers; ++l) {
     // What this layer learned last time has arrived by now, or is waited for: the first layers come first.
-    if (thalweg::Status status = grads.wait(l); !status) return status;
+    if (thalweg::Status status = grads.wait(l); !status.ok()) return status;
     for (std::size_t i = 0; i < 2 * kWidth; ++i) layers[l].weights[i] -= kRate * grads.tensor(l)[i];
     for (std::size_t i = 0; i < kWidth; ++i) {
       values[l + 1][i] = bend(layers[l].weights[i] * values[l][i] + layers[l].weights[kWidth + i]);
@@ -46,7 +46,7 @@ thalweg::Status step(std::vector<Layer>& layers, thalweg::Gradients& grads, floa
       grads.tensor(l)[kWidth + i] = slope;
       error[i] = slope * layers[l].weights[i];
     }
-    if (thalweg::Status status = grads.announce(l); !status) return status;
+    if (thalweg::Status status = grads.announce(l); !status.ok()) return status;
   }
   return thalweg::ok_status();
 }
@@ -60,7 +60,7 @@ thalweg::Status train(thalweg::Group& group, float& first_loss, float& last_loss
   for (int i = 0; i < kSteps; ++i) {
     const float x = 0.2f + 0.3f * static_cast<float>((i + static_cast<int>(group.rank())) % 3);
     float loss = 0;
-    if (thalweg::Status status = step(layers, *grads, x, 0.5f * x, loss); !status) return status;
+    if (thalweg::Status status = step(layers, *grads, x, 0.5f * x, loss); !status.ok()) return status;
     if (i < 3) first_loss += loss / 3;
     if (i >= kSteps - 3) last_loss += loss / 3;
   }
@@ -79,7 +79,7 @@ int main() {
   }
   for (std::thread& rank : ranks) rank.join();
   for (std::size_t r = 0; r < 2; ++r) {
-    if (!status[r]) {
+    if (!status[r].ok()) {
       std::fprintf(stderr, "rank %zu: %s\n", r, status[r].message().c_str());
       return 1;
     }

@@ -18,10 +18,10 @@ static double measure(Group& group, const std::string& name, std::size_t count) 
   if (!route) return -1;
   std::vector<float> data(count, 1);
   constexpr int kTimes = 20;
-  if (!group.barrier()) return -1;
+  if (!group.barrier().ok()) return -1;
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kTimes; ++i) {
-    if (!group.all_reduce(std::span(data), thalweg::Reduction::kMean, *route)) return -1;
+    if (!group.all_reduce(std::span(data), thalweg::Reduction::kMean, *route).ok()) return -1;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   return data.front() == 1 && data.back() == 1 ? took.count() / kTimes : -1;

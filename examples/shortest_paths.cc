@@ -55,7 +55,8 @@ Status by_group(Group& group, const Edges& edges, std::vector<std::int64_t>& len
   for (std::vector<std::int64_t> before; before != lengths;) {
     before = lengths;
     push_edges<Lengths>(mine, before, lengths);
-    if (Status status = group.all_reduce(std::span(lengths), Lengths::kReduction); !status) return status;
+    if (Status status = group.all_reduce(std::span(lengths), Lengths::kReduction); !status.ok())
+      return status;
   }
   return ok_status();
 }
@@ -76,7 +77,7 @@ Task<Status> by_table(Store& store, const Edges& edges) {
   const Keys nodes = Keys::block(0, kNodes);
   for (std::uint32_t round = 0; round < kNodes; ++round) {
     const Answer seen = co_await store.pull(kTable, nodes);
-    if (!seen.status) co_return seen.status;
+    if (!seen.status.ok()) co_return seen.status;
     std::vector<std::int64_t> lengths = start_at_node_0();
     for (std::uint32_t node = 1; node < kNodes; ++node) {
       if (seen.rows[node] > 0) lengths[node] = kFar - static_cast<std::int64_t>(seen.rows[node]);
@@ -88,10 +89,10 @@ Task<Status> by_table(Store& store, const Edges& edges) {
       if (shorter[node] != Lengths::zero()) pushed[node] = static_cast<float>(kFar - shorter[node]);
     }
     // Awaited, so that all shards' pushes are applied once all have come to the barrier.
-    if (const Answer done = co_await store.push(kTable, nodes, Rows(std::move(pushed))); !done.status)
+    if (const Answer done = co_await store.push(kTable, nodes, Rows(std::move(pushed))); !done.status.ok())
       co_return done.status;
-    if (const Answer done = co_await store.advance(); !done.status) co_return done.status;
-    if (const Answer all = co_await store.barrier({0, round}); !all.status) co_return all.status;
+    if (const Answer done = co_await store.advance(); !done.status.ok()) co_return done.status;
+    if (const Answer all = co_await store.barrier({0, round}); !all.status.ok()) co_return all.status;
   }
   co_return ok_status();
 }
@@ -109,13 +110,13 @@ Result<std::vector<std::int64_t>> by_tables(const Edges& edges) {
   options.tables[0].rule.custom = "shortest";
   auto job = Job::start(options);
   if (!job) return job.status();
-  if (Status status = job->run([&edges](Store& store) { return by_table(store, edges); }); !status)
+  if (Status status = job->run([&edges](Store& store) { return by_table(store, edges); }); !status.ok())
     return status;
   std::vector<std::int64_t> lengths = start_at_node_0();
   const Status seen = job->scan(kTable, [&](Key node, std::span<const float> row) {
     if (row[0] > 0) lengths[node] = kFar - static_cast<std::int64_t>(row[0]);
   });
-  if (!seen) return seen;
+  if (!seen.ok()) return seen;
   return lengths;
 }
 
@@ -133,7 +134,7 @@ int main() {
   if (!in_table) return std::fprintf(stderr, "%s\n", in_table.status().message().c_str()), 1;
   bool same = *in_table == expected;
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    if (!ended[rank]) return std::fprintf(stderr, "%s\n", ended[rank].message().c_str()), 1;
+    if (!ended[rank].ok()) return std::fprintf(stderr, "%s\n", ended[rank].message().c_str()), 1;
     same = same && found[rank] == expected;
   }
   std::int64_t longest = 0;

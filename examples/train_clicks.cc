@@ -39,14 +39,14 @@ int main(int argc, char** argv) {
   auto trainer = Trainer::open(options);
   if (!trainer) return std::fprintf(stderr, "%s\n", trainer.status().message().c_str()), 1;
   const TrainResult result = trainer->run();
-  if (!result.status) return std::fprintf(stderr, "%s\n", result.status.message().c_str()), 1;
+  if (!result.status.ok()) return std::fprintf(stderr, "%s\n", result.status.message().c_str()), 1;
   std::printf("%zu rows learnt, model %016zx in %s\n", std::size_t{result.examples},
               std::size_t{result.model_digest}, result.model.c_str());
 
   double sum = 0;
   std::size_t rows = 0;
   const Status predicted = predict_rows(result.model, options.files, [&](float p) { sum += p, ++rows; });
-  if (!predicted) return std::fprintf(stderr, "%s\n", predicted.message().c_str()), 1;
+  if (!predicted.ok()) return std::fprintf(stderr, "%s\n", predicted.message().c_str()), 1;
   std::printf("%zu rows predicted, %.4f clicks a row\n", rows, sum / static_cast<double>(rows));
   const auto& held_out = result.epochs.back().held_out;
   return held_out && held_out->auc > 0.6 ? 0 : 1;

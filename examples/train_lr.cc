@@ -19,7 +19,7 @@ Task<Status> train(Store& store, std::vector<double>& loss_of_step) {
     for (Key& feature : features) feature = random() % 1000;
     const Keys keys = Keys::of(features, &at);
     const Answer weights = co_await store.pull(kWeights, keys);
-    if (!weights.status) co_return weights.status;
+    if (!weights.status.ok()) co_return weights.status;
     std::vector<float> gradient(keys.size());
     for (std::uint32_t row = 0; row < kRows; ++row) {
       double score = 0, truth = 0;
@@ -33,7 +33,7 @@ Task<Status> train(Store& store, std::vector<double>& loss_of_step) {
         gradient[at[i]] += static_cast<float>(p - label);
     }
     store.push(kWeights, keys, Rows(std::move(gradient))).forget();
-    if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
+    if (const Answer ended = co_await store.advance(); !ended.status.ok()) co_return ended.status;
   }
   co_return ok_status();
 }
@@ -49,7 +49,7 @@ int main() {
   if (!job) return std::fprintf(stderr, "%s\n", job.status().message().c_str()), 1;
   std::vector<std::vector<double>> loss(kShards, std::vector<double>(kSteps));
   const Status status = job->run([&](Store& store) { return train(store, loss[store.shard().value]); });
-  if (!status) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
+  if (!status.ok()) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
   const auto mean_loss = [&](std::uint32_t step) {
     double sum = 0;
     for (const auto& of_shard : loss) sum += of_shard[step] / kShards;

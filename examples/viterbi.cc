@@ -73,7 +73,8 @@ Status by_group(Group& group, const Model& model, std::vector<Row>& likely) {
   for (std::uint32_t t = 1; t < kTimes; ++t) {
     likely.emplace_back(kStates, Likely::zero());
     push_edges<Likely>(mine, likely[t - 1], likely[t]);
-    if (Status status = group.all_reduce(std::span(likely[t]), Likely::kReduction); !status) return status;
+    if (Status status = group.all_reduce(std::span(likely[t]), Likely::kReduction); !status.ok())
+      return status;
     observe(model, t, likely[t]);
   }
   return ok_status();
@@ -98,12 +99,12 @@ Task<Status> by_table(Store& store, const Model& model) {
     push_edges<Likely>(mine, before, found);
     observe(model, t,
             found);  // Likelihoods are not negative, so that the order of this and the maximum is one.
-    if (const Answer done = co_await store.push(kTable, Keys::block(t, 1), Rows(found)); !done.status)
+    if (const Answer done = co_await store.push(kTable, Keys::block(t, 1), Rows(found)); !done.status.ok())
       co_return done.status;
-    if (const Answer done = co_await store.advance(); !done.status) co_return done.status;
-    if (const Answer all = co_await store.barrier({0, t}); !all.status) co_return all.status;
+    if (const Answer done = co_await store.advance(); !done.status.ok()) co_return done.status;
+    if (const Answer all = co_await store.barrier({0, t}); !all.status.ok()) co_return all.status;
     const Answer seen = co_await store.pull(kTable, Keys::block(t, 1));
-    if (!seen.status) co_return seen.status;
+    if (!seen.status.ok()) co_return seen.status;
     for (std::uint32_t s = 0; s < kStates; ++s) before[s] = seen.rows[s];
   }
   co_return ok_status();
@@ -123,7 +124,7 @@ Status by_tables(const Model& model, std::vector<Row>& likely) {
   options.tables[0].rule.custom = "greatest";
   auto job = Job::start(options);
   if (!job) return job.status();
-  if (Status status = job->run([&model](Store& store) { return by_table(store, model); }); !status)
+  if (Status status = job->run([&model](Store& store) { return by_table(store, model); }); !status.ok())
     return status;
   likely.assign(kTimes, Row(kStates, 1));
   observe(model, 0, likely[0]);
@@ -162,7 +163,7 @@ int main() {
   ended[kRanks] = by_tables(model, found[kRanks]);
   bool same = true;
   for (std::size_t i = 0; i <= kRanks; ++i) {
-    if (!ended[i]) return std::fprintf(stderr, "%s\n", ended[i].message().c_str()), 1;
+    if (!ended[i].ok()) return std::fprintf(stderr, "%s\n", ended[i].message().c_str()), 1;
     same = same && found[i] == expected && path_of(model, found[i]) == path_of(model, expected);
   }
   std::printf("likeliest states:");

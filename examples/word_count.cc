@@ -46,8 +46,8 @@ Status count(BlockingStore store, const std::vector<std::string>& words) {
     const Keys keys = Keys::of(batch, &at);
     std::vector<float> counts(keys.size());
     for (const std::uint32_t i : at) counts[i] += 1;
-    if (Status status = store.push(kCounts, keys, Rows(std::move(counts))); !status) return status;
-    if (Status status = store.advance(); !status) return status;
+    if (Status status = store.push(kCounts, keys, Rows(std::move(counts))); !status.ok()) return status;
+    if (Status status = store.advance(); !status.ok()) return status;
   }
   return store.end_work();
 }
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
     threads.emplace_back([&, i] { ended[i] = count(job->shard(ShardId{i}), texts[i]); });
   for (std::thread& thread : threads) thread.join();
   for (const Status& status : ended)
-    if (!status) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
+    if (!status.ok()) return std::fprintf(stderr, "%s\n", status.message().c_str()), 1;
 
   std::map<Key, std::string> names;
   double expected = 0, total = 0;
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     total += row[0];
     top.emplace_back(row[0], names[key]);
   });
-  if (!seen) return std::fprintf(stderr, "%s\n", seen.message().c_str()), 1;
+  if (!seen.ok()) return std::fprintf(stderr, "%s\n", seen.message().c_str()), 1;
   std::sort(top.rbegin(), top.rend());
   for (std::size_t i = 0; i < std::min<std::size_t>(top.size(), 10); ++i)
     std::printf("%8.0f  %s\n", top[i].first, top[i].second.c_str());

@@ -56,11 +56,11 @@ static thalweg::Status count_words(Group& group, const std::string& text, Counts
   }
   // How much comes from each rank, then what.
   std::vector<std::uint64_t> out_counts(to.begin(), to.end());
-  if (auto status = group.all_to_all<std::uint64_t>(out_counts, in_counts); !status) return status;
+  if (auto status = group.all_to_all<std::uint64_t>(out_counts, in_counts); !status.ok()) return status;
   std::size_t total = 0;
   for (std::size_t rank = 0; rank < group.size(); ++rank) total += from[rank] = in_counts[rank];
   std::vector<std::uint64_t> in(total);
-  if (auto status = group.all_to_all<std::uint64_t>(out, in, to, from); !status) return status;
+  if (auto status = group.all_to_all<std::uint64_t>(out, in, to, from); !status.ok()) return status;
   for (std::size_t i = 0; i < in.size(); i += kNumbers)
     owned[word_of({{in[i], in[i + 1]}, in[i + 2]})] += in[i + 2];
   return thalweg::ok_status();
@@ -77,7 +77,7 @@ int main() {
       Counts owned;
       const thalweg::Status status = count_words(mine, texts[mine.rank()], owned);
       const std::lock_guard lock(mutex);
-      if (!status) std::fprintf(stderr, "%s\n", status.message().c_str());
+      if (!status.ok()) std::fprintf(stderr, "%s\n", status.message().c_str());
       all.merge(owned);  // Each word has one owner.
     });
   }

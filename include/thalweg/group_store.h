@@ -29,7 +29,7 @@ struct GroupStoreOptions {
   // the parameters then have the very bits that a job in sync mode gives them.
   bool in_rank_order = false;
   // Gets this rank's Store::report().
-  std::function<void(ShardId, Step, std::string_view)> on_report;
+  std::function<void(ShardId, ReportId, std::string_view)> on_report;
 };
 
 // Lockstep (Consistency::sync()): a pull shows the steps that every rank has ended, or has no part in. The
@@ -56,8 +56,8 @@ class GroupStore final : public Store {
   Pending advance() override;
   Pending end_epoch() override;
   Pending end_work() override;
-  Pending barrier(Step number) override;
-  Pending report(Step number, std::string text) override;
+  Pending barrier(BarrierId id) override;
+  Pending report(ReportId id, std::string text) override;
   Pending yield() override;
 
  private:

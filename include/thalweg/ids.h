@@ -46,6 +46,22 @@ struct Step {
 // After every other step: where a data shard stands that has ended its work.
 inline constexpr Step kEndOfWork{~0u, 0};
 
+// Numbers of the caller's choice for a meeting of all data shards.
+struct BarrierId {
+  std::uint32_t epoch{0};
+  std::uint32_t index{0};
+  constexpr auto operator<=>(const BarrierId&) const = default;
+};
+// The last of a job, which holds shards even when the job has been asked to end early.
+inline constexpr BarrierId kLastBarrier{~0u, 0};
+
+// Numbers of the caller's choice for a shard's report, ordered epoch first.
+struct ReportId {
+  std::uint32_t epoch{0};
+  std::uint32_t index{0};
+  constexpr auto operator<=>(const ReportId&) const = default;
+};
+
 }  // namespace thalweg
 
 template <class Tag, class Value>

@@ -37,7 +37,7 @@ struct JobOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait in which nobody gets on.
   CustomRules rules;
   // Gets each Store::report() once, in a shard's order; one call at a time, on any thread.
-  std::function<void(ShardId, Step, std::string_view)> on_report;
+  std::function<void(ShardId, ReportId, std::string_view)> on_report;
 };
 
 // The work of one data shard. When it returns OK, the shard ends its work (Store::end_work()) and the others
@@ -77,7 +77,7 @@ class BlockingStore {
   Status advance(Timeout timeout = kJobTimeout);
   Status end_epoch(Timeout timeout = kJobTimeout);
   Status end_work(Timeout timeout = kJobTimeout);
-  Status barrier(Step number, Timeout timeout = kJobTimeout);
+  Status barrier(BarrierId id, Timeout timeout = kJobTimeout);
 
  private:
   friend class Job;

@@ -31,7 +31,6 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
   bool ok() const { return code_ == Code::kOk; }
-  explicit operator bool() const { return ok(); }
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
   bool operator==(const Status&) const = default;

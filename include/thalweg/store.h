@@ -44,12 +44,6 @@ class Keys {
   // Sorts and removes repeats; `order`, when given, gets for each input its position among the result.
   // Precondition: no key is kReservedKey.
   static Keys of(std::span<const Key> keys, std::vector<std::uint32_t>* order = nullptr);
-  // Already mixed, strictly ascending keys; what readers of training data produce.
-  static Keys placed(std::vector<std::uint64_t> placed) {
-    Keys keys;
-    keys.values_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(placed));
-    return keys;
-  }
   static Keys block(std::uint64_t first_row, std::uint64_t rows) {
     Keys keys;
     keys.values_ =
@@ -64,6 +58,7 @@ class Keys {
   const std::shared_ptr<const std::vector<std::uint64_t>>& values() const { return values_; }
 
  private:
+  friend Keys placed_keys(std::vector<std::uint64_t> placed);
   std::shared_ptr<const std::vector<std::uint64_t>> values_;
   bool dense_ = false;
 };
@@ -75,21 +70,18 @@ struct Answer {
   std::vector<std::uint64_t> keys;  // Scan: the placed keys of `rows`.
 };
 
-// Shared between the store and whoever waits.
-struct Completion {
-  bool done = false;
-  Answer answer;
-  std::coroutine_handle<> waiter;  // Resumed, once, by the store's own thread.
-};
+struct Completion;  // src/base/completion.h
 
 // A request under way, for a task to await; outside tasks there is BlockingStore. One waiter.
 class [[nodiscard]] Pending {
  public:
+  // For stores.
   explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
-  bool await_ready() const { return completion_->done; }
-  void await_suspend(std::coroutine_handle<> waiter) { completion_->waiter = waiter; }
-  Answer await_resume() { return std::move(completion_->answer); }
   const std::shared_ptr<Completion>& completion() const { return completion_; }
+
+  bool await_ready() const;
+  void await_suspend(std::coroutine_handle<> waiter);
+  Answer await_resume();
   void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
 
  private:
@@ -104,7 +96,7 @@ class Store {
   virtual ~Store() = default;
   virtual ShardId shard() const = 0;
   // The job asks its shards to end early: finish the step, end the epoch if one has begun, end
-  // the work, and go to the last barrier. The heir of a shard is asked once it has done what was done before.
+  // the work, and go to kLastBarrier. The heir of a shard is asked once it has done what was done before.
   virtual bool closing() const = 0;
   virtual Step step() const = 0;  // The step that the next push and pull belong to.
   // Adds `grads` (dim floats a key) to the step. At most one push a table and step; applied exactly once.
@@ -122,10 +114,10 @@ class Store {
   // Ends the work of this shard: it contributes nothing more and holds nobody back; step() is kEndOfWork.
   // Implies advance() when the step has a push. Done when all servers know.
   virtual Pending end_work() = 0;
-  // Done when every data shard has come to the barrier of this number.
-  virtual Pending barrier(Step number) = 0;
-  // Hands `text` to the job's reporter, exactly once for each increasing `number`.
-  virtual Pending report(Step number, std::string text) = 0;
+  // Done when every data shard has come to this barrier.
+  virtual Pending barrier(BarrierId id) = 0;
+  // Hands `text` to the job's reporter, exactly once for each increasing `id`.
+  virtual Pending report(ReportId id, std::string text) = 0;
   // Lets the other tasks of this node run.
   virtual Pending yield() = 0;
 };

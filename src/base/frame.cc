@@ -121,7 +121,7 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   lengths.checksum = get.next<std::uint64_t>();
   if ((block >> 8) != 0) return refused("reserved bytes are not zero");
   head.block = static_cast<std::uint8_t>(block);
-  if (Status status = check_block(head); !status) return status;
+  if (Status status = check_block(head); !status.ok()) return status;
   if (head.ranges.begin > head.ranges.end) {
     return refused(fmt::format("ranges [{},{}) run backwards", head.ranges.begin, head.ranges.end));
   }
@@ -176,11 +176,11 @@ Result<Frame> decode_frame(std::span<const std::byte> bytes) {
     return refused(
         fmt::format("{} bytes, its header says {}", bytes.size(), kHeaderBytes + lengths->wire_bytes()));
   }
-  if (Status status = check_padding(bytes.subspan(kHeaderBytes), *lengths); !status) return status;
+  if (Status status = check_padding(bytes.subspan(kHeaderBytes), *lengths); !status.ok()) return status;
   const Bytes payload = Bytes::of(std::vector<std::byte>(bytes.begin() + kHeaderBytes, bytes.end()));
   frame.first = payload.part(0, lengths->first);
   frame.second = payload.part(Frame::padded(lengths->first), lengths->second);
-  if (Status status = check_payload(frame, *lengths); !status) return status;
+  if (Status status = check_payload(frame, *lengths); !status.ok()) return status;
   return frame;
 }
 
@@ -191,7 +191,7 @@ Status status_of(const Frame& frame) {
 
 void put_status(Frame& frame, const Status& status) {
   frame.head.code = status.code();
-  if (!status)
+  if (!status.ok())
     frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));
 }
 

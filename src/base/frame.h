@@ -43,7 +43,8 @@ const char* op_name(Op op);
 namespace frame_flags {
 inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more steps in this epoch.
 inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. Scan: only count the rows.
-inline constexpr std::uint8_t kEndOfWork = 4;   // Push: the shard has no more steps in any epoch.
+// Push: the shard has no more steps in any epoch. Report: its program has ended well.
+inline constexpr std::uint8_t kEndOfWork = 4;
 inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
 }  // namespace frame_flags
 
@@ -63,11 +64,27 @@ struct FrameHeader {
   Code code = Code::kOk;  // Answers: how it went; then `text` says why.
   ShardId shard{};
   std::uint32_t owner_epoch = 0;  // How often the shard has changed hands; a former owner is refused.
-  Step step{};
-  std::uint8_t block = 0;  // Pushes: this one stands for data shards [shard, shard + 2^block).
+  Step step{};                    // Where that has no meaning, another number: numbered().
+  std::uint8_t block = 0;         // Pushes: this one stands for data shards [shard, shard + 2^block).
 
   std::uint32_t shard_count() const { return std::uint32_t{1} << block; }
 };
+
+// A scan is answered in blocks: the index-th of `count`.
+struct ScanBlock {
+  std::uint32_t index = 0;
+  std::uint32_t count = 0;
+};
+
+// What frames about barriers (BarrierId), reports (ReportId) and scans (ScanBlock) have in the place of a
+// step.
+template <class Number>
+Number numbered(const FrameHeader& head) {
+  return {head.step.epoch, head.step.index};
+}
+inline Step in_place_of_step(BarrierId id) { return {id.epoch, id.index}; }
+inline Step in_place_of_step(ReportId id) { return {id.epoch, id.index}; }
+inline Step in_place_of_step(ScanBlock block) { return {block.index, block.count}; }
 
 // A header and up to two payload segments, shared and never changed, so that queueing, forwarding and
 // retrying a frame copies nothing. Data frames: `first` holds u64 keys, `second` float values. Others:

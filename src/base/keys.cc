@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/mix.h"
+#include "base/placed_keys.h"
 #include "thalweg/store.h"
 
 namespace thalweg {
@@ -36,6 +37,12 @@ void sort_by_place(std::vector<Item>& items) {
 
 }  // namespace
 
+Keys placed_keys(std::vector<std::uint64_t> placed) {
+  Keys keys;
+  keys.values_ = std::make_shared<const std::vector<std::uint64_t>>(std::move(placed));
+  return keys;
+}
+
 Keys Keys::of(std::span<const Key> keys, std::vector<std::uint32_t>* order) {
   THALWEG_CHECK(keys.size() < ~0u, "positions are 32-bit");
   std::vector<PlacedKey> placed(keys.size());
@@ -56,7 +63,7 @@ Keys Keys::of(std::span<const Key> keys, std::vector<std::uint32_t>* order) {
   }
   placed.erase(std::unique(placed.begin(), placed.end()), placed.end());
   THALWEG_CHECK(placed.empty() || placed.back() != kNoPlace, "key 2^64-1 is reserved");
-  return Keys::placed(std::move(placed));
+  return placed_keys(std::move(placed));
 }
 
 Key Keys::key(std::size_t i) const { return dense_ ? (*values_)[0] + i : unplace((*values_)[i]); }

@@ -1,17 +1,25 @@
 #include "thalweg/store.h"
 
+#include <utility>
+
+#include "base/completion.h"
+
 namespace thalweg {
+
+bool Pending::await_ready() const { return completion_->done; }
+void Pending::await_suspend(std::coroutine_handle<> waiter) { completion_->waiter = waiter; }
+Answer Pending::await_resume() { return std::move(completion_->answer); }
 
 Task<Answer> push_pull(Store& store, TableId table, Keys keys, Rows grads) {
   Pending pushed = store.push(table, keys, std::move(grads));
   if (pushed.await_ready()) {
     Answer refused = co_await pushed;
-    if (!refused.status) co_return refused;
+    if (!refused.status.ok()) co_return refused;
   }
   Pending advanced = store.advance();
   Pending pulled = store.pull(table, std::move(keys));
   Answer end = co_await advanced;
-  if (!end.status) co_return end;
+  if (!end.status.ok()) co_return end;
   co_return co_await pulled;
 }
 

@@ -29,8 +29,8 @@ void show_help(const CommandLine& line, Output& out) {
 
 int end(Output& out, Status status) {
   take_last_words();
-  if (status) status = out.finish();
-  if (status) return out.exit_code();
+  if (status.ok()) status = out.finish();
+  if (status.ok()) return out.exit_code();
   out.error(status);
   return exit_code(status.code());
 }

@@ -9,8 +9,8 @@
 #include <sstream>
 #include <string>
 
+#include "cli/path_for_test.h"
 #include "cli/run_for_test.h"
-#include "cli/test_path.h"
 #include "cli/view/output.h"
 
 namespace thalweg {

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/test_path.h"
+#include "cli/path_for_test.h"
 
 namespace thalweg {
 

@@ -59,11 +59,11 @@ Status check(const thalweg_call* call) {
     return {Code::kUsage, "call.monoid needs a function and a size of its elements"};
   }
   if (!is_timeout(call->timeout_seconds)) return {Code::kUsage, "call.timeout_seconds must be 0 or above"};
-  return ok_status();
+  return thalweg::ok_status();
 }
 
 thalweg::Result<thalweg::GroupCall> group_call_of(const thalweg::Group& group, const thalweg_call* given) {
-  if (Status status = check(given); !status) return status;
+  if (Status status = check(given); !status.ok()) return status;
   thalweg::GroupCall call;
   call.operation = static_cast<thalweg::Operation>(given->operation);
   call.in = given->in;
@@ -126,7 +126,7 @@ thalweg_code not_a_float(const char* function) {
 }  // namespace
 
 thalweg_code thalweg::c_api::report(const Status& status) {
-  if (status) return THALWEG_OK;
+  if (status.ok()) return THALWEG_OK;
   last_message = status.message();
   return static_cast<thalweg_code>(status.code());
 }

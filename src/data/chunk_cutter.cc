@@ -27,7 +27,7 @@ Status ChunkCutter::open_file() {
   }
   offset_ = lines_ = 0;
   stream_ended_ = false;
-  if (const Status status = skip_first_line(); !status) return status;
+  if (const Status status = skip_first_line(); !status.ok()) return status;
   if (rules_.give_way && !file.seekable) stream_->give_way();
   return {};
 }
@@ -93,7 +93,7 @@ StreamChunkRef ChunkCutter::cut(std::size_t size) {
 Result<StreamChunkRef> ChunkCutter::next(std::uint64_t& index) {
   for (; file_ < files_.size(); ++file_) {
     if (!stream_) {
-      if (const Status status = open_file(); !status) return status;
+      if (const Status status = open_file(); !status.ok()) return status;
     }
     const std::uint64_t chunk = offset_ / kStreamChunkBytes;
     // The chunk's last line is the one that holds its last byte, and ends with the first '\n' from there on.

@@ -37,7 +37,7 @@ std::uint64_t add_to_hash(std::uint64_t hash, std::string_view text) {
 }  // namespace
 
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
-  if (const Status status = check_options(options); !status) return status;
+  if (const Status status = check_options(options); !status.ok()) return status;
   std::shared_ptr<DataSet> data(new DataSet);
   data->options_ = std::move(options);
   data->format_ = data->options_.format;
@@ -81,7 +81,7 @@ Result<std::string> DataSet::look(const InputFile& file) {
   if (columns_.list.empty()) {
     columns_ = std::move(*columns);
   } else if (const Status status = check_same_columns(columns_, paths_.front(), *columns, file.path);
-             !status) {
+             !status.ok()) {
     return status;
   }
   take(file);

@@ -71,7 +71,7 @@ Result<InputFile> open_input_file(const std::string& path) {
   if (!head) return head.status();
   file.head = std::move(*head);
   if (!file.seekable) file.unread = std::move(*stream);
-  if (const Status status = check_head(file); !status) return status;
+  if (const Status status = check_head(file); !status.ok()) return status;
   return file;
 }
 
@@ -90,7 +90,7 @@ Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
                                     const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
-    if (const Status status = expand(path, names); !status) return status;
+    if (const Status status = expand(path, names); !status.ok()) return status;
   }
   if (names.empty()) return Status(Code::kUsage, "no data file given, expected one or more");
   if (std::count(names.begin(), names.end(), "-") > 1) {

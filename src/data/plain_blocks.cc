@@ -130,7 +130,7 @@ Status ChunkLines::read_more(std::size_t size) {
   // One byte more than read, for the '\n' that a file's last line may lack.
   if (buffer_.size() < end_ + size + 1 + kTextPad) buffer_.resize(end_ + size + 1 + kTextPad);
   const Status status = files_->read(chunk_.file, at_, buffer_.data() + end_, size);
-  if (status) end_ += size, at_ += size;
+  if (status.ok()) end_ += size, at_ += size;
   return status;
 }
 
@@ -139,7 +139,7 @@ Status ChunkLines::read_more(std::size_t size) {
 Status ChunkLines::find_first_line() {
   started_ = true;
   if (chunk_.begin == 0 && !files_->rules().header) {
-    if (const Status status = read_more(std::min<std::uint64_t>(chunk_.end, kBlockBytes)); !status)
+    if (const Status status = read_more(std::min<std::uint64_t>(chunk_.end, kBlockBytes)); !status.ok())
       return status;
     if (end_ >= 3 && std::memcmp(buffer_.data(), "\xef\xbb\xbf", 3) == 0)
       begin_ = 3;  // UTF-8's byte order mark.
@@ -155,7 +155,7 @@ Status ChunkLines::find_first_line() {
     }
     begin_ = end_ = 0;
     if (at_ >= chunk_.end) return {};
-    if (const Status status = read_more(std::min<std::uint64_t>(chunk_.end - at_, kBlockBytes)); !status)
+    if (const Status status = read_more(std::min<std::uint64_t>(chunk_.end - at_, kBlockBytes)); !status.ok())
       return status;
   }
 }
@@ -172,7 +172,7 @@ void ChunkLines::deliver(std::size_t end, TextBlock& block) {
 Result<bool> ChunkLines::next(TextBlock& block) {
   constexpr std::size_t kTailBytes = 4096;
   if (!started_) {
-    if (const Status status = find_first_line(); !status) return status;
+    if (const Status status = find_first_line(); !status.ok()) return status;
   }
   const std::uint64_t file_end = files_->file_size(chunk_.file);
   for (std::size_t searched = 0;;) {
@@ -210,7 +210,8 @@ Result<bool> ChunkLines::next(TextBlock& block) {
     searched = size;
     const std::uint64_t left =
         at_ < chunk_.end ? chunk_.end - at_ : std::min<std::uint64_t>(kTailBytes, file_end - at_);
-    if (const Status status = read_more(std::min<std::uint64_t>(left, kBlockBytes)); !status) return status;
+    if (const Status status = read_more(std::min<std::uint64_t>(left, kBlockBytes)); !status.ok())
+      return status;
   }
 }
 

@@ -137,7 +137,8 @@ Result<StreamChunkRef> StreamHub::take(std::uint64_t id) {
       pass->stashed_bytes -= chunk->size;
       out = std::move(chunk);
     } else if (pass->ended) {
-      out = pass->status ? Result<StreamChunkRef>(StreamChunkRef()) : Result<StreamChunkRef>(pass->status);
+      out =
+          pass->status.ok() ? Result<StreamChunkRef>(StreamChunkRef()) : Result<StreamChunkRef>(pass->status);
     } else {
       return false;
     }
@@ -148,7 +149,7 @@ Result<StreamChunkRef> StreamHub::take(std::uint64_t id) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Reader& reader = readers_.at(id);
     if (!reader.pass) {
-      if (const Status status = enter_pass(id, reader); !status) return status;
+      if (const Status status = enter_pass(id, reader); !status.ok()) return status;
     }
     pass = reader.pass;
     shard = reader.shard;

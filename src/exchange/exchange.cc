@@ -178,7 +178,7 @@ Exchange::Progress Exchange::work_shared(Fabric& fabric) {
   if (call_.phantom) return Progress::kStep;
   shared_ = true;
   Status status = work_in_shared_memory(call_, buffers_, rank_, ranks_, fabric);
-  if (!status) fail(std::move(status));
+  if (!status.ok()) fail(std::move(status));
   return Progress::kStep;
 }
 
@@ -189,7 +189,7 @@ Exchange::Progress Exchange::work_ordinary(Running& lane, Fabric& fabric) {
   OrdinaryMemory memory(call_, buffers_, rank_, ranks_, fabric, lane.channel, preface_.sequence);
   std::uint32_t peer = 0;
   Status status = memory.take(lane.lane.step(), peer);
-  if (status) return Progress::kStep;
+  if (status.ok()) return Progress::kStep;
   if (status.code() != Code::kPeerLost) fail(std::move(status));
   unreachable_ = peer;
   return Progress::kNone;
@@ -300,7 +300,7 @@ bool Exchange::greeted_by(Running& lane, Fabric& fabric, std::uint32_t peer) {
   if (lane.peers[peer] & Running::kKnown) return true;
   if (!read_split(lane, fabric, peer, &lane.theirs, sizeof lane.theirs)) return false;
   lane.peers[peer] |= Running::kKnown;
-  if (Status same = check_prefaces({rank_, preface_}, {peer, lane.theirs}); !same) fail(std::move(same));
+  if (Status same = check_prefaces({rank_, preface_}, {peer, lane.theirs}); !same.ok()) fail(std::move(same));
   return !done_;
 }
 

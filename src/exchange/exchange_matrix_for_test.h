@@ -48,7 +48,7 @@ class ExchangeMatrix {
     for (const std::string& route : routes_for_test()) {
       for (std::size_t o = 0; o < kOperations; ++o) {
         MatrixCase c = case_of(route, static_cast<Operation>(o));
-        if (!check_plan(c.plan, c.what.operation, ranks_)) continue;
+        if (!check_plan(c.plan, c.what.operation, ranks_).ok()) continue;
         if (c.what.operation == Operation::kPointToPoint && ranks_ == 1) continue;
         if (std::string wrong = each_arithmetic(c, run); !wrong.empty()) return route + ": " + wrong;
       }

@@ -35,7 +35,7 @@ class MatrixRanks {
     }
     const bool staged = c.what.reduction == Reduction::kReproducibleSum;
     const Status status = staged ? run_in_stages(c, buffers) : run_once(c, buffers);
-    if (!status) return status.message();
+    if (!status.ok()) return status.message();
     for (const CaseBuffers& one : buffers) {
       if (std::string wrong = one.check(); !wrong.empty()) return wrong;
     }
@@ -70,7 +70,7 @@ class MatrixRanks {
     }
     MatrixCase first = c;
     if (c.what.operation != Operation::kAllReduce) first.plan.route = Route::kRecursiveDoubling;
-    if (Status status = drive(first, std::move(calls)); !status) return status;
+    if (Status status = drive(first, std::move(calls)); !status.ok()) return status;
 
     call = call_of(c);
     call.arithmetic = Arithmetic::of(DataType::kI64, Reduction::kSum);
@@ -88,7 +88,7 @@ class MatrixRanks {
       calls[rank].in = calls[rank].out = bytes.data();
       if (!call.parts.empty()) calls[rank].out += call.parts[rank] * sizeof(std::int64_t);
     }
-    if (Status status = drive(c, std::move(calls)); !status) return status;
+    if (Status status = drive(c, std::move(calls)); !status.ok()) return status;
     for (std::uint32_t rank = 0; rank < c.what.workers(); ++rank) {
       Block wanted{0, c.what.count};
       if (!call.parts.empty()) wanted = c.what.part(rank);

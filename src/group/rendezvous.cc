@@ -60,7 +60,7 @@ Rendezvous::Next Rendezvous::next(Instant now) {
     return fail(last_call_.code(),
                 fmt::format("rank {} cannot join group '{}': {}", self_.rank, self_.group, why));
   }
-  if (!last_call_ && calls_at_ >= deadline_) {
+  if (!last_call_.ok() && calls_at_ >= deadline_) {
     return fail(Code::kTimeout,
                 fmt::format("rank {} cannot join group '{}': {} could not be reached in time: {}", self_.rank,
                             self_.group, leader_name_, last_call_.message()));
@@ -82,7 +82,7 @@ bool Rendezvous::is_final(const Status& why, bool others) {
 
 Status Rendezvous::admit(Guest guest, const Applicant& applicant) {
   Status fits = check(applicant);
-  if (fits) guests_.push_back({guest, applicant.rank, applicant.name});
+  if (fits.ok()) guests_.push_back({guest, applicant.rank, applicant.name});
   return fits;
 }
 

@@ -18,14 +18,14 @@ Applicant rank_of(std::uint32_t rank, std::uint32_t size = 4) {
 
 TEST(Rendezvous, TheFirstIsWholeOrNone) {
   Rendezvous leader = Rendezvous::first(rank_of(0), kDeadline);
-  EXPECT_TRUE(leader.admit(7, rank_of(3)));
-  EXPECT_TRUE(leader.admit(8, rank_of(1)));
+  EXPECT_TRUE(leader.admit(7, rank_of(3)).ok());
+  EXPECT_TRUE(leader.admit(8, rank_of(1)).ok());
   EXPECT_EQ(leader.next(Instant{}), Next::kWait);
   EXPECT_EQ(leader.due(), kDeadline);
   EXPECT_EQ(leader.next(kDeadline), Next::kFail);
   EXPECT_EQ(leader.failure(),
             Status(Code::kTimeout, "group 'default' of 4 ranks did not form in time: rank 2 did not come"));
-  EXPECT_TRUE(leader.admit(9, rank_of(2)));
+  EXPECT_TRUE(leader.admit(9, rank_of(2)).ok());
   EXPECT_EQ(leader.next(kDeadline), Next::kForm);
   EXPECT_EQ(leader.guests(), (std::vector<Rendezvous::Guest>{8, 9, 7}));
   EXPECT_EQ(leader.place(), 0U);
@@ -45,16 +45,16 @@ TEST(Rendezvous, AnewItGoesOnWithoutThoseWhoAreOutOrLate) {
   EXPECT_EQ(leader.next(Instant{}), Next::kWait);
   EXPECT_EQ(leader.next(kDeadline), Next::kForm);
   EXPECT_TRUE(leader.guests().empty());
-  EXPECT_TRUE(leader.admit(5, rank_of(2)));
+  EXPECT_TRUE(leader.admit(5, rank_of(2)).ok());
   EXPECT_EQ(leader.next(Instant{}), Next::kForm);
 }
 
 TEST(Rendezvous, OneThatHungUpMayComeAgain) {
   Rendezvous leader = Rendezvous::first(rank_of(0, 2), kDeadline);
-  EXPECT_TRUE(leader.admit(1, rank_of(1, 2)));
+  EXPECT_TRUE(leader.admit(1, rank_of(1, 2)).ok());
   EXPECT_EQ(leader.admit(2, rank_of(1, 2)).code(), Code::kRefused);
   leader.hung_up(1);
-  EXPECT_TRUE(leader.admit(2, rank_of(1, 2)));
+  EXPECT_TRUE(leader.admit(2, rank_of(1, 2)).ok());
   EXPECT_EQ(leader.next(Instant{}), Next::kForm);
 }
 

@@ -24,7 +24,7 @@ Result<FrozenTable> FrozenTable::load(const ModelReader& model, std::size_t tabl
     out.rows_.insert(out.rows_.end(), block.rows.begin(), block.rows.end());
     return ok_status();
   });
-  if (!status) return status;
+  if (!status.ok()) return status;
   out.index_keys();
   return out;
 }
@@ -88,7 +88,7 @@ Predictor::Scratch::Scratch(const Predictor& predictor) {
 }
 
 Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
-  if (Status status = scratch.model_->validate(batch); !status) return status;
+  if (Status status = scratch.model_->validate(batch); !status.ok()) return status;
   scratch.batch_.assign(batch, scratch.index_);
   std::vector<std::span<const float>> rows = {tables_[0].rows()};
   for (std::size_t t = 1; t < tables_.size(); ++t) {

@@ -38,7 +38,7 @@ class TcpPair {
       : here_(here), there_(there, there_node) {
     there_.start();
     net_.add(here, here_node);
-    EXPECT_TRUE(net_.introduce(there, at(there_.port)));
+    EXPECT_TRUE(net_.introduce(there, at(there_.port)).ok());
   }
   bool wait(const std::function<bool()>& done) { return net_.run_until(done, kClock.now() + 60s); }
   void act(const std::function<void(Instant, Transport&)>& act) { net_.turn(here_, act); }

@@ -29,7 +29,7 @@ struct Cluster {
     table.name = "t";
     options.tables = {table};
     options.observer = temporary(100);
-    options.on_report = [this](ShardId shard, Step number, std::string_view text) {
+    options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
       reports.push_back(std::to_string(shard.value) + "." + std::to_string(number.index) + " " +
                         std::string(text));
     };

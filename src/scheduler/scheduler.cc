@@ -291,25 +291,26 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
 void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
+  const auto id = numbered<BarrierId>(head);
   const bool watches = head.shard == kNoShard;
   if (!watches && !owns(from, head)) {
     return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
                   out);
   }
-  if (barriers_.size() >= limits::kBarriersMax && barriers_.count(head.step) == 0) {
+  if (barriers_.size() >= limits::kBarriersMax && barriers_.count(id) == 0) {
     return answer(from, head, Op::kBarrierReply,
                   {Code::kRefused, fmt::format("the job has had {} different barriers", barriers_.size())},
                   out);
   }
-  Barrier& barrier = barriers_[head.step];
+  Barrier& barrier = barriers_[id];
   if (!watches && barrier.arrived.insert(head.shard).second) ++progress_;
   const std::size_t wanted =
       map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
-  const bool held_by_none = map_.closing && head.step.epoch != ~0u;
+  const bool held_by_none = map_.closing && id != kLastBarrier;
   if (barrier.open || held_by_none || barrier.arrived.size() >= wanted) {
     barrier.open = true;
     answer(from, head, Op::kBarrierReply, ok_status(), out);
-    return release(head.step, out);
+    return release(id, out);
   }
   auto& waiting = barrier.waiting[from];
   std::erase_if(waiting, [&](const FrameHeader& old) { return old.shard == head.shard; });
@@ -326,8 +327,8 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   out.send(from, std::move(reply));
 }
 
-void Scheduler::release(Step number, Transport& out) {
-  Barrier& barrier = barriers_[number];
+void Scheduler::release(BarrierId id, Transport& out) {
+  Barrier& barrier = barriers_[id];
   for (const auto& [node, heads] : std::exchange(barrier.waiting, {})) {
     for (const FrameHeader& head : heads) answer(node, head, Op::kBarrierReply, ok_status(), out);
   }
@@ -340,11 +341,15 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
     return answer(from, head, Op::kReportReply, {Code::kAborted, "the shard was given to another worker"},
                   out);
   }
+  const auto id = numbered<ReportId>(head);
   const auto newest = reported_.find(head.shard);
-  if (newest == reported_.end() || newest->second < head.step || THALWEG_BUG(kReportTwice)) {
-    reported_[head.shard] = head.step;
+  if ((head.flags & frame_flags::kEndOfWork) != 0) {
     ++progress_;
-    if (options_.on_report) options_.on_report(head.shard, head.step, frame.first.text());
+    if (options_.on_program_end) options_.on_program_end(head.shard);
+  } else if (newest == reported_.end() || newest->second < id || THALWEG_BUG(kReportTwice)) {
+    reported_[head.shard] = id;
+    ++progress_;
+    if (options_.on_report) options_.on_report(head.shard, id, frame.first.text());
   }
   answer(from, head, Op::kReportReply, ok_status(), out);
 }
@@ -370,13 +375,13 @@ void Scheduler::close(Transport& out) {
   map_.closing = true;
   if (!started()) return;  // The first map will say so.
   publish(out);
-  std::vector<Step> held;
-  for (auto& [number, barrier] : barriers_) {
-    if (number.epoch == ~0u) continue;
+  std::vector<BarrierId> held;
+  for (auto& [id, barrier] : barriers_) {
+    if (id == kLastBarrier) continue;
     barrier.open = true;
-    held.push_back(number);
+    held.push_back(id);
   }
-  for (const Step number : held) release(number, out);
+  for (const BarrierId id : held) release(id, out);
 }
 
 ClusterView Scheduler::view() const {

@@ -30,7 +30,9 @@ struct SchedulerOptions {
   // The name under which the only node that may observe the job, and end it well, joins.
   std::optional<NodeId> observer;
   // Each report of a shard once, in the shard's order; called inside a turn.
-  std::function<void(ShardId, Step, std::string_view)> on_report;
+  std::function<void(ShardId, ReportId, std::string_view)> on_report;
+  // A shard's program has ended well; once or more for each, inside a turn.
+  std::function<void(ShardId)> on_program_end;
   // A worker that came or went while the job runs, in a sentence for people; called inside a turn.
   std::function<void(const std::string&)> on_event;
 };
@@ -60,7 +62,7 @@ class Scheduler final : public Node {
 
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
-  // Asks the data shards to end early; from then on only the last barrier, epoch 2^32-1, holds anybody.
+  // Asks the data shards to end early; from then on only kLastBarrier holds anybody.
   void close(Transport& out);
   // Gives ranges of a table to a chain of servers, the first of which is to own them, by a new map. kRetry:
   // not yet, or no more. kUsage: there are no such ranges or servers.
@@ -107,7 +109,7 @@ class Scheduler final : public Node {
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(std::uint32_t worker);
   bool owns(NodeId from, const FrameHeader& head) const;
-  void release(Step number, Transport& out);
+  void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
   std::string key_ranges_of(NodeId server) const;
   void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;
@@ -121,8 +123,8 @@ class Scheduler final : public Node {
     bool open = false;
     std::map<NodeId, std::vector<FrameHeader>> waiting;
   };
-  std::map<Step, Barrier> barriers_;
-  std::map<ShardId, Step> reported_;  // The newest report of each shard.
+  std::map<BarrierId, Barrier> barriers_;
+  std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
   std::uint64_t progress_ = 0;
   std::optional<Status> stopped_;
   Instant stop_until_ = kNever;

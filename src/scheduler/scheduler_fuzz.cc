@@ -63,8 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SchedulerOptions options = job(mode);
   options.observer = temporary(4);
   bool observed = false;
-  std::map<ShardId, Step> reported;
-  options.on_report = [&](ShardId shard, Step number, std::string_view) {
+  std::map<ShardId, ReportId> reported;
+  options.on_report = [&](ShardId shard, ReportId number, std::string_view) {
     const auto [at, first] = reported.emplace(shard, number);
     THALWEG_CHECK(first || at->second < number, "each report comes once, in order");
     at->second = number;

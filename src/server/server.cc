@@ -69,7 +69,7 @@ void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
 void Server::on_map(bool first, Transport& out) {
   if (!first) {
     follow_placement();
-  } else if (Status status = make_tables(); !status) {
+  } else if (Status status = make_tables(); !status.ok()) {
     return member_.fail(std::move(status), out);
   }
   for (auto& table : waiting_) table.clear();
@@ -88,7 +88,7 @@ Status Server::make_tables() {
   for (std::size_t t = 0; t < map().tables.size(); ++t) {
     const TableSpec& spec = map().tables[t];
     const RangeSet owned = map().placement[t].owned_by(member_.id()->index);
-    if (Status status = check_marks(spec, owned.size()); !status) return status;
+    if (Status status = check_marks(spec, owned.size()); !status.ok()) return status;
     std::shared_ptr<const CustomRule> custom;
     if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
       custom = options_.custom_rule(spec.rule.custom);
@@ -122,8 +122,8 @@ void Server::follow_placement() {
 void Server::adopt(TableId table, std::vector<RangeState> states, Transport& out) {
   TableHost& host = *tables_[table.value];
   Status status = check_marks(host.table().spec(), host.owned().size() + states.size());
-  if (status) status = host.adopt(std::move(states));
-  if (!status) return member_.fail(status, out);
+  if (status.ok()) status = host.adopt(std::move(states));
+  if (!status.ok()) return member_.fail(status, out);
   room_left_ = 0;
   awaited_[table.value] = awaited_[table.value] - host.owned();
 }
@@ -133,7 +133,7 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
   const bool had =
       THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
       (tables_[t]->owned() - map().placement[t].owned_by(member_.id()->index)).intersects(head.ranges);
-  if (Status status = member_.check_map_epoch(head); !status && !had) return status;
+  if (Status status = member_.check_map_epoch(head); !status.ok() && !had) return status;
   if (t >= tables_.size() || (tables_[t]->owned().empty() && awaited_[t].empty())) {
     return Status(Code::kRefused,
                   fmt::format("{}: no such table on {}", describe(head), node_name(*member_.id())));
@@ -165,7 +165,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   Status status = host.status();
   if (host) status = member_.check_owner(from, frame.head);
   const std::uint64_t before = host ? (*host)->version() : 0;
-  if (status) status = (*host)->push(frame, room_for(**host, frame));
+  if (status.ok()) status = (*host)->push(frame, room_for(**host, frame));
   if (status.code() == Code::kData) {
     status = {Code::kData, fmt::format("{}; of all its tables, {} bytes are allowed", status.message(),
                                        options_.table_bytes_max)};
@@ -194,7 +194,7 @@ bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const auto host = admit(frame.head);
   Status status = host.status();
   if (host) status = member_.check_owner(from, frame.head);
-  if (!status) {
+  if (!status.ok()) {
     reply(from, frame.head, Op::kPullReply, status, {}, {}, out);
     return true;
   }
@@ -214,12 +214,12 @@ void Server::answer_waiting(TableHost& host, Transport& out) {
 
 void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
   Status status = member_.check_map_epoch(frame.head);
-  if (status) status = member_.check_owner(from, frame.head);
+  if (status.ok()) status = member_.check_owner(from, frame.head);
   const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
-  if (status && std::ranges::any_of(awaited_, awaits))
+  if (status.ok() && std::ranges::any_of(awaited_, awaits))
     status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*member_.id()))};
   wire::Marks marks;
-  if (status) {
+  if (status.ok()) {
     for (const auto& host : tables_) {
       if (host->owned().empty()) continue;
       const wire::Marks one = host->marks(frame.head.shard);
@@ -273,7 +273,7 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
   const auto count = static_cast<std::uint32_t>(blocks.size());
   for (std::uint32_t b = 0; b < count; ++b) {
     FrameHeader head = frame.head;
-    head.step = {b, count};
+    head.step = in_place_of_step(ScanBlock{b, count});
     reply(from, head, Op::kScanReply, ok_status(), Bytes::of(std::move(blocks[b].keys)),
           Bytes::of(std::move(blocks[b].rows)), out);
   }

@@ -91,14 +91,14 @@ std::uint64_t TableHost::bytes_in_use() const {
 
 Result<PushEntry> TableHost::check(const Frame& push, std::uint64_t room) const {
   const FrameHeader& head = push.head;
-  if (Status payload = check_payload(push); !payload) return payload;
+  if (Status payload = check_payload(push); !payload.ok()) return payload;
   if (!policy_->takes(gate_.clocks(), head.step))
     return Status(Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head)));
   if (head.block > 0 && !policy_->combines()) return refused(head, "only sync mode combines pushes");
   PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, head.ranges, {}};
-  if (Status news = find_news(head, entry); !news) return news;
+  if (Status news = find_news(head, entry); !news.ok()) return news;
   if (entry.fresh.empty()) return entry;
-  if (Status fits = check_room(push, room); !fits) return fits;
+  if (Status fits = check_room(push, room); !fits.ok()) return fits;
   entry.payload = {push.first, push.second};
   return entry;
 }
@@ -205,7 +205,7 @@ Status TableHost::check_pull(const Frame& frame) const {
 }
 
 Result<Bytes> TableHost::pull(const Frame& frame) {
-  if (Status status = check_pull(frame); !status) return status;
+  if (Status status = check_pull(frame); !status.ok()) return status;
   const FrameHeader& head = frame.head;
   const bool read_only = (head.flags & frame_flags::kReadOnly) != 0;
   const bool waits = head.shard != kNoShard;  // An observer looks at what there is.
@@ -224,7 +224,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (read_only) return bytes;
   // Asked for in other pieces before some range came here, or went.
   if (head.step < applied_) replies_.restore(table_->spec(), frame, {out.get(), floats});
-  if (Status status = replies_.remember(frame, bytes); !status) return status;
+  if (Status status = replies_.remember(frame, bytes); !status.ok()) return status;
   return bytes;
 }
 
@@ -275,10 +275,10 @@ Status TableHost::adopt(std::vector<RangeState> states) {
     THALWEG_CHECK(state.marks.size() == gate_.clocks().shards() && !owned().contains(state.range),
                   "a range of this job that somebody else gave up");
   }
-  if (Status added = table_->add(gained); !added) return added;
+  if (Status added = table_->add(gained); !added.ok()) return added;
   for (const RangeState& state : states) {
     if (Status loaded = table_->load(state.range, {state.keys, state.rows, table_->stored_width()});
-        !loaded) {
+        !loaded.ok()) {
       table_->remove(gained);
       return loaded;
     }

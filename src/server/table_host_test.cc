@@ -142,7 +142,7 @@ TEST(TableHost, AnHeirIsGivenTheSameRowsAfterTheStepClosed) {
 TEST(TableHost, RemembersABoundedNumberOfPulls) {
   TableHost t = host(Consistency::sync(), 1);
   Status status;
-  for (std::size_t i = 0; i <= limits::kPullsRememberedMax && status; ++i) {
+  for (std::size_t i = 0; i <= limits::kPullsRememberedMax && status.ok(); ++i) {
     Frame frame = pull(0, {0, 0});
     frame.first = Bytes::of(std::vector<std::uint64_t>{i});
     status = t.pull(frame).status();

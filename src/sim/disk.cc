@@ -43,7 +43,7 @@ class SimDisk::Handle final : public File {
 
   Status sync() override {
     THALWEG_CHECK(disk_ != nullptr, "the file was opened for reading");
-    if (Status status = disk_->begin("sync", path()); !status) return status;
+    if (Status status = disk_->begin("sync", path()); !status.ok()) return status;
     if (!disk_->syncs_) return ok_status();
     node_->synced_bytes = node_->bytes;
     node_->unsynced_writes.clear();
@@ -127,9 +127,9 @@ Status SimDisk::write(Node& node, const std::string& path, std::uint64_t offset,
   if (bytes.empty()) return ok_status();
   const std::string what = fmt::format("write {} bytes at {} of", bytes.size(), offset);
   Status status = begin(what, path);
-  std::size_t taken = status ? bytes.size() : random_.below(bytes.size());
+  std::size_t taken = status.ok() ? bytes.size() : random_.below(bytes.size());
   const std::uint64_t end_free = node.bytes.size() + free_bytes_;
-  if (status && free_bytes_ < bytes.size() && offset + bytes.size() > end_free) {
+  if (status.ok() && free_bytes_ < bytes.size() && offset + bytes.size() > end_free) {
     taken = end_free > offset ? end_free - offset : 0;
     status = refused(what, path, "No space left on device");
   }
@@ -180,7 +180,7 @@ Result<std::unique_ptr<File>> SimDisk::open(const std::string& path) const {
 }
 
 Result<std::unique_ptr<File>> SimDisk::create(const std::string& path) {
-  if (Status status = begin("create", path); !status) return status;
+  if (Status status = begin("create", path); !status.ok()) return status;
   const std::shared_ptr<Node> directory = parent(path);
   if (!directory || find(path)) return refused("create", path, directory ? "it exists" : "no such directory");
   const auto node = directory->entries[name_of(path)] = std::make_shared<Node>();
@@ -189,7 +189,7 @@ Result<std::unique_ptr<File>> SimDisk::create(const std::string& path) {
 }
 
 Status SimDisk::make_directory(const std::string& path) {
-  if (Status status = begin("create directory", path); !status) return status;
+  if (Status status = begin("create directory", path); !status.ok()) return status;
   const std::shared_ptr<Node> directory = parent(path);
   if (!directory || find(path)) {
     return refused("create directory", path, directory ? "it exists" : "no such directory");
@@ -201,7 +201,7 @@ Status SimDisk::make_directory(const std::string& path) {
 }
 
 Status SimDisk::replace(const std::string& staged, const std::string& path) {
-  if (Status status = begin("rename " + staged + " to", path); !status) return status;
+  if (Status status = begin("rename " + staged + " to", path); !status.ok()) return status;
   const std::shared_ptr<Node> directory = parent(path), from = find(staged), to = find(path);
   THALWEG_CHECK(directory && directory == parent(staged), "both lie in one directory");
   THALWEG_CHECK(from && (!to || to->is_directory == from->is_directory), "both are of one kind");
@@ -218,9 +218,9 @@ Status SimDisk::remove(const std::string& path) {
   if (!node) return ok_status();
   const Entries children = node->entries;
   for (const auto& [name, child] : children) {
-    if (Status status = remove(path + "/" + name); !status) return status;
+    if (Status status = remove(path + "/" + name); !status.ok()) return status;
   }
-  if (Status status = begin("remove", path); !status) return status;
+  if (Status status = begin("remove", path); !status.ok()) return status;
   const std::shared_ptr<Node> directory = parent(path);
   directory->entries.erase(name_of(path));
   directory->unsynced_entries.push_back(directory->entries);
@@ -230,7 +230,7 @@ Status SimDisk::remove(const std::string& path) {
 }
 
 Status SimDisk::sync_directory(const std::string& path) {
-  if (Status status = begin("sync", path); !status) return status;
+  if (Status status = begin("sync", path); !status.ok()) return status;
   const std::shared_ptr<Node> node = find(path);
   if (!node || !node->is_directory) return refused("sync", path, "no such directory");
   if (!syncs_) return ok_status();

@@ -95,7 +95,7 @@ void DenseTable::fill(const RangeSet& ranges) {
 }
 
 Status DenseTable::add(const RangeSet& ranges) {
-  if (Status status = rearrange(owned_ + ranges); !status) return status;
+  if (Status status = rearrange(owned_ + ranges); !status.ok()) return status;
   fill(ranges);
   return ok_status();
 }
@@ -176,14 +176,14 @@ void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>&
 }
 
 Status DenseTable::load(RangeId range, const RowsView& rows) {
-  if (Status keys = check_keys(rows.keys, only(range)); !keys) return keys;
+  if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
   if (rows.width != width_) {
     return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
                                       rows.width, width_)};
   }
   Status values =
       check_values(spec_, rows.rows, width_, rows.keys.size(), [&](std::size_t i) { return rows.keys[i]; });
-  if (!values) return values;
+  if (!values.ok()) return values;
   for (std::size_t i = 0; i < rows.keys.size(); ++i)
     put_row(rows.keys[i], rows.rows.subspan(i * width_, width_));
   return ok_status();

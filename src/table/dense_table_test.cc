@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "table/init_value.h"
-#include "table/testing_rules.h"
+#include "table/rules_for_test.h"
 
 namespace thalweg {
 namespace {

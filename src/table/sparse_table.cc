@@ -174,14 +174,14 @@ void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>
 }
 
 Status SparseTable::load(RangeId range, const RowsView& rows) {
-  if (Status keys = check_keys(rows.keys, only(range)); !keys) return keys;
+  if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
   if (rows.width != width_) {
     return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
                                       rows.width, width_)};
   }
   Status values = check_values(spec_, rows.rows, width_, rows.keys.size(),
                                [&](std::size_t i) { return unplace(rows.keys[i]); });
-  if (!values) return values;
+  if (!values.ok()) return values;
   SparseBlock& block = blocks_[range.value];
   block.reserve(rows.keys.size());
   for (std::size_t i = 0; i < rows.keys.size(); ++i) {

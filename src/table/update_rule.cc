@@ -33,7 +33,7 @@ Status UpdateRule::check(const RuleSpec& rule, const CustomRule* custom) {
         must_be(amount(rule.epsilon), "epsilon", rule.epsilon, "a finite number of at least 0"),
         must_be(amount(rule.initial_accumulator), "initial_accumulator", rule.initial_accumulator,
                 "a finite number of at least 0")}) {
-    if (!status) return status;
+    if (!status.ok()) return status;
   }
   if (rule.kind == RuleKind::kCustom && custom == nullptr) {
     return {Code::kUsage, fmt::format("update rule: no custom rule '{}' is registered here; give it to "

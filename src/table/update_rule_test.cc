@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "table/testing_rules.h"
+#include "table/rules_for_test.h"
 
 namespace thalweg {
 namespace {

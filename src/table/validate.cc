@@ -51,14 +51,14 @@ Status check_spec(const TableSpec& spec, const RangeSet& owned, const CustomRule
     return refuse(spec, Code::kUsage,
                   fmt::format("initial scale is {}, expected a finite number", spec.init.scale));
   }
-  if (const Status rule = UpdateRule::check(spec.rule, custom); !rule)
+  if (const Status rule = UpdateRule::check(spec.rule, custom); !rule.ok())
     return refuse(spec, rule.code(), rule.message());
   return ok_status();
 }
 
 Status check_placed_keys(const TableSpec& spec, const RangeSet& owned, std::span<const std::uint64_t> keys,
                          RangeSpan ranges) {
-  if (Status span = check_span(spec, owned, ranges); !span || keys.empty()) return span;
+  if (Status span = check_span(spec, owned, ranges); !span.ok() || keys.empty()) return span;
   if (const std::size_t bad = kernels::find_unsorted(keys); bad < keys.size()) {
     return refuse(
         spec, Code::kRefused,
@@ -83,7 +83,7 @@ Status check_placed_keys(const TableSpec& spec, const RangeSet& owned, std::span
 
 Status check_row_numbers(const TableSpec& spec, const RangeSet& owned, std::span<const std::uint64_t> rows,
                          RangeSpan ranges) {
-  if (Status span = check_span(spec, owned, ranges); !span || rows.empty()) return span;
+  if (Status span = check_span(spec, owned, ranges); !span.ok() || rows.empty()) return span;
   if (const std::size_t bad = kernels::find_unsorted(rows); bad < rows.size()) {
     return refuse(spec, Code::kRefused,
                   fmt::format("position {}: row {} follows row {}, expected strictly ascending rows", bad,
@@ -115,7 +115,7 @@ Status check_values(const TableSpec& spec, std::span<const float> values, std::s
 Status check_contribution(const TableSpec& spec, const RangeSet& owned, const Contribution& part,
                           RangeSpan ranges) {
   if (spec.kind == TableSpec::Kind::kSparse) {
-    if (Status keys = check_placed_keys(spec, owned, part.keys, ranges); !keys) return keys;
+    if (Status keys = check_placed_keys(spec, owned, part.keys, ranges); !keys.ok()) return keys;
     return check_values(spec, part.grads, spec.dim, part.keys.size(),
                         [&](std::size_t i) { return unplace(part.keys[i]); });
   }
@@ -125,7 +125,7 @@ Status check_contribution(const TableSpec& spec, const RangeSet& owned, const Co
             fmt::format("table '{}': {} keys for a block of rows, expected its first row alone", spec.name,
                         part.keys.size())};
   }
-  if (Status first = check_row_numbers(spec, owned, part.keys, ranges); !first) return first;
+  if (Status first = check_row_numbers(spec, owned, part.keys, ranges); !first.ok()) return first;
   const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
   if (rows > end - part.keys[0]) {
     return {Code::kRefused, fmt::format("table '{}': {} rows from row {}, expected to end by row {}",

@@ -205,14 +205,14 @@ Result<Room> uniform_room(std::string_view name, std::uint32_t ranks) {
   const Result<std::uint64_t> latency = parse_latency(parts[2]);
   if (!latency) return wrong(latency.status().message());
   if (ranks != 0) count = ranks;
-  if (Status status = check_ranks(name, count, 1, kPresetRanksMax); !status) return status;
+  if (Status status = check_ranks(name, count, 1, kPresetRanksMax); !status.ok()) return status;
   return uniform(count, *bandwidth, *latency);
 }
 
 Result<Room> preset_room(const PresetInfo& info, std::uint32_t ranks) {
   const bool box = info.name == "pcie-box", dgx = info.name == "dgx1v", sites = info.name == "two-sites";
   const std::uint32_t most = box ? 16 : dgx ? 8 : kPresetRanksMax;
-  if (Status status = check_ranks(info.name, ranks, sites ? 2 : 1, most); !status) return status;
+  if (Status status = check_ranks(info.name, ranks, sites ? 2 : 1, most); !status.ok()) return status;
   if (box) return pcie_box(ranks);
   if (dgx) return dgx1v(ranks);
   if (sites) return two_sites(ranks);

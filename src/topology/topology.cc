@@ -35,11 +35,11 @@ Result<Topology> Topology::make(Room room) {
   topology.endpoints_ = topology.room_.ranks;
   topology.endpoints_.insert(topology.endpoints_.end(), topology.room_.spares.begin(),
                              topology.room_.spares.end());
-  if (Status status = topology.check_room(); !status) return status;
+  if (Status status = topology.check_room(); !status.ok()) return status;
   topology.index_links();
   topology.peel();
-  if (Status status = topology.route_cores(); !status) return status;
-  if (Status status = topology.check_reachable(); !status) return status;
+  if (Status status = topology.route_cores(); !status.ok()) return status;
+  if (Status status = topology.check_reachable(); !status.ok()) return status;
   return topology;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/mix.h"
+#include "base/placed_keys.h"
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "train/train_report.h"
@@ -16,7 +17,7 @@
 namespace thalweg {
 namespace {
 
-constexpr Step kReadersBarrier{0, ~0u};
+constexpr BarrierId kReadersBarrier{0, ~0u};
 constexpr std::uint32_t kStepsPerReport = 8;
 constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
 constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.
@@ -47,7 +48,7 @@ class ShardTrainer {
   Task<Status> train_pass(RowReader& reader);
   Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
   Task<Status> score_held_out(std::uint32_t epoch);
-  Task<Status> report(Step number, const RowReader& reader);
+  Task<Status> report(ReportId id, const RowReader& reader);
   void note_point(std::uint32_t number, const RowReader& reader);
   void note_text(TrainReport& report, const RowReader& reader) const;
   Status learn(const Prepared& prepared);
@@ -90,10 +91,10 @@ Status ShardTrainer::try_prepare(RowReader& reader, std::size_t rows_max, Prepar
   if (!rows) return rows.status();
   out.rows = *rows;
   if (out.rows == 0) return ok_status();
-  if (Status status = model_->validate(bench.raw); !status) return status;
+  if (Status status = model_->validate(bench.raw); !status.ok()) return status;
   out.batch.assign(bench.raw, bench.index);
   const auto keys = out.batch.keys();
-  out.keys = Keys::placed({keys.begin(), keys.end()});
+  out.keys = placed_keys({keys.begin(), keys.end()});
   return ok_status();
 }
 
@@ -149,7 +150,7 @@ Status ShardTrainer::explained(Status status) const {
 Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     Answer answer = co_await pending[t];
-    if (!answer.status) co_return explained(answer.status);
+    if (!answer.status.ok()) co_return explained(answer.status);
     rows_[t] = std::move(answer.rows);
     row_spans_[t] = rows_[t].span();
   }
@@ -188,9 +189,10 @@ Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& re
   if (!memory) co_return memory.status();
   std::vector<Pending> pending = ask(current, false);
   (void)co_await store_.yield();  // Lets the requests leave before the long work of preparing.
-  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status) co_return status;
-  if (Status status = co_await receive(std::move(pending)); !status) co_return status;
-  if (Status status = learn(current); !status) co_return status;
+  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status.ok())
+    co_return status;
+  if (Status status = co_await receive(std::move(pending)); !status.ok()) co_return status;
+  if (Status status = learn(current); !status.ok()) co_return status;
   co_return explained((co_await store_.advance()).status);
 }
 
@@ -209,13 +211,13 @@ void ShardTrainer::note_text(TrainReport& report, const RowReader& reader) const
   report.skipped_rows = reader.rows_skipped();
 }
 
-Task<Status> ShardTrainer::report(Step number, const RowReader& reader) {
+Task<Status> ShardTrainer::report(ReportId id, const RowReader& reader) {
   report_.fraction_done =
       inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
   report_.pass_rows = pass_rows_;
   note_text(report_, reader);
   TrainReport report = std::exchange(report_, {});
-  co_return explained((co_await store_.report(number, to_text(report))).status);
+  co_return explained((co_await store_.report(id, to_text(report))).status);
 }
 
 Task<Status> ShardTrainer::train_pass(RowReader& reader) {
@@ -229,24 +231,25 @@ Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   // An heir walks over the batches that its predecessor finished, and says what it found there.
   const std::uint32_t walked = store_.step().index;
   for (std::uint32_t skipped = 0; skipped < walked && !store_.closing(); ++skipped) {
-    if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status)
+    if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status.ok())
       co_return status;
     pass_rows_ += current.rows;
     note(skipped);
   }
-  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status) co_return status;
+  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status.ok())
+    co_return status;
   note(walked);
   if (walked > 0) {
-    if (Status status = co_await report({2 * epoch, walked}, reader); !status) co_return status;
+    if (Status status = co_await report({2 * epoch, walked}, reader); !status.ok()) co_return status;
   }
   while (current.rows > 0 && !store_.closing()) {
-    if (Status status = co_await step(current, next, reader); !status) co_return status;
+    if (Status status = co_await step(current, next, reader); !status.ok()) co_return status;
     std::swap(current, next);
     note(store_.step().index);
     const bool last = current.rows == 0;
     if (last || store_.step().index % kStepsPerReport == 0) {
-      const Step number{2 * epoch, store_.step().index};
-      if (Status status = co_await report(number, reader); !status) co_return status;
+      const ReportId id{2 * epoch, store_.step().index};
+      if (Status status = co_await report(id, reader); !status.ok()) co_return status;
     }
   }
   co_return explained((co_await store_.end_epoch()).status);
@@ -261,19 +264,19 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   TrainReport scored;  // Is sent once it is known whether more follows.
   points_.clear();
   for (std::uint32_t part = 1;; ++part) {
-    if (Status status = co_await prepare(**reader, kScoringRows, batch); !status) co_return status;
+    if (Status status = co_await prepare(**reader, kScoringRows, batch); !status.ok()) co_return status;
     if ((*reader)->at_end()) held_out_ = (*reader)->pass_rows();
     if (part > 1) {
       if (batch.rows == 0) scored.held_out = std::move(summary);
-      const Step number{2 * epoch + 1, part - 1};
-      const Status status = (co_await store_.report(number, to_text(scored))).status;
-      if (!status || batch.rows == 0) co_return status;
+      const ReportId id{2 * epoch + 1, part - 1};
+      const Status status = (co_await store_.report(id, to_text(scored))).status;
+      if (!status.ok() || batch.rows == 0) co_return status;
     }
     if (batch.rows == 0) co_return ok_status();
     note_point(part - 1, **reader);
     const auto memory = reserve(batch);
     if (!memory) co_return memory.status();
-    if (Status status = co_await receive(ask(batch, true)); !status) co_return status;
+    if (Status status = co_await receive(ask(batch, true)); !status.ok()) co_return status;
     scores_.resize(batch.rows);
     scored = {};
     note_text(scored, **reader);
@@ -295,27 +298,27 @@ Task<Status> ShardTrainer::run() {
   if (!reader) co_return reader.status();
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
-  if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status) co_return status;
+  if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
   const bool between = first > 0 && store_.step().index == 0;
   for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
     if (store_.closing() && store_.step().index == 0) break;
     if (epoch >= first) {
       if (epoch > first) {
-        if (Status status = (*reader)->rewind(); !status) co_return status;
+        if (Status status = (*reader)->rewind(); !status.ok()) co_return status;
       }
-      if (Status status = co_await train_pass(**reader); !status) co_return status;
+      if (Status status = co_await train_pass(**reader); !status.ok()) co_return status;
     }
     if (store_.closing()) break;
-    if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status) co_return status;
+    if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
     if (inputs_->valid != nullptr) {
-      if (Status status = co_await score_held_out(epoch); !status) co_return status;
+      if (Status status = co_await score_held_out(epoch); !status.ok()) co_return status;
     }
-    if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status) co_return status;
+    if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status.ok()) co_return status;
   }
   // Shards that are a little late to hear that the job is to end must not wait for this one.
-  if (const Status status = (co_await store_.end_work()).status; !status) co_return status;
-  co_return (co_await store_.barrier(kTrainedBarrier)).status;
+  if (const Status status = (co_await store_.end_work()).status; !status.ok()) co_return status;
+  co_return (co_await store_.barrier(kLastBarrier)).status;
 }
 
 // libsvm and libffm name features by number, each of the other formats by hashes of its own.
@@ -356,7 +359,7 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     auto valid = DataSet::open(with_hashes(inputs->spec.valid));
     if (!valid) return valid.status();
     inputs->valid = std::move(valid).value();
-    if (Status status = check_same_keys(*inputs); !status) return status;
+    if (Status status = check_same_keys(*inputs); !status.ok()) return status;
   }
   for (const auto& data : {inputs->train, inputs->valid}) {
     if (data == nullptr) continue;

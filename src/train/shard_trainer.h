@@ -46,9 +46,6 @@ struct TrainInputs {
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,
                                                        std::shared_ptr<DataSet> pipe = nullptr);
 
-// The barrier after which the model is final.
-inline constexpr Step kTrainedBarrier{~0u, 0};
-
 // From store.step() on, which is not the beginning when the shard was another worker's.
 Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs);
 

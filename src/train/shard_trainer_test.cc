@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "base/completion.h"
 #include "base/temporary_folder_for_test.h"
 #include "model/model.h"
 #include "train/train_report.h"
@@ -14,7 +15,7 @@ namespace thalweg {
 namespace {
 
 struct Report {
-  Step number;
+  ReportId id;
   std::string text;
 };
 
@@ -36,9 +37,9 @@ class InstantStore final : public Store {
   Pending advance() override { return step_ = step_.next(), done(); }
   Pending end_epoch() override { return step_ = step_.next_epoch(), done(); }
   Pending end_work() override { return step_ = kEndOfWork, done(); }
-  Pending barrier(Step) override { return done(); }
-  Pending report(Step number, std::string text) override {
-    reports.push_back({number, std::move(text)});
+  Pending barrier(BarrierId) override { return done(); }
+  Pending report(ReportId id, std::string text) override {
+    reports.push_back({id, std::move(text)});
     return done();
   }
   Pending yield() override { return done(); }
@@ -97,16 +98,16 @@ class ShardTrainerTest : public ::testing::Test {
 class Reporter {
  public:
   Status take(const Report& report) {
-    if (last_ < report.number) {
-      EXPECT_TRUE(monitor.add(ShardId{0}, report.number, report.text));
+    if (last_ < report.id) {
+      EXPECT_TRUE(monitor.add(ShardId{0}, report.id, report.text));
     }
-    last_ = std::max(last_, report.number);
+    last_ = std::max(last_, report.id);
     return monitor.inputs_agree();
   }
   // Those that an owner sent before it died.
-  void take_before(const std::vector<Report>& reports, Step end) {
+  void take_before(const std::vector<Report>& reports, ReportId end) {
     for (const Report& report : reports) {
-      if (report.number < end) {
+      if (report.id < end) {
         EXPECT_TRUE(take(report).ok());
       }
     }
@@ -114,7 +115,7 @@ class Reporter {
   TrainMonitor monitor{Loss::kLogistic, kEpochs, 1};
 
  private:
-  Step last_;
+  ReportId last_;
 };
 
 TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItBegins) {
@@ -143,7 +144,7 @@ TEST_F(ShardTrainerTest, AnHeirWithAnotherFileIsFoundOutBeforeItLearns) {
     reporter.take_before(owner, {0, step});
     const std::vector<Report> heir = train(file("b", other), {0, step});
     const Status status = reporter.take(heir.at(0));
-    EXPECT_EQ(heir.at(0).number, (Step{0, step}));
+    EXPECT_EQ(heir.at(0).id, (ReportId{0, step}));
     EXPECT_EQ(status.code(), Code::kData) << other;
     EXPECT_NE(status.message().find("/b, pass 1: between "), std::string::npos) << status.message();
     EXPECT_EQ(reporter.monitor.numbers().last.weight, (step - 1) / 8 * 8 * kBatch)
@@ -167,7 +168,7 @@ TEST_F(ShardTrainerTest, BadHeldOutRowsAreCountedOnceForAllPasses) {
   spec_.valid.paths = {folder_.write("valid", "1 5:1\nbad\n0 6:1\nworse\n")};
   spec_.valid.max_bad_rows = 2;
   std::uint32_t scored = 0;
-  for (const Report& report : train(file("a"))) scored += report.number.epoch % 2;
+  for (const Report& report : train(file("a"))) scored += report.id.epoch % 2;
   EXPECT_EQ(scored, kEpochs);
 }
 
@@ -182,7 +183,7 @@ TEST_F(ShardTrainerTest, HeldOutScoresDoNotTravelAndWhoeverReportsTheLastPartTel
     reporter.take_before(owner, {1, reported});
     for (const Report& report : owner) {  // An heir scores all rows again.
       EXPECT_TRUE(reporter.take(report).ok());
-      if (report.number.epoch % 2 == 1) {
+      if (report.id.epoch % 2 == 1) {
         EXPECT_LT(report.text.size(), 600u);
       }
     }

@@ -33,7 +33,7 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
 
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& options) {
   if (!options.out.empty()) {
-    if (Status status = check_model_destination(SystemDisk(), options.out); !status) return status;
+    if (Status status = check_model_destination(SystemDisk(), options.out); !status.ok()) return status;
   }
   auto plan = plan_training(options);
   if (!plan) return plan.status();
@@ -73,8 +73,8 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.combine = options_.combine;
   wanted.tables = tables_;
   wanted.timeout = options_.timeout;
-  wanted.on_report = [this](ShardId shard, Step number, std::string_view text) {
-    monitor_->add(shard, number, text);
+  wanted.on_report = [this](ShardId shard, ReportId id, std::string_view text) {
+    monitor_->add(shard, id, text);
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
@@ -91,19 +91,19 @@ ShardProgram TrainJob::observer() {
 
 Task<Status> TrainJob::observe(ShardStore& store) {
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
-    if (const Status status = (co_await store.barrier({epoch, 1})).status; !status) co_return status;
-    if (Status status = monitor_->inputs_agree(); !status) co_return status;
+    if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
+    if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
     const std::lock_guard lock(epochs_mutex_);
     epochs_.push_back(numbers);
   }
-  if (const Status status = (co_await store.barrier(kTrainedBarrier)).status; !status) co_return status;
+  if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
-  if (Status status = monitor_->inputs_agree(); !status) co_return status;
+  if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
   const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
-  if (Status status = co_await save(store); !status) co_return status;
+  if (Status status = co_await save(store); !status.ok()) co_return status;
   collected_ = true;
   co_return ok_status();
 }
@@ -192,7 +192,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
   };
   while (!cluster.wait(kRefresh)) {
-    if (const Status status = monitor_->inputs_agree(); !status) cluster.stop(status);
+    if (const Status status = monitor_->inputs_agree(); !status.ok()) cluster.stop(status);
     const std::string missing = cluster.missing();
     if (closing_ && !closed) {
       closed = true;
@@ -215,7 +215,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   result.seconds = std::chrono::duration<double>(elapsed()).count();
   tell_news();
   const Status status = cluster.status();
-  result.complete = status && collected_;
+  result.complete = status.ok() && collected_;
   if (result.complete) {
     if (!closed) tell_epochs(told);
     sum_up(cluster.view(), closed, result);
@@ -226,10 +226,10 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
 
 Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
   if (of_cluster.code() == Code::kPeerLost) return with_hint(of_cluster, kLostHint);
-  if (!of_cluster) return with_cause(of_cluster, inputs_->train.get());
+  if (!of_cluster.ok()) return with_cause(of_cluster, inputs_->train.get());
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
-  if (!saved_elsewhere_) return saved_elsewhere_;
+  if (!saved_elsewhere_.ok()) return saved_elsewhere_;
   if (closed) {
     return {Code::kAborted, options_.out.empty() ? "interrupted; without --out nothing is saved"
                                                  : "interrupted; what was learnt so far is saved"};

@@ -235,7 +235,7 @@ Status check_numbers(const TrainerOptions& options) {
         outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
         outside("--servers", options.servers, 0, limits::kNodesMax),
         outside("--workers", options.workers, 0, limits::kNodesMax)}) {
-    if (!status) return status;
+    if (!status.ok()) return status;
   }
   for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
     if (rule && (*rule < RuleKind::kSgd || *rule > RuleKind::kFtrl)) {
@@ -257,7 +257,7 @@ Status check_numbers(const TrainerOptions& options) {
 }  // namespace
 
 Result<TrainPlan> plan_training(const TrainerOptions& options) {
-  if (Status status = check_numbers(options); !status) return status;
+  if (Status status = check_numbers(options); !status.ok()) return status;
   TrainPlan plan;
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
@@ -269,9 +269,9 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   spec.epochs = options.epochs;
   spec.shards = options.data_shards;
 
-  if (Status status = choose_inputs(options, spec); !status) return status;
+  if (Status status = choose_inputs(options, spec); !status.ok()) return status;
   if (options.files.empty()) {
-    if (Status status = choose_without_data(options, plan); !status) return status;
+    if (Status status = choose_without_data(options, plan); !status.ok()) return status;
     return plan;
   }
   auto data = DataSet::open(spec.train);
@@ -293,7 +293,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
                                                      : choose_batch(model, *entries, (*data)->total_bytes()));
   choose_rules(options, *entries, spec);
   if (model.name == "ffm") {
-    if (Status status = choose_fields(options, *data, spec); !status) return status;
+    if (Status status = choose_fields(options, *data, spec); !status.ok()) return status;
   }
   return plan;
 }

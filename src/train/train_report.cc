@@ -106,7 +106,7 @@ TrainMonitor::Pass TrainMonitor::Pass::take(std::uint32_t of_epoch, const TrainR
 
 void TrainMonitor::compare_inputs(ShardId shard, const TrainReport& report) {
   if (!inputs_) inputs_ = Inputs{shard, report.inputs, report.inputs_name};
-  if (inputs_->fingerprint == report.inputs || !inputs_agree_) return;
+  if (inputs_->fingerprint == report.inputs || !inputs_agree_.ok()) return;
   inputs_agree_ = {Code::kData,
                    fmt::format("data shard {} was read from {} and data shard {} from {}, which are not the "
                                "same files; give every worker the same ones in the same order",
@@ -117,7 +117,7 @@ void TrainMonitor::compare_inputs(ShardId shard, const TrainReport& report) {
 void TrainMonitor::compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report) {
   std::string from = "its begin";
   const auto differs = [&](const std::string& to) {
-    if (!inputs_agree_) return;
+    if (!inputs_agree_.ok()) return;
     inputs_agree_ = {
         Code::kData,
         fmt::format(
@@ -139,7 +139,7 @@ void TrainMonitor::compare_text(ShardId shard, std::uint32_t epoch, Trail& trail
 
 // Whoever reads packed files unpacks all of them, whichever shards are its own.
 void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const TrainReport& report) {
-  if (report.unpacked == 0 || !inputs_agree_) return;
+  if (report.unpacked == 0 || !inputs_agree_.ok()) return;
   if (known == 0) known = report.unpacked;
   if (known == report.unpacked) return;
   inputs_agree_ = {
@@ -149,18 +149,18 @@ void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const T
                   report.inputs_name, shard.value)};
 }
 
-bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
+bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   TrainReport report;
-  if (!decode(text, loss_, report) || number.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
+  if (!decode(text, loss_, report) || id.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
     return false;
   const std::lock_guard lock(mutex_);
-  Epoch& epoch = epochs_[number.epoch / 2];
-  const bool held_out = number.epoch % 2 == 1;
+  Epoch& epoch = epochs_[id.epoch / 2];
+  const bool held_out = id.epoch % 2 == 1;
   compare_inputs(shard, report);
-  compare_text(shard, number.epoch / 2, (held_out ? scored_text_ : trained_text_)[shard.value], report);
+  compare_text(shard, id.epoch / 2, (held_out ? scored_text_ : trained_text_)[shard.value], report);
   compare_unpacked(shard, held_out ? scored_unpacked_ : trained_unpacked_, report);
-  const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(number.epoch / 2, report);
-  if (number.epoch < 2) skipped_rows_ += fresh.skipped;
+  const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(id.epoch / 2, report);
+  if (id.epoch < 2) skipped_rows_ += fresh.skipped;
   if (held_out) {
     if (!report.held_out) return true;
     epoch.has_valid = true;
@@ -179,7 +179,7 @@ bool TrainMonitor::add(ShardId shard, Step number, std::string_view text) {
   epoch.rows += fresh.rows;
   examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
-  shard_epoch_[shard.value] = number.epoch / 2;
+  shard_epoch_[shard.value] = id.epoch / 2;
   return true;
 }
 

@@ -73,7 +73,7 @@ class TrainMonitor {
   // Memory for the AUC of held-out rows: 50 MB at most of a pass that has not been asked for yet.
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
   // False when the text is no report.
-  bool add(ShardId shard, Step number, std::string_view text);
+  bool add(ShardId shard, ReportId id, std::string_view text);
   // kData once two shards have been read from different files, or what was read of one differs from what
   // another worker or an earlier pass has read there.
   Status inputs_agree() const;

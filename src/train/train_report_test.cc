@@ -129,7 +129,7 @@ TrainReport having_read(std::uint32_t first, std::initializer_list<std::uint64_t
 
 struct Reading {
   std::uint32_t shard = 0;
-  Step number;
+  ReportId number;
   TrainReport report;
 };
 
@@ -143,7 +143,7 @@ std::string disagreement(std::initializer_list<Reading> readings) {
   }
   EXPECT_EQ(left, 0u);
   const Status status = monitor.inputs_agree();
-  if (!status) {
+  if (!status.ok()) {
     EXPECT_EQ(status.code(), Code::kData);
   }
   return status.message();

@@ -43,7 +43,7 @@ Task<Status> TrainJob::save(ShardStore& store) {
   for (const std::string& place : other_places(disk, asked)) {
     say(TrainMessage::kWarning, fmt::format("{}; trying {}", tried, place));
     const Status status = co_await save_at(store, disk, place);
-    if (status) {
+    if (status.ok()) {
       saved_elsewhere_ = {Code::kIo,
                           fmt::format("{}; the model is saved at {} instead", refused.message(), place)};
       co_return ok_status();
@@ -59,7 +59,7 @@ Task<Status> TrainJob::save(ShardStore& store) {
 Task<Status> TrainJob::save_at(ShardStore& store, Disk& disk, const std::string& directory) {
   auto writer = ModelWriter::create(disk, directory);
   if (!writer) co_return writer.status();
-  if (Status status = co_await collect(store, writer->get()); !status) co_return status;
+  if (Status status = co_await collect(store, writer->get()); !status.ok()) co_return status;
   const auto digest = (*writer)->commit(spec().model, options_to_store(), metrics());
   if (!digest) co_return digest.status();
   digest_ = *digest;
@@ -70,7 +70,7 @@ Task<Status> TrainJob::save_at(ShardStore& store, Disk& disk, const std::string&
 Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
   digest_ = model_rows_ = 0;  // Of an attempt to save that failed.
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
-    if (Status status = co_await collect_table(store, TableId{t}, writer); !status) co_return status;
+    if (Status status = co_await collect_table(store, TableId{t}, writer); !status.ok()) co_return status;
   }
   co_return ok_status();
 }
@@ -78,7 +78,7 @@ Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
 Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWriter* writer) {
   const TableSpec& spec = tables_[table.value];
   const Answer counted = co_await store.count(table);
-  if (!counted.status) co_return counted.status;
+  if (!counted.status.ok()) co_return counted.status;
   const std::uint64_t rows = spec.kind == TableSpec::Kind::kDense ? spec.rows : counted.keys.at(0);
   if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
   TableDigest digest(spec.dim);
@@ -91,11 +91,11 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
     }
     const Answer scanned = co_await ahead.front();
     ahead.pop_front();
-    if (!scanned.status) co_return scanned.status;
+    if (!scanned.status.ok()) co_return scanned.status;
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();
     if (writer != nullptr && !begun) {
-      if (Status status = writer->begin_table(spec, rows, width); !status) co_return status;
+      if (Status status = writer->begin_table(spec, rows, width); !status.ok()) co_return status;
       begun = true;
     }
     const bool dense = spec.kind == TableSpec::Kind::kDense;
@@ -104,12 +104,12 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
                  scanned.rows.span().subspan(i * width, spec.dim));
     }
     if (writer == nullptr) continue;
-    if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status) co_return status;
+    if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status.ok()) co_return status;
   }
   digest_ += table_part_of_digest(spec.name, digest.sum());
   if (writer == nullptr) co_return ok_status();
   if (!begun) {
-    if (Status status = writer->begin_table(spec, rows, spec.dim); !status) co_return status;
+    if (Status status = writer->begin_table(spec, rows, spec.dim); !status.ok()) co_return status;
   }
   co_return writer->end_table();
 }

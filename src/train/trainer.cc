@@ -52,7 +52,7 @@ Status Trainer::Impl::begin() {
 }
 
 TrainResult Trainer::Impl::run_here() {
-  if (Status status = begin(); !status) return failed(status);
+  if (Status status = begin(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
   if (options.files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
   const std::uint32_t threads = options.threads != 0 ? options.threads : cores();
@@ -79,7 +79,7 @@ RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t 
 }
 
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
-  if (Status status = begin(); !status) return failed(status);
+  if (Status status = begin(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
   const std::uint32_t servers = options.servers != 0 ? options.servers : 1;
   const std::uint32_t workers =
@@ -108,7 +108,7 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 }
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
-  if (Status status = begin(); !status) return failed(status);
+  if (Status status = begin(); !status.ok()) return failed(status);
   const std::uint32_t servers = std::max(job->options().servers, 1u);
   const std::uint32_t workers = std::max(job->options().workers, 1u);
   RemoteClusterOptions cluster = remote(servers, workers);

@@ -63,7 +63,7 @@ TEST_F(TrainerTest, TrainsSavesAndPredicts) {
   std::vector<std::uint32_t> told;
   options_.on_epoch = [&](const TrainEpoch& epoch) { told.push_back(epoch.number); };
   const TrainResult result = run(options_);
-  ASSERT_TRUE(result.status) << result.status.message();
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(told, (std::vector<std::uint32_t>{1, 2}));
   ASSERT_EQ(result.epochs.size(), 2u);
@@ -77,7 +77,7 @@ TEST_F(TrainerTest, TrainsSavesAndPredicts) {
   double sum = 0;
   std::uint32_t rows = 0;
   const Status predicted = predict_rows(result.model, options_.files, [&](float p) { sum += p, ++rows; });
-  EXPECT_TRUE(predicted) << predicted.message();
+  EXPECT_TRUE(predicted.ok()) << predicted.message();
   EXPECT_EQ(rows, kRows);
   EXPECT_NEAR(sum / clicks_, 1, 0.1);
 }
@@ -109,10 +109,10 @@ TEST_F(TrainerTest, NodesThatJoinTrainTheSameModel) {
   threads.emplace_back([&] { ends[1] = run_train_worker(node); });
   threads.emplace_back([&] { result = trainer->run(node.node); });
   for (std::thread& thread : threads) thread.join();
-  for (const TrainNodeEnd& end : ends) EXPECT_TRUE(end.status) << end.status.message();
+  for (const TrainNodeEnd& end : ends) EXPECT_TRUE(end.status.ok()) << end.status.message();
   EXPECT_NE(lines_.find("scheduler listens on " + node.node.scheduler), std::string::npos) << lines_;
   ASSERT_TRUE(here.complete);
-  EXPECT_TRUE(result.status) << result.status.message();
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
   EXPECT_EQ(result.model_digest, here.model_digest);
   EXPECT_EQ(result.epochs.back().held_out->logloss, here.epochs.back().held_out->logloss);
 }
@@ -122,11 +122,11 @@ TEST_F(TrainerTest, AModelOfCsvKnowsItsColumnsWithoutBeingTold) {
   options_.label_column = "click";
   options_.hash_bits = 20;
   const TrainResult result = run(options_);
-  ASSERT_TRUE(result.status) << result.status.message();
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
   const std::string unlabelled = folder_.write("new.csv", "hour,ad\nh3,ad0\nh3,ad19\n");
   std::vector<float> predictions;
   const Status status = predict_rows(result.model, {unlabelled}, [&](float p) { predictions.push_back(p); });
-  ASSERT_TRUE(status) << status.message();
+  ASSERT_TRUE(status.ok()) << status.message();
   ASSERT_EQ(predictions.size(), 2u);
   EXPECT_LT(predictions[0] + 0.3f, predictions[1]);
 }

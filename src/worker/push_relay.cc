@@ -42,14 +42,14 @@ std::optional<NodeId> PushRelay::next_hop(RequestPart& part) const {
 Status PushRelay::check(NodeId from, const Frame& frame) const {
   const wire::Map& map = member_.map();
   const FrameHeader& head = frame.head;
-  if (Status epoch = member_.check_map_epoch(head); !epoch) return epoch;
+  if (Status epoch = member_.check_map_epoch(head); !epoch.ok()) return epoch;
   if (from.role != Role::kWorker || !member_.id() ||
       member_.combine_tree().parent(from.index) != member_.id()->index) {
     return refused(head, fmt::format("this node combines no pushes of {}", node_name(from)));
   }
   if (head.table.value >= map.tables.size()) return refused(head, "no such table");
   if (!owner_of(map, head)) return refused(head, "no server owns these ranges");
-  if (Status owner = member_.check_owner(from, head); !owner) return owner;
+  if (Status owner = member_.check_owner(from, head); !owner.ok()) return owner;
   if (frame.first.empty() && frame.second.empty()) return ok_status();
   if (frame.first.size() % sizeof(std::uint64_t) != 0 || frame.second.size() % sizeof(float) != 0) {
     return refused(head, "keys or values are no whole numbers");

@@ -223,7 +223,7 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
 // Whether this was the last block of a scan's answer.
 bool RequestBook::take_scan(RequestPart& part, const Frame& frame) {
   Request& request = *part.request;
-  const std::uint32_t block = frame.head.step.epoch, blocks = frame.head.step.index;
+  const auto [block, blocks] = numbered<ScanBlock>(frame.head);
   const std::size_t rows = frame.first.size() / sizeof(std::uint64_t);
   const std::size_t width = rows == 0 ? 0 : frame.second.size() / sizeof(float) / rows;
   const bool whole =
@@ -257,8 +257,8 @@ void RequestBook::drop_parts(const Request& request) {
 
 void RequestBook::finish(std::shared_ptr<Request> request, Status status) {
   Answer answer;
-  if (status && request->kind == RequestKind::kPull) answer.rows = gathered(request->answers);
-  if (status && request->kind == RequestKind::kScan) {
+  if (status.ok() && request->kind == RequestKind::kPull) answer.rows = gathered(request->answers);
+  if (status.ok() && request->kind == RequestKind::kScan) {
     for (const Bytes& block : request->keys) {
       const auto keys = block.as<std::uint64_t>();
       answer.keys.insert(answer.keys.end(), keys.begin(), keys.end());

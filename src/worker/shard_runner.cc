@@ -137,7 +137,8 @@ std::vector<Status> ShardRunner::take_ended() {
     if (!run.task || run.ended || !run.task->done()) continue;
     run.ended = true;
     const Status status = run.task->take();
-    ended.push_back(status ? run.store->failure() : status);  // A push may have failed that it did not await.
+    ended.push_back(status.ok() ? run.store->failure()
+                                : status);  // A push may have failed that it did not await.
   }
   return ended;
 }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/frame.h"
 #include "base/limits.h"
+#include "base/placed_keys.h"
 #include "base/planted.h"
 
 namespace thalweg {
@@ -33,7 +34,7 @@ ShardStore::ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_
       pushed_(job.tables.size()) {}
 
 Status ShardStore::check(TableId table, const Keys& keys) const {
-  if (!failure_) return failure_;
+  if (!failure_.ok()) return failure_;
   if (table.value >= pushed_.size()) {
     return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, pushed_.size())};
   }
@@ -52,7 +53,7 @@ Status ShardStore::check(TableId table, const Keys& keys) const {
 }
 
 Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
-  if (Status status = check(table, keys); !status) return completed(std::move(status));
+  if (Status status = check(table, keys); !status.ok()) return completed(std::move(status));
   if (step_ == kEndOfWork) return completed(work_ended());
   const TableSpec& spec = job_.tables[table.value];
   if (keys.size() * spec.dim != grads.size()) {
@@ -71,7 +72,7 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
 }
 
 Pending ShardStore::pull(TableId table, Keys keys) {
-  if (Status status = check(table, keys); !status) return completed(std::move(status));
+  if (Status status = check(table, keys); !status.ok()) return completed(std::move(status));
   // In lockstep, whether the rows showed this step would depend on who else has pushed.
   if (job_.consistency.kind == Consistency::Kind::kSync && pushed_[table.value]) {
     return completed(
@@ -84,7 +85,7 @@ Pending ShardStore::pull(TableId table, Keys keys) {
 }
 
 Pending ShardStore::read(TableId table, Keys keys) {
-  if (Status status = check(table, keys); !status) return completed(std::move(status));
+  if (Status status = check(table, keys); !status.ok()) return completed(std::move(status));
   if (keys.size() == 0) return completed(ok_status());
   return call({StoreCall::Kind::kPull, table, step_, std::move(keys), {}, frame_flags::kReadOnly});
 }
@@ -100,14 +101,14 @@ void ShardStore::push_empty(std::uint8_t flags) {
     if (pushed_[t]) continue;
     count_push();
     const bool dense = job_.tables[t].kind == TableSpec::Kind::kDense;
-    Keys none = dense ? Keys::block(0, 0) : Keys::placed({});
+    Keys none = dense ? Keys::block(0, 0) : placed_keys({});
     call({StoreCall::Kind::kPush, TableId{t}, step_, std::move(none), {}, flags}).forget();
   }
   pushed_.assign(pushed_.size(), false);
 }
 
 Pending ShardStore::advance() {
-  if (!failure_) return completed(failure_);
+  if (!failure_.ok()) return completed(failure_);
   if (step_ == kEndOfWork) return completed(work_ended());
   THALWEG_CHECK(advancing_ == nullptr, "advance() is awaited before it is called again");
   push_empty(0);
@@ -120,7 +121,7 @@ Pending ShardStore::advance() {
 }
 
 Pending ShardStore::end_epoch() {
-  if (!failure_) return completed(failure_);
+  if (!failure_.ok()) return completed(failure_);
   if (step_ == kEndOfWork) return completed(work_ended());
   if (step_has_push()) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
@@ -129,7 +130,7 @@ Pending ShardStore::end_epoch() {
 }
 
 Pending ShardStore::end_work() {
-  if (!failure_) return completed(failure_);
+  if (!failure_.ok()) return completed(failure_);
   if (step_ == kEndOfWork) return completed(ok_status());
   if (step_has_push()) {
     push_empty(0);
@@ -155,7 +156,7 @@ Pending ShardStore::end(std::uint8_t flags, Step next) {
 }
 
 void ShardStore::push_done(Step step, const Status& status) {
-  if (!status && failure_) failure_ = status;
+  if (!status.ok() && failure_.ok()) failure_ = status;
   const auto found = in_flight_.find(step);
   if (found != in_flight_.end() && --found->second.pushes == 0) in_flight_.erase(found);
   release_advance();
@@ -166,15 +167,15 @@ void ShardStore::release_advance() {
   std::size_t window =
       sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
   if (THALWEG_BUG(kNoWindow)) window = ~std::size_t{0};
-  if (advancing_ && (!failure_ || steps_behind() < window)) {
+  if (advancing_ && (!failure_.ok() || steps_behind() < window)) {
     answer(*std::exchange(advancing_, nullptr), {failure_, {}, {}});
   }
-  if (ending_ && (!failure_ || in_flight_.empty()))
+  if (ending_ && (!failure_.ok() || in_flight_.empty()))
     answer(*std::exchange(ending_, nullptr), {failure_, {}, {}});
 }
 
 void ShardStore::abort(const Status& status) {
-  if (failure_) failure_ = status;
+  if (failure_.ok()) failure_ = status;
   release_advance();
 }
 
@@ -190,13 +191,19 @@ Pending ShardStore::call(StoreCall call) {
   return Pending(calls_.back().completion);
 }
 
-Pending ShardStore::barrier(Step number) {
-  return failure_ ? call({.kind = StoreCall::Kind::kBarrier, .step = number}) : completed(failure_);
+Pending ShardStore::barrier(BarrierId id) {
+  if (!failure_.ok()) return completed(failure_);
+  return call({.kind = StoreCall::Kind::kBarrier, .step = in_place_of_step(id)});
 }
 
-Pending ShardStore::report(Step number, std::string text) {
-  if (!failure_) return completed(failure_);
-  return call({.kind = StoreCall::Kind::kReport, .step = number, .text = std::move(text)});
+Pending ShardStore::report(ReportId id, std::string text) {
+  if (!failure_.ok()) return completed(failure_);
+  return call({.kind = StoreCall::Kind::kReport, .step = in_place_of_step(id), .text = std::move(text)});
+}
+
+Pending ShardStore::end_program() {
+  if (!failure_.ok()) return completed(failure_);
+  return call({.kind = StoreCall::Kind::kReport, .flags = frame_flags::kEndOfWork});
 }
 
 // An heir does all that servers know of its predecessor, and ends an epoch where that one ended it.

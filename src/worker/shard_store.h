@@ -30,9 +30,11 @@ class ShardStore final : public Store {
   Pending advance() override;
   Pending end_epoch() override;
   Pending end_work() override;
-  Pending barrier(Step number) override;
-  Pending report(Step number, std::string text) override;
+  Pending barrier(BarrierId id) override;
+  Pending report(ReportId id, std::string text) override;
   Pending yield() override;
+  // Says, once in effect, that the shard's program has ended well.
+  Pending end_program();
   // All stored rows (with optimizer state) of one range of a table; Completion::keys names them.
   Pending scan(TableId table, RangeId range);
   // Number of stored rows of a sparse table, in Completion::keys[0].

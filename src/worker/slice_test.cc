@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/limits.h"
+#include "base/placed_keys.h"
 #include "base/random.h"
 #include "placement/placement.h"
 #include "worker/request.h"
@@ -87,7 +88,7 @@ TEST(Slices, OfASparseRequestGiveEachKeyAndRowOnce) {
     std::sort(placed.begin(), placed.end());
     std::vector<float> values(placed.size() * spec.dim);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-    const Keys keys = Keys::placed(placed);
+    const Keys keys = placed_keys(placed);
     const auto push = slice_all(spec, placement, payload_of_push(keys, Rows(values)));
     expect_cover(push, spec, placement);
     expect_sparse(push, spec, placed, values);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/completion.h"
 #include "thalweg/store.h"
 
 namespace thalweg {
@@ -15,7 +16,7 @@ struct StoreCall {
 
   Kind kind{};
   TableId table{};
-  Step step{};  // Barrier, report: its number.
+  Step step{};  // Barrier, report: in_place_of_step().
   Keys keys{};
   Rows grads{};
   std::uint8_t flags = 0;  // Of the frames.

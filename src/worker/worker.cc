@@ -124,7 +124,7 @@ void Worker::lose_scheduler(std::string why) {
 
 void Worker::on_stop() {
   const Status& why = *member_.stopped();
-  abandon_requests(why ? Status(Code::kAborted, "the job is over") : why);
+  abandon_requests(why.ok() ? Status(Code::kAborted, "the job is over") : why);
   member_.confirm_stop(*turn_.out);
 }
 
@@ -190,7 +190,7 @@ void Worker::send_calls(ShardStore& store) {
 
 void Worker::end_programs() {
   for (const Status& status : runner_.take_ended()) {
-    if (!status || member_.observer()) end(status);
+    if (!status.ok() || member_.observer()) end(status);
   }
 }
 
@@ -205,7 +205,7 @@ void Worker::on_ended(const Request& request, Answer answer) {
   const ShardId shard = request.shard;
   switch (request.kind) {
     case RequestKind::kMarks:
-      if (status) return runner_.start(shard, request.marks);
+      if (status.ok()) return runner_.start(shard, request.marks);
       return status.code() == Code::kAborted ? void() : end(status);
     case RequestKind::kCombined:
       if (stopped() || status.code() == Code::kTimeout) return;  // No word of the server's.
@@ -225,16 +225,17 @@ void Worker::take_answer(ShardStore& store, RequestKind kind, Step step, Complet
   store.answer(completion, answer);
   if (kind != RequestKind::kPush) return;
   const Status& status = answer.status;
-  const bool fails = !status && !store.failed();
+  const bool fails = !status.ok() && !store.failed();
   store.push_done(step, status);
-  if (status || !runner_.keeps(store)) return;
+  if (status.ok() || !runner_.keeps(store)) return;
   if (fails) book_.fail_all_of(store.shard(), status);
   if (runner_.ended(store.shard())) end(status);  // Its program can no longer tell.
 }
 
 void Worker::on_push(NodeId from, Frame frame) {
   if (stopped()) return;
-  if (Status status = relay_.check(from, frame); !status) return answer_asker({from, frame.head}, status);
+  if (Status status = relay_.check(from, frame); !status.ok())
+    return answer_asker({from, frame.head}, status);
   relay_.add(turn_.now, from, std::move(frame));
 }
 

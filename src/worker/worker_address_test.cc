@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/placed_keys.h"
 #include "node/sent_frames_for_test.h"
 #include "worker/worker.h"
 
@@ -60,7 +61,7 @@ struct Started {
     if (dense) return Keys::block(3, 36);
     std::vector<std::uint64_t> placed;
     for (std::uint16_t r = 0; r < kRanges; ++r) placed.push_back(range_first_key(r, kRanges) + 5);
-    return Keys::placed(placed);
+    return placed_keys(placed);
   }
   Sent pull() {
     return ask([&](ShardStore& store) { return store.pull(TableId{0}, keys()); });

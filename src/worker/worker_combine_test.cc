@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/placed_keys.h"
 #include "node/sent_frames_for_test.h"
 #include "worker/worker.h"
 
@@ -61,7 +62,7 @@ struct Started {
   Sent push(std::uint32_t shard) {
     worker.turn(now, out, [&] {
       completion = worker.store(ShardId{shard})
-                       ->push(TableId{0}, Keys::placed({kLow}), Rows(std::vector<float>{1}))
+                       ->push(TableId{0}, placed_keys({kLow}), Rows(std::vector<float>{1}))
                        .completion();
     });
     return out.take();

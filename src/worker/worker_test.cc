@@ -234,13 +234,13 @@ struct Computing : Started {
   }
   Task<Status> program(ShardStore& store) {
     Pending first = store.pull(kTable, one_key(1)), second = store.pull(kTable, one_key(2));
-    if (Answer rows = co_await first; !rows.status) co_return rows.status;
+    if (Answer rows = co_await first; !rows.status.ok()) co_return rows.status;
     computed = true;
     store.push(kTable, one_key(1), Rows(std::vector<float>{1})).forget();
     const Answer rows = co_await second;
     seen = rows.status;
     const Status advanced = (co_await store.advance()).status;
-    co_return advanced ? rows.status : advanced;
+    co_return advanced.ok() ? rows.status : advanced;
   }
   void resume() {
     worker.on_time(now, out);

@@ -75,7 +75,8 @@ class Worker {
     call.root = what.root;
     call.route = work_.choice;
     call.timeout = timeout;
-    if (Status status = work_.started ? group_.start(call).wait() : group_.run(call); !status) return status;
+    if (Status status = work_.started ? group_.start(call).wait() : group_.run(call); !status.ok())
+      return status;
     const std::string wrong = buffers_->check();
     require(wrong.empty(), what.name() + ": " + wrong);
     return {};

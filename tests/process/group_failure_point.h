@@ -55,7 +55,7 @@ inline std::vector<std::string> routes_of(Operation operation, std::uint32_t ran
   std::vector<std::string> names;
   for (const std::string& name : routes_for_test()) {
     const Plan plan = plan_for_test(name, ranks);
-    if (plan.servers < ranks && check_plan(plan, operation, ranks) &&
+    if (plan.servers < ranks && check_plan(plan, operation, ranks).ok() &&
         channels_of(plan) <= GroupChannels::kOneMax)
       names.push_back(name);
   }

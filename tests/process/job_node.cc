@@ -71,13 +71,13 @@ Task<Status> train(Store& store, Wrong wrong) {
     if (at.index == wrong.fail_at)
       co_return Status(Code::kData, "no row 17 in shard " + std::to_string(store.shard().value));
     const Answer rows = co_await store.pull(kRows, keys);
-    if (!rows.status) co_return rows.status;
+    if (!rows.status.ok()) co_return rows.status;
     std::vector<float> grads(rows.rows.size());
     for (std::size_t i = 0; i < grads.size(); ++i) {
       grads[i] = std::sin(rows.rows[i] + static_cast<float>(i * (store.shard().value + 1) + at.index));
     }
     store.push(kRows, keys, Rows(std::move(grads))).forget();
-    if (const Answer ended = co_await store.advance(); !ended.status) co_return ended.status;
+    if (const Answer ended = co_await store.advance(); !ended.status.ok()) co_return ended.status;
   }
   co_return ok_status();
 }
@@ -86,7 +86,7 @@ Status run_job(Result<Job> job, const Program& program) {
   if (!job) return job.status();
   std::printf("%s\n", job->address().c_str());
   std::fflush(stdout);
-  if (Status status = job->run(program); !status) return status;
+  if (Status status = job->run(program); !status.ok()) return status;
   return job->scan(kRows, [](Key key, std::span<const float> row) {
     std::printf("%llu", static_cast<unsigned long long>(key));
     for (const float value : row) std::printf(" %08x", std::bit_cast<std::uint32_t>(value));
@@ -135,6 +135,6 @@ int main(int argc, char** argv) {
                         : role == "worker"  ? run_worker(node, program)
                         : role == "local"   ? run_job(Job::start(options), program)
                                             : Status(Code::kUsage, "no such role");
-  if (!status) std::fprintf(stderr, "ended: %s\n", status.message().c_str());
-  return status ? 0 : 1;
+  if (!status.ok()) std::fprintf(stderr, "ended: %s\n", status.message().c_str());
+  return status.ok() ? 0 : 1;
 }

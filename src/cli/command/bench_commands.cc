@@ -50,7 +50,7 @@ Result<Pass> read_once(const ReadOptions& options, std::uint32_t threads) {
     if (rows) pass.rows += *rows;
     if (!rows) failed = rows.status();
   }
-  if (!failed) return failed;
+  if (!failed.ok()) return failed;
   pass.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return pass;
 }

@@ -186,7 +186,7 @@ Status run_bench_exchange(const Options& options, Output& out) {
   const Status status = run_local_ranks(plan->ranks, plan->transport, [&](Group& group) {
     return run_rank(group, *plan, group.rank() == 0 ? &table : nullptr);
   });
-  return status ? table.finish() : status;
+  return status.ok() ? table.finish() : status;
 }
 
 }  // namespace thalweg

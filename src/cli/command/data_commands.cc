@@ -132,7 +132,7 @@ Status run_data_split(const Options& options, Output& out) {
   NewFile train(fmt::format("{}/train.{}", directory, extension((*data)->format())));
   NewFile valid(fmt::format("{}/valid.{}", directory, extension((*data)->format())));
   for (const NewFile* file : {&train, &valid}) {
-    if (Status status = is_no_input(file->path(), (*data)->paths()); !status) return status;
+    if (Status status = is_no_input(file->path(), (*data)->paths()); !status.ok()) return status;
     if (std::filesystem::exists(file->path(), error) && !options.flag("force")) {
       return with_hint({Code::kUsage, file->path() + " is there already; expected another --out"},
                        "--force writes over it");
@@ -141,8 +141,8 @@ Status run_data_split(const Options& options, Output& out) {
   const auto part = static_cast<std::uint64_t>(options.integer("valid-part"));
   const Result<SplitReport> report = split_rows(**data, part, train.stream(), valid.stream());
   if (!report) return report.status();
-  if (Status status = train.commit(); !status) return status;
-  if (Status status = valid.commit(); !status) return status;
+  if (Status status = train.commit(); !status.ok()) return status;
+  if (Status status = valid.commit(); !status.ok()) return status;
   out.human(fmt::format("{} rows in {}\n{} rows in {}\n", report->rows_kept, train.path(),
                         report->rows_held_out, valid.path()));
   out.json({{"train_rows", report->rows_kept},
@@ -160,13 +160,13 @@ Status run_data_synth(const Options& options, Output& out) {
   std::optional<NewFile> file;
   if (options.has("output")) {
     file.emplace(options.text("output"));
-    if (Status status = file->write(""); !status) return status;
+    if (Status status = file->write(""); !status.ok()) return status;
   }
   const Result<SynthReport> report = synthesize(wanted, file ? file->stream() : std::cout);
   if (!report) return report.status();
   std::cout.flush();
   if (file) {
-    if (Status status = file->commit(); !status) return status;
+    if (Status status = file->commit(); !status.ok()) return status;
   }
   const double rate = 100 * mean(report->positives, report->rows);
   // Standard output may be the rows themselves.

@@ -89,12 +89,12 @@ Result<ExchangeTiming> measure_typed(Group& group, const ExchangeTask& task, T* 
   if (task.operation == Operation::kBroadcast && group.rank() != 0 && !task.in_place) call.in = nullptr;
 
   for (std::uint32_t i = 0; i < kWarmups; ++i) {
-    if (Status status = group.run(call); !status) return status;
+    if (Status status = group.run(call); !status.ok()) return status;
   }
-  if (Status status = group.barrier(); !status) return status;
+  if (Status status = group.barrier(); !status.ok()) return status;
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < task.iterations; ++i) {
-    if (Status status = group.run(call); !status) return status;
+    if (Status status = group.run(call); !status.ok()) return status;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   double seconds = took.count() / task.iterations;
@@ -104,13 +104,14 @@ Result<ExchangeTiming> measure_typed(Group& group, const ExchangeTask& task, T* 
   if (task.operation == Operation::kBroadcast && !task.in_place && group.rank() == 0)
     std::copy_n(in, task.count, out);
   const std::uint64_t sent_before = group.bytes_sent();
-  if (Status status = group.run(call); !status) return status;
+  if (Status status = group.run(call); !status.ok()) return status;
   const std::uint64_t sent = group.bytes_sent() - sent_before;
   std::uint64_t wrong = count_wrong(group, task, places, out);
-  if (Status status = group.all_reduce(std::span(&seconds, 1), Reduction::kMax); !status) return status;
-  if (Status status = group.all_reduce(std::span(&wrong, 1)); !status) return status;
+  if (Status status = group.all_reduce(std::span(&seconds, 1), Reduction::kMax); !status.ok()) return status;
+  if (Status status = group.all_reduce(std::span(&wrong, 1)); !status.ok()) return status;
   ExchangeTiming timing{seconds, wrong, std::vector<std::uint64_t>(group.size())};
-  if (Status status = group.all_gather<std::uint64_t>({&sent, 1}, timing.bytes_sent); !status) return status;
+  if (Status status = group.all_gather<std::uint64_t>({&sent, 1}, timing.bytes_sent); !status.ok())
+    return status;
   return timing;
 }
 

@@ -116,7 +116,7 @@ Status write_plot(const std::string& path, const Topology& topology, const std::
   NewFile file(path);
   const std::string picture =
       rows.size() == 1 ? gantt_svg(topology, rows[0]) : curves_svg(topology.name(), rows);
-  if (Status status = file.write(picture); !status) return status;
+  if (Status status = file.write(picture); !status.ok()) return status;
   return file.commit();
 }
 
@@ -210,7 +210,7 @@ Status run_simulate_exchange(const Options& options, Output& out) {
   }
   const auto plot = options.maybe_text("plot");
   if (!plot) return ok_status();
-  if (Status status = write_plot(*plot, *last, rows); !status) return status;
+  if (Status status = write_plot(*plot, *last, rows); !status.ok()) return status;
   out.note(fmt::format("wrote {}", *plot));
   return ok_status();
 }

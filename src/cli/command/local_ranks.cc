@@ -55,7 +55,7 @@ Status run_processes(GroupOptions options, const Body& body) {
     const pid_t pid = fork();
     if (pid == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      _exit(getppid() == parent && join_and_run(options, body) ? 0 : 1);
+      _exit(getppid() == parent && join_and_run(options, body).ok() ? 0 : 1);
     }
     if (pid < 0) {
       for (const pid_t other : others) kill(other, SIGKILL);
@@ -67,7 +67,7 @@ Status run_processes(GroupOptions options, const Body& body) {
   options.rank = 0;
   const Status status = join_and_run(options, body);
   for (const pid_t pid : others) {
-    if (!status) kill(pid, SIGKILL);
+    if (!status.ok()) kill(pid, SIGKILL);
     waitpid(pid, nullptr, 0);
   }
   return status;

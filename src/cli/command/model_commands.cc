@@ -68,7 +68,7 @@ Status run_model_export(const Options& options, Output& out) {
   if (!model) return model.status();
   const std::string& destination = options.text("export-output");
   SystemDisk disk;
-  if (Status status = export_model(*model, *format, disk, destination); !status) return status;
+  if (Status status = export_model(*model, *format, disk, destination); !status.ok()) return status;
   out.note(fmt::format("wrote {}", destination));
   out.json({{"output", destination}, {"format", options.choice("export-format").word}});
   return ok_status();

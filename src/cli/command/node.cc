@@ -36,8 +36,8 @@ void warn_if_insecure(const NodeOptions& node, Output& out) {
 
 // With --quiet, which train --processes gives its nodes, what the scheduler shows is not said again.
 Status ended(const TrainNodeEnd& end, Output& out) {
-  if (end.status) out.note("the job is done");
-  if (end.status || !end.told || !out.style().quiet || out.style().json) return end.status;
+  if (end.status.ok()) out.note("the job is done");
+  if (end.status.ok() || !end.told || !out.style().quiet || out.style().json) return end.status;
   out.end_with(exit_code(end.status.code()));
   return ok_status();
 }

@@ -99,8 +99,8 @@ class RankProcesses {
     if (pipe2(go_.data(), O_CLOEXEC) != 0)
       return {Code::kIo, fmt::format("no pipe for the ranks: {}", std::strerror(errno))};
     Status status;
-    for (std::uint32_t i = 0; i < launch_.ranks && status; ++i) status = start(i);
-    if (!status) signal_all(SIGKILL);
+    for (std::uint32_t i = 0; i < launch_.ranks && status.ok(); ++i) status = start(i);
+    if (!status.ok()) signal_all(SIGKILL);
     for (const int end : go_) close(end);
     return status;
   }
@@ -298,7 +298,7 @@ Result<RanksEnd> run_ranks(const RankLaunch& launch, const std::atomic<bool>& st
   const auto run_here = [&] {
     RankProcesses processes(launch, results, words);
     const Status started = processes.start_all();
-    const RanksEnd end = started ? processes.watch(stop) : RanksEnd{0, started.message()};
+    const RanksEnd end = started.ok() ? processes.watch(stop) : RanksEnd{0, started.message()};
     std::fflush(results);
     std::fflush(words);
     return fmt::format("{} {} {}", static_cast<int>(started.code()), end.exit_code, end.failed);

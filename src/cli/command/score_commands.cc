@@ -53,7 +53,7 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);
   if (!rows) return rows.status();
-  if (Status status = check_given_columns(model->manifest(), options, (*rows)->data()); !status)
+  if (Status status = check_given_columns(model->manifest(), options, (*rows)->data()); !status.ok())
     return status;
   Predictor::Scratch scratch(*predictor);
   Batch batch, targets;
@@ -63,8 +63,8 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
     if (!count) return count.status();
     if (*count == 0) break;
     targets.labels = batch.labels, targets.weights = batch.weights;
-    if (Status status = predictor->score(batch, scratch, scores); !status) return status;
-    if (Status status = sink(scored.loss, targets, scores); !status) return status;
+    if (Status status = predictor->score(batch, scratch, scores); !status.ok()) return status;
+    if (Status status = sink(scored.loss, targets, scores); !status.ok()) return status;
     scored.rows += *count;
   }
   scored.skipped = (*rows)->data().skipped_rows();
@@ -97,9 +97,9 @@ void note_oddities(const Scored& scored, Output& out) {
 Status run_predict(const Options& options, Output& out) {
   std::optional<NewFile> file;
   if (options.has("output")) {
-    if (Status status = is_no_input(options.text("output"), options.arguments()); !status) return status;
+    if (Status status = is_no_input(options.text("output"), options.arguments()); !status.ok()) return status;
     file.emplace(options.text("output"));
-    if (Status status = file->write(""); !status) return status;
+    if (Status status = file->write(""); !status.ok()) return status;
   }
   fmt::memory_buffer text;
   const auto write = [&](Loss loss, const Batch&, const std::vector<float>& scores) {
@@ -113,7 +113,7 @@ Status run_predict(const Options& options, Output& out) {
   const Result<Scored> scored = score_rows(options, false, write);
   if (!scored) return scored.status();
   if (file) {
-    if (Status status = file->commit(); !status) return status;
+    if (Status status = file->commit(); !status.ok()) return status;
   }
   note_oddities(*scored, out);
   out.json({{"examples", scored->rows}, {"skipped_rows", scored->skipped}, {"seconds", scored->seconds}});

@@ -33,11 +33,11 @@ class Scoring : public testing::Test {
     const float bias = -1;
     std::vector<std::pair<PlacedKey, float>> weights = {{place(3), weight}, {place(5), 0.5f}};
     std::sort(weights.begin(), weights.end());
-    ASSERT_TRUE((*writer)->begin_table(tables[0], 1, 1) && (*writer)->append({&row, 1}, {&bias, 1}) &&
-                (*writer)->end_table());
-    ASSERT_TRUE((*writer)->begin_table(tables[1], 2, 1));
-    for (const auto& [key, value] : weights) ASSERT_TRUE((*writer)->append({&key, 1}, {&value, 1}));
-    ASSERT_TRUE((*writer)->end_table());
+    ASSERT_TRUE((*writer)->begin_table(tables[0], 1, 1).ok() &&
+                (*writer)->append({&row, 1}, {&bias, 1}).ok() && (*writer)->end_table().ok());
+    ASSERT_TRUE((*writer)->begin_table(tables[1], 2, 1).ok());
+    for (const auto& [key, value] : weights) ASSERT_TRUE((*writer)->append({&key, 1}, {&value, 1}).ok());
+    ASSERT_TRUE((*writer)->end_table().ok());
     ASSERT_TRUE((*writer)->commit(spec, std::move(options), {{"valid_auc", 0.75}}).ok());
   }
 

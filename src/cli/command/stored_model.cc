@@ -59,7 +59,7 @@ Status check_given_columns(const Manifest& manifest, const Options& options, con
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
   if (!given || known.empty() || data.format() != Format::kCsv) return ok_status();
   const Status status = check_same_features(data.columns(), known, manifest.model.name == "ffm");
-  if (status) return status;
+  if (status.ok()) return status;
   return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},
                    "leave out --columns, --label-column and --weight-column: the model knows its columns");
 }

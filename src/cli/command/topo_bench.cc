@@ -26,13 +26,13 @@ Result<double> one_way_seconds(Group& group, std::span<std::byte> buffer, std::s
   const std::size_t trips = std::clamp<std::size_t>((std::size_t{8} << 20) / bytes, 4, 2000);
   double best = 0;
   for (int run = 0; run < kRuns; ++run) {
-    if (Status met = group.barrier(); !met) return met;
+    if (Status met = group.barrier(); !met.ok()) return met;
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < 2 * trips; ++i) {
       const bool sends = (i % 2 == 0) == (group.rank() == 0);
       Status moved = sends ? group.send(std::span<const float>(data), 1 - group.rank())
                            : group.receive(data, 1 - group.rank());
-      if (!moved) return moved;
+      if (!moved.ok()) return moved;
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     const double each = took.count() / static_cast<double>(2 * trips);
@@ -63,7 +63,7 @@ Status run_topo_bench(const Options& options, Output& out) {
     if (group.rank() == 0) samples = std::move(seen);
     return status;
   });
-  if (!measured) return measured;
+  if (!measured.ok()) return measured;
   const Result<LinkFit> fit = fit_link(samples);
   if (!fit) return fit.status();
 
@@ -88,10 +88,10 @@ Status run_topo_bench(const Options& options, Output& out) {
   if (!path) return ok_status();
   const auto ranks = static_cast<std::uint32_t>(options.integer("room-ranks"));
   NewFile file(*path);
-  if (Status written = file.write(to_toml(measured_room("this-machine", ranks, fit->speed))); !written) {
+  if (Status written = file.write(to_toml(measured_room("this-machine", ranks, fit->speed))); !written.ok()) {
     return written;
   }
-  if (Status committed = file.commit(); !committed) return committed;
+  if (Status committed = file.commit(); !committed.ok()) return committed;
   out.note(fmt::format("wrote {}", *path));
   return ok_status();
 }

@@ -152,7 +152,7 @@ Status write_svg(const Topology& room, const std::string& path) {
   const Result<std::string> picture = draw_svg(to_dot(room.room()));
   if (!picture) return picture.status();
   NewFile file(path);
-  if (Status status = file.write(*picture); !status) return status;
+  if (Status status = file.write(*picture); !status.ok()) return status;
   return file.commit();
 }
 
@@ -163,7 +163,7 @@ Status run_topo_show(const Options& options, Output& out) {
   const Result<Topology> room = open_room(options.arguments()[0], ranks);
   if (!room) return room.status();
   if (const auto path = options.maybe_text("svg")) {
-    if (Status status = write_svg(*room, *path); !status) return status;
+    if (Status status = write_svg(*room, *path); !status.ok()) return status;
     out.note(fmt::format("wrote {}", *path));
   }
   const std::string& format = options.choice("room-format").word;

@@ -89,7 +89,7 @@ class Sorter {
       line_.arguments.push_back(word);
     }
     for (const auto& [row, option] : options_) {
-      if (Status status = take(*row, *option); !status) return status;
+      if (Status status = take(*row, *option); !status.ok()) return status;
     }
     if (end != words.end()) line_.arguments.insert(line_.arguments.end(), end + 1, words.end());
     return ok_status();
@@ -191,10 +191,10 @@ Result<CommandLine> parse_command_line(std::span<const Command> commands,
   Sorter sorter(line);
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(*used));
   all.insert(all.begin(), leading.begin(), leading.end());
-  if (Status status = sorter.sort(all); !status) return status;
+  if (Status status = sorter.sort(all); !status.ok()) return status;
   if (line.help) return line;
   if (line.about != nullptr) line.arguments.insert(line.arguments.begin(), std::string(line.about->path));
-  if (Status status = check_arguments(line); !status) return status;
+  if (Status status = check_arguments(line); !status.ok()) return status;
   return line;
 }
 

@@ -61,12 +61,12 @@ class Reader {
     for (const auto& [name, node] : table) {
       const std::string key = prefix + std::string(name.str());
       if (const toml::table* inner = node.as_table(); inner != nullptr && is_section(key)) {
-        if (Status status = walk(*inner, key + "."); !status) return status;
+        if (Status status = walk(*inner, key + "."); !status.ok()) return status;
         continue;
       }
       const OptionRow* row = find_key(key);
       if (row == nullptr) return config_error(path_, name.source().begin, unknown_key(key));
-      if (Status status = take(*row, node); !status) return status;
+      if (Status status = take(*row, node); !status.ok()) return status;
     }
     return ok_status();
   }
@@ -127,7 +127,7 @@ Result<std::vector<FileOption>> parse_config(std::string_view text, const std::s
   Reader reader(path);
   try {
     const toml::table table = toml::parse(text, path);
-    if (Status status = reader.walk(table, ""); !status) return status;
+    if (Status status = reader.walk(table, ""); !status.ok()) return status;
   } catch (const toml::parse_error& error) {
     return config_error(path, error.source().begin, std::string(error.description()));
   }

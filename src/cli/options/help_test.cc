@@ -8,7 +8,7 @@
 #include "cli/command/commands.h"
 #include "cli/options/completion.h"
 #include "cli/options/option_table.h"
-#include "cli/test_path.h"
+#include "cli/path_for_test.h"
 
 namespace thalweg {
 namespace {

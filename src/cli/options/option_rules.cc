@@ -82,7 +82,7 @@ Status check(const Options& options, const Rule& rule) {
 Status check_rules(const Options& options, const CommandLine& line) {
   for (const Rule& rule : kRules) {
     if (!line.in_scope(*find_option(rule.option))) continue;
-    if (Status status = check(options, rule); !status) return status;
+    if (Status status = check(options, rule); !status.ok()) return status;
   }
   return ok_status();
 }

@@ -99,15 +99,15 @@ Result<Options> resolve(const CommandLine& line, const Variables& variables) {
   Options options;
   options.set_arguments(line.arguments);
   if (const std::string path = config_path(line, variables); !path.empty()) {
-    if (Status status = take_file(path, options); !status) return status;
+    if (Status status = take_file(path, options); !status.ok()) return status;
   }
-  if (Status status = take_variables(variables, options); !status) return status;
+  if (Status status = take_variables(variables, options); !status.ok()) return status;
   for (const CommandLine::Given& given : line.given) {
     if (given.row->name != "set") continue;
-    if (Status status = take_set(line, given.text, options); !status) return status;
+    if (Status status = take_set(line, given.text, options); !status.ok()) return status;
   }
-  if (Status status = take_flags(line, options); !status) return status;
-  if (Status status = check_rules(options, line); !status) return status;
+  if (Status status = take_flags(line, options); !status.ok()) return status;
+  if (Status status = check_rules(options, line); !status.ok()) return status;
   return options;
 }
 

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "cli/options/config_file.h"
-#include "cli/test_path.h"
+#include "cli/path_for_test.h"
 
 namespace thalweg {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "cli/options/resolve.h"
 #include "cli/options/trainer_options.h"
-#include "cli/test_path.h"
+#include "cli/path_for_test.h"
 
 namespace thalweg {
 namespace {

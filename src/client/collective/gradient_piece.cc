@@ -53,13 +53,14 @@ GroupWork GradientPiece::begin(Group& group, GradientMemory& memory, const Gradi
 }
 
 Status GradientPiece::end(GradientMemory& memory) {
-  if (Status status = work_.wait(); !status || !memory.codec) return status;
+  if (Status status = work_.wait(); !status.ok() || !memory.codec) return status;
   const std::span<float> sum = values(memory);
   const std::size_t bytes = memory.codec->encoded_bytes(block_.count);
   std::fill(sum.begin(), sum.end(), 0.0f);
   const std::span<const std::byte> encoded(encoded_);
   for (std::size_t at = 0; at < encoded.size(); at += bytes) {
-    if (Status status = memory.codec->decode_add(encoded.subspan(at, bytes), round_, factor_, sum); !status) {
+    if (Status status = memory.codec->decode_add(encoded.subspan(at, bytes), round_, factor_, sum);
+        !status.ok()) {
       return status;
     }
   }

@@ -107,7 +107,7 @@ class Gradients::Impl final : public GroupTask {
 
 Status Gradients::Impl::announce(std::size_t first, std::size_t last) {
   const std::lock_guard lock(mutex_);
-  if (!status_) return status_;
+  if (!status_.ok()) return status_;
   for (std::size_t number = last; number-- > first;) {
     if (number >= size()) return {Code::kUsage, fmt::format("no gradient {}; there are {}", number, size())};
     if (under_way_[number]) {
@@ -130,7 +130,7 @@ Status Gradients::Impl::wait(std::size_t first, std::size_t last) {
   if (last > size()) return {Code::kUsage, fmt::format("no gradient {}; there are {}", last - 1, size())};
   std::unique_lock lock(mutex_);
   for (std::size_t number = first; number < last; ++number) {
-    changed_.wait(lock, [&] { return !status_ || !under_way_[number]; });
+    changed_.wait(lock, [&] { return !status_.ok() || !under_way_[number]; });
   }
   return status_;
 }
@@ -141,7 +141,7 @@ bool Gradients::Impl::advance(Instant now, bool any_lost) {
   for (bool again = true; again;) {
     const std::uint64_t begun = pieces_begun_;
     end_pieces();
-    const bool failed = !pipeline_.status();
+    const bool failed = !pipeline_.status().ok();
     pipeline_.advance(view_->fabric(), now);
     if (any_lost && pipeline_.awaiting()) find_lost();
     exchange();
@@ -159,7 +159,7 @@ void Gradients::Impl::take_announced(Instant now) {
     leaving = leaving_;
   }
   for (const std::uint32_t number : taken_) {
-    if (!pipeline_.announce(number, now)) break;
+    if (!pipeline_.announce(number, now).ok()) break;
   }
   taken_.clear();
   if (leaving && !pipeline_.idle()) {
@@ -171,7 +171,7 @@ void Gradients::Impl::find_lost() {
   const std::uint32_t asked = group_.rank() == 0 ? group_.size() : 1;  // Others hear of it from rank 0.
   for (std::uint32_t peer = 0; peer < asked; ++peer) {
     if (peer == group_.rank()) continue;
-    if (Status lost = view_->peer_status(peer); !lost) {
+    if (Status lost = view_->peer_status(peer); !lost.ok()) {
       return pipeline_.fail({lost.code(), fmt::format("exchange of gradients: {}", lost.message())});
     }
   }
@@ -206,7 +206,7 @@ void Gradients::Impl::end_pieces() {
 
 // True when there is nothing to do until the next announcement.
 bool Gradients::Impl::rest(Instant now) {
-  const bool failed = !pipeline_.status();
+  const bool failed = !pipeline_.status().ok();
   if (failed && failed_at_ == kNever) failed_at_ = now;
   const bool told = pipeline_.flushed() || (failed && now >= failed_at_ + kFarewell);
   if (failed && !told) deadline_ = failed_at_ + kFarewell;
@@ -223,7 +223,7 @@ bool Gradients::Impl::rest(Instant now) {
 
 Result<Gradients> Gradients::create(Group& group, std::vector<GradientSpec> tensors,
                                     GradientOptions options) {
-  if (Status status = Pipeline::check(tensors, options); !status) return status;
+  if (Status status = Pipeline::check(tensors, options); !status.ok()) return status;
   GradientMemory memory;
   memory.element_bytes = size_bytes(options.type);
   auto codec = codec_of(options);

@@ -61,11 +61,11 @@ std::string train(Group& group, const GradientOptions& options, std::size_t tens
     shuffle();
     for (const std::size_t tensor : order) {
       compute(*grads, group.rank(), tensor, step);
-      if (Status status = grads->announce(tensor); !status) return status.message();
+      if (Status status = grads->announce(tensor); !status.ok()) return status.message();
     }
     shuffle();
     for (const std::size_t tensor : order) {
-      if (Status status = grads->wait(tensor); !status) return status.message();
+      if (Status status = grads->wait(tensor); !status.ok()) return status.message();
       if (auto wrong = check_sum(*grads, group.size(), tensor, step, divisor); !wrong.empty()) return wrong;
     }
   }
@@ -91,8 +91,8 @@ TEST(Gradients, FuseTenThousandTensorsIntoOneOperation) {
     auto grads = Gradients::create(group, same_sized(10000, 1024), options);
     if (!grads) return grads.status().message();
     for (std::size_t t = 0; t < 10000; t += 999) compute(*grads, group.rank(), t, 0);
-    if (Status status = grads->announce_all(); !status) return status.message();
-    if (Status status = grads->wait_all(); !status) return status.message();
+    if (Status status = grads->announce_all(); !status.ok()) return status.message();
+    if (Status status = grads->wait_all(); !status.ok()) return status.message();
     stats = grads->stats();
     return check_sum(*grads, group.size(), 999, 0, 2);
   };
@@ -118,8 +118,8 @@ TEST(Gradients, CreditsLimitTheBytesUnderWay) {
     options.credit_bytes = 12000;
     auto grads = Gradients::create(group, same_sized(4, 10000), options);
     if (!grads) return grads.status().message();
-    if (Status status = grads->announce_all(); !status) return status.message();
-    if (Status status = grads->wait_all(); !status) return status.message();
+    if (Status status = grads->announce_all(); !status.ok()) return status.message();
+    if (Status status = grads->wait_all(); !status.ok()) return status.message();
     const auto stats = grads->stats();
     return stats.pieces == 40 && stats.in_flight_bytes_max <= 12000 ? "" : "credits";
   };
@@ -137,8 +137,8 @@ TEST(Gradients, GoOnWhateverMomentTheOrderComesIn) {
     auto grads = Gradients::create(group, same_sized(20, 300), options);
     if (!grads) return grads.status().message();
     for (int step = 0; step < 200; ++step) {
-      if (Status status = grads->announce_all(); !status) return status.message();
-      if (Status status = grads->wait_all(); !status) return status.message();
+      if (Status status = grads->announce_all(); !status.ok()) return status.message();
+      if (Status status = grads->wait_all(); !status.ok()) return status.message();
     }
     return "";
   };
@@ -153,7 +153,7 @@ TEST(Gradients, AStalledGradientIsNamedOnEveryRank) {
     if (!grads) return grads.status().message();
     for (const std::size_t tensor : {0u, 1u, 2u}) {
       if (tensor == 1 && group.rank() == 2) continue;
-      if (Status status = grads->announce(tensor); !status) return status.message();
+      if (Status status = grads->announce(tensor); !status.ok()) return status.message();
     }
     const Status status = grads->wait_all();
     const bool named = status.message().find("gradient 1 'layer1'") != std::string::npos &&
@@ -168,7 +168,7 @@ TEST(Gradients, ARankThatLeavesEndsTheOthersWait) {
     const auto body = [culprit](Group& group) -> std::string {
       auto grads = Gradients::create(group, same_sized(2, 100));
       if (!grads) return grads.status().message();
-      if (Status status = grads->announce(1); !status) return status.message();
+      if (Status status = grads->announce(1); !status.ok()) return status.message();
       if (group.rank() == culprit) return "";
       const Status status = grads->wait(1);
       const std::string left = "rank " + std::to_string(culprit) + " has destroyed its gradients";
@@ -193,9 +193,9 @@ TEST(Gradients, RefuseWhatCannotBe) {
     auto grads = Gradients::create(group, same_sized(2, 10));
     if (!grads) return grads.status().message();
     if (grads->announce(2).code() != Code::kUsage) return "announce 2";
-    if (Status status = grads->announce(0); !status) return status.message();
+    if (Status status = grads->announce(0); !status.ok()) return status.message();
     if (grads->announce(0).code() != Code::kUsage) return "announced twice";
-    if (Status status = grads->announce(1); !status) return status.message();
+    if (Status status = grads->announce(1); !status.ok()) return status.message();
     return grads->wait_all().message();
   };
   EXPECT_EQ(on_threads(2, body), "");
@@ -209,12 +209,12 @@ TEST(Gradients, ShareTheGroupWithItsOtherOperations) {
     for (std::uint32_t step = 0; step < 10; ++step) {
       for (std::size_t t = 8; t-- > 0;) {
         compute(*grads, group.rank(), t, step);
-        if (Status status = grads->announce(t); !status) return status.message();
+        if (Status status = grads->announce(t); !status.ok()) return status.message();
         std::vector<float> loss(1, 1.0f);
-        if (Status status = group.all_reduce<float>(loss); !status) return status.message();
+        if (Status status = group.all_reduce<float>(loss); !status.ok()) return status.message();
         if (loss[0] != static_cast<float>(group.size())) return "loss";
       }
-      if (Status status = grads->wait_all(); !status) return status.message();
+      if (Status status = grads->wait_all(); !status.ok()) return status.message();
       for (std::size_t t = 0; t < 8; ++t) {
         if (auto wrong = check_sum(*grads, group.size(), t, step, 4); !wrong.empty()) return wrong;
       }
@@ -238,10 +238,10 @@ std::string descend(Group& group, const std::string& codec, std::vector<float>& 
         const float target = std::sin(static_cast<float>(50 * t + i)) + (group.rank() == 0 ? 0.25f : -0.25f);
         grad[i] = weights[50 * t + i] - target;
       }
-      if (Status status = grads->announce(t); !status) return status.message();
+      if (Status status = grads->announce(t); !status.ok()) return status.message();
     }
     for (std::size_t t = 0; t < 4; ++t) {
-      if (Status status = grads->wait(t); !status) return status.message();
+      if (Status status = grads->wait(t); !status.ok()) return status.message();
       const float rate = step < 300 ? 0.05f : 0.01f;
       for (std::size_t i = 0; i < 50; ++i) weights[50 * t + i] -= rate * grads->tensor(t)[i];
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/completion.h"
 #include "client/collective/group_turn.h"
 #include "table/table.h"
 
@@ -55,11 +56,11 @@ class GroupStore::Impl {
   Status check_push(const Shared& table, const Keys& keys, const Rows& grads) const;
   Answer read(const Shared& table, const Keys& keys) const;
   // Takes part in the group's turns until this rank's wish is fulfilled.
-  Status wish(Wish what, Step barrier = {});
+  Status wish(Wish what, BarrierId barrier = {});
   void forget_pushes();
   // The first failure is what later requests repeat.
   Status fail(Status status) {
-    if (failure.ok() && !status) failure = status;
+    if (failure.ok() && !status.ok()) failure = status;
     return status;
   }
 
@@ -82,7 +83,7 @@ class GroupStore::Impl {
 };
 
 Status GroupStore::Impl::check(TableId table, const Keys& keys) const {
-  if (!failure) return failure;
+  if (!failure.ok()) return failure;
   if (table.value >= tables.size()) {
     return {Code::kUsage, fmt::format("no table {}; the store has {}", table.value, tables.size())};
   }
@@ -128,10 +129,10 @@ PushSize GroupStore::Impl::size_of(const Shared& table) const {
   return {table.dense() ? (*table.keys.values())[0] : 0, table.keys.size()};
 }
 
-Status GroupStore::Impl::wish(Wish what, Step barrier) {
-  if (!failure && what != Wish::kFailed) return failure;
+Status GroupStore::Impl::wish(Wish what, BarrierId barrier) {
+  if (!failure.ok() && what != Wish::kFailed) return failure;
   for (GroupTurn turn; !turn.done;) {
-    if (Status status = take_turn({what, step, barrier}, turn); !status) {
+    if (Status status = take_turn({what, step, barrier}, turn); !status.ok()) {
       parted = true;
       return fail(std::move(status));
     }
@@ -147,13 +148,13 @@ Status GroupStore::Impl::take_turn(const RankProgress& mine, GroupTurn& turn) {
     words_mine[RankProgress::kWords + kPushWords * t] = size.first;
     words_mine[RankProgress::kWords + kPushWords * t + 1] = size.rows;
   }
-  if (Status status = group.all_gather<std::uint64_t>(words_mine, said); !status) return status;
+  if (Status status = group.all_gather<std::uint64_t>(words_mine, said); !status.ok()) return status;
   std::vector<RankProgress> stands;
   for (std::uint32_t r = 0; r < group.size(); ++r) stands.push_back(RankProgress::read(&said[r * words()]));
   turn = decide_turn(stands, group.rank());
-  if (!turn.status) return turn.status;
+  if (!turn.status.ok()) return turn.status;
   if (turn.applies) {
-    if (Status status = apply(said, turn.lowest); !status) return status;
+    if (Status status = apply(said, turn.lowest); !status.ok()) return status;
   }
   seen = turn.lowest_after;
   return ok_status();
@@ -169,7 +170,7 @@ Status GroupStore::Impl::apply(std::span<const std::uint64_t> said, Step lowest)
       const std::uint64_t* const push = words_of + RankProgress::kWords + kPushWords * t;
       sizes[r] = takes_part ? PushSize{push[0], push[1]} : PushSize{};
     }
-    if (Status status = apply_to(tables[t], sizes, mine); !status) return status;
+    if (Status status = apply_to(tables[t], sizes, mine); !status.ok()) return status;
   }
   return ok_status();
 }
@@ -196,9 +197,11 @@ Status GroupStore::Impl::add_up(Shared& table, PushSize size, bool mine) {
   } else {
     std::fill(sums.begin(), sums.end(), 0.0f);
   }
-  if (Status status = group.all_reduce<float>(sums, Reduction::kSum, options.route); !status) return status;
+  if (Status status = group.all_reduce<float>(sums, Reduction::kSum, options.route); !status.ok())
+    return status;
   const Contribution whole{{&size.first, 1}, sums};
-  if (Status status = table.table->check(whole, table.all()); !status) return status;  // Sums may overflow.
+  if (Status status = table.table->check(whole, table.all()); !status.ok())
+    return status;  // Sums may overflow.
   table.table->apply({&whole, 1});
   return ok_status();
 }
@@ -221,8 +224,8 @@ Status GroupStore::Impl::gather(Shared& table, std::span<const PushSize> sizes, 
     own_keys = std::span<const std::uint64_t>(*table.keys.values()).first(keys_of[group.rank()]);
     own_grads = table.grads.span();
   }
-  if (Status status = group.all_gather<std::uint64_t>(own_keys, keys, keys_of); !status) return status;
-  if (Status status = group.all_gather<float>(own_grads, grads, floats_of); !status) return status;
+  if (Status status = group.all_gather<std::uint64_t>(own_keys, keys, keys_of); !status.ok()) return status;
+  if (Status status = group.all_gather<float>(own_grads, grads, floats_of); !status.ok()) return status;
   std::vector<Contribution> parts;
   std::size_t key_at = 0, float_at = 0;
   for (std::size_t r = 0; r < sizes.size(); ++r) {
@@ -275,9 +278,9 @@ ShardId GroupStore::shard() const { return ShardId{impl_->group.rank()}; }
 Step GroupStore::step() const { return impl_->step; }
 
 Pending GroupStore::push(TableId table, Keys keys, Rows grads) {
-  if (Status status = impl_->check(table, keys); !status) return completed(std::move(status));
+  if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
   auto& shared = impl_->tables[table.value];
-  if (Status status = impl_->check_push(shared, keys, grads); !status) {
+  if (Status status = impl_->check_push(shared, keys, grads); !status.ok()) {
     return completed(status.code() == Code::kUsage ? status
                                                    : impl_->fail(status));  // As when a server refuses it.
   }
@@ -288,7 +291,7 @@ Pending GroupStore::push(TableId table, Keys keys, Rows grads) {
 }
 
 Pending GroupStore::pull(TableId table, Keys keys) {
-  if (Status status = impl_->check(table, keys); !status) return completed(std::move(status));
+  if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
   const auto& shared = impl_->tables[table.value];
   if (shared.pushed) {
     return completed(
@@ -297,18 +300,18 @@ Pending GroupStore::pull(TableId table, Keys keys) {
                                    shared.spec.name, impl_->step.epoch, impl_->step.index)});
   }
   if (impl_->seen < impl_->step) {
-    if (Status status = impl_->wish(Wish::kSee); !status) return completed(std::move(status));
+    if (Status status = impl_->wish(Wish::kSee); !status.ok()) return completed(std::move(status));
   }
   return completed(impl_->read(shared, keys));
 }
 
 Pending GroupStore::read(TableId table, Keys keys) {
-  if (Status status = impl_->check(table, keys); !status) return completed(std::move(status));
+  if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
   return completed(impl_->read(impl_->tables[table.value], keys));
 }
 
 Pending GroupStore::advance() {
-  if (!impl_->failure) return completed(impl_->failure);
+  if (!impl_->failure.ok()) return completed(impl_->failure);
   if (impl_->step == kEndOfWork) return completed({Code::kUsage, "this rank has ended its work"});
   Status status = impl_->wish(Wish::kAdvance);
   impl_->forget_pushes();
@@ -318,7 +321,7 @@ Pending GroupStore::advance() {
 
 Pending GroupStore::end_epoch() {
   const auto pushed = [](const Impl::Shared& table) { return table.pushed; };
-  if (!impl_->failure) return completed(impl_->failure);
+  if (!impl_->failure.ok()) return completed(impl_->failure);
   if (impl_->step == kEndOfWork) return completed({Code::kUsage, "this rank has ended its work"});
   if (std::any_of(impl_->tables.begin(), impl_->tables.end(), pushed)) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
@@ -329,21 +332,21 @@ Pending GroupStore::end_epoch() {
 
 Pending GroupStore::end_work() {
   const auto pushed = [](const Impl::Shared& table) { return table.pushed; };
-  if (!impl_->failure) return completed(impl_->failure);
+  if (!impl_->failure.ok()) return completed(impl_->failure);
   if (impl_->step == kEndOfWork) return completed(ok_status());
   if (std::any_of(impl_->tables.begin(), impl_->tables.end(), pushed)) {
     Status status = impl_->wish(Wish::kAdvance);
     impl_->forget_pushes();
-    if (!status) return completed(std::move(status));
+    if (!status.ok()) return completed(std::move(status));
   }
   impl_->step = kEndOfWork;
   return completed(impl_->wish(Wish::kSee));
 }
 
-Pending GroupStore::barrier(Step number) { return completed(impl_->wish(Wish::kBarrier, number)); }
+Pending GroupStore::barrier(BarrierId id) { return completed(impl_->wish(Wish::kBarrier, id)); }
 
-Pending GroupStore::report(Step number, std::string text) {
-  if (impl_->options.on_report) impl_->options.on_report(shard(), number, text);
+Pending GroupStore::report(ReportId id, std::string text) {
+  if (impl_->options.on_report) impl_->options.on_report(shard(), id, text);
   return completed(impl_->failure);
 }
 

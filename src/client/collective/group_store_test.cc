@@ -66,9 +66,9 @@ Program train(std::uint32_t shards, Keep keep) {
         for (Key& user : users) user = random.below(kUsers);
         const Keys keys = Keys::of(users);
         const Answer dense = co_await store.pull(kWeights, weights);
-        if (!dense.status) co_return dense.status;
+        if (!dense.status.ok()) co_return dense.status;
         const Answer sparse = co_await store.pull(kRows, keys);
-        if (!sparse.status) co_return sparse.status;
+        if (!sparse.status.ok()) co_return sparse.status;
         std::vector<float> dense_grads(kDense), sparse_grads(sparse.rows.size());
         const auto share = static_cast<float>(shards);
         for (std::size_t i = 0; i < kDense; ++i)
@@ -78,21 +78,21 @@ Program train(std::uint32_t shards, Keep keep) {
         store.push(kWeights, weights, Rows(std::move(dense_grads))).forget();
         store.push(kRows, keys, Rows(std::move(sparse_grads))).forget();
         store.push(kPushes, keys, Rows(std::vector<float>(keys.size(), 1.0f))).forget();
-        if (Status status = (co_await store.advance()).status; !status) co_return status;
+        if (Status status = (co_await store.advance()).status; !status.ok()) co_return status;
       }
-      if (Status status = (co_await store.end_epoch()).status; !status) co_return status;
-      if (Status status = (co_await store.barrier({epoch, 0})).status; !status) co_return status;
+      if (Status status = (co_await store.end_epoch()).status; !status.ok()) co_return status;
+      if (Status status = (co_await store.barrier({epoch, 0})).status; !status.ok()) co_return status;
     }
     std::vector<Key> all(kUsers);
     std::iota(all.begin(), all.end(), Key{0});
     const Answer dense = co_await store.pull(kWeights, weights);
-    if (!dense.status) co_return dense.status;
+    if (!dense.status.ok()) co_return dense.status;
     const Answer sparse = co_await store.pull(kRows, Keys::of(all));
-    if (!sparse.status) co_return sparse.status;
+    if (!sparse.status.ok()) co_return sparse.status;
     Parameters found(dense.rows.span().begin(), dense.rows.span().end());
     found.insert(found.end(), sparse.rows.span().begin(), sparse.rows.span().end());
     const Answer pushes = co_await store.pull(kPushes, Keys::of(all));
-    if (!pushes.status) co_return pushes.status;
+    if (!pushes.status.ok()) co_return pushes.status;
     found.insert(found.end(), pushes.rows.span().begin(), pushes.rows.span().end());
     keep(store.shard(), std::move(found));
     co_return (co_await store.barrier({kEpochs, 0})).status;
@@ -222,7 +222,7 @@ TEST(KvStore, DensePushesOfDifferentBlocksAreApplied) {
         ->run([](Store& mine) -> Task<Status> {
           const std::uint64_t first = mine.shard().value * 10;
           mine.push(kWeights, Keys::block(first, 20), Rows(std::vector<float>(20, 1.0f))).forget();
-          if (Status status = (co_await mine.advance()).status; !status) co_return status;
+          if (Status status = (co_await mine.advance()).status; !status.ok()) co_return status;
           const Answer rows = co_await mine.pull(kWeights, Keys::block(0, 50));
           for (std::uint64_t i = 0; i < 50; ++i) {
             const float expected = i < 10 ? 1.0f : i < 30 ? 2.0f : i < 40 ? 1.0f : 0.0f;
@@ -247,7 +247,7 @@ TEST(KvStore, ARankThatFailsEndsTheOthers) {
       for (int step = 0; step < 5; ++step) {
         const float value = step == 3 && mine.shard() == ShardId{1} ? std::nanf("") : 1.0f;
         mine.push(kWeights, Keys::block(0, 1), Rows(std::vector<float>(1, value))).forget();
-        if (Status advanced = (co_await mine.advance()).status; !advanced) co_return advanced;
+        if (Status advanced = (co_await mine.advance()).status; !advanced.ok()) co_return advanced;
       }
       co_return ok_status();
     });
@@ -273,13 +273,13 @@ TEST(KvStore, RefusesWhatServersRefuse) {
           refused = refused && is_usage(co_await mine.push(kRows, Keys::block(0, 1), one));
           refused = refused && is_usage(co_await mine.push(kWeights, Keys::block(kDense, 1), one));
           refused = refused && is_usage(co_await mine.push(kWeights, Keys::block(0, 2), one));
-          if (Status status = (co_await mine.push(kWeights, Keys::block(0, 1), one)).status; !status)
+          if (Status status = (co_await mine.push(kWeights, Keys::block(0, 1), one)).status; !status.ok())
             co_return status;
           refused = refused && is_usage(co_await mine.push(kWeights, Keys::block(0, 1), one));
           refused = refused && is_usage(co_await mine.pull(kWeights, Keys::block(0, 1)));
           refused = refused && is_usage(co_await mine.end_epoch());
           if (!refused) co_return Status(Code::kData, "something was not refused");
-          if (Status status = (co_await mine.end_work()).status; !status) co_return status;
+          if (Status status = (co_await mine.end_work()).status; !status.ok()) co_return status;
           refused = is_usage(co_await mine.push(kWeights, Keys::block(0, 1), one));
           refused = refused && is_usage(co_await mine.advance());
           const Answer row = co_await mine.read(kWeights, Keys::block(0, 1));

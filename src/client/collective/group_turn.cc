@@ -9,8 +9,12 @@ namespace {
 
 using Wish = RankProgress::Wish;
 
-std::uint64_t pack(Step step) { return (std::uint64_t{step.epoch} << 32) | step.index; }
-Step unpack(std::uint64_t word) {
+template <class Numbers>  // Step or BarrierId.
+std::uint64_t pack(Numbers numbers) {
+  return (std::uint64_t{numbers.epoch} << 32) | numbers.index;
+}
+template <class Numbers>
+Numbers unpack(std::uint64_t word) {
   return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
 }
 
@@ -64,7 +68,7 @@ void RankProgress::write(std::uint64_t* words) const {
 }
 
 RankProgress RankProgress::read(const std::uint64_t* words) {
-  return {static_cast<Wish>(words[0]), unpack(words[1]), unpack(words[2])};
+  return {static_cast<Wish>(words[0]), unpack<Step>(words[1]), unpack<BarrierId>(words[2])};
 }
 
 GroupTurn decide_turn(std::span<const RankProgress> progress, std::uint32_t me) {

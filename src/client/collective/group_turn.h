@@ -21,7 +21,7 @@ struct RankProgress {
   };
   Wish wish = Wish::kSee;
   Step step;
-  Step barrier;  // With kBarrier: its number.
+  BarrierId barrier;  // With kBarrier.
 
   static constexpr std::size_t kWords = 3;
   void write(std::uint64_t* words) const;

@@ -9,6 +9,7 @@ namespace {
 
 using Wish = RankProgress::Wish;
 constexpr Step kFirst{0, 0}, kSecond{0, 1}, kNextEpoch{1, 0};
+constexpr BarrierId kOneBarrier{1, 0}, kOther{0, 1};
 
 std::vector<bool> done(const std::vector<RankProgress>& progress) {
   std::vector<bool> out;
@@ -38,11 +39,11 @@ TEST(GroupTurn, ARankThatIsFurtherWaits) {
 
 TEST(GroupTurn, OpensABarrierOnceAllThatWorkAreThere) {
   std::vector<RankProgress> progress{
-      {Wish::kBarrier, kFirst, kNextEpoch}, {Wish::kAdvance, kFirst, {}}, {Wish::kSee, kEndOfWork, {}}};
+      {Wish::kBarrier, kFirst, kOneBarrier}, {Wish::kAdvance, kFirst, {}}, {Wish::kSee, kEndOfWork, {}}};
   EXPECT_EQ(decide_turn(progress, 0).status.code(), Code::kUsage);
-  progress[1] = {Wish::kBarrier, kSecond, kNextEpoch};
+  progress[1] = {Wish::kBarrier, kSecond, kOneBarrier};
   EXPECT_EQ(done(progress), (std::vector<bool>{true, true, false}));
-  progress[1].barrier = kSecond;
+  progress[1].barrier = kOther;
   const GroupTurn turn = decide_turn(progress, 0);
   EXPECT_EQ(turn.status.code(), Code::kUsage);
   EXPECT_NE(turn.status.message().find("rank 1 in step 0.1 is at barrier 0.1"), std::string::npos)

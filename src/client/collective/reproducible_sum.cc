@@ -63,7 +63,7 @@ Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contrib
   if (asked.operation == Operation::kAllReduce) greatest.route = asked.route;
   greatest.timeout = asked.timeout;
   if (!serves) reproducible::encode_exponents(asked.type, contributions, asked.count, exponents.get());
-  if (Status status = group.run(greatest); !status) return status;
+  if (Status status = group.run(greatest); !status.ok()) return status;
 
   const std::vector<std::size_t> counts = integer_counts(group, asked, per_element);
   GroupCall sum = asked;
@@ -77,7 +77,7 @@ Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contrib
   if (!serves) {
     reproducible::encode_integers(asked.type, contributions, asked.count, exponents.get(), integers.get());
   }
-  if (Status status = group.run(sum); !status || serves) return status;
+  if (Status status = group.run(sum); !status.ok() || serves) return status;
   reproducible::decode(asked.type, exponents.get() + wanted.begin * exponent_size,
                        integers.get() + wanted.begin * per_element, wanted.count, wanted.out);
   return {};
@@ -99,7 +99,7 @@ Status run_reproducible_sum(Group& group, const GroupCall& asked) {
             fmt::format("{}: `{}` is null", operation_name(asked.operation), asked.in ? "out" : "in")};
   }
   const Extents extents{size_bytes(asked.type), {wanted.begin, wanted.count}, asked.count, asked.count};
-  if (Status status = check_overlap(asked, group.rank(), extents); !status) return status;
+  if (Status status = check_overlap(asked, group.rank(), extents); !status.ok()) return status;
   const auto* const in = static_cast<const std::byte*>(asked.in);
   return sum_in_stages(group, asked, {&in, 1}, serves);
 }
@@ -120,7 +120,7 @@ Status Group::reproducible_sum(std::span<const void* const> contributions, void*
     vectors.push_back(static_cast<const std::byte*>(vector));
     call.in = vector;
     const Extents extents{size_bytes(type), {}, count, count};
-    if (Status status = check_overlap(call, rank(), extents); !status) return status;
+    if (Status status = check_overlap(call, rank(), extents); !status.ok()) return status;
   }
   call.in = nullptr;
   call.route = std::move(route);

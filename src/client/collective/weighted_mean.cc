@@ -35,15 +35,15 @@ Status Group::weighted_mean(const void* in, void* out, std::size_t count, DataTy
   call.count = count;
   call.type = type;
   call.route = std::move(route);
-  if (Status status = check_overlap(call, rank(), {size_bytes(type), {}, count, count}); !status)
+  if (Status status = check_overlap(call, rank(), {size_bytes(type), {}, count, count}); !status.ok())
     return status;
   double sum = weight;
-  if (Status status = all_reduce<double>(std::span<double>(&sum, 1)); !status) return status;
+  if (Status status = all_reduce<double>(std::span<double>(&sum, 1)); !status.ok()) return status;
   if (!(sum > 0)) return {Code::kUsage, "weighted mean: no rank has a weight above 0"};
   scale(out, in, count, type, weight);
   call.in = out;
   Status status = run(call);
-  if (status) scale(out, out, count, type, 1 / sum);
+  if (status.ok()) scale(out, out, count, type, 1 / sum);
   return status;
 }
 

@@ -72,7 +72,7 @@ std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView
 Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                             std::shared_ptr<std::byte[]>& scratch) {
   if (view->failed()) return view->failure();
-  if (Status status = make_call(asked, rank, size, call); !status) return status;
+  if (Status status = make_call(asked, rank, size, call); !status.ok()) return status;
   const std::size_t element = call.arithmetic.element_bytes;
   const bool to_all = call.operation == Operation::kAllToAll;
   const bool in_order = combines(call.operation) && call.arithmetic.is_ordered();
@@ -80,20 +80,20 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
     const auto plans = routes_.shape(asked.route.plans());
     if (!plans) return plans.status();
     plan = &(*plans)->of(element);
-    if (Status status = check_choice(*plans, *plan, call.operation); !status) return status;
+    if (Status status = check_choice(*plans, *plan, call.operation); !status.ok()) return status;
     if (in_order && size > 1) {
-      if (Status status = check_order(*plan, call.operation); !status) return status;
+      if (Status status = check_order(*plan, call.operation); !status.ok()) return status;
     }
   } else {
     plan = &routes_.choose(call.operation, to_all ? 0 : call.count * element, element, in_order);
   }
   const bool serves = size > plan->servers && rank >= size - plan->servers;
-  if (Status status = check_buffers(asked, call, rank, serves); !status) return status;
+  if (Status status = check_buffers(asked, call, rank, serves); !status.ok()) return status;
   const Block own = !has_parts(call.operation) ? Block{}
                     : call.parts.empty()       ? part_of({0, call.count}, size, rank)
                                          : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
   const std::size_t out_count = call.parts_out.empty() ? call.count : call.parts_out.back();
-  if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status)
+  if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status.ok())
     return status;
   if (to_all && call.in == call.out && call.count > 0) {  // What comes in would overwrite what goes out.
     scratch.reset(new std::byte[call.count * element]);
@@ -110,7 +110,7 @@ Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>
                                       channels_of(plan), GroupChannels::kOneMax)};
   }
   if (checked_ == plans && checked_operation_ == operation) return ok_status();
-  if (Status status = check_plan(plan, operation, size); !status) return status;
+  if (Status status = check_plan(plan, operation, size); !status.ok()) return status;
   checked_ = plans;
   checked_operation_ = operation;
   return ok_status();
@@ -143,14 +143,14 @@ Status Group::Impl::run(const GroupCall& asked) {
   Call call;
   const Plan* plan = nullptr;
   std::shared_ptr<std::byte[]> scratch;
-  if (Status status = prepare(asked, call, plan, scratch); !status) return status;
+  if (Status status = prepare(asked, call, plan, scratch); !status.ok()) return status;
   const GroupPlace place = take_place(asked, *plan, false);
   if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return ok_status();
   const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank);
   call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
   Status status = links->driver.run(exchange, view, place, timeout_of(asked));
-  if (!status) give_up(*view, place, status);
+  if (!status.ok()) give_up(*view, place, status);
   view->end_copies(trial, exchange);
   return status;
 }
@@ -183,7 +183,7 @@ bool Group::Impl::sum_at_once(Call& call, const Plan& plan, const GroupPlace& pl
 
 GroupWork Group::Impl::start(const GroupCall& asked) {
   GroupJob job;
-  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status)
+  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status.ok())
     return failed(std::move(status));
   if (view->under_way.load() >= kStartedMax) {
     return failed({Code::kRetry,

@@ -75,7 +75,7 @@ Status make_all_parts(const GroupCall& asked, std::uint32_t ranks, Call& made) {
                       fmt::format("{} elements do not part equally among {} ranks; give counts of both sides",
                                   asked.count, ranks));
   }
-  if (Status status = make_parts(asked, asked.counts, ranks, made.parts); !status) return status;
+  if (Status status = make_parts(asked, asked.counts, ranks, made.parts); !status.ok()) return status;
   if (made.parts.back() != asked.count) {
     return wrong_call(asked,
                       fmt::format("the counts' sum is {}; expected {}", made.parts.back(), asked.count));
@@ -98,8 +98,8 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
       return wrong_call(asked, fmt::format("rank {} must be either its sender or its receiver", rank));
     }
   }
-  if (Status status = make_arithmetic(asked, made.arithmetic); !status) return status;
-  if (Status status = make_all_parts(asked, ranks, made); !status) return status;
+  if (Status status = make_arithmetic(asked, made.arithmetic); !status.ok()) return status;
+  if (Status status = make_all_parts(asked, ranks, made); !status.ok()) return status;
   made.operation = asked.operation;
   made.count = asked.count;
   made.root = asked.root;

@@ -26,7 +26,7 @@ void tell(std::uint64_t operation, const Exchange& exchange, GroupView& view) {
 void give_up_if_failed(const Exchange& exchange, GroupView& view) {
   const Status& why = exchange.status();
   CallBoard* calls = view.calls();
-  if (why || !calls || calls->found()) return;
+  if (why.ok() || !calls || calls->found()) return;
   const std::uint32_t self = view.fabric_rank(exchange.rank());
   if (why.code() == Code::kRefused) {
     calls->judge({self, why});
@@ -442,7 +442,7 @@ Status GroupDriver::end(Running& running) {
   GroupView& view = *running.job.view;
   const Status how =
       running.begun ? outcome(*running.exchange, view, running.job.place.first_channel) : view.failure();
-  if (!how) give_up(view, running.job.place, how);
+  if (!how.ok()) give_up(view, running.job.place, how);
   if (running.exchange) {
     running.watch->end(*running.exchange, view);
     view.end_copies(running.trial, *running.exchange);

@@ -84,8 +84,8 @@ Status check_memory(const Exchange& exchange, GroupView& view, std::uint16_t cha
 
 // Threads of one process wait for no rank to form a group anew.
 Status outcome(const Exchange& exchange, GroupView& view, std::uint16_t channel) {
-  if (exchange.reads_memory() && exchange.status()) {
-    if (Status status = check_memory(exchange, view, channel); !status) return status;
+  if (exchange.reads_memory() && exchange.status().ok()) {
+    if (Status status = check_memory(exchange, view, channel); !status.ok()) return status;
   }
   ViewNews news(view, exchange.ranks());
   return outcome_of(exchange, news, view.control() != nullptr);

@@ -84,7 +84,7 @@ Result<GroupOptions> group_options_from(const Lookup& variable) {
     if (!variable(launcher.rank) && !variable(launcher.size)) continue;
     // Open MPI sets PMIX_RANK without a size of its own.
     if (!variable(launcher.size) && std::string_view(launcher.rank) == "PMIX_RANK") continue;
-    if (Status status = take_place(variable, launcher, options); !status) return status;
+    if (Status status = take_place(variable, launcher, options); !status.ok()) return status;
     break;
   }
   if (const char* master = variable("MASTER_ADDR"); master && *master) {

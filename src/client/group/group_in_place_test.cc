@@ -36,12 +36,12 @@ std::string gather_in_place(Group& group) {
   const Group::Part own = group.own_part(kCount);
   Numbers all = with_own_part(group);
   const std::span<std::int64_t> part = std::span(all).subspan(own.begin, own.count);
-  if (Status s = group.all_gather<std::int64_t>(part, all); !s) return s.message();
+  if (Status s = group.all_gather<std::int64_t>(part, all); !s.ok()) return s.message();
   if (all != all_parts(group)) return "all-gather";
   Numbers pairs(2 * std::size_t{group.size()}, -1);  // Gather: all ranks have as many.
   const std::span<std::int64_t> pair = std::span(pairs).subspan(2 * std::size_t{group.rank()}, 2);
   pair[0] = pair[1] = group.rank();
-  if (Status s = group.gather<std::int64_t>(pair, pairs, 1); !s) return s.message();
+  if (Status s = group.gather<std::int64_t>(pair, pairs, 1); !s.ok()) return s.message();
   if (group.rank() == 1 && pairs != Numbers{0, 0, 1, 1, 2, 2}) return "gather";
   return {};
 }
@@ -53,7 +53,7 @@ std::string scatter_in_place(Group& group) {
   const std::span<std::int64_t> part = std::span(all).subspan(own.begin, own.count);
   for (const Reduction how : {Reduction::kSum, Reduction::kMax}) {
     std::iota(all.begin(), all.end(), 0);
-    if (Status s = group.reduce_scatter<std::int64_t>(all, part, how); !s) return s.message();
+    if (Status s = group.reduce_scatter<std::int64_t>(all, part, how); !s.ok()) return s.message();
     for (std::size_t i = 0; i < own.count; ++i) {
       const auto place = static_cast<std::int64_t>(own.begin + i);
       if (part[i] != (how == Reduction::kSum ? 3 * place : place)) return "reduce-scatter";
@@ -62,7 +62,7 @@ std::string scatter_in_place(Group& group) {
   Numbers pairs = group.rank() == 2 ? Numbers{0, 1, 10, 11, 20, 21} : Numbers(2);
   const std::size_t at = group.rank() == 2 ? 4 : 0;
   const std::span<std::int64_t> pair = std::span(pairs).subspan(at, 2);
-  if (Status s = group.scatter<std::int64_t>(pairs, pair, 2); !s) return s.message();
+  if (Status s = group.scatter<std::int64_t>(pairs, pair, 2); !s.ok()) return s.message();
   const auto rank = static_cast<std::int64_t>(group.rank());
   return pair[0] == 10 * rank && pair[1] == 10 * rank + 1 ? "" : "scatter";
 }
@@ -130,7 +130,8 @@ TEST(GroupInPlace, MemoryBeyondAnEmptyResultStaysAsItIs) {
     Numbers sum(4, -5);
     const std::span<std::int64_t> none = std::span(sum).first(group.rank() == 0 ? 4 : 0);
     const Numbers mine(4, 1);
-    if (Status s = group.reduce<std::int64_t>(mine, none, 0, {}, *RouteChoice::named("binomial-tree")); !s)
+    if (Status s = group.reduce<std::int64_t>(mine, none, 0, {}, *RouteChoice::named("binomial-tree"));
+        !s.ok())
       return s.message();
     return sum == Numbers(4, group.rank() == 0 ? 4 : -5) ? "" : "written";
   };

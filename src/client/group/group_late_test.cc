@@ -48,7 +48,7 @@ std::string give_up_on_the_late(Group& group) {
     std::fill(in->begin(), in->end(), 1000);
     given_up.fetch_add(1);
   }
-  return status ? "it ended well, with " + std::to_string((*out)[0]) : "";
+  return status.ok() ? "it ended well, with " + std::to_string((*out)[0]) : "";
 }
 
 TEST(GroupLate, AResultReadAfterPeersGaveUpIsNone) {

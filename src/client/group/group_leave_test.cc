@@ -14,7 +14,7 @@ namespace {
 
 using GroupLeave = testing::TestWithParam<GroupTransport>;
 
-std::string said(const Status& status) { return status ? "" : status.message(); }
+std::string said(const Status& status) { return status.ok() ? "" : status.message(); }
 
 // Rank 1 sends on channels that were not used before and leaves; that it left reaches rank 0 while that is in
 // another operation, before it begins the one that rank 1 was in.
@@ -25,11 +25,11 @@ TEST_P(GroupLeave, WhatWasSentBeforeIsReceivedAfterwards) {
     const std::uint32_t rank = group.rank();
     std::vector<std::int32_t> word(1), data(1000, rank == 1 ? 7 : 0);
     if (rank == 0) {
-      if (Status s = group.receive<std::int32_t>(word, 2); !s) return s.message();
+      if (Status s = group.receive<std::int32_t>(word, 2); !s.ok()) return s.message();
     }
     GroupCall call = Group::typed<std::int32_t>(Operation::kBroadcast, data.data(), data.data(), data.size());
     call.root = 1;
-    if (Status s = group.start(call).wait(); !s) return s.message();
+    if (Status s = group.start(call).wait(); !s.ok()) return s.message();
     if (data != std::vector<std::int32_t>(1000, 7)) return "wrong";
     if (rank == 1) {
       { const Group end = std::move(group); }

@@ -34,7 +34,7 @@ class MatrixRank {
     const bool takes_part = what.operation != Operation::kPointToPoint || group_.rank() == what.root ||
                             group_.rank() == what.peer();
     const Status status = takes_part ? group_.run(call) : ok_status();
-    return status ? buffers.check() : status.message();
+    return status.ok() ? buffers.check() : status.message();
   }
 
  private:

@@ -68,11 +68,11 @@ std::string run_in_group_memory(Group& group) {
   if (!in || !out) return "no memory";
   for (std::size_t i = 0; i < kCount; ++i) (*in)[i] = static_cast<double>(i % 1000 + group.rank());
   const double n = group.size(), ranks = n * (n - 1) / 2;
-  if (Status s = group.all_reduce<double>(*in, *out); !s) return s.message();
+  if (Status s = group.all_reduce<double>(*in, *out); !s.ok()) return s.message();
   for (std::size_t i = 0; i < kCount; ++i) {
     if ((*out)[i] != n * static_cast<double>(i % 1000) + ranks) return "sum " + std::to_string(i);
   }
-  if (Status s = group.broadcast(*in, group.size() - 1); !s) return s.message();
+  if (Status s = group.broadcast(*in, group.size() - 1); !s.ok()) return s.message();
   for (std::size_t i = 0; i < kCount; ++i) {
     if ((*in)[i] != static_cast<double>(i % 1000) + n - 1) return "broadcast " + std::to_string(i);
   }

@@ -68,7 +68,7 @@ TEST(GroupMemory, SumsHaveTheSameBitsInAnyMemory) {
           std::vector<float> own = contribution(group.rank(), kCount);
           std::copy(own.begin(), own.end(), shared->begin());
           const std::span<float> data = ordinary ? std::span<float>(own) : *shared;
-          if (Status s = group.all_reduce(data); !s) return s.message();
+          if (Status s = group.all_reduce(data); !s.ok()) return s.message();
           const std::lock_guard lock(mutex);
           sums.emplace_back(data.begin(), data.end());
           return {};
@@ -94,19 +94,19 @@ std::string run_many(Group& group) {
   std::vector<GroupWork> works;
   for (auto& data : many) works.push_back(group.all_reduce_async(std::span(data)));
   for (GroupWork& work : works) {
-    if (Status s = work.wait(); !s) return s.message();
+    if (Status s = work.wait(); !s.ok()) return s.message();
   }
   for (int round = 0; round < 3; ++round) {
     const Group::Part part = group.own_part(kCount);
     std::vector<std::int64_t> own(part.count);
-    if (Status s = group.reduce_scatter<std::int64_t>(in, own); !s) return s.message();
-    if (Status s = group.all_gather<std::int64_t>(own, out); !s) return s.message();
+    if (Status s = group.reduce_scatter<std::int64_t>(in, own); !s.ok()) return s.message();
+    if (Status s = group.all_gather<std::int64_t>(own, out); !s.ok()) return s.message();
     many.push_back(out);
     if (Status s =
             group.reduce<std::int64_t>(in, group.rank() == 1 ? std::span(out) : std::span<std::int64_t>(), 1);
-        !s)
+        !s.ok())
       return s.message();
-    if (Status s = group.broadcast(std::span(out), 1); !s) return s.message();
+    if (Status s = group.broadcast(std::span(out), 1); !s.ok()) return s.message();
     many.push_back(out);
   }
   for (const auto& data : many) {
@@ -141,7 +141,7 @@ std::string sum_from_anywhere(Group& group) {
     const bool whole = same.below(2) == 0;
     const std::span<std::int64_t> sum = whole ? all : std::span(parts).first(part.count);
     const Status status = whole ? group.all_reduce(all) : group.reduce_scatter<std::int64_t>(all, sum);
-    if (!status) return status.message();
+    if (!status.ok()) return status.message();
     for (std::size_t e = 0; e < sum.size(); ++e) {
       const auto at = static_cast<std::int64_t>(e + (whole ? 0 : part.begin));
       if (sum[e] != n * at + i * n * (n - 1) / 2) return "element " + std::to_string(e) + " is wrong";
@@ -163,7 +163,7 @@ TEST(GroupMemory, RanksMeetOnceForEachWindowAndOnceBefore) {
     for (const std::uint64_t windows : {1U, 2U, 6U}) {
       std::vector<float> data(windows * 65'000);
       const std::uint64_t before = group.bytes_sent();
-      if (Status s = group.all_reduce(std::span(data)); !s) return s.message();
+      if (Status s = group.all_reduce(std::span(data)); !s.ok()) return s.message();
       const std::uint64_t words = (group.bytes_sent() - before) / sizeof(SharedPlace);
       if (words != (windows + 1) * (kRanks - 1)) return std::to_string(words) + " words";
     }
@@ -185,7 +185,7 @@ TEST(GroupMemory, MessagesKeepTheirOrderHoweverTheyGo) {
       std::vector<std::uint64_t> expected(count, i);
       if (group.rank() == 1) {
         std::vector<std::uint64_t> got(count);
-        if (Status s = group.receive<std::uint64_t>(got, 0); !s) return s.message();
+        if (Status s = group.receive<std::uint64_t>(got, 0); !s.ok()) return s.message();
         if (got != expected) return "message " + std::to_string(i);
       } else if (started) {
         data.push_back(std::move(expected));
@@ -195,15 +195,15 @@ TEST(GroupMemory, MessagesKeepTheirOrderHoweverTheyGo) {
         works.push_back(group.start(call));
         if (works.size() < 60) continue;
         for (GroupWork& work : works) {
-          if (Status s = work.wait(); !s) return s.message();
+          if (Status s = work.wait(); !s.ok()) return s.message();
         }
         works.clear(), data.clear();
-      } else if (Status s = group.send<std::uint64_t>(expected, 1); !s) {
+      } else if (Status s = group.send<std::uint64_t>(expected, 1); !s.ok()) {
         return s.message();
       }
     }
     for (GroupWork& work : works) {
-      if (Status s = work.wait(); !s) return s.message();
+      if (Status s = work.wait(); !s.ok()) return s.message();
     }
     return {};
   };

@@ -55,7 +55,7 @@ std::string learns(Group& group, const Mismatch& mismatch, bool starts) {
   mismatch.usual(call);
   if (group.rank() == kOdd) mismatch.odd(call);
   Status status = starts ? group.start(call).wait() : group.run(call);
-  if (status) status = group.barrier();
+  if (status.ok()) status = group.barrier();
   if (status.code() != Code::kRefused) return "ended: " + status.message();
   const bool tells = status.message().find("rank 2 calls") != std::string::npos &&
                      status.message().find(mismatch.said) != std::string::npos;
@@ -82,7 +82,7 @@ TEST(GroupMismatchIn, MessagesIsFoundByTheReceiver) {
     std::vector<float> data(16, 1);
     if (group.rank() == 0) {
       const Status sent = group.send<float>(data, 1);
-      return sent || sent.code() == Code::kRefused ? "" : sent.message();
+      return sent.ok() || sent.code() == Code::kRefused ? "" : sent.message();
     }
     data.resize(8);
     const Status status = group.receive<float>(data, 0);
@@ -102,7 +102,7 @@ TEST(GroupMismatchIn, SplitGroupsIsTheirsAlone) {
     std::vector<float> data(1000, 1);
     const RouteChoice way = route(group.rank() == 2 ? "chain" : "ring");
     const Status status = (*half)->all_reduce(std::span(data), {}, way);
-    if (group.rank() < 2) return status ? "" : status.message();
+    if (group.rank() < 2) return status.ok() ? "" : status.message();
     return status.code() == Code::kRefused ? "" : "ended: " + status.message();
   };
   EXPECT_EQ(on_threads(kRanks, body), "");
@@ -114,7 +114,7 @@ TEST(GroupMismatchIn, GradientsNamesTheOptionsOfBoth) {
     options.codec = group.rank() == kOdd ? "sign" : "top-k:0.1";
     auto grads = Gradients::create(group, {{"weights", 1000}}, options);
     if (!grads) return grads.status().message();
-    if (Status status = grads->announce_all(); !status) return status.message();
+    if (Status status = grads->announce_all(); !status.ok()) return status.message();
     const Status status = grads->wait_all();
     const bool tells = status.message().find("rank 2 has other gradients") != std::string::npos &&
                        status.message().find("compressed by sign; here") != std::string::npos;

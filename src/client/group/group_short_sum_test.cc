@@ -29,7 +29,7 @@ std::string sum_many(Group& group) {
     const std::span<std::int64_t> sums = std::span(in_place ? in : out).first(count);
     const Status status =
         in_place ? group.all_reduce(sums) : group.all_reduce<std::int64_t>(std::span(in).first(count), sums);
-    if (!status) return status.message();
+    if (!status.ok()) return status.message();
     bytes = group.bytes_sent() - before;
     if (bytes != count * sizeof(std::int64_t)) return "sent " + std::to_string(bytes) + " bytes";
     for (std::size_t i = 0; i < count; ++i) {
@@ -49,7 +49,8 @@ TEST(GroupShortSum, IsExactHoweverLateTheOtherIs) {
 
 std::string means(Group& group) {
   std::vector<float> values{static_cast<float>(group.rank()), 3.0F};
-  if (Status status = group.all_reduce(std::span(values), Reduction::kMean); !status) return status.message();
+  if (Status status = group.all_reduce(std::span(values), Reduction::kMean); !status.ok())
+    return status.message();
   return values == std::vector<float>{0.5F, 3.0F} ? "" : "the mean is " + std::to_string(values[0]);
 }
 

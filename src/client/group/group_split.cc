@@ -28,7 +28,7 @@ struct Members {
 Result<Members> ask_members(Group& group, std::int32_t colour, std::int64_t key, std::uint64_t free) {
   const std::array<std::int64_t, kSaid> mine = {colour, key, static_cast<std::int64_t>(free)};
   std::vector<std::int64_t> all(kSaid * group.size());
-  if (Status status = group.all_gather<std::int64_t>(mine, all); !status) return status;
+  if (Status status = group.all_gather<std::int64_t>(mine, all); !status.ok()) return status;
   const auto said = [&all](std::uint32_t rank, Said what) { return all[rank * kSaid + what]; };
   Members members;
   for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
@@ -61,8 +61,8 @@ Result<std::optional<Group>> Group::split(std::int32_t colour, std::int64_t key)
     const bool has = wants && blocks.take(block);
     std::int32_t all_have = has || !wants ? 1 : 0;
     const Status status = all_reduce<std::int32_t>(std::span(&all_have, 1), Reduction::kMin);
-    if (has && (!status || all_have == 0)) blocks.give_back(block);
-    if (!status) return status;
+    if (has && (!status.ok() || all_have == 0)) blocks.give_back(block);
+    if (!status.ok()) return status;
     if (all_have == 0) continue;
     if (has)
       return impl_->made(std::move(members->ranks), block, splitmix(id ^ static_cast<std::uint64_t>(colour)));

@@ -14,7 +14,7 @@ namespace {
 
 std::string sum_of_ones(Group& group) {
   std::vector<std::int64_t> ones(10, 1);
-  if (Status s = group.all_reduce(std::span(ones)); !s) return s.message();
+  if (Status s = group.all_reduce(std::span(ones)); !s.ok()) return s.message();
   return ones == std::vector<std::int64_t>(10, group.size()) ? "" : "wrong sum";
 }
 
@@ -111,11 +111,12 @@ TEST(GroupSplit, ManyOperationsAreUnderWayInSeveralGroups) {
       full.notify_one();
     }
     for (std::size_t i = 0; i < works.size(); ++i) {
-      if (Status s = works[i].wait(); !s) return s.message();
+      if (Status s = works[i].wait(); !s.ok()) return s.message();
       if (data[i] != std::vector<double>(300, 2)) return "wrong";
     }
     std::vector<double> more(5, 1);
-    if (Status s = group.all_reduce_async(std::span(more)).wait(); !s) return "afterwards: " + s.message();
+    if (Status s = group.all_reduce_async(std::span(more)).wait(); !s.ok())
+      return "afterwards: " + s.message();
     return more[4] == 2 ? "" : "wrong afterwards";
   };
   EXPECT_EQ(on_threads(2, body), "");
@@ -141,7 +142,7 @@ TEST(GroupSplit, EachGroupMayHaveAThreadOfItsOwn) {
         auto child = mine.split(0);
         if (!child) result = child.status().message();
         if (child && result.empty()) result = sum_of_ones(**child);
-        if (Status s = work.wait(); !s) result = s.message();
+        if (Status s = work.wait(); !s.ok()) result = s.message();
       }
     };
     std::thread one([&] { use(**first, wrong[0]); });
@@ -166,7 +167,7 @@ TEST(GroupSplit, BytesThatNobodyReceivedAreNotTakenForAnotherGroups) {
     {
       auto dropped = group.split(0);
       if (!dropped) return dropped.status().message();
-      if (group.rank() == 0 && !(*dropped)->send<std::int64_t>(data, 1)) return "send";
+      if (group.rank() == 0 && !(*dropped)->send<std::int64_t>(data, 1).ok()) return "send";
     }
     auto again = group.split(0);
     if (!again) return again.status().message();

@@ -12,14 +12,14 @@
 namespace thalweg {
 namespace {
 
-std::string said(const Status& status) { return status ? "" : status.message(); }
+std::string said(const Status& status) { return status.ok() ? "" : status.message(); }
 
 TEST(Group, AddsUpInPlaceAndElsewhere) {
   EXPECT_EQ(on_threads(3,
                        [](Group& group) -> std::string {
                          std::vector<float> mine(1000, static_cast<float>(group.rank() + 1)), sum(1000);
-                         if (Status s = group.all_reduce<float>(mine, sum); !s) return s.message();
-                         if (Status s = group.all_reduce<float>(mine, Reduction::kMax); !s)
+                         if (Status s = group.all_reduce<float>(mine, sum); !s.ok()) return s.message();
+                         if (Status s = group.all_reduce<float>(mine, Reduction::kMax); !s.ok())
                            return s.message();
                          return sum == std::vector<float>(1000, 6) && mine == std::vector<float>(1000, 3)
                                     ? ""
@@ -32,22 +32,22 @@ TEST(Group, TypedMembersMoveWhatTheySay) {
   const auto body = [](Group& group) -> std::string {
     const auto rank = static_cast<std::int32_t>(group.rank());
     std::vector<std::int32_t> whole(10), mine(group.own_part(10).count, rank);
-    if (Status s = group.all_gather<std::int32_t>(mine, whole); !s) return s.message();
+    if (Status s = group.all_gather<std::int32_t>(mine, whole); !s.ok()) return s.message();
     if (whole != std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 2, 2, 2}) return "all_gather";
-    if (Status s = group.reduce_scatter<std::int32_t>(whole, mine); !s) return s.message();
+    if (Status s = group.reduce_scatter<std::int32_t>(whole, mine); !s.ok()) return s.message();
     if (mine != std::vector<std::int32_t>(mine.size(), 3 * rank)) return "reduce_scatter";
     std::vector<std::int32_t> pair = {rank, 10 + rank}, all(group.rank() == 1 ? 6 : 0);
-    if (Status s = group.gather<std::int32_t>(pair, all, 1); !s) return s.message();
+    if (Status s = group.gather<std::int32_t>(pair, all, 1); !s.ok()) return s.message();
     if (rank == 1 && all != std::vector<std::int32_t>{0, 10, 1, 11, 2, 12}) return "gather";
-    if (Status s = group.scatter<std::int32_t>(all, pair, 1); !s) return s.message();
+    if (Status s = group.scatter<std::int32_t>(all, pair, 1); !s.ok()) return s.message();
     if (pair != std::vector<std::int32_t>{rank, 10 + rank}) return "scatter";
-    if (Status s = group.broadcast<std::int32_t>(pair, 2); !s) return s.message();
+    if (Status s = group.broadcast<std::int32_t>(pair, 2); !s.ok()) return s.message();
     if (pair != std::vector<std::int32_t>{2, 12}) return "broadcast";
     std::vector<std::int32_t> sum(rank == 2 ? 2 : 0);
-    if (Status s = group.reduce<std::int32_t>(pair, sum, 2); !s) return s.message();
+    if (Status s = group.reduce<std::int32_t>(pair, sum, 2); !s.ok()) return s.message();
     if (rank == 2 && sum != std::vector<std::int32_t>{6, 36}) return "reduce";
     std::vector<std::int32_t> to = {10 * rank, 10 * rank + 1, 10 * rank + 2}, from(3);
-    if (Status s = group.all_to_all<std::int32_t>(to, from); !s) return s.message();
+    if (Status s = group.all_to_all<std::int32_t>(to, from); !s.ok()) return s.message();
     if (from != std::vector<std::int32_t>{rank, 10 + rank, 20 + rank}) return "all_to_all";
     return said(group.barrier());
   };
@@ -60,9 +60,9 @@ TEST(Group, SendsAndReceivesInOrderWhileOthersDoNothing) {
     for (int i = 0; i < 3; ++i) {
       data[0] = i;
       if (group.rank() == 2) {
-        if (Status s = group.send<double>(data, 0); !s) return s.message();
+        if (Status s = group.send<double>(data, 0); !s.ok()) return s.message();
       } else if (group.rank() == 0) {
-        if (Status s = group.receive<double>(got, 2); !s) return s.message();
+        if (Status s = group.receive<double>(got, 2); !s.ok()) return s.message();
         if (got != data) return "wrong";
       }
     }
@@ -77,14 +77,14 @@ TEST(Group, MovesPartsOfDifferentSizes) {
     std::vector<std::size_t> to(n), from(n);  // Rank a sends a * b numbers to rank b, which may be none.
     for (std::uint32_t r = 0; r < n; ++r) to[r] = from[r] = std::size_t{me} * r;
     std::vector<std::int64_t> in(std::accumulate(to.begin(), to.end(), std::size_t{0}), me), out(in.size());
-    if (Status s = group.all_to_all<std::int64_t>(in, out, to, from); !s) return s.message();
+    if (Status s = group.all_to_all<std::int64_t>(in, out, to, from); !s.ok()) return s.message();
     std::vector<std::int64_t> expected;
     for (std::uint32_t r = 0; r < n; ++r) expected.insert(expected.end(), from[r], r);
     if (out != expected) return "all_to_all";
     std::vector<std::size_t> counts(n);
     std::iota(counts.begin(), counts.end(), 0);
     std::vector<std::int64_t> mine(me, me), all(n * (n - 1) / 2);
-    if (Status s = group.all_gather<std::int64_t>(mine, all, counts); !s) return s.message();
+    if (Status s = group.all_gather<std::int64_t>(mine, all, counts); !s.ok()) return s.message();
     expected.clear();
     for (std::uint32_t r = 0; r < n; ++r) expected.insert(expected.end(), r, r);
     return all == expected ? "" : "all_gather";
@@ -97,7 +97,7 @@ TEST(Group, TakesTheMeanByWeight) {
     // Rank r has the mean of r items: 0 of none, 10 of one, 20 of two.
     const std::vector<float> mine(100, 10.0f * static_cast<float>(group.rank()));
     std::vector<float> mean(100);
-    if (Status s = group.weighted_mean<float>(mine, mean, group.rank()); !s) return s.message();
+    if (Status s = group.weighted_mean<float>(mine, mean, group.rank()); !s.ok()) return s.message();
     for (const float x : mean) {
       if (x != static_cast<float>(50.0 / 3)) return "got " + std::to_string(x);
     }
@@ -123,7 +123,7 @@ TEST(Group, CombinesByAnOwnMonoid) {
   const auto body = [&hull](Group& group) -> std::string {
     const double rank = group.rank();
     std::vector<Widest> spans(70, {rank, rank + 1});
-    if (Status s = group.all_reduce(std::span(spans), hull); !s) return s.message();
+    if (Status s = group.all_reduce(std::span(spans), hull); !s.ok()) return s.message();
     for (const Widest& span : spans) {
       if (span.low != 0 || span.high != 4) return "wrong";
     }
@@ -141,11 +141,11 @@ TEST(Group, SplitsByColourAndOrdersByKey) {
     Group& mine = **half;
     if (mine.size() != 2 || mine.rank() != (rank < 2 ? 1u : 0u)) return "order";
     std::vector<std::int32_t> sum = {rank};
-    if (Status s = mine.all_reduce(std::span(sum)); !s) return s.message();
+    if (Status s = mine.all_reduce(std::span(sum)); !s.ok()) return s.message();
     if (sum[0] != (rank % 2 == 0 ? 2 : 4)) return "sum";
     Result<std::optional<Group>> alone = mine.split(rank);
     if (!alone || (*alone)->size() != 1) return "a group of one";
-    if (Status s = (*alone)->all_reduce(std::span(sum)); !s) return s.message();
+    if (Status s = (*alone)->all_reduce(std::span(sum)); !s.ok()) return s.message();
     return said(group.barrier());
   };
   EXPECT_EQ(on_threads(5, body), "");
@@ -158,9 +158,9 @@ TEST(Group, RunsSeveralOperationsSideBySide) {
     std::vector<GroupWork> works;
     for (std::size_t i = 0; i < kTensors; ++i) tensors.emplace_back(kSize, static_cast<float>(i));
     for (auto& tensor : tensors) works.push_back(group.all_reduce_async(std::span(tensor)));
-    if (Status s = group.barrier(); !s) return s.message();  // A blocking call in between.
+    if (Status s = group.barrier(); !s.ok()) return s.message();  // A blocking call in between.
     for (std::size_t i = 0; i < kTensors; ++i) {
-      if (Status s = works[i].wait(); !s) return s.message();
+      if (Status s = works[i].wait(); !s.ok()) return s.message();
       if (!works[i].done() || tensors[i] != std::vector<float>(kSize, static_cast<float>(3 * i)))
         return "wrong";
     }
@@ -176,8 +176,8 @@ TEST(Group, ExchangesBothWaysAtOnceWithStartedSends) {
     call.root = group.rank();
     call.peer = 1 - group.rank();
     GroupWork sending = group.start(call);
-    if (Status s = group.receive<float>(theirs, 1 - group.rank()); !s) return s.message();
-    if (Status s = sending.wait(); !s) return s.message();
+    if (Status s = group.receive<float>(theirs, 1 - group.rank()); !s.ok()) return s.message();
+    if (Status s = sending.wait(); !s.ok()) return s.message();
     return theirs[999'999] == static_cast<float>(1 - group.rank()) ? "" : "wrong";
   };
   EXPECT_EQ(on_threads(2, body), "");
@@ -188,8 +188,8 @@ Task<Status> add_up_often(Group& group, std::vector<double>& data) {
   for (int i = 0; i < 20; ++i) {
     GroupWork first = group.all_reduce_async(std::span(data), Reduction::kMax);
     GroupWork second = group.all_reduce_async(std::span(other), Reduction::kMean);
-    if (Status status = co_await first; !status) co_return status;
-    if (Status status = co_await second; !status) co_return status;
+    if (Status status = co_await first; !status.ok()) co_return status;
+    if (Status status = co_await second; !status.ok()) co_return status;
     data[0] += 1;
   }
   co_return ok_status();
@@ -199,7 +199,7 @@ TEST(Group, IsAwaitable) {
   const auto body = [](Group& group) -> std::string {
     std::vector<double> data(100, group.rank());
     const Status status = group.run(add_up_often(group, data));
-    return !status || (data[0] == 21 && data[1] == 1) ? said(status) : "got " + std::to_string(data[0]);
+    return !status.ok() || (data[0] == 21 && data[1] == 1) ? said(status) : "got " + std::to_string(data[0]);
   };
   EXPECT_EQ(on_threads(2, body), "");
 }

@@ -49,7 +49,7 @@ class LiveRanks {
       const Exchange* waits = nullptr;
       for (std::size_t rank = 0; rank < exchanges.size(); ++rank) {
         if (!exchanges[rank]->advance(*fabrics_[rank])) waits = exchanges[rank].get();
-        if (exchanges[rank]->done() && !exchanges[rank]->status()) return exchanges[rank]->status();
+        if (exchanges[rank]->done() && !exchanges[rank]->status().ok()) return exchanges[rank]->status();
       }
       if (!waits) return {};
       if (live_now() < deadline) continue;

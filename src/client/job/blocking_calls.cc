@@ -1,4 +1,5 @@
 #include "client/job/blocking_calls.h"
+#include "base/completion.h"
 
 #include <utility>
 
@@ -6,12 +7,12 @@ namespace thalweg {
 
 Status BlockingStore::Calls::over(const Worker& worker) const {
   if (!worker.membership().stopped()) return ok_status();
-  return *worker.membership().stopped() ? Status(Code::kAborted, "the job is over")
-                                        : *worker.membership().stopped();
+  return worker.membership().stopped()->ok() ? Status(Code::kAborted, "the job is over")
+                                             : *worker.membership().stopped();
 }
 
 Status BlockingStore::Calls::refused(const Worker& worker) const {
-  if (Status status = over(worker); !status) return status;
+  if (Status status = over(worker); !status.ok()) return status;
   const char* why = refusal_;
   return why == nullptr ? ok_status() : Status(Code::kUsage, why);
 }
@@ -23,7 +24,7 @@ Instant BlockingStore::Calls::deadline(Timeout timeout) const {
 
 Status BlockingStore::Calls::turn(ShardId shard, const Act& act) {
   Status status = cluster_.wait_started();
-  if (!status) return status;
+  if (!status.ok()) return status;
   cluster_.turn(shard, [&](Worker& worker, ShardStore& store) { status = act(worker, store); });
   return status;
 }
@@ -39,7 +40,7 @@ Answer BlockingStore::Calls::wait(ShardId shard, Instant deadline,
       answer = completion->answer;
     } else {
       answer.status = over(worker);
-      if (answer.status) answer.status = worker.overdue(shard, *completion);
+      if (answer.status.ok()) answer.status = worker.overdue(shard, *completion);
     }
   });
   return answer;
@@ -59,7 +60,7 @@ Answer BlockingStore::Calls::call(ShardId shard, Timeout timeout, const Begin& b
   Answer answer;
   answer.status = turn(shard, [&](Worker& worker, ShardStore& store) {
     Status status = may_refuse ? refused(worker) : over(worker);
-    if (status) completion = begin(store).completion();
+    if (status.ok()) completion = begin(store).completion();
     return status;
   });
   return completion == nullptr ? answer : wait(shard, until, completion);
@@ -73,7 +74,7 @@ Answer BlockingStore::Calls::end(ShardId shard, Timeout timeout, const Begin& be
     Answer answer;
     answer.status = turn(shard, [&](Worker& worker, ShardStore& store) {
       Status status = refused(worker);
-      if (!status) return status;
+      if (!status.ok()) return status;
       auto& last = ends_[shard.value];
       begun = last == nullptr || last->done;
       if (begun) last = begin(store).completion();
@@ -82,7 +83,7 @@ Answer BlockingStore::Calls::end(ShardId shard, Timeout timeout, const Begin& be
     });
     if (completion == nullptr) return answer;
     answer = wait(shard, until, completion);
-    if (begun || !answer.status) return answer;
+    if (begun || !answer.status.ok()) return answer;
   }
 }
 
@@ -92,7 +93,7 @@ Step BlockingStore::Calls::clock(ShardId shard) {
     step = store.step();
     return ok_status();
   });
-  return status ? step : Step{};
+  return status.ok() ? step : Step{};
 }
 
 Answer BlockingStore::Calls::scan(TableId table, RangeId range) {
@@ -103,7 +104,7 @@ Answer BlockingStore::Calls::scan(TableId table, RangeId range) {
 namespace {
 
 Result<Rows> rows_of(Answer answer) {
-  if (!answer.status) return std::move(answer.status);
+  if (!answer.status.ok()) return std::move(answer.status);
   return std::move(answer.rows);
 }
 
@@ -136,8 +137,8 @@ Status BlockingStore::end_work(Timeout timeout) {
   return calls_->end(shard_, timeout, [](ShardStore& store) { return store.end_work(); }).status;
 }
 
-Status BlockingStore::barrier(Step number, Timeout timeout) {
-  return calls_->call(shard_, timeout, [&](ShardStore& store) { return store.barrier(number); }).status;
+Status BlockingStore::barrier(BarrierId id, Timeout timeout) {
+  return calls_->call(shard_, timeout, [&](ShardStore& store) { return store.barrier(id); }).status;
 }
 
 Result<Rows> BlockingStore::push_pull(TableId table, Keys keys, Rows grads, Timeout timeout) {
@@ -145,14 +146,14 @@ Result<Rows> BlockingStore::push_pull(TableId table, Keys keys, Rows grads, Time
   // In one turn, so that the pull does not wait for the advance to be answered.
   const Calls::Begin push_and_advance = [&](ShardStore& store) {
     Pending pushed = store.push(table, keys, grads);
-    if (pushed.await_ready() && !pushed.completion()->answer.status) return pushed;
+    if (pushed.await_ready() && !pushed.completion()->answer.status.ok()) return pushed;
     Pending advanced = store.advance();
     pulled = store.pull(table, keys).completion();
     return advanced;
   };
   const Instant until = calls_->deadline(timeout);
   Answer ended = calls_->end(shard_, timeout, push_and_advance);
-  if (!ended.status) return std::move(ended.status);
+  if (!ended.status.ok()) return std::move(ended.status);
   return rows_of(calls_->wait(shard_, until, pulled));
 }
 

@@ -81,14 +81,14 @@ class Job::Impl {
                                  : "the workers of a job that listens bring its program; call run() alone"};
     }
     if (ran_.exchange(true)) return {Code::kUsage, "a job runs programs once"};
-    if (Status status = cluster_->wait_started(); !status) return status;
+    if (Status status = cluster_->wait_started(); !status.ok()) return status;
     if (here) begin(program);
     ended_well_ = cluster_->wait_until([&] { return ended_.size() == options_.data_shards; });
     if (here) calls_->refuse(nullptr);
     if (ended_well_) return ok_status();
     cluster_->drop_programs();
     const Status status = cluster_->status();
-    return status ? Status(Code::kAborted, "the job ended before its programs") : status;
+    return status.ok() ? Status(Code::kAborted, "the job ended before its programs") : status;
   }
 
  private:
@@ -102,13 +102,7 @@ class Job::Impl {
 
   SchedulerOptions job_for_scheduler() {
     SchedulerOptions job = scheduler_options(options_);
-    job.on_report = [this](ShardId shard, Step number, std::string_view text) {
-      if (number == kProgramEnded) {
-        ended_.insert(shard);
-      } else if (options_.on_report) {
-        options_.on_report(shard, number, text);
-      }
-    };
+    job.on_program_end = [this](ShardId shard) { ended_.insert(shard); };
     return job;
   }
 
@@ -127,17 +121,17 @@ Job& Job::operator=(Job&& other) noexcept = default;
 Job::~Job() = default;
 
 Result<Job> Job::start(JobOptions options) {
-  if (Status status = check(options); !status) return status;
+  if (Status status = check(options); !status.ok()) return status;
   Job job(std::make_unique<Impl>(std::move(options)));
-  if (Status status = job.impl_->start(); !status) return status;
+  if (Status status = job.impl_->start(); !status.ok()) return status;
   return job;
 }
 
 Result<Job> Job::listen(JobOptions options, const NodeOptions& node) {
-  if (Status status = check(options); !status) return status;
-  if (Status status = check(node); !status) return status;
+  if (Status status = check(options); !status.ok()) return status;
+  if (Status status = check(node); !status.ok()) return status;
   Job job(std::make_unique<Impl>(std::move(options)));
-  if (Status status = job.impl_->listen(node); !status) return status;
+  if (Status status = job.impl_->listen(node); !status.ok()) return status;
   return job;
 }
 
@@ -160,7 +154,7 @@ Status Job::scan(TableId table, const std::function<void(Key, std::span<const fl
   const TableSpec& spec = tables[table.value];
   for (std::uint16_t range = 0; range < spec.ranges; ++range) {
     Answer answer = impl_->calls().scan(table, RangeId{range});
-    if (!answer.status) return answer.status;
+    if (!answer.status.ok()) return answer.status;
     if (answer.keys.empty()) continue;
     const std::size_t width = answer.rows.size() / answer.keys.size();
     for (std::size_t i = 0; i < answer.keys.size(); ++i) {

@@ -25,7 +25,7 @@ Status check(const JobOptions& options) {
                             check_number("data_shards", options.data_shards, limits::kShardsMax),
                             check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
   for (const Status& status : numbers) {
-    if (!status) return status;
+    if (!status.ok()) return status;
   }
   const bool sync = options.consistency.kind == Consistency::Kind::kSync;
   const bool tree = options.combine.kind == Combining::Kind::kTree;
@@ -50,7 +50,7 @@ Status check(const JobOptions& options) {
       return {Code::kUsage, fmt::format("table '{}' is given twice", table.name)};
     }
     const auto custom = find_rule(options.rules, table.rule.custom);
-    if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status) return status;
+    if (Status status = check_spec(table, {0, table.ranges}, custom.get()); !status.ok()) return status;
   }
   return ok_status();
 }

@@ -30,7 +30,7 @@ TEST(JobOptions, TheSchedulerLearnsAllOfThem) {
   job.combine = Combining::tree(7);
   job.timeout = 9s;
   bool reported = false;
-  job.on_report = [&](ShardId, Step, std::string_view) { reported = true; };
+  job.on_report = [&](ShardId, ReportId, std::string_view) { reported = true; };
   const SchedulerOptions out = scheduler_options(job);
   EXPECT_EQ(out.tables, job.tables);
   EXPECT_EQ(out.servers, 3u);

@@ -96,11 +96,11 @@ Task<Status> uneven(Store& store) {
     for (std::uint32_t i = 0; i <= store.shard().value; ++i) {
       store.push(kCounts, keys, ones(50)).forget();
       if (e == 0 && i == store.shard().value && epochs == 1) co_return ok_status();  // Within a step.
-      if (Status status = (co_await store.advance()).status; !status) co_return status;
+      if (Status status = (co_await store.advance()).status; !status.ok()) co_return status;
       const Answer rows = co_await store.pull(kCounts, keys);
-      if (!rows.status) co_return rows.status;
+      if (!rows.status.ok()) co_return rows.status;
     }
-    if (Status status = (co_await store.end_epoch()).status; !status) co_return status;
+    if (Status status = (co_await store.end_epoch()).status; !status.ok()) co_return status;
   }
   co_return ok_status();
 }
@@ -142,7 +142,7 @@ TEST(Job, AFailureWhileAnotherProgramComputesWaitsForThat) {
       co_return Status(Code::kData, "shard 0 fails");
     }
     const Answer pulled = co_await store.pull(kCounts, keys_up_to(10));
-    if (!pulled.status) co_return pulled.status;
+    if (!pulled.status.ok()) co_return pulled.status;
     computing = true;
     while (!failing) std::this_thread::sleep_for(1ms);
     std::this_thread::sleep_for(20ms);  // For the job to end meanwhile.
@@ -171,7 +171,7 @@ TEST(Job, AnAwaitedPushPullGivesTheNextStepsRows) {
   const Status status = job.run([](Store& store) -> Task<Status> {
     for (int i = 1; i <= 5; ++i) {
       const Answer rows = co_await push_pull(store, kCounts, keys_up_to(3), ones(3));
-      if (!rows.status) co_return rows.status;
+      if (!rows.status.ok()) co_return rows.status;
       if (rows.rows[2] != static_cast<float>(i * 4)) co_return Status(Code::kData, "another step's rows");
     }
     co_return (co_await push_pull(store, kCounts, keys_up_to(3), ones(2))).status;
@@ -258,7 +258,7 @@ TEST(Job, AppliesARuleOfTheApplication) {
       const Keys keys = dense ? Keys::block(5, 10) : keys_up_to(10);
       for (int i = 0; i < 3; ++i) {
         store.push(kCounts, keys, ones(20)).forget();
-        if (Status ended = (co_await store.advance()).status; !ended) co_return ended;
+        if (Status ended = (co_await store.advance()).status; !ended.ok()) co_return ended;
       }
       co_return ok_status();
     });
@@ -290,18 +290,31 @@ TEST(Job, TwoJobsInOneProcessKnowNothingOfEachOther) {
 TEST(Job, HandsReportsToTheApplicationOnceAndInOrder) {
   std::map<ShardId, std::string> seen;
   JobOptions reporting = options(Consistency::async());
-  reporting.on_report = [&](ShardId shard, Step, std::string_view text) { seen[shard] += text; };
+  reporting.on_report = [&](ShardId shard, ReportId, std::string_view text) { seen[shard] += text; };
   Job job = started(reporting);
   EXPECT_TRUE(job.run([](Store& store) -> Task<Status> {
                    for (std::uint32_t i = 0; i < 3; ++i) {
                      const Answer told = co_await store.report({0, i}, std::to_string(i));
-                     if (!told.status) co_return told.status;
+                     if (!told.status.ok()) co_return told.status;
                    }
                    co_return ok_status();
                  })
                   .ok());
   EXPECT_EQ(seen.size(), kShards);
   for (const auto& [shard, text] : seen) EXPECT_EQ(text, "012") << shard.value;
+}
+
+TEST(Job, NoReportIsTakenForTheEndOfAProgram) {
+  std::map<ShardId, std::uint32_t> seen;
+  JobOptions reporting = options(Consistency::async());
+  reporting.on_report = [&](ShardId shard, ReportId, std::string_view) { ++seen[shard]; };
+  Job job = started(reporting);
+  const Status ended = job.run([](Store& store) -> Task<Status> {
+    const Answer told = co_await store.report({kEndOfWork.epoch, kEndOfWork.index}, "all done");
+    co_return told.status.ok() ? Status(Code::kData, "but it was not") : told.status;
+  });
+  EXPECT_EQ(ended.code(), Code::kData);
+  EXPECT_GE(seen.size(), 1U);
 }
 
 TEST(Job, ClosingAsksProgramsToEnd) {
@@ -326,13 +339,13 @@ TEST(Job, CombinedPushesGiveTheSameBits) {
       const Keys keys = keys_up_to(50);
       for (std::uint32_t step = 0; step < 20; ++step) {
         const Answer rows = co_await store.pull(kCounts, keys);
-        if (!rows.status) co_return rows.status;
+        if (!rows.status.ok()) co_return rows.status;
         std::vector<float> grads(keys.size());
         for (std::size_t i = 0; i < grads.size(); ++i) {
           grads[i] = std::sin(rows.rows[i] + static_cast<float>(i * (store.shard().value + 1) + step));
         }
         store.push(kCounts, keys, Rows(std::move(grads))).forget();
-        if (const Status next = (co_await store.advance()).status; !next) co_return next;
+        if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
       }
       co_return ok_status();
     });

@@ -23,9 +23,9 @@ Task<Status> count_up(ShardStore& store, std::uint32_t steps, std::uint64_t keys
   const Keys placed = Keys::of(all);
   for (std::uint32_t i = 0; i < steps; ++i) {
     const Answer rows = co_await store.pull(TableId{0}, placed);
-    if (!rows.status) co_return rows.status;
+    if (!rows.status.ok()) co_return rows.status;
     store.push(TableId{0}, placed, Rows(std::vector<float>(keys, 1.0f))).forget();
-    if (const Status status = (co_await store.advance()).status; !status) co_return status;
+    if (const Status status = (co_await store.advance()).status; !status.ok()) co_return status;
   }
   co_return (co_await store.end_epoch()).status;
 }
@@ -46,17 +46,17 @@ struct Seen {
 };
 
 Task<Status> read_all(ShardStore& store, Seen& seen) {
-  if (const Status status = (co_await store.barrier({0, 0})).status; !status) co_return status;
+  if (const Status status = (co_await store.barrier({0, 0})).status; !status.ok()) co_return status;
   for (std::uint16_t range = 0; range < 16; ++range) {
     const Answer scanned = co_await store.scan(TableId{0}, RangeId{range});
-    if (!scanned.status) co_return scanned.status;
+    if (!scanned.status.ok()) co_return scanned.status;
     for (const float value : scanned.rows.span()) seen.values.push_back(value);
   }
   co_return ok_status();
 }
 
 Task<Status> work(ShardStore& store) {
-  if (const Status status = co_await count_up(store, 20, 500); !status) co_return status;
+  if (const Status status = co_await count_up(store, 20, 500); !status.ok()) co_return status;
   co_return (co_await store.barrier({0, 0})).status;
 }
 

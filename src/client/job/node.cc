@@ -44,12 +44,12 @@ Result<Secret> job_secret(const NodeOptions& options, bool is_scheduler) {
 }
 
 Status run_server(const NodeOptions& options, const CustomRules& rules) {
-  if (Status status = check(options); !status) return status;
+  if (Status status = check(options); !status.ok()) return status;
   return run_remote_server(options, rules).status;
 }
 
 Status run_worker(const NodeOptions& options, Program program) {
-  if (Status status = check(options); !status) return status;
+  if (Status status = check(options); !status.ok()) return status;
   if (!program) return {Code::kUsage, "run_worker() takes a program"};
   return run_remote_worker(options, shard_program(std::move(program))).status;
 }

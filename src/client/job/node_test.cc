@@ -43,13 +43,13 @@ Task<Status> train(Store& store) {
   const Keys keys = keys_up_to(kKeys);
   while (store.step().index < kSteps) {
     const Answer rows = co_await store.pull(kCounts, keys);
-    if (!rows.status) co_return rows.status;
+    if (!rows.status.ok()) co_return rows.status;
     std::vector<float> grads(rows.rows.size());
     for (std::size_t i = 0; i < grads.size(); ++i) {
       grads[i] = std::sin(rows.rows[i] + static_cast<float>(i * (store.shard().value + 1)));
     }
     store.push(kCounts, keys, Rows(std::move(grads))).forget();
-    if (const Status next = (co_await store.advance()).status; !next) co_return next;
+    if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
   co_return ok_status();
 }
@@ -57,7 +57,7 @@ Task<Status> train(Store& store) {
 Task<Status> add_ones(Store& store) {
   while (store.step().index < kSteps) {
     store.push(kCounts, keys_up_to(kKeys), Rows(std::vector<float>(kKeys, 1))).forget();
-    if (const Status next = (co_await store.advance()).status; !next) co_return next;
+    if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
   co_return ok_status();
 }
@@ -305,11 +305,11 @@ TEST(Node, ClosingAsksProgramsElsewhereToEnd) {
 TEST(Node, ReportsReachTheApplicationOnceAndInOrder) {
   std::map<ShardId, std::string> seen;
   JobOptions wanted = options(Consistency::async());
-  wanted.on_report = [&](ShardId shard, Step, std::string_view text) { seen[shard] += text; };
+  wanted.on_report = [&](ShardId shard, ReportId, std::string_view text) { seen[shard] += text; };
   by_nodes(wanted, [](Store& store) -> Task<Status> {
     for (std::uint32_t i = 0; i < 3; ++i) {
       const Answer told = co_await store.report({0, i}, std::to_string(i));
-      if (!told.status) co_return told.status;
+      if (!told.status.ok()) co_return told.status;
     }
     co_return ok_status();
   });

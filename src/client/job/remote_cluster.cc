@@ -108,7 +108,7 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
     cluster->secret_ = std::move(secret).value();
   }
   for (const NodeProcess& process : with.processes) {
-    if (Status status = cluster->start_process(process); !status) return status;
+    if (Status status = cluster->start_process(process); !status.ok()) return status;
   }
   cluster->driver_.start();
   return cluster;
@@ -167,7 +167,7 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
   if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
   if (!replace) return;
   ++replaced_;
-  if (Status status = start_process(process); !status) stop(status);
+  if (Status status = start_process(process); !status.ok()) stop(status);
 }
 
 // Where a connection tells of an end first, the reason is known by now.
@@ -206,7 +206,7 @@ Status RemoteCluster::wait_started() {
     const Instant deadline = changed_at + options_.patience;
     const bool any_news = driver_.wait_until(news, std::min(nag_at, deadline));
     if (const auto over = look([this] { return scheduler_.stopped(); })) {
-      return *over ? Status(Code::kAborted, "the job is over") : *over;
+      return over->ok() ? Status(Code::kAborted, "the job is over") : *over;
     }
     started_ = look([this] { return observer_.started(kNoShard); });
     if (started_) return ok_status();
@@ -254,7 +254,7 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
                  const std::atomic<bool>* stop) {
-  if (Status status = driver.introduce(kScheduler, options.scheduler); !status) return {status};
+  if (Status status = driver.introduce(kScheduler, options.scheduler); !status.ok()) return {status};
   driver.add(id, node);
   const auto joined = [&] { return node.finished() || node.membership().id(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {

@@ -7,10 +7,10 @@ namespace {
 
 Task<Status> run_shard(Program program, ShardStore& store) {
   if (store.step() != kEndOfWork) {
-    if (Status status = co_await program(store); !status) co_return status;
-    if (Status status = (co_await store.end_work()).status; !status) co_return status;
+    if (Status status = co_await program(store); !status.ok()) co_return status;
+    if (Status status = (co_await store.end_work()).status; !status.ok()) co_return status;
   }
-  co_return (co_await store.report(kProgramEnded, {})).status;
+  co_return (co_await store.end_program()).status;
 }
 
 }  // namespace

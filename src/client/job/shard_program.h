@@ -6,9 +6,6 @@
 
 namespace thalweg {
 
-// A report of this number says that the shard's program has ended well.
-inline constexpr Step kProgramEnded = kEndOfWork;
-
 // The program, then the end of the shard's work and word of it. An heir of a shard that has ended its work
 // does the last only.
 ShardProgram shard_program(Program program);

@@ -144,7 +144,7 @@ Status set_given_kinds(Columns& columns, const std::string& path, const ReadOpti
   columns.guessed = columns.header && all_named(*items) && items->size() < columns.list.size();
   if (!columns.header || !all_named(*items)) return set_kinds_by_position(columns, path, *items);
   for (const ColumnItem& item : *items) {
-    if (Status status = set_kind_by_name(columns, path, item.name, item.kind); !status) return status;
+    if (Status status = set_kind_by_name(columns, path, item.name, item.kind); !status.ok()) return status;
   }
   return {};
 }
@@ -286,15 +286,15 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
   columns.guessed = true;
   Status status;
   if (!options.known_columns.empty()) status = set_known_kinds(columns, path, options);
-  if (status && !options.columns.empty()) status = set_given_kinds(columns, path, options);
+  if (status.ok() && !options.columns.empty()) status = set_given_kinds(columns, path, options);
   using Naming = std::pair<const std::string&, Kind>;
   for (const auto& [name, kind] :
        {Naming(options.label_column, Kind::kLabel), Naming(options.weight_column, Kind::kWeight)}) {
-    if (status && options.labels_needed && !name.empty())
+    if (status.ok() && options.labels_needed && !name.empty())
       status = set_kind_by_name(columns, path, name, kind);
   }
-  if (status) status = finish(columns, path, options.labels_needed);
-  if (!status) return status;
+  if (status.ok()) status = finish(columns, path, options.labels_needed);
+  if (!status.ok()) return status;
   return columns;
 }
 

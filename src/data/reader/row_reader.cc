@@ -46,7 +46,7 @@ Result<bool> RowReader::next_block() {
   ended_ = !*more;
   cursor_.p = cursor_.end = nullptr;
   if (ended_) {
-    if (const Status status = check_pass(); !status) return status;
+    if (const Status status = check_pass(); !status.ok()) return status;
     return false;
   }
   cursor_.p = block_.begin;
@@ -75,7 +75,7 @@ Status RowReader::fill(std::size_t max_rows) {
       if (!more) return more.status();
       if (!*more) break;
     }
-    if (const Status status = parse_block(max_rows); !status) return status;
+    if (const Status status = parse_block(max_rows); !status.ok()) return status;
   }
   return {};
 }
@@ -107,7 +107,7 @@ std::string RowReader::text_end() const {
 }
 
 Result<std::size_t> RowReader::next(std::size_t max_rows, Batch& out) {
-  if (!failed_) return failed_;
+  if (!failed_.ok()) return failed_;
   const bool resume = unfinished_.rows() > 0;
   if (resume) std::swap(out, unfinished_);
   unfinished_.clear();
@@ -115,7 +115,7 @@ Result<std::size_t> RowReader::next(std::size_t max_rows, Batch& out) {
   const Status status = fill(max_rows);
   const std::size_t rows = writer_.rows();
   writer_.detach();
-  if (status) {
+  if (status.ok()) {
     rows_read_ += rows;
     return rows;
   }
@@ -136,8 +136,8 @@ std::string RowReader::place_of_last_row() const {
 }
 
 Status RowReader::rewind() {
-  if (const Status status = source_->rewind(); !status) return status;
-  if (ended_ && failed_) expect(pass_rows_);
+  if (const Status status = source_->rewind(); !status.ok()) return status;
+  if (ended_ && failed_.ok()) expect(pass_rows_);
   unfinished_.clear();
   cursor_ = {};
   ended_ = false;

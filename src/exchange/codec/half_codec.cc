@@ -13,7 +13,7 @@ class HalfCodec final : public Codec {
   std::optional<Arithmetic> arithmetic() const override { return Arithmetic::of(type_, Reduction::kSum); }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
-    if (Status size = check_size(data_type_name(type_), bytes.size(), encoded_bytes(sum.size())); !size)
+    if (Status size = check_size(data_type_name(type_), bytes.size(), encoded_bytes(sum.size())); !size.ok())
       return size;
     widen_add(type_, bytes.data(), sum.size(), factor, sum.data());
     return {};

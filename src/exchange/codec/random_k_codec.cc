@@ -25,7 +25,8 @@ class RandomKCodec final : public Codec {
   }
   Status decode_add(std::span<const std::byte> bytes, CodecRound round, float factor,
                     std::span<float> sum) const override {
-    if (Status size = check_size("random-k", bytes.size(), encoded_bytes(sum.size())); !size) return size;
+    if (Status size = check_size("random-k", bytes.size(), encoded_bytes(sum.size())); !size.ok())
+      return size;
     const std::byte* from = bytes.data();
     for_each_chosen(sum.size(), round, [&](std::size_t index) {
       sum[index] += factor * load<float>(from);

@@ -37,7 +37,7 @@ class SignCodec final : public Codec {
   }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
-    if (Status valid = check(bytes, sum.size()); !valid) return valid;
+    if (Status valid = check(bytes, sum.size()); !valid.ok()) return valid;
     const std::byte* at = bytes.data();
     for (std::size_t begin = 0; begin < sum.size(); begin += kSignBlock) {
       const std::size_t some = std::min(kSignBlock, sum.size() - begin);
@@ -55,7 +55,7 @@ class SignCodec final : public Codec {
  private:
   bool piecewise() const override { return true; }
   Status check(std::span<const std::byte> bytes, std::size_t count) const {
-    if (Status size = check_size("sign", bytes.size(), encoded_bytes(count)); !size) return size;
+    if (Status size = check_size("sign", bytes.size(), encoded_bytes(count)); !size.ok()) return size;
     const std::byte* at = bytes.data();
     for (std::size_t begin = 0; begin < count; begin += kSignBlock) {
       if (!is_scale(load<float>(at))) {

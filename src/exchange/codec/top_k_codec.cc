@@ -43,7 +43,7 @@ class TopKCodec final : public Codec {
   std::size_t encoded_bytes(std::size_t count) const override { return kept_of(kept_, count) * kPairBytes; }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
-    if (Status size = check_size("top-k", bytes.size(), encoded_bytes(sum.size())); !size) return size;
+    if (Status size = check_size("top-k", bytes.size(), encoded_bytes(sum.size())); !size.ok()) return size;
     std::uint64_t least = 0;
     for (std::size_t at = 0; at < bytes.size(); at += kPairBytes) {
       const auto index = load<std::uint32_t>(bytes.data() + at);

@@ -82,7 +82,7 @@ void Negotiation::tell_fresh(Instant now) {
   for (const PositionRun run : fresh_) {
     if (!coordinates()) {
       peers_[0].link.put(Record{kReady, run.count, run.first, 0});
-    } else if (Status status = take_ready(0, run, now); !status) {
+    } else if (Status status = take_ready(0, run, now); !status.ok()) {
       return fail(std::move(status));
     }
   }
@@ -92,7 +92,7 @@ void Negotiation::tell_fresh(Instant now) {
 void Negotiation::advance(Fabric& fabric, Instant now) {
   if (status_.ok()) tell_fresh(now);
   for (Peer& peer : peers_) {
-    if (!status_) break;
+    if (!status_.ok()) break;
     listen(peer, fabric, now);
   }
   if (status_.ok()) check_stall(now);
@@ -105,7 +105,7 @@ void Negotiation::listen(Peer& peer, Fabric& fabric, Instant now) {
       const bool is_hello = peer.before_text->kind == kHello;
       const auto text = peer.link.take(fabric, is_hello ? peer.before_text->number : peer.before_text->first);
       if (!text) return;
-      if (Status status = take_text(peer, *text); !status) fail(std::move(status));
+      if (Status status = take_text(peer, *text); !status.ok()) fail(std::move(status));
       continue;
     }
     const auto bytes = peer.link.take(fabric, sizeof(Record));
@@ -113,7 +113,7 @@ void Negotiation::listen(Peer& peer, Fabric& fabric, Instant now) {
     Record record;
     std::memcpy(&record, bytes->data(), sizeof record);
     quiet_since_ = now;
-    if (Status status = take(peer, record, now); !status) fail(std::move(status));
+    if (Status status = take(peer, record, now); !status.ok()) fail(std::move(status));
   }
 }
 
@@ -182,7 +182,7 @@ bool Negotiation::has_credit(std::uint64_t bytes) const {
 }
 
 std::optional<Block> Negotiation::next() {
-  if ((!status_ && coordinates()) || !has_credit(1)) return std::nullopt;
+  if ((!status_.ok() && coordinates()) || !has_credit(1)) return std::nullopt;
   std::optional<Block> piece;
   if (coordinates()) {
     piece = queue_.front();
@@ -213,7 +213,7 @@ void Negotiation::finished(Block piece) {
 }
 
 void Negotiation::fail(Status status) {
-  if (!status_) return;
+  if (!status_.ok()) return;
   status_ = std::move(status);
   const std::string text = status_.message().substr(0, limits::kTextOfStatusMax);
   for (Peer& peer : peers_) {
@@ -251,7 +251,7 @@ PieceQueue::Incomplete Negotiation::oldest() {
 
 // Rank 0 says what stalls; the others give it half as long again, and then say that rank 0 does.
 Instant Negotiation::next_deadline() {
-  if (!status_) return kNever;
+  if (!status_.ok()) return kNever;
   const Duration limit = options_.stall_timeout;
   if (coordinates()) {
     const Instant since = oldest().since;

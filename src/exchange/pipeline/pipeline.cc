@@ -37,7 +37,7 @@ Status Pipeline::announce(std::uint32_t tensor, Instant now) {
   if (tensor >= tensors_.size()) {
     return {Code::kUsage, fmt::format("no gradient {}; there are {}", tensor, tensors_.size())};
   }
-  if (!status()) return status();
+  if (!status().ok()) return status();
   const std::uint32_t position = layout_.mirror(tensor);
   if (left_[position] > 0) {
     return {Code::kUsage, fmt::format("gradient {} '{}' is announced again before its exchange has ended",

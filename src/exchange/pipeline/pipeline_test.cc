@@ -158,7 +158,7 @@ TEST(Pipeline, NamesTheRanksThatHaveNotAnnouncedAStalledGradient) {
     }
     std::vector<Instant> failed(settings.ranks, kNever);
     world.on_change = [&](std::uint32_t r) {
-      if (!world.pipeline(r).status()) failed[r] = std::min(failed[r], world.now());
+      if (!world.pipeline(r).status().ok()) failed[r] = std::min(failed[r], world.now());
     };
     world.run();
     std::string have;

@@ -53,7 +53,7 @@ class PipelineWorld {
   void at(Instant when, std::function<void()> what) { events_.emplace(when, std::move(what)); }
   void announce(std::uint32_t rank, std::uint32_t number) {
     const Status status = pipeline(rank).announce(number, now_);
-    if (!status && announce_error_.ok()) announce_error_ = status;
+    if (!status.ok() && announce_error_.ok()) announce_error_ = status;
     pump(rank);
   }
   void set_dead(std::uint32_t rank) { ranks_[rank]->dead = true; }

@@ -247,16 +247,16 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   }
   if (layout.plan.route == Route::kShared)
     return refuse(route, "is of one machine's memory; it crosses no network");
-  if (Status status = seat(topology, demand, layout); !status) return status;
+  if (Status status = seat(topology, demand, layout); !status.ok()) return status;
   if (layout.plan.route == Route::kSpareServers && layout.plan.servers == 0)
     layout.plan.route = Route::kSpread;
   const Route wanted = layout.plan.route;
   const bool rings = wanted == Route::kRing || wanted == Route::kBidirectionalRing || wanted == Route::kRings;
   if (rings && demand.ranks > 1) {
-    if (Status status = add_rings(topology, demand, layout); !status) return status;
+    if (Status status = add_rings(topology, demand, layout); !status.ok()) return status;
   }
   if (wanted == Route::kPackedTrees && demand.ranks > 1) {
-    if (Status status = add_trees(topology, demand, layout); !status) return status;
+    if (Status status = add_trees(topology, demand, layout); !status.ok()) return status;
   }
   if (wanted == Route::kHierarchical && layout.plan.levels.empty())
     layout.plan.levels = levels_of(topology, demand.ranks);
@@ -266,7 +266,7 @@ Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::stri
   }
   if (demand.ranks == 1 && (wanted == Route::kRings || wanted == Route::kPackedTrees))
     layout.plan.route = Route::kRing;
-  if (Status status = check_plan(layout.plan, demand.operation, layout.size()); !status) return status;
+  if (Status status = check_plan(layout.plan, demand.operation, layout.size()); !status.ok()) return status;
   return layout;
 }
 

@@ -271,10 +271,10 @@ Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
       break;
     }
     case Route::kRings:
-      if (Status status = check_rings(plan, ranks); !status) return status;
+      if (Status status = check_rings(plan, ranks); !status.ok()) return status;
       break;
     case Route::kPackedTrees:
-      if (Status status = check_trees(plan, ranks); !status) return status;
+      if (Status status = check_trees(plan, ranks); !status.ok()) return status;
       break;
     default:
       break;

@@ -35,7 +35,7 @@ TEST(Plan, RingsByStrideUseNoCableTwiceTheSameWay) {
       }
       plan.rings = *rings;
       ASSERT_EQ(plan.rings.size(), count);
-      EXPECT_TRUE(check_plan(plan, Operation::kAllReduce, ranks));
+      EXPECT_TRUE(check_plan(plan, Operation::kAllReduce, ranks).ok());
       std::set<std::pair<std::uint32_t, std::uint32_t>> used;
       for (const Ring& ring : plan.rings) {
         for (std::uint32_t i = 0; i < ranks; ++i) {

@@ -63,7 +63,7 @@ Status check(const Topology& topology, const Demand& demand, Layout layout) {
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
     exchanges.push_back(std::make_unique<Exchange>(payload.call(rank), layout.plan, rank, layout.size()));
   }
-  if (Status status = group.run(exchanges); !status) return status;
+  if (Status status = group.run(exchanges); !status.ok()) return status;
   if (payload.right()) return ok_status();
   return {Code::kRefused, exchanges[0]->name() + " on topology " + topology.name() + " gave a wrong result"};
 }
@@ -79,7 +79,7 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
   SimulatedGroup group(network, layout.endpoints, true);
   const Exchanges exchanges = phantoms(demand, layout);
   std::vector<Picoseconds> finished;
-  if (Status status = group.run(exchanges, &finished); !status) return status;
+  if (Status status = group.run(exchanges, &finished); !status.ok()) return status;
   result.seconds = seconds(*std::max_element(finished.begin(), finished.end()));
   count(topology, network, exchanges, result);
   for (const Network::Transfer& transfer : transfers) {
@@ -88,7 +88,7 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
         {transfer.link, ends.from, ends.to, transfer.bytes, seconds(transfer.begin), seconds(transfer.end)});
   }
   if (!options.check || layout.size() > kCheckedRanksMax) return result;
-  if (Status status = check(topology, demand, layout); !status) return status;
+  if (Status status = check(topology, demand, layout); !status.ok()) return status;
   result.checked = true;
   return result;
 }

@@ -37,7 +37,7 @@ Result<std::string> hash_file(const File& file) {
   for (std::uint64_t offset = 0; offset < *size; offset += kBufferBytes) {
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, *size - offset));
     const std::span<std::byte> part = std::span(buffer).first(count);
-    if (Status status = file.read_at(offset, part); !status) return status;
+    if (Status status = file.read_at(offset, part); !status.ok()) return status;
     XXH3_128bits_update(state.get(), part.data(), part.size());
   }
   return hex(XXH3_128bits_digest(state.get()));

@@ -274,7 +274,7 @@ TEST(ModelDir, WriterRefusesRowsOutOfOrderOrNumber) {
     std::unique_ptr<ModelWriter> writer = *ModelWriter::create(disk, folder / "model");
     EXPECT_TRUE(writer->begin_table(spec, announced, 1).ok());
     const Status status = writer->append(keys, two);
-    return status ? writer->end_table() : status;
+    return status.ok() ? writer->end_table() : status;
   };
   EXPECT_TRUE(write(2, {4, 5}).ok());
   EXPECT_EQ(write(2, {5, 4}).code(), Code::kModel);

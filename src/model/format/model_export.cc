@@ -30,7 +30,7 @@ Status for_arrays(const ModelReader& model, Visit visit) {
     for (TensorInfo& tensor : table_tensors(table.spec, table.rows, 0)) {
       const bool keys = tensor.name == "keys";
       tensor.name = table.spec.name + "." + tensor.name;
-      if (Status status = visit(tensor, t, keys); !status) return status;
+      if (Status status = visit(tensor, t, keys); !status.ok()) return status;
     }
   }
   return ok_status();
@@ -42,26 +42,26 @@ Status write_safetensors(const ModelReader& model, File& file) {
     tensors.push_back(tensor);
     return ok_status();
   });
-  if (!status) return status;
+  if (!status.ok()) return status;
   const std::string header = safetensors_header(tensors, {{"thalweg", to_json(model.manifest())}});
   FileStream stream(file);
-  if (status = stream.write(bytes_of(header)); !status) return status;
+  if (status = stream.write(bytes_of(header)); !status.ok()) return status;
   status = for_arrays(model, [&](const TensorInfo&, std::size_t t, bool keys) {
     return stream_array(model, t, keys,
                         [&](std::span<const std::byte> bytes) { return stream.write(bytes); });
   });
-  return status ? stream.flush() : status;
+  return status.ok() ? stream.flush() : status;
 }
 
 Status write_npz(const ModelReader& model, File& file) {
   NpzWriter npz(file);
   const Status status = for_arrays(model, [&](const TensorInfo& tensor, std::size_t t, bool keys) {
-    if (Status begun = npz.begin_array(tensor.name, tensor.dtype, tensor.shape); !begun) return begun;
+    if (Status begun = npz.begin_array(tensor.name, tensor.dtype, tensor.shape); !begun.ok()) return begun;
     Status written =
         stream_array(model, t, keys, [&](std::span<const std::byte> bytes) { return npz.write(bytes); });
-    return written ? npz.end_array() : written;
+    return written.ok() ? npz.end_array() : written;
   });
-  return status ? npz.finish() : status;
+  return status.ok() ? npz.finish() : status;
 }
 
 void append_float(std::string& line, float value) {
@@ -78,7 +78,7 @@ Status write_text_table(const ModelReader& model, std::size_t t, Disk& disk, con
     rows.insert(rows.end(), block.rows.begin(), block.rows.end());
     return ok_status();
   });
-  if (!status) return status;
+  if (!status.ok()) return status;
   std::vector<std::size_t> order(keys.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
@@ -90,9 +90,9 @@ Status write_text_table(const ModelReader& model, std::size_t t, Disk& disk, con
     line = std::to_string(keys[i]);
     for (std::size_t f = 0; f < dim; ++f) line += '\t', append_float(line, rows[i * dim + f]);
     line += '\n';
-    if (status = stream.write(bytes_of(line)); !status) return status;
+    if (status = stream.write(bytes_of(line)); !status.ok()) return status;
   }
-  if (status = stream.flush(); !status) return status;
+  if (status = stream.flush(); !status.ok()) return status;
   return (*file)->sync();
 }
 
@@ -107,7 +107,7 @@ Status export_text(const ModelReader& model, Disk& disk, const std::string& dest
   if (!directory) return directory.status();
   for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
     const std::string path = directory->staging() + "/" + model.manifest().tables[t].spec.name + ".tsv";
-    if (Status status = write_text_table(model, t, disk, path); !status) return status;
+    if (Status status = write_text_table(model, t, disk, path); !status.ok()) return status;
   }
   return directory->commit();
 }
@@ -129,7 +129,7 @@ Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
   if (!file) return file.status();
   Status status =
       format == ExportFormat::kNpz ? write_npz(model, file->file()) : write_safetensors(model, file->file());
-  return status ? file->commit() : status;
+  return status.ok() ? file->commit() : status;
 }
 
 }  // namespace thalweg

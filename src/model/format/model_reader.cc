@@ -36,7 +36,8 @@ Result<Manifest> read_manifest(const Disk& disk, const std::string& directory) {
   if (!size) return size.status();
   if (*size > kManifestBytesMax) return Status(Code::kModel, path + " is no model.json: it is too large");
   std::string text(*size, '\0');
-  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status) return status;
+  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status.ok())
+    return status;
   return parse_manifest(path, text);
 }
 
@@ -108,7 +109,7 @@ Result<StoredRows> ModelReader::Cursor::next() {
   std::size_t tensor = 0;
   if (sparse) {
     const std::uint64_t offset = (*tensors_)[tensor++].begin + row_ * sizeof(Key);
-    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(keys_))); !status)
+    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(keys_))); !status.ok())
       return status;
   }
   for (std::size_t column = 0; column < width; ++tensor) {
@@ -116,7 +117,7 @@ Result<StoredRows> ModelReader::Cursor::next() {
     const std::size_t part = static_cast<std::size_t>(info.shape[1]);
     part_.resize(count * part);
     const std::uint64_t offset = info.begin + row_ * part * sizeof(float);
-    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(part_))); !status)
+    if (Status status = file_->read_at(offset, std::as_writable_bytes(std::span(part_))); !status.ok())
       return status;
     for (std::size_t i = 0; i < count; ++i) {
       std::memcpy(rows_.data() + i * width + column, part_.data() + i * part, part * sizeof(float));
@@ -145,7 +146,7 @@ Status ModelReader::scan(std::size_t table, bool with_state,
     const Result<StoredRows> block = cursor.next();
     if (!block) return block.status();
     if (block->keys.empty()) return ok_status();
-    if (Status status = sink(*block); !status) return status;
+    if (Status status = sink(*block); !status.ok()) return status;
   }
 }
 
@@ -159,7 +160,7 @@ Result<std::uint64_t> ModelReader::compute_digest() const {
       }
       return ok_status();
     });
-    if (!status) return status;
+    if (!status.ok()) return status;
     digest += table_part_of_digest(manifest_.tables[t].spec.name, table.sum());
   }
   return digest;

@@ -31,7 +31,7 @@ Result<TableSummary> summarize(const ModelReader& model, std::size_t t) {
     }
     return ok_status();
   });
-  if (!status) return status;
+  if (!status.ok()) return status;
   const double count = std::max(1.0, static_cast<double>(table.rows) * table.spec.dim);
   out.mean = sum / count;
   out.rms = std::sqrt(squares / count);
@@ -102,8 +102,8 @@ Result<TableDiff> diff_table(const ModelReader& left, std::size_t l, const Model
       has_right = from_right.advance();
     }
   }
-  if (!from_left.status()) return from_left.status();
-  if (!from_right.status()) return from_right.status();
+  if (!from_left.status().ok()) return from_left.status();
+  if (!from_right.status().ok()) return from_right.status();
   return out;
 }
 

@@ -78,7 +78,7 @@ ModelWriter::ModelWriter(Disk& disk, std::string path, StagedDirectory directory
 ModelWriter::~ModelWriter() = default;
 
 Result<std::unique_ptr<ModelWriter>> ModelWriter::create(Disk& disk, const std::string& path) {
-  if (Status status = check_model_destination(disk, path); !status) return status;
+  if (Status status = check_model_destination(disk, path); !status.ok()) return status;
   Result<StagedDirectory> directory = StagedDirectory::create(disk, path);
   if (!directory) return directory.status();
   std::unique_ptr<ModelWriter> writer(new ModelWriter(disk, path, std::move(*directory)));
@@ -98,7 +98,7 @@ Status ModelWriter::begin_table(const TableSpec& spec, std::uint64_t rows, std::
   auto table = std::make_unique<OpenTable>(std::move(*file), spec, rows, stored_width);
   table->tensors = table_tensors(spec, rows, stored_width - spec.dim);
   const std::string header = safetensors_header(table->tensors);
-  if (Status status = table->file->write_at(0, bytes_of(header)); !status) return status;
+  if (Status status = table->file->write_at(0, bytes_of(header)); !status.ok()) return status;
   for (const TensorInfo& tensor : table->tensors) table->streams.emplace_back(*table->file, tensor.begin);
   table_ = std::move(table);
   return ok_status();
@@ -125,12 +125,13 @@ Status ModelWriter::append(std::span<const std::uint64_t> keys, std::span<const 
     table.digest.add(key, row.first(table.spec.dim));
     std::size_t stream = 0;
     if (sparse) {
-      if (Status status = table.streams[stream++].write(bytes_of(std::span(&key, 1))); !status) return status;
+      if (Status status = table.streams[stream++].write(bytes_of(std::span(&key, 1))); !status.ok())
+        return status;
     }
     for (std::size_t column = 0; column < row.size(); column += table.spec.dim) {
       const std::size_t width = std::min<std::size_t>(table.spec.dim, row.size() - column);
       const std::span<const float> part = row.subspan(column, width);
-      if (Status status = table.streams[stream++].write(bytes_of(part)); !status) return status;
+      if (Status status = table.streams[stream++].write(bytes_of(part)); !status.ok()) return status;
     }
   }
   table.written += keys.size();
@@ -145,9 +146,9 @@ Status ModelWriter::end_table() {
                                       table.written, table.rows)};
   }
   for (FileStream& stream : table.streams) {
-    if (Status status = stream.flush(); !status) return status;
+    if (Status status = stream.flush(); !status.ok()) return status;
   }
-  if (Status status = table.file->sync(); !status) return status;
+  if (Status status = table.file->sync(); !status.ok()) return status;
   Result<std::string> hash = hash_file(*table.file);
   if (!hash) return hash.status();
   TableManifest& entry = manifest_.tables.emplace_back();
@@ -170,10 +171,10 @@ Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::
   manifest_.metrics = std::move(metrics);
   Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/model.json");
   if (!file) return file.status();
-  if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status) return status;
-  if (Status status = (*file)->sync(); !status) return status;
-  if (Status status = check_model_destination(*disk_, path_); !status) return status;
-  if (Status status = directory_.commit(); !status) return status;
+  if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status.ok()) return status;
+  if (Status status = (*file)->sync(); !status.ok()) return status;
+  if (Status status = check_model_destination(*disk_, path_); !status.ok()) return status;
+  if (Status status = directory_.commit(); !status.ok()) return status;
   return manifest_.digest;
 }
 

@@ -61,7 +61,7 @@ Status NpzWriter::begin_array(const std::string& name, DType dtype, const std::v
   Member& member = members_.emplace_back();
   member.name = name + ".npy";
   member.offset = stream_.position();
-  if (Status status = stream_.write(bytes_of(local_header(member))); !status) return status;
+  if (Status status = stream_.write(bytes_of(local_header(member))); !status.ok()) return status;
   member.begin = stream_.position();
   return write(bytes_of(npy_header(dtype, shape)));
 }
@@ -78,7 +78,7 @@ Status NpzWriter::write(std::span<const std::byte> bytes) {
 Status NpzWriter::end_array() {
   Member& member = members_.back();
   member.bytes = stream_.position() - member.begin;
-  if (Status status = stream_.flush(); !status) return status;
+  if (Status status = stream_.flush(); !status.ok()) return status;
   return file_->write_at(member.offset, bytes_of(local_header(member)));
 }
 
@@ -130,7 +130,7 @@ Status NpzWriter::finish() {
   put(out, kSeeZip64);
   put(out, kSeeZip64);
   put(out, std::uint16_t{0});
-  if (Status status = stream_.write(bytes_of(out)); !status) return status;
+  if (Status status = stream_.write(bytes_of(out)); !status.ok()) return status;
   return stream_.flush();
 }
 

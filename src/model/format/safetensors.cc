@@ -112,13 +112,14 @@ Result<std::vector<TensorInfo>> read_safetensors_header(const File& file) {
   if (!size) return size.status();
   if (*size < kLengthBytes) return damaged(file, "shorter than the length of a header");
   std::uint64_t length = 0;
-  if (Status status = file.read_at(0, std::as_writable_bytes(std::span(&length, 1))); !status) return status;
+  if (Status status = file.read_at(0, std::as_writable_bytes(std::span(&length, 1))); !status.ok())
+    return status;
   if (length > kHeaderBytesMax || length > *size - kLengthBytes) {
     return damaged(file, fmt::format("a header of {} bytes in a file of {}; at most {} are allowed", length,
                                      *size, kHeaderBytesMax));
   }
   std::string text(length, '\0');
-  if (Status status = file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text))); !status)
+  if (Status status = file.read_at(kLengthBytes, std::as_writable_bytes(std::span(text))); !status.ok())
     return status;
   if (!text.starts_with('{')) return damaged(file, "its header is not a JSON object");
   const JsonFindings found = look_over(text, kHeaderBounds);

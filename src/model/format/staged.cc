@@ -36,7 +36,7 @@ void remove_left_behind(Disk& disk, const std::string& target) {
     const Result<std::unique_ptr<Claim>> claim = disk.claim(left);
     if (!claim) continue;
     // It may be the model that `target` named before, and would again if power were lost now.
-    if (!synced && !disk.sync_directory(parent)) return;
+    if (!synced && !disk.sync_directory(parent).ok()) return;
     synced = true;
     (void)disk.remove(left);
   }
@@ -54,7 +54,7 @@ Result<Staged> stage(Disk& disk, const std::string& target, const Make& make) {
   for (int tried = 0; tried < kNamesTried; ++tried) {
     const std::string path = fmt::format("{}{}{:016x}", target, kMark, disk.draw());
     status = make(path);
-    if (!status) {
+    if (!status.ok()) {
       const Result<Entry> found = disk.look(path);
       if (!found || *found == Entry::kNothing) return status;
       continue;  // Somebody else's.
@@ -87,12 +87,12 @@ StagedDirectory::~StagedDirectory() {
 }
 
 Status StagedDirectory::commit() {
-  if (Status status = disk_->sync_directory(staging_); !status) return status;
-  if (Status status = disk_->replace(staging_, path_); !status) return status;
+  if (Status status = disk_->sync_directory(staging_); !status.ok()) return status;
+  if (Status status = disk_->replace(staging_, path_); !status.ok()) return status;
   // Now `staging_` names what was replaced. It goes once it is certain that no crash brings it back.
   const std::string replaced = std::exchange(staging_, {});
   claim_.reset();
-  if (Status status = disk_->sync_directory(parent_of(path_)); !status) return status;
+  if (Status status = disk_->sync_directory(parent_of(path_)); !status.ok()) return status;
   (void)disk_->remove(replaced);  // At worst it is left behind.
   return ok_status();
 }
@@ -121,8 +121,8 @@ StagedFile::~StagedFile() {
 }
 
 Status StagedFile::commit() {
-  if (Status status = file_->sync(); !status) return status;
-  if (Status status = disk_->replace(file_->path(), path_); !status) return status;
+  if (Status status = file_->sync(); !status.ok()) return status;
+  if (Status status = disk_->replace(file_->path(), path_); !status.ok()) return status;
   file_.reset();
   return disk_->sync_directory(parent_of(path_));
 }

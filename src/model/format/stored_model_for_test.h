@@ -42,16 +42,16 @@ inline std::vector<TestTable> test_tables(const ModelSpec& spec, std::size_t row
 
 inline Status write_tables(ModelWriter& writer, const std::vector<TestTable>& tables, std::size_t block = 7) {
   for (const TestTable& table : tables) {
-    if (Status status = writer.begin_table(table.spec, table.keys.size(), table.width); !status)
+    if (Status status = writer.begin_table(table.spec, table.keys.size(), table.width); !status.ok())
       return status;
     for (std::size_t i = 0; i < table.keys.size(); i += block) {
       const std::size_t count = std::min(block, table.keys.size() - i);
       const Status status =
           writer.append(std::span(table.keys).subspan(i, count),
                         std::span(table.rows).subspan(i * table.width, count * table.width));
-      if (!status) return status;
+      if (!status.ok()) return status;
     }
-    if (Status status = writer.end_table(); !status) return status;
+    if (Status status = writer.end_table(); !status.ok()) return status;
   }
   return ok_status();
 }
@@ -60,7 +60,7 @@ inline Result<std::uint64_t> save_model(Disk& disk, const std::string& path, con
                                         const std::vector<TestTable>& tables) {
   Result<std::unique_ptr<ModelWriter>> writer = ModelWriter::create(disk, path);
   if (!writer) return writer.status();
-  if (Status status = write_tables(**writer, tables); !status) return status;
+  if (Status status = write_tables(**writer, tables); !status.ok()) return status;
   return (*writer)->commit(spec, {{"epochs", "2"}, {"rate", "0.1"}},
                            {{"valid_auc", 0.75}, {"bad", std::stod("nan")}});
 }

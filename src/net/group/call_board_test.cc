@@ -45,7 +45,7 @@ std::string found(const CallNote& shown, std::uint64_t sequences) {
   if (!here) return "";
   EXPECT_EQ(here->guilty, there->guilty);
   EXPECT_TRUE(fabrics[0]->any_lost() && fabrics[1]->any_lost());
-  EXPECT_FALSE(fabrics[0]->peer_status(here->guilty));
+  EXPECT_FALSE(fabrics[0]->peer_status(here->guilty).ok());
   return here->status.message();
 }
 

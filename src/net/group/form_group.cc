@@ -35,7 +35,7 @@ Result<std::unique_ptr<GroupAcceptor>> open_acceptor(const GroupOptions& options
   if (!acceptor || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
     return acceptor;
   const Status local = (*acceptor)->listen_locally();
-  if (!local && options.transport == GroupTransport::kShm) return local;
+  if (!local.ok() && options.transport == GroupTransport::kShm) return local;
   return acceptor;
 }
 
@@ -89,7 +89,7 @@ Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options) {
                               options.rank, options.size, limits::kGroupRanksMax));
   }
   if (options.transport == GroupTransport::kUcx) {
-    if (Status available = UcxGroup::available(); !available) return available;
+    if (Status available = UcxGroup::available(); !available.ok()) return available;
   }
   const Instant deadline = live_now() + options.timeout;
   std::shared_ptr<GroupAcceptor> acceptor;

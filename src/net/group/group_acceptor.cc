@@ -156,7 +156,7 @@ bool GroupAcceptor::take_in(Stranger& stranger, std::span<const std::byte> bytes
 
 bool GroupAcceptor::shake_hands(Stranger& stranger, std::span<const std::byte> bytes) {
   Handshake& handshake = *stranger.handshake;
-  if (const Status status = handshake.take(bytes); !status) return drop(stranger, status.message());
+  if (const Status status = handshake.take(bytes); !status.ok()) return drop(stranger, status.message());
   if (handshake.heard()) handshake.say({});
   const std::vector<std::byte> answer = handshake.take_output();
   // A few bytes in an empty buffer.

@@ -31,7 +31,7 @@ FileDescriptor call(const GroupAcceptor& acceptor, std::uint32_t from) {
   auto socket = dial(acceptor.address(), live_now() + 20s);
   EXPECT_TRUE(socket) << socket.status().message();
   const Opening opening{Opening::Kind::kControl, from, 0, 0, 0, {}};
-  EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s));
+  EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s).ok());
   return *std::move(socket);
 }
 
@@ -61,7 +61,7 @@ TEST(GroupAcceptor, SaysWhyItTakesNobody) {
   EXPECT_NE(acceptor->status().message().find("Too many open files"), std::string::npos)
       << acceptor->status().message();
   acceptor->look(live_now());
-  EXPECT_TRUE(acceptor->status());
+  EXPECT_TRUE(acceptor->status().ok());
   EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
 }
 
@@ -73,7 +73,7 @@ class GroupAcceptorSecret : public testing::TestWithParam<bool> {
     auto acceptor = GroupAcceptor::listen(any->front(), false, secret_);
     EXPECT_TRUE(acceptor) << acceptor.status().message();
     acceptor_ = *std::move(acceptor);
-    EXPECT_TRUE(acceptor_->listen_locally());
+    EXPECT_TRUE(acceptor_->listen_locally().ok());
   }
   FileDescriptor call() const {
     auto socket = GetParam() ? dial_locally(acceptor_->local_name(), live_now() + 20s)
@@ -106,7 +106,7 @@ class GroupAcceptorSecret : public testing::TestWithParam<bool> {
   // All that is said to the caller until it is hung up on.
   static std::vector<std::byte> told(const FileDescriptor& socket) {
     std::vector<std::byte> all;
-    for (std::byte byte{}; receive_all(socket.get(), {&byte, 1}, live_now() + 20s);) all.push_back(byte);
+    for (std::byte byte{}; receive_all(socket.get(), {&byte, 1}, live_now() + 20s).ok();) all.push_back(byte);
     return all;
   }
   bool anybody() {
@@ -119,7 +119,7 @@ class GroupAcceptorSecret : public testing::TestWithParam<bool> {
 
 TEST_P(GroupAcceptorSecret, WhoKnowsItIsHeard) {
   const FileDescriptor socket = call();
-  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s)); });
+  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s).ok()); });
   const auto caller = acceptor_->take([](const auto&) { return true; });
   ASSERT_TRUE(caller);
   EXPECT_EQ(caller->opening.from, 1U);
@@ -133,10 +133,10 @@ TEST_P(GroupAcceptorSecret, AStrangerIsToldAChallengeAndNothingElse) {
     handshake.say(hello());
     during([&] {
       Handshake::Nonce nonce;
-      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s));
-      EXPECT_TRUE(receive_all(socket.get(), nonce, live_now() + 20s));
-      EXPECT_TRUE(handshake.take(nonce));
-      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s));
+      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s).ok());
+      EXPECT_TRUE(receive_all(socket.get(), nonce, live_now() + 20s).ok());
+      EXPECT_TRUE(handshake.take(nonce).ok());
+      EXPECT_TRUE(send_all(socket.get(), handshake.take_output(), live_now() + 20s).ok());
       EXPECT_TRUE(told(socket).empty());
     });
     EXPECT_NE(acceptor_->last_dropped().find("it does not know the secret"), std::string::npos)
@@ -149,7 +149,7 @@ TEST_P(GroupAcceptorSecret, AStrangerIsToldAChallengeAndNothingElse) {
 TEST_P(GroupAcceptorSecret, WhoAsksToJoinWithoutAProofIsDropped) {
   const FileDescriptor socket = call();
   during([&] {
-    EXPECT_TRUE(send_all(socket.get(), hello(), live_now() + 20s));
+    EXPECT_TRUE(send_all(socket.get(), hello(), live_now() + 20s).ok());
     EXPECT_TRUE(told(socket).empty());
   });
   EXPECT_NE(acceptor_->last_dropped().find("has not proven"), std::string::npos) << acceptor_->last_dropped();
@@ -165,16 +165,16 @@ TEST_P(GroupAcceptorSecret, AHandshakeThatWasRecordedOpensNothing) {
     while (!handshake.heard()) {
       const auto out = handshake.take_output();
       recorded.insert(recorded.end(), out.begin(), out.end());
-      ASSERT_TRUE(send_all(honest.get(), out, live_now() + 20s));
+      ASSERT_TRUE(send_all(honest.get(), out, live_now() + 20s).ok());
       std::vector<std::byte> in(handshake.wanted());
-      ASSERT_TRUE(receive_all(honest.get(), in, live_now() + 20s));
-      ASSERT_TRUE(handshake.take(in));
+      ASSERT_TRUE(receive_all(honest.get(), in, live_now() + 20s).ok());
+      ASSERT_TRUE(handshake.take(in).ok());
     }
   });
   EXPECT_TRUE(anybody());
   const FileDescriptor stranger = call();
   during([&] {
-    EXPECT_TRUE(send_all(stranger.get(), recorded, live_now() + 20s));
+    EXPECT_TRUE(send_all(stranger.get(), recorded, live_now() + 20s).ok());
     EXPECT_EQ(told(stranger).size(), sizeof(Handshake::Nonce));
   });
   EXPECT_FALSE(anybody());
@@ -186,12 +186,12 @@ TEST_P(GroupAcceptorSecret, ACrowdThatGreetsAndProvesNothingKeepsNobodyOut) {
   std::vector<FileDescriptor> crowd;
   for (std::size_t i = 0; i < limits::kConnectionsBeforeHelloMax + 20; ++i) {
     crowd.push_back(call());
-    EXPECT_TRUE(send_all(crowd.back().get(), greeting, live_now() + 20s));
+    EXPECT_TRUE(send_all(crowd.back().get(), greeting, live_now() + 20s).ok());
     acceptor_->look(live_now());
   }
   EXPECT_EQ(acceptor_->dropped(), 20U);
   const FileDescriptor socket = call();
-  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s)); });
+  during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s).ok()); });
   EXPECT_TRUE(anybody());
 }
 

@@ -125,7 +125,7 @@ Result<FileDescriptor> dial_locally(const std::string& name, Instant deadline) {
 Status send_all(int socket, std::span<const std::byte> bytes, Instant deadline) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (Status status = lost_or_late(socket, POLLOUT, deadline, sent); !status) return status;
+    if (Status status = lost_or_late(socket, POLLOUT, deadline, sent); !status.ok()) return status;
     if (sent > 0) bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
   return {};
@@ -134,7 +134,7 @@ Status send_all(int socket, std::span<const std::byte> bytes, Instant deadline) 
 Status receive_all(int socket, std::span<std::byte> bytes, Instant deadline) {
   while (!bytes.empty()) {
     const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), 0);
-    if (Status status = lost_or_late(socket, POLLIN, deadline, got); !status) return status;
+    if (Status status = lost_or_late(socket, POLLIN, deadline, got); !status.ok()) return status;
     if (got > 0) bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
   return {};
@@ -144,7 +144,7 @@ Status prove_and_say(int socket, const Secret& secret, std::span<const std::byte
   Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kGroup, secret, draw_nonce());
   handshake.say(hello);
   for (;;) {
-    if (Status sent = send_all(socket, handshake.take_output(), deadline); !sent) return sent;
+    if (Status sent = send_all(socket, handshake.take_output(), deadline); !sent.ok()) return sent;
     if (handshake.heard()) return {};
     std::vector<std::byte> bytes(handshake.wanted());
     const Status got = receive_all(socket, bytes, deadline);
@@ -152,8 +152,8 @@ Status prove_and_say(int socket, const Secret& secret, std::span<const std::byte
       return {Code::kPeerLost,
               "it hangs up on who says that it knows the secret; both must have the same one"};
     }
-    if (!got) return got;
-    if (Status taken = handshake.take(bytes); !taken) {
+    if (!got.ok()) return got;
+    if (Status taken = handshake.take(bytes); !taken.ok()) {
       return {Code::kRefused, "what is there is not a rank of this group: " + taken.message()};
     }
   }

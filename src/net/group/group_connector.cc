@@ -112,7 +112,7 @@ Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind ki
   }
   if (!socket) return failed(socket.status());
   const Opening opening{kind, rank_, peer, channel, 0, table_.nonce};
-  if (Status sent = send_all(socket->get(), encode_opening(opening).span(), deadline); !sent)
+  if (Status sent = send_all(socket->get(), encode_opening(opening).span(), deadline); !sent.ok())
     return failed(sent);
   if (kind == Opening::Kind::kStream) prepare(socket->get());
   return socket;
@@ -122,7 +122,7 @@ Result<FileDescriptor> GroupConnector::accept(std::uint32_t peer, Opening::Kind 
   acceptor_->look(live_now());
   const Opening expected{kind, peer, rank_, channel, 0, table_.nonce};
   auto caller = acceptor_->take([&expected](const auto& any) { return any.opening == expected; });
-  if (!caller && !acceptor_->status()) return acceptor_->status();
+  if (!caller && !acceptor_->status().ok()) return acceptor_->status();
   if (!caller) return FileDescriptor();
   if (kind == Opening::Kind::kStream) prepare(caller->socket.get());
   return std::move(caller->socket);

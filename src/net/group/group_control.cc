@@ -119,7 +119,7 @@ void GroupControl::on_message(std::uint32_t from, std::span<const std::byte> mes
   const std::optional<CallNote> note = decode_note(from, message);
   if (!note) {
     control_.on_message(now, from, message, activity());
-  } else if (Status same = compare(*note); !same) {
+  } else if (Status same = compare(*note); !same.ok()) {
     control_.give_up(from, std::move(same));
   }
 }

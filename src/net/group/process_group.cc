@@ -43,7 +43,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& 
   Result<FileDescriptor> wake_fd = make_event_fd();
   if (!wake_fd) return wake_fd.status();
   std::unique_ptr<ProcessGroup> group(new ProcessGroup(options, std::move(connector), *std::move(wake_fd)));
-  if (Status connected = group->connect_all(deadline); !connected) return connected;
+  if (Status connected = group->connect_all(deadline); !connected.ok()) return connected;
   return group;
 }
 
@@ -70,7 +70,7 @@ Status ProcessGroup::connect_all(Instant deadline) {
   }
   Status connected =
       over_ucx ? connect_over_ucx(control, deadline) : share_memory(std::move(local), deadline);
-  if (!connected) return connected;
+  if (!connected.ok()) return connected;
   Result<FileDescriptor> wake_fd = make_event_fd();
   if (!wake_fd) return wake_fd.status();
   control_ = std::make_unique<GroupControl>(rank(), std::move(control), *std::move(wake_fd),
@@ -110,7 +110,7 @@ Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control
   for (const FileDescriptor& socket : control) {
     if (!socket) continue;
     // A peer that is lost is missed below.
-    if (!send_all(socket.get(), std::as_bytes(std::span(&own_bytes, 1)), deadline)) continue;
+    if (!send_all(socket.get(), std::as_bytes(std::span(&own_bytes, 1)), deadline).ok()) continue;
     (void)send_all(socket.get(), *own, deadline);
   }
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
@@ -121,10 +121,10 @@ Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control
     };
     std::uint32_t bytes = 0;
     const auto head = std::as_writable_bytes(std::span(&bytes, 1));
-    if (Status got = receive_all(control[peer].get(), head, deadline); !got) return failed(got);
+    if (Status got = receive_all(control[peer].get(), head, deadline); !got.ok()) return failed(got);
     if (bytes > UcxGroup::kAddressBytesMax) return failed({Code::kRefused, "its address is too long"});
     std::vector<std::byte> address(bytes);
-    if (Status got = receive_all(control[peer].get(), address, deadline); !got) return failed(got);
+    if (Status got = receive_all(control[peer].get(), address, deadline); !got.ok()) return failed(got);
     auto streams = ucx_->connect(peer, name, connector_.is_local(peer), address);
     if (!streams) return streams.status();
     set_streams(peer, *std::move(streams), false);
@@ -135,7 +135,7 @@ Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control
 std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, FileDescriptor first) {
   const auto open = [this, peer](std::uint16_t channel) -> Result<FileDescriptor> {
     if (connector_.calls(peer)) {
-      if (!GroupFabric::peer_status(peer)) return FileDescriptor();  // It takes no calls any more.
+      if (!GroupFabric::peer_status(peer).ok()) return FileDescriptor();  // It takes no calls any more.
       return connector_.call(peer, Opening::Kind::kStream, channel, live_now() + kDialTimeout);
     }
     Result<FileDescriptor> socket = connector_.accept(peer, Opening::Kind::kStream, channel);

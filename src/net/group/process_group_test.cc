@@ -121,7 +121,7 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
     act([&](Opening::Kind kind, std::uint16_t channel) {
       auto socket = dial(addresses->front(), live_now() + 20s);
       const Opening opening{kind, 1, 0, channel, 0, meeting->table.nonce};
-      EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s));
+      EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s).ok());
       return *std::move(socket);
     });
   });
@@ -145,11 +145,11 @@ TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
   const Formed formed = formed_with([&byte](const Call& call) {
     {
       const FileDescriptor control = call(Opening::Kind::kControl, 0);
-      EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s));
+      EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s).ok());
     }
     std::this_thread::sleep_for(50ms);  // The end of one connection overtakes another's beginning.
     const FileDescriptor stream = call(Opening::Kind::kStream, 0);
-    EXPECT_TRUE(send_all(stream.get(), byte, live_now() + 20s));
+    EXPECT_TRUE(send_all(stream.get(), byte, live_now() + 20s).ok());
   });
   ASSERT_TRUE(formed) << formed.status().message();
   EXPECT_EQ(byte_of(**formed, 0), byte[0]);
@@ -158,10 +158,10 @@ TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
 TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
   FileDescriptor goes_on;
   const Formed formed = formed_with([&goes_on](const Call& call) {
-    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s));
+    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s).ok());
     call(Opening::Kind::kStream, 0).reset();
     goes_on = call(Opening::Kind::kStream, 1);
-    EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{1}}, live_now() + 20s));
+    EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{1}}, live_now() + 20s).ok());
   });
   ASSERT_TRUE(formed) << formed.status().message();
   ProcessGroup& group = **formed;
@@ -170,8 +170,8 @@ TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
   EXPECT_EQ(group.read({1, 1}, &none, 1), 0U);
   const Instant shown = live_now() + 20ms;  // The end of channel 0.
   while (live_now() < shown) group.wait(shown);
-  EXPECT_TRUE(group.peer_status(1)) << group.peer_status(1).message();
-  EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{2}}, live_now() + 20s));
+  EXPECT_TRUE(group.peer_status(1).ok()) << group.peer_status(1).message();
+  EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{2}}, live_now() + 20s).ok());
   EXPECT_EQ(byte_of(group, 1), std::byte{2});
   goes_on.reset();
   EXPECT_EQ(group.read({1, 1}, &none, 1), 0U);
@@ -182,9 +182,9 @@ TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
 
 TEST(ProcessGroup, WhatOneThatLeftSentOnANewStreamArrives) {
   const Formed formed = formed_with([](const Call& call) {
-    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s));
+    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s).ok());
     const FileDescriptor first = call(Opening::Kind::kStream, 0), second = call(Opening::Kind::kStream, 1);
-    EXPECT_TRUE(send_all(second.get(), std::array{std::byte{42}}, live_now() + 20s));
+    EXPECT_TRUE(send_all(second.get(), std::array{std::byte{42}}, live_now() + 20s).ok());
   });
   ASSERT_TRUE(formed) << formed.status().message();
   ProcessGroup& group = **formed;

@@ -71,7 +71,7 @@ class Meet {
     for (;;) {
       learn();
       if (rendezvous_.leads()) gather();
-      if (!acceptor_.status()) return acceptor_.status();
+      if (!acceptor_.status().ok()) return acceptor_.status();
       const bool led = rendezvous_.leads();
       const Rendezvous::Next next = rendezvous_.next(live_now());
       if (rendezvous_.leads() && !led) continue;
@@ -216,15 +216,16 @@ class Meet {
     const Bytes head_of_hello = encode_opening(opening);
     std::vector<std::byte> hello(head_of_hello.span().begin(), head_of_hello.span().end());
     hello.insert(hello.end(), body.span().begin(), body.span().end());
-    if (Status said = prove_and_say(socket->get(), acceptor_.secret(), hello, deadline); !said) return said;
+    if (Status said = prove_and_say(socket->get(), acceptor_.secret(), hello, deadline); !said.ok())
+      return said;
     if (!await_answer(socket->get(), deadline))
       return Status(Code::kPeerLost, "it is not waited for any more");
     std::array<std::byte, kAnswerHeadBytes> head_bytes{};
-    if (Status got = receive_all(socket->get(), head_bytes, deadline); !got) return got;
+    if (Status got = receive_all(socket->get(), head_bytes, deadline); !got.ok()) return got;
     const Result<AnswerHead> head = decode_answer_head(head_bytes);
     if (!head) return head.status();
     std::vector<std::byte> answer(head->body_bytes);
-    if (Status got = receive_all(socket->get(), answer, deadline); !got) return got;
+    if (Status got = receive_all(socket->get(), answer, deadline); !got.ok()) return got;
     return decode_answer(*head, answer);
   }
 

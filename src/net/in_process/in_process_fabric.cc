@@ -108,7 +108,7 @@ class InProcessCalls final : public CallBoard {
       const std::lock_guard lock(ranks_.mutex);
       if (const InProcessCalls* other = ranks_.boards[peer]) same = other->compare(note);
     }
-    if (!same) judge({peer, std::move(same)});
+    if (!same.ok()) judge({peer, std::move(same)});
   }
   void judge(Verdict verdict) override {
     {

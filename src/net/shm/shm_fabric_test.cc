@@ -43,7 +43,7 @@ class Chatter {
   std::string lost_early() {
     for (std::uint32_t peer = 0; peer < ranks_; ++peer) {
       const Status there = fabric_.peer_status(peer);
-      if (!there && got_[peer * 2] + got_[peer * 2 + 1] < 2 * total_) return there.message();
+      if (!there.ok() && got_[peer * 2] + got_[peer * 2 + 1] < 2 * total_) return there.message();
     }
     return "";
   }

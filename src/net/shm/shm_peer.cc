@@ -73,7 +73,7 @@ std::string ShmPeer::name() const {
 
 Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& self, std::uint32_t peer) {
   const ShmOptions& options = self.options();
-  if (Status same = check_credentials(options.credentials(socket.get()), peer); !same) return same;
+  if (Status same = check_credentials(options.credentials(socket.get()), peer); !same.ok()) return same;
   auto outbox = ShmMemory::create("thalweg-rings", Outbox::size(options.ring_bytes));
   if (!outbox) return outbox.status();
   ShmHello hello;
@@ -86,7 +86,7 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& 
   hello.word = self.word();
   hello.word_address = reinterpret_cast<std::uintptr_t>(&self.word());
   const std::array<int, 3> handed{outbox->fd(), self.arena().memory().fd(), self.bell_fd()};
-  if (Status sent = send_hello(socket.get(), hello, handed); !sent) {
+  if (Status sent = send_hello(socket.get(), hello, handed); !sent.ok()) {
     return Status(sent.code(), "rank " + std::to_string(peer) + ": " + sent.message());
   }
   outbox->close_fd();
@@ -103,7 +103,7 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::meet(FileDescriptor socket, ShmSelf& s
   if (met.code() == Code::kTimeout) {
     return Status(met.code(), met.message() + "; or it waits for another rank that did not");
   }
-  if (!met) return met;
+  if (!met.ok()) return met;
   return made;
 }
 
@@ -112,8 +112,8 @@ Status ShmPeer::finish(Duration timeout) {
   const auto hello = receive_hello(socket_.get(), timeout, descriptors);
   Status status = hello.status();
   if (hello) status = check_hello(*hello, peer_, self_.options().ranks);
-  if (status) status = adopt(*hello, std::move(descriptors));
-  if (!status) status = Status(status.code(), name() + ": " + status.message());
+  if (status.ok()) status = adopt(*hello, std::move(descriptors));
+  if (!status.ok()) status = Status(status.code(), name() + ": " + status.message());
   return status;
 }
 
@@ -138,7 +138,7 @@ Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
 
 bool ShmPeer::fetch(std::uint64_t address, std::byte* into, std::size_t size) {
   const auto& read_memory = self_.options().read_memory;
-  return read_memory && status_ &&
+  return read_memory && status_.ok() &&
          read_memory(static_cast<pid_t>(process_), address, into, size) == static_cast<ssize_t>(size);
 }
 
@@ -174,7 +174,7 @@ bool ShmPeer::has_given_up(std::uint16_t channel, std::uint64_t sequence) {
 
 std::size_t ShmPeer::write(std::uint16_t channel, std::span<const Piece> pieces) {
   ShmRingWriter& ring = writer(channel);
-  if (!status_) return 0;
+  if (!status_.ok()) return 0;
   const std::size_t taken = ring.write(pieces);
   if (ring.damaged()) lose_damaged(channel, "read", ring.peer_position(), ring.written());
   return taken;
@@ -227,7 +227,7 @@ bool ShmPeer::take_change() {
 }
 
 bool ShmPeer::before_sleep(std::vector<pollfd>& watched) {
-  if (!status_) return !take_change();
+  if (!status_.ok()) return !take_change();
   watched.push_back({socket_.get(), POLLIN, 0});
   for (ShmRingReader& ring : readers_.rings) ring.tell_room();
   std::uint32_t wants = 0;
@@ -244,7 +244,7 @@ void ShmPeer::after_sleep(std::span<const pollfd> watched) {
 }
 
 void ShmPeer::look_at_socket() {
-  if (!status_) return;
+  if (!status_.ok()) return;
   char byte = 0;
   const ssize_t got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -255,14 +255,14 @@ void ShmPeer::look_at_socket() {
 }
 
 void ShmPeer::lose(const std::string& why) {
-  if (!status_) return;
+  if (!status_.ok()) return;
   status_ = Status(Code::kPeerLost, name() + " " + why);
   loss_untold_ = true;
   ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
 void ShmPeer::lose_damaged(std::uint16_t channel, const char* what, std::uint64_t found, std::uint64_t own) {
-  if (!status_) return;
+  if (!status_.ok()) return;
   ::send(socket_.get(), &kDropped, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   lose("damaged the memory it shares: it says that " + std::to_string(found) + " bytes of channel " +
        std::to_string(channel) + " are " + what + ", which cannot be after " + std::to_string(own));

@@ -45,7 +45,7 @@ struct Two {
       peer[rank] = *std::move(begun);
     }
     for (const auto& one : peer) {
-      if (Status met = one->finish(kLong); !met) return fail(met);
+      if (Status met = one->finish(kLong); !met.ok()) return fail(met);
     }
     return true;
   }
@@ -153,7 +153,7 @@ TEST(ShmPeer, OneThatWaitsForAnotherIsNotBlamedAlone) {
 TEST(ShmPeer, LacksDescriptorsItselfWhenItCanTakeNone) {
   SocketMesh mesh = make_socket_mesh(2);
   const int some = mesh[0][1].get();
-  ASSERT_TRUE(send_hello(some, {}, {some, some, some}));
+  ASSERT_TRUE(send_hello(some, {}, {some, some, some}).ok());
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const FileDescriptor lowest_free(::dup(some));
@@ -187,7 +187,7 @@ Status greet(const ShmHello& hello, const std::array<int, 3>& descriptors) {
   if (!self) return self.status();
   auto peer = ShmPeer::begin(std::move(mesh[0][1]), **self, 1);
   if (!peer) return peer.status();
-  if (Status sent = send_hello(mesh[1][0].get(), hello, descriptors); !sent) return sent;
+  if (Status sent = send_hello(mesh[1][0].get(), hello, descriptors); !sent.ok()) return sent;
   return (*peer)->finish(kLong);
 }
 
@@ -298,7 +298,7 @@ TEST(ShmPeer, DeathIsNoticedAtEachStep) {
     const std::byte byte{};
     const Piece one{&byte, 1};
     fabric.write({1, 0}, {&one, 1});
-    while (fabric.peer_status(1)) {
+    while (fabric.peer_status(1).ok()) {
       fabric.peek({1, 3}, 1);
       fabric.wait(live_now() + kLong);
     }
@@ -381,7 +381,7 @@ TEST(ShmPeer, AStoppedPeerIsWaitedForUntilTheDeadline) {
         ::raise(SIGSTOP);
         (*made)->write({0, 0}, {&one, 1});
         std::byte got{};
-        while ((*made)->read({0, 0}, &got, 1) == 0 && (*made)->peer_status(0)) (*made)->wait(kNever);
+        while ((*made)->read({0, 0}, &got, 1) == 0 && (*made)->peer_status(0).ok()) (*made)->wait(kNever);
         return "";
       },
       1);

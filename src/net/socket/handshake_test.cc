@@ -41,7 +41,7 @@ Status give(Handshake& to, Bits& stream, std::size_t piece = 1000) {
     const std::size_t size = std::min({piece, to.wanted(), stream.size()});
     const Status status = to.take(std::span(stream).first(size));
     stream.erase(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(size));
-    if (!status) return status;
+    if (!status.ok()) return status;
   }
   return {};
 }
@@ -59,8 +59,8 @@ struct Pair {
       if (to_acceptor.empty() && to_dialler.empty()) return {};
       said_by_dialler.push_back(to_acceptor);
       said_by_acceptor.push_back(to_dialler);
-      if (Status status = give(acceptor, to_acceptor, piece); !status) return status;
-      if (Status status = give(dialler, to_dialler, piece); !status) return status;
+      if (Status status = give(acceptor, to_acceptor, piece); !status.ok()) return status;
+      if (Status status = give(dialler, to_dialler, piece); !status.ok()) return status;
       if (acceptor.heard() && !std::exchange(answered, true)) acceptor.say(words("and me"));
     }
   }
@@ -126,7 +126,7 @@ TEST(Handshake, WhatWasRecordedIsWorthNothingToAnotherAcceptor) {
   Handshake acceptor(Side::kAcceptor, Use::kFrames, secret_of(7), nonce_of(3));
   Status status;
   for (Bits said : pair.said_by_dialler) {
-    if (status) status = give(acceptor, said);
+    if (status.ok()) status = give(acceptor, said);
   }
   EXPECT_EQ(status.message(), "it does not know the secret");
 }
@@ -138,7 +138,7 @@ TEST(Handshake, WhatWasRecordedIsWorthNothingToAnotherDialler) {
   dialler.say(words("it is me"));
   Status status;
   for (Bits said : pair.said_by_acceptor) {
-    if (status) status = give(dialler, said);
+    if (status.ok()) status = give(dialler, said);
   }
   EXPECT_EQ(status.message(), "it does not know the secret");
 }
@@ -168,7 +168,7 @@ TEST(Handshake, EveryChangedBitIsNoticed) {
     Pair pair;
     Status status;
     std::size_t begin = 0;  // Of what the dialler says next, in bits.
-    while (status && !pair.acceptor.heard()) {
+    while (status.ok() && !pair.acceptor.heard()) {
       Bits said = pair.dialler.take_output();
       if (said.empty()) break;  // The acceptor waits for a longer hello than there is.
       if (changed >= begin && changed - begin < 8 * said.size()) {
@@ -177,7 +177,7 @@ TEST(Handshake, EveryChangedBitIsNoticed) {
       begin += 8 * said.size();
       status = give(pair.acceptor, said);
       Bits answer = pair.acceptor.take_output();
-      if (status && !give(pair.dialler, answer)) break;  // The dialler has noticed.
+      if (status.ok() && !give(pair.dialler, answer).ok()) break;  // The dialler has noticed.
     }
     EXPECT_FALSE(pair.acceptor.heard()) << "bit " << changed;
   }

@@ -111,10 +111,10 @@ Result<Secret> read_or_make_secret(const std::string& path) {
   const FileDescriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerAlone));
   if (!file) return secret_error(path, "make", errno);
   const Status written = write_whole(file.get(), to_hex(draw_secret().bytes) + "\n");
-  const bool linked = written && (::link(fresh.c_str(), path.c_str()) == 0 || errno == EEXIST);
+  const bool linked = written.ok() && (::link(fresh.c_str(), path.c_str()) == 0 || errno == EEXIST);
   const int error = errno;
   ::unlink(fresh.c_str());
-  if (!written) return Status(Code::kIo, path + ": cannot write the secret: " + written.message());
+  if (!written.ok()) return Status(Code::kIo, path + ": cannot write the secret: " + written.message());
   if (!linked) return secret_error(path, "make", error);
   return read_secret(path);
 }
@@ -144,7 +144,7 @@ Result<FileDescriptor> secret_descriptor(const Secret& secret) {
   if (!memory || ::fchmod(memory.get(), kOwnerAlone) != 0) {
     return secret_error("a file in memory", "make", errno);
   }
-  if (Status status = write_whole(memory.get(), to_hex(secret.bytes) + "\n"); !status) return status;
+  if (Status status = write_whole(memory.get(), to_hex(secret.bytes) + "\n"); !status.ok()) return status;
   constexpr int kForGood = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (::fcntl(memory.get(), F_ADD_SEALS, kForGood) != 0)
     return secret_error("a file in memory", "seal", errno);

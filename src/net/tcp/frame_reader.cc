@@ -84,8 +84,9 @@ Result<std::optional<Frame>> FrameReader::finish_frame() {
   frame.second = Bytes(payload_, {bytes + Frame::padded(lengths_.first), lengths_.second});
   const Status padding = check_padding({bytes, lengths_.wire_bytes()}, lengths_);
   payload_.reset();
-  if (!padding) return padding;
-  if (Status status = check_payload(frame, lengths_); !status && !THALWEG_BUG(kChecksumUnread)) return status;
+  if (!padding.ok()) return padding;
+  if (Status status = check_payload(frame, lengths_); !status.ok() && !THALWEG_BUG(kChecksumUnread))
+    return status;
   return std::optional<Frame>(std::move(frame));
 }
 

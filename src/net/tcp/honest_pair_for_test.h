@@ -28,7 +28,7 @@ class HonestPair : public testing::Test {
     client.stop = &stop_;
     client_ = std::make_unique<Tcp>(kClock, client);
     client_->add(kAsker, ask_, client_cluster);
-    EXPECT_TRUE(client_->introduce(kEcho, at(server_->port)));
+    EXPECT_TRUE(client_->introduce(kEcho, at(server_->port)).ok());
     EXPECT_TRUE(client_->run_until([&] { return ask_.answered() > 100; }, in_a_minute()));
     honest_ = std::thread([this] { client_->run_until([] { return false; }); });
   }

@@ -64,7 +64,8 @@ class RawPeer {
       send(handshake.take_output());
       std::vector<std::byte> bytes(handshake.wanted());
       const ssize_t got = ::recv(fd_, bytes.data(), bytes.size(), 0);
-      if (got <= 0 || !handshake.take(std::span(bytes).first(static_cast<std::size_t>(got)))) return false;
+      if (got <= 0 || !handshake.take(std::span(bytes).first(static_cast<std::size_t>(got))).ok())
+        return false;
     }
     return true;
   }

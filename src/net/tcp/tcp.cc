@@ -26,7 +26,7 @@ class Tcp::Impl::Outbox final : public Transport {
   Outbox(Impl& driver, Hosted& self) : driver_(driver), self_(self) {}
   void send(NodeId to, Frame frame) override { driver_.route(self_, to, std::move(frame)); }
   void introduce(NodeId node, std::string_view address) override {
-    if (Status status = driver_.introduce(node, address); !status) driver_.log(status.message());
+    if (Status status = driver_.introduce(node, address); !status.ok()) driver_.log(status.message());
   }
   void rename_self(NodeId id, std::uint64_t cluster) override { driver_.rename(self_, id, cluster); }
 

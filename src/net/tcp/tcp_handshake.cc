@@ -35,7 +35,7 @@ void Tcp::Impl::shake_hands(Connection& conn, std::span<const std::byte> bytes) 
   const auto refused = [&](const Status& why) {
     return conn.dialled ? refuse_dialled(conn, why.message()) : refuse(conn, why.message());
   };
-  if (const Status status = conn.handshake->take(bytes); !status) return refused(status);
+  if (const Status status = conn.handshake->take(bytes); !status.ok()) return refused(status);
   if (!conn.handshake->heard()) return send_handshake(conn);
   const auto hello = decode_hello(conn.handshake->hello());
   if (!hello) return refused(hello.status());

@@ -153,7 +153,7 @@ TEST(Tcp, AStrangerThatIsDialledIsNotToldWhoDials) {
   AskNode ask({kEcho}, 1, 1);
   Tcp net(kClock, options);
   net.add(kAsker, ask, kCluster);
-  ASSERT_TRUE(net.introduce(kEcho, at(listening_port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(listening_port)).ok());
   std::vector<std::byte> told(1000);
   std::size_t size = 0;
   std::thread stranger([&, &its = listener] {
@@ -183,7 +183,7 @@ TEST(Tcp, ADiallerWithAnotherSecretIsToldSo) {
   AskNode ask({kEcho}, 1, 1);
   Tcp net(kClock, options);
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
   EXPECT_TRUE(
       net.run_until([&] { return lines.count("both must have the same one") > 0; }, kClock.now() + 60s));
 }

@@ -38,8 +38,8 @@ TEST(Tcp, Ipv6LoopbackAndNames) {
   AskNode ask({kEcho}, 10, 4);
   Tcp net(kClock, {});
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, "localhost:1"));  // Refused; the second address is better.
-  ASSERT_TRUE(net.introduce(kEcho, "[::1]:" + std::to_string(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, "localhost:1").ok());  // Refused; the second address is better.
+  ASSERT_TRUE(net.introduce(kEcho, "[::1]:" + std::to_string(process.port)).ok());
   EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
 }
 
@@ -51,7 +51,7 @@ TEST(Tcp, NodesMayStartInAnyOrder) {
   options.log = lines.sink();
   Tcp net(kClock, options);
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(port)).ok());
   EXPECT_FALSE(net.run_until([&] { return ask.done(); }, kClock.now() + 100ms));
   EXPECT_EQ(lines.count("cannot connect to server-0 at " + at(port)), 1U) << lines.all();
   EXPECT_TRUE(ask.lost.empty());  // It was never there.
@@ -70,7 +70,7 @@ TEST(Tcp, RestartedPeerIsLostAndFoundAgain) {
   ask.retry = 50ms;
   Tcp net(kClock, {});
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
   ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
   process.end();
   EchoNode second;
@@ -94,7 +94,7 @@ TEST(Tcp, ReconnectsWithinGrace) {
   options.socket_buffer_bytes = 256 << 10;
   std::optional<Tcp> net(std::in_place, kClock, options);
   net->add(kAsker, ask);
-  ASSERT_TRUE(net->introduce(kEcho, at(port)));
+  ASSERT_TRUE(net->introduce(kEcho, at(port)).ok());
   std::thread server([&its = listener, &request] {
     const Hello hello{kEcho, kAsker, 0, 5};
     EXPECT_TRUE(its.accept(hello).receive(1000));  // Then closes in the middle of the push.
@@ -132,7 +132,7 @@ class EndingNode final : public TestNode {
 // A peer with a port of its own, connected to worker 0 of `net`, which has heard one frame of it.
 struct DialledPeer {
   DialledPeer(Tcp& net, EndingNode& node, NodeId id) {
-    EXPECT_TRUE(net.introduce(id, at(listening.second)));
+    EXPECT_TRUE(net.introduce(id, at(listening.second)).ok());
     net.turn(kAsker, [&](Instant, Transport& out) { out.send(id, Frame{{Op::kHeartbeat}, {}, {}}); });
     const int before = node.received;
     std::thread called([&] {
@@ -317,7 +317,7 @@ TEST(Tcp, QueueToAPeerThatReadsNothingIsBounded) {
   options.send_queue_bytes_max = std::size_t{8} << 20;
   Tcp net(kClock, options);
   net.add(kAsker, node);
-  ASSERT_TRUE(net.introduce(kEcho, at(port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(port)).ok());
   const Frame push = with_payload(0, 1U << 18);
   for (int i = 0; i < 64; ++i) {
     net.turn(kAsker, [&](Instant, Transport& out) { out.send(kEcho, push); });
@@ -336,7 +336,7 @@ TEST(Tcp, AnotherClusterIsRefusedByName) {
   AskNode ask({kEcho}, 1, 1);
   Tcp net(kClock, options);
   net.add(kAsker, ask, 0xbbbb);
-  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
   EXPECT_TRUE(net.run_until([&] { return lines.count("000000000000aaaa") >= 2; }, kClock.now() + 60s));
   EXPECT_GE(lines.count("000000000000bbbb"), 2U) << lines.all();
   EXPECT_FALSE(ask.done());
@@ -353,7 +353,7 @@ TEST(Tcp, SecondNodeOfOneNameIsRefused) {
   ask.finishes = false;
   Tcp net(kClock, {});
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
   ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
   const RawPeer impostor = RawPeer::greeted(process.port, kEcho, kAsker);
   impostor.await_close();
@@ -372,7 +372,7 @@ TEST(Tcp, WrongNodeAtAnAddressIsNamed) {
   options.log = lines.sink();
   Tcp net(kClock, options);
   net.add(kAsker, node);
-  ASSERT_TRUE(net.introduce(server_node(3), at(process.port)));
+  ASSERT_TRUE(net.introduce(server_node(3), at(process.port)).ok());
   net.turn(kAsker, [](Instant, Transport& out) { out.send(server_node(3), Frame{{Op::kPush}, {}, {}}); });
   EXPECT_TRUE(
       net.run_until([&] { return lines.count("cannot connect to server-3") == 1; }, kClock.now() + 60s));
@@ -420,7 +420,7 @@ TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
   ask.retry = 60s;
   Tcp net(kClock, {});
   net.add(kAsker, ask);
-  ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
   ASSERT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
   std::vector<RawPeer> crowd(30);
   rlimit before{};
@@ -444,7 +444,7 @@ TEST(Tcp, FlushLeavesNothingQueued) {
   {
     Tcp net(kClock, {});
     net.add(kAsker, node);
-    ASSERT_TRUE(net.introduce(kEcho, at(process.port)));
+    ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
     const Frame frame = with_payload(0, 1U << 20, Op::kHeartbeat);
     net.turn(kAsker, [&](Instant, Transport& out) {
       for (int i = 0; i < 10; ++i) out.send(kEcho, frame);

@@ -23,7 +23,7 @@ class PresentUcxGroup final : public UcxGroup {
     const std::lock_guard lock(port_->mutex());
     const bool leads = peer == (rank_ == 0 ? 1U : 0U);
     auto streams = std::make_unique<UcxStreams>(rank_, peer, name, leads, *port_);
-    if (Status made = port_->connect(peer, address, local, *streams); !made) {
+    if (Status made = port_->connect(peer, address, local, *streams); !made.ok()) {
       return Status(made.code(), fmt::format("{} cannot be reached: {}", name, made.message()));
     }
     streams_[peer] = streams.get();
@@ -39,13 +39,13 @@ class PresentUcxGroup final : public UcxGroup {
       bool met = true;
       for_all([&](std::uint32_t peer, const UcxStreams& streams) {
         // One that has greeted may have left again.
-        if (streams.greeted() && (!streams.loss() || port_->under_way(peer) == 0)) return;
+        if (streams.greeted() && (!streams.loss().ok() || port_->under_way(peer) == 0)) return;
         met = false;
-        if (status) status = streams.loss();
-        if (status && live_now() >= deadline)
+        if (status.ok()) status = streams.loss();
+        if (status.ok() && live_now() >= deadline)
           status = Status(Code::kTimeout, names_[peer] + " was not reached over UCX in time");
       });
-      if (met || !status) return status;
+      if (met || !status.ok()) return status;
       port_->wait(deadline);
     }
   }
@@ -53,7 +53,7 @@ class PresentUcxGroup final : public UcxGroup {
   void leave(Instant deadline, const std::function<bool(std::uint32_t)>& is_gone) override {
     const std::lock_guard lock(port_->mutex());
     const auto goes = [&](std::uint32_t peer, const UcxStreams& streams) {
-      return streams.loss() && !is_gone(peer);
+      return streams.loss().ok() && !is_gone(peer);
     };
     for (bool waits = true; waits && live_now() < deadline;) {
       waits = false;

@@ -28,7 +28,7 @@ Result<std::unique_ptr<UcxPort>> UcxPort::open(std::uint32_t ranks, bool loopbac
   const Result<UcxLibrary> library = UcxLibrary::load();
   if (!library) return library.status();
   std::unique_ptr<UcxPort> port(new UcxPort(*library, ranks));
-  if (Status started = port->start(loopback); !started) return started;
+  if (Status started = port->start(loopback); !started.ok()) return started;
   return port;
 }
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t kGreeting = 0x5448'5755'4358'0001;
 
 std::unique_lock<std::mutex> UcxStreams::enter() {
   std::unique_lock lock(port_.mutex());
-  if (status_ && !loss_) status_ = loss_;
+  if (status_.ok() && !loss_.ok()) status_ = loss_;
   return lock;
 }
 
@@ -38,7 +38,7 @@ void UcxStreams::leave() { post(UcxHeader::Kind::kFarewell, 0, sent_); }
 
 std::size_t UcxStreams::write(std::uint16_t channel, std::span<const Piece> pieces) {
   const auto lock = enter();
-  if (!status_) return 0;
+  if (!status_.ok()) return 0;
   SendWindow& out = open(channel).out;
   const std::size_t taken = out.put(pieces);
   for (auto message = out.take_message(); message.size > 0; message = out.take_message()) {
@@ -100,7 +100,7 @@ void UcxStreams::after_sleep(std::span<const pollfd>) {
 }
 
 std::byte* UcxStreams::place(const UcxHeader& header, std::size_t size) {
-  if (!loss_) return nullptr;
+  if (!loss_.ok()) return nullptr;
   const bool named = header.kind == UcxHeader::Kind::kData && header.channel < limits::kChannelsMax;
   std::byte* const into = named ? open(header.channel).in.place(header.at, size) : nullptr;
   if (!into) {
@@ -111,7 +111,7 @@ std::byte* UcxStreams::place(const UcxHeader& header, std::size_t size) {
 }
 
 void UcxStreams::on_message(const UcxHeader& header, std::size_t size) {
-  if (!loss_) return;
+  if (!loss_.ok()) return;
   changed_ = true;
   bool sense = true;
   switch (header.kind) {
@@ -143,7 +143,7 @@ void UcxStreams::end_if_all_came() {
 }
 
 void UcxStreams::on_loss(const std::string& why) {
-  if (!loss_) return;
+  if (!loss_.ok()) return;
   loss_ = Status(Code::kPeerLost, fmt::format("{} is lost: {}", name_, why));
   changed_ = true;
 }

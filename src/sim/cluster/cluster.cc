@@ -58,7 +58,7 @@ void Cluster::start_scheduler() {
   options.timeout = plan_.timeout;
   options.suspect_after = plan_.suspect_after;
   options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
-  options.on_report = [this](ShardId shard, Step number, std::string_view text) {
+  options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
     work_.on_report(shard, number, text);
   };
   auto scheduler = std::make_unique<Scheduler>(std::move(options));

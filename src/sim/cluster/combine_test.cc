@@ -116,14 +116,14 @@ Task<Status> push_zipf(ShardStore& store, std::uint32_t steps) {
     for (int i = 0; i < 256; ++i) keys.push_back(static_cast<Key>(std::pow(2.0, 14 * random.unit())));
     const Keys distinct = Keys::of(keys);
     const Answer rows = co_await store.pull(TableId{0}, distinct);
-    if (!rows.status) co_return rows.status;
+    if (!rows.status.ok()) co_return rows.status;
     std::vector<float> grads(distinct.size() * 2);
     for (float& g : grads) g = static_cast<float>(random.unit()) - 0.5f;
     store.push(TableId{0}, distinct, Rows(std::move(grads))).forget();
-    if (const Status next = (co_await store.advance()).status; !next) co_return next;
+    if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
-  if (const Status end = (co_await store.end_epoch()).status; !end) co_return end;
-  co_return (co_await store.barrier({~0u, 0})).status;
+  if (const Status end = (co_await store.end_epoch()).status; !end.ok()) co_return end;
+  co_return (co_await store.barrier(kLastBarrier)).status;
 }
 
 TEST(Combine, FewerBytesReachTheServersAndTheBitsAreTheSame) {
@@ -137,7 +137,7 @@ TEST(Combine, FewerBytesReachTheServersAndTheBitsAreTheSame) {
     Cluster cluster(plan, nullptr,
                     {[](ShardStore& store, const wire::Map&) { return push_zipf(store, kSteps); },
                      [](ShardStore& store, const wire::Map&) -> Task<Status> {
-                       co_return (co_await store.barrier({~0u, 0})).status;
+                       co_return (co_await store.barrier(kLastBarrier)).status;
                      }});
     ASSERT_EQ(run_to_end(cluster, kFar), "");
     bytes.push_back(0);

@@ -147,7 +147,7 @@ Task<Status> train(ShardStore& store, Answers& answers) {
     float sum = 0;
     for (std::uint16_t t = 0; t < 2; ++t) {
       const Answer answer = co_await store.pull(TableId{t}, keys[t]);
-      if (!answer.status) co_return answer.status;
+      if (!answer.status.ok()) co_return answer.status;
       seen[t].assign(answer.rows.span().begin(), answer.rows.span().end());
       for (const float value : seen[t]) sum += value;
       auto& known = answers[{shard, store.step(), t}];
@@ -159,10 +159,10 @@ Task<Status> train(ShardStore& store, Answers& answers) {
       for (float& value : seen[t]) value = 0.3f * value + 0.01f * sum + 0.1f * static_cast<float>(shard + 1);
       store.push(TableId{t}, keys[t], Rows(std::move(seen[t]))).forget();
     }
-    if (const Status next = (co_await store.advance()).status; !next) co_return next;
+    if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
-  if (const Status ended = (co_await store.end_epoch()).status; !ended) co_return ended;
-  co_return (co_await store.barrier({~0u, 0})).status;
+  if (const Status ended = (co_await store.end_epoch()).status; !ended.ok()) co_return ended;
+  co_return (co_await store.barrier(kLastBarrier)).status;
 }
 
 Answers answers_of(const Plan& plan, Contents (&models)[2]) {
@@ -170,7 +170,7 @@ Answers answers_of(const Plan& plan, Contents (&models)[2]) {
   Cluster cluster(plan, nullptr,
                   {[&](ShardStore& store, const wire::Map&) { return train(store, answers); },
                    [](ShardStore& store, const wire::Map&) -> Task<Status> {
-                     co_return (co_await store.barrier({~0u, 0})).status;
+                     co_return (co_await store.barrier(kLastBarrier)).status;
                    }});
   Moves moves(plan, cluster);
   moves.start();

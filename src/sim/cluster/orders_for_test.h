@@ -34,20 +34,22 @@ inline Task<Status> push_to_all(ShardStore& store, bool whole) {
   const Keys keys = Keys::of(numbers);
   while (store.step().index < kSteps) {
     const Answer read = co_await store.pull(TableId{0}, keys);
-    if (!read.status) co_return read.status;
+    if (!read.status.ok()) co_return read.status;
     std::vector<float> grads(kKeys * kDim);
     for (std::size_t i = 0; i < grads.size(); ++i) {
       grads[i] = gradient(store.shard().value, store.step().index, i, whole);
       if (!whole) grads[i] += 0.5f * read.rows[i];
     }
     store.push(TableId{0}, keys, Rows(std::move(grads))).forget();
-    if (const Status next = (co_await store.advance()).status; !next) co_return next;
+    if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
-  if (const Status ended = (co_await store.end_epoch()).status; !ended) co_return ended;
-  co_return (co_await store.barrier({~0u, 0})).status;
+  if (const Status ended = (co_await store.end_epoch()).status; !ended.ok()) co_return ended;
+  co_return (co_await store.barrier(kLastBarrier)).status;
 }
 
-inline Task<Status> wait_for_all(ShardStore& store) { co_return (co_await store.barrier({~0u, 0})).status; }
+inline Task<Status> wait_for_all(ShardStore& store) {
+  co_return (co_await store.barrier(kLastBarrier)).status;
+}
 
 // Collects who came when from the lines of a trace.
 struct Arrived {

@@ -164,16 +164,14 @@ TEST(Scenario, AShortTimeoutEndsNoJobThatGetsOn) {
   }
 }
 
-constexpr Step kDone{~0u, 0};
-
-Task<Status> wait_for_all(ShardStore& store) { co_return (co_await store.barrier(kDone)).status; }
+Task<Status> wait_for_all(ShardStore& store) { co_return (co_await store.barrier(kLastBarrier)).status; }
 
 // Least squares by SGD: 200 steps of 32 samples in all, dealt to the shards.
 Task<Status> descend(ShardStore& store, std::uint32_t shards) {
   constexpr std::uint32_t kRows = 5, kBatch = 32;
   while (store.step().index < 200) {
     const Answer weights = co_await store.pull(TableId{0}, Keys::block(0, kRows));
-    if (!weights.status) co_return weights.status;
+    if (!weights.status.ok()) co_return weights.status;
     std::vector<float> grads(kRows);
     for (std::uint32_t i = store.shard().value; i < kBatch; i += shards) {
       Random sample = Random(store.step().index).split(i);
@@ -186,11 +184,11 @@ Task<Status> descend(ShardStore& store, std::uint32_t shards) {
     }
     store.push(TableId{0}, Keys::block(0, kRows), Rows(std::move(grads))).forget();
     const Status advanced = (co_await store.advance()).status;
-    if (!advanced) co_return advanced;
+    if (!advanced.ok()) co_return advanced;
   }
   const Status ended = (co_await store.end_epoch()).status;
-  if (!ended) co_return ended;
-  co_return (co_await store.barrier(kDone)).status;
+  if (!ended.ok()) co_return ended;
+  co_return (co_await store.barrier(kLastBarrier)).status;
 }
 
 // Many workers with small batches in sync mode are one worker with a large batch.
@@ -223,9 +221,9 @@ TEST(Scenario, TasksThatYieldInTurnsKeepTheirWorkerAlive) {
   const auto yield_often = [](ShardStore& store) -> Task<Status> {
     for (int i = 0; i < 10000; ++i) {
       const Status status = (co_await store.yield()).status;
-      if (!status) co_return status;
+      if (!status.ok()) co_return status;
     }
-    co_return (co_await store.barrier(kDone)).status;
+    co_return (co_await store.barrier(kLastBarrier)).status;
   };
   Cluster cluster(plan, nullptr,
                   {[&](ShardStore& store, const wire::Map&) { return yield_often(store); },

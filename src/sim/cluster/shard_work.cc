@@ -10,8 +10,6 @@
 namespace thalweg::sim {
 namespace {
 
-constexpr Step kLastBarrier{~0u, 0};
-
 std::string place(const ShardStore& store) {
   return fmt::format("shard {} (owner epoch {}) step {}.{}", store.shard().value, store.owner_epoch(),
                      store.step().epoch, store.step().index);
@@ -35,27 +33,27 @@ Task<Status> ShardWork::run(ShardStore& store) {
   if (begin != kEndOfWork && begin.epoch > 0 && begin.index == 0) {
     // The former owner may have fallen between its last push of an epoch and the meeting after it.
     const Status met = co_await meet(store, run, begin.epoch - 1);
-    if (!met) co_return met;
+    if (!met.ok()) co_return met;
   }
   while (store.step().epoch < epochs) {
     if (store.step().index == 0 && store.closing()) break;
     const std::uint32_t epoch = store.step().epoch;
     while (store.step().index < workload_.steps(store.shard(), epoch) && !store.closing()) {
       const Status stepped = co_await one_step(store, run);
-      if (!stepped) co_return stepped;
+      if (!stepped.ok()) co_return stepped;
     }
     const Status ended = co_await end_epoch(store, run);
-    if (!ended) co_return ended;
+    if (!ended.ok()) co_return ended;
   }
   if (run.ending) {
     const Status ended = (co_await *run.ending).status;
-    if (!ended) co_return ended;
+    if (!ended.ok()) co_return ended;
   }
   const Status settled = co_await settle(run, 0);
-  if (!settled) co_return settled;
+  if (!settled.ok()) co_return settled;
   if (workload_.plan().end_work || store.closing()) {
     const Status ended = (co_await store.end_work()).status;
-    if (!ended) co_return ended;
+    if (!ended.ok()) co_return ended;
   }
   done_.insert(store.shard());
   co_return (co_await store.barrier(kLastBarrier)).status;
@@ -67,7 +65,7 @@ ShardProgram ShardWork::observer() {
 
 Task<Status> ShardWork::read_all(ShardStore& store) {
   const Status met = (co_await store.barrier(kLastBarrier)).status;
-  if (!met) co_return met;
+  if (!met.ok()) co_return met;
   if (!all_done()) findings_.add(Checker::kBarriers, "the last barrier opened before all shards were done");
   const Plan& plan = workload_.plan();
   std::vector<Contents> read(plan.tables.size());
@@ -78,7 +76,7 @@ Task<Status> ShardWork::read_all(ShardStore& store) {
     std::size_t found = 0;
     for (std::uint16_t range = 0; range < plan.tables[t].ranges; ++range) {
       const Answer answer = co_await store.scan(TableId{t}, RangeId{range});
-      if (!answer.status) co_return answer.status;
+      if (!answer.status.ok()) co_return answer.status;
       found += check_scan(TableId{t}, sums, answer);
       const auto rows = answer.rows.span();
       if (!answer.keys.empty()) read[t].width = rows.size() / answer.keys.size();
@@ -133,7 +131,7 @@ Task<Status> ShardWork::one_step(ShardStore& store, Run& run) {
   const Instant begin = now_();
   for (Asked& one : asked) {
     const Answer answer = co_await one.pending;
-    if (!answer.status) co_return answer.status;
+    if (!answer.status.ok()) co_return answer.status;
     read[one.table.value] = answer.rows;
     check_pull(store, run, one.table, one.set, answer.rows.span());
   }
@@ -145,9 +143,9 @@ Task<Status> ShardWork::one_step(ShardStore& store, Run& run) {
     run.unanswered.push_back(store.push(TableId{t}, set->keys, std::move(grads)));
   }
   const Status settled = co_await settle(run, workload_.plan().unanswered_max);
-  if (!settled) co_return settled;
+  if (!settled.ok()) co_return settled;
   const Status advanced = (co_await store.advance()).status;
-  if (advanced) check_window(store);
+  if (advanced.ok()) check_window(store);
   co_return advanced;
 }
 
@@ -165,7 +163,7 @@ void ShardWork::check_window(const ShardStore& store) {
 Task<Status> ShardWork::settle(Run& run, std::size_t keep) {
   while (run.unanswered.size() > keep) {
     const Status status = (co_await run.unanswered.front()).status;
-    if (!status) co_return status;
+    if (!status.ok()) co_return status;
     run.unanswered.pop_front();
   }
   co_return ok_status();
@@ -175,14 +173,14 @@ Task<Status> ShardWork::end_epoch(ShardStore& store, Run& run) {
   const std::uint32_t epoch = store.step().epoch;
   if (run.ending) {
     const Status before = (co_await *run.ending).status;
-    if (!before) co_return before;
+    if (!before.ok()) co_return before;
   }
   run.ending = store.end_epoch();
   // Without barriers the next epoch begins before the servers have answered.
   if (!workload_.plan().barriers) co_return ok_status();
   const Status ended = (co_await *run.ending).status;
   run.ending.reset();
-  if (!ended) co_return ended;
+  if (!ended.ok()) co_return ended;
   const Status met = co_await meet(store, run, epoch);
   co_return met;
 }
@@ -190,27 +188,27 @@ Task<Status> ShardWork::end_epoch(ShardStore& store, Run& run) {
 Task<Status> ShardWork::meet(ShardStore& store, Run& run, std::uint32_t epoch) {
   if (!workload_.plan().barriers) co_return ok_status();
   const Status together = co_await barrier(store, {epoch, 0});
-  if (!together) co_return together;
+  if (!together.ok()) co_return together;
   for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
     const RowSet set = workload_.looked_at(TableId{t}, store.shard(), epoch);
     const Answer answer = co_await store.read(TableId{t}, set.keys);
-    if (!answer.status) co_return answer.status;
+    if (!answer.status.ok()) co_return answer.status;
     if (workload_.whole(TableId{t})) check_look(store, run, TableId{t}, epoch, set, answer.rows.span());
   }
   const Status reported = (co_await store.report({epoch, 1}, report_text(store.shard(), epoch))).status;
-  if (!reported) co_return reported;
+  if (!reported.ok()) co_return reported;
   const Status apart = co_await barrier(store, {epoch, 1});
   co_return apart;
 }
 
-Task<Status> ShardWork::barrier(ShardStore& store, Step number) {
-  came_to_barrier_[number].insert(store.shard());
-  const Status status = (co_await store.barrier(number)).status;
-  if (status && came_to_barrier_[number].size() < workload_.plan().shards &&
-      (!workload_.plan().stops() || number == kLastBarrier)) {
-    findings_.add(Checker::kBarriers, fmt::format("{}: barrier {}.{} opened with {} of {} shards there",
-                                                  place(store), number.epoch, number.index,
-                                                  came_to_barrier_[number].size(), workload_.plan().shards));
+Task<Status> ShardWork::barrier(ShardStore& store, BarrierId id) {
+  came_to_barrier_[id].insert(store.shard());
+  const Status status = (co_await store.barrier(id)).status;
+  if (status.ok() && came_to_barrier_[id].size() < workload_.plan().shards &&
+      (!workload_.plan().stops() || id == kLastBarrier)) {
+    findings_.add(Checker::kBarriers,
+                  fmt::format("{}: barrier {}.{} opened with {} of {} shards there", place(store), id.epoch,
+                              id.index, came_to_barrier_[id].size(), workload_.plan().shards));
   }
   co_return status;
 }
@@ -277,7 +275,7 @@ void ShardWork::check_look(const ShardStore& store, const Run& run, TableId tabl
   }
 }
 
-void ShardWork::on_report(ShardId shard, Step number, std::string_view text) {
+void ShardWork::on_report(ShardId shard, ReportId number, std::string_view text) {
   const auto last = reported_.find(shard);
   if (last != reported_.end() && number <= last->second) {
     findings_.add(Checker::kReports,

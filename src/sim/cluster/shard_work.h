@@ -38,7 +38,7 @@ class ShardWork {
   const std::vector<Contents>& saved() const { return saved_; }
   // Every shard's program has come to its end in some worker.
   bool all_done() const { return done_.size() == workload_.plan().shards; }
-  void on_report(ShardId shard, Step number, std::string_view text);
+  void on_report(ShardId shard, ReportId number, std::string_view text);
   // Time that tasks spent waiting for pulls, summed over all shards.
   Duration pull_wait() const { return pull_wait_; }
   // The most steps that a shard was past one that was unanswered.
@@ -59,7 +59,7 @@ class ShardWork {
   Task<Status> settle(Run& run, std::size_t keep);
   Task<Status> end_epoch(ShardStore& store, Run& run);
   Task<Status> meet(ShardStore& store, Run& run, std::uint32_t epoch);
-  Task<Status> barrier(ShardStore& store, Step number);
+  Task<Status> barrier(ShardStore& store, BarrierId id);
   void check_window(const ShardStore& store);
   void check_pull(const ShardStore& store, Run& run, TableId table, const RowSet& set,
                   std::span<const float> read);
@@ -72,8 +72,8 @@ class ShardWork {
   Findings& findings_;
   std::function<Instant()> now_;
   std::set<ShardId> done_;
-  std::map<Step, std::set<ShardId>> came_to_barrier_;
-  std::map<ShardId, Step> reported_;
+  std::map<BarrierId, std::set<ShardId>> came_to_barrier_;
+  std::map<ShardId, ReportId> reported_;
   std::vector<Contents> saved_;
   Duration pull_wait_{};
   std::uint64_t behind_max_ = 0;

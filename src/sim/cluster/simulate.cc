@@ -37,7 +37,7 @@ std::string compare_with_saved(const Cluster& cluster) {
 std::string run_to_end(Cluster& cluster, Instant limit) {
   const auto failed = [&cluster] {  // Though it was to end well.
     const auto& stopped = cluster.scheduler().stopped();
-    return cluster.workload().plan().spares_core && stopped && !*stopped;
+    return cluster.workload().plan().spares_core && stopped && !stopped->ok();
   };
   while (!cluster.over() && !failed() && cluster.step()) {
     if (cluster.now() > limit || cluster.events() > kEventsMax) {

@@ -129,7 +129,7 @@ std::string judge_node(const Cluster& cluster, const Process& process) {
   if (process.worker != nullptr && process.worker->requests_open() > 0)
     return fmt::format("{} has {} requests open at the end", name, process.worker->requests_open());
   if (job && how->code() == job->code() && how->message() == job->message()) return {};
-  if (!*how && may_end_alone(cluster, process, *how)) return {};
+  if (!how->ok() && may_end_alone(cluster, process, *how)) return {};
   return fmt::format("{} ended with {}; the job with {}", name, told(*how), job ? told(*job) : "nothing");
 }
 
@@ -143,12 +143,12 @@ const std::optional<Status>* ending(const Process& process) {
 
 bool ended_well(const Cluster& cluster) {
   const auto& job = cluster.scheduler().stopped();
-  return job && *job;
+  return job && job->ok();
 }
 
 std::string judge_ends(const Cluster& cluster) {
   const auto& job = cluster.scheduler().stopped();
-  if (job && !*job) {
+  if (job && !job->ok()) {
     if (const std::string bad = judge_cause(cluster, *job); !bad.empty())
       return violation(Checker::kEnds, fmt::format("the job ended with {}; {}", told(*job), bad));
   }

@@ -119,7 +119,7 @@ GroupOperation draw_group_operation(std::uint64_t seed, std::uint64_t group, std
       plan.rings = *std::move(rings);
     }
     if (drawn.demand.operation == Operation::kPointToPoint || plan.servers >= ranks ||
-        !check_plan(plan, drawn.demand.operation, ranks))
+        !check_plan(plan, drawn.demand.operation, ranks).ok())
       continue;
     if (drawn.demand.operation == Operation::kAllToAll)
       drawn.count = (drawn.count + ranks - 1) / ranks * ranks;

@@ -155,7 +155,7 @@ void GroupRank::speak(Membership& group) {
     world_.post(process_, peer.process_, group.connections[out.to],
                 [&peer, this, id = group.table.id, from = group.rank, message = std::move(out.message)] {
                   Membership* its = peer.membership(id);
-                  if (!its || !its->streams.status(from)) return;
+                  if (!its || !its->streams.status(from).ok()) return;
                   its->control.on_message(world_.now(), from, message.span(), its->activity);
                 });
   }
@@ -268,7 +268,7 @@ void GroupRank::admit_visitors() {
       return true;
     });
     const Status fits = rendezvous_->admit(next_guest_, visitor.applicant);
-    if (fits) {
+    if (fits.ok()) {
       guests_.emplace_back(next_guest_++, visitor);
       last_came_ = world_.now();
     } else {
@@ -286,7 +286,7 @@ void GroupRank::answer(const Visitor& visitor, const Status& refusal, const Grou
 void GroupRank::on_answer(std::uint64_t call, const Status& refusal, const GroupTable& table) {
   if (!calling_ || call != call_ || phase_ != Phase::kMeeting) return;
   calling_ = false;
-  if (refusal) {
+  if (refusal.ok()) {
     join(table);
   } else {
     rendezvous_->call_failed(world_.now(), fmt::format("rank {}", rendezvous_->leader()), refusal);
@@ -354,7 +354,7 @@ bool GroupRank::advance_connecting() {
   }
   for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
     if (group.greeted.count(rank) > 0) continue;
-    if (!group.streams.status(rank)) {
+    if (!group.streams.status(rank).ok()) {
       finish(Status(Code::kPeerLost, fmt::format("rank {} left while the group formed", rank)));
       return false;
     }
@@ -440,7 +440,7 @@ void GroupRank::end_operation(const Status& how) {
   Membership& group = *groups_.back();
   ++group.activity.left;
   group.activity.told = false;
-  if (how) {
+  if (how.ok()) {
     watch_.succeeded(process_, work_->exchange.name(), work_->payload.right(group.rank));
     work_.reset();
     ++number_;

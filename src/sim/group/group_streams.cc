@@ -7,7 +7,7 @@
 namespace thalweg::sim {
 
 std::size_t GroupStreams::write(thalweg::Link to, std::span<const Piece> pieces) {
-  if (!lost_[to.peer]) return 0;
+  if (!lost_[to.peer].ok()) return 0;
   std::size_t& used = used_[{to.peer, to.channel}];
   std::vector<std::byte> bytes;
   for (const Piece& piece : pieces) {
@@ -46,13 +46,13 @@ std::size_t GroupStreams::read(thalweg::Link from, std::byte* into, std::size_t 
 }
 
 void GroupStreams::arrive(thalweg::Link from, const std::vector<std::byte>& bytes) {
-  if (!lost_[from.peer]) return;
+  if (!lost_[from.peer].ok()) return;
   Incoming& in = in_[{from.peer, from.channel}];
   in.bytes.insert(in.bytes.end(), bytes.begin(), bytes.end());
 }
 
 void GroupStreams::lose(std::uint32_t peer, Status why) {
-  if (!lost_[peer]) return;
+  if (!lost_[peer].ok()) return;
   lost_[peer] = std::move(why);
   any_lost_ = true;
 }

@@ -114,8 +114,8 @@ void GroupWatch::waits_too_long(std::uint32_t process, const std::string& what) 
 void GroupWatch::finished(std::uint32_t process, const Status& how) {
   over_[process] = true;
   ended_[process] = how;
-  world_.note(process, how ? "is done" : "ends: " + how.message());
-  if (how || process == culprit_) return;
+  world_.note(process, how.ok() ? "is done" : "ends: " + how.message());
+  if (how.ok() || process == culprit_) return;
   if (strict() || world_.plan().faults.empty()) {
     world_.findings().add(Checker::kTogether,
                           fmt::format("{} does not go on: {}", rank_name(process), how.message()));
