@@ -92,6 +92,7 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
       return send_part(open(RequestKind::kBarrier), 0, kScheduler, std::move(frame));
     case StoreCall::Kind::kReport:
       frame.head.op = Op::kReport;
+      frame.head.flags = call.flags;
       frame.head.step = call.step;
       frame.first = Bytes::of(call.text);
       return send_part(open(RequestKind::kReport), 0, kScheduler, std::move(frame));
