@@ -254,6 +254,13 @@ def point_to_point(figures, programs, loopback):
                 figures.add(f"{what} {transport}, UCX{end}", unit, statistics.median(values))
 
 
+def own_parts(say):
+    """As bench/run's: our own programs, of the build that is given."""
+    runs = [(transport, ranks, "sizes") for ranks in (2, 4) for transport in ("shm", "tcp")]
+    runs += [(transport, 2, what) for what in ("messages", "lists") for transport in ("shm", "tcp")]
+    return {run: lambda figures, build, run=run: ours(figures, Programs(build, say), *run) for run in runs}
+
+
 def measure(figures, options, build, say):
     """Adds all figures; returns sentences on how they came about."""
     programs = Programs(build, say)
