@@ -193,7 +193,7 @@ class Rank {
   }
   void barrier() {
     Plan plan;
-    plan.route = Route::kRecursiveDoubling;
+    plan.route = &routes::kRecursiveDoubling;
     Call call;
     call.operation = Operation::kBarrier;
     drive(std::move(call), plan);
@@ -201,7 +201,7 @@ class Rank {
   std::uint32_t agree(double times) {
     float number = static_cast<float>(std::clamp(times, 2.0, 1e6));
     Plan plan;
-    plan.route = Route::kBinomialTree;
+    plan.route = &routes::kBinomialTree;
     Call call;
     call.operation = Operation::kBroadcast;
     call.count = 1;

@@ -19,10 +19,11 @@ import sys
 
 FOLDERS = ('src', 'include', 'docs', 'scripts', 'tests', 'tools', 'bench', 'examples', 'cmake')
 SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
-# The source's list of what a number in words counts: file, name of the enum, and how many of it are not meant.
+# The source's list of what a number in words counts: file, name of the enum or of the macro that lists them, and how
+# many of it are not meant.
 LISTS = {
     'update rules': ('include/thalweg/options.h', 'RuleKind', 1),  # A user's own.
-    'routes': ('src/exchange/plan/plan.h', 'Route', 1),  # packed-trees, which groups refuse.
+    'routes': ('src/exchange/route/routes.h', 'THALWEG_ROUTES', 1),  # packed-trees, which groups refuse.
 }
 NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
            'seventeen eighteen nineteen twenty').split()
@@ -149,11 +150,13 @@ class Sources:
     def length_of(self, noun):
         file, enum, others = LISTS[noun]
         path = self.root / file
-        found = re.search(r'enum class %s\b[^{]*\{(.*?)\};' % enum, path.read_text(encoding='utf-8') if path.exists() else '',
-                          re.S)
+        text = path.read_text(encoding='utf-8') if path.exists() else ''
+        found = re.search(r'enum class %s\b[^{]*\{(.*?)\};|#define %s\(\w+\)((?:[^\n]*\\\n)*[^\n]*)' % (enum, enum), text, re.S)
         if not found:
             return None
-        return len(re.findall(r'^\s*k[A-Z]\w*', re.sub(r'//.*', '', found.group(1)), re.M)) - others
+        listed = re.findall(r'^\s*k[A-Z]\w*', re.sub(r'//.*', '', found.group(1)), re.M) if found.group(1) else \
+            re.findall(r'\(k[A-Z]\w*\)', found.group(2))
+        return len(listed) - others
 
 
 class Checker:

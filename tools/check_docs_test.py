@@ -41,9 +41,9 @@ class CheckDocs(unittest.TestCase):
             (root / 'src/a.cc').touch()
             (root / 'src/a.h').write_text('inline constexpr std::uint64_t kLengthMax =\n    std::uint64_t{64} << 20;\n')
             (root / 'src/a_test.cc').write_text('TEST(Suite, Passes) {\nTEST_P(Cases, Pass) {\n')
-            (root / 'src/exchange').mkdir()
-            (root / 'src/exchange/plan/plan.h').write_text('enum class Route : int {\n  kA,\n  kB,  // kNotOne\n  %s};\n' %
-                                                      ' '.join(f'k{i},\n' for i in 'CDEF'))
+            (root / 'src/exchange/route').mkdir(parents=True)
+            (root / 'src/exchange/route/routes.h').write_text('#define THALWEG_ROUTES(route) \\\n%s  route(kF)\n\nkNotOne\n' %
+                                                              ''.join(f'  route(k{i}) \\\n' for i in 'ABCDE'))
             (root / 'CMakeLists.txt').write_text('add_test(NAME ${PREFIX}process.run COMMAND x)\n'
                                                  'thalweg_program_test(process.jog jog.py 9)\n')
             (root / 'sub/other.md').write_text('# Other\n## Second part\n')

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 
@@ -34,8 +34,8 @@ Buffers::Buffers(const Call& call, const Plan& plan, std::uint32_t rank, std::ui
   }
   const bool overwrites_in = call.operation == Operation::kAllToAll && in_ == out_;
   work_is_out_ = out_ != nullptr && !overwrites_in &&
-                 (!out_is_part || touches_own_part_only(call.operation, plan.route));
-  if (plan.route == Route::kShared) places_.resize(std::size_t{2} * ranks);
+                 (!out_is_part || plan.route->touches_own_part_only.has(call.operation));
+  if (plan.route->in_memory) places_.resize(std::size_t{2} * ranks);
 }
 
 Block Buffers::part(std::uint32_t rank) const {

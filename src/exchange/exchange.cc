@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "exchange/ordinary_memory.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 #include "exchange/shared_memory.h"
 
 namespace thalweg {
@@ -53,7 +54,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   if (!call.parts.empty()) work.parts = call.parts.data();
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
   work.piece = plan.piece_elements;
-  if (plan.route == Route::kShared) {
+  if (plan.route->in_memory) {
     work.staged = OrdinaryMemory::staged_elements(call.arithmetic.element_bytes, ranks);
   }
   work.root = call.root;
@@ -102,7 +103,7 @@ Exchange::~Exchange() = default;
 
 bool Exchange::advance(Fabric& fabric) {
   if (done_) return true;
-  if (!placed_ && plan_.route == Route::kShared && !call_.phantom) {
+  if (!placed_ && plan_.route->in_memory && !call_.phantom) {
     buffers_.set_place(rank_, fabric, lanes_[0].channel);
     placed_ = true;
   }
@@ -388,6 +389,6 @@ bool Exchange::heard() const {
   });
 }
 
-std::string Exchange::name() const { return describe(preface_); }
+std::string Exchange::name() const { return describe(preface_, plan_.route); }
 
 }  // namespace thalweg

@@ -14,12 +14,13 @@
 #include "base/random.h"
 #include "exchange/block.h"
 #include "exchange/exchange.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 
 inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
   Plan plan = *parse_route(name);
-  if (plan.route == Route::kHierarchical) {
+  if (plan.route->shape == RouteShape::kByLevels) {
     for (std::uint32_t left = ranks; left > 1;) {
       std::uint32_t factor = 2;
       while (left % factor != 0) ++factor;
@@ -28,13 +29,13 @@ inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
     }
     if (ranks == 1) plan.levels = {1};
   }
-  if (plan.route == Route::kRings) {
+  if (plan.route->shape == RouteShape::kByRings) {
     plan.rings.resize(2);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) plan.rings[0].order.push_back(rank);
     plan.rings[0].weight = 2;
     plan.rings[1].order.assign(plan.rings[0].order.rbegin(), plan.rings[0].order.rend());
   }
-  for (std::uint32_t t = 0; plan.route == Route::kPackedTrees && t < 3; ++t) {
+  for (std::uint32_t t = 0; plan.route->shape == RouteShape::kByTrees && t < 3; ++t) {
     Tree tree{t % ranks, std::vector<std::int32_t>(ranks, static_cast<std::int32_t>(t % ranks)), 1.0 + t};
     tree.parent[tree.root] = -1;
     plan.trees.push_back(tree);
@@ -319,7 +320,7 @@ class CaseBuffers {
 
 // Every route by name; those that a group is too small for are left to check_plan().
 inline const std::vector<std::string>& routes_for_test() {
-  static const std::vector<std::string> kNames = {"gpu0",
+  static const std::vector<std::string> kNames = {"star",
                                                   "servers:1",
                                                   "servers:3",
                                                   "spread",

@@ -122,7 +122,7 @@ class ExchangeMatrix {
     what.root = static_cast<std::uint32_t>(chance / 2 % what.workers());
     if (chance % 2 == 0) c.piece_bytes = count > 10000 ? 30000 : 256;
     const bool side_by_side = what.operation == Operation::kAllReduce && count > 1000;
-    c.plan.channels = side_by_side && c.plan.route != Route::kShared ? 2 : 1;
+    c.plan.channels = side_by_side && c.plan.route != &routes::kShared ? 2 : 1;
     return c;
   }
 

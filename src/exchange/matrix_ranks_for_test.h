@@ -30,7 +30,7 @@ class MatrixRanks {
     std::vector<CaseBuffers> buffers;
     buffers.reserve(ranks_);
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-      const bool shares = memory_ && c.plan.route == Route::kShared;
+      const bool shares = memory_ && c.plan.route == &routes::kShared;
       buffers.emplace_back(c.what, rank, shares ? memory_(rank) : std::pmr::get_default_resource());
     }
     const bool staged = c.what.reduction == Reduction::kReproducibleSum;
@@ -69,7 +69,7 @@ class MatrixRanks {
       calls[rank].in = calls[rank].out = exponents[rank].data();
     }
     MatrixCase first = c;
-    if (c.what.operation != Operation::kAllReduce) first.plan.route = Route::kRecursiveDoubling;
+    if (c.what.operation != Operation::kAllReduce) first.plan.route = &routes::kRecursiveDoubling;
     if (Status status = drive(first, std::move(calls)); !status.ok()) return status;
 
     call = call_of(c);

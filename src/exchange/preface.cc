@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/mix.h"
+#include "exchange/route/route.h"
 #include "thalweg/reduction.h"
 
 namespace thalweg {
@@ -45,12 +46,11 @@ Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Nu
                       : arithmetic.monoid.commutative ? Preface::kMonoid
                                                       : Preface::kOrderedMonoid;
   preface.element_bytes = static_cast<std::uint32_t>(arithmetic.element_bytes);
-  preface.route = plan.route;
+  preface.route = plan.route->id;
   preface.piece = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.piece_elements, kMost32));
   preface.channels = static_cast<std::uint16_t>(plan.channels);
-  std::uint64_t number = std::max(plan.servers, plan.ring_count);
-  if (plan.route == Route::kTree) number = plan.fanout;
-  if (plan.route == Route::kRings) number = plan.rings.size();
+  std::uint64_t number = plan.route->number.where ? plan.*plan.route->number.where : 0;
+  if (plan.route->shape == RouteShape::kByRings) number = plan.rings.size();
   preface.number = static_cast<std::uint16_t>(std::min(number, kMost16));
   preface.root = call.root;
   preface.count = call.operation == Operation::kAllToAll ? 0 : call.count;
@@ -61,7 +61,7 @@ Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Nu
   return preface;
 }
 
-std::string describe(const Preface& preface) {
+std::string describe(const Preface& preface, const Route* own) {
   std::string text = static_cast<std::size_t>(preface.operation) < kOperations
                          ? operation_name(preface.operation)
                          : "operation " + std::to_string(static_cast<int>(preface.operation));
@@ -74,9 +74,9 @@ std::string describe(const Preface& preface) {
     text += std::string(" (") + reduction_name(static_cast<Reduction>(preface.reduction)) + ")";
   }
   Plan plan;
-  plan.route = preface.route;
-  plan.servers = plan.fanout = plan.ring_count = preface.number;
-  if (static_cast<std::size_t>(preface.route) < kRoutes) text += " by " + plan.name();
+  plan.route = own && own->id == preface.route ? own : find_route(preface.route);
+  if (plan.route && plan.route->number.where) plan.*plan.route->number.where = preface.number;
+  text += " by " + (plan.route ? plan.name() : "a route of the application's own");
   if (preface.root != 0) text += ", root " + std::to_string(preface.root);
   return text;
 }
@@ -114,7 +114,8 @@ Status check_prefaces(const PrefaceOf& one, const PrefaceOf& other) {
     second_calls = described_in_full(second.preface);
   }
   if (first_calls == second_calls)
-    second_calls = "the same in another group, or with other rings, trees or levels";
+    second_calls =
+        "the same in another group, by another route of its own, or with other rings, trees or levels";
   return {Code::kRefused, "the ranks of a group must call the same operations in the same order: rank " +
                               std::to_string(first.rank) + " calls " + first_calls + ", rank " +
                               std::to_string(second.rank) + " calls " + second_calls};

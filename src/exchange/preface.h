@@ -17,7 +17,7 @@ struct Preface {
   static constexpr std::uint32_t kMagic = 0x57454c58;  // "XLEW"
   static constexpr std::uint8_t kMonoid = 255, kOrderedMonoid = 254;
   std::uint32_t magic = kMagic;
-  std::uint8_t version = 2;
+  std::uint8_t version = 3;
   Operation operation{};
   std::uint8_t type = 0;       // DataType.
   std::uint8_t reduction = 0;  // Reduction, kMonoid or kOrderedMonoid.
@@ -26,8 +26,7 @@ struct Preface {
   std::uint64_t count = 0;
   std::uint64_t sequence = 0;
   std::uint32_t ranks = 0;
-  Route route{};
-  std::uint8_t zero[3] = {};
+  std::uint32_t route = 0;      // Route::id.
   std::uint64_t plan_hash = 0;  // Of everything else in the plan.
   std::uint64_t group = 0;      // Which of the groups that share the ranks' links.
   std::uint32_t piece = 0;      // Elements, or the greatest number; 0: whole blocks.
@@ -37,8 +36,10 @@ struct Preface {
 };
 static_assert(sizeof(Preface) == 64 && std::is_trivially_copyable_v<Preface>);
 
-std::uint64_t hash_of(const Plan& plan);       // Never 0.
-std::string describe(const Preface& preface);  // "all-reduce #12 of 1048576 f32 by ring"
+std::uint64_t hash_of(const Plan& plan);  // Never 0.
+// "all-reduce #12 of 1048576 f32 by ring". `own`: the route, where it is known, which may be the
+// application's.
+std::string describe(const Preface& preface, const Route* own = nullptr);
 // Which of the operations it is.
 struct Numbering {
   std::uint32_t ranks = 1;

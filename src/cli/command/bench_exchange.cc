@@ -51,7 +51,7 @@ Result<BenchPlan> read_plan(const Options& options) {
   plan.redop = options.choice("bench-redop").word;
   plan.transport = options.choice("bench-transport").word;
   plan.memory = options.choice("bench-memory").word;
-  plan.route = options.maybe_text("bench-route").value_or("auto");
+  plan.route = present_name(options.maybe_text("bench-route").value_or("auto"));
   plan.ranks = static_cast<std::uint32_t>(options.integer("bench-ranks"));
   plan.iterations = static_cast<std::uint32_t>(options.maybe_integer("iterations").value_or(0));
   plan.task.operation = *parse_operation(plan.op);  // One of the choices.

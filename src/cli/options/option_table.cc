@@ -177,7 +177,7 @@ constexpr OptionRow kRows[] = {
      .help = "Ranks that contribute, one number, A,B,C or A:B by doubling; unset is all of the topology",
      .example = "8", .placeholder = "N", .flag = "ranks"},
     {.name = "route", .key = "", .type = T::kText, .commands = "simulate exchange", .group = "Exchange",
-     .help = "The way the bytes go: gpu0, cpu, spread, chain, ring, ..., several with commas, all, or auto",
+     .help = "The way the bytes go: star, cpu, spread, chain, ring, ..., several with commas, all, or auto",
      .example = "ring", .fallback = "all", .placeholder = "ROUTE"},
     {.name = "plan-bytes", .key = "", .type = T::kText, .commands = "topo plan", .group = "Exchange",
      .help = "Bytes of the vector", .example = "160M", .fallback = "160M", .placeholder = "SIZE", .flag = "bytes"},

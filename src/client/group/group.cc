@@ -172,7 +172,7 @@ bool Group::Impl::sum_at_once(Call& call, const Plan& plan, const GroupPlace& pl
   const Arithmetic& how = call.arithmetic;
   const std::size_t bytes = call.count * how.element_bytes;
   if (size != 2 || call.operation != Operation::kAllReduce || bytes == 0 || bytes > kShortBytes) return false;
-  if (plan.route != Route::kRecursiveDoubling || plan.channels != 1) return false;
+  if (plan.route != &routes::kRecursiveDoubling || plan.channels != 1) return false;
   if (plan.piece_elements > 0 && plan.piece_elements < call.count) return false;
   if (how.monoid.combine || how.reduction == Reduction::kReproducibleSum) return false;
   const PrefaceOf preface{rank, preface_of(call.operation, call, plan, {size, place.sequence, view->id()})};

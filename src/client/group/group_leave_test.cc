@@ -58,7 +58,7 @@ TEST_P(GroupLeave, RanksWithNothingToDoLearnThatOthersCannotGoOn) {
     call.count = 1;
     call.counts = counts;
     call.root = 1;
-    call.route = *RouteChoice::named("gpu0");
+    call.route = *RouteChoice::named("star");
     call.timeout = std::chrono::milliseconds(200);
     Status status;
     for (int i = 0; i < 20'000 && status.ok(); ++i) {
@@ -91,7 +91,7 @@ TEST_P(GroupLeave, RanksThatOnlySendLearnThatOthersCannotGoOn) {
       call.count = gathers ? 3 : 1;
       call.root = gathers ? 0 : rank == 0 ? 1 : 2;
       call.peer = 0;
-      if (gathers) call.route = *RouteChoice::named("gpu0");
+      if (gathers) call.route = *RouteChoice::named("star");
       call.timeout = std::chrono::milliseconds(200);
       Status status;
       for (int i = 0; i < 10'000 && status.ok(); ++i) {

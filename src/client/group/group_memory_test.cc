@@ -44,7 +44,7 @@ TEST(GroupMemory, OrdinaryMemoryIsExact) {
       std::uint64_t cases = 0;
       ExchangeMatrix matrix(ranks, ExchangeMatrix::Density::kTwoEach);
       EXPECT_EQ(matrix.each([&](const MatrixCase& c) {
-        if (c.plan.route != Route::kShared) return std::string();
+        if (c.plan.route != &routes::kShared) return std::string();
         ++cases;
         return matrix_ranks.run(c);
       }),

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "exchange/preface.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
@@ -19,9 +20,9 @@ constexpr std::size_t kSpreadRanksMax = 32;
 // Slices of a vector that are on several levels at a time.
 constexpr std::uint32_t kSlices = 4;
 
-Plan plan_by(Route route, std::uint32_t channels = 1) {
+Plan plan_by(const Route& route, std::uint32_t channels = 1) {
   Plan plan;
-  plan.route = route;
+  plan.route = &route;
   plan.channels = channels;
   return plan;
 }
@@ -42,49 +43,39 @@ const Plan& RouteChoice::Plans::of(std::size_t element_bytes) const {
   return by_log2_size[std::min(log2_size, kSizes - 1)];
 }
 
-Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
-  Result<Plan> plan = parse_route(name);
-  if (!plan) return plan.status();
-  if (plan->route == Route::kPackedTrees) {
-    return Status(Code::kUsage,
-                  "route packed-trees: its trees are packed into a topology's cables, which a group does not "
-                  "know; simulate exchange lays them out, a group goes by double-tree");
+Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tuning,
+                                   std::span<const Route* const> own) {
+  Result<Plan> plan = parse_route(name, own);
+  if (!plan.ok()) return plan.status();
+  if (plan->route->shape == RouteShape::kByTrees) {
+    return refuse_route(
+        name,
+        "its trees are packed into a topology's cables, which a group does not know; simulate "
+        "exchange lays them out, a group goes by double-tree");
   }
   plan->channels = tuning.channels;
-  return RouteChoice(std::make_shared<const Plans>(*plan, tuning.piece_bytes));
+  return RouteChoice(std::make_shared<const RouteChoice::Plans>(*plan, tuning.piece_bytes));
+}
+
+Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
+  return choose_by_name(name, tuning, {});
 }
 
 std::uint32_t channels_of(const Plan& plan) {
-  const auto lanes = [&plan]() -> std::size_t {
-    switch (plan.route) {
-      case Route::kRing:
-      case Route::kSpread:
-      case Route::kRecursiveDoubling:
-      case Route::kHalvingDoubling:
-      case Route::kHierarchical:
-      case Route::kShared:
-        return 1;
-      case Route::kDoubleTree:
-        return 4;
-      case Route::kRings:
-        return plan.rings.size();
-      case Route::kPackedTrees:
-        return 2 * plan.trees.size();
-      default:
-        return 2;  // A tree's way up and its way down; a ring each way; servers' sums.
-    }
-  };
-  return static_cast<std::uint32_t>(plan.channels * lanes());
+  std::size_t lanes = plan.route->lanes;
+  if (plan.route->shape == RouteShape::kByRings) lanes *= plan.rings.size();
+  if (plan.route->shape == RouteShape::kByTrees) lanes *= plan.trees.size();
+  return static_cast<std::uint32_t>(plan.channels * lanes);
 }
 
 GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
     : places_(std::move(places)),
       levels_(machine_levels(places_)),
       cost_model_(group_cost_model(places_)),
-      shared_(plan_by(Route::kShared), kSharedMemoryFigures.piece_bytes),
-      doubling_(plan_by(Route::kRecursiveDoubling), cost_model_.piece_bytes),
-      tree_(plan_by(Route::kBinomialTree), cost_model_.piece_bytes),
-      spread_(plan_by(Route::kSpread), cost_model_.piece_bytes) {
+      shared_(plan_by(routes::kShared), kSharedMemoryFigures.piece_bytes),
+      doubling_(plan_by(routes::kRecursiveDoubling), cost_model_.piece_bytes),
+      tree_(plan_by(routes::kBinomialTree), cost_model_.piece_bytes),
+      spread_(plan_by(routes::kSpread), cost_model_.piece_bytes) {
   for (const RankPlace& place : places_) shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
   for (auto& chosen : chosen_) chosen.fill(kUnknown);
   const std::size_t piece = cost_model_.piece_bytes;
@@ -93,36 +84,36 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
     const auto operation = static_cast<Operation>(i);
     switch (operation) {
       case Operation::kAllReduce:
-        add(operation, plan_by(Route::kRecursiveDoubling), piece);
-        add(operation, plan_by(Route::kRing), piece);
-        add(operation, plan_by(Route::kHalvingDoubling), piece);
-        if (few) add(operation, plan_by(Route::kSpread), piece);
+        add(operation, plan_by(routes::kRecursiveDoubling), piece);
+        add(operation, plan_by(routes::kRing), piece);
+        add(operation, plan_by(routes::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(routes::kSpread), piece);
         for (const std::uint32_t slices : {1U, kSlices}) {
-          Plan plan = plan_by(Route::kHierarchical, slices);
+          Plan plan = plan_by(routes::kHierarchical, slices);
           plan.levels = levels_;
           if (levels_.size() > 1) add(operation, std::move(plan), piece);
         }
         break;
       case Operation::kReduceScatter:
       case Operation::kAllGather:
-        add(operation, plan_by(Route::kRing), piece);
-        add(operation, plan_by(Route::kHalvingDoubling), piece);
-        if (few) add(operation, plan_by(Route::kSpread), piece);
+        add(operation, plan_by(routes::kRing), piece);
+        add(operation, plan_by(routes::kHalvingDoubling), piece);
+        if (few) add(operation, plan_by(routes::kSpread), piece);
         break;
       case Operation::kReduce:
       case Operation::kBroadcast:
-        add(operation, plan_by(Route::kBinomialTree), 0);
-        add(operation, plan_by(Route::kBinomialTree), piece);
-        add(operation, plan_by(Route::kChain), piece);
+        add(operation, plan_by(routes::kBinomialTree), 0);
+        add(operation, plan_by(routes::kBinomialTree), piece);
+        add(operation, plan_by(routes::kChain), piece);
         break;
       case Operation::kBarrier:
-        add(operation, plan_by(Route::kRecursiveDoubling), 0);
+        add(operation, plan_by(routes::kRecursiveDoubling), 0);
         break;
       case Operation::kGather:
       case Operation::kScatter:
       case Operation::kAllToAll:
       case Operation::kPointToPoint:
-        add(operation, plan_by(Route::kBinomialTree), 0);
+        add(operation, plan_by(routes::kBinomialTree), 0);
     }
   }
 }
@@ -159,7 +150,7 @@ std::uint8_t GroupRoutes::fastest(Operation operation, std::uint64_t bytes) cons
 
 const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
                                 bool in_order) {
-  if (shares_memory_ && bytes >= kSharedBytes && supports(operation, Route::kShared) &&
+  if (shares_memory_ && bytes >= kSharedBytes && supports(operation, routes::kShared) &&
       operation != Operation::kBarrier) {
     return shared_.of(element_bytes);
   }
@@ -175,17 +166,16 @@ const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::siz
 Result<std::shared_ptr<const RouteChoice::Plans>> GroupRoutes::shape(
     const std::shared_ptr<const RouteChoice::Plans>& plans) {
   const Plan& asked = plans->of(1);
-  const bool wants_levels = asked.route == Route::kHierarchical && asked.levels.empty();
-  const bool wants_rings = asked.route == Route::kRings && asked.rings.empty();
+  const bool wants_levels = asked.route->shape == RouteShape::kByLevels && asked.levels.empty();
+  const bool wants_rings = asked.route->shape == RouteShape::kByRings && asked.rings.empty();
   if (!wants_levels && !wants_rings) return plans;
   if (shaped_from_ == plans) return shaped_;
   Plan plan = asked;
   if (wants_levels) {
     if (levels_.empty()) {
-      return Status(
-          Code::kUsage,
-          "route hierarchical: the group's machines have unequal numbers of ranks, or ranks are not "
-          "numbered machine by machine; expected levels, such as hierarchical:4x2");
+      return refuse_route(asked.route->name,
+                          "the group's machines have unequal numbers of ranks, or ranks are not numbered "
+                          "machine by machine; expected levels, such as hierarchical:4x2");
     }
     plan.levels = levels_;
   } else {

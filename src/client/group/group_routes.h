@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "client/group/group_cost_model.h"
@@ -20,6 +22,11 @@ struct RouteChoice::Plans {
   const Plan& of(std::size_t element_bytes) const;
   std::array<Plan, kSizes> by_log2_size;
 };
+
+// As RouteChoice::named(), of `own` routes too, which outlive all that is done by them; all ranks give the
+// same.
+Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tuning,
+                                   std::span<const Route* const> own);
 
 // Channels that an operation by this plan uses at most.
 std::uint32_t channels_of(const Plan& plan);

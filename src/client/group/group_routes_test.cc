@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "client/group/group_threads_for_test.h"
+#include "exchange/exchange_case_for_test.h"
+#include "exchange/route/lanes.h"
 #include "net/socket/reserved_port_for_test.h"
 
 namespace thalweg {
@@ -39,6 +41,24 @@ std::string routes_by_size(GroupRoutes& routes, Operation operation) {
 std::string all_reduces(const std::vector<RankPlace>& places) {
   GroupRoutes routes(places);
   return routes_by_size(routes, Operation::kAllReduce);
+}
+
+// Else the channels of operations that were started side by side would overlap.
+TEST(GroupRoutes, TakeAChannelForEachLane) {
+  for (const std::uint32_t ranks : {2U, 5U, 12U}) {
+    const std::vector<SharedPlace> places(std::size_t{2} * ranks);
+    for (const std::string& name : routes_for_test()) {
+      const Plan plan = plan_for_test(name, ranks);
+      Work work;
+      work.whole = {0, 1000};
+      if (!check_plan(plan, work.operation, ranks).ok()) continue;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        std::pmr::vector<Lane> lanes;
+        make_lanes(work, plan, rank, ranks, places, lanes);
+        EXPECT_LE(lanes.size(), channels_of(plan)) << name;
+      }
+    }
+  }
 }
 
 TEST(GroupRoutes, FollowTransportRanksAndSize) {

@@ -47,7 +47,7 @@ class GroupView final : public Fabric {
 
   // Of two ranks the first chooses how operations copy what is in ordinary memory.
   CopyTuner::Trial begin_copies(const Call& call, const Plan& plan, std::uint32_t rank) {
-    if (size_ != 2 || rank != 0 || plan.route != Route::kShared) return {};
+    if (size_ != 2 || rank != 0 || plan.route != &routes::kShared) return {};
     return copies_.begin(call.operation, call.count * call.arithmetic.element_bytes, live_now());
   }
   void end_copies(const CopyTuner::Trial& trial, const Exchange& ended) {

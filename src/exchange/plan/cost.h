@@ -26,4 +26,7 @@ double predicted_seconds(const Topology& topology, const Demand& demand, const L
 // How many messages all ranks send.
 double predicted_messages(const Demand& demand, const Layout& layout);
 
+// Of a block that a cache of so many bytes does not hold: all; else 0.
+double bytes_beyond(double cache_bytes, double block);
+
 }  // namespace thalweg

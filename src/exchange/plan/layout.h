@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,24 +27,24 @@ struct Demand {
 };
 
 struct Layout {
-  std::string route;  // As it was asked for.
+  std::string route;  // As it was asked for, by its present name.
   Plan plan;
   std::vector<std::uint32_t> endpoints;  // Of the topology, by rank: the contributing ones, then the servers.
   std::uint32_t size() const { return static_cast<std::uint32_t>(endpoints.size()); }
 };
 
-// Lays out one route, named as parse_route() takes it. Ranks sit on the topology's first ones, servers on
-// spare endpoints and, where these are too few, on the topology's next ranks. "ring", "rings" and
-// "bidirectional-ring" follow direct cables where a ring of them exists: the heaviest one, all of the best
-// packing, and that both ways; "rings:K" takes K of those. kUsage where the topology or the operation does
-// not allow the route.
-Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::string_view route);
+// Lays out one route, named as parse_route() takes it, `own` ones included. Ranks sit on the topology's first
+// ones, servers on spare endpoints and, where these are too few, on the topology's next ranks. "ring",
+// "rings" and "bidirectional-ring" follow direct cables where a ring of them exists: the heaviest one, all of
+// the best packing, and that both ways; "rings:K" takes K of those. kUsage where the topology or the
+// operation does not allow the route.
+Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::string_view name,
+                       std::span<const Route* const> own = {});
 
-// All routes worth a try, in the order of the documentation: those without parameters, and with those that
-// fit.
+// Routes worth a try, in the order of the documentation: those without parameters, and with those that fit.
+std::vector<std::string> candidate_routes(const Topology& topology, const Demand& demand,
+                                          std::span<const Route* const> own = {});
+// The same, and by their other names once more.
 std::vector<std::string> all_routes(const Topology& topology, const Demand& demand);
-
-// How deep the deepest tree of a plan is; 0 where it has none.
-std::uint32_t depth_of(const Plan& plan, std::uint32_t ranks);
 
 }  // namespace thalweg

@@ -5,38 +5,14 @@
 #include <charconv>
 #include <numeric>
 
+#include "exchange/route/route.h"
+
 namespace thalweg {
 namespace {
 
 constexpr std::array<const char*, kOperations> kOperationNames = {
     "all-reduce", "reduce",  "reduce-scatter", "all-gather", "broadcast",
     "gather",     "scatter", "all-to-all",     "barrier",    "point-to-point"};
-
-struct RouteName {
-  Route route;
-  const char* name;
-  std::uint32_t Plan::*number;  // What stands behind a colon, if anything.
-};
-constexpr std::array<RouteName, kRoutes + 2> kRouteNames = {{
-    {Route::kStar, "gpu0", nullptr},
-    {Route::kServers, "servers", &Plan::servers},
-    {Route::kSpread, "spread", nullptr},
-    {Route::kChain, "chain", nullptr},
-    {Route::kRing, "ring", nullptr},
-    {Route::kBidirectionalRing, "bidirectional-ring", nullptr},
-    {Route::kRings, "rings", &Plan::ring_count},
-    {Route::kBinomialTree, "binomial-tree", nullptr},
-    {Route::kTree, "tree", &Plan::fanout},
-    {Route::kDoubleTree, "double-tree", nullptr},
-    {Route::kRecursiveDoubling, "recursive-doubling", nullptr},
-    {Route::kHalvingDoubling, "halving-doubling", nullptr},
-    {Route::kHierarchical, "hierarchical", nullptr},
-    {Route::kPackedTrees, "packed-trees", nullptr},
-    {Route::kSpareServers, "byteps", &Plan::servers},
-    {Route::kShared, "shared", nullptr},
-    {Route::kServers, "cpu", nullptr},
-    {Route::kSpread, "colocated", nullptr},
-}};
 
 }  // namespace
 
@@ -59,16 +35,13 @@ Result<Operation> parse_operation(std::string_view name) {
 }
 
 std::string Plan::name() const {
-  for (const RouteName& known : kRouteNames) {
-    if (known.route != route) continue;
-    std::string text = known.name;
-    for (std::size_t i = 0; i < levels.size(); ++i)
-      text.append(i ? "x" : ":").append(std::to_string(levels[i]));
-    const bool told = known.number && (route != Route::kRings || ring_count > 0);
-    if (told) text.append(":").append(std::to_string(this->*known.number));
-    return text;
-  }
-  return "route " + std::to_string(static_cast<int>(route));
+  std::string text = route->name;
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    text.append(i ? "x" : ":").append(std::to_string(levels[i]));
+  const RouteNumber& number = route->number;
+  if (number.where && this->*number.where >= number.least)
+    text.append(":").append(std::to_string(this->*number.where));
+  return text;
 }
 
 namespace {
@@ -92,37 +65,84 @@ bool parse_levels(std::string_view text, std::vector<std::uint32_t>& levels) {
   return true;
 }
 
+// What stands behind a route's name.
+Status parse_rest(std::string_view name, std::string_view rest, Plan& plan) {
+  const Route& route = *plan.route;
+  if (route.shape == RouteShape::kByLevels) {
+    if (parse_levels(rest, plan.levels)) return ok_status();
+    return {Code::kUsage, "route '" + std::string(name) +
+                              "': expected numbers of ranks per machine, machines per rack, ... such as " +
+                              route.name + ":4x2"};
+  }
+  std::uint32_t number = 0;
+  if (route.number.where && parse_number(rest, number) && number >= route.number.least) {
+    plan.*route.number.where = number;
+    return ok_status();
+  }
+  return {Code::kUsage,
+          "route '" + std::string(name) + "': expected " + route.name +
+              (route.number.where ? ":N with a number N of at most " + std::to_string(kNumberMax)
+                                  : std::string(" alone"))};
+}
+
+bool is(const char* name, std::string_view word) { return name != nullptr && word == name; }
+
+// Which of `among` is called so, by whatever name; null: none.
+const Route* find_named(std::string_view word, std::span<const Route* const> among) {
+  for (const Route* route : among) {
+    if (is(route->name, word) || is(route->alias, word) || is(route->former, word)) return route;
+  }
+  return nullptr;
+}
+
+std::string known_names(std::span<const Route* const> own) {
+  std::string names, aliases;
+  for (const auto among : {routes::all(), own}) {
+    for (const Route* route : among) {
+      names += (names.empty() ? "" : ", ") + std::string(route->name) + (route->number.where ? ":N" : "");
+      if (route->alias) aliases += ", " + std::string(route->alias);
+    }
+  }
+  return names + aliases;
+}
+
 }  // namespace
 
-Result<Plan> parse_route(std::string_view name) {
+Result<Plan> parse_route(std::string_view name, std::span<const Route* const> own) {
   const std::size_t colon = name.find(':');
   const std::string_view word = name.substr(0, colon);
-  std::string expected;
-  for (const RouteName& known : kRouteNames) {
-    expected += (expected.empty() ? "" : ", ") + std::string(known.name) + (known.number ? ":N" : "");
-    if (word != known.name) continue;
-    Plan plan;
-    plan.route = known.route;
-    if (known.route == Route::kServers) plan.servers = 1;
-    if (colon == std::string_view::npos) return plan;
-    const std::string_view rest = name.substr(colon + 1);
-    if (plan.route == Route::kHierarchical) {
-      if (parse_levels(rest, plan.levels)) return plan;
-      return Status(Code::kUsage, "route '" + std::string(name) +
-                                      "': expected numbers of ranks per machine, machines per rack, ... such "
-                                      "as hierarchical:4x2");
-    }
-    std::uint32_t number = 0;
-    if (!known.number || !parse_number(rest, number) || (number == 0 && plan.route == Route::kRings)) {
-      return Status(Code::kUsage,
-                    "route '" + std::string(name) + "': expected " + known.name +
-                        (known.number ? ":N with a number N of at most " + std::to_string(kNumberMax)
-                                      : std::string(" alone")));
-    }
-    plan.*known.number = number;
-    return plan;
+  const Route *built_in = find_named(word, routes::all()), *theirs = find_named(word, own);
+  if (!built_in && !theirs) {
+    return Status(Code::kUsage,
+                  "route '" + std::string(name) + "' is unknown; expected one of " + known_names(own));
   }
-  return Status(Code::kUsage, "route '" + std::string(name) + "' is unknown; expected one of " + expected);
+  if (built_in && theirs) {
+    return Status(Code::kUsage, "route '" + std::string(name) +
+                                    "': one of the application has this name, and one of Thalweg");
+  }
+  Plan plan;
+  plan.route = theirs ? theirs : built_in;
+  const RouteNumber& number = plan.route->number;
+  if (number.where) plan.*number.where = number.unsaid;
+  if (colon == name.npos) return plan;
+  if (word != plan.route->name) {
+    return Status(Code::kUsage,
+                  "route '" + std::string(name) + "': expected " + std::string(word) + " alone");
+  }
+  if (Status status = parse_rest(name, name.substr(colon + 1), plan); !status.ok()) return status;
+  return plan;
+}
+
+std::string_view present_name(std::string_view name, std::span<const Route* const> own) {
+  for (const auto among : {routes::all(), own}) {
+    const Route* const route = find_named(name, among);
+    if (route && is(route->former, name)) return route->name;
+  }
+  return name;
+}
+
+Status refuse_route(std::string_view name, std::string why) {
+  return {Code::kUsage, "route " + std::string(name) + ": " + std::move(why)};
 }
 
 Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count) {
@@ -143,49 +163,19 @@ Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t cou
                                   " rings by strides; expected at most as many");
 }
 
-bool supports(Operation operation, Route route) {
-  switch (operation) {
-    case Operation::kAllReduce:
-    case Operation::kBarrier:
-    case Operation::kAllToAll:
-    case Operation::kPointToPoint:
-      return true;
-    case Operation::kReduce:
-    case Operation::kBroadcast:
-      return route == Route::kStar || route == Route::kChain || route == Route::kBinomialTree ||
-             route == Route::kTree || route == Route::kShared;
-    case Operation::kReduceScatter:
-    case Operation::kAllGather:
-      return route == Route::kRing || route == Route::kBidirectionalRing || route == Route::kRings ||
-             route == Route::kSpread || route == Route::kHalvingDoubling || route == Route::kShared ||
-             (route == Route::kRecursiveDoubling && operation == Operation::kAllGather);
-    case Operation::kGather:
-    case Operation::kScatter:
-      return route == Route::kStar || route == Route::kBinomialTree;
-  }
-  return false;
+bool supports(Operation operation, const Route& route) {
+  constexpr Operations kAlways{Operation::kAllReduce, Operation::kBarrier, Operation::kAllToAll,
+                               Operation::kPointToPoint};
+  return kAlways.has(operation) || route.supports.has(operation);
 }
 
-bool keeps_order(Operation operation, Route route) {
-  switch (operation) {
-    case Operation::kAllReduce:
-      return route == Route::kRecursiveDoubling || route == Route::kSpread ||
-             keeps_order(Operation::kReduce, route);
-    case Operation::kReduce:
-      return route == Route::kStar || route == Route::kChain || route == Route::kBinomialTree ||
-             route == Route::kShared;
-    case Operation::kReduceScatter:
-      return route == Route::kSpread || route == Route::kShared;
-    default:
-      return true;
-  }
+bool keeps_order(Operation operation, const Route& route) {
+  return !combines(operation) || route.keeps_order.has(operation);
 }
 
 namespace {
 
-Status refuse(const Plan& plan, std::string why) {
-  return {Code::kUsage, "route " + plan.name() + ": " + std::move(why)};
-}
+Status refuse(const Plan& plan, std::string why) { return refuse_route(plan.name(), std::move(why)); }
 
 Status check_rings(const Plan& plan, std::uint32_t ranks) {
   if (plan.rings.empty()) return refuse(plan, "the plan names no ring; expected one or more");
@@ -223,16 +213,32 @@ Status check_trees(const Plan& plan, std::uint32_t ranks) {
   return ok_status();
 }
 
+Status check_shape(const Plan& plan, std::uint32_t ranks) {
+  switch (plan.route->shape) {
+    case RouteShape::kByLevels: {
+      std::uint64_t product = 1;
+      for (const std::uint32_t level : plan.levels) product *= level;
+      if (!plan.levels.empty() && product == ranks) return ok_status();
+      return refuse(plan, "its levels must multiply to the " + std::to_string(ranks) + " ranks");
+    }
+    case RouteShape::kByRings:
+      return check_rings(plan, ranks);
+    case RouteShape::kByTrees:
+      return check_trees(plan, ranks);
+    case RouteShape::kNone:
+      break;
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Status check_order(const Plan& plan, Operation operation) {
-  if (keeps_order(operation, plan.route)) return ok_status();
+  if (keeps_order(operation, *plan.route)) return ok_status();
   std::string able;
-  for (std::size_t i = 0; i < kRoutes; ++i) {
-    Plan other;
-    other.route = static_cast<Route>(i);
-    if (!supports(operation, other.route) || !keeps_order(operation, other.route)) continue;
-    able += (able.empty() ? "" : ", ") + other.name();
+  for (const Route* other : routes::all()) {
+    if (!supports(operation, *other) || !keeps_order(operation, *other)) continue;
+    able += (able.empty() ? "" : ", ") + std::string(other->name);
   }
   return refuse(plan,
                 std::string(operation_name(operation)) +
@@ -242,43 +248,17 @@ Status check_order(const Plan& plan, Operation operation) {
 }
 
 Status check_plan(const Plan& plan, Operation operation, std::uint32_t ranks) {
-  if (!supports(operation, plan.route)) {
+  const Route& route = *plan.route;
+  if (!supports(operation, route)) {
     return refuse(plan, std::string(operation_name(operation)) + " does not go this way");
   }
   if (plan.channels == 0 || plan.channels > 64) return refuse(plan, "expected 1 to 64 channels");
   if (ranks == 1) return ok_status();
-  const bool doubles = plan.route == Route::kHalvingDoubling || plan.route == Route::kRecursiveDoubling;
-  const bool by_part = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
-  if (doubles && by_part && plan.channels > 1) return refuse(plan, "expected one channel");
-  if (plan.route == Route::kShared && plan.channels > 1) return refuse(plan, "expected one channel");
-  const bool one_owner = plan.route == Route::kServers && plan.servers == 1;
-  if (operation == Operation::kBarrier && plan.servers > 0 && !one_owner) {
-    return refuse(plan, "a barrier is about one number, and would not wait for servers that own none of it");
+  if (route.one_channel.has(operation) && plan.channels > 1) return refuse(plan, "expected one channel");
+  if (route.check) {
+    if (Status status = route.check(plan, operation, ranks); !status.ok()) return status;
   }
-  switch (plan.route) {
-    case Route::kServers:
-      if (plan.servers == 0) return refuse(plan, "expected a server or more");
-      break;
-    case Route::kTree:
-      if (plan.fanout == 0) return refuse(plan, "expected a fan-out above 0");
-      break;
-    case Route::kHierarchical: {
-      std::uint64_t product = 1;
-      for (const std::uint32_t level : plan.levels) product *= level;
-      if (plan.levels.empty() || product != ranks) {
-        return refuse(plan, "its levels must multiply to the " + std::to_string(ranks) + " ranks");
-      }
-      break;
-    }
-    case Route::kRings:
-      if (Status status = check_rings(plan, ranks); !status.ok()) return status;
-      break;
-    case Route::kPackedTrees:
-      if (Status status = check_trees(plan, ranks); !status.ok()) return status;
-      break;
-    default:
-      break;
-  }
+  if (Status status = check_shape(plan, ranks); !status.ok()) return status;
   if (plan.servers >= ranks) {
     return refuse(plan, std::to_string(plan.servers) + " servers leave no worker among " +
                             std::to_string(ranks) + " ranks");

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "exchange/route/routes.h"
 #include "thalweg/operation.h"
 #include "thalweg/status.h"
 
@@ -14,26 +16,6 @@ namespace thalweg {
 const char* operation_name(Operation operation);  // "all-reduce"
 Result<Operation> parse_operation(std::string_view name);
 bool combines(Operation operation);  // Elements, not merely moves them.
-
-enum class Route : std::uint8_t {
-  kStar,     // All to one rank and back ("gpu0").
-  kServers,  // The last `servers` ranks own the parts and contribute nothing ("cpu", "servers:N").
-  kSpread,   // Each rank owns a part, all talk to all ("spread", "colocated").
-  kChain,    // Rank after rank, then back.
-  kRing,
-  kBidirectionalRing,  // Half of the bytes each way.
-  kRings,              // Plan::rings, bytes split by weight.
-  kBinomialTree,
-  kTree,        // k-ary, Plan::fanout ("tree:K").
-  kDoubleTree,  // Two binary trees, inner nodes of one being leaves of the other.
-  kRecursiveDoubling,
-  kHalvingDoubling,  // Rabenseifner.
-  kHierarchical,     // Inside machines, between them, back; Plan::levels.
-  kPackedTrees,      // Plan::trees, bytes split by weight.
-  kSpareServers,     // BytePS: ranks own parts, the last `servers` ranks own larger ones ("byteps:N").
-  kShared,  // In the memory of one machine, where buffers are in group memory; else by ring and tree.
-};
-inline constexpr std::size_t kRoutes = 16;
 
 // One cycle through all ranks, or one tree; `weight` is its share of the bytes.
 struct Ring {
@@ -47,7 +29,7 @@ struct Tree {
 };
 
 struct Plan {
-  Route route = Route::kRing;
+  const Route* route = &routes::kRing;
   std::uint64_t piece_elements = 0;  // Blocks travel in pieces of at most this many; 0: whole.
   std::uint32_t channels = 1;        // Equal parts of the vector, each a lane of its own.
   std::uint32_t servers = 0;
@@ -61,15 +43,20 @@ struct Plan {
   std::string name() const;  // "tree:8", as parse_route() takes it.
 };
 
-// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "gpu0", "hierarchical:4x2".
-Result<Plan> parse_route(std::string_view name);
+// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "star", "hierarchical:4x2".
+// `own`: the application's routes, beside those of routes.h; they outlive the plan, and all ranks give the
+// same. Errors: kUsage, with the names there are.
+Result<Plan> parse_route(std::string_view name, std::span<const Route* const> own = {});
+// The same name, or the present one of a route that is called by a former name ("gpu0").
+std::string_view present_name(std::string_view name, std::span<const Route* const> own = {});
+Status refuse_route(std::string_view name, std::string why);  // kUsage.
 // `count` rings through all ranks, each by strides of its own that have no factor in common with `ranks`: 1,
 // then the way back, then 2 and back, ... No two use a cable the same way. 0: two, or one where there are no
 // more. kUsage when there are fewer.
 Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count);
-bool supports(Operation operation, Route route);
+bool supports(Operation operation, const Route& route);
 // Whether contributions combine in the order of ranks, as a monoid that does not commute needs it.
-bool keeps_order(Operation operation, Route route);
+bool keeps_order(Operation operation, const Route& route);
 // OK, or which routes do that instead.
 Status check_order(const Plan& plan, Operation operation);
 // OK, or why `ranks` ranks cannot do that.

@@ -9,7 +9,7 @@ namespace thalweg {
 namespace {
 
 TEST(Plan, NamesAreReadAsTheyAreWritten) {
-  for (const char* name : {"gpu0", "servers:3", "tree:8", "rings", "rings:3", "hierarchical",
+  for (const char* name : {"star", "servers:3", "tree:8", "rings", "rings:3", "hierarchical",
                            "hierarchical:4x2", "hierarchical:2x3x5"}) {
     const auto plan = parse_route(name);
     ASSERT_TRUE(plan) << plan.status().message();
@@ -26,7 +26,7 @@ TEST(Plan, RingsByStrideUseNoCableTwiceTheSameWay) {
   for (const std::uint32_t ranks : {2u, 3u, 4u, 5u, 9u, 12u}) {
     for (std::uint32_t count = 1;; ++count) {
       Plan plan;
-      plan.route = Route::kRings;
+      plan.route = &routes::kRings;
       const auto rings = rings_by_stride(ranks, count);
       if (!rings) {
         EXPECT_GT(count, ranks == 2 ? 1u : 2u);  // One way and back there is always.

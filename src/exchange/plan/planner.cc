@@ -14,16 +14,16 @@ bool same_cuts(const Plan& a, const Plan& b) {
 }
 
 // What is worth a forecast: each route in pieces and, where that differs, whole.
-Result<std::vector<Forecast>> candidates(const Topology& topology, const Demand& demand) {
+Result<std::vector<Forecast>> candidates(const Topology& topology, const Demand& demand,
+                                         std::span<const Route* const> own) {
   std::vector<Forecast> made;
-  for (const std::string& route : all_routes(topology, demand)) {
-    if (route == "colocated") continue;  // Another name of spread.
+  for (const std::string& route : candidate_routes(topology, demand, own)) {
     for (const bool pipelined : {true, false}) {
       if (pipelined && !demand.pipelined) continue;
       Demand each = demand;
       each.pipelined = pipelined;
-      auto layout = lay_out(topology, each, route);
-      if (!layout) return layout.status();
+      auto layout = lay_out(topology, each, route, own);
+      if (!layout.ok()) return layout.status();
       if (!made.empty() && made.back().layout.route == route &&
           same_cuts(made.back().layout.plan, layout->plan)) {
         continue;
@@ -39,11 +39,12 @@ bool faster(const Forecast& a, const Forecast& b) { return a.seconds < b.seconds
 
 }  // namespace
 
-Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& asked) {
+Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& asked,
+                                              std::span<const Route* const> own) {
   Demand demand = asked;
   if (demand.operation == Operation::kBarrier) demand.bytes = Demand::kElementBytes;
-  auto forecasts = candidates(topology, demand);
-  if (!forecasts) return forecasts.status();
+  auto forecasts = candidates(topology, demand, own);
+  if (!forecasts.ok()) return forecasts.status();
   if (forecasts->empty()) {
     return Status(Code::kUsage, std::string("no route does ") + operation_name(demand.operation) +
                                     " on topology " + topology.name() + " with " +
@@ -64,9 +65,10 @@ Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const De
   return forecasts;
 }
 
-Result<Layout> choose_route(const Topology& topology, const Demand& demand) {
-  auto forecasts = forecast_routes(topology, demand);
-  if (!forecasts) return forecasts.status();
+Result<Layout> choose_route(const Topology& topology, const Demand& demand,
+                            std::span<const Route* const> own) {
+  auto forecasts = forecast_routes(topology, demand, own);
+  if (!forecasts.ok()) return forecasts.status();
   return std::move(forecasts->front().layout);
 }
 

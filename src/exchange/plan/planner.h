@@ -2,6 +2,7 @@
 // elsewhere.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "exchange/plan/layout.h"
@@ -20,9 +21,12 @@ inline constexpr double kForecastMessagesMax = 2e6;
 // A route whose formula says more than so many times the best simulated time is not simulated.
 inline constexpr double kFormulaTrust = 4;
 
-// Every route that fits, in pieces and whole unless `demand.pipelined` is false, the fastest first.
-Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand);
+// Every route that fits, `own` ones included, in pieces and whole unless `demand.pipelined` is false, the
+// fastest first.
+Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand,
+                                              std::span<const Route* const> own = {});
 // The first of them.
-Result<Layout> choose_route(const Topology& topology, const Demand& demand);
+Result<Layout> choose_route(const Topology& topology, const Demand& demand,
+                            std::span<const Route* const> own = {});
 
 }  // namespace thalweg

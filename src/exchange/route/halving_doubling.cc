@@ -4,8 +4,12 @@
 // Bytes per rank: 2(P-1)S/P, and 2S more between folded pairs. Time: 2 log2(P) L + 2(P-1)S/(P B), and where
 // N > P 2(L + S/B) more.
 // R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
+#include <bit>
+
 #include "exchange/route/folded_team.h"
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
@@ -18,8 +22,6 @@ Block block_of(const Team& team, const FoldedTeam& folded, const Work& work, std
   const std::uint32_t end = last == folded.size() ? team.size : folded.first_member(last);
   return {begin.begin, work.part(team, end - 1).end() - begin.begin};
 }
-
-}  // namespace
 
 Lane halving_lane(Team team, Work work) {
   const FoldedTeam folded(team);
@@ -58,6 +60,8 @@ Lane halving_lane(Team team, Work work) {
   }
 }
 
+}  // namespace
+
 Lane doubling_all_gather_lane(Team team, Work work) {
   const FoldedTeam folded(team);
   const Block whole = block_of(team, folded, work, 0, folded.size());
@@ -83,6 +87,8 @@ Lane doubling_all_gather_lane(Team team, Work work) {
   for (std::uint64_t i = 0; folded.takes_in() && i < all.size(); ++i) co_yield send(folded.partner(), all[i]);
 }
 
+namespace {
+
 Lane halving_doubling_lane(Team team, Work work) {
   if (work.operation != Operation::kAllGather) {
     for (Lane halving = halving_lane(team, work); halving.next();) co_yield halving.step();
@@ -91,5 +97,40 @@ Lane halving_doubling_lane(Team team, Work work) {
     for (Lane doubling = doubling_all_gather_lane(team, work); doubling.next();) co_yield doubling.step();
   }
 }
+
+void add_halving_doubling(const Work& work, LaneMaker& to) { to.add(halving_doubling_lane(to.all, work)); }
+
+double halving_doubling_seconds(RoundCosts& costs, const Demand& demand, const Layout&) {
+  return doubling_seconds(costs, demand, true);
+}
+
+double halving_doubling_added_bytes(const Demand& demand, const Layout&) {
+  const double bytes = static_cast<double>(demand.bytes);
+  const std::uint32_t folded = std::bit_floor(demand.ranks);
+  return (folded < demand.ranks ? bytes : 0) + bytes * (folded - 1) / folded;
+}
+
+// After each round a rank sends what it had of the last one.
+double halving_doubling_fetched_bytes(const Demand& demand, const Layout&, double cache_bytes) {
+  double sum = 0;
+  for (std::uint32_t parts = 2; parts <= demand.ranks; parts *= 2)
+    sum += 2 * bytes_beyond(cache_bytes, static_cast<double>(demand.bytes) / parts);
+  return sum;
+}
+
+}  // namespace
+
+constinit const Route routes::kHalvingDoubling{
+    .name = "halving-doubling",
+    .summary = "halves there, doubles back",
+    .supports = {Operation::kReduceScatter, Operation::kAllGather},
+    .one_channel = {Operation::kReduceScatter, Operation::kAllGather},
+    .add_lanes = add_halving_doubling,
+    .tried = {"halving-doubling"},
+    .seconds = halving_doubling_seconds,
+    .added_bytes = halving_doubling_added_bytes,
+    .fetched_bytes = halving_doubling_fetched_bytes,
+    .messages = doubling_messages,
+};
 
 }  // namespace thalweg

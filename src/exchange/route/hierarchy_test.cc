@@ -22,7 +22,7 @@ Layout tree_layout(std::vector<std::uint32_t> endpoints, std::vector<std::int32_
   Layout layout;
   layout.route = "packed-trees";
   layout.endpoints = std::move(endpoints);
-  layout.plan.route = Route::kPackedTrees;
+  layout.plan.route = &routes::kPackedTrees;
   layout.plan.servers = servers;
   Tree tree;
   tree.parent = std::move(parent);
@@ -126,7 +126,7 @@ TEST(TreeOfServers, SparesItsRootAndTakesAQuarterOfTheTime) {
     layout->plan.piece_elements = pieces > 0 ? demand.elements() / pieces : 0;
     return run(room, demand, *layout);
   };
-  const SimulatedExchange star = reduced_by("gpu0", 0);
+  const SimulatedExchange star = reduced_by("star", 0);
   EXPECT_EQ(bytes_on(room, star, "switch -> n0"), 64 * bytes);
   EXPECT_NEAR(star.seconds, 64 * unit, 0.03 * 64 * unit);
   demand.ranks = 73;  // A root, eight below it, and 64 leaves.

@@ -1,9 +1,11 @@
-// The lanes of every operation and route; each route's own file says its steps, bytes and time.
+// What routes make their lanes from; each route's own file says its steps, bytes and time.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory_resource>
+#include <utility>
 #include <vector>
 
 #include "exchange/lane.h"
@@ -46,28 +48,63 @@ struct Work {
   }
 };
 
-// Adds all lanes of one rank. Precondition: check_plan() is OK. `plan` and `places` outlive them; `places` is
-// used by the kShared route alone.
+// Where a route puts one rank's lanes. `plan` and `places` outlive them; `places` is of routes in_memory
+// alone.
+struct LaneMaker {
+  const Plan& plan;
+  Team all;
+  const std::vector<SharedPlace>& places;
+  std::pmr::vector<Lane>& lanes;
+  void add(Lane lane) { lanes.push_back(std::move(lane)); }
+};
+
+// Adds all lanes of one rank. Precondition: check_plan() is OK.
 void make_lanes(const Work& work, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
                 const std::vector<SharedPlace>& places, std::pmr::vector<Lane>& lanes);
-// Whether a rank's kWork holds its own part and nothing else.
-bool touches_own_part_only(Operation operation, Route route);
+// Calls add(shape, slice) with each ring or tree and its share of the work, by weight.
+template <class Shape, class Add>
+void add_weighted(const std::vector<Shape>& shapes, const Work& work, const Add& add) {
+  double total = 0, sum = 0, heaviest = 0;
+  for (const Shape& shape : shapes) {
+    total += shape.weight;
+    heaviest = std::max(heaviest, shape.weight);
+  }
+  const double begin = work.slice_begin, end = work.slice_end;
+  Work slice = work;
+  for (const Shape& shape : shapes) {
+    // As many pieces for each shape, so that those which share a cable get it in proportion to their weights.
+    slice.piece =
+        static_cast<std::uint64_t>(std::ceil(static_cast<double>(work.piece) * shape.weight / heaviest));
+    slice.slice_begin = begin + (end - begin) * (sum / total);
+    sum += shape.weight;
+    slice.slice_end = &shape == &shapes.back() ? end : begin + (end - begin) * (sum / total);
+    add(shape, slice);
+  }
+}
 
-// One lane of one route among one team; `work.operation` is one that the route supports.
+// One lane among one team; `work.operation` is one that the route supports.
 Lane ring_lane(Team team, Work work);
 Lane tree_up_lane(TreePlace place, Work work, bool contributes);  // On the lane below tree_down_lane()'s.
 Lane tree_down_lane(TreePlace place, Work work);
 Lane ordered_reduce_lane(TreePlace place, std::uint32_t me, Work work);  // `place` in a tree from rank 0.
+// Both ways of a tree, as far as the operation takes them.
+void add_tree(const Work& work, TreePlace place, LaneMaker& to);
+// Gather and scatter too, over a star or a binomial tree.
+void add_rooted(const Work& work, TreePlace place, bool binomial, LaneMaker& to);
+// Of a tree in which each rank's contribution comes before those of its children, which are in order.
+inline std::uint32_t root_of(const Work& work) { return work.in_order ? 0 : work.root; }
+// What one worker and one server own of the vector.
+struct OwnShares {
+  double worker = 0;
+  double server = 0;
+};
+inline constexpr std::uint32_t kOwnersLanes = 4;
+void add_owners(const Work& work, OwnShares own, LaneMaker& to);
 Lane gather_lane(Team team, Work work, bool binomial);
 Lane scatter_lane(Team team, Work work, bool binomial);
 Lane spread_lane(Team team, Work work);
-std::vector<Lane> servers_lanes(Team team, Work work, std::uint32_t servers);
-std::vector<Lane> spare_servers_lanes(Team team, Work work, std::uint32_t servers);
 Lane recursive_doubling_lane(Team team, Work work);
 Lane doubling_all_gather_lane(Team team, Work work);
-Lane halving_doubling_lane(Team team, Work work);
-Lane hierarchical_lane(const std::vector<std::uint32_t>& levels, std::uint32_t rank, Work work);
-Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places);
 Lane all_to_all_lane(Team team, Work work);
 Lane point_to_point_lane(std::uint32_t rank, const Work& work);
 

@@ -110,13 +110,13 @@ TEST_P(RankOrder, IsKeptOrTheRouteIsRefused) {
       Plan plan = plan_for_test(GetParam(), ranks);
       if (!check_plan(plan, operation, ranks).ok()) continue;
       const Status kept = check_order(plan, operation);
-      EXPECT_EQ(kept.ok(), keeps_order(operation, plan.route));
+      EXPECT_EQ(kept.ok(), keeps_order(operation, *plan.route));
       if (!kept.ok()) {
         EXPECT_EQ(kept.code(), Code::kUsage);
         const char* const able =
             operation == Operation::kAllReduce
-                ? "expected one of gpu0, spread, chain, binomial-tree, recursive-doubling, shared"
-            : operation == Operation::kReduce ? "expected one of gpu0, chain, binomial-tree, shared"
+                ? "expected one of star, spread, chain, binomial-tree, recursive-doubling, shared"
+            : operation == Operation::kReduce ? "expected one of star, chain, binomial-tree, shared"
                                               : "expected one of spread, shared";
         EXPECT_NE(kept.message().find(able), kept.message().npos) << kept.message();
         continue;
@@ -124,8 +124,8 @@ TEST_P(RankOrder, IsKeptOrTheRouteIsRefused) {
       for (const std::uint64_t count : {1, 2, 17, 100}) {
         for (const std::uint64_t piece : {0, 3}) {
           plan.piece_elements = piece;
-          plan.channels = plan.route == Route::kShared ? 1 : 1 + static_cast<std::uint32_t>(seed % 3);
-          if (operation == Operation::kReduceScatter && plan.route != Route::kSpread) plan.channels = 1;
+          plan.channels = plan.route == &routes::kShared ? 1 : 1 + static_cast<std::uint32_t>(seed % 3);
+          if (operation == Operation::kReduceScatter && plan.route != &routes::kSpread) plan.channels = 1;
           run_case({operation, ranks, count, static_cast<std::uint32_t>(seed % ranks), seed % 2 == 0,
                     static_cast<Memory>(seed / 2 % 4), seed},
                    plan);

@@ -3,8 +3,13 @@
 // and gets out after. Bytes per rank: S log2 P; all-gather (N-1)S/N. Time: log2(P)(L + S/B), and where N > P
 // 2(L + S/B) more; all-gather of N = P: log2(N) L + (N-1)S/(N B). R. Thakur, R. Rabenseifner, W. Gropp,
 // "Optimization of collective communication operations in MPICH", IJHPCA 2005, section 4.
+#include <bit>
+#include <cmath>
+
 #include "exchange/route/folded_team.h"
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
@@ -48,5 +53,36 @@ Lane recursive_doubling_lane(Team team, Work work) {
   return work.operation == Operation::kAllGather ? doubling_all_gather_lane(team, work)
                                                  : all_reduce(team, work);
 }
+
+namespace {
+
+void add_recursive_doubling(const Work& work, LaneMaker& to) {
+  to.add(recursive_doubling_lane(to.all, work));
+}
+
+double recursive_doubling_seconds(RoundCosts& costs, const Demand& demand, const Layout&) {
+  return doubling_seconds(costs, demand, false);
+}
+
+double recursive_doubling_added_bytes(const Demand& demand, const Layout&) {
+  const double bytes = static_cast<double>(demand.bytes);
+  const std::uint32_t folded = std::bit_floor(demand.ranks);
+  return (folded < demand.ranks ? bytes : 0) + bytes * std::log2(folded);
+}
+
+}  // namespace
+
+constinit const Route routes::kRecursiveDoubling{
+    .name = "recursive-doubling",
+    .summary = "with partners at distance 1, 2, 4, ...",
+    .supports = {Operation::kAllGather},
+    .keeps_order = {Operation::kAllReduce},
+    .one_channel = {Operation::kAllGather},
+    .add_lanes = add_recursive_doubling,
+    .tried = {"recursive-doubling"},
+    .seconds = recursive_doubling_seconds,
+    .added_bytes = recursive_doubling_added_bytes,
+    .messages = doubling_messages,
+};
 
 }  // namespace thalweg

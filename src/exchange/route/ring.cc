@@ -3,7 +3,9 @@
 // Bytes per rank: 2(N-1)S/N. Time: 2(N-1)(L + S/(N B)). Reduce-scatter and all-gather: half of both.
 // P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC 2009.
 #include "base/planted.h"
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 
@@ -40,5 +42,38 @@ Lane ring_lane(Team team, Work work) {
     }
   }
 }
+
+namespace {
+
+void add_ring(const Work& work, LaneMaker& to) { to.add(ring_lane(to.all, work)); }
+
+// The heaviest of direct cables, where there is one.
+Status lay_out_ring(const Topology& topology, const Demand& demand, Layout& layout) {
+  if (demand.ranks <= 1) return ok_status();
+  layout.plan.rings = cable_rings(topology, demand.ranks, false);
+  if (layout.plan.rings.empty()) return ok_status();
+  layout.plan.rings.resize(1);
+  layout.plan.route = &routes::kRings;
+  return ok_status();
+}
+
+double one_ring_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
+  return ring_seconds(costs, demand, layout, false);
+}
+
+}  // namespace
+
+constinit const Route routes::kRing{
+    .name = "ring",
+    .summary = "around",
+    .supports = {Operation::kReduceScatter, Operation::kAllGather},
+    .add_lanes = add_ring,
+    .tried = {"ring"},
+    .lay_out = lay_out_ring,
+    .cut = cut_ring,
+    .seconds = one_ring_seconds,
+    .fetched_bytes = ring_fetched_bytes,
+    .messages = ring_messages,
+};
 
 }  // namespace thalweg

@@ -1,144 +1,48 @@
 // Dedicated servers: the last n of N = m + n ranks own a part each; m workers send it to them and get the sum
-// back. Bytes: a worker S each way, a server mS/n. Time, whole: 2(L + mS/(nB)); in pieces half of that.
-// Spare servers: the workers own parts as well, smaller ones, so that every port is busy both ways all the
-// time: with b = 2(m-1)/(m^2 + nm - 2n), a server owns bS and a worker (1 - nb)S/m.
-// Time: 2m(m-1)S / ((m^2 + nm - 2n)B). n = 0 is the spread route, n = m is S/B.
-// Y. Jiang et al., "A unified architecture for accelerating distributed DNN training in heterogeneous GPU/CPU
-// clusters", OSDI 2020, section 4.
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
+// back; lanes as in owners.cc. Bytes: a worker S each way, a server mS/n. Time, whole: 2(L + mS/(nB)); in
+// pieces half of that.
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
 
-// Which part of the vector each rank owns.
-struct OwnedParts {
-  std::uint32_t workers = 0;
-  std::vector<std::uint64_t> begins;  // And the end.
-
-  OwnedParts(Block whole, std::uint32_t those_who_work, const std::vector<double>& shares)
-      : workers(those_who_work), begins{whole.begin} {
-    double share = 0;
-    for (const double each : shares) {
-      share += each;
-      const auto at = static_cast<std::uint64_t>(std::llround(static_cast<double>(whole.count) * share));
-      begins.push_back(whole.begin + std::clamp(at, begins.back() - whole.begin, whole.count));
-    }
-    begins.back() = whole.end();
-  }
-  Block of(std::uint32_t owner) const { return {begins[owner], begins[owner + 1] - begins[owner]}; }
-  Block piece(std::uint32_t owner, std::uint64_t rounds, std::uint64_t round) const {
-    return part_of(of(owner), rounds, round);
-  }
-  // Into how many pieces each part is cut.
-  std::uint64_t rounds(std::uint64_t piece) const {
-    std::uint64_t most = 1;
-    for (std::uint32_t owner = 0; owner + 1 < begins.size(); ++owner) {
-      most = std::max(most, Pieces(of(owner), piece).size());
-    }
-    return most;
-  }
-};
-
-// All-reduce among ranks of which the first `workers` contribute and each owns its part. Every part is cut
-// into as many pieces, so that ports stay evenly loaded, and peers are served in turns that begin elsewhere
-// at each rank, so that no port gets all at once. A lane each for contributions that leave, for the own part,
-// and for sums that come back from workers and from servers, so that none waits for another's peer.
-constexpr std::uint16_t kOwn = 1, kWorkersSums = 2, kServersSums = 3;  // Lanes.
-
-constexpr LaneStep on_channel(std::uint16_t beyond, LaneStep step) {
-  step.channel = beyond;
-  return step;
+Status check_servers(const Plan& plan, Operation operation, std::uint32_t) {
+  if (Status status = check_owners_barrier(plan, operation, 1); !status.ok()) return status;
+  return plan.servers > 0 ? ok_status() : refuse_route(plan.name(), "expected a server or more");
 }
 
-Lane contributions_lane(Team team, Work work, OwnedParts parts) {
-  const std::uint32_t me = team.me, workers = parts.workers, servers = team.size - workers;
-  const std::uint64_t rounds = parts.rounds(work.piece);
-  for (std::uint64_t i = 0; me < workers && i < rounds; ++i) {
-    for (std::uint32_t d = 0; d < servers; ++d) {
-      const std::uint32_t server = workers + static_cast<std::uint32_t>((me + i + d) % servers);
-      co_yield on_channel(kOwn, send(team.rank(server), parts.piece(server, rounds, i), work.in));
-    }
-    for (std::uint32_t d = 1; d < workers; ++d) {
-      const std::uint32_t fellow = (me + d) % workers;
-      co_yield on_channel(kOwn, send(team.rank(fellow), parts.piece(fellow, rounds, i), work.in));
-    }
-  }
+void add_servers(const Work& work, LaneMaker& to) { add_owners(work, {0, 1.0 / to.plan.servers}, to); }
+
+void cut_servers(const Demand& demand, Layout& layout) {
+  cut_by_depth(layout, 1, static_cast<double>(demand.bytes) / layout.plan.servers);
 }
 
-Lane own_part_lane(Team team, Work work, OwnedParts parts) {
-  const std::uint32_t me = team.me, workers = parts.workers;
-  const bool works = me < workers;
-  const std::uint64_t rounds = parts.rounds(work.piece);
-  std::vector<std::uint32_t> fellows;  // Workers, in this rank's order.
-  const std::uint32_t first = works ? me : (me - workers) % workers;
-  for (std::uint32_t d = works ? 1 : 0; d < workers; ++d) fellows.push_back((first + d) % workers);
-  for (std::uint64_t i = 0; i < rounds; ++i) {
-    const Block own = parts.piece(me, rounds, i);
-    for (std::size_t f = fellows.size(); f-- > 0;) {
-      const bool begun = f + 1 < fellows.size();
-      const std::uint32_t from = team.rank(fellows[f]);
-      if (begun || works) {
-        co_yield reduce(from, own, begun ? Buffer::kWork : work.in);
-      } else {
-        co_yield receive(from, own);
-      }
-    }
-    if (fellows.empty()) co_yield copy(own, work.in);
-    if (work.finishes) co_yield finish(own);
-    const std::uint16_t channel = (works ? kWorkersSums : kServersSums) - kOwn;
-    for (const std::uint32_t fellow : fellows) co_yield on_channel(channel, send(team.rank(fellow), own));
-  }
+double servers_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
+  return owners_seconds(costs, demand, layout, {0, 1.0 / layout.plan.servers});
 }
 
-Lane workers_sums_lane(Team team, Work work, OwnedParts parts) {
-  const std::uint64_t rounds = parts.rounds(work.piece);
-  for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
-    for (std::uint32_t d = parts.workers - 1; d > 0; --d) {
-      const std::uint32_t fellow = (team.me + d) % parts.workers;
-      co_yield receive(team.rank(fellow), parts.piece(fellow, rounds, i));
-    }
-  }
-}
-
-Lane servers_sums_lane(Team team, Work work, OwnedParts parts) {
-  const std::uint64_t rounds = parts.rounds(work.piece);
-  for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
-    for (std::uint32_t server = parts.workers; server < team.size; ++server) {
-      co_yield receive(team.rank(server), parts.piece(server, rounds, i));
-    }
-  }
-}
-
-std::vector<Lane> lanes_of(const Team& team, const Work& work, const std::vector<double>& shares,
-                           std::uint32_t servers) {
-  const OwnedParts parts(work.all(), team.size - servers, shares);
-  std::vector<Lane> lanes;
-  lanes.push_back(contributions_lane(team, work, parts));
-  lanes.push_back(own_part_lane(team, work, parts));
-  lanes.push_back(workers_sums_lane(team, work, parts));
-  if (servers > 0) lanes.push_back(servers_sums_lane(team, work, parts));
-  return lanes;
+double servers_messages(const Demand& demand, const Layout& layout) {
+  const double m = demand.ranks, servers = layout.size() - m;
+  return 2 * m * servers * pieces_of(layout, static_cast<double>(demand.elements()) / servers);
 }
 
 }  // namespace
 
-std::vector<Lane> servers_lanes(Team team, Work work, std::uint32_t servers) {
-  std::vector<double> shares(team.size - servers, 0.0);
-  shares.resize(team.size, 1.0 / servers);
-  return lanes_of(team, work, shares, servers);
-}
-
-std::vector<Lane> spare_servers_lanes(Team team, Work work, std::uint32_t servers) {
-  const double m = team.size - servers, n = servers;
-  const double optimum = m > 1 ? 2 * (m - 1) / (m * m + n * m - 2 * n) : 0;
-  const double server = n > m ? 1 / n : optimum;
-  std::vector<double> shares(team.size - servers, (1 - n * server) / m);
-  shares.resize(team.size, server);
-  return lanes_of(team, work, shares, servers);
-}
+constinit const Route routes::kServers{
+    .name = "servers",
+    .alias = "cpu",
+    .summary = "the last n ranks own parts and contribute nothing",
+    .number = {&Plan::servers, 1},
+    .check = check_servers,
+    .add_lanes = add_servers,
+    .lanes = kOwnersLanes,
+    .tried = {"cpu"},
+    .cut = cut_servers,
+    .seconds = servers_seconds,
+    .added_bytes = owners_added_bytes,
+    .messages = servers_messages,
+};
 
 }  // namespace thalweg

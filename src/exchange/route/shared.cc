@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
@@ -163,8 +164,6 @@ Lane staging_lane(Team team, Work work, bool borrowed, bool offered) {
   for (Lane lane = meet(team, team.size); takes && borrowed && lane.next();) co_yield lane.step();
 }
 
-}  // namespace
-
 Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
   const bool early = may_offer_early(work, team);
   if (early) co_yield step_of(LaneStep::Kind::kOfferEarly, {0, work.staged});
@@ -182,5 +181,20 @@ Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
                                                  : staging_lane(team, work, borrowed, offered);
   while (lane.next()) co_yield lane.step();
 }
+
+void add_shared(const Work& work, LaneMaker& to) { to.add(shared_lane(to.all, work, to.places)); }
+
+}  // namespace
+
+constinit const Route routes::kShared{
+    .name = "shared",
+    .summary = "in the memory of one machine, or through it",
+    .supports = {Operation::kReduce, Operation::kBroadcast, Operation::kReduceScatter, Operation::kAllGather},
+    .keeps_order = {Operation::kAllReduce, Operation::kReduce, Operation::kReduceScatter},
+    .touches_own_part_only = {Operation::kReduceScatter},
+    .one_channel = Operations::all(),
+    .in_memory = true,
+    .add_lanes = add_shared,
+};
 
 }  // namespace thalweg

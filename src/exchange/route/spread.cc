@@ -4,7 +4,9 @@
 // and reduce are a scatter with an all-gather and a reduce-scatter with a gather: the root moves 2(N-1)S/N.
 // Also "co-located servers": M. Li et al., "Scaling distributed machine learning with the parameter server",
 // OSDI 2014.
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 
@@ -47,5 +49,40 @@ Lane spread_lane(Team team, Work work) {
     }
   }
 }
+
+namespace {
+
+void add_spread(const Work& work, LaneMaker& to) { to.add(spread_lane(to.all, work)); }
+
+double spread_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
+  return owners_seconds(costs, demand, layout, {1.0 / demand.ranks, 0});
+}
+
+// Each piece is passed on at once, after a block for everybody to begin with.
+double spread_fetched_bytes(const Demand& demand, const Layout&, double cache_bytes) {
+  const double n = demand.ranks;
+  return (n - 1) * bytes_beyond(cache_bytes, static_cast<double>(demand.bytes) / n);
+}
+
+double spread_messages(const Demand& demand, const Layout& layout) {
+  const double n = layout.size();
+  return 2 * n * (n - 1) * pieces_of(layout, static_cast<double>(demand.elements()) / n);
+}
+
+}  // namespace
+
+constinit const Route routes::kSpread{
+    .name = "spread",
+    .alias = "colocated",
+    .summary = "each rank owns a part",
+    .supports = {Operation::kReduceScatter, Operation::kAllGather},
+    .keeps_order = {Operation::kAllReduce, Operation::kReduceScatter},
+    .touches_own_part_only = {Operation::kReduceScatter},
+    .add_lanes = add_spread,
+    .tried = {"spread"},
+    .seconds = spread_seconds,
+    .fetched_bytes = spread_fetched_bytes,
+    .messages = spread_messages,
+};
 
 }  // namespace thalweg

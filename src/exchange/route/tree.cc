@@ -1,64 +1,52 @@
-// Trees, whatever their shape: pieces are added on the way up and copied on the way down. The two directions
-// are lanes of their own, so that the first pieces go down while the last go up.
-// Bytes: a rank sends S up and S to each child. Time, of depth d and k children, whole: 2 d (L + k S/B);
-// in C pieces: 2 (d-1)(L + k S/(C B)) + k (1 + 1/C) S/B. Binomial, whole: 2 log2(N) (L + S/B).
-// Star ("one device owns all"): d = 1, k = N-1. Chain: d = N-1, k = 1.
-// Contributions in the order of ranks: from rank 0, which sends the result to the root.
-// R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
-// IJHPCA 2005.
-#include <utility>
-
+// Tree: complete and k-ary, filled level by level; lanes as in tree_lanes.cc. Time, of depth d, whole:
+// 2 d (L + k S/B); in many pieces about k S/B.
+#include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
+namespace {
 
-Lane tree_up_lane(TreePlace place, Work work, bool contributes) {
-  const bool returns = work.operation == Operation::kAllReduce;
-  const Pieces pieces(work.all(), work.piece);
-  for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-    bool begun = false;
-    for (const std::uint32_t child : place.children) {
-      if (begun) {
-        co_yield reduce(child, pieces[i]);
-      } else {
-        co_yield contributes ? reduce(child, pieces[i], work.in) : receive(child, pieces[i]);
-      }
-      begun = true;
-    }
-    if (!place.is_root()) {
-      if (begun || contributes) {
-        co_yield send(static_cast<std::uint32_t>(place.parent), pieces[i], begun ? Buffer::kWork : work.in);
-      }
-      continue;
-    }
-    if (!begun) co_yield copy(pieces[i], work.in);
-    if (work.finishes) co_yield finish(pieces[i]);
-    for (std::size_t c = place.children.size(); returns && c-- > 0;) {
-      co_yield send_across(place.children[c], pieces[i]);
-    }
-  }
+Status check_tree(const Plan& plan, Operation, std::uint32_t) {
+  return plan.fanout > 0 ? ok_status() : refuse_route(plan.name(), "expected a fan-out above 0");
 }
 
-Lane ordered_reduce_lane(TreePlace place, std::uint32_t me, Work work) {
-  for (Lane up = tree_up_lane(std::move(place), work, true); up.next();) co_yield up.step();
-  const Pieces pieces(work.all(), work.piece);
-  for (std::uint64_t i = 0; work.root != 0 && i < pieces.size(); ++i) {
-    if (me == 0) co_yield send(work.root, pieces[i]);
-    if (me == work.root) co_yield receive(0, pieces[i]);
-  }
+void add_kary_tree(const Work& work, LaneMaker& to) {
+  add_tree(work, kary_place(to.all.me, to.all.size, work.root, to.plan.fanout), to);
 }
 
-Lane tree_down_lane(TreePlace place, Work work) {
-  const Pieces pieces(work.all(), work.piece);
-  if (place.is_root() && work.operation == Operation::kAllReduce) co_return;  // Its upper lane sends.
-  for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-    if (place.is_root()) {
-      co_yield copy(pieces[i], work.in);
-    } else {
-      co_yield receive(static_cast<std::uint32_t>(place.parent), pieces[i]);
-    }
-    for (std::size_t c = place.children.size(); c-- > 0;) co_yield send(place.children[c], pieces[i]);
-  }
+void cut_tree(const Demand& demand, Layout& layout) {
+  const std::uint32_t ranks = layout.size(), fanout = layout.plan.fanout;
+  std::uint32_t depth = 1;
+  for (std::uint64_t level = fanout, all = 1 + level; all < ranks && depth < ranks; all += level *= fanout)
+    ++depth;
+  cut_by_depth(demand, layout, depth);
 }
+
+double kary_tree_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
+  const std::uint32_t n = layout.size();
+  const auto place = [&](std::uint32_t rank) { return kary_place(rank, n, demand.root, layout.plan.fanout); };
+  return tree_seconds(costs, demand, layout, {tree_of(n, place)});
+}
+
+double tree_added_bytes(const Demand& demand, const Layout& layout) {
+  return static_cast<double>(demand.bytes) * layout.plan.fanout;
+}
+
+}  // namespace
+
+constinit const Route routes::kTree{
+    .name = "tree",
+    .summary = "up and down a tree of K children",
+    .number = {&Plan::fanout, 2},
+    .supports = {Operation::kReduce, Operation::kBroadcast},
+    .check = check_tree,
+    .add_lanes = add_kary_tree,
+    .lanes = 2,
+    .tried = {"tree:2", "tree:8"},
+    .cut = cut_tree,
+    .seconds = kary_tree_seconds,
+    .added_bytes = tree_added_bytes,
+};
 
 }  // namespace thalweg

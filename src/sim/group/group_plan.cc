@@ -34,7 +34,7 @@ GroupFault draw_group_fault(Random& random, const GroupPlan& plan) {
   return fault;
 }
 
-constexpr std::string_view kDrawnRoutes[] = {"gpu0",
+constexpr std::string_view kDrawnRoutes[] = {"star",
                                              "spread",
                                              "chain",
                                              "ring",
@@ -113,7 +113,7 @@ GroupOperation draw_group_operation(std::uint64_t seed, std::uint64_t group, std
     drawn.demand.operation = static_cast<Operation>(random.below(kOperations));
     drawn.count = kCounts[random.below(std::size(kCounts))];
     plan.piece_elements = random.chance(0.5) ? 64 : 0;
-    if (plan.route == Route::kRings) {
+    if (plan.route == &routes::kRings) {
       auto rings = rings_by_stride(ranks, 0);
       if (!rings) continue;
       plan.rings = *std::move(rings);
