@@ -84,6 +84,7 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
   ShmOptions options;
   options.rank = rank();
   options.ranks = size();
+  if (size() == 2) options.first_ring_bytes = kShmSlottedRingBytes;  // Short sums go by it.
   if (!options_.reads_memory) options.read_memory = nullptr;
   auto self = ShmSelf::create(std::move(options));
   if (!self) return self.status();

@@ -129,8 +129,8 @@ Status check_hello(const ShmHello& hello, std::uint32_t peer, std::uint32_t rank
   if (hello.ranks != ranks) return refuse("number of ranks", hello.ranks, ranks);
   if (hello.channels != limits::kChannelsMax)
     return refuse("number of channels", hello.channels, limits::kChannelsMax);
-  const std::uint64_t ring = hello.ring_bytes;
-  if (ring < kShmRingBytesMin || ring > kShmRingBytesMax || (ring & (ring - 1)) != 0) {
+  for (const std::uint64_t ring : {hello.ring_bytes, hello.first_ring_bytes}) {
+    if (ring >= kShmRingBytesMin && ring <= kShmRingBytesMax && (ring & (ring - 1)) == 0) continue;
     return Status(Code::kRefused, "its rings have " + std::to_string(ring) +
                                       " bytes, which is no power of two from 4 KiB to 64 MiB");
   }

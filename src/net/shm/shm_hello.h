@@ -14,19 +14,20 @@
 namespace thalweg {
 
 struct ShmHello {
-  static constexpr std::uint64_t kMagic = 0x344d48534745574c;  // "LWEGSHM4"
+  static constexpr std::uint64_t kMagic = 0x354d48534745574c;  // "LWEGSHM5"
   std::uint64_t magic = kMagic;
   std::uint32_t rank = 0;
   std::uint32_t ranks = 0;
   std::uint32_t process = 0;
   std::uint32_t channels = 0;
-  std::uint64_t ring_bytes = 0;  // Of each channel.
+  std::uint64_t ring_bytes = 0;        // Of each channel but the first.
+  std::uint64_t first_ring_bytes = 0;  // Of that.
   std::uint64_t arena_bytes = 0;
   // A word drawn by chance and where it is in the process: who can read it there can read its vectors.
   std::uint64_t word = 0;
   std::uint64_t word_address = 0;
 };
-static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 56);
+static_assert(std::is_trivially_copyable_v<ShmHello> && sizeof(ShmHello) == 64);
 
 // What goes with it, in this order.
 struct ShmDescriptors {

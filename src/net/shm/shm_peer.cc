@@ -28,11 +28,11 @@ struct ShmPeer::Outbox {
   std::array<std::atomic<std::uint64_t>, limits::kChannelsMax> given_up{};
 
   static constexpr std::size_t rings_begin() { return (sizeof(Outbox) + 4095) / 4096 * 4096; }
-  static constexpr std::size_t size(std::size_t ring_bytes) {
-    return rings_begin() + ring_bytes * limits::kChannelsMax;
+  static std::size_t size(const RingSizes& rings) {
+    return rings_begin() + rings.begin(limits::kChannelsMax);
   }
-  static std::byte* ring(const ShmMemory& memory, std::size_t ring_bytes, std::uint16_t channel) {
-    return memory.data() + rings_begin() + ring_bytes * channel;
+  static std::byte* ring(const ShmMemory& memory, const RingSizes& rings, std::uint16_t channel) {
+    return memory.data() + rings_begin() + rings.begin(channel);
   }
   // All zeros is a valid one.
   static Outbox& in(const ShmMemory& memory) {
@@ -74,14 +74,17 @@ std::string ShmPeer::name() const {
 Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& self, std::uint32_t peer) {
   const ShmOptions& options = self.options();
   if (Status same = check_credentials(options.credentials(socket.get()), peer); !same.ok()) return same;
-  auto outbox = ShmMemory::create("thalweg-rings", Outbox::size(options.ring_bytes));
+  const std::size_t first = options.first_ring_bytes > 0 ? options.first_ring_bytes : options.ring_bytes;
+  const RingSizes rings{first, options.ring_bytes};
+  auto outbox = ShmMemory::create("thalweg-rings", Outbox::size(rings));
   if (!outbox) return outbox.status();
   ShmHello hello;
   hello.rank = options.rank;
   hello.ranks = options.ranks;
   hello.process = static_cast<std::uint32_t>(::getpid());
   hello.channels = limits::kChannelsMax;
-  hello.ring_bytes = options.ring_bytes;
+  hello.ring_bytes = rings.others;
+  hello.first_ring_bytes = rings.first;
   hello.arena_bytes = self.arena().memory().size();
   hello.word = self.word();
   hello.word_address = reinterpret_cast<std::uintptr_t>(&self.word());
@@ -92,6 +95,7 @@ Result<std::unique_ptr<ShmPeer>> ShmPeer::begin(FileDescriptor socket, ShmSelf& 
   outbox->close_fd();
   std::unique_ptr<ShmPeer> made(new ShmPeer(std::move(socket), self, peer));
   made->outbox_ = *std::move(outbox);
+  made->outbox_rings_ = rings;
   return made;
 }
 
@@ -119,7 +123,8 @@ Status ShmPeer::finish(Duration timeout) {
 
 Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
   process_ = hello.process;
-  auto inbox = ShmMemory::adopt(std::move(descriptors.outbox), Outbox::size(hello.ring_bytes));
+  inbox_rings_ = {hello.first_ring_bytes, hello.ring_bytes};
+  auto inbox = ShmMemory::adopt(std::move(descriptors.outbox), Outbox::size(inbox_rings_));
   if (!inbox) return inbox.status();
   auto arena = ShmMemory::adopt(std::move(descriptors.arena), hello.arena_bytes);
   if (!arena) return arena.status();
@@ -127,7 +132,6 @@ Status ShmPeer::adopt(const ShmHello& hello, ShmDescriptors descriptors) {
   arena->close_fd();
   inbox_ = *std::move(inbox);
   arena_ = *std::move(arena);
-  inbox_ring_bytes_ = hello.ring_bytes;
   peer_bell_ = std::move(descriptors.bell);
   bell_ = std::make_unique<ShmDoorbell>(Outbox::in(inbox_).asleep, peer_bell_.get());
   std::uint64_t word = ~hello.word;
@@ -145,17 +149,16 @@ bool ShmPeer::fetch(std::uint64_t address, std::byte* into, std::size_t size) {
 ShmRingReader& ShmPeer::reader(std::uint16_t channel) {
   return readers_.at(channel, [&] {
     THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
-    return ShmRingReader(Outbox::in(inbox_).positions[channel],
-                         Outbox::ring(inbox_, inbox_ring_bytes_, channel), inbox_ring_bytes_, *bell_);
+    return ShmRingReader(Outbox::in(inbox_).positions[channel], Outbox::ring(inbox_, inbox_rings_, channel),
+                         inbox_rings_.of(channel), *bell_);
   });
 }
 
 ShmRingWriter& ShmPeer::writer(std::uint16_t channel) {
   return writers_.at(channel, [&] {
     THALWEG_CHECK(channel < limits::kChannelsMax && bell_, "a channel of a peer that was met");
-    const std::size_t ring_bytes = self_.options().ring_bytes;
-    return ShmRingWriter(Outbox::in(outbox_).positions[channel], Outbox::ring(outbox_, ring_bytes, channel),
-                         ring_bytes, *bell_);
+    return ShmRingWriter(Outbox::in(outbox_).positions[channel],
+                         Outbox::ring(outbox_, outbox_rings_, channel), outbox_rings_.of(channel), *bell_);
   });
 }
 
@@ -183,7 +186,7 @@ std::size_t ShmPeer::write(std::uint16_t channel, std::span<const Piece> pieces)
 bool ShmPeer::write_whole(std::uint16_t channel, std::span<const Piece> pieces) {
   std::size_t size = 0;
   for (const Piece& piece : pieces) size += piece.size;
-  return writer(channel).has_room(size) && write(channel, pieces) == size;
+  return writer(channel).begin_message(size) && write(channel, pieces) == size;
 }
 
 Piece ShmPeer::peek(std::uint16_t channel, std::size_t want) {

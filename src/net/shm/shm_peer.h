@@ -25,7 +25,8 @@ namespace thalweg {
 struct ShmOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;                          // Of the group.
-  std::size_t ring_bytes = std::size_t{256} << 10;  // A power of two.
+  std::size_t ring_bytes = std::size_t{256} << 10;  // A power of two, as the next.
+  std::size_t first_ring_bytes = 0;                 // Of channel 0. 0: as the others.
   std::size_t arena_bytes = 0;                      // 0: ShmArena::default_capacity().
   std::function<Result<ShmCredentials>(int socket)> credentials = peer_credentials;
   // Null: this rank reads no peer's memory.
@@ -91,6 +92,14 @@ class ShmPeer final : public PairStreams {
 
  private:
   struct Outbox;
+  struct RingSizes {
+    std::size_t first = 0;  // Of channel 0.
+    std::size_t others = 0;
+    std::size_t of(std::uint16_t channel) const { return channel == 0 ? first : others; }
+    std::size_t begin(std::uint16_t channel) const {
+      return channel == 0 ? 0 : first + (channel - std::size_t{1}) * others;
+    }
+  };
   // The channels in use, packed, so that a look at all of them is short.
   template <class Ring>
   struct ByChannel {
@@ -125,7 +134,8 @@ class ShmPeer final : public PairStreams {
   ShmMemory arena_;  // The peer's.
   FileDescriptor peer_bell_;
   std::unique_ptr<ShmDoorbell> bell_;
-  std::size_t inbox_ring_bytes_ = 0;
+  RingSizes outbox_rings_;
+  RingSizes inbox_rings_;
   ByChannel<ShmRingReader> readers_;
   ByChannel<ShmRingWriter> writers_;
   bool can_fetch_ = false;

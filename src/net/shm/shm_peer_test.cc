@@ -170,6 +170,7 @@ TEST(ShmPeer, LacksDescriptorsItselfWhenItCanTakeNone) {
 TEST(ShmPeer, RingsMayDifferInSize) {
   Two two;
   two.options[0].ring_bytes = 4096;
+  two.options[1].first_ring_bytes = 131072;
   ASSERT_TRUE(two.meet()) << two.status.message();
   const std::vector<std::byte> bytes(100'000, std::byte{7});
   const Piece piece{bytes.data(), bytes.size()};
@@ -178,6 +179,10 @@ TEST(ShmPeer, RingsMayDifferInSize) {
   std::vector<std::byte> into(100'000);
   EXPECT_EQ(two.peer[1]->read(3, into.data(), into.size()), 4096u);
   EXPECT_EQ(two.peer[0]->read(3, into.data(), into.size()), 65536u);
+  EXPECT_EQ(two.peer[1]->write(0, {&piece, 1}), 100'000u);
+  EXPECT_EQ(two.peer[0]->write(0, {&piece, 1}), 4096u);
+  EXPECT_EQ(two.peer[0]->read(0, into.data(), into.size()), 100'000u);
+  EXPECT_EQ(two.peer[1]->read(0, into.data(), into.size()), 4096u);
 }
 
 // What a hand-made greeting meets.
@@ -199,7 +204,7 @@ TEST(ShmPeer, RefusesMemoryThatIsNotAsSaid) {
   hello.rank = 1;
   hello.ranks = 2;
   hello.channels = limits::kChannelsMax;
-  hello.ring_bytes = 65536;
+  hello.ring_bytes = hello.first_ring_bytes = 65536;
   struct Case {
     std::array<int, 3> descriptors;
     const char* part;
@@ -217,6 +222,10 @@ TEST(ShmPeer, RefusesMemoryThatIsNotAsSaid) {
     hello.ring_bytes = ring;
     const Status refused = greet(hello, {outbox->fd(), outbox->fd(), bell});
     EXPECT_NE(refused.message().find("power of two"), std::string::npos) << refused.message();
+    std::swap(hello.ring_bytes, hello.first_ring_bytes);
+    const Status first_refused = greet(hello, {outbox->fd(), outbox->fd(), bell});
+    EXPECT_NE(first_refused.message().find("power of two"), std::string::npos) << first_refused.message();
+    std::swap(hello.ring_bytes, hello.first_ring_bytes);
   }
 }
 

@@ -36,16 +36,17 @@ std::vector<std::byte> numbers(std::size_t size) {
   return bytes;
 }
 
-// As it comes, in pieces of random sizes, taken by random means.
-void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed) {
+// As it comes, in pieces of random sizes, some as messages, taken by random means.
+void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed, std::size_t most) {
   Ring ring(capacity);
   const std::vector<std::byte> sent = numbers(total);
   std::thread writing([&] {
     std::minstd_rand random(seed);
     for (std::size_t done = 0; done < total;) {
-      const std::size_t first = std::min<std::size_t>(random() % (2 * capacity), total - done);
+      const std::size_t first = std::min<std::size_t>(random() % most, total - done);
       const std::size_t second = std::min<std::size_t>(random() % 100, total - done - first);
       const Piece pieces[] = {{sent.data() + done, first}, {sent.data() + done + first, second}};
+      if (random() % 4 > 0) (void)ring.writer.begin_message(first + second);
       const std::size_t taken = ring.writer.write(pieces);
       if (taken == 0) std::this_thread::yield();
       done += taken;
@@ -55,7 +56,7 @@ void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed) {
   std::vector<std::byte> received;
   received.reserve(total);
   while (received.size() < total) {
-    const std::size_t want = random() % (2 * capacity) + 1;
+    const std::size_t want = random() % most + 1;
     const std::size_t before = received.size();
     if (random() % 2 == 0) {
       const Piece piece = ring.reader.peek(want);
@@ -74,8 +75,10 @@ void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed) {
 }
 
 TEST(ShmRing, MovesAnyPiecesInOrder) {
-  for (std::uint32_t seed = 1; seed <= 5; ++seed) move_stream(4096, 100'000, seed);
-  for (std::uint32_t seed = 1; seed <= 3; ++seed) move_stream(262144, 1'000'000, seed);
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) move_stream(4096, 100'000, seed, 8192);
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) move_stream(262144, 1'000'000, seed, 524288);
+  for (std::uint32_t seed = 1; seed <= 3; ++seed)
+    move_stream(kShmSlottedRingBytes, 20'000'000, seed, 2 * kShmSlotBytes);
 }
 
 TEST(ShmRing, TakesNoMoreThanThereIsRoomFor) {
@@ -122,6 +125,75 @@ TEST(ShmRing, ShowsPiecesThatEndAtTheirBoundaryOnly) {
   }
   EXPECT_EQ(ring.reader.peek(1).size, 0u);
   EXPECT_TRUE(ring.reader.came_up_short());
+}
+
+// Messages that begin in slots of their own, bytes without, and looks of any size, in any order.
+void move_messages(std::uint32_t seed) {
+  constexpr std::size_t kTotal = std::size_t{24} << 20;
+  Ring ring(kShmSlottedRingBytes);
+  const std::vector<std::byte> sent = numbers(kTotal);
+  std::minstd_rand random(seed);
+  std::vector<std::byte> received;
+  received.reserve(kTotal);
+  for (std::size_t done = 0; received.size() < kTotal;) {
+    for (auto messages = random() % 12; messages > 0 && done < kTotal; --messages) {
+      const std::size_t size = std::min<std::size_t>(random() % (2 * kShmSlotBytes) + 1, kTotal - done);
+      const Piece message{sent.data() + done, size};
+      if (random() % 4 > 0 && !ring.writer.begin_message(size)) break;
+      done += ring.writer.write({&message, 1});
+    }
+    for (auto looks = random() % 24; looks > 0; --looks) {
+      const std::size_t before = received.size(), want = random() % (3 * kShmSlotBytes) + 1;
+      if (random() % 2 == 0) {
+        const Piece piece = ring.reader.peek(want);
+        received.insert(received.end(), piece.data, piece.data + piece.size);
+        ring.reader.consume(piece.size);
+      } else {
+        received.resize(before + std::min(want, kTotal - before));
+        received.resize(before + ring.reader.read(received.data() + before, received.size() - before));
+      }
+      if (received.size() == before) {
+        EXPECT_EQ(received.size(), done) << "all that was sent can be read";
+      }
+    }
+  }
+  EXPECT_TRUE(received == sent) << "seed " << seed;
+  EXPECT_FALSE(ring.reader.damaged() || ring.writer.damaged());
+}
+
+TEST(ShmRing, MovesMessagesInSlotsOfTheirOwnInOrder) {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) move_messages(seed);
+}
+
+TEST(ShmRing, ShowsAMessageInItsSlotWhole) {
+  Ring ring(kShmSlottedRingBytes);
+  const auto sent = numbers(4160);
+  const Piece message{sent.data(), sent.size()}, word{sent.data(), 8};
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_EQ(ring.writer.write({&word, 1}), word.size);
+    ASSERT_TRUE(ring.writer.begin_message(message.size));
+    ASSERT_EQ(ring.writer.write({&message, 1}), message.size);
+    ASSERT_EQ(ring.reader.peek(word.size + message.size).size, word.size);
+    EXPECT_FALSE(ring.reader.came_up_short()) << "there is more behind the gap";
+    ring.reader.consume(word.size);
+    const Piece shown = ring.reader.peek(message.size);
+    ASSERT_EQ(shown.size, message.size);
+    EXPECT_EQ(static_cast<std::size_t>(shown.data - ring.data.data()) % kShmSlotBytes, 0u);
+    ring.reader.consume(message.size);
+  }
+}
+
+// A peer may say of gaps what it likes.
+TEST(ShmRing, ReaderDoesNotFollowAGapPastWhatIsWritten) {
+  Ring ring(4096);
+  const auto sent = numbers(100);
+  const Piece piece{sent.data(), sent.size()};
+  ring.writer.write({&piece, 1});
+  ring.positions.gaps[0] = 40;
+  EXPECT_EQ(ring.reader.peek(100).size, 40u);
+  ring.reader.consume(40);
+  EXPECT_EQ(ring.reader.peek(60).size, 0u);
+  EXPECT_TRUE(ring.reader.damaged());
 }
 
 TEST(ShmRing, RingsOnlyForWhatTheSleeperWants) {
