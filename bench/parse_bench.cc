@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
            : std::string(argv[1]);
   if (made) {
     std::ofstream file(path, std::ios::binary);
-    const auto report = thalweg::synthesize({300'000, 1, thalweg::Format::kLibsvm}, file);
+    const auto report = thalweg::synthesize({300'000, 1, "libsvm"}, file);
     if (!report) return std::fprintf(stderr, "%s\n", report.status().message().c_str()), 1;
   }
   const std::size_t batch_rows = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 4096;

@@ -11,8 +11,7 @@ int main(int argc, char** argv) {
   thalweg::SynthOptions options;
   options.rows = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1'000'000;
   options.seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
-  options.format =
-      thalweg::format_from_name(argc > 4 ? argv[4] : "libsvm").value_or(thalweg::Format::kLibsvm);
+  options.format = argc > 4 ? argv[4] : "libsvm";
   std::ofstream file(argv[1], std::ios::binary);
   const auto start = std::chrono::steady_clock::now();
   const auto report = thalweg::synthesize(options, file);

@@ -50,7 +50,17 @@ struct TrainProgress {
   std::uint32_t servers = 0, servers_alive = 0;
 };
 
+struct RowFormat;
+struct ModelKind;
+
 enum class TrainMessage : std::uint8_t { kDetail, kNote, kWarning };
+
+// Formats and models of an application's own, found by their names beside the built-in ones; they outlive the
+// job. Described in src/data/reader/row_format.h and src/model/model_kind.h, for programs built in this tree.
+struct TrainParts {
+  std::vector<const RowFormat*> formats;
+  std::vector<const ModelKind*> models;
+};
 
 // What to train on what, as the flags of `thalweg train` say it; messages name options by their flags. What
 // is optional and not set is chosen: from the data, or as the flag's help says.
@@ -86,6 +96,8 @@ struct TrainerOptions {
 
   std::string out;                            // Where the model is saved, a directory; empty: nowhere.
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
+
+  TrainParts more;
 
   // Called on the thread that called run(): ten times a second, and after each pass.
   std::function<void(const TrainProgress&)> on_progress;
@@ -157,6 +169,7 @@ struct TrainNode {
   const std::atomic<bool>* stop = nullptr;  // Asks for its early end when true; outlives the call.
   // Worker: its files; empty: those that the scheduler was given, by the same paths.
   std::vector<std::string> files;
+  TrainParts more;                                                        // As its scheduler has them.
   std::function<void(TrainMessage, const std::string& line)> on_message;  // On any thread.
 };
 struct TrainNodeEnd {
@@ -173,6 +186,6 @@ std::string insecurity(const NodeOptions& node);
 // Labels need not be there. Columns and hashing are those that the model in directory `model` was trained
 // with. Errors: kModel, kData naming file and line.
 Status predict_rows(const std::string& model, const std::vector<std::string>& files,
-                    const std::function<void(float prediction)>& row);
+                    const std::function<void(float prediction)>& row, const TrainParts& more = {});
 
 }  // namespace thalweg

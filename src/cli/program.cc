@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/command/commands.h"
 #include "cli/options/help.h"
 #include "cli/signals.h"
+#include "cli/view/output.h"
 
 namespace thalweg {
 namespace {
@@ -20,8 +22,8 @@ bool wants_json(std::span<const std::string> words, const Variables& variables) 
 }
 
 void show_help(const CommandLine& line, Output& out) {
-  std::string text = program_help(program_commands());
-  if (!line.topic.empty()) text = group_help(program_commands(), line.topic);
+  std::string text = program_help(line.commands);
+  if (!line.topic.empty()) text = group_help(line.commands, line.topic);
   if (line.command != nullptr) text = command_help(*line.command);
   out.human(text);
   out.json({{"help", text}});
@@ -38,9 +40,12 @@ int end(Output& out, Status status) {
 }  // namespace
 
 int run_program(std::span<const std::string> words, const Variables& variables, bool color,
-                std::FILE* results, std::FILE* people) {
+                std::FILE* results, std::FILE* people, std::span<const Command> more) {
+  const auto own = program_commands();
+  std::vector<Command> commands(own.begin(), own.end());
+  commands.insert(commands.end(), more.begin(), more.end());
   Output early({.json = wants_json(words, variables), .color = color}, results, people);
-  Result<CommandLine> line = parse_command_line(program_commands(), words);
+  Result<CommandLine> line = parse_command_line(commands, words);
   if (!line) return end(early, line.status());
   if (line->help) {
     show_help(*line, early);

@@ -5,11 +5,13 @@
 #include <span>
 #include <string>
 
+#include "cli/command/command.h"
 #include "cli/options/resolve.h"
 
 namespace thalweg {
 
+// With `more` commands than the program has of itself.
 int run_program(std::span<const std::string> words, const Variables& variables, bool color,
-                std::FILE* results, std::FILE* people);
+                std::FILE* results, std::FILE* people, std::span<const Command> more = {});
 
 }  // namespace thalweg

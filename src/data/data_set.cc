@@ -40,12 +40,12 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (const Status status = check_options(options); !status.ok()) return status;
   std::shared_ptr<DataSet> data(new DataSet);
   data->options_ = std::move(options);
-  data->format_ = data->options_.format;
-  if (data->format_ == Format::kAuto &&
-      !(data->options_.columns.empty() && data->options_.known_columns.empty())) {
-    data->format_ = Format::kCsv;
-  }
-  data->detect_ = data->format_ == Format::kAuto;
+  const bool has_columns = !data->options_.columns.empty() || !data->options_.known_columns.empty();
+  const bool means_csv = has_columns && data->options_.format == "auto";
+  const auto named = find_format(means_csv ? "csv" : data->options_.format, data->options_.formats);
+  if (!named) return named.status();
+  data->format_ = *named;
+  data->detect_ = data->format_ == nullptr;
   Result<InputFiles> files =
       open_input_files(data->options_.paths, [&](const InputFile& file) { return data->look(file); });
   if (!files) return files.status();
@@ -55,7 +55,7 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
     data->files_ = std::move(full);
   } else {
-    const ChunkCutter::Rules rules{data->columns_.header, has_comments(data->format_),
+    const ChunkCutter::Rules rules{data->columns_.header, data->format().comments,
                                    data->options_.part != Part::kAll, data->options_.hash_text};
     data->hub_ = std::make_shared<StreamHub>(std::move(full), rules);
   }
@@ -65,17 +65,17 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
 // Finds format and columns, from the first file with rows, and sees that the others have the same.
 Result<std::string> DataSet::look(const InputFile& file) {
   if (detect_) {
-    const Result<Format> found = detect_format(file.head_lines(), file.path, options_.labels_needed);
+    const Result<const RowFormat*> found =
+        detect_format(file.head_lines(), file.path, options_.labels_needed, options_.formats);
     if (!found) return found.status();
     if (paths_.empty()) format_ = *found;
     if (*found != format_) {
-      return Status(Code::kData,
-                    fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)", file.path,
-                                format_name(*found), format_name(format_), paths_.front()));
+      return Status(Code::kData, fmt::format("{}: looks like {}, expected {} as in {} (mixed formats)",
+                                             file.path, (*found)->name, format_->name, paths_.front()));
     }
   }
   Result<Columns> columns = Columns{};
-  if (format_ == Format::kCsv) columns = find_columns(file.head_lines(), file.path, options_);
+  if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return columns.status();
   if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
   if (columns_.list.empty()) {
@@ -100,7 +100,7 @@ double DataSet::mean_entries(const std::string& lines) const {
   const std::string text = lines + std::string(kTextPad, '\0');
   Cursor cursor{text.data(), text.data() + lines.size(), 0};
   if (columns_.header) cursor.p = line_end(cursor.p, cursor.end) + 1;
-  const std::unique_ptr<RowParser> parser = make_row_parser(format_, options_, columns_);
+  const std::unique_ptr<RowParser> parser = format_->parser(options_, columns_);
   Batch batch;
   BatchWriter writer;
   writer.attach(batch, parser->with_fields(), false);
@@ -116,15 +116,15 @@ std::string DataSet::lack_of_rows(const InputFile& file, bool header) const {
   if (!file.head_is_all) return {};
   const std::string lines = file.head_lines();
   const char* begin = lines.data();
-  if (count_rows(begin, begin + lines.size(), has_comments(format_)) > (header ? 1 : 0)) return {};
+  if (count_rows(begin, begin + lines.size(), format_->comments) > (header ? 1 : 0)) return {};
   return header ? "has a header and no rows" : "has no row, only blank lines and comments";
 }
 
 std::vector<std::string> DataSet::paths() const { return paths_; }
 
 std::string DataSet::description() const {
-  std::string text = format_name(format_);
-  if (format_ != Format::kCsv) return text;
+  std::string text(format_->name);
+  if (!format_->columns) return text;
   text += fmt::format(", {} columns:", columns_.list.size());
   for (const Column& c : columns_.list) {
     text += fmt::format("{} {}:{}", &c == columns_.list.data() ? "" : ",", c.name, column_kind_name(c.kind));
@@ -138,7 +138,7 @@ Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, 
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<PlainFiles>& plain = plain_[shards];
   if (!plain) {
-    const PlainFiles::Rules rules{columns_.header, has_comments(format_), options_.part != Part::kAll,
+    const PlainFiles::Rules rules{columns_.header, format_->comments, options_.part != Part::kAll,
                                   options_.hash_text};
     Result<std::shared_ptr<PlainFiles>> opened = PlainFiles::open(files_, shards, rules);
     if (!opened) return opened.status();

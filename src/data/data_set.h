@@ -20,6 +20,7 @@
 #include "data/plain_blocks.h"
 #include "data/read_options.h"
 #include "data/reader/columns.h"
+#include "data/reader/row_format.h"
 #include "data/reader/row_parser.h"
 #include "data/stream_hub.h"
 #include "thalweg/batch.h"
@@ -35,7 +36,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
  public:
   static Result<std::shared_ptr<DataSet>> open(ReadOptions options);
 
-  Format format() const { return format_; }
+  const RowFormat& format() const { return *format_; }
   const ReadOptions& options() const { return options_; }
   // Of the files as they lie on disk; 0: not known, some file is a pipe.
   std::uint64_t total_bytes() const { return total_bytes_; }
@@ -83,7 +84,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::string place(const TextBlock& block, const char* at) const;
 
   ReadOptions options_;
-  Format format_ = Format::kAuto;
+  const RowFormat* format_ = nullptr;  // Null: not known before the first file with rows.
   bool detect_ = true;
   Columns columns_;
   std::vector<InputFile> files_;  // Empty if hub_ has them.

@@ -296,7 +296,7 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
 TEST(BadFiles, AFileWithoutRowsSaysSo) {
   const TemporaryFolder directory;
   ReadOptions options = files({directory.write("a.svm", "# what it was\n\n")});
-  options.format = Format::kLibsvm;
+  options.format = "libsvm";
   expect_refusal(options, "a.svm: has no row, only blank lines and comments, expected rows");
   expect_refusal(files({directory.write("a.csv", "label,x\n")}),
                  "a.csv: has a header and no rows, expected rows");
@@ -325,7 +325,7 @@ TEST(EmptyFiles, AHeaderAloneSaysNothingOfTheColumns) {
   EXPECT_EQ(data->description(), "csv, 2 columns: label:label, x:cat");
   Batch batch;
   EXPECT_EQ(open_reader(data)->next(10, batch).value(), 2u);
-  EXPECT_EQ(open_data(files({a, directory.write("d.svm", "1 3:1\n")}))->format(), Format::kLibsvm);
+  EXPECT_EQ(open_data(files({a, directory.write("d.svm", "1 3:1\n")}))->format().name, "libsvm");
 }
 
 TEST(BadFiles, AnUnreadableFileSaysSo) {

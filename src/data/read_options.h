@@ -3,23 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace thalweg {
 
-enum class Format : std::uint8_t { kAuto, kLibsvm, kLibffm, kCriteo, kCsv };
-const char* format_name(Format format);
-std::optional<Format> format_from_name(std::string_view name);
+struct RowFormat;  // reader/row_format.h
 
 // Which rows of the data are read, when every N-th row is held out.
 enum class Part : std::uint8_t { kAll, kTrain, kHeldOut };
 
 struct ReadOptions {
   std::vector<std::string> paths;  // Files, globs, or "-" for standard input.
-  Format format = Format::kAuto;   // kAuto: found by looking at the first rows.
+  std::string format = "auto";     // Its name; auto: found by looking at the first rows.
   std::uint64_t max_bad_rows =
       0;                   // Rows that may be skipped as bad before reading fails; 0: the first one fails.
   unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
@@ -37,6 +33,7 @@ struct ReadOptions {
   std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
   bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
   std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
+  std::vector<const RowFormat*> formats;  // Beside the built-in ones; they outlive the data set.
 };
 
 // Limits of reading, in one place.

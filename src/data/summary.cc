@@ -110,7 +110,7 @@ Result<SplitReport> split_rows(DataSet& data, std::uint64_t modulus, std::ostrea
   if (!source) return source.status();
   SplitReport report;
   std::uint64_t row = 0;
-  const bool comments = has_comments(data.format());
+  const bool comments = data.format().comments;
   kept << data.columns().header_line;
   held_out << data.columns().header_line;
   TextBlock block;

@@ -73,7 +73,8 @@ class OracleSums {
 // Text of rows, gathered in a buffer.
 class RowText {
  public:
-  RowText(const SynthSource& source, Format format) : source_(source), format_(format) {
+  RowText(const SynthSource& source, std::string_view format)
+      : source_(source), criteo_(format == "criteo"), fields_(format == "libffm") {
     // The smallest integer of each bucket of floor(ln(v)^2); buckets 0 to 2 are the integers themselves.
     for (std::uint32_t b = 0; b < kBuckets; ++b) {
       integers_[b] = b <= 2 ? b : static_cast<std::uint32_t>(std::ceil(std::exp(std::sqrt(b - 2.0))));
@@ -96,7 +97,7 @@ class RowText {
   void number(std::uint32_t value) { p_ = std::to_chars(p_, p_ + 16, value).ptr; }
   void append_field(std::size_t field, std::uint32_t value) {
     const std::uint32_t id = source_.offset(field) + value;
-    if (format_ == Format::kCriteo) {
+    if (criteo_) {
       *p_++ = '\t';
       if (field < kNumeric) return number(integers_[value]);
       const std::uint32_t token = id * 2654435761u;  // Odd, so ids keep distinct tokens.
@@ -104,7 +105,7 @@ class RowText {
       return;
     }
     *p_++ = ' ';
-    if (format_ == Format::kLibffm) {
+    if (fields_) {
       number(static_cast<std::uint32_t>(field));
       *p_++ = ':';
     }
@@ -114,7 +115,7 @@ class RowText {
   }
 
   const SynthSource& source_;
-  Format format_;
+  bool criteo_, fields_;
   std::array<std::uint32_t, kBuckets> integers_{};
   std::vector<char> text_;
   std::size_t size_ = 0;
@@ -187,8 +188,9 @@ SynthRow SynthSource::row(std::uint64_t index) const {
 }
 
 Result<SynthReport> synthesize(const SynthOptions& options, std::ostream& out) {
-  if (options.format == Format::kCsv) {
-    return Status(Code::kUsage, "synthetic data: saw format csv, expected libsvm, libffm or criteo");
+  if (options.format != "libsvm" && options.format != "libffm" && options.format != "criteo") {
+    return Status(Code::kUsage,
+                  "synthetic data: saw format " + options.format + ", expected libsvm, libffm or criteo");
   }
   const SynthSource source(options.seed);
   RowText text(source, options.format);

@@ -50,7 +50,7 @@ class SynthSource {
 struct SynthOptions {
   std::uint64_t rows = 1'000'000;
   std::uint64_t seed = 1;
-  Format format = Format::kLibsvm;  // kLibsvm, kLibffm or kCriteo.
+  std::string format = "libsvm";  // libsvm, libffm or criteo.
 };
 
 struct SynthReport {

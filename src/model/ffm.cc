@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "model/model_kind.h"
 #include "model/scorer.h"
 
 namespace thalweg {
@@ -97,8 +98,11 @@ class FieldAwareMachine final : public Scorer {
   }
 };
 
+std::unique_ptr<Model> make_ffm(const ModelSpec& spec) { return std::make_unique<FieldAwareMachine>(spec); }
+
 }  // namespace
 
-std::unique_ptr<Model> make_ffm(const ModelSpec& spec) { return std::make_unique<FieldAwareMachine>(spec); }
+extern constinit const ModelKind kFieldAwareKind = {
+    .name = "ffm", .factors = true, .fields = true, .make = make_ffm};
 
 }  // namespace thalweg

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/check.h"
+#include "model/model_kind.h"
 #include "model/scorer.h"
 
 namespace thalweg {
@@ -101,8 +102,6 @@ class FactorizationMachine final : public Scorer {
   std::vector<float> row_sums_;
 };
 
-}  // namespace
-
 std::unique_ptr<Model> make_fm(const ModelSpec& spec) {
   switch (spec.rank) {
     case 4:
@@ -117,5 +116,9 @@ std::unique_ptr<Model> make_fm(const ModelSpec& spec) {
       return std::make_unique<FactorizationMachine<0>>(spec);
   }
 }
+
+}  // namespace
+
+extern constinit const ModelKind kFactorizationKind = {.name = "fm", .factors = true, .make = make_fm};
 
 }  // namespace thalweg

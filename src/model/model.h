@@ -16,16 +16,19 @@
 
 namespace thalweg {
 
+struct ModelKind;  // model_kind.h
+
 struct ModelSpec {
-  std::string name = "lr";  // lr | fm | ffm
+  std::string name = "lr";  // Of a ModelKind.
   Loss loss = Loss::kLogistic;
   std::uint32_t rank = 8;    // fm, ffm: length of a factor.
   std::uint32_t fields = 0;  // ffm: number of fields.
   float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
-  RuleSpec weights;                // Update rule of bias and linear weights.
-  std::optional<float> bias_rate;  // Learning rate of the bias if it is not that of the weights.
-  RuleSpec factors;                // Update rule of factors.
+  RuleSpec weights;                          // Update rule of bias and linear weights.
+  std::optional<float> bias_rate;            // Learning rate of the bias if it is not that of the weights.
+  RuleSpec factors;                          // Update rule of factors.
+  std::vector<const ModelKind*> kinds = {};  // Beside the built-in ones; they outlive the model.
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -57,9 +57,10 @@ std::size_t FrozenTable::read(std::span<const PlacedKey> keys, std::span<float> 
   return met;
 }
 
-Result<Predictor> Predictor::load(const ModelReader& model) {
+Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& more) {
   Predictor out;
   out.spec_ = model.manifest().model;
+  out.spec_.kinds = more;
   const Result<std::unique_ptr<Model>> made = make_model(out.spec_);
   if (!made) return Status(Code::kModel, model.path() + ": " + made.status().message());
   const std::vector<TableManifest>& stored = model.manifest().tables;

@@ -12,6 +12,7 @@
 #include "model/format/model_dir.h"
 #include "model/local_batch.h"
 #include "model/model.h"
+#include "model/model_kind.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
 
@@ -40,8 +41,9 @@ class FrozenTable {
 // Immutable; any number of threads may score at once, each with its own Scratch.
 class Predictor {
  public:
-  // kModel when the directory's tables are not those of its model.
-  static Result<Predictor> load(const ModelReader& model);
+  // `more`: kinds of models beside the built-in ones. kModel when the directory's tables are not those of its
+  // model.
+  static Result<Predictor> load(const ModelReader& model, const ModelKinds& more = {});
 
   class Scratch {
    public:

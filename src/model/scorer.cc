@@ -53,9 +53,6 @@ void add_linear_gradients(const LocalBatch& batch, std::span<const float> slopes
   }
 }
 
-constexpr std::uint32_t kMaxRank = 1024;
-constexpr std::uint32_t kMaxFactorFloats = 65536;
-
 }  // namespace
 
 std::vector<TableSpec> Scorer::tables() const {
@@ -114,25 +111,6 @@ LossSum Scorer::gradient(const LocalBatch& batch, TableRows rows, std::span<floa
   add_linear_gradients(batch, slopes_, grads[1]);
   if (rows.size() > 2) add_gradients(batch, rows[2], slopes_, grads[2]);
   return sum;
-}
-
-Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
-  if (spec.name == "lr") return std::unique_ptr<Model>(std::make_unique<Scorer>(spec));
-  if (spec.name != "fm" && spec.name != "ffm") {
-    return Status(Code::kUsage, "model '" + spec.name + "' is unknown; expected lr, fm or ffm");
-  }
-  if (spec.rank < 1 || spec.rank > kMaxRank) {
-    return Status(Code::kUsage, "rank " + std::to_string(spec.rank) + " of model " + spec.name +
-                                    " is out of range; expected 1 to " + std::to_string(kMaxRank));
-  }
-  if (spec.name == "fm") return make_fm(spec);
-  if (spec.fields < 1 || spec.fields > kMaxFactorFloats / spec.rank) {
-    return Status(
-        Code::kUsage,
-        "model ffm with " + std::to_string(spec.fields) + " fields of rank " + std::to_string(spec.rank) +
-            "; expected at least one field and fields * rank <= " + std::to_string(kMaxFactorFloats));
-  }
-  return make_ffm(spec);
 }
 
 }  // namespace thalweg

@@ -36,7 +36,4 @@ class Scorer : public Model {
   std::vector<float> slopes_;
 };
 
-std::unique_ptr<Model> make_fm(const ModelSpec& spec);
-std::unique_ptr<Model> make_ffm(const ModelSpec& spec);
-
 }  // namespace thalweg

@@ -13,7 +13,7 @@ constexpr std::uint64_t kRowsLookedAt = std::uint64_t{1} << 21;
 
 std::string name_of(const DataSet& data, const Batch& batch, std::size_t entry) {
   const Key key = batch.keys[entry];
-  if (data.format() == Format::kCsv) {
+  if (data.format().columns) {
     for (const Column& c : data.columns().list) {
       if (c.kind == Column::Kind::kNumeric && c.field == batch.fields[entry]) {
         return fmt::format("column \"{}\"", c.name);

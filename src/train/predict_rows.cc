@@ -35,14 +35,15 @@ ReadOptions read_as_trained(const Manifest& manifest) {
 }  // namespace
 
 Status predict_rows(const std::string& model, const std::vector<std::string>& files,
-                    const std::function<void(float prediction)>& row) {
+                    const std::function<void(float prediction)>& row, const TrainParts& more) {
   const auto reader = ModelReader::open(SystemDisk(), model);
   if (!reader) return as_model_error(reader.status());
-  const auto predictor = Predictor::load(*reader);
+  const auto predictor = Predictor::load(*reader, more.models);
   if (!predictor) return as_model_error(predictor.status());
   const Loss loss = predictor->spec().loss;
   ReadOptions read = read_as_trained(reader->manifest());
   read.paths = files;
+  read.formats = more.formats;
   read.binary_labels = loss == Loss::kLogistic;
   const auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());

@@ -12,6 +12,7 @@
 #include "base/placed_keys.h"
 #include "model/local_batch.h"
 #include "model/model.h"
+#include "model/model_kind.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -132,13 +133,15 @@ Result<StepMemory::Share> ShardTrainer::reserve(const Prepared& prepared) const 
 std::string ShardTrainer::what_asks() const {
   const ModelSpec& model = spec_.model;
   std::string text;
-  if (model.name == "ffm") {
-    text = fmt::format("; model ffm has {} fields of rank {}{}{}", model.fields, model.rank,
+  const auto kind = find_kind(model);
+  const bool fields = kind.ok() && (*kind)->fields;
+  if (fields) {
+    text = fmt::format("; model {} has {} fields of rank {}{}{}", model.name, model.fields, model.rank,
                        spec_.fields_from.empty() ? "" : ", by ", spec_.fields_from);
-  } else if (model.name == "fm") {
-    text = fmt::format("; model fm has rank {}", model.rank);
+  } else if (kind.ok() && (*kind)->factors) {
+    text = fmt::format("; model {} has rank {}", model.name, model.rank);
   }
-  return text + (model.name == "ffm" ? "\nhint: number the fields from 0 without gaps, " : "\nhint: ") +
+  return text + (fields ? "\nhint: number the fields from 0 without gaps, " : "\nhint: ") +
          "lower --batch or --rank, hash to fewer features by --hash-bits, or allow more by --memory";
 }
 
@@ -321,16 +324,14 @@ Task<Status> ShardTrainer::run() {
   co_return (co_await store_.barrier(kLastBarrier)).status;
 }
 
-// libsvm and libffm name features by number, each of the other formats by hashes of its own.
 Status check_same_keys(const TrainInputs& inputs) {
   if (inputs.train == nullptr) return ok_status();
-  const auto kind = [](Format format) { return format == Format::kLibffm ? Format::kLibsvm : format; };
-  const Format train = inputs.train->format(), valid = inputs.valid->format();
-  if (kind(train) == kind(valid)) return ok_status();
-  return {Code::kData, fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
-                                   "in another format",
-                                   inputs.valid->paths().front(), format_name(valid), format_name(train),
-                                   inputs.train->paths().front())};
+  const RowFormat &train = inputs.train->format(), &valid = inputs.valid->format();
+  if (train.ids == valid.ids) return ok_status();
+  return {Code::kData,
+          fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
+                      "in another format",
+                      inputs.valid->paths().front(), valid.name, train.name, inputs.train->paths().front())};
 }
 
 // For the comparison in TrainMonitor.

@@ -31,6 +31,8 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   if (inputs_) return inputs_;
   auto spec = train_spec_from_text(job);
   if (!spec) return spec.status();
+  spec->train.formats = spec->valid.formats = node_.more.formats;
+  spec->model.kinds = node_.more.models;
   const auto& paths = node_.files;
   if (!paths.empty()) spec->train.paths = paths;
   if (!paths.empty() && spec->valid.part != Part::kAll) spec->valid.paths = paths;

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "data/input_words.h"
+#include "model/model_kind.h"
 
 namespace thalweg {
 namespace {
@@ -90,9 +91,9 @@ void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
 // touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
 // clicks.
-std::uint32_t choose_batch(const ModelSpec& model, double entries, std::uint64_t total_bytes) {
+std::uint32_t choose_batch(const ModelSpec& model, bool factors, double entries, std::uint64_t total_bytes) {
   constexpr double kBytesPerEntry = 8;
-  const double clicks = model.name == "lr" ? 100 : 50;
+  const double clicks = factors ? 50 : 100;
   const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
   const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
   return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
@@ -141,14 +142,12 @@ std::string place_of_field(DataSet& data, std::uint32_t field) {
 }
 
 Result<ReadOptions> read_options_of(const TrainerOptions& options) {
-  const auto format = format_from_name(options.format);
-  if (!format) {
-    return Status(Code::kUsage,
-                  fmt::format("--format '{}'; expected auto, libsvm, libffm, criteo or csv", options.format));
-  }
+  const auto format = find_format(options.format, options.more.formats);
+  if (!format) return format.status();
   ReadOptions read;
   read.paths = options.files;
-  read.format = *format;
+  read.format = options.format;
+  read.formats = options.more.formats;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
   read.columns = options.columns;
@@ -184,9 +183,9 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
 }
 
 // Where the workers have the data.
-Status choose_without_data(const TrainerOptions& options, TrainPlan& plan) {
+Status choose_without_data(const TrainerOptions& options, const ModelKind& kind, TrainPlan& plan) {
   ModelSpec& model = plan.spec.model;
-  if (model.name == "ffm" && !options.fields) {
+  if (kind.fields && !options.fields) {
     return {Code::kUsage, "--fields must be given when the workers bring the data"};
   }
   model.fields = options.fields.value_or(0);
@@ -202,7 +201,7 @@ Status choose_without_data(const TrainerOptions& options, TrainPlan& plan) {
 Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, TrainSpec& spec) {
   auto fields = options.fields;
   if (!fields && !data->seekable()) {
-    return {Code::kUsage, "--fields must be given when ffm reads standard input"};
+    return {Code::kUsage, fmt::format("--fields must be given when {} reads standard input", options.model)};
   }
   if (!fields) {
     const auto counted = count_fields(data);
@@ -211,7 +210,8 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
     if (*counted > kFieldsUsual) spec.fields_from = place_of_field(*data, *counted - 1);
   }
   if (*fields == 0) {
-    return {Code::kData, "ffm needs rows with fields (libffm or criteo); this input has none"};
+    return {Code::kData,
+            fmt::format("{} needs rows with fields (libffm or criteo); this input has none", options.model)};
   }
   spec.model.fields = *fields;
   const auto made = make_model(spec.model);
@@ -262,6 +262,9 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
   model.name = options.model;
+  model.kinds = options.more.models;
+  const auto kind = find_kind(model);
+  if (!kind.ok()) return kind.status();
   model.loss = options.loss;
   model.rank = options.rank;
   model.init_scale = options.init_scale;
@@ -271,7 +274,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
 
   if (Status status = choose_inputs(options, spec); !status.ok()) return status;
   if (options.files.empty()) {
-    if (Status status = choose_without_data(options, plan); !status.ok()) return status;
+    if (Status status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
   auto data = DataSet::open(spec.train);
@@ -284,15 +287,16 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
                     "--batch N gives both the same",
                     kBatchRowsUnknown));
   }
-  if ((*data)->format() == Format::kCsv) {
+  if ((*data)->format().columns) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
-  spec.batch_rows = options.batch.value_or(plan.pipe ? kBatchRowsUnknown
-                                                     : choose_batch(model, *entries, (*data)->total_bytes()));
+  spec.batch_rows = options.batch.value_or(
+      plan.pipe ? kBatchRowsUnknown
+                : choose_batch(model, (*kind)->factors, *entries, (*data)->total_bytes()));
   choose_rules(options, *entries, spec);
-  if (model.name == "ffm") {
+  if ((*kind)->fields) {
     if (Status status = choose_fields(options, *data, spec); !status.ok()) return status;
   }
   return plan;

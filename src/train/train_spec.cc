@@ -24,7 +24,7 @@ RuleSpec rule_from(const Json& json) {
 
 Json read_json(const ReadOptions& o) {
   return {{"paths", o.paths},
-          {"format", static_cast<int>(o.format)},
+          {"format", o.format},
           {"max_bad_rows", o.max_bad_rows},
           {"hash_bits", o.hash_bits},
           {"part", static_cast<int>(o.part)},
@@ -39,7 +39,7 @@ Json read_json(const ReadOptions& o) {
 ReadOptions read_from(const Json& j) {
   ReadOptions o;
   o.paths = j.at("paths").get<std::vector<std::string>>();
-  o.format = static_cast<Format>(j.at("format").get<int>());
+  o.format = j.at("format").get<std::string>();
   o.max_bad_rows = j.at("max_bad_rows").get<std::uint64_t>();
   o.hash_bits = j.at("hash_bits").get<unsigned>();
   o.part = static_cast<Part>(j.at("part").get<int>());

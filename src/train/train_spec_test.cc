@@ -17,7 +17,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.model.bias_rate = 0.7f;
   spec.model.factors.l2 = 1e-7f;
   spec.train.paths = {"a b.svm", "\"quoted\".gz"};
-  spec.train.format = Format::kCriteo;
+  spec.train.format = "criteo";
   spec.train.max_bad_rows = 7;
   spec.train.part = Part::kTrain;
   spec.train.part_modulus = 10;

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/command/commands.h"
-#include "cli/command/exchange_meter.h"
-#include "cli/command/local_ranks.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "cli/work/exchange_meter.h"
+#include "cli/work/local_ranks.h"
 #include "exchange/plan/plan.h"
 
 namespace thalweg {
@@ -175,8 +177,6 @@ Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
   return group.barrier();
 }
 
-}  // namespace
-
 Status run_bench_exchange(const Options& options, Output& out) {
   const Result<BenchPlan> plan = read_plan(options);
   if (!plan) return plan.status();
@@ -188,5 +188,16 @@ Status run_bench_exchange(const Options& options, Output& out) {
   });
   return status.ok() ? table.finish() : status;
 }
+
+}  // namespace
+
+extern constinit const Command kBenchExchangeCommand = {
+    .path = "bench exchange",
+    .summary = "Measure an operation among ranks, in the columns of nccl-tests",
+    .example = "thalweg bench exchange --ranks 2 --transport shm --op all-reduce --bytes 4K:64M",
+    .run = run_bench_exchange,
+    .options = {"bench-ranks|bench-transport|bench-memory|bench-op|bench-bytes|bench-route|bench-piece|bench-"
+                "channels|bench-type|bench-redop|iterations"},
+};
 
 }  // namespace thalweg

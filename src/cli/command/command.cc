@@ -2,7 +2,27 @@
 
 #include <algorithm>
 
+#include "cli/options/option_table.h"
+
 namespace thalweg {
+namespace {
+
+template <class Applies>
+std::vector<const OptionRow*> select_options(std::span<const Command> commands, Applies applies) {
+  std::vector<const OptionRow*> rows;
+  for (const OptionRow& row : option_rows()) {
+    if (!row.common && applies(row)) rows.push_back(&row);
+  }
+  for (const Command& command : commands) {
+    for (const OptionRow& row : command.own) rows.push_back(&row);
+  }
+  for (const OptionRow& row : option_rows()) {
+    if (row.common) rows.push_back(&row);
+  }
+  return rows;
+}
+
+}  // namespace
 
 const Command* find_command(std::span<const Command> commands, std::string_view path) {
   const auto found = std::find_if(commands.begin(), commands.end(),
@@ -22,6 +42,35 @@ bool is_command_group(std::span<const Command> commands, std::string_view word) 
     return command.path.size() > word.size() && command.path.substr(0, word.size()) == word &&
            command.path[word.size()] == ' ';
   });
+}
+
+bool applies_to(const OptionRow& row, const Command& command) {
+  if (row.common) return true;
+  for (const OptionRow& own : command.own) {
+    if (&own == &row) return true;
+  }
+  return std::any_of(command.options.begin(), command.options.end(), [&](std::string_view names) {
+    const auto parts = split(names, '|');
+    return std::find(parts.begin(), parts.end(), row.name) != parts.end();
+  });
+}
+
+std::vector<const OptionRow*> options_of(const Command& command) {
+  return select_options({&command, 1}, [&](const OptionRow& row) { return applies_to(row, command); });
+}
+
+std::vector<const OptionRow*> options_of(std::span<const Command> commands) {
+  return select_options(commands, [](const OptionRow&) { return true; });
+}
+
+std::string takers_of(const OptionRow& row, std::span<const Command> commands, std::string_view separator) {
+  std::string text;
+  for (const Command& command : commands) {
+    if (!applies_to(row, command)) continue;
+    if (!text.empty()) text += separator;
+    text += command.path;
+  }
+  return text;
 }
 
 }  // namespace thalweg

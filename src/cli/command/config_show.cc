@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
 #include "cli/options/command_line.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
 
 namespace thalweg {
 namespace {
@@ -26,16 +28,15 @@ std::string toml_line(const OptionRow& row, const OptionValue& value) {
   return fmt::format("{} = {}", row.key, json_value(value).dump(-1, ' ', false, replace));
 }
 
-}  // namespace
-
 Status run_config_show(const Options& options, Output& out) {
   const auto& arguments = options.arguments();
-  if (!arguments.empty() && find_command(program_commands(), arguments[0]) == nullptr) {
-    return unknown_command(program_commands(), arguments);
+  const Command* about = arguments.empty() ? nullptr : find_command(options.commands(), arguments[0]);
+  if (!arguments.empty() && about == nullptr) {
+    return unknown_command(options.commands(), arguments);
   }
   ordered_json all = ordered_json::object();
   for (const OptionRow& row : option_rows()) {
-    if (row.key.empty() || (!arguments.empty() && !applies_to(row, arguments[0]))) continue;
+    if (row.key.empty() || (about != nullptr && !applies_to(row, *about))) continue;
     const OptionValue& value = options.value(row.name);
     const std::string line = toml_line(row, value);
     const std::string place = options.place(row.name);
@@ -45,5 +46,18 @@ Status run_config_show(const Options& options, Output& out) {
   out.json({{"options", all}});
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kConfigShowCommand = {
+    .path = "config show",
+    .summary = "Show the value of every option, of one command or of all",
+    .example = "thalweg config show train --rate 0.1 --origin",
+    .run = run_config_show,
+    .options = {"origin"},
+    .arguments = "[COMMAND]",
+    .arguments_max = 1,
+    .about_command = true,
+};
 
 }  // namespace thalweg

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "cli/build_info.h"
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
 
 namespace thalweg {
 namespace {
@@ -152,8 +154,6 @@ Finding check_loopback() {
           "--processes and nodes need it; training in one process does not"};
 }
 
-}  // namespace
-
 Status run_doctor(const Options&, Output& out) {
   const std::vector<Finding> findings = {check_build(),      check_cores(),      check_memory(),
                                          check_huge_pages(), check_open_files(), check_congestion_control(),
@@ -174,5 +174,14 @@ Status run_doctor(const Options&, Output& out) {
   out.json({{"checks", checks}});
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kDoctorCommand = {
+    .path = "doctor",
+    .summary = "Look at this machine for what slows training down or stops it",
+    .example = "thalweg doctor",
+    .run = run_doctor,
+};
 
 }  // namespace thalweg

@@ -7,8 +7,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
 #include "cli/new_file.h"
+#include "cli/options/options.h"
 #include "cli/options/room_input.h"
 #include "cli/options/sizes.h"
 #include "cli/view/exchange_plot.h"
@@ -193,6 +194,8 @@ Result<Topology> room_for(const std::string& name, const std::string& route, Dem
   return topology;
 }
 
+namespace {
+
 Status run_simulate_exchange(const Options& options, Output& out) {
   const auto wanted = wanted_exchanges(options, "exchange");
   if (!wanted) return wanted.status();
@@ -214,5 +217,15 @@ Status run_simulate_exchange(const Options& options, Output& out) {
   out.note(fmt::format("wrote {}", *plot));
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kSimulateExchangeCommand = {
+    .path = "simulate exchange",
+    .summary = "Run one exchange over simulated links and report its time and bytes",
+    .example = "thalweg simulate exchange --topology pcie-box --route all --bytes 160M --no-pipeline",
+    .run = run_simulate_exchange,
+    .options = {kPlanOptions, "exchange-ranks|route|exchange-bytes|no-check|plot|links"},
+};
 
 }  // namespace thalweg

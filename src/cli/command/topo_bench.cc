@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/command/commands.h"
-#include "cli/command/local_ranks.h"
+#include "cli/command/command.h"
 #include "cli/new_file.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "cli/work/local_ranks.h"
 #include "topology/fit.h"
 #include "topology/render.h"
 #include "topology/units.h"
@@ -52,8 +54,6 @@ Status measure_link(Group& group, std::vector<Sample>& samples) {
   return ok_status();
 }
 
-}  // namespace
-
 Status run_topo_bench(const Options& options, Output& out) {
   const std::string transport = options.choice("link-transport").word;
   std::vector<Sample> samples;
@@ -95,5 +95,15 @@ Status run_topo_bench(const Options& options, Output& out) {
   out.note(fmt::format("wrote {}", *path));
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kTopoBenchCommand = {
+    .path = "topo bench",
+    .summary = "Measure the link between two ranks of this machine, and fit a model to it",
+    .example = "thalweg topo bench --transport tcp --room here.toml",
+    .run = run_topo_bench,
+    .options = {"link-transport|room|room-ranks"},
+};
 
 }  // namespace thalweg

@@ -3,8 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
 #include "cli/command/exchange_simulation.h"
+#include "cli/options/options.h"
 #include "cli/options/sizes.h"
 #include "cli/view/output.h"
 #include "exchange/plan/lower_bound.h"
@@ -35,8 +36,6 @@ nlohmann::ordered_json to_json(const Forecast& forecast) {
   }
   return object;
 }
-
-}  // namespace
 
 Status run_topo_plan(const Options& options, Output& out) {
   const auto wanted = wanted_exchanges(options, "plan");
@@ -75,5 +74,15 @@ Status run_topo_plan(const Options& options, Output& out) {
             {"routes", ranking}});
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kTopoPlanCommand = {
+    .path = "topo plan",
+    .summary = "Rank the routes that an exchange could take by their predicted times",
+    .example = "thalweg topo plan --topology dgx1v --op all-reduce --bytes 160M",
+    .run = run_topo_plan,
+    .options = {kPlanOptions, "plan-ranks|plan-bytes"},
+};
 
 }  // namespace thalweg

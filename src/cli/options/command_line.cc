@@ -21,15 +21,16 @@ std::string or_try_help(std::string_view near, std::string_view prefix, std::str
 Status unknown_flag(const CommandLine& line, const std::string& word) {
   const std::string text = word.substr(0, word.find('='));
   std::vector<std::string_view> names;
-  for (const OptionRow& row : option_rows()) {
-    if (!line.in_scope(row)) continue;
-    for (const std::string_view name : spellings(row)) names.push_back(name);
+  for (const OptionRow* row : options_of(line.commands)) {
+    if (!line.in_scope(*row)) continue;
+    for (const std::string_view name : spellings(*row)) names.push_back(name);
   }
   const std::string bare = text.substr(std::min(text.find_first_not_of('-'), text.size()));
   const std::string_view near = nearest(bare, names);
   std::string others;
-  for (const OptionRow& row : option_rows()) {
-    if (spelling(row) == bare) others = fmt::format("; it belongs to: {}", row.commands);
+  for (const OptionRow* row : options_of(line.commands)) {
+    if (spelling(*row) == bare)
+      others = fmt::format("; it belongs to: {}", takers_of(*row, line.commands, "|"));
   }
   return usage(fmt::format("'{}' is not a flag of thalweg {}{}{}", text, line.command->path, others,
                            or_try_help(near, "--", line.command->path)));
@@ -67,8 +68,8 @@ class Sorter {
   explicit Sorter(CommandLine& line) : line_(line) {
     app_.set_help_flag();
     app_.allow_extras();
-    for (const OptionRow& row : option_rows()) {
-      if (line.in_scope(row)) add(row);
+    for (const OptionRow* row : options_of(line.commands)) {
+      if (line.in_scope(*row)) add(*row);
     }
   }
 
@@ -134,7 +135,7 @@ bool is_common_switch(std::string_view word) {
   return std::any_of(rows.begin(), rows.end(), [&](const OptionRow& row) {
     const bool named = word == fmt::format("--{}", spelling(row)) ||
                        (row.letter != 0 && word == fmt::format("-{}", row.letter));
-    return row.type == OptionType::kFlag && row.commands == "*" && named;
+    return row.type == OptionType::kFlag && row.common && named;
   });
 }
 
@@ -171,13 +172,13 @@ Status unknown_command(std::span<const Command> commands, std::span<const std::s
 }
 
 bool CommandLine::in_scope(const OptionRow& row) const {
-  return (command != nullptr && applies_to(row, command->path)) ||
-         (about != nullptr && applies_to(row, about->path));
+  return (command != nullptr && applies_to(row, *command)) || (about != nullptr && applies_to(row, *about));
 }
 
 Result<CommandLine> parse_command_line(std::span<const Command> commands,
                                        std::span<const std::string> words) {
   CommandLine line;
+  line.commands = commands;
   const auto first = std::find_if_not(words.begin(), words.end(), is_common_switch);
   const std::vector<std::string> leading(words.begin(), first);
   line.help = std::any_of(words.begin(), first, [](auto& word) { return word == "--help" || word == "-h"; });

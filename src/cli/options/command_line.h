@@ -15,9 +15,10 @@ struct CommandLine {
     const OptionRow* row;
     std::string text;
   };
-  const Command* command = nullptr;  // Null with `help`: help on `topic`, or on the program.
-  const Command* about = nullptr;    // Named by a command that takes one.
-  std::string topic;                 // A group of commands, such as "model".
+  std::span<const Command> commands;  // Of the program.
+  const Command* command = nullptr;   // Null with `help`: help on `topic`, or on the program.
+  const Command* about = nullptr;     // Named by a command that takes one.
+  std::string topic;                  // A group of commands, such as "model".
   bool help = false;
   std::vector<Given> given;
   std::vector<std::string> arguments;

@@ -13,7 +13,7 @@ namespace {
 // Choices with "word:N" are offered as "word:".
 std::string choice_words(const OptionRow& row) {
   std::string words;
-  for (const std::string_view choice : split(row.choices, '|')) {
+  for (const std::string_view choice : split(choices_of(row), '|')) {
     const std::size_t colon = choice.find(':');
     words += fmt::format("{}{}", words.empty() ? "" : " ",
                          choice.substr(0, colon == choice.npos ? colon : colon + 1));
@@ -47,9 +47,9 @@ std::string argument_words(const Command& command) {
   return fmt::format("{}", fmt::join(split(command.arguments, '|'), " "));
 }
 
-std::string flags_of(std::string_view path) {
+std::string flags_of(const Command& command) {
   std::string flags;
-  for (const OptionRow* row : options_of(path)) {
+  for (const OptionRow* row : options_of(command)) {
     flags += fmt::format("{}--{}", flags.empty() ? "" : " ", fmt::join(spellings(*row), " --"));
   }
   return flags;
@@ -66,7 +66,7 @@ std::string shell_quoted(std::string_view text) {
 std::string value_cases(std::span<const Command> commands) {
   std::string text;
   for (const Command& command : commands) {
-    for (const OptionRow* row : options_of(command.path)) {
+    for (const OptionRow* row : options_of(command)) {
       if (row->type == OptionType::kFlag) continue;
       std::string others = row->letter == 0 ? "" : fmt::format("|'{}|-{}'", command.path, row->letter);
       for (const std::string_view alias : split(row->alias, '|')) {
@@ -83,8 +83,8 @@ std::string value_cases(std::span<const Command> commands) {
 std::string flag_cases(std::span<const Command> commands) {
   std::string text;
   for (const Command& command : commands) {
-    text += fmt::format("    '{}') flags={}; offers={};;\n", command.path,
-                        shell_quoted(flags_of(command.path)), shell_quoted(argument_words(command)));
+    text += fmt::format("    '{}') flags={}; offers={};;\n", command.path, shell_quoted(flags_of(command)),
+                        shell_quoted(argument_words(command)));
   }
   for (const std::string& word : first_words(commands)) {
     const std::string seconds = second_words(commands, word);
@@ -183,7 +183,7 @@ std::string fish_completion(std::span<const Command> commands) {
     if (!words.empty()) {
       text += fmt::format("complete -c thalweg -n '__thalweg_in {}' -f -a '{}'\n", command.path, words);
     }
-    for (const OptionRow* row : options_of(command.path)) {
+    for (const OptionRow* row : options_of(command)) {
       const bool choice = row->type == OptionType::kChoice;
       text += fmt::format("complete -c thalweg -n '__thalweg_in {}' -l {}{}{}{} -d {}\n", command.path,
                           fmt::join(spellings(*row), " -l "),

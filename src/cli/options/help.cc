@@ -80,7 +80,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string option_manual(const OptionRow& row) {
+std::string option_manual(const OptionRow& row, std::span<const Command> commands) {
   const std::string value = placeholder_text(row);
   std::string names;
   if (row.letter != 0) names = fmt::format("\\fB{}\\fR", roff(fmt::format("-{}", row.letter)));
@@ -90,13 +90,7 @@ std::string option_manual(const OptionRow& row) {
   if (!value.empty()) names += fmt::format(" \\fI{}\\fR", roff(value));
   std::string text = fmt::format(".TP\n{}\n{}.\n", names, roff(row.help));
   if (!row.fallback.empty()) text += fmt::format("Default: {}.\n", roff(row.fallback));
-  if (row.commands != "*") {
-    std::string commands;
-    for (const std::string_view command : split(row.commands, '|')) {
-      commands += fmt::format("{}{}", commands.empty() ? "" : ", ", command);
-    }
-    text += fmt::format("For {}.\n", roff(commands));
-  }
+  if (!row.common) text += fmt::format("For {}.\n", roff(takers_of(row, commands, ", ")));
   const std::string variable = variable_name(row);
   if (!row.key.empty()) text += fmt::format("Key {}, variable {}.\n", roff(row.key), roff(variable));
   if (row.key.empty() && !variable.empty()) text += fmt::format("Variable {}.\n", roff(variable));
@@ -122,7 +116,7 @@ std::string group_help(std::span<const Command> commands, std::string_view word)
 
 std::string command_help(const Command& command) {
   std::string text = fmt::format("{}.\n\nUsage: {}\n", command.summary, usage_line(command));
-  for (const auto& [name, rows] : grouped(options_of(command.path))) {
+  for (const auto& [name, rows] : grouped(options_of(command))) {
     text += fmt::format("\n{}:\n", name);
     for (const OptionRow* row : rows) text += option_help(*row);
   }
@@ -139,11 +133,9 @@ std::string manual_page(std::span<const Command> commands, std::string_view vers
                         roff(command.summary), roff(command.example));
   }
   text += ".SH OPTIONS\n";
-  std::vector<const OptionRow*> all;
-  for (const OptionRow& row : option_rows()) all.push_back(&row);
-  for (const auto& [name, rows] : grouped(all)) {
+  for (const auto& [name, rows] : grouped(options_of(commands))) {
     text += fmt::format(".SS {}\n", roff(name));
-    for (const OptionRow* row : rows) text += option_manual(*row);
+    for (const OptionRow* row : rows) text += option_manual(*row, commands);
   }
   text +=
       ".SH CONFIGURATION\nThe value of an option is that of its flag, else of \\-\\-set KEY=VALUE, else of "

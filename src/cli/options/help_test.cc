@@ -20,7 +20,7 @@ TEST(Help, EveryCommandShowsItsFlagsAndItsExample) {
     const std::string text = command_help(command);
     EXPECT_TRUE(has(text, std::string(command.example)));
     EXPECT_EQ(command.example.rfind("thalweg ", 0), 0u) << command.path;
-    for (const OptionRow* row : options_of(command.path)) {
+    for (const OptionRow* row : options_of(command)) {
       EXPECT_TRUE(has(text, "--" + std::string(spelling(*row)))) << command.path << " " << row->name;
       EXPECT_TRUE(has(text, std::string(row->help))) << row->name;
     }

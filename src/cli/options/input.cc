@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-
 namespace thalweg {
 namespace {
 
@@ -14,16 +12,10 @@ constexpr std::size_t kRowsAtOnce = 4096;
 
 }  // namespace
 
-Format input_format(const Options& options) {
-  const auto format = format_from_name(options.choice("format").word);
-  THALWEG_CHECK(format.has_value(), "the data layer knows each format of the option table");
-  return *format;
-}
-
 ReadOptions read_options(const Options& options, std::vector<std::string> paths) {
   ReadOptions read;
   read.paths = std::move(paths);
-  read.format = input_format(options);
+  read.format = options.choice("format").word;
   read.max_bad_rows = static_cast<std::uint64_t>(options.choice("on-bad-row").number.value_or(0));
   read.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
   read.columns = options.maybe_text("columns").value_or("");

@@ -17,8 +17,6 @@
 namespace thalweg {
 
 ReadOptions read_options(const Options& options, std::vector<std::string> paths);
-// --format where it is the input's.
-Format input_format(const Options& options);
 
 // That files were passed over since they are empty.
 void warn_of_empty_files(const std::vector<std::string>& empty, Output& out);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "cli/options/choices.h"
 
 namespace thalweg {
 namespace {
@@ -15,23 +16,25 @@ struct Rule {
   RuleType type;
   std::string_view option;
   std::string_view other;
-  std::string_view words = {};  // kOnlyWith: the choices of `other` that give `option` a meaning.
+  // kOnlyWith: the choices of `other` that give `option` a meaning, or the function that lists them.
+  std::string_view words = {};
+  std::string_view (*list)() = nullptr;
 };
 
 constexpr Rule kRules[] = {
     {RuleType::kExclusive, "valid", "valid-part"},
     {RuleType::kExclusive, "seeds", "replay"},
     {RuleType::kExclusive, "quiet", "verbose"},
-    {RuleType::kOnlyWith, "rank", "model", "fm|ffm"},
-    {RuleType::kOnlyWith, "init-scale", "model", "fm|ffm"},
-    {RuleType::kOnlyWith, "factor-optimizer", "model", "fm|ffm"},
-    {RuleType::kOnlyWith, "factor-rate", "model", "fm|ffm"},
-    {RuleType::kOnlyWith, "factor-l2", "model", "fm|ffm"},
-    {RuleType::kOnlyWith, "fields", "model", "ffm"},
+    {RuleType::kOnlyWith, "rank", "model", {}, factor_model_choices},
+    {RuleType::kOnlyWith, "init-scale", "model", {}, factor_model_choices},
+    {RuleType::kOnlyWith, "factor-optimizer", "model", {}, factor_model_choices},
+    {RuleType::kOnlyWith, "factor-rate", "model", {}, factor_model_choices},
+    {RuleType::kOnlyWith, "factor-l2", "model", {}, factor_model_choices},
+    {RuleType::kOnlyWith, "fields", "model", {}, field_model_choices},
     {RuleType::kOnlyWith, "l1", "optimizer", "sgd|adagrad|ftrl"},
-    {RuleType::kOnlyWith, "columns", "format", "auto|csv"},
-    {RuleType::kOnlyWith, "label-column", "format", "auto|csv"},
-    {RuleType::kOnlyWith, "weight-column", "format", "auto|csv"},
+    {RuleType::kOnlyWith, "columns", "format", {}, column_format_choices},
+    {RuleType::kOnlyWith, "label-column", "format", {}, column_format_choices},
+    {RuleType::kOnlyWith, "weight-column", "format", {}, column_format_choices},
     {RuleType::kOnlyWith, "combine", "sync", "bsp"},
     {RuleType::kAtMost, "workers", "data-shards"},
 };
@@ -61,7 +64,7 @@ Status check(const Options& options, const Rule& rule) {
     case RuleType::kOnlyWith: {
       // A weaker origin, say the configuration file, may hold values for other choices.
       const auto choice = options.maybe_choice(rule.other);
-      const auto words = split(rule.words, '|');
+      const auto words = split(rule.list != nullptr ? rule.list() : rule.words, '|');
       if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
       if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
       Status status = refuse("has no meaning with");

@@ -21,16 +21,17 @@ enum class OptionType : std::uint8_t {
 };
 
 struct OptionRow {
-  std::string_view name;  // Unique; the program's own name for it, and its variable: THALWEG_NAME.
-  std::string_view key;   // In a configuration file and in --set. Empty: on the command line only.
+  std::string_view name;      // Unique; the program's own name for it, and its variable: THALWEG_NAME.
+  std::string_view key = {};  // In a configuration file and in --set. Empty: on the command line only.
   OptionType type = OptionType::kText;
-  std::string_view commands;          // Separated by '|'; "*" for every command.
-  std::string_view group;             // Heading in the help.
-  std::string_view help;              // One sentence without a full stop.
-  std::string_view example;           // A value that the option takes. Flags have none.
-  std::string_view fallback = {};     // Default. Empty: unset, and the command decides.
-  std::string_view choices = {};      // kChoice: separated by '|'.
-  std::string_view placeholder = {};  // Stands for the value in the help.
+  bool common = false;       // Every command takes it; other rows are named by their commands, see Command.
+  std::string_view group;    // Heading in the help.
+  std::string_view help;     // One sentence without a full stop.
+  std::string_view example;  // A value that the option takes. Flags have none.
+  std::string_view fallback = {};        // Default. Empty: unset, and the command decides.
+  std::string_view choices = {};         // kChoice: separated by '|'.
+  std::string_view (*list)() = nullptr;  // In place of `choices` where some list has them, see choices.h.
+  std::string_view placeholder = {};     // Stands for the value in the help.
   double low = 0;
   double high = 0;
   std::string_view flag = {};   // Spelling after "--" where it differs from `name`.
@@ -41,13 +42,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_rows();
 const OptionRow* find_option(std::string_view name);
-// The row behind --spelling or one of its aliases for a command, or null.
-const OptionRow* find_flag(std::string_view spelling, std::string_view command);
 const OptionRow* find_key(std::string_view key);
-bool applies_to(const OptionRow& row, std::string_view command);
-// In the table's order.
-std::vector<const OptionRow*> options_of(std::string_view command);
 
+std::string_view choices_of(const OptionRow& row);              // "logistic|squared"
 std::string_view spelling(const OptionRow& row);                // "factor-rate"
 std::vector<std::string_view> spellings(const OptionRow& row);  // That one first, then its aliases.
 std::string variable_name(const OptionRow& row);     // "THALWEG_FACTOR_RATE"; empty when it has no key

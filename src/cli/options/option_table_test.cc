@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
+#include "cli/command/commands.h"
 #include "cli/options/option_value.h"
 #include "cli/options/options.h"
 #include "cli/options/suggest.h"
@@ -19,14 +21,15 @@ TEST(OptionTable, NamesKeysAndFlagsAreUnique) {
     if (!row.key.empty()) {
       EXPECT_TRUE(keys.insert(std::string(row.key)).second) << row.key;
     }
-    for (const auto command : split(row.commands, '|')) {
-      const std::string flag = std::string(command) + "--" + std::string(spelling(row));
-      EXPECT_TRUE(flags.insert(flag).second) << flag;
-      for (const auto alias : split(row.alias, '|')) {
-        EXPECT_TRUE(flags.insert(std::string(command) + "--" + std::string(alias)).second) << flag;
+  }
+  for (const Command& command : program_commands()) {
+    for (const OptionRow* row : options_of(command)) {
+      for (const auto text : spellings(*row)) {
+        const std::string flag = std::string(command.path) + "--" + std::string(text);
+        EXPECT_TRUE(flags.insert(flag).second) << flag;
       }
-      if (row.letter == 0) continue;
-      EXPECT_TRUE(letters.insert(std::string(command) + row.letter).second) << flag;
+      if (row->letter == 0) continue;
+      EXPECT_TRUE(letters.insert(std::string(command.path) + row->letter).second) << row->name;
     }
   }
 }
@@ -42,6 +45,28 @@ TEST(OptionTable, ExamplesDefaultsAndWordsAreSound) {
       EXPECT_TRUE(parse_value(row, row.fallback).ok()) << row.name;
     }
   }
+}
+
+TEST(OptionTable, EveryRowHasACommandAndCommandsNameRows) {
+  for (const OptionRow& row : option_rows())
+    EXPECT_NE(takers_of(row, program_commands(), "|"), "") << row.name;
+  for (const Command& command : program_commands()) {
+    for (const std::string_view names : command.options) {
+      for (const std::string_view name : split(names, '|')) {
+        EXPECT_NE(find_option(name), nullptr) << command.path << " " << name;
+      }
+    }
+    for (const OptionRow& row : command.own) EXPECT_EQ(row.key, "") << row.name;
+  }
+}
+
+// The row behind --spelling or one of its aliases.
+const OptionRow* find_flag(std::string_view text, std::string_view command) {
+  for (const OptionRow* row : options_of(*find_command(program_commands(), command))) {
+    const auto names = spellings(*row);
+    if (std::find(names.begin(), names.end(), text) != names.end()) return row;
+  }
+  return nullptr;
 }
 
 TEST(OptionTable, OneFlagMayMeanDifferentThingsToCommands) {

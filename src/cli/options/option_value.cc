@@ -43,7 +43,7 @@ std::optional<double> to_seconds(std::string_view text) {
 }
 
 std::optional<Choice> to_choice(const OptionRow& row, std::string_view text) {
-  for (const std::string_view choice : split(row.choices, '|')) {
+  for (const std::string_view choice : split(choices_of(row), '|')) {
     if (choice == text && choice.find(':') == choice.npos) return Choice{std::string(text), std::nullopt};
     const std::size_t colon = choice.find(':');
     if (colon == choice.npos || text.substr(0, colon + 1) != choice.substr(0, colon + 1)) continue;
@@ -123,11 +123,12 @@ std::string expectation(const OptionRow& row) {
     case OptionType::kText:
       return fmt::format("a text, such as {}", row.example);
     case OptionType::kChoice: {
-      const std::size_t number = row.choices.find(':');
-      return fmt::format("{}{}{}", split(row.choices, '|').size() > 1 ? "one of " : "", row.choices,
-                         number == row.choices.npos
-                             ? ""
-                             : fmt::format(", {} {}", row.choices.substr(number + 1, 1), range_text(row)));
+      const std::size_t number = choices_of(row).find(':');
+      return fmt::format(
+          "{}{}{}", split(choices_of(row), '|').size() > 1 ? "one of " : "", choices_of(row),
+          number == std::string_view::npos
+              ? ""
+              : fmt::format(", {} {}", choices_of(row).substr(number + 1, 1), range_text(row)));
     }
     case OptionType::kInterval:
       return fmt::format("A:B with 0 <= A <= B, such as {}", row.example);
@@ -140,7 +141,7 @@ Result<OptionValue> parse_value(const OptionRow& row, std::string_view text) {
   if (!std::holds_alternative<std::monostate>(value)) return value;
   std::string message = fmt::format("'{}' is not {}", shown(text), expectation(row));
   if (row.type == OptionType::kChoice) {
-    const auto near = nearest(text, split(row.choices, '|'));
+    const auto near = nearest(text, split(choices_of(row), '|'));
     const bool placeholder = near.find(':') != near.npos;
     if (!near.empty() && !placeholder) message += fmt::format("\nhint: did you mean '{}'?", near);
   }

@@ -5,14 +5,21 @@
 namespace thalweg {
 
 Options::Options() {
-  for (const OptionRow& row : option_rows()) {
-    Entry& entry = entries_[row.name];
-    if (row.type == OptionType::kFlag) entry.value = false;
-    if (row.fallback.empty()) continue;
-    Result<OptionValue> value = parse_value(row, row.fallback);
-    THALWEG_CHECK(value.ok(), "an option's default must be a value that it takes");
-    entry.value = *std::move(value);
-  }
+  for (const OptionRow& row : option_rows()) add(row);
+}
+
+Options::Options(const Command& command, std::span<const Command> commands) : Options() {
+  command_ = &command, commands_ = commands;
+  for (const OptionRow& row : command.own) add(row);
+}
+
+void Options::add(const OptionRow& row) {
+  Entry& entry = entries_[row.name];
+  if (row.type == OptionType::kFlag) entry.value = false;
+  if (row.fallback.empty()) return;
+  Result<OptionValue> value = parse_value(row, row.fallback);
+  THALWEG_CHECK(value.ok(), "an option's default must be a value that it takes");
+  entry.value = *std::move(value);
 }
 
 const Options::Entry& Options::entry(std::string_view name) const {

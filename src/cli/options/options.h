@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/command/command.h"
 #include "cli/options/option_value.h"
 
 namespace thalweg {
@@ -19,6 +21,8 @@ enum class Origin : std::uint8_t { kDefault, kFile, kVariable, kSet, kFlag };
 class Options {
  public:
   Options();  // Every option at its default.
+  // For a command of a program, whose `commands` outlive this.
+  Options(const Command& command, std::span<const Command> commands);
 
   bool flag(std::string_view name) const;
   // For options with a default, or where a rule demands a value.
@@ -37,6 +41,10 @@ class Options {
   const std::vector<std::string>& arguments() const { return arguments_; }
   void set_arguments(std::vector<std::string> arguments) { arguments_ = std::move(arguments); }
 
+  // Precondition: made for a command.
+  const Command& command() const { return *command_; }
+  std::span<const Command> commands() const { return commands_; }
+
   const OptionValue& value(std::string_view name) const { return entry(name).value; }
   Origin origin(std::string_view name) const { return entry(name).origin; }
   // "flag --rate", "--set train.rate", "THALWEG_RATE", "run.toml:3", "default"
@@ -51,6 +59,7 @@ class Options {
     Origin origin = Origin::kDefault;
     std::string place = "default";
   };
+  void add(const OptionRow& row);
   const Entry& entry(std::string_view name) const;
   template <class Value>
   const Value& get(std::string_view name) const;
@@ -59,6 +68,8 @@ class Options {
 
   std::map<std::string_view, Entry> entries_;
   std::vector<std::string> arguments_;
+  const Command* command_ = nullptr;
+  std::span<const Command> commands_;
 };
 
 }  // namespace thalweg

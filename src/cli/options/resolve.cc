@@ -63,7 +63,7 @@ Status take_set(const CommandLine& line, const std::string& text, Options& optio
   const bool shows_all = line.command->about_command && line.about == nullptr;
   if (!line.in_scope(*row) && !shows_all) {
     return {Code::kUsage, fmt::format("{} means nothing to thalweg {}; it belongs to: {}", place,
-                                      line.command->path, row->commands)};
+                                      line.command->path, takers_of(*row, line.commands, "|"))};
   }
   Result<OptionValue> value = parse_value(*row, std::string_view(text).substr(equals + 1));
   if (!value) return refuse(Code::kUsage, place, value.status());
@@ -96,7 +96,7 @@ std::string config_path(const CommandLine& line, const Variables& variables) {
 }  // namespace
 
 Result<Options> resolve(const CommandLine& line, const Variables& variables) {
-  Options options;
+  Options options(*line.command, line.commands);
   options.set_arguments(line.arguments);
   if (const std::string path = config_path(line, variables); !path.empty()) {
     if (Status status = take_file(path, options); !status.ok()) return status;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/command/commands.h"
 #include "cli/options/config_file.h"
 #include "cli/path_for_test.h"
 
@@ -14,16 +15,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Status do_nothing(const Options&, Output&) { return ok_status(); }
-
-constexpr Command kCommands[] = {
-    {"train", "Train", "thalweg train a.svm", do_nothing, "FILE...", 1, 1 << 20},
-    {"config show", "Show", "thalweg config show", do_nothing, "[COMMAND]", 0, 1, true},
-    {"version", "Version", "thalweg version", do_nothing},
-};
-
 Result<Options> read(const Words& words, const Variables& variables = {}) {
-  Result<CommandLine> line = parse_command_line(kCommands, words);
+  Result<CommandLine> line = parse_command_line(program_commands(), words);
   if (!line) return line.status();
   return resolve(*line, variables);
 }

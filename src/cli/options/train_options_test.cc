@@ -4,18 +4,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/command/commands.h"
 #include "cli/options/resolve.h"
 #include "cli/options/trainer_options.h"
 #include "cli/path_for_test.h"
 
 namespace thalweg {
 namespace {
-
-Status do_nothing(const Options&, Output&) { return ok_status(); }
-
-constexpr Command kCommands[] = {
-    {"train", "Train", "thalweg train a.svm", do_nothing, "FILE...", 1, 1 << 20},
-};
 
 class TrainOptions : public testing::Test {
  protected:
@@ -31,7 +26,7 @@ class TrainOptions : public testing::Test {
     }
     file.close();
     words.insert(words.begin(), {"train", path_});
-    const auto line = parse_command_line(kCommands, words);
+    const auto line = parse_command_line(program_commands(), words);
     EXPECT_TRUE(line) << line.status().message();
     const auto options = resolve(*line, {});
     EXPECT_TRUE(options) << options.status().message();

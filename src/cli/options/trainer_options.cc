@@ -1,7 +1,7 @@
 #include "cli/options/trainer_options.h"
 
 #include "base/rule_fields.h"
-#include "cli/command/stored_model.h"
+#include "cli/work/stored_model.h"
 
 namespace thalweg {
 namespace {

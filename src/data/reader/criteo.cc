@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 
 namespace thalweg {
@@ -84,10 +85,24 @@ class CriteoParser final : public RowParser {
   std::array<std::int64_t, 1024> small_{};
 };
 
-}  // namespace
+Likeness like_criteo(const LineLook& look) {
+  const bool whole = look.tabs == kCells, bare = look.tabs == kCells - 1 && !look.labels_needed;
+  return whole || bare ? Likeness::kSure : Likeness::kNone;
+}
 
-std::unique_ptr<RowParser> make_criteo_parser(const ReadOptions& options) {
+std::unique_ptr<RowParser> make_criteo_parser(const ReadOptions& options, const Columns&) {
   return std::make_unique<CriteoParser>(options);
 }
+
+}  // namespace
+
+extern constinit const RowFormat kCriteoFormat = {
+    .name = "criteo",
+    .title = "Criteo",
+    .ending = "tsv",
+    .ids = "click logs",
+    .likeness = like_criteo,
+    .parser = make_criteo_parser,
+};
 
 }  // namespace thalweg

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "data/reader/cell_words.h"
+#include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 
 namespace thalweg {
@@ -108,26 +109,24 @@ class CsvParser final : public RowParser {
   float label_ = 0.0f, weight_ = 1.0f;
 };
 
-}  // namespace
+Likeness like_csv(const LineLook& look) {
+  return look.line.find_first_of(",;\t") == std::string_view::npos ? Likeness::kNone : Likeness::kSure;
+}
 
 std::unique_ptr<RowParser> make_csv_parser(const ReadOptions& options, const Columns& columns) {
   return std::make_unique<CsvParser>(options, columns);
 }
 
-std::unique_ptr<RowParser> make_row_parser(Format format, const ReadOptions& options,
-                                           const Columns& columns) {
-  switch (format) {
-    case Format::kLibffm:
-      return make_libffm_parser(options);
-    case Format::kCriteo:
-      return make_criteo_parser(options);
-    case Format::kCsv:
-      return make_csv_parser(options, columns);
-    case Format::kAuto:
-    case Format::kLibsvm:
-      break;
-  }
-  return make_libsvm_parser(options);
-}
+}  // namespace
+
+extern constinit const RowFormat kCsvFormat = {
+    .name = "csv",
+    .title = "CSV",
+    .ending = "csv",
+    .ids = "columns",
+    .columns = true,
+    .likeness = like_csv,
+    .parser = make_csv_parser,
+};
 
 }  // namespace thalweg

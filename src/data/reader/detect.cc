@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
+#include "base/word_list.h"
 #include "data/reader/number.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::array<const char*, 5> kFormatNames = {"auto", "libsvm", "libffm", "criteo", "csv"};
 constexpr std::string_view kBlanks = " \t\r";
 
 // What programs write where a value is missing or has overflowed.
@@ -41,27 +41,56 @@ int colons_in_entry(std::string_view text) {
   return text.front() == ':' || text.back() == ':' ? -1 : colons;
 }
 
-Format format_of_line(std::string_view line, bool labels_needed) {
-  int least = 2, most = -1;  // Colons in the entries after the label; -1: there are none.
-  bool entries_only = true;
+LineLook look_at(std::string_view line, bool labels_needed) {
+  LineLook look{.line = line, .labels_needed = labels_needed};
   std::size_t tokens = 0;
-  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos && entries_only;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string_view::npos && look.entries_only;
        ++tokens) {
     const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
     const std::string_view token = line.substr(at, end - at);
     if (token.front() == '#') break;
     const int colons = colons_in_entry(token.starts_with("qid:") ? token.substr(4) : token);
-    if (tokens > 0 && !token.starts_with("qid:"))
-      most = std::max(most, colons), least = std::min(least, colons);
-    entries_only = colons >= 0;
+    if (tokens > 0 && !token.starts_with("qid:")) {
+      look.colons_most = std::max(look.colons_most, colons);
+      look.colons_least = std::min(look.colons_least, colons);
+    }
+    look.entries_only = colons >= 0;
     at = line.find_first_not_of(kBlanks, end);
   }
-  const auto tabs = std::count(line.begin(), line.end(), '\t');
-  if (entries_only && most == 1 && (least == 1 || tabs == 0)) return Format::kLibsvm;
-  if (entries_only && most == 2 && least == 2) return Format::kLibffm;
-  if (tabs == 39 || (tabs == 38 && !labels_needed)) return Format::kCriteo;
-  if (line.find_first_of(",;\t") != std::string_view::npos) return Format::kCsv;
-  return entries_only && most < 2 ? Format::kLibsvm : Format::kAuto;
+  look.tabs = std::count(line.begin(), line.end(), '\t');
+  return look;
+}
+
+// What lines were claimed for, by format.
+struct Votes {
+  explicit Votes(const RowFormats& all) : formats(all), counts(all.size()) {}
+
+  void add(const LineLook& look) {
+    Likeness best = Likeness::kNone;
+    std::size_t winner = 0;
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      const Likeness likeness =
+          formats[i]->likeness == nullptr ? Likeness::kNone : formats[i]->likeness(look);
+      if (likeness > best) best = likeness, winner = i;
+    }
+    if (best > Likeness::kFaint) ++counts[winner];
+    if (best == Likeness::kFaint && faint == nullptr) faint = formats[winner];
+  }
+
+  const RowFormat* winner() const {
+    const auto best = std::max_element(counts.begin(), counts.end());
+    return *best > 0 ? formats[static_cast<std::size_t>(best - counts.begin())] : faint;
+  }
+
+  const RowFormats& formats;
+  std::vector<int> counts;
+  const RowFormat* faint = nullptr;
+};
+
+std::string titles(const RowFormats& formats) {
+  std::vector<std::string_view> words;
+  for (const RowFormat* format : formats) words.push_back(format->title);
+  return any_of_words(words);
 }
 
 // A line of JSON, or the first one of a file that is JSON as a whole.
@@ -78,19 +107,12 @@ bool is_json(std::string_view line) {
 
 }  // namespace
 
-const char* format_name(Format format) { return kFormatNames[static_cast<std::size_t>(format)]; }
-
-std::optional<Format> format_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kFormatNames.size(); ++i) {
-    if (name == kFormatNames[i]) return static_cast<Format>(i);
-  }
-  return std::nullopt;
-}
-
-Result<Format> detect_format(std::string_view head, const std::string& path, bool labels_needed) {
+Result<const RowFormat*> detect_format(std::string_view head, const std::string& path, bool labels_needed,
+                                       const RowFormats& more) {
   constexpr int kLinesLookedAt = 32;
-  std::array<int, kFormatNames.size()> votes{};
-  int lines = 0, weak_votes = 0;
+  const RowFormats formats = row_formats(more);
+  Votes votes(formats);
+  int lines = 0;
   std::size_t number = 0, first = 0;
   std::string_view first_line;
   for (std::size_t at = 0; at < head.size() && lines < kLinesLookedAt;) {
@@ -104,23 +126,18 @@ Result<Format> detect_format(std::string_view head, const std::string& path, boo
     if (lines == 1 && is_json(line)) {
       return Status(
           Code::kData,
-          fmt::format("{}:{}:{}: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or "
-                      "CSV (jq's @csv makes CSV of JSON lines)",
-                      path, number, text + 1));
+          fmt::format("{}:{}:{}: saw JSON, which is not read; expected rows of {} (jq's @csv makes CSV of "
+                      "JSON lines)",
+                      path, number, text + 1, titles(formats)));
     }
-    const Format format = format_of_line(line, labels_needed);
-    const bool is_weak = format == Format::kLibsvm && line.find(':') == std::string_view::npos;
-    ++(is_weak ? weak_votes : votes[static_cast<std::size_t>(format)]);
+    votes.add(look_at(line, labels_needed));
   }
   if (lines == 0)
     return Status(Code::kData, fmt::format("{}: has no row among its first lines, expected rows", path));
-  votes[0] = 0;
-  const auto best = std::max_element(votes.begin(), votes.end());
-  if (*best > 0) return static_cast<Format>(best - votes.begin());
-  if (weak_votes > 0) return Format::kLibsvm;
-  return Status(Code::kData,
-                fmt::format("{}:{}:1: saw \"{}\", expected a row of libsvm, libffm, Criteo or CSV", path,
-                            first, shown(first_line.data(), first_line.data() + first_line.size())));
+  if (const RowFormat* format = votes.winner()) return format;
+  return Status(Code::kData, fmt::format("{}:{}:1: saw \"{}\", expected a row of {}", path, first,
+                                         shown(first_line.data(), first_line.data() + first_line.size()),
+                                         titles(formats)));
 }
 
 std::string shown(const char* at, const char* end) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/mix.h"
+#include "data/read_options.h"
 #include "data/reader/number.h"
 #include "data/reader/row_parser.h"
 
@@ -34,8 +35,6 @@ inline std::uint64_t count_rows(const char* p, const char* end, bool comments) {
   for (; p < end; p = line_end(p, end) + 1) rows += is_row(p, comments) ? 1 : 0;
   return rows;
 }
-
-inline bool has_comments(Format format) { return format == Format::kLibsvm || format == Format::kLibffm; }
 
 // Which rows are read and what becomes of labels and keys.
 struct RowRules {

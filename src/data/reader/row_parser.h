@@ -2,13 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
 
-#include "data/read_options.h"
 #include "data/reader/batch_writer.h"
-#include "data/reader/columns.h"
 
 namespace thalweg {
 
@@ -35,13 +31,5 @@ class RowParser {
   virtual bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) = 0;
   virtual bool with_fields() const = 0;
 };
-
-// `format` is not kAuto; `columns` is used for kCsv only.
-std::unique_ptr<RowParser> make_row_parser(Format format, const ReadOptions& options, const Columns& columns);
-
-std::unique_ptr<RowParser> make_libsvm_parser(const ReadOptions& options);
-std::unique_ptr<RowParser> make_libffm_parser(const ReadOptions& options);
-std::unique_ptr<RowParser> make_criteo_parser(const ReadOptions& options);
-std::unique_ptr<RowParser> make_csv_parser(const ReadOptions& options, const Columns& columns);
 
 }  // namespace thalweg

@@ -17,10 +17,10 @@ struct Parsed {
   std::ptrdiff_t column = 0;  // Of the error in its line, from 1.
 };
 
-Parsed parse(Format format, std::string text, ReadOptions options = {}) {
+Parsed parse(std::string_view format, std::string text, ReadOptions options = {}) {
   Parsed parsed;
   Columns columns;
-  if (format == Format::kCsv) {
+  if (format == "csv") {
     Result<Columns> found = find_columns(text, "t.csv", options);
     EXPECT_TRUE(found.ok()) << found.status().message();
     columns = *found;
@@ -28,7 +28,7 @@ Parsed parse(Format format, std::string text, ReadOptions options = {}) {
   }
   const std::size_t size = text.size();
   text.append(kTextPad, '7');  // Digits: what stands behind the end must not matter.
-  const std::unique_ptr<RowParser> parser = make_row_parser(format, options, columns);
+  const std::unique_ptr<RowParser> parser = (*find_format(format))->parser(options, columns);
   BatchWriter writer;
   writer.attach(parsed.batch, parser->with_fields(), false);
   Cursor cursor{text.data(), text.data() + size, 0};
@@ -43,8 +43,7 @@ using Floats = std::vector<float>;
 using Fields = std::vector<std::uint32_t>;
 
 TEST(Libsvm, ReadsLabelsKeysAndValues) {
-  const Parsed p =
-      parse(Format::kLibsvm, "1 3:1 12345678901:1 7:0.5\n-1 0:2 3:1\n+1 18446744073709551614:1e-3\n");
+  const Parsed p = parse("libsvm", "1 3:1 12345678901:1 7:0.5\n-1 0:2 3:1\n+1 18446744073709551614:1e-3\n");
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.labels, (Floats{1, -1, 1}));
   EXPECT_EQ(p.batch.row_begin, (Fields{0, 3, 5, 6}));
@@ -62,20 +61,20 @@ TEST(Libsvm, EveryNumberOfDigitsIsRead) {
     text += fmt::format(" {}:1", key);
     if (key > 900000000000000000ULL) break;
   }
-  const Parsed p = parse(Format::kLibsvm, text + "\n");
+  const Parsed p = parse("libsvm", text + "\n");
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.keys, keys);
   EXPECT_GE(keys.size(), 17u);
 }
 
 TEST(Libsvm, ValuesStayAwayWhileAllAreOne) {
-  EXPECT_TRUE(parse(Format::kLibsvm, "1 3:1 4:1.0 5\n").batch.values.empty());
-  EXPECT_EQ(parse(Format::kLibsvm, "1 3:1\n0 4:10 5:1\n").batch.values, (Floats{1, 10, 1}));
+  EXPECT_TRUE(parse("libsvm", "1 3:1 4:1.0 5\n").batch.values.empty());
+  EXPECT_EQ(parse("libsvm", "1 3:1\n0 4:10 5:1\n").batch.values, (Floats{1, 10, 1}));
 }
 
 TEST(Libsvm, LineEndsBlanksCommentsAndQid) {
   const Parsed p =
-      parse(Format::kLibsvm,
+      parse("libsvm",
             "# a comment\n\n  \t\r\n1 3:1 \r\n0 qid:17 4:1 5:1  \n1 6:1 # 7:1\n 0\t8:1\t\n1\n0 9:1#10:1\n");
   ASSERT_FALSE(p.ok) << "a comment needs a blank before it";
   EXPECT_EQ(p.batch.labels, (Floats{1, 0, 1, 0, 1}));
@@ -84,17 +83,17 @@ TEST(Libsvm, LineEndsBlanksCommentsAndQid) {
 }
 
 TEST(Libsvm, UnsortedAndRepeatedIndicesAreKept) {
-  EXPECT_EQ(parse(Format::kLibsvm, "1 9:1 3:1 9:1\n").batch.keys, (Keys{9, 3, 9}));
+  EXPECT_EQ(parse("libsvm", "1 9:1 3:1 9:1\n").batch.keys, (Keys{9, 3, 9}));
 }
 
 TEST(Libsvm, AWeightMayFollowTheLabel) {
-  const Parsed p = parse(Format::kLibsvm, "1 1:1\n0:2.5 2:1\n1 3:1\n");
+  const Parsed p = parse("libsvm", "1 1:1\n0:2.5 2:1\n1 3:1\n");
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.weights, (Floats{1, 2.5f, 1}));
 }
 
 struct Bad {
-  Format format;
+  std::string_view format;
   const char* text;
   std::ptrdiff_t column;
   const char* expected;
@@ -105,9 +104,9 @@ class BadRows : public testing::TestWithParam<Bad> {};
 TEST_P(BadRows, NameThePlace) {
   ReadOptions options;
   options.binary_labels = GetParam().text[0] == '2';
-  if (GetParam().format == Format::kCsv) options.columns = "label,n:num,c:cat";
+  if (GetParam().format == "csv") options.columns = "label,n:num,c:cat";
   // The rows before the bad one stand, its own entries are gone.
-  const std::string good = GetParam().format == Format::kCsv ? "1,2,x\n" : "";
+  const std::string good = GetParam().format == "csv" ? "1,2,x\n" : "";
   const Parsed p = parse(GetParam().format, good + GetParam().text + "\n", options);
   ASSERT_FALSE(p.ok) << GetParam().text;
   EXPECT_EQ(p.column, GetParam().column) << GetParam().text;
@@ -118,35 +117,33 @@ TEST_P(BadRows, NameThePlace) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadRows,
-    testing::Values(
-        Bad{Format::kLibsvm, "x 1:1", 1, "a label"}, Bad{Format::kLibsvm, "nan 1:1", 1, "a label"},
-        Bad{Format::kLibsvm, "inf 1:1", 1, "a label"}, Bad{Format::kLibsvm, "1x 1:1", 1, "a label"},
-        Bad{Format::kLibsvm, "1,2 1:1", 1, "a label"}, Bad{Format::kLibsvm, "2 1:1", 1, "-1, 0 or 1"},
-        Bad{Format::kLibsvm, "1:-1 1:1", 3, "a weight"}, Bad{Format::kLibsvm, "1: 1:1", 3, "a weight"},
-        Bad{Format::kLibsvm, "1 2:1 a:1", 7, "index:value"}, Bad{Format::kLibsvm, "1 -3:1", 3, "index:value"},
-        Bad{Format::kLibsvm, "1 3:nan", 3, "a finite value of feature 3;"},
-        Bad{Format::kLibsvm, "1 3:inf", 3, "feature 3;"}, Bad{Format::kLibsvm, "1 3:1e39", 3, "feature 3;"},
-        Bad{Format::kLibsvm, "1 3:", 3, "feature 3;"}, Bad{Format::kLibsvm, "1 3:1e999999", 3, "feature 3;"},
-        Bad{Format::kLibsvm, "1 18446744073709551615:1", 3, "2^64-1"},
-        Bad{Format::kLibsvm, "1 18446744073709551616:1", 3, "2^64-1"},
-        Bad{Format::kLibsvm, "1 99999999999999999999999:1", 3, "2^64-1"},
-        Bad{Format::kLibsvm, "1 3:1x", 6, "a blank"}, Bad{Format::kLibsvm, "1 3:1:1", 6, "a blank"},
-        Bad{Format::kLibsvm, "1 qid:x 3:1", 3, "qid:N"},
-        Bad{Format::kLibffm, "1 0:3", 3, "field:index:value"},
-        Bad{Format::kLibffm, "1 4294967296:3:1", 3, "field:index:value"},
-        Bad{Format::kLibffm, "1 1:18446744073709551615:1", 3, "field:index:value"},
-        Bad{Format::kLibffm, "1 7:5:nan", 3, "feature 5 in field 7;"},
-        Bad{Format::kLibffm, "y 1:1:1", 1, "label"}, Bad{Format::kLibffm, "1 1:1:1,", 8, "a blank"},
-        Bad{Format::kCriteo, "1\t2", 4, "a tab"}, Bad{Format::kCriteo, "\t2", 1, "a label"},
-        Bad{Format::kCriteo, "1\tx\t", 3, "an integer"},
-        Bad{Format::kCriteo, "1\t99999999999999999999\t", 3, "an integer"},
-        Bad{Format::kCsv, "1,x,y", 3, "column \"n\""}, Bad{Format::kCsv, "1,2", 4, "3 columns"},
-        Bad{Format::kCsv, "1,2,3,4", 6, "3 columns"}, Bad{Format::kCsv, "1,2,\"x", 5, "a closing quote"},
-        Bad{Format::kCsv, "1,2,\"x\"y", 5, "a closing quote"}, Bad{Format::kCsv, ",2,x", 1, "a label"},
-        Bad{Format::kCsv, "1,inf,x", 3, "a finite number"}));
+    testing::Values(Bad{"libsvm", "x 1:1", 1, "a label"}, Bad{"libsvm", "nan 1:1", 1, "a label"},
+                    Bad{"libsvm", "inf 1:1", 1, "a label"}, Bad{"libsvm", "1x 1:1", 1, "a label"},
+                    Bad{"libsvm", "1,2 1:1", 1, "a label"}, Bad{"libsvm", "2 1:1", 1, "-1, 0 or 1"},
+                    Bad{"libsvm", "1:-1 1:1", 3, "a weight"}, Bad{"libsvm", "1: 1:1", 3, "a weight"},
+                    Bad{"libsvm", "1 2:1 a:1", 7, "index:value"}, Bad{"libsvm", "1 -3:1", 3, "index:value"},
+                    Bad{"libsvm", "1 3:nan", 3, "a finite value of feature 3;"},
+                    Bad{"libsvm", "1 3:inf", 3, "feature 3;"}, Bad{"libsvm", "1 3:1e39", 3, "feature 3;"},
+                    Bad{"libsvm", "1 3:", 3, "feature 3;"}, Bad{"libsvm", "1 3:1e999999", 3, "feature 3;"},
+                    Bad{"libsvm", "1 18446744073709551615:1", 3, "2^64-1"},
+                    Bad{"libsvm", "1 18446744073709551616:1", 3, "2^64-1"},
+                    Bad{"libsvm", "1 99999999999999999999999:1", 3, "2^64-1"},
+                    Bad{"libsvm", "1 3:1x", 6, "a blank"}, Bad{"libsvm", "1 3:1:1", 6, "a blank"},
+                    Bad{"libsvm", "1 qid:x 3:1", 3, "qid:N"}, Bad{"libffm", "1 0:3", 3, "field:index:value"},
+                    Bad{"libffm", "1 4294967296:3:1", 3, "field:index:value"},
+                    Bad{"libffm", "1 1:18446744073709551615:1", 3, "field:index:value"},
+                    Bad{"libffm", "1 7:5:nan", 3, "feature 5 in field 7;"},
+                    Bad{"libffm", "y 1:1:1", 1, "label"}, Bad{"libffm", "1 1:1:1,", 8, "a blank"},
+                    Bad{"criteo", "1\t2", 4, "a tab"}, Bad{"criteo", "\t2", 1, "a label"},
+                    Bad{"criteo", "1\tx\t", 3, "an integer"},
+                    Bad{"criteo", "1\t99999999999999999999\t", 3, "an integer"},
+                    Bad{"csv", "1,x,y", 3, "column \"n\""}, Bad{"csv", "1,2", 4, "3 columns"},
+                    Bad{"csv", "1,2,3,4", 6, "3 columns"}, Bad{"csv", "1,2,\"x", 5, "a closing quote"},
+                    Bad{"csv", "1,2,\"x\"y", 5, "a closing quote"}, Bad{"csv", ",2,x", 1, "a label"},
+                    Bad{"csv", "1,inf,x", 3, "a finite number"}));
 
 TEST(Libffm, ReadsFieldsAndValues) {
-  const Parsed p = parse(Format::kLibffm, "1 0:5:0.25 4294967295:6:1 # end\r\n0\n");
+  const Parsed p = parse("libffm", "1 0:5:0.25 4294967295:6:1 # end\r\n0\n");
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.fields, (Fields{0, 4294967295}));
   EXPECT_EQ(p.batch.keys, (Keys{5, 6}));
@@ -166,18 +163,18 @@ TEST(Criteo, ScoringNeedsNoLabel) {
   const std::string row = criteo_row("3", "ab"), rest = row.substr(1);
   ReadOptions scoring;
   scoring.labels_needed = false;
-  const Keys keys = parse(Format::kCriteo, row).batch.keys;
+  const Keys keys = parse("criteo", row).batch.keys;
   for (const std::string& text : {row, rest, rest.substr(1)}) {
-    const Parsed p = parse(Format::kCriteo, text, scoring);
+    const Parsed p = parse("criteo", text, scoring);
     EXPECT_TRUE(p.ok) << p.error.expected;
     EXPECT_EQ(p.batch.keys, keys) << text;
-    EXPECT_EQ(parse(Format::kCriteo, text).ok, text == row);
+    EXPECT_EQ(parse("criteo", text).ok, text == row);
   }
 }
 
 TEST(Criteo, TokensAreBucketedAndMixedWithTheirField) {
   const auto key = [](const std::string& integer) {
-    const Parsed p = parse(Format::kCriteo, criteo_row(integer, "68fd1e64"));
+    const Parsed p = parse("criteo", criteo_row(integer, "68fd1e64"));
     EXPECT_TRUE(p.ok) << p.error.expected;
     EXPECT_EQ(p.batch.entries(), 39u);
     return p.batch.keys.empty() ? 0 : p.batch.keys[0];
@@ -189,7 +186,7 @@ TEST(Criteo, TokensAreBucketedAndMixedWithTheirField) {
   EXPECT_NE(key("1"), key("3"));  // The value 1 is not the bucket 1.
   EXPECT_NE(key(""), key("0"));
   EXPECT_NE(key("-1"), key("1"));
-  const Parsed p = parse(Format::kCriteo, criteo_row("5", "ab", "\r\n") + criteo_row("", ""));
+  const Parsed p = parse("criteo", criteo_row("5", "ab", "\r\n") + criteo_row("", ""));
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(std::set<Key>(p.batch.keys.begin(), p.batch.keys.end()).size(), 78u);
   for (std::size_t e = 0; e < 78; ++e) EXPECT_EQ(p.batch.fields[e], e % 39);
@@ -197,8 +194,8 @@ TEST(Criteo, TokensAreBucketedAndMixedWithTheirField) {
 }
 
 TEST(Csv, HeaderQuotesAndKinds) {
-  const Parsed p = parse(
-      Format::kCsv, "city,click,age\r\n\"Paris, \"\"FR\"\"\",1,30\r\nRome,0,\n\"Rome\",1,0\nParis, 0 ,1\n");
+  const Parsed p =
+      parse("csv", "city,click,age\r\n\"Paris, \"\"FR\"\"\",1,30\r\nRome,0,\n\"Rome\",1,0\nParis, 0 ,1\n");
   ASSERT_TRUE(p.ok) << p.error.expected;
   EXPECT_EQ(p.batch.labels, (Floats{1, 0, 1, 0}));
   EXPECT_EQ(p.batch.row_begin, (Fields{0, 2, 3, 4, 6}));  // Empty and zero numbers are no entries.
@@ -210,19 +207,18 @@ TEST(Csv, HeaderQuotesAndKinds) {
 }
 
 TEST(Csv, WordsForMissingValuesAndTruth) {
-  const Parsed p =
-      parse(Format::kCsv,
-            "age,city,clicked\nNaN,NA,true\n30,Rome,No\nnull,Rome,FALSE\n\\N,Rome, yes \nN/A,,1\nnone,,0\n");
+  const Parsed p = parse(
+      "csv", "age,city,clicked\nNaN,NA,true\n30,Rome,No\nnull,Rome,FALSE\n\\N,Rome, yes \nN/A,,1\nnone,,0\n");
   ASSERT_TRUE(p.ok) << p.error.expected;
   EXPECT_EQ(p.batch.labels, (Floats{1, 0, 0, 1, 1, 0}));
   EXPECT_EQ(p.batch.row_begin, (Fields{0, 1, 3, 4, 5, 6, 7}));  // A city called NA is a city.
-  const Parsed bad = parse(Format::kCsv, "age,clicked\n30,maybe\n");
+  const Parsed bad = parse("csv", "age,clicked\n30,maybe\n");
   EXPECT_FALSE(bad.ok);
   EXPECT_EQ(bad.error.expected, "a label (a finite number, or true, false, yes or no)");
 }
 
 TEST(Csv, BlanksAroundANumberLeaveItOne) {
-  const Parsed p = parse(Format::kCsv, "label, age\n1, 30\n0, \n");
+  const Parsed p = parse("csv", "label, age\n1, 30\n0, \n");
   ASSERT_TRUE(p.ok) << p.error.expected;
   EXPECT_EQ(p.batch.values, (Floats{30}));
 }
@@ -230,7 +226,7 @@ TEST(Csv, BlanksAroundANumberLeaveItOne) {
 TEST(Csv, SameStringInTwoColumnsHasTwoKeys) {
   ReadOptions options;
   options.columns = "a:cat,b:cat,label";
-  const Parsed p = parse(Format::kCsv, "7;7;1\n", options);
+  const Parsed p = parse("csv", "7;7;1\n", options);
   ASSERT_TRUE(p.ok);
   EXPECT_NE(p.batch.keys[0], p.batch.keys[1]);
 }
@@ -238,7 +234,7 @@ TEST(Csv, SameStringInTwoColumnsHasTwoKeys) {
 TEST(Csv, WeightsAndNamedLabel) {
   ReadOptions options;
   options.label_column = "clicks";
-  const Parsed p = parse(Format::kCsv, "weight\tclicks\tx\n0.5\t3\t2\n1\t4\t2\n", options);
+  const Parsed p = parse("csv", "weight\tclicks\tx\n0.5\t3\t2\n1\t4\t2\n", options);
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.labels, (Floats{3, 4}));
   EXPECT_EQ(p.batch.weights, (Floats{0.5f, 1}));
@@ -248,34 +244,33 @@ TEST(HashBits, KeysLieBelowTheirPowerOfTwo) {
   ReadOptions options;
   options.hash_bits = 10;
   for (const char* text : {"1 3:1 99999999999:1 7:0.5\n", "1 4:1 18446744073709551614:1\n"}) {
-    const Parsed p = parse(Format::kLibsvm, text, options);
+    const Parsed p = parse("libsvm", text, options);
     ASSERT_TRUE(p.ok);
     for (const Key key : p.batch.keys) EXPECT_LT(key, 1024u);
   }
-  EXPECT_EQ(parse(Format::kLibsvm, "1 3:1\n", options).batch.keys,
-            parse(Format::kLibsvm, "1 3:7\n", options).batch.keys);
+  EXPECT_EQ(parse("libsvm", "1 3:1\n", options).batch.keys, parse("libsvm", "1 3:7\n", options).batch.keys);
 }
 
 TEST(BinaryLabels, MinusOneBecomesZero) {
   ReadOptions options;
   options.binary_labels = true;
-  EXPECT_EQ(parse(Format::kLibsvm, "-1 1:1\n1 1:1\n0 1:1\n", options).batch.labels, (Floats{0, 1, 0}));
+  EXPECT_EQ(parse("libsvm", "-1 1:1\n1 1:1\n0 1:1\n", options).batch.labels, (Floats{0, 1, 0}));
 }
 
 TEST(BinaryLabels, AnEntryIsNoLabelWhereNoneIsNeeded) {
   ReadOptions options;
   options.binary_labels = true;
   options.labels_needed = false;
-  EXPECT_EQ(parse(Format::kLibsvm, "7 3:1\n1:2 3:1\n-1:2 3:1\n", options).batch.labels, (Floats{7, 1, -1}));
-  EXPECT_FALSE(parse(Format::kLibsvm, "3:1 7:1\n", options).ok);
+  EXPECT_EQ(parse("libsvm", "7 3:1\n1:2 3:1\n-1:2 3:1\n", options).batch.labels, (Floats{7, 1, -1}));
+  EXPECT_FALSE(parse("libsvm", "3:1 7:1\n", options).ok);
   options.binary_labels = false;
-  EXPECT_TRUE(parse(Format::kLibsvm, "3:1 7:1\n", options).ok);
+  EXPECT_TRUE(parse("libsvm", "3:1 7:1\n", options).ok);
 }
 
 TEST(Detect, LooksAtTheRows) {
   const auto found = [](const std::string& text) {
-    const Result<Format> format = detect_format(text, "file");
-    return format ? format_name(*format) : "nothing";
+    const Result<const RowFormat*> format = detect_format(text, "file");
+    return format ? (*format)->name.data() : "nothing";
   };
   EXPECT_STREQ(found("1 3:1 4:0.5\n"), "libsvm");
   EXPECT_STREQ(found("# top\n\n-1 qid:3 3:1e-3\n"), "libsvm");
@@ -311,8 +306,8 @@ TEST(Detect, JsonIsNamedAndNotTakenForCsv) {
 TEST(Detect, ARowToScoreMayHaveNoLabel) {
   const std::string row = criteo_row("3", "ab");
   const std::string bare = row.substr(row.find('\t') + 1);
-  EXPECT_EQ(detect_format(bare, "file").value(), Format::kCsv);
-  EXPECT_EQ(detect_format(bare, "file", false).value(), Format::kCriteo);
+  EXPECT_EQ(detect_format(bare, "file").value()->name, "csv");
+  EXPECT_EQ(detect_format(bare, "file", false).value()->name, "criteo");
 }
 
 TEST(Detect, ShownTextIsShortAndPrintable) {

@@ -13,7 +13,7 @@ namespace thalweg {
 RowReader::RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource> source)
     : data_(std::move(data)),
       source_(std::move(source)),
-      parser_(make_row_parser(data_->format_, data_->options_, data_->columns_)) {}
+      parser_(data_->format_->parser(data_->options_, data_->columns_)) {}
 
 RowReader::~RowReader() = default;
 

@@ -19,9 +19,9 @@ void check_batch(const Batch& batch, bool with_fields) {
   for (const Key key : batch.keys) THALWEG_CHECK(key != kReservedKey, "the reserved key is refused");
 }
 
-void parse_all(Format format, const ReadOptions& options, const Columns& columns, const std::string& padded,
-               std::size_t size) {
-  const std::unique_ptr<RowParser> parser = make_row_parser(format, options, columns);
+void parse_all(const RowFormat& format, const ReadOptions& options, const Columns& columns,
+               const std::string& padded, std::size_t size) {
+  const std::unique_ptr<RowParser> parser = format.parser(options, columns);
   Cursor cursor{padded.data(), padded.data() + size, 0};
   Batch batch;
   BatchWriter writer;
@@ -56,15 +56,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     options.part_modulus = 2;
   }
   if ((choice & 16) != 0) options.columns = "label,num,cat*";
-  const Result<Format> found = detect_format(text, "fuzz");
+  const Result<const RowFormat*> found = detect_format(text, "fuzz");
   const Result<Columns> columns = find_columns(text, "fuzz", options);
   // A string's buffer has its exact size under the sanitizer only if it is copied.
   std::string padded = text + std::string(kTextPad, '1');
   padded.shrink_to_fit();
-  if (found && *found != Format::kCsv) parse_all(*found, options, Columns(), padded, text.size());
-  for (const Format format : {Format::kLibsvm, Format::kLibffm, Format::kCriteo}) {
-    parse_all(format, options, Columns(), padded, text.size());
+  if (found && !(*found)->columns) parse_all(**found, options, Columns(), padded, text.size());
+  for (const RowFormat* format : row_formats()) {
+    if (!format->columns) parse_all(*format, options, Columns(), padded, text.size());
+    if (format->columns && columns) parse_all(*format, options, *columns, padded, text.size());
   }
-  if (columns) parse_all(Format::kCsv, options, *columns, padded, text.size());
   return 0;
 }

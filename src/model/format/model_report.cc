@@ -9,6 +9,7 @@
 
 #include "base/mix.h"
 #include "base/rule_fields.h"
+#include "model/model_kind.h"
 
 namespace thalweg {
 namespace {
@@ -132,8 +133,9 @@ std::string to_text(const ModelSummary& summary) {
   const ModelSpec& model = manifest.model;
   std::string out =
       fmt::format("model    {}, {} loss", model.name, model.loss == Loss::kLogistic ? "logistic" : "squared");
-  if (model.name != "lr") out += fmt::format(", rank {}", model.rank);
-  if (model.name == "ffm") out += fmt::format(", {} fields", model.fields);
+  const auto kind = find_kind(model);
+  if (!kind.ok() || (*kind)->factors) out += fmt::format(", rank {}", model.rank);
+  if (kind.ok() && (*kind)->fields) out += fmt::format(", {} fields", model.fields);
   out += fmt::format("\ndigest   {}\nwritten  by version {}, format {}\n", digest_text(manifest.digest),
                      manifest.library_version, kModelFormatVersion);
   out += fmt::format("\n{:<12} {:>12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", "table", "rows",

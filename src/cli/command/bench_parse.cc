@@ -8,8 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
 #include "cli/options/input.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
 
 namespace thalweg {
 namespace {
@@ -55,8 +57,6 @@ Result<Pass> read_once(const ReadOptions& options, std::uint32_t threads) {
   return pass;
 }
 
-}  // namespace
-
 Status run_bench_parse(const Options& options, Output& out) {
   const ReadOptions read = read_options(options, options.arguments());
   const auto threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(1));
@@ -82,5 +82,18 @@ Status run_bench_parse(const Options& options, Output& out) {
             {"rows_per_second_max", rates.back()}});
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kBenchParseCommand = {
+    .path = "bench parse",
+    .summary = "Measure how fast the input is read, apart from any training",
+    .example = "thalweg bench parse clicks.svm --threads 1",
+    .run = run_bench_parse,
+    .options = {kReadOptions, "threads|repeat"},
+    .arguments = "FILE...",
+    .arguments_min = 1,
+    .arguments_max = kManyArguments,
+};
 
 }  // namespace thalweg

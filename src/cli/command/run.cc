@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/command/commands.h"
-#include "cli/command/rank_processes.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
 #include "cli/signals.h"
+#include "cli/view/output.h"
+#include "cli/work/rank_processes.h"
 #include "net/socket/reserved_port.h"
 
 namespace thalweg {
@@ -40,8 +42,6 @@ Result<RankLaunch> read_launch(const Options& options) {
   return launch;
 }
 
-}  // namespace
-
 Status run_run(const Options& options, Output& out) {
   Result<RankLaunch> launch = read_launch(options);
   if (!launch) return launch.status();
@@ -64,5 +64,19 @@ Status run_run(const Options& options, Output& out) {
   out.end_with(end->exit_code);
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kRunCommand = {
+    .path = "run",
+    .summary = "Start the ranks of a program, each with variables that say which one it is",
+    .example = "thalweg run -n 4 -- ./program --its-own-flag",
+    .run = run_run,
+    .options =
+        {"insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|transport|label|grace"},
+    .arguments = "PROGRAM...",
+    .arguments_min = 1,
+    .arguments_max = kManyArguments,
+};
 
 }  // namespace thalweg

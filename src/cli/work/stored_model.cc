@@ -1,10 +1,12 @@
-#include "cli/command/stored_model.h"
+#include "cli/work/stored_model.h"
 
 #include <fmt/format.h>
 
 #include <charconv>
 
+#include "cli/command/commands.h"
 #include "cli/options/input.h"
+#include "model/model_kind.h"
 #include "net/system_disk.h"
 
 namespace thalweg {
@@ -29,7 +31,7 @@ Result<ModelReader> open_model(const std::string& path) {
 
 std::map<std::string, std::string> options_to_store(const Options& options, std::string_view command) {
   std::map<std::string, std::string> texts;
-  for (const OptionRow* row : options_of(command)) {
+  for (const OptionRow* row : options_of(*find_command(program_commands(), command))) {
     if (row->key.empty() || row->key.substr(0, row->key.find('.')) == "output" || !options.has(row->name))
       continue;
     texts.emplace(spelling(*row), value_text(options.value(row->name)));
@@ -57,8 +59,9 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
 Status check_given_columns(const Manifest& manifest, const Options& options, const DataSet& data) {
   const std::string known = stored(manifest, "columns");
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
-  if (!given || known.empty() || data.format() != Format::kCsv) return ok_status();
-  const Status status = check_same_features(data.columns(), known, manifest.model.name == "ffm");
+  if (!given || known.empty() || !data.format().columns) return ok_status();
+  const auto kind = find_kind(manifest.model);
+  const Status status = check_same_features(data.columns(), known, kind.ok() && (*kind)->fields);
   if (status.ok()) return status;
   return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},
                    "leave out --columns, --label-column and --weight-column: the model knows its columns");

@@ -1,4 +1,4 @@
-#include "cli/command/local_ranks.h"
+#include "cli/work/local_ranks.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

@@ -5,10 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/command/commands.h"
+#include "cli/command/command.h"
 #include "cli/new_file.h"
+#include "cli/options/options.h"
 #include "cli/options/room_input.h"
 #include "cli/view/graphviz.h"
+#include "cli/view/output.h"
 #include "topology/packing.h"
 #include "topology/render.h"
 #include "topology/rings.h"
@@ -156,8 +158,6 @@ Status write_svg(const Topology& room, const std::string& path) {
   return file.commit();
 }
 
-}  // namespace
-
 Status run_topo_show(const Options& options, Output& out) {
   const auto ranks = static_cast<std::uint32_t>(options.maybe_integer("ranks").value_or(0));
   const Result<Topology> room = open_room(options.arguments()[0], ranks);
@@ -176,5 +176,18 @@ Status run_topo_show(const Options& options, Output& out) {
   }
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kTopoShowCommand = {
+    .path = "topo show",
+    .summary = "Show the nodes, links and levels of a machine room, or draw it",
+    .example = "thalweg topo show dgx1v",
+    .run = run_topo_show,
+    .options = {"ranks|svg|room-format"},
+    .arguments = "FILE-OR-PRESET",
+    .arguments_min = 1,
+    .arguments_max = 1,
+};
 
 }  // namespace thalweg

@@ -3,10 +3,15 @@
 
 #include <algorithm>
 
-#include "cli/command/commands.h"
-#include "cli/command/seed_runs.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "cli/work/seed_runs.h"
+#include "cli/work/simulate_groups.h"
 
 namespace thalweg {
+
+namespace {
 
 Status run_simulate_faults(const Options& options, Output& out) {
   const auto replay = options.maybe_integer("replay");
@@ -36,5 +41,15 @@ Status run_simulate_faults(const Options& options, Output& out) {
       runs.virtual_hours, 100 * time_used_max, runs.trace_hash));
   return ok_status();
 }
+
+}  // namespace
+
+extern constinit const Command kSimulateFaultsCommand = {
+    .path = "simulate faults",
+    .summary = "Run random clusters in which any node, link or clock may fail, and check what they promise",
+    .example = "thalweg simulate faults --seeds 0:1000",
+    .run = run_simulate_faults,
+    .options = {"seeds|replay|groups|trace"},
+};
 
 }  // namespace thalweg

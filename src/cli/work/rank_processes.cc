@@ -1,4 +1,4 @@
-#include "cli/command/rank_processes.h"
+#include "cli/work/rank_processes.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/command/seed_runs.h"
+#include "cli/work/seed_runs.h"
 
 #include <fmt/format.h>
 

@@ -8,8 +8,8 @@
 #include <sstream>
 #include <string>
 
-#include "cli/command/stored_model.h"
 #include "cli/run_for_test.h"
+#include "cli/work/stored_model.h"
 #include "model/format/stored_model_for_test.h"
 
 namespace thalweg {

@@ -1,4 +1,4 @@
-#include "cli/command/exchange_meter.h"
+#include "cli/work/exchange_meter.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,10 +1,11 @@
-// `thalweg simulate faults --groups`: random groups of ranks under random faults, one for each seed.
-#include "sim/group/simulate_groups.h"
+// `thalweg simulate faults --groups`.
+#include "cli/work/simulate_groups.h"
 
 #include <fmt/format.h>
 
 #include "cli/command/commands.h"
-#include "cli/command/seed_runs.h"
+#include "cli/work/seed_runs.h"
+#include "sim/group/simulate_groups.h"
 
 namespace thalweg {
 

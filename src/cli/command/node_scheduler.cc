@@ -1,0 +1,34 @@
+// node scheduler: a training job whose other nodes join by hand.
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/options/trainer_options.h"
+#include "cli/view/output.h"
+#include "cli/view/train_view.h"
+#include "cli/work/own_node.h"
+
+namespace thalweg {
+namespace {
+
+Status run_node_scheduler(const Options& options, Output& out) {
+  NodeOptions node;
+  node.scheduler = options.maybe_text("listen").value_or(node.scheduler);
+  node.secret_file = options.maybe_text("secret-file").value_or("");
+  node.insecure_no_auth = options.flag("insecure-no-auth");
+  warn_if_insecure(node, out);
+  node.log = [&out](const std::string& line) { out.note(line); };
+  return show_training(trainer_options(options, 0), out, [&](Trainer& trainer) { return trainer.run(node); });
+}
+
+}  // namespace
+
+extern constinit const Command kNodeSchedulerCommand = {
+    .path = "node scheduler",
+    .summary = "Run the scheduler of a training job whose other nodes join by hand",
+    .example = "thalweg node scheduler --listen 127.0.0.1:7100 --servers 1 --workers 2 --out model",
+    .run = run_node_scheduler,
+    .options = {kReadOptions, kTrainOptions, "listen|secret-file|insecure-no-auth"},
+    .arguments = "[FILE...]",
+    .arguments_max = kManyArguments,
+};
+
+}  // namespace thalweg

@@ -1,0 +1,70 @@
+#include "cli/options/choices.h"
+
+#include <string>
+#include <vector>
+
+#include "base/rule_fields.h"
+#include "base/word_list.h"
+#include "data/reader/row_format.h"
+#include "model/model_kind.h"
+
+namespace thalweg {
+namespace {
+
+std::string formats_where(bool (*wanted)(const RowFormat&)) {
+  std::vector<std::string_view> names = {"auto"};
+  for (const RowFormat* format : row_formats()) {
+    if (wanted(*format)) names.push_back(format->name);
+  }
+  return joined_words(names, '|');
+}
+
+std::string models_where(bool (*wanted)(const ModelKind&)) {
+  std::vector<std::string_view> names;
+  for (const ModelKind* kind : model_kinds()) {
+    if (wanted(*kind)) names.push_back(kind->name);
+  }
+  return joined_words(names, '|');
+}
+
+std::string rules_of_gradients() {
+  std::vector<std::string_view> names;
+  for (int kind = static_cast<int>(RuleKind::kSgd); kind <= static_cast<int>(RuleKind::kFtrl); ++kind) {
+    names.push_back(rule_name(static_cast<RuleKind>(kind)));
+  }
+  return joined_words(names, '|');
+}
+
+}  // namespace
+
+std::string_view format_choices() {
+  static const std::string kWords = formats_where([](const RowFormat&) { return true; });
+  return kWords;
+}
+
+std::string_view column_format_choices() {
+  static const std::string kWords = formats_where([](const RowFormat& format) { return format.columns; });
+  return kWords;
+}
+
+std::string_view model_choices() {
+  static const std::string kWords = models_where([](const ModelKind&) { return true; });
+  return kWords;
+}
+
+std::string_view factor_model_choices() {
+  static const std::string kWords = models_where([](const ModelKind& kind) { return kind.factors; });
+  return kWords;
+}
+
+std::string_view field_model_choices() {
+  static const std::string kWords = models_where([](const ModelKind& kind) { return kind.fields; });
+  return kWords;
+}
+
+std::string_view rule_choices() {
+  static const std::string kWords = rules_of_gradients();
+  return kWords;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,16 @@
+// What the commands that are one node of a cluster share.
+#pragma once
+
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "thalweg/trainer.h"
+
+namespace thalweg {
+
+// Of a server or worker.
+Result<TrainNode> train_node(const Options& options, Output& out);
+void warn_if_insecure(const NodeOptions& node, Output& out);
+// With --quiet, which train --processes gives its nodes, what the scheduler shows is not said again.
+Status ended(const TrainNodeEnd& end, Output& out);
+
+}  // namespace thalweg

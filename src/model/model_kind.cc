@@ -1,0 +1,57 @@
+#include "model/model_kind.h"
+
+#include "base/word_list.h"
+
+// A new model is a file that defines it, and its line here.
+#define THALWEG_MODEL_KINDS(KIND) \
+  KIND(kLinearKind)               \
+  KIND(kFactorizationKind)        \
+  KIND(kFieldAwareKind)
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kMaxRank = 1024;
+constexpr std::uint32_t kMaxFactorFloats = 65536;
+
+}  // namespace
+
+#define THALWEG_DECLARE_KIND(name) extern const ModelKind name;
+THALWEG_MODEL_KINDS(THALWEG_DECLARE_KIND)
+#undef THALWEG_DECLARE_KIND
+
+ModelKinds model_kinds(const ModelKinds& more) {
+#define THALWEG_LIST_KIND(name) &name,
+  ModelKinds kinds = {THALWEG_MODEL_KINDS(THALWEG_LIST_KIND)};
+#undef THALWEG_LIST_KIND
+  kinds.insert(kinds.end(), more.begin(), more.end());
+  return kinds;
+}
+
+Result<const ModelKind*> find_kind(const ModelSpec& spec) {
+  std::vector<std::string_view> names;
+  for (const ModelKind* kind : model_kinds(spec.kinds)) {
+    if (kind->name == spec.name) return kind;
+    names.push_back(kind->name);
+  }
+  return Status(Code::kUsage, "model '" + spec.name + "' is unknown; expected " + any_of_words(names));
+}
+
+Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
+  const auto kind = find_kind(spec);
+  if (!kind.ok()) return kind.status();
+  if ((*kind)->factors && (spec.rank < 1 || spec.rank > kMaxRank)) {
+    return Status(Code::kUsage, "rank " + std::to_string(spec.rank) + " of model " + spec.name +
+                                    " is out of range; expected 1 to " + std::to_string(kMaxRank));
+  }
+  const std::uint32_t fields_max = (*kind)->factors ? kMaxFactorFloats / spec.rank : kMaxFactorFloats;
+  if ((*kind)->fields && (spec.fields < 1 || spec.fields > fields_max)) {
+    return Status(Code::kUsage, "model " + spec.name + " with " + std::to_string(spec.fields) +
+                                    " fields of rank " + std::to_string(spec.rank) +
+                                    "; expected at least one field and fields * rank <= " +
+                                    std::to_string(kMaxFactorFloats));
+  }
+  return (*kind)->make(spec);
+}
+
+}  // namespace thalweg
