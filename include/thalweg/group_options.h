@@ -28,8 +28,11 @@ struct GroupOptions {
   // For a rank to say what it is doing, before it counts as stopped.
   std::chrono::nanoseconds patience = std::chrono::seconds(1);
   GroupTransport transport = GroupTransport::kAuto;
-  // Accepts that other machines can reach what listens, and join, read and change what ranks exchange. Rank 0
-  // warns of it.
+  // The group's secret, which all ranks must have: 32 hexadecimal digits that only the file's owner can use.
+  // Empty: that of this user on this machine; with `insecure_no_auth` none, and whoever calls can join.
+  std::string secret_file;
+  // Accepts that other machines can reach what listens: who is on the way can read and change what ranks
+  // exchange, and join as well where there is no secret. Rank 0 warns of it.
   bool insecure_no_auth = false;
   std::function<void(const std::string& line)> log;  // Takes warnings; empty: standard error.
   // Ranks of one machine may read each other's vectors out of memory that they do not share, where the system
@@ -42,9 +45,9 @@ struct GroupOptions {
 
 // Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
-// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT and THALWEG_INSECURE_NO_AUTH=1, as
-// thalweg run or who starts it sets them. `variable` looks one up, null when it is not set: std::getenv does.
-// Without any of them: a group of one. Errors: kConfig, naming the variable.
+// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT, THALWEG_SECRET_FILE and
+// THALWEG_INSECURE_NO_AUTH=1, as thalweg run or who starts it sets them. `variable` looks one up, null when
+// it is not set: std::getenv does. Without any of them: a group of one. Errors: kConfig, naming the variable.
 Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
 
 }  // namespace thalweg

@@ -94,6 +94,8 @@ typedef struct {
   double timeout_seconds;  /* Of joining and of each operation; 0: 60. */
   const char* transport;   /* "auto", "shm", "tcp" or "ucx"; null: auto. */
   int insecure_no_auth;    /* Not 0 accepts that other machines can reach what listens; rank 0 warns of it. */
+  const char* secret_file; /* The group's secret, 32 hexadecimal digits that only the file's owner can use,
+                              the same for all ranks; null: this user's own, none with `insecure_no_auth`. */
 } thalweg_options;
 
 /* Options as launchers (thalweg run, torchrun, mpirun, srun) put them into the environment. `variable` looks

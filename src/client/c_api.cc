@@ -38,6 +38,7 @@ thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) 
   if (!transport) return Status(Code::kUsage, "thalweg_join: options." + transport.status().message());
   options.transport = *transport;
   options.insecure_no_auth = given->insecure_no_auth != 0;
+  if (given->secret_file) options.secret_file = given->secret_file;
   return options;
 }
 
@@ -140,8 +141,9 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
   return guarded([&] {
     auto found = thalweg::group_options_from(variable);
     if (!found) return report(found.status());
-    static thread_local std::string host;
+    static thread_local std::string host, secret_file;
     host = found->master_host;
+    secret_file = found->secret_file;
     *options = {};
     options->struct_bytes = sizeof *options;
     options->rank = found->rank;
@@ -149,6 +151,7 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
     options->master_host = host.c_str();
     options->master_port = found->master_port;
     options->insecure_no_auth = found->insecure_no_auth ? 1 : 0;
+    if (!secret_file.empty()) options->secret_file = secret_file.c_str();
     return THALWEG_OK;
   });
 }

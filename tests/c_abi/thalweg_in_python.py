@@ -6,12 +6,14 @@ class Options(ctypes.Structure):
     _fields_ = [('struct_bytes', ctypes.c_size_t), ('rank', ctypes.c_uint32), ('size', ctypes.c_uint32),
                 ('master_host', ctypes.c_char_p), ('master_port', ctypes.c_uint16), ('group', ctypes.c_char_p),
                 ('timeout_seconds', ctypes.c_double), ('transport', ctypes.c_char_p),
-                ('insecure_no_auth', ctypes.c_int)]
+                ('insecure_no_auth', ctypes.c_int), ('secret_file', ctypes.c_char_p)]
 
     @classmethod
     def from_environment(cls, environment):
-        return cls(ctypes.sizeof(cls), int(environment['RANK']), int(environment['WORLD_SIZE']),
-                   environment['MASTER_ADDR'].encode(), int(environment['MASTER_PORT']))
+        options = cls(ctypes.sizeof(cls), int(environment['RANK']), int(environment['WORLD_SIZE']),
+                      environment['MASTER_ADDR'].encode(), int(environment['MASTER_PORT']))
+        options.secret_file = environment.get('THALWEG_SECRET_FILE', '').encode() or None
+        return options
 
 
 class Monoid(ctypes.Structure):

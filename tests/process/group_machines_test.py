@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAM = os.environ['THALWEG_TEST_PROGRAM']
@@ -99,6 +100,18 @@ class GroupMachinesTest(unittest.TestCase):
             for _, _, errors in ended:
                 self.assertEqual(errors.count('--insecure-no-auth: whoever reaches'), 1, errors)
             self.assertIn('rank 0 listens on %s:%s' % (HOSTS[0], PORT), ended[0][2])
+
+    def test_a_secret_that_the_machines_share_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'secret')
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='ascii') as file:
+                file.write(os.urandom(16).hex())
+            for program, text in [(IN_CPP, 'sum 10'), (IN_C, 'fine')]:
+                if not program:
+                    continue
+                ended = self.launch(program, flags=('--insecure-no-auth', '--secret-file', path))
+                self.expect_sums(ended, 4, text)
+                self.assertIn('--insecure-no-auth: whoever is on the way', ended[1][2])
 
     def test_the_environment_accepts_the_risk_too(self):
         for program, text in [(IN_CPP, 'sum 3'), (IN_C, 'fine')]:

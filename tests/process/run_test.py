@@ -2,13 +2,16 @@
 """thalweg run: ranks find each other, and all of them end when one fails, whatever way it fails."""
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 import unittest
 
+from handshake import GROUP, Refused, dial, read_secret
 from programs import PROGRAM, SANITIZER, ProgramTest, alive, patience
 from reserved_port import reserved_port
 
@@ -32,6 +35,13 @@ def wait_for(condition):
         if time.monotonic() > until:
             raise AssertionError('nothing happened within %d s' % PATIENCE_S)
         time.sleep(0.01)
+
+
+def listens(port):
+    """Without a call."""
+    with open('/proc/net/tcp', encoding='ascii') as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    return any(row[1] == '0100007F:%04X' % port and row[3] == '0A' for row in rows)
 
 
 class RunTest(ProgramTest):
@@ -157,6 +167,72 @@ class RunTest(ProgramTest):
         done = run('-n', '3', '--', ALL_REDUCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(done.stdout.splitlines()), ['rank %d of 3: sum 6' % r for r in range(3)])
+
+    def test_ranks_inherit_a_secret_that_shows_nowhere(self):
+        show = 'echo "$THALWEG_SECRET_FILE" $(cat "$THALWEG_SECRET_FILE"); env >&2; cat /proc/$$/cmdline >&2'
+        secrets = []
+        for _ in range(2):
+            done = run('-n', '3', '--insecure-no-auth', '--', 'sh', '-c', show)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = done.stdout.splitlines()
+            self.assertEqual((len(lines), len(set(lines))), (3, 1), lines)
+            self.assertRegex(lines[0], r'^/dev/fd/[0-9]{2,} [0-9a-f]{32}$')
+            secrets.append(lines[0].split()[1])
+            self.assertNotIn(secrets[-1], done.stderr)
+        self.assertNotEqual(*secrets)
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_who_has_not_inherited_the_secret_cannot_join(self):
+        ranks = 'test $RANK = 0 && { echo $$ $MASTER_PORT; exec %s; }; until test -e "$0"; do sleep 0.05; done; exec %s'
+        with tempfile.TemporaryDirectory() as folder:
+            come = os.path.join(folder, 'come')
+            with subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', ranks % (ALL_REDUCE, ALL_REDUCE), come],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+                leader, port = map(int, job.stdout.readline().split())
+                with open('/proc/%d/environ' % leader, encoding='ascii') as variables:
+                    where = re.search(r'THALWEG_SECRET_FILE=/dev/fd/(\d+)', variables.read()).group(1)
+                secret = read_secret('/proc/%d/fd/%s' % (leader, where))
+                wait_for(lambda: listens(port))
+                for guess in (bytes(16), os.urandom(16), secret[::-1]):
+                    with socket.create_connection(('127.0.0.1', port), timeout=PATIENCE_S) as stranger:
+                        with self.assertRaises(Refused) as refused:
+                            dial(stranger, guess, b'', GROUP)
+                        self.assertEqual(refused.exception.told, b'')  # After its challenge.
+                with socket.create_connection(('127.0.0.1', port), timeout=PATIENCE_S) as friend:
+                    self.assertEqual(dial(friend, secret, b'', GROUP), b'')
+                with open(come, 'w', encoding='ascii'):
+                    pass
+                out, err = job.communicate(timeout=PATIENCE_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(sorted(out.splitlines()), ['rank %d of 2: sum 3' % r for r in range(2)])
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_machines_share_a_secret_by_its_file(self):
+        kept, port = reserved_port()
+        self.addCleanup(kept.close)
+        with tempfile.TemporaryDirectory() as folder:
+            words = ['run', '-n', '2', '--nodes', '2', '--master-addr', '127.0.0.1', '--master-port', str(port),
+                     '--secret-file', 'made.secret']
+            path = os.path.join(folder, 'made.secret')
+            first = subprocess.Popen([PROGRAM, *words, '--', 'sh', '-c', 'echo $THALWEG_SECRET_FILE >&2; exec ' + ALL_REDUCE],
+                                     cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.end_with_test(first)
+            wait_for(lambda: os.path.exists(path))
+            self.assertEqual(os.stat(path).st_mode & 0o7777, 0o600)
+            second = run(*words[1:], '--node-rank', '1', '--', ALL_REDUCE, cwd=folder)
+            out, err = first.communicate(timeout=PATIENCE_S)
+        self.assertEqual((first.returncode, second.returncode), (0, 0), err + second.stderr)
+        self.assertEqual(err, (path + '\n') * 2)
+        self.assertEqual(sorted((out + second.stdout).splitlines()), ['rank %d of 4: sum 10' % r for r in range(4)])
+
+    def test_a_file_that_holds_no_secret_is_one_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'short.secret')
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), 'w', encoding='ascii') as file:
+                file.write('0123')
+            done = run('-n', '3', '--secret-file', path, '--', 'true')
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn('32 hexadecimal digits and nothing else; found 4 digits', done.stderr)
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_open_mpi_starts_the_same_program(self):

@@ -1,6 +1,7 @@
 // run: starts the ranks of a program with the variables that say who they are.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "cli/view/output.h"
 #include "cli/work/rank_processes.h"
 #include "net/socket/reserved_port.h"
+#include "net/socket/secret_file.h"
 
 namespace thalweg {
 namespace {
@@ -42,12 +44,39 @@ Result<RankLaunch> read_launch(const Options& options) {
   return launch;
 }
 
+// The secret of the groups that the ranks form: in the file that is named, which all machines need; else
+// where all ranks are here a new one, in memory that they inherit. What it returns lives until they have
+// started.
+Result<FileDescriptor> give_secret(const Options& options, RankLaunch& launch) {
+  if (const auto file = options.maybe_text("secret-file")) {
+    const Result<Secret> secret = launch.node == 0 ? read_or_make_secret(*file) : read_secret(*file);
+    if (!secret) return secret.status();
+    launch.secret_file = std::filesystem::absolute(*file).string();
+    return FileDescriptor();
+  }
+  if (launch.nodes > 1) return FileDescriptor();
+  Result<FileDescriptor> secret = secret_descriptor(draw_secret());
+  if (!secret) return secret;
+  launch.inherited = secret->get();
+  launch.secret_file = descriptor_path(secret->get());
+  return secret;
+}
+
+void warn_if_reachable(const RankLaunch& launch, Output& out) {
+  if (!launch.insecure_no_auth) return;
+  out.warn(launch.secret_file.empty()
+               ? "--insecure-no-auth: whoever reaches the ranks' ports can join, read "
+                 "and change what they exchange"
+               : "--insecure-no-auth: whoever is on the way between the ranks can read "
+                 "and change what they exchange");
+}
+
 Status run_run(const Options& options, Output& out) {
   Result<RankLaunch> launch = read_launch(options);
   if (!launch) return launch.status();
-  if (launch->insecure_no_auth)
-    out.warn(
-        "--insecure-no-auth: whoever reaches the ranks' ports can join, read and change what they exchange");
+  const Result<FileDescriptor> secret = give_secret(options, *launch);
+  if (!secret) return secret.status();
+  warn_if_reachable(*launch, out);
   std::optional<ReservedPort> free_port;  // Until the ranks have ended.
   if (launch->master_port == 0) {
     Result<ReservedPort> reserved = ReservedPort::reserve();
@@ -73,7 +102,7 @@ extern constinit const Command kRunCommand = {
     .example = "thalweg run -n 4 -- ./program --its-own-flag",
     .run = run_run,
     .options =
-        {"insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|transport|label|grace"},
+        {"secret-file|insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|transport|label|grace"},
     .arguments = "PROGRAM...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,

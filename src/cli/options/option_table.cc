@@ -108,7 +108,7 @@ constexpr OptionRow kRows[] = {
      .fallback = "60s", .placeholder = "SECONDS", .low = 0.001, .high = 86400 * 30.0},
     {.name = "secret-file", .key = "cluster.secret_file", .type = T::kText,
      .group = kCluster,
-     .help = "File with the job's secret, which the scheduler makes; unset is this user's own on this machine",
+     .help = "File with the job's secret, made by scheduler or rank 0; unset is this user's own, of run a new one",
      .example = "job.secret", .placeholder = "FILE"},
     {.name = "insecure-no-auth", .key = "cluster.insecure_no_auth", .type = T::kFlag,
      .group = kCluster,

@@ -145,6 +145,7 @@ class RankProcesses {
         {"MASTER_PORT", std::to_string(launch_.master_port)},
         {"THALWEG_TRANSPORT", launch_.transport}};
     if (launch_.insecure_no_auth) own.emplace_back("THALWEG_INSECURE_NO_AUTH", "1");
+    if (!launch_.secret_file.empty()) own.emplace_back("THALWEG_SECRET_FILE", launch_.secret_file);
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry;
@@ -172,7 +173,7 @@ class RankProcesses {
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid < 0) return {Code::kIo, fmt::format("cannot start rank {}: {}", local, std::strerror(errno))};
-    if (pid == 0) become_rank(parent, go_, out[1], err[1], argv, envp);
+    if (pid == 0) become_rank(parent, out[1], err[1], argv, envp);
     setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
     ranks_.push_back({pid, rank});
@@ -185,22 +186,23 @@ class RankProcesses {
     return ok_status();
   }
 
-  [[noreturn]] static void become_rank(pid_t parent, std::array<int, 2> go, int out, int err,
-                                       const std::vector<char*>& argv, const std::vector<char*>& envp) {
+  [[noreturn]] void become_rank(pid_t parent, int out, int err, const std::vector<char*>& argv,
+                                const std::vector<char*>& envp) const {
     setpgid(0, 0);  // The terminal's Ctrl-C is the parent's to answer.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    close(go[1]);
+    close(go_[1]);
     char none = 0;
-    while (read(go[0], &none, 1) < 0 && errno == EINTR) {
+    while (read(go_[0], &none, 1) < 0 && errno == EINTR) {
     }
     const int null = open("/dev/null", O_RDONLY);
     dup2(null, STDIN_FILENO);
     if (out >= 0) dup2(out, STDOUT_FILENO);
     if (err >= 0) dup2(err, STDERR_FILENO);
+    if (launch_.inherited >= 0) fcntl(launch_.inherited, F_SETFD, 0);
     execvpe(argv[0], argv.data(), envp.data());
     dprintf(STDERR_FILENO, "thalweg: cannot start %s: %s\n", argv[0], std::strerror(errno));
     _exit(127);

@@ -21,6 +21,8 @@ struct RankLaunch {
   std::uint16_t master_port = 0;
   std::string transport = "auto";         // Of the groups that they join.
   bool insecure_no_auth = false;          // They may listen where other machines reach them.
+  std::string secret_file;                // Of these groups; empty: the user's own.
+  int inherited = -1;                     // A descriptor that the ranks get, or none.
   bool label = false;                     // Begin each line of output with the rank.
   std::chrono::milliseconds grace{5000};  // From SIGTERM to SIGKILL.
 };

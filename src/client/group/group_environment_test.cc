@@ -102,6 +102,11 @@ TEST(GroupEnvironment, AcceptsOtherMachinesOnlyWhenTold) {
   EXPECT_EQ(odd.message(), "THALWEG_INSECURE_NO_AUTH='maybe': expected 1 or 0");
 }
 
+TEST(GroupEnvironment, ReadsWhereTheSecretIs) {
+  EXPECT_EQ(options_in({})->secret_file, "");
+  EXPECT_EQ(options_in({{"THALWEG_SECRET_FILE", "/dev/fd/64"}})->secret_file, "/dev/fd/64");
+}
+
 TEST(GroupEnvironment, ReadsTheTransport) {
   EXPECT_EQ(options_in({})->transport, GroupTransport::kAuto);
   EXPECT_EQ(options_in({{"THALWEG_TRANSPORT", "ucx"}})->transport, GroupTransport::kUcx);

@@ -21,17 +21,21 @@ namespace {
 // Ranks that have met connect at once.
 constexpr Duration kConnectTimeout = std::chrono::seconds(5);
 
+// With `insecure_no_auth` alone it is nobody's, so that ranks on machines whose users have no file in common
+// find each other.
+Result<Secret> secret_of(const GroupOptions& options) {
+  if (!options.secret_file.empty()) return read_secret(options.secret_file);
+  if (options.insecure_no_auth) return Secret{};
+  return secret_of_user();
+}
+
 // An acceptor that the other ranks of this machine can use too, unless only TCP is wanted.
 Result<std::unique_ptr<GroupAcceptor>> open_acceptor(const GroupOptions& options,
                                                      const SocketAddress& address) {
-  Secret secret;  // Of nobody, so that ranks on machines whose users have no file in common find each other.
-  if (!options.insecure_no_auth) {
-    const Result<Secret> own = secret_of_user();
-    if (!own) return own.status();
-    secret = *own;
-  }
+  const Result<Secret> secret = secret_of(options);
+  if (!secret) return secret.status();
   Result<std::unique_ptr<GroupAcceptor>> acceptor =
-      GroupAcceptor::listen(address, options.insecure_no_auth, secret);
+      GroupAcceptor::listen(address, options.insecure_no_auth, *secret);
   if (!acceptor || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
     return acceptor;
   const Status local = (*acceptor)->listen_locally();
@@ -42,10 +46,10 @@ Result<std::unique_ptr<GroupAcceptor>> open_acceptor(const GroupOptions& options
 void warn_if_reachable(const GroupOptions& options, const SocketAddress& address) {
   if (!options.insecure_no_auth || options.rank > 0 || is_loopback(address)) return;
   const std::string line = fmt::format(
-      "insecure_no_auth: rank 0 listens on {}; whoever reaches it, or the ports of other ranks, can join, "
-      "read "
-      "and change what the group exchanges",
-      to_text(address));
+      "insecure_no_auth: rank 0 listens on {}; whoever {} can {}read and change what the group exchanges",
+      to_text(address),
+      options.secret_file.empty() ? "reaches it, or the ports of other ranks," : "is on the way to a rank",
+      options.secret_file.empty() ? "join, " : "");
   if (options.log) return options.log(line);
   std::fprintf(stderr, "thalweg: warning: %s\n", line.c_str());
 }

@@ -269,6 +269,77 @@ TEST(FormGroup, AStrangerTakesNobodysPlace) {
   leader.join();
 }
 
+// A secret that is drawn, as a file for options.
+class SecretInMemory {
+ public:
+  SecretInMemory() : descriptor_(std::move(secret_descriptor(draw_secret())).value()) {}
+  std::string path() const { return descriptor_path(descriptor_.get()); }
+
+ private:
+  FileDescriptor descriptor_;
+};
+
+GroupOptions with_secret(GroupOptions options, const SecretInMemory& secret) {
+  options.secret_file = secret.path();
+  return options;
+}
+
+// The second group's rank 1 calls where the first group's rank 0 listens; once that has gone its own does.
+TEST(FormGroup, GroupsWithDifferentSecretsAtOnePortDoNotMix) {
+  const std::uint16_t port = port_for_this_test();
+  const SecretInMemory one, other;
+  Formed leader = Status(Code::kAborted, "not yet"), member = leader.status();
+  std::thread leads([&] { leader = form_group(with_secret(options_for(0, 2, port), one)); });
+  std::thread strays([&] { member = form_group(with_secret(options_for(1, 2, port), other)); });
+  {
+    const Formed joined = form_group(with_secret(options_for(1, 2, port), one));
+    leads.join();
+    EXPECT_TRUE(joined) << joined.status().message();
+    EXPECT_TRUE(leader) << leader.status().message();
+    leader = Status(Code::kAborted, "over");
+  }
+  leader = form_group(with_secret(options_for(0, 2, port), other));
+  strays.join();
+  EXPECT_TRUE(leader) << leader.status().message();
+  EXPECT_TRUE(member) << member.status().message();
+}
+
+// Neither hangs, and both say that it is the secret.
+TEST(FormGroup, AnotherSecretIsAnErrorThatSaysSo) {
+  const std::uint16_t port = port_for_this_test();
+  const SecretInMemory right;
+  const SecretInMemory wrong;
+  GroupOptions leader = with_secret(options_for(0, 2, port), right);
+  GroupOptions stranger = with_secret(options_for(1, 2, port), wrong);
+  leader.timeout = 2s;
+  stranger.timeout = 1s;
+  with_groups({leader, stranger}, [](std::uint32_t rank, Formed& formed) {
+    ASSERT_FALSE(formed);
+    EXPECT_EQ(formed.status().code(), Code::kTimeout);
+    const char* const why = rank == 0 ? "it does not know the secret" : "both must have the same one";
+    EXPECT_NE(formed.status().message().find(why), std::string::npos) << formed.status().message();
+  });
+}
+
+TEST(FormGroup, AFileThatHoldsNoSecretIsAnErrorAtOnce) {
+  GroupOptions options = options_for(0, 2, port_for_this_test());
+  options.secret_file = "/no/such/secret";
+  EXPECT_EQ(form_group(options).status(),
+            Status(Code::kIo, "/no/such/secret: cannot open the secret: No such file or directory"));
+}
+
+// What is named is used, whatever else is allowed.
+TEST(FormGroup, ASecretIsAskedForWhereOtherMachinesMayCallToo) {
+  const std::uint16_t port = port_for_this_test();
+  const SecretInMemory secret;
+  GroupOptions leader = with_secret(options_for(0, 2, port), secret);
+  GroupOptions stranger = options_for(1, 2, port);
+  leader.insecure_no_auth = stranger.insecure_no_auth = true;
+  leader.timeout = 2s;
+  stranger.timeout = 1s;
+  with_groups({leader, stranger}, [](std::uint32_t, Formed& formed) { EXPECT_FALSE(formed); });
+}
+
 TEST(FormGroup, NothingListensBeyondThisMachineUnasked) {
   GroupOptions options = options_for(0, 2, port_for_this_test());
   options.master_host = "0.0.0.0";
@@ -285,10 +356,14 @@ TEST(FormGroup, WarnsOnceWhereItListensBeyondThisMachine) {
   ASSERT_TRUE(form_group(options));
   EXPECT_TRUE(lines.empty());
   options.master_host = "0.0.0.0";
-  const Formed formed = form_group(options);
-  ASSERT_TRUE(formed) << formed.status().message();
+  ASSERT_TRUE(form_group(options));
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_NE(lines[0].find("insecure_no_auth: rank 0 listens on 0.0.0.0:"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[0].find("can join, read and change"), std::string::npos) << lines[0];
+  const SecretInMemory secret;
+  ASSERT_TRUE(form_group(with_secret(options, secret)));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_NE(lines[1].find("whoever is on the way to a rank can read"), std::string::npos) << lines[1];
 }
 
 TEST(FormGroup, RanksAreBelowTheirNumber) {

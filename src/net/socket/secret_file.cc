@@ -18,6 +18,7 @@ namespace {
 
 constexpr mode_t kOwnerAlone = 0600;
 constexpr mode_t kOfOthers = 0077;
+constexpr int kAboveThoseOfScripts = 64;  // Which name low ones without asking who else has them.
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 void draw(std::span<std::byte> into) {
@@ -148,7 +149,8 @@ Result<FileDescriptor> secret_descriptor(const Secret& secret) {
   constexpr int kForGood = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   if (::fcntl(memory.get(), F_ADD_SEALS, kForGood) != 0)
     return secret_error("a file in memory", "seal", errno);
-  return memory;
+  FileDescriptor high(::fcntl(memory.get(), F_DUPFD_CLOEXEC, kAboveThoseOfScripts));
+  return high ? std::move(high) : std::move(memory);
 }
 
 std::string descriptor_path(int fd) { return fmt::format("/dev/fd/{}", fd); }
