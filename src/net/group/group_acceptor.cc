@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "net/group/connection_proof.h"
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
 #include "net/socket/socket_options.h"
@@ -132,8 +133,7 @@ bool GroupAcceptor::hear(Stranger& stranger) {
 std::size_t GroupAcceptor::Stranger::wanted() const {
   if (handshake) return handshake->wanted();
   if (bytes.size() < kMagicBytes) return kMagicBytes - bytes.size();
-  const bool opened = bytes.size() >= Opening::kBytes;
-  return Opening::kBytes + (opened ? caller.opening.body_bytes : 0) - bytes.size();
+  return (bytes.size() < Opening::kBytes ? Opening::kBytes : kProvenOpeningBytes) - bytes.size();
 }
 
 bool GroupAcceptor::take_in(Stranger& stranger, std::span<const std::byte> bytes) {
@@ -145,13 +145,21 @@ bool GroupAcceptor::take_in(Stranger& stranger, std::span<const std::byte> bytes
                                                      secret_, draw_nonce());
     return shake_hands(stranger, all);
   }
-  if (all.size() < Opening::kBytes) return true;
-  const Result<Opening> opening = decode_opening(std::span(all).first(Opening::kBytes));
-  if (!opening) return drop(stranger, opening.status().message());
-  if (opening->kind == Opening::Kind::kJoin)
+  if (all.size() == Opening::kBytes) {
+    const Result<Opening> opening = decode_opening(all);
+    if (!opening) return drop(stranger, opening.status().message());
+    stranger.caller.opening = *opening;
+  }
+  return all.size() < kProvenOpeningBytes || take_opening(stranger);
+}
+
+bool GroupAcceptor::take_opening(Stranger& stranger) {
+  const Opening& opening = stranger.caller.opening;
+  if (opening.kind == Opening::Kind::kJoin || !is_proven_opening(secret_, stranger.bytes))
     return drop(stranger, "it has not proven that it knows the secret");
-  stranger.caller.opening = *opening;
-  return stranger.wanted() > 0 || let_in(stranger, std::span(all).subspan(Opening::kBytes));
+  if (group_ && opening.nonce != *group_) return drop(stranger, "it calls a group that this rank is not in");
+  if (!calls_.insert(opening.call).second) return drop(stranger, "it says again what was said before");
+  return let_in(stranger, {});
 }
 
 bool GroupAcceptor::shake_hands(Stranger& stranger, std::span<const std::byte> bytes) {
@@ -196,6 +204,14 @@ std::optional<GroupAcceptor::Caller> GroupAcceptor::take(const std::function<boo
   Caller caller = std::move(*found);
   callers_.erase(found);
   return caller;
+}
+
+void GroupAcceptor::belong_to(const std::optional<GroupNonce>& group) {
+  group_ = group;
+  if (!group) return calls_.clear();
+  std::erase_if(callers_, [&group](const Caller& caller) {
+    return caller.opening.kind != Opening::Kind::kJoin && caller.opening.nonce != *group;
+  });
 }
 
 void GroupAcceptor::watch(std::vector<pollfd>& watched) const {

@@ -1,12 +1,13 @@
 // Where a rank is called: accepts connections and reads what each is for. Callers that say nothing, too much
-// or the wrong thing are dropped and disturb nobody. Who wants to join proves first that it knows the secret;
-// other callers name the group's number, which only those who have joined are told.
+// or the wrong thing are dropped and disturb nobody. Who wants to join proves by a handshake that it knows
+// the secret; other callers give a proof with what they say, see connection_proof.h, once.
 #pragma once
 
 #include <functional>
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class GroupAcceptor {
   // Of this group, for joining others of it.
   const Secret& secret() const { return secret_; }
 
+  // Hears callers of that group alone, but for those who want to join; none: of all, while one forms.
+  void belong_to(const std::optional<GroupNonce>& group);
   // Accepts and reads what is there; never waits.
   void look(Instant now);
   // The first caller, in order of arrival, that `wanted` takes.
@@ -66,6 +69,7 @@ class GroupAcceptor {
   void accept_all(int fd, Instant now);
   bool hear(Stranger& stranger);
   bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
+  bool take_opening(Stranger& stranger);
   bool shake_hands(Stranger& stranger, std::span<const std::byte> bytes);
   bool let_in(Stranger& stranger, std::span<const std::byte> body);
   bool drop(const Stranger& stranger, const std::string& why);
@@ -77,6 +81,8 @@ class GroupAcceptor {
   std::string local_name_;
   std::list<Stranger> strangers_;
   std::list<Caller> callers_;
+  std::optional<GroupNonce> group_;
+  std::set<std::array<std::uint64_t, 2>> calls_;  // That were let in since it last was another group.
   Status status_;
   std::uint64_t dropped_ = 0;
   std::string last_dropped_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "net/group/connection_proof.h"
 #include "net/group/group_call.h"
 #include "net/group/rendezvous.h"
 #include "net/live_fabric.h"
@@ -30,8 +32,8 @@ std::unique_ptr<GroupAcceptor> open_acceptor() {
 FileDescriptor call(const GroupAcceptor& acceptor, std::uint32_t from) {
   auto socket = dial(acceptor.address(), live_now() + 20s);
   EXPECT_TRUE(socket) << socket.status().message();
-  const Opening opening{Opening::Kind::kControl, from, 0, 0, 0, {}};
-  EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s).ok());
+  const Opening opening{Opening::Kind::kControl, from, 0, 0, 0, {}, {from, 1}};
+  EXPECT_TRUE(send_all(socket->get(), prove_opening({}, opening), live_now() + 20s).ok());
   return *std::move(socket);
 }
 
@@ -107,6 +109,17 @@ class GroupAcceptorSecret : public testing::TestWithParam<bool> {
   static std::vector<std::byte> told(const FileDescriptor& socket) {
     std::vector<std::byte> all;
     for (std::byte byte{}; receive_all(socket.get(), {&byte, 1}, live_now() + 20s).ok();) all.push_back(byte);
+    return all;
+  }
+  // What is told to who says these bytes and hangs up.
+  std::vector<std::byte> told_to(std::span<const std::byte> said) {
+    const FileDescriptor socket = call();
+    std::vector<std::byte> all;
+    during([&] {
+      EXPECT_TRUE(send_all(socket.get(), said, live_now() + 20s).ok());
+      ::shutdown(socket.get(), SHUT_WR);
+      all = told(socket);
+    });
     return all;
   }
   bool anybody() {
@@ -193,6 +206,65 @@ TEST_P(GroupAcceptorSecret, ACrowdThatGreetsAndProvesNothingKeepsNobodyOut) {
   const FileDescriptor socket = call();
   during([&] { EXPECT_TRUE(prove_and_say(socket.get(), secret_, hello(), live_now() + 20s).ok()); });
   EXPECT_TRUE(anybody());
+}
+
+// Who reads the wire learns the group's number and which connections there are, which proves nothing.
+TEST_P(GroupAcceptorSecret, WhoKnowsTheGroupsNumberAloneOpensNothing) {
+  const GroupNonce group{3, 4};
+  acceptor_->belong_to(group);
+  for (const auto kind : {Opening::Kind::kStream, Opening::Kind::kControl, Opening::Kind::kLocal}) {
+    const Opening opening{kind, 1, 0, 0, 0, group, {5, 6}};
+    EXPECT_TRUE(told_to(encode_opening(opening).span()).empty());
+    for (const Secret& guess : {Secret{}, draw_secret()}) {
+      EXPECT_TRUE(told_to(prove_opening(guess, opening)).empty());
+      EXPECT_NE(acceptor_->last_dropped().find("has not proven"), std::string::npos)
+          << acceptor_->last_dropped();
+    }
+    std::vector<std::byte> reflected = prove_opening(secret_, opening);
+    const Proof answer = answer_to(secret_, opening);
+    std::copy(answer.begin(), answer.end(), reflected.begin() + Opening::kBytes);
+    EXPECT_TRUE(told_to(reflected).empty());
+  }
+  EXPECT_EQ(acceptor_->dropped(), 12U);
+  EXPECT_FALSE(anybody());
+}
+
+TEST_P(GroupAcceptorSecret, ABitOfAProvenOpeningIsNotAnothers) {
+  const std::vector<std::byte> said =
+      prove_opening(secret_, {Opening::Kind::kStream, 1, 0, 7, 0, {3, 4}, {5, 6}});
+  for (std::size_t byte = 0; byte < said.size(); ++byte) {
+    std::vector<std::byte> changed = said;
+    changed[byte] ^= std::byte{1};
+    EXPECT_TRUE(told_to(changed).empty()) << byte;
+  }
+  EXPECT_FALSE(anybody());
+}
+
+TEST_P(GroupAcceptorSecret, AnOpeningThatWasRecordedOpensNothingAgain) {
+  const GroupNonce group{3, 4};
+  const auto said = prove_opening(secret_, {Opening::Kind::kStream, 1, 0, 7, 0, group, {5, 6}});
+  const auto say = [&] {
+    FileDescriptor socket = call();
+    EXPECT_TRUE(send_all(socket.get(), said, live_now() + 20s).ok());
+    acceptor_->look(live_now());
+    return socket;
+  };
+  const FileDescriptor honest = say();
+  const FileDescriptor early = say();  // Before the honest one is asked for.
+  EXPECT_TRUE(anybody());
+  EXPECT_FALSE(anybody());
+  acceptor_->belong_to(group);
+  const FileDescriptor late = say();
+  EXPECT_FALSE(anybody());
+  EXPECT_EQ(acceptor_->dropped(), 2U);
+  acceptor_->belong_to(std::nullopt);  // It forms anew, as another group.
+  const FileDescriptor later = say();
+  acceptor_->belong_to(GroupNonce{7, 8});
+  EXPECT_FALSE(anybody());
+  const FileDescriptor last = say();
+  EXPECT_FALSE(anybody());
+  EXPECT_NE(acceptor_->last_dropped().find("a group that this rank is not in"), std::string::npos)
+      << acceptor_->last_dropped();
 }
 
 // What joins is told when it, or what it has called, is of another group.

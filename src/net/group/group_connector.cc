@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "net/group/group_call.h"
 #include "net/live_fabric.h"
 #include "net/socket/address.h"
+#include "net/socket/secret_file.h"
 #include "net/socket/socket_options.h"
 
 namespace thalweg {
@@ -22,10 +23,12 @@ namespace {
 // way, and 4 ranks on 2 cores sum 4 MB at 2.4 GB/s instead of 2.2.
 constexpr int kLoopbackBufferBytes = 2 << 20;
 
-// Whether a peer said anything on its control connection, as it does only once it has connected with all.
-bool spoke(int control) {
-  std::byte byte{};
-  return ::recv(control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+std::array<std::uint64_t, 2> draw_call() {
+  std::array<std::uint64_t, 2> call{};
+  const Handshake::Nonce nonce = draw_nonce();
+  static_assert(sizeof call == sizeof nonce);
+  std::memcpy(call.data(), nonce.data(), sizeof call);
+  return call;
 }
 
 }  // namespace
@@ -96,7 +99,7 @@ bool GroupConnector::is_crowded() const {
   return std::count_if(all.begin(), all.end(), here) > all[rank_].cores;
 }
 
-Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
+Result<RankConnection> GroupConnector::call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
                                             Instant deadline) {
   const Member& member = table_.members[peer];
   const auto failed = [&](const Status& why) {
@@ -111,37 +114,55 @@ Result<FileDescriptor> GroupConnector::call(std::uint32_t peer, Opening::Kind ki
     socket = dial(addresses->front(), deadline);
   }
   if (!socket) return failed(socket.status());
-  const Opening opening{kind, rank_, peer, channel, 0, table_.nonce};
-  if (Status sent = send_all(socket->get(), encode_opening(opening).span(), deadline); !sent.ok())
+  const Opening opening{kind, rank_, peer, channel, 0, table_.nonce, draw_call()};
+  const Secret& secret = acceptor_->secret();
+  if (Status sent = send_all(socket->get(), prove_opening(secret, opening), deadline); !sent.ok())
     return failed(sent);
   if (kind == Opening::Kind::kStream) prepare(socket->get());
-  return socket;
+  return RankConnection{*std::move(socket), false, answer_to(secret, opening)};
 }
 
-Result<FileDescriptor> GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel) {
+Result<RankConnection> GroupConnector::accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel) {
   acceptor_->look(live_now());
-  const Opening expected{kind, peer, rank_, channel, 0, table_.nonce};
-  auto caller = acceptor_->take([&expected](const auto& any) { return any.opening == expected; });
+  Opening expected{kind, peer, rank_, channel, 0, table_.nonce, {}};
+  auto caller = acceptor_->take([&expected](const auto& any) {
+    expected.call = any.opening.call;
+    return any.opening == expected;
+  });
   if (!caller && !acceptor_->status().ok()) return acceptor_->status();
-  if (!caller) return FileDescriptor();
+  if (!caller) return RankConnection();
   if (kind == Opening::Kind::kStream) prepare(caller->socket.get());
-  return std::move(caller->socket);
+  return RankConnection{std::move(caller->socket), true, answer_to(acceptor_->secret(), caller->opening)};
 }
 
-Result<FileDescriptor> GroupConnector::connect(std::uint32_t peer, Opening::Kind kind, Instant deadline,
+Result<RankConnection> GroupConnector::connect(std::uint32_t peer, Opening::Kind kind, Instant deadline,
                                                int lifeline) {
   if (calls(peer)) return call(peer, kind, 0, deadline);
   for (;;) {
-    Result<FileDescriptor> socket = accept(peer, kind, 0);
-    if (!socket || *socket) return socket;
+    Result<RankConnection> connection = accept(peer, kind, 0);
+    if (!connection || *connection) return connection;
     if (live_now() >= deadline) return Status(Code::kTimeout, name_of(peer) + " did not connect in time");
     std::vector<pollfd> watched{{lifeline, POLLRDHUP, 0}};
     acceptor_->watch(watched);
     sleep_on(watched, deadline);
-    if (watched[0].revents == 0) continue;
-    if (!spoke(lifeline)) return Status(Code::kPeerLost, name_of(peer) + " left while the group formed");
-    lifeline = -1;  // It was in the group and is through with it, so that this call of its is on its way.
+    if (watched[0].revents != 0) return left(peer);  // It waits for this rank's answer there.
   }
+}
+
+Status GroupConnector::left(std::uint32_t peer) const {
+  return {Code::kPeerLost, name_of(peer) + " left while the group formed"};
+}
+
+Status GroupConnector::settle(const RankConnection& connection, std::uint32_t peer, Instant deadline) const {
+  Proof said{};
+  const Status moved = connection.was_called ? send_all(connection.socket.get(), connection.answer, deadline)
+                                             : receive_all(connection.socket.get(), said, deadline);
+  if (moved.code() == Code::kPeerLost) return left(peer);
+  if (!moved.ok())
+    return {moved.code(),
+            name_of(peer) + " did not answer in time; or it waits for another rank that did not"};
+  if (connection.was_called || same_proof(said, connection.answer)) return {};
+  return {Code::kRefused, "who answers for " + name_of(peer) + " does not know the secret of this group"};
 }
 
 }  // namespace thalweg

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "net/group/connection_proof.h"
 #include "net/group/group_acceptor.h"
 #include "net/group/rendezvous.h"
-#include "net/socket/file_descriptor.h"
 #include "node/rank_place.h"
 #include "thalweg/group_options.h"
 #include "thalweg/status.h"
@@ -39,16 +39,19 @@ class GroupConnector {
 
   // Of each pair the higher rank calls. A call waits for the connection alone, which the peer's system makes.
   bool calls(std::uint32_t peer) const { return rank_ > peer; }
-  Result<FileDescriptor> call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
+  Result<RankConnection> call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
                               Instant deadline);
   // Empty while it has not called. kIo: this rank can take no calls.
-  Result<FileDescriptor> accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
-  // Either; waits until the deadline, or until `lifeline`, the control connection with that peer, ends and
-  // nothing was said on it.
-  Result<FileDescriptor> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);
+  Result<RankConnection> accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
+  // Either; waits until the deadline, or until `lifeline`, the control connection with that peer, ends.
+  Result<RankConnection> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);
+  // Gives this end's proof where it was called, else waits for the other's. kPeerLost, kTimeout; kRefused: it
+  // does not know the secret.
+  Status settle(const RankConnection& connection, std::uint32_t peer, Instant deadline) const;
 
  private:
   void prepare(int stream) const;
+  Status left(std::uint32_t peer) const;
 
   GroupOptions options_;
   GroupTable table_;

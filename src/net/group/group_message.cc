@@ -1,7 +1,7 @@
 // Grammar, all integers little-endian:
 //   opening := "THWG":u32 version:u16 kind:u8 0:u8 from:u32 to:u32 channel:u16 0:u16 body_bytes:u32
 //   nonce:u64[2]
-//              0:u64[3]
+//              call:u64[2] 0:u64
 //   member  := rank:u32 size:u32 group:text host:text port:u16 machine:text local_name:text cores:text
 //              uid:u32 pid:u32 over_ucx:u8
 //   answer  := "THWA":u32 version:u16 refused:u8 0:u8 body_bytes:u32 0:u32 (table | refusal)
@@ -66,7 +66,7 @@ Bytes encode_opening(const Opening& opening) {
   out.put(kOpeningMagic).put(kGroupWireVersion).put(opening.kind).put(std::uint8_t{0});
   out.put(opening.from).put(opening.to).put(opening.channel).put(std::uint16_t{0}).put(opening.body_bytes);
   out.put(opening.nonce[0]).put(opening.nonce[1]);
-  for (int i = 0; i < 3; ++i) out.put(std::uint64_t{0});
+  out.put(opening.call[0]).put(opening.call[1]).put(std::uint64_t{0});
   return out.take();
 }
 
@@ -88,7 +88,9 @@ Result<Opening> decode_opening(std::span<const std::byte> bytes) {
   opening.body_bytes = in.get<std::uint32_t>();
   opening.nonce[0] = in.get<std::uint64_t>();
   opening.nonce[1] = in.get<std::uint64_t>();
-  for (int i = 0; i < 3; ++i) zero = in.get<std::uint64_t>() == 0 && zero;
+  opening.call[0] = in.get<std::uint64_t>();
+  opening.call[1] = in.get<std::uint64_t>();
+  zero = in.get<std::uint64_t>() == 0 && zero;
   const bool joins = opening.kind == Opening::Kind::kJoin;
   const bool fits = opening.kind <= Opening::Kind::kLocal && opening.channel < limits::kChannelsMax &&
                     (joins ? opening.body_bytes <= Opening::kBodyBytesMax : opening.body_bytes == 0);

@@ -13,7 +13,7 @@
 
 namespace thalweg {
 
-inline constexpr std::uint16_t kGroupWireVersion = 1;
+inline constexpr std::uint16_t kGroupWireVersion = 2;
 
 // Drawn anew for each group that forms, so that no connection meant for another is taken for one of its own.
 using GroupNonce = std::array<std::uint64_t, 2>;
@@ -32,8 +32,9 @@ struct Opening {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   std::uint16_t channel = 0;
-  std::uint32_t body_bytes = 0;  // Of what follows: kJoin alone.
-  GroupNonce nonce{};            // Zero in the first kJoin.
+  std::uint32_t body_bytes = 0;         // Of what follows: kJoin alone.
+  GroupNonce nonce{};                   // Zero in the first kJoin.
+  std::array<std::uint64_t, 2> call{};  // Drawn for each connection; zero for kJoin.
   bool operator==(const Opening&) const = default;
 };
 

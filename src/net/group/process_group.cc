@@ -39,6 +39,7 @@ ProcessGroup::~ProcessGroup() {
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& options, Meeting meeting,
                                                             std::shared_ptr<GroupAcceptor> acceptor,
                                                             Instant deadline) {
+  acceptor->belong_to(meeting.table.nonce);
   GroupConnector connector(options, std::move(meeting), std::move(acceptor));
   Result<FileDescriptor> wake_fd = make_event_fd();
   if (!wake_fd) return wake_fd.status();
@@ -47,39 +48,56 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::connect(const GroupOptions& 
   return group;
 }
 
-// Calls go out before any is waited for: lower ranks first, who wait for higher ones only.
+// Calls go out before any is waited for: lower ranks first, who wait for higher ones only. A lower rank
+// answers once it has all of a peer's calls, so that nobody is through with the group before.
 Status ProcessGroup::connect_all(Instant deadline) {
   const bool over_ucx = options_.transport == GroupTransport::kUcx && size() > 1;
-  std::vector<FileDescriptor> control(size()), local(size());
+  std::vector<RankConnection> control(size()), local(size());
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
     if (peer == rank()) continue;
-    Result<FileDescriptor> talk = connector_.connect(peer, Opening::Kind::kControl, deadline);
+    Result<RankConnection> talk = connector_.connect(peer, Opening::Kind::kControl, deadline);
     if (!talk) return talk.status();
     control[peer] = *std::move(talk);
-    if (over_ucx) continue;
-    const Result<bool> shares = connector_.shares_memory(peer);
-    if (!shares) return shares.status();
-    const auto kind = *shares ? Opening::Kind::kLocal : Opening::Kind::kStream;
-    Result<FileDescriptor> socket = connector_.connect(peer, kind, deadline, control[peer].get());
-    if (!socket) return socket.status();
-    if (*shares) {
-      local[peer] = *std::move(socket);
-    } else {
-      set_streams(peer, tcp_streams(peer, *std::move(socket)), true);
+    if (!over_ucx) {
+      if (Status begun = begin_streams(peer, control[peer], local[peer], deadline); !begun.ok()) return begun;
     }
+    if (connector_.calls(peer)) continue;
+    if (Status told = connector_.settle(control[peer], peer, deadline); !told.ok()) return told;
+  }
+  std::vector<FileDescriptor> sockets(size());
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    if (peer < rank()) {
+      if (Status heard = connector_.settle(control[peer], peer, deadline); !heard.ok()) return heard;
+    }
+    sockets[peer] = std::move(control[peer].socket);
   }
   Status connected =
-      over_ucx ? connect_over_ucx(control, deadline) : share_memory(std::move(local), deadline);
+      over_ucx ? connect_over_ucx(sockets, deadline) : share_memory(std::move(local), deadline);
   if (!connected.ok()) return connected;
   Result<FileDescriptor> wake_fd = make_event_fd();
   if (!wake_fd) return wake_fd.status();
-  control_ = std::make_unique<GroupControl>(rank(), std::move(control), *std::move(wake_fd),
+  control_ = std::make_unique<GroupControl>(rank(), std::move(sockets), *std::move(wake_fd),
                                             options_.patience, [this] { wake(); });
   return {};
 }
 
-Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant deadline) {
-  if (std::none_of(sockets.begin(), sockets.end(), [](const auto& socket) { return bool{socket}; }))
+Status ProcessGroup::begin_streams(std::uint32_t peer, const RankConnection& control, RankConnection& local,
+                                   Instant deadline) {
+  const Result<bool> shares = connector_.shares_memory(peer);
+  if (!shares) return shares.status();
+  const auto kind = *shares ? Opening::Kind::kLocal : Opening::Kind::kStream;
+  Result<RankConnection> connection = connector_.connect(peer, kind, deadline, control.socket.get());
+  if (!connection) return connection.status();
+  if (*shares) {
+    local = *std::move(connection);
+  } else {
+    set_streams(peer, tcp_streams(peer, *std::move(connection)), true);
+  }
+  return {};
+}
+
+Status ProcessGroup::share_memory(std::vector<RankConnection> connections, Instant deadline) {
+  if (std::none_of(connections.begin(), connections.end(), [](const auto& one) { return bool{one}; }))
     return {};
   ShmOptions options;
   options.rank = rank();
@@ -91,9 +109,10 @@ Status ProcessGroup::share_memory(std::vector<FileDescriptor> sockets, Instant d
   shared_ = *std::move(self);
   share(*shared_);
   for (std::uint32_t peer = 0; peer < size(); ++peer) {
-    if (!sockets[peer]) continue;
+    if (!connections[peer]) continue;
+    if (Status settled = connector_.settle(connections[peer], peer, deadline); !settled.ok()) return settled;
     const Duration left = std::max(deadline - live_now(), Duration::zero());
-    auto streams = ShmPeer::meet(std::move(sockets[peer]), *shared_, peer, left);
+    auto streams = ShmPeer::meet(std::move(connections[peer].socket), *shared_, peer, left);
     if (!streams) return streams.status();
     set_streams(peer, *std::move(streams), false);
   }
@@ -133,15 +152,15 @@ Status ProcessGroup::connect_over_ucx(const std::vector<FileDescriptor>& control
   return ucx_->greet(deadline);
 }
 
-std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, FileDescriptor first) {
-  const auto open = [this, peer](std::uint16_t channel) -> Result<FileDescriptor> {
+std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, RankConnection first) {
+  const auto open = [this, peer](std::uint16_t channel) -> Result<RankConnection> {
     if (connector_.calls(peer)) {
-      if (!GroupFabric::peer_status(peer).ok()) return FileDescriptor();  // It takes no calls any more.
+      if (!GroupFabric::peer_status(peer).ok()) return RankConnection();  // It takes no calls any more.
       return connector_.call(peer, Opening::Kind::kStream, channel, live_now() + kDialTimeout);
     }
-    Result<FileDescriptor> socket = connector_.accept(peer, Opening::Kind::kStream, channel);
-    awaits_callers_ = awaits_callers_ || (socket && !*socket);
-    return socket;
+    Result<RankConnection> connection = connector_.accept(peer, Opening::Kind::kStream, channel);
+    awaits_callers_ = awaits_callers_ || (connection && !*connection);
+    return connection;
   };
   auto streams = std::make_unique<TcpStreams>(connector_.name_of(peer), open);
   streams->adopt(0, std::move(first));
@@ -181,6 +200,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::regroup(Duration timeout) {
     }
     if (control_->was_left_out()) rendezvous.set_left_out();
   };
+  connector_.acceptor()->belong_to(std::nullopt);
   Result<Meeting> meeting = meet(*connector_.acceptor(), before[rank()], venue);
   if (!meeting) return meeting.status();
   for (std::uint32_t peer = 0; peer < size(); ++peer) {

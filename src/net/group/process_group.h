@@ -39,9 +39,11 @@ class ProcessGroup final : public GroupFabric {
  private:
   ProcessGroup(const GroupOptions& options, GroupConnector connector, FileDescriptor wake_fd);
   Status connect_all(Instant deadline);
-  Status share_memory(std::vector<FileDescriptor> sockets, Instant deadline);
+  Status begin_streams(std::uint32_t peer, const RankConnection& control, RankConnection& local,
+                       Instant deadline);
+  Status share_memory(std::vector<RankConnection> connections, Instant deadline);
   Status connect_over_ucx(const std::vector<FileDescriptor>& control, Instant deadline);
-  std::unique_ptr<PairStreams> tcp_streams(std::uint32_t peer, FileDescriptor first);
+  std::unique_ptr<PairStreams> tcp_streams(std::uint32_t peer, RankConnection first);
   void watch_others(std::vector<pollfd>& watched) override;
 
   GroupOptions options_;

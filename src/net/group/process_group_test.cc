@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
 
+#include "net/group/connection_proof.h"
 #include "net/group/group_call.h"
 #include "net/group/group_for_test.h"
 #include "net/group/rendezvous.h"
@@ -108,6 +110,17 @@ TEST(ProcessGroup, LeavingInGoodOrderIsNoFailure) {
 
 // Rank 1, played by hand: what it does with its connections is up to `act`, which gets the way to open them.
 using Call = std::function<FileDescriptor(Opening::Kind, std::uint16_t channel)>;
+constexpr std::array<std::uint64_t, 2> kFirstCall{1, 1};
+
+void prove_and_call(int socket, const Opening& opening) {
+  EXPECT_TRUE(send_all(socket, prove_opening(*secret_of_user(), opening), live_now() + 20s).ok());
+}
+// Until the other rank has all connections that it waits for.
+void await_answer_on(const FileDescriptor& socket) {
+  Proof answer{};
+  EXPECT_TRUE(receive_all(socket.get(), answer, live_now() + 20s).ok());
+}
+
 Formed formed_with(const std::function<void(const Call& call)>& act) {
   const auto all = all_of(2);
   std::thread other([&all, &act] {
@@ -120,8 +133,13 @@ Formed formed_with(const std::function<void(const Call& call)>& act) {
     ASSERT_TRUE(meeting) << meeting.status().message();
     act([&](Opening::Kind kind, std::uint16_t channel) {
       auto socket = dial(addresses->front(), live_now() + 20s);
-      const Opening opening{kind, 1, 0, channel, 0, meeting->table.nonce};
-      EXPECT_TRUE(send_all(socket->get(), encode_opening(opening).span(), live_now() + 20s).ok());
+      prove_and_call(socket->get(), {kind,
+                                     1,
+                                     0,
+                                     channel,
+                                     0,
+                                     meeting->table.nonce,
+                                     {kFirstCall[0] + channel, static_cast<std::uint64_t>(kind)}});
       return *std::move(socket);
     });
   });
@@ -143,12 +161,12 @@ constexpr std::array<std::byte, 5> kGoodbye{std::byte{1}, {}, {}, {}, std::byte{
 TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
   const std::array<std::byte, 1> byte{std::byte{42}};
   const Formed formed = formed_with([&byte](const Call& call) {
-    {
-      const FileDescriptor control = call(Opening::Kind::kControl, 0);
-      EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s).ok());
-    }
-    std::this_thread::sleep_for(50ms);  // The end of one connection overtakes another's beginning.
+    FileDescriptor control = call(Opening::Kind::kControl, 0);
+    std::this_thread::sleep_for(50ms);
     const FileDescriptor stream = call(Opening::Kind::kStream, 0);
+    await_answer_on(control);
+    EXPECT_TRUE(send_all(control.get(), byte, live_now() + 20s).ok());
+    control.reset();
     EXPECT_TRUE(send_all(stream.get(), byte, live_now() + 20s).ok());
   });
   ASSERT_TRUE(formed) << formed.status().message();
@@ -158,8 +176,10 @@ TEST(ProcessGroup, OneThatIsThroughBeforeAnotherHasFormedIsNotLost) {
 TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
   FileDescriptor goes_on;
   const Formed formed = formed_with([&goes_on](const Call& call) {
-    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s).ok());
+    const FileDescriptor control = call(Opening::Kind::kControl, 0);
     call(Opening::Kind::kStream, 0).reset();
+    await_answer_on(control);
+    EXPECT_TRUE(send_all(control.get(), kGoodbye, live_now() + 20s).ok());
     goes_on = call(Opening::Kind::kStream, 1);
     EXPECT_TRUE(send_all(goes_on.get(), std::array{std::byte{1}}, live_now() + 20s).ok());
   });
@@ -182,8 +202,10 @@ TEST(ProcessGroup, OneStreamsEndIsNotAnothers) {
 
 TEST(ProcessGroup, WhatOneThatLeftSentOnANewStreamArrives) {
   const Formed formed = formed_with([](const Call& call) {
-    EXPECT_TRUE(send_all(call(Opening::Kind::kControl, 0).get(), kGoodbye, live_now() + 20s).ok());
+    const FileDescriptor control = call(Opening::Kind::kControl, 0);
     const FileDescriptor first = call(Opening::Kind::kStream, 0), second = call(Opening::Kind::kStream, 1);
+    await_answer_on(control);
+    EXPECT_TRUE(send_all(control.get(), kGoodbye, live_now() + 20s).ok());
     EXPECT_TRUE(send_all(second.get(), std::array{std::byte{42}}, live_now() + 20s).ok());
   });
   ASSERT_TRUE(formed) << formed.status().message();
@@ -199,6 +221,30 @@ TEST(ProcessGroup, OneThatDiesWhileTheGroupFormsIsNamed) {
   ASSERT_FALSE(formed);
   EXPECT_EQ(formed.status().code(), Code::kPeerLost);
   EXPECT_NE(formed.status().message().find("left while the group formed"), std::string::npos)
+      << formed.status().message();
+}
+
+// Rank 0, played by hand, has the port of the one that was met, and not the secret.
+TEST(ProcessGroup, OneThatCannotAnswerIsNotHeard) {
+  const auto all = all_of(2);
+  Formed formed = Status(Code::kAborted, "not yet");
+  std::thread other([&] { formed = form_group(all[1]); });
+  const auto addresses = resolve("127.0.0.1", all[0].master_port, live_now() + 20s);
+  const auto acceptor = GroupAcceptor::listen(addresses->front(), false, *secret_of_user());
+  Venue venue;
+  venue.deadline = live_now() + 20s;
+  const auto meeting = meet(**acceptor, describe_this_process(0, 2, all[0].group), venue);
+  EXPECT_TRUE(meeting) << meeting.status().message();
+  std::optional<GroupAcceptor::Caller> caller;
+  while (!caller) {
+    (*acceptor)->look(live_now());
+    caller = (*acceptor)->take([](const auto& any) { return any.opening.kind == Opening::Kind::kControl; });
+  }
+  const Proof guess = answer_to(draw_secret(), caller->opening);
+  EXPECT_TRUE(send_all(caller->socket.get(), guess, live_now() + 20s).ok());
+  other.join();
+  EXPECT_EQ(formed.status().code(), Code::kRefused);
+  EXPECT_NE(formed.status().message().find("who answers for rank 0"), std::string::npos)
       << formed.status().message();
 }
 

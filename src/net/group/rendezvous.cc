@@ -124,11 +124,11 @@ class Meet {
         ::send(caller.socket.get(), refusal.span().data(), refusal.size(), MSG_NOSIGNAL);
   }
 
-  // So that one that was started again may take its place.
+  // So that one that was started again may take its place. A guest has nothing to say before it is answered.
   void forget_those_who_left() {
     std::erase_if(guests_, [this](const auto& entry) {
       std::byte byte{};
-      if (::recv(entry.second.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0) return false;
+      if (::recv(entry.second.socket.get(), &byte, 1, MSG_DONTWAIT) < 0) return false;
       rendezvous_.hung_up(entry.first);
       return true;
     });

@@ -23,10 +23,42 @@ constexpr std::size_t kWriteBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-TcpStream::TcpStream(FileDescriptor socket)
-    : socket_(std::move(socket)), buffer_(new std::byte[kBufferBytes]) {}
+TcpStream::TcpStream(RankConnection connection)
+    : socket_(std::move(connection.socket)),
+      answer_(connection.answer),
+      owed_(connection.was_called ? answer_.size() : 0),
+      awaited_(connection.was_called ? 0 : answer_.size()),
+      buffer_(new std::byte[kBufferBytes]) {}
+
+// With the first bytes that are written and not before: an end that only reads leaves nothing behind that the
+// other has not read, which would turn that one's end into a reset.
+bool TcpStream::give_proof() {
+  const ssize_t sent = ::send(socket_.get(), answer_.data() + answer_.size() - owed_, owed_,
+                              MSG_NOSIGNAL | MSG_DONTWAIT | MSG_MORE);
+  if (sent > 0) owed_ -= static_cast<std::size_t>(sent);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+    error_ = errno;
+    hung_up_ = true;
+  }
+  return owed_ == 0;
+}
+
+bool TcpStream::hear_proof() {
+  if (is_stranger_) return false;
+  awaited_ -= receive_some(heard_.data() + heard_.size() - awaited_, awaited_);
+  if (awaited_ > 0) return false;
+  if (same_proof(heard_, answer_)) return true;
+  awaited_ = heard_.size();
+  is_stranger_ = at_end_ = true;
+  return false;
+}
 
 std::size_t TcpStream::write(std::span<const Piece> pieces) {
+  if (is_stranger_) return 0;
+  if (owed_ > 0 && !give_proof()) {
+    wants_room_ = true;
+    return 0;
+  }
   std::array<iovec, 4> parts{};
   std::size_t count = 0, offered = 0;
   for (const Piece& piece : pieces) {
@@ -52,6 +84,10 @@ std::size_t TcpStream::write(std::span<const Piece> pieces) {
 }
 
 std::size_t TcpStream::receive(std::byte* into, std::size_t size) {
+  return awaited_ > 0 && !hear_proof() ? 0 : receive_some(into, size);
+}
+
+std::size_t TcpStream::receive_some(std::byte* into, std::size_t size) {
   ssize_t got = 0;
   do {
     got = ::recv(socket_.get(), into, size, MSG_DONTWAIT);
@@ -100,13 +136,14 @@ void TcpStream::hang_up() {
 }
 
 std::string TcpStream::reason() const {
+  if (is_stranger_) return "who answers for it does not know the secret of this group";
   if (error_ != 0) return std::string("the connection broke: ") + std::strerror(error_);
   return "the connection was closed";
 }
 
 TcpStream* TcpStreams::open(std::uint16_t channel) {
   if (channel < streams_.size() && streams_[channel]) return streams_[channel].get();
-  Result<FileDescriptor> made = opener_(channel);
+  Result<RankConnection> made = opener_(channel);
   if (!made) {
     lose(made.status().message());
     stays_lost_ = true;
@@ -117,9 +154,9 @@ TcpStream* TcpStreams::open(std::uint16_t channel) {
   return streams_[channel].get();
 }
 
-void TcpStreams::adopt(std::uint16_t channel, FileDescriptor socket) {
+void TcpStreams::adopt(std::uint16_t channel, RankConnection connection) {
   if (channel >= streams_.size()) streams_.resize(std::size_t{channel} + 1);
-  streams_[channel] = std::make_unique<TcpStream>(std::move(socket));
+  streams_[channel] = std::make_unique<TcpStream>(std::move(connection));
   if (!stays_lost_) status_ = {};
 }
 

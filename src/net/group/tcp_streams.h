@@ -9,15 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "net/group/connection_proof.h"
 #include "net/pair_streams.h"
-#include "net/socket/file_descriptor.h"
 
 namespace thalweg {
 
-// One connected socket as a stream each way.
+// One connected socket as a stream each way. Where this end was called, its proof goes before what it writes
+// first; else nothing is read before the other end's proof.
 class TcpStream {
  public:
-  explicit TcpStream(FileDescriptor socket);
+  explicit TcpStream(RankConnection connection);
   std::size_t write(std::span<const Piece> pieces);
   Piece peek(std::size_t want);
   void consume(std::size_t bytes) { begin_ += bytes; }
@@ -35,9 +36,17 @@ class TcpStream {
  private:
   std::size_t buffered() const { return end_ - begin_; }
   std::size_t receive(std::byte* into, std::size_t size);
+  std::size_t receive_some(std::byte* into, std::size_t size);
+  bool give_proof();
+  bool hear_proof();
   void fill(std::size_t want);
 
   FileDescriptor socket_;
+  const Proof answer_;
+  Proof heard_{};            // Of the other end's.
+  std::size_t owed_ = 0;     // Of the answer, by this end.
+  std::size_t awaited_ = 0;  // By this end.
+  bool is_stranger_ = false;
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
@@ -51,11 +60,11 @@ class TcpStream {
 class TcpStreams final : public PairStreams {
  public:
   // Makes the connection of a channel; an empty descriptor while there is none yet.
-  using Opener = std::function<Result<FileDescriptor>(std::uint16_t channel)>;
+  using Opener = std::function<Result<RankConnection>(std::uint16_t channel)>;
   // `peer` names the other rank in errors: "rank 3 (process 4711 at 127.0.0.1:7100)".
   TcpStreams(std::string peer, Opener opener) : peer_(std::move(peer)), opener_(std::move(opener)) {}
 
-  void adopt(std::uint16_t channel, FileDescriptor socket);
+  void adopt(std::uint16_t channel, RankConnection connection);
   std::size_t write(std::uint16_t channel, std::span<const Piece> pieces) override;
   Piece peek(std::uint16_t channel, std::size_t want) override;
   void consume(std::uint16_t channel, std::size_t bytes) override;
