@@ -1,6 +1,7 @@
 #include "net/group/group_acceptor.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -35,7 +36,23 @@ Status cannot_listen(const SocketAddress& address, int error) {
   return {Code::kIo, fmt::format("cannot listen on {}: {}", to_text(address), why)};
 }
 
+bool somebody_calls(int listener) {
+  pollfd watched{listener, POLLIN, 0};
+  return ::poll(&watched, 1, 0) > 0;
+}
+
+// The other descriptors are this process's, for its own calls and memory among other things.
+std::size_t callers_that_may_be_silent() {
+  rlimit descriptors{};
+  constexpr rlim_t kShare = 4;
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return limits::kConnectionsBeforeHelloMax;
+  const rlim_t share = std::max<rlim_t>(descriptors.rlim_cur / kShare, 1);
+  return std::min<rlim_t>(share, limits::kConnectionsBeforeHelloMax);
+}
+
 }  // namespace
+
+GroupAcceptor::GroupAcceptor() : strangers_max_(callers_that_may_be_silent()) {}
 
 Result<std::unique_ptr<GroupAcceptor>> GroupAcceptor::listen(const SocketAddress& address,
                                                              bool insecure_no_auth, const Secret& secret) {
@@ -100,13 +117,12 @@ void GroupAcceptor::accept_all(int fd, Instant now) {
         ::accept4(fd, static_cast<sockaddr*>(storage), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
     if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+      if (!somebody_calls(fd)) return;  // The kernel looks for a descriptor first.
+      if (turn_away_oldest_stranger()) continue;
       status_ = Status(Code::kIo, fmt::format("this process cannot take a call: {}", std::strerror(errno)));
     }
     if (!socket) return;
-    if (strangers_.size() >= limits::kConnectionsBeforeHelloMax) {
-      drop(strangers_.front(), "others came while it said nothing");
-      strangers_.pop_front();
-    }
+    if (strangers_.size() >= strangers_max_) turn_away_oldest_stranger();
     Stranger& stranger = strangers_.emplace_back();
     stranger.caller.socket = std::move(socket);
     stranger.caller.address = remote.storage.ss_family == AF_UNIX ? "this machine" : to_text(remote);
@@ -114,6 +130,14 @@ void GroupAcceptor::accept_all(int fd, Instant now) {
     stranger.deadline = now + limits::kHelloTimeout;
     if (!hear(stranger)) strangers_.pop_back();  // Most have said it all when they are taken.
   }
+}
+
+// So that whoever says nothing keeps nobody out. False when there is none.
+bool GroupAcceptor::turn_away_oldest_stranger() {
+  if (strangers_.empty()) return false;
+  drop(strangers_.front(), "others came while it said nothing");
+  strangers_.pop_front();
+  return true;
 }
 
 // Reads what has come, and nothing beyond what a stranger may say. False when it is none any more.

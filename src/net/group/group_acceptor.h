@@ -65,8 +65,9 @@ class GroupAcceptor {
     std::unique_ptr<Handshake> handshake{};
     Instant deadline;
   };
-  GroupAcceptor() = default;
+  GroupAcceptor();
   void accept_all(int fd, Instant now);
+  bool turn_away_oldest_stranger();
   bool hear(Stranger& stranger);
   bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
   bool take_opening(Stranger& stranger);
@@ -79,6 +80,7 @@ class GroupAcceptor {
   FileDescriptor local_socket_;
   SocketAddress address_;
   std::string local_name_;
+  const std::size_t strangers_max_;
   std::list<Stranger> strangers_;
   std::list<Caller> callers_;
   std::optional<GroupNonce> group_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <thread>
 #include <vector>
 
@@ -64,6 +65,60 @@ TEST(GroupAcceptor, SaysWhyItTakesNobody) {
       << acceptor->status().message();
   acceptor->look(live_now());
   EXPECT_TRUE(acceptor->status().ok());
+  EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
+}
+
+// A process that may open some descriptors more than it has.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more = 200) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const FileDescriptor next(::dup(STDIN_FILENO));
+    const rlimit few{static_cast<rlim_t>(next.get()) + more, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_{};
+};
+
+// Most say nothing, the others half of what a rank says: neither takes what this process needs for itself.
+TEST(GroupAcceptor, CallersThatAreSilentLeaveDescriptorsToTheProcess) {
+  const FewDescriptors few;
+  const auto acceptor = open_acceptor();
+  const auto said = prove_opening({}, {Opening::Kind::kControl, 1, 0, 0, 0, {}, {1, 1}});
+  constexpr std::size_t kCrowd = 120;  // Theirs are of this process as well.
+  std::deque<FileDescriptor> crowd;
+  for (std::size_t i = 0; i < 3 * kCrowd; ++i) {
+    auto socket = dial(acceptor->address(), live_now() + 20s);
+    ASSERT_TRUE(socket) << socket.status().message();
+    if (i % 4 == 0) {
+      EXPECT_TRUE(send_all(socket->get(), std::span(said).first(said.size() - 1), live_now() + 20s).ok());
+    }
+    crowd.push_back(*std::move(socket));
+    acceptor->look(live_now());
+    ASSERT_TRUE(acceptor->status().ok()) << acceptor->status().message();
+    if (crowd.size() > kCrowd) crowd.pop_front();
+  }
+  const FileDescriptor honest = call(*acceptor, 1);
+  acceptor->look(live_now());
+  EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
+}
+
+// Its descriptors are used up by others: a caller that is silent makes room for one that is not.
+TEST(GroupAcceptor, WithoutDescriptorsTheSilentMakeRoom) {
+  const auto acceptor = open_acceptor();
+  const auto silent = dial(acceptor->address(), live_now() + 20s);
+  ASSERT_TRUE(silent) << silent.status().message();
+  acceptor->look(live_now());
+  const FileDescriptor honest = call(*acceptor, 1);
+  {
+    const FewDescriptors few(0);
+    acceptor->look(live_now());
+  }
+  EXPECT_TRUE(acceptor->status().ok()) << acceptor->status().message();
+  EXPECT_EQ(acceptor->dropped(), 1U);
   EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
 }
 
