@@ -101,8 +101,8 @@ extern constinit const Command kRunCommand = {
     .summary = "Start the ranks of a program, each with variables that say which one it is",
     .example = "thalweg run -n 4 -- ./program --its-own-flag",
     .run = run_run,
-    .options =
-        {"secret-file|insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|transport|label|grace"},
+    .options = {"secret-file|insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|"
+                "transport|label|grace"},
     .arguments = "PROGRAM...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,
