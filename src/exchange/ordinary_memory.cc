@@ -10,7 +10,7 @@ namespace thalweg {
 namespace {
 
 // What is summed up before it is copied on, so that it is still in the first-level cache.
-constexpr std::size_t kChunkBytes = std::size_t{16} << 10;
+constexpr std::size_t kFetchChunkBytes = std::size_t{16} << 10;
 
 const Status kUnreachable{Code::kPeerLost, "a rank's memory cannot be read"};
 
@@ -123,7 +123,7 @@ Status OrdinaryMemory::sum_staged(Block window) {
                                 " does not see"};
   }
   const std::size_t element = call_.arithmetic.element_bytes;
-  const std::uint64_t chunk = std::max<std::uint64_t>(1, kChunkBytes / element);
+  const std::uint64_t chunk = std::max<std::uint64_t>(1, kFetchChunkBytes / element);
   for (std::uint64_t i = 0; i < block.count; i += chunk) {
     const std::uint64_t count = std::min(chunk, block.count - i);
     const std::size_t at = i * element;

@@ -75,7 +75,8 @@ Status check_memory(const Exchange& exchange, GroupView& view, std::uint16_t cha
                      fmt::format("rank {} gave it up before this one had read its memory", rank));
     GroupControl* control = view.control();
     const Status found = control ? control->explain_loss(view.fabric_rank(rank), why).status : why;
-    return {found.code(), fmt::format("{}: {}", exchange.name(), found.message())};
+    return {found.code(),
+            fmt::format("{}, after the last step of this rank: {}", exchange.name(), found.message())};
   }
   return {};
 }

@@ -12,7 +12,7 @@
 namespace thalweg::codecs {
 namespace {
 
-constexpr std::size_t kBlock = 256, kScaleBytes = sizeof(float);
+constexpr std::size_t kInt8Block = 256, kInt8ScaleBytes = sizeof(float);
 constexpr float kGreatest = 127.0f;
 
 // The nearest integer, ties to even, of |x| <= 127: the last bits of a sum whose unit is 1.
@@ -36,16 +36,16 @@ float scale_of(std::span<const float> block) {
 class Int8Codec final : public Codec {
  public:
   std::size_t encoded_bytes(std::size_t count) const override {
-    return count + (count + kBlock - 1) / kBlock * kScaleBytes;
+    return count + (count + kInt8Block - 1) / kInt8Block * kInt8ScaleBytes;
   }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
     if (Status valid = check(bytes, sum.size()); !valid.ok()) return valid;
     const std::byte* at = bytes.data();
-    for (std::size_t begin = 0; begin < sum.size(); begin += kBlock) {
+    for (std::size_t begin = 0; begin < sum.size(); begin += kInt8Block) {
       const float scale = load<float>(at) * factor;
-      at += kScaleBytes;
-      for (float& into : sum.subspan(begin, std::min(kBlock, sum.size() - begin))) {
+      at += kInt8ScaleBytes;
+      for (float& into : sum.subspan(begin, std::min(kInt8Block, sum.size() - begin))) {
         into += static_cast<float>(static_cast<std::int8_t>(*at++)) * scale;
       }
     }
@@ -57,9 +57,9 @@ class Int8Codec final : public Codec {
   Status check(std::span<const std::byte> bytes, std::size_t count) const {
     if (Status size = check_size("int8", bytes.size(), encoded_bytes(count)); !size.ok()) return size;
     const std::byte* at = bytes.data();
-    for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    for (std::size_t begin = 0; begin < count; begin += kInt8Block) {
       const float scale = load<float>(at);
-      const std::span values(at + kScaleBytes, std::min(kBlock, count - begin));
+      const std::span values(at + kInt8ScaleBytes, std::min(kInt8Block, count - begin));
       const bool all_zero = scale != 0.0f || std::all_of(values.begin(), values.end(), [](std::byte value) {
                               return value == std::byte{0};
                             });
@@ -68,18 +68,18 @@ class Int8Codec final : public Codec {
                                          "encoding makes",
                                          begin, scale)};
       }
-      at += kScaleBytes + values.size();
+      at += kInt8ScaleBytes + values.size();
     }
     return {};
   }
 
   void encode_values(std::span<const float> values, CodecRound, std::span<std::byte> out) const override {
     std::byte* to = out.data();
-    for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
-      const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
+    for (std::size_t begin = 0; begin < values.size(); begin += kInt8Block) {
+      const auto block = values.subspan(begin, std::min(kInt8Block, values.size() - begin));
       const float scale = scale_of(block);
       store(scale, to);
-      to += kScaleBytes;
+      to += kInt8ScaleBytes;
       const float inverse = scale > 0.0f ? 1.0f / scale : 0.0f;
       for (std::size_t i = 0; i < block.size(); ++i) {
         const float scaled = std::isnan(scale) ? 1.0f : block[i] * inverse;

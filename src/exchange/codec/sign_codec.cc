@@ -13,7 +13,7 @@
 namespace thalweg::codecs {
 namespace {
 
-constexpr std::size_t kSignBlock = 1024, kScaleBytes = sizeof(float);
+constexpr std::size_t kSignBlock = 1024, kSignScaleBytes = sizeof(float);
 
 // Lanes fix the order of the additions and let them overlap.
 float mean_magnitude(std::span<const float> block) {
@@ -33,7 +33,7 @@ class SignCodec final : public Codec {
  public:
   std::size_t encoded_bytes(std::size_t count) const override {
     const std::size_t blocks = (count + kSignBlock - 1) / kSignBlock;
-    return blocks * kScaleBytes + bytes_of_bits(count);
+    return blocks * kSignScaleBytes + bytes_of_bits(count);
   }
   Status decode_add(std::span<const std::byte> bytes, CodecRound, float factor,
                     std::span<float> sum) const override {
@@ -42,7 +42,7 @@ class SignCodec final : public Codec {
     for (std::size_t begin = 0; begin < sum.size(); begin += kSignBlock) {
       const std::size_t some = std::min(kSignBlock, sum.size() - begin);
       const auto scale = std::bit_cast<std::uint32_t>(load<float>(at) * factor);
-      at += kScaleBytes;
+      at += kSignScaleBytes;
       for (std::size_t i = 0; i < some; ++i) {
         const auto bit = (static_cast<std::uint32_t>(at[i / 8]) >> (i % 8)) & 1u;
         sum[begin + i] += std::bit_cast<float>(scale ^ (bit << 31));
@@ -64,7 +64,7 @@ class SignCodec final : public Codec {
                             "positive number or NaN",
                             begin, load<float>(at))};
       }
-      at += kScaleBytes + bytes_of_bits(std::min(kSignBlock, count - begin));
+      at += kSignScaleBytes + bytes_of_bits(std::min(kSignBlock, count - begin));
     }
     if (count % 8 != 0 && (static_cast<unsigned>(bytes.back()) >> (count % 8)) != 0) {
       return {Code::kData, "sign gradient: bits are set after the last element"};
@@ -77,7 +77,7 @@ class SignCodec final : public Codec {
     for (std::size_t begin = 0; begin < values.size(); begin += kSignBlock) {
       const auto block = values.subspan(begin, std::min(kSignBlock, values.size() - begin));
       store(mean_magnitude(block), to);
-      to += kScaleBytes;
+      to += kSignScaleBytes;
       for (std::size_t i = 0; i < block.size(); i += 8) {
         unsigned bits = 0;
         for (std::size_t k = 0; k < std::min<std::size_t>(8, block.size() - i); ++k) {
