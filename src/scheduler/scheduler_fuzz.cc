@@ -108,8 +108,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       scheduler.on_frame(now, from, frame, out);
     }
     THALWEG_CHECK(stopped || may_stop || !scheduler.stopped(), "no stranger ends the job");
-    THALWEG_CHECK(stopped || !scheduler.stopped() || !*scheduler.stopped() || (observed && from == kObserver),
-                  "only its own observer ends the job well");
+    THALWEG_CHECK(
+        stopped || !scheduler.stopped() || !scheduler.stopped()->ok() || (observed && from == kObserver),
+        "only its own observer ends the job well");
     THALWEG_CHECK(out.take().size() <= joins * (joins + 2) + waiting + 4,
                   "a turn tells each member at most of each loss");
   }

@@ -25,14 +25,14 @@ void adopt(RangeState state, const TableSpec& spec, Consistency consistency) {
   const RangeSpan ranges = only(state.range);
   std::vector<RangeState> states;
   states.push_back(std::move(state));
-  if (!host.adopt(std::move(states))) return;
+  if (!host.adopt(std::move(states)).ok()) return;
   Frame frame;
   frame.head.ranges = ranges;
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
     frame.head.shard = ShardId{shard};
     frame.head.step = host.clock(frame.head.shard);
     const Status pushed = host.push(frame);
-    THALWEG_CHECK(pushed || pushed.code() != Code::kOk, "a push has an answer");
+    THALWEG_CHECK(pushed.ok() || pushed.code() != Code::kOk, "a push has an answer");
   }
   const auto again = decode_range_state(encode(host.state_of(RangeId{ranges.begin})), spec, kShards);
   THALWEG_CHECK(again.has_value(), "what a host holds can be read back");

@@ -41,20 +41,21 @@ Task<Status> work(ShardStore& store, bool scans_only) {
   for (std::uint32_t epoch = store.step().epoch; epoch < 2 && !scans_only; ++epoch) {
     for (std::uint32_t step = 0; step < 3; ++step) {
       const Answer rows = co_await store.pull(TableId{0}, keys);
-      if (!rows.status) co_return rows.status;
+      if (!rows.status.ok()) co_return rows.status;
       THALWEG_CHECK(rows.rows.size() == keys.size() * 2, "an answer has the rows that were asked for");
       const Answer more = co_await store.read(TableId{1}, block);
-      if (!more.status) co_return more.status;
+      if (!more.status.ok()) co_return more.status;
       THALWEG_CHECK(more.rows.size() == 20, "a block has its rows");
       store.push(TableId{0}, keys, rows.rows).forget();
-      if (const Answer next = co_await store.advance(); !next.status) co_return next.status;
+      if (const Answer next = co_await store.advance(); !next.status.ok()) co_return next.status;
     }
-    if (const Answer end = co_await store.end_epoch(); !end.status) co_return end.status;
-    if (const Answer all = co_await store.barrier({epoch, 1}); !all.status) co_return all.status;
-    if (const Answer told = co_await store.report({epoch, 2}, "report"); !told.status) co_return told.status;
+    if (const Answer end = co_await store.end_epoch(); !end.status.ok()) co_return end.status;
+    if (const Answer all = co_await store.barrier({epoch, 1}); !all.status.ok()) co_return all.status;
+    if (const Answer told = co_await store.report({epoch, 2}, "report"); !told.status.ok())
+      co_return told.status;
   }
   const Answer scanned = co_await store.scan(TableId{0}, RangeId{3});
-  if (!scanned.status) co_return scanned.status;
+  if (!scanned.status.ok()) co_return scanned.status;
   THALWEG_CHECK(scanned.keys.empty() || scanned.rows.size() % scanned.keys.size() == 0,
                 "rows are of one width");
   co_return (co_await store.count(TableId{1})).status;
