@@ -18,14 +18,4 @@ inline std::string any_of_words(std::span<const std::string_view> words) {
   return text;
 }
 
-// "lr|fm|ffm"
-inline std::string joined_words(std::span<const std::string_view> words, char separator) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += separator;
-    text += word;
-  }
-  return text;
-}
-
 }  // namespace thalweg

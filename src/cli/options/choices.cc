@@ -1,10 +1,11 @@
 #include "cli/options/choices.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
 #include "base/rule_fields.h"
-#include "base/word_list.h"
 #include "data/reader/row_format.h"
 #include "model/model_kind.h"
 
@@ -16,7 +17,7 @@ std::string formats_where(bool (*wanted)(const RowFormat&)) {
   for (const RowFormat* format : row_formats()) {
     if (wanted(*format)) names.push_back(format->name);
   }
-  return joined_words(names, '|');
+  return fmt::format("{}", fmt::join(names, "|"));
 }
 
 std::string models_where(bool (*wanted)(const ModelKind&)) {
@@ -24,15 +25,15 @@ std::string models_where(bool (*wanted)(const ModelKind&)) {
   for (const ModelKind* kind : model_kinds()) {
     if (wanted(*kind)) names.push_back(kind->name);
   }
-  return joined_words(names, '|');
+  return fmt::format("{}", fmt::join(names, "|"));
 }
 
 std::string rules_of_gradients() {
   std::vector<std::string_view> names;
-  for (int kind = static_cast<int>(RuleKind::kSgd); kind <= static_cast<int>(RuleKind::kFtrl); ++kind) {
+  for (int kind = static_cast<int>(RuleKind::kSgd); kind < static_cast<int>(RuleKind::kCustom); ++kind) {
     names.push_back(rule_name(static_cast<RuleKind>(kind)));
   }
-  return joined_words(names, '|');
+  return fmt::format("{}", fmt::join(names, "|"));
 }
 
 }  // namespace
