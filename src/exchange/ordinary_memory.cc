@@ -14,6 +14,11 @@ constexpr std::size_t kFetchChunkBytes = std::size_t{16} << 10;
 
 const Status kUnreachable{Code::kPeerLost, "a rank's memory cannot be read"};
 
+// What is fetched no peer reads: in one area it stays in this core's cache.
+bool is_private(const LaneStep& step) {
+  return step.fetches || step.kind == LaneStep::Kind::kFetch || step.kind == LaneStep::Kind::kAdd;
+}
+
 bool is_mean(const Call& call) {
   return call.arithmetic.reduction == Reduction::kMean && !call.arithmetic.monoid.combine;
 }
@@ -37,9 +42,8 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
         return add_fetched();
     }
   };
-  const std::uint64_t window =
-      step.fetches ? 0 : step.block.begin / staged_elements(call_.arithmetic.element_bytes, ranks_);
-  turn_ = (sequence_ + window) % Fabric::kStagingTurns;
+  const std::uint64_t window = step.block.begin / staged_elements(call_.arithmetic.element_bytes, ranks_);
+  turn_ = is_private(step) ? 0 : (sequence_ + window) % Fabric::kStagingTurns;
   const Status status = take_step();
   unreachable = unreachable_;
   return status;
