@@ -7,7 +7,8 @@ In every *.md file: relative links and their #headings lead somewhere; paths in 
 folder of the tree exist (globs and {a,b} allowed); and each `thalweg COMMAND --flag`, in backticks or in a block
 of shell commands, is one that PROGRAM, asked through its own help, knows. Without PROGRAM the last is not checked.
 A block of ```cpp PATH stands line by line in that file. Tests that are named, `Suite.Name`, --gtest_filter=... or ctest -R ..., exist; sizes beside a constant, 64 MiB
-(`kSomethingMax`), are the constant's; and numbers of what the sources list, "ten update rules", are those of the list.
+(`kSomethingMax`), are the constant's; numbers of what the sources list, "ten update rules", are those of the list; and
+each metric has its row in docs/cli.md.
 """
 import fnmatch
 import glob
@@ -27,6 +28,9 @@ LISTS = {
 }
 NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
            'seventeen eighteen nineteen twenty').split()
+# Where descriptors are, and the page that has a row for each: | `name` | summary |
+TABLES = (('src/model/metric/*.cc', 'docs/cli.md'),)
+DESCRIPTOR = re.compile(r'\.name = "([^"]+)",\s*\.summary = "([^"]+)"')
 COUNT = re.compile(r'\b(%s|\d+) (%s)\b' % ('|'.join(NUMBERS[5:]), '|'.join(LISTS)))
 UNITS = {'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'KB': 10**3, 'MB': 10**6, 'GB': 10**9}
 SIZE = re.compile(r'(\d+) (%s) \(`(k[A-Z]\w*)`\)' % '|'.join(UNITS))
@@ -170,10 +174,20 @@ class Checker:
         for path in sorted(self.root.rglob('*.md')):
             if path.relative_to(self.root).parts[0] not in ('build', '.git'):
                 self._check_file(path)
+        self._check_tables()
         return self.errors
 
     def _fail(self, path, line, message):
         self.errors.append(f'{path.relative_to(self.root)}:{line}: {message}')
+
+    def _check_tables(self):
+        for sources, page in TABLES:
+            path = self.root / page
+            text = path.read_text(encoding='utf-8') if path.is_file() else ''
+            for source in sorted(self.root.glob(sources)):
+                for name, summary in DESCRIPTOR.findall(source.read_text(encoding='utf-8')):
+                    if f'| `{name}` | {summary} |' not in text:
+                        self._fail(path, 1, f'no row | `{name}` | {summary} | for {source.relative_to(self.root)}')
 
     def _check_examples(self, path):
         """Lines of a block that names a file stand there, in this order; what a line ... leaves out does too."""

@@ -111,6 +111,19 @@ class CheckDocs(unittest.TestCase):
         self.assert_found('by six routes\n', 'six routes: there are 5')
         self.assert_found('by 16 routes\n', '16 routes: there are 5')
 
+    def test_a_metric_without_its_row(self):
+        row = '| `gain` | what is won |'
+        source = 'constexpr Metric kGain = {\n    .name = "gain",\n    .summary = "what is won",\n};\n'
+        for page, errors in ((row + ' both |\n', 0), ('| `gain` | what was won |\n', 1), ('', 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                root = pathlib.Path(folder)
+                (root / 'src/model/metric').mkdir(parents=True)
+                (root / 'src/model/metric/gain.cc').write_text(source)
+                (root / 'docs').mkdir()
+                (root / 'docs/cli.md').write_text(page)
+                found = check_docs.Checker(root).run()
+                self.assertEqual(len(found), errors, found)
+
     def test_commands_are_left_alone_without_a_program(self):
         self.assertEqual(self.errors('`thalweg fly`\n', program=False), [])
 

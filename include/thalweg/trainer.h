@@ -26,6 +26,8 @@ struct HeldOutNumbers {
   double auc = 0;          // NaN for squared loss, and where all rows have one label.
   double rmse = 0;         // Root of the mean squared error.
   double calibration = 0;  // Mean prediction / mean label.
+  // All that mean something for the loss, by the names of docs/cli.md, TrainParts::metrics among them.
+  std::map<std::string, double> metrics;
 };
 
 // One pass over the training rows.
@@ -52,14 +54,17 @@ struct TrainProgress {
 
 struct RowFormat;
 struct ModelKind;
+struct Metric;
 
 enum class TrainMessage : std::uint8_t { kDetail, kNote, kWarning };
 
-// Formats and models of an application's own, found by their names beside the built-in ones; they outlive the
-// job. Described in src/data/reader/row_format.h and src/model/model_kind.h, for programs built in this tree.
+// Formats, models and metrics of an application's own, found by their names beside the built-in ones; they
+// outlive the job. Described in src/data/reader/row_format.h, src/model/model_kind.h and
+// src/model/metric/metric.h, for programs built in this tree.
 struct TrainParts {
   std::vector<const RowFormat*> formats;
   std::vector<const ModelKind*> models;
+  std::vector<const Metric*> metrics;
 };
 
 // What to train on what, as the flags of `thalweg train` say it; messages name options by their flags. What

@@ -15,7 +15,7 @@ void HeldOutSummary::add(std::span<const float> scores, std::span<const float> l
 }
 
 void HeldOutSummary::put(Writer& out) const {
-  const Metrics::Sums& s = metrics_.sums();
+  const MetricSums::Sums& s = metrics_.sums();
   out.put(s.rows);
   for (const double sum : {s.weight, s.loss, s.square, s.correct, s.prediction, s.label, s.label_square}) {
     out.put(sum);
@@ -29,7 +29,7 @@ void HeldOutSummary::put(Writer& out) const {
 }
 
 std::optional<HeldOutSummary> HeldOutSummary::get(Reader& in, Loss loss) {
-  Metrics::Sums s;
+  MetricSums::Sums s;
   s.rows = in.get<std::uint64_t>();
   for (double* sum : {&s.weight, &s.loss, &s.square, &s.correct, &s.prediction, &s.label, &s.label_square}) {
     *sum = in.get<double>();
@@ -44,7 +44,7 @@ std::optional<HeldOutSummary> HeldOutSummary::get(Reader& in, Loss loss) {
     cell.negative = in.get<double>();
   }
   HeldOutSummary out(loss, kShardCellsMax);
-  out.metrics_ = Metrics(loss, s);
+  out.metrics_ = MetricSums(loss, s);
   if (in.ok() && out.auc_.assign(std::move(cells), bits_dropped, has_nan)) return out;
   in.fail();
   return std::nullopt;

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "model/auc_counts.h"
-#include "model/metrics.h"
+#include "model/metric/auc_counts.h"
+#include "model/metric/metric_sums.h"
 
 namespace thalweg {
 
@@ -20,9 +20,9 @@ class HeldOutSummary {
   static constexpr std::size_t kCellsMax = std::size_t{1} << 20;
 
   HeldOutSummary(Loss loss, std::size_t cells_max) : loss_(loss), metrics_(loss), auc_(cells_max) {}
-  // As Metrics::add().
+  // As MetricSums::add().
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights);
-  const Metrics& metrics() const { return metrics_; }
+  const MetricSums& metrics() const { return metrics_; }
   const AucCounts& auc() const { return auc_; }  // Empty for squared loss.
 
   // rows:u64 sums:f64*7 nan:u8 bits_dropped:u8 cells:u32 (place:u32 positive:f64 negative:f64)*cells
@@ -32,7 +32,7 @@ class HeldOutSummary {
 
  private:
   Loss loss_;
-  Metrics metrics_;
+  MetricSums metrics_;
   AucCounts auc_;
 };
 

@@ -188,8 +188,8 @@ TEST_F(ShardTrainerTest, HeldOutScoresDoNotTravelAndWhoeverReportsTheLastPartTel
       }
     }
     const EpochNumbers numbers = reporter.monitor.epoch_numbers(0);
-    EXPECT_EQ(numbers.valid.rows, kHeldOut);
-    EXPECT_EQ(numbers.valid_auc, 0.5);
+    EXPECT_EQ(numbers.valid.sums.rows, kHeldOut);
+    EXPECT_EQ(numbers.valid.auc, 0.5);
   }
 }
 

@@ -18,10 +18,8 @@ constexpr int kDivergedTimes = 1000;
 constexpr float kLargeValue = 1000;  // From which on no rate helps.
 
 double held_out_loss(Loss loss, const EpochNumbers& epoch) {
-  return loss == Loss::kSquared ? epoch.valid.rmse : epoch.valid.logloss;
+  return judging_metric(loss).value(loss, epoch.valid);
 }
-
-const char* held_out_name(Loss loss) { return loss == Loss::kSquared ? "held-out rmse" : "held-out logloss"; }
 
 }  // namespace
 
@@ -34,26 +32,26 @@ std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumber
   return best;
 }
 
-Standing standing_on(std::string rows, Loss loss, const MetricValues& values, double auc) {
-  const bool squared = loss == Loss::kSquared;
+Standing standing_on(std::string rows, Loss loss, const Measured& measured) {
+  const Metric& judge = judging_metric(loss);
   Standing out;
   out.rows = std::move(rows);
-  out.loss_name = squared ? "rmse" : "logloss";
-  out.loss = squared ? values.rmse : values.logloss;
-  out.constant = values.no_model;
-  out.untrained = squared ? std::hypot(values.no_model, values.mean_label) : std::log(2.0);
-  out.auc = squared ? std::nan("") : auc;
+  out.loss_name = judge.name;
+  out.loss = judge.value(loss, measured);
+  out.constant = judge.constant(measured);
+  out.untrained = judge.untrained(measured);
+  out.auc = kAuc.value(loss, measured);
   return out;
 }
 
 std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
   if (epochs.empty() || !epochs.back().has_valid) return std::nullopt;
-  return standing_on("held-out", loss, epochs.back().valid, epochs.back().valid_auc);
+  return standing_on("held-out", loss, epochs.back().valid);
 }
 
 std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumbers>& epochs) {
-  if (epochs.empty() || epochs.back().sampled.rows == 0) return std::nullopt;
-  return standing_on("train", loss, epochs.back().sampled, std::nan(""));
+  if (epochs.empty() || epochs.back().sampled.sums.rows == 0) return std::nullopt;
+  return standing_on("train", loss, epochs.back().sampled);
 }
 
 std::string worse_than_none(const Standing& standing, double slack) {
@@ -67,7 +65,7 @@ std::string worse_than_none(const Standing& standing, double slack) {
   if (standing.constant > 0 && !(standing.loss <= bound)) {
     add(standing.loss_name, standing.loss, standing.constant);
   }
-  if (standing.auc < 0.5) add("auc", standing.auc, 0.5);
+  if (standing.auc < 0.5) add(kAuc.name, standing.auc, 0.5);
   if (worse.empty()) return {};
   return fmt::format(
       "{}; common causes: large values that are not scaled and ids read as numbers (see thalweg data stats), "
@@ -96,7 +94,7 @@ std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs
   const auto held_out = on_held_out_rows(loss, epochs);
   if (!trained || epochs.back().train.weight <= 0 || (held_out && diverged(*held_out).empty())) return {};
   const double mean = epochs.back().train.loss / epochs.back().train.weight;
-  trained->loss = loss == Loss::kSquared ? std::sqrt(2 * mean) : mean;
+  trained->loss = judging_metric(loss).of_mean_loss(mean);
   return diverged(*trained);
 }
 
@@ -105,13 +103,14 @@ std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs) {
   if (!best) return {};
   const double lowest = held_out_loss(loss, epochs[*best]);
   if (held_out_loss(loss, epochs.back()) <= kOverfitted * lowest) return {};
-  return fmt::format("{} was lowest after epoch {}, at {:.5f}", held_out_name(loss), *best + 1, lowest);
+  return fmt::format("held-out {} was lowest after epoch {}, at {:.5f}", judging_metric(loss).name, *best + 1,
+                     lowest);
 }
 
-std::string one_label(Loss loss, const MetricValues& values) {
-  if (loss == Loss::kSquared || (values.mean_label != 0 && values.mean_label != 1)) return {};
-  return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC",
-                     values.mean_label);
+std::string one_label(Loss loss, const Measured& rows) {
+  const double mean = kMeanLabel.value(loss, rows);
+  if (kAuc.told(loss) == Told::kNowhere || (mean != 0 && mean != 1)) return {};
+  return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC", mean);
 }
 
 Status with_cause(const Status& status, const DataSet* data) {

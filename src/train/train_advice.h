@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data_set.h"
@@ -17,14 +18,14 @@ std::optional<std::uint32_t> best_epoch(Loss loss, const std::vector<EpochNumber
 
 // How a model does on some rows, beside what takes no training.
 struct Standing {
-  std::string rows;       // "held-out"
-  std::string loss_name;  // "logloss", "rmse"
+  std::string rows;            // "held-out"
+  std::string_view loss_name;  // Of the judging metric.
   double loss = 0;
   double constant = 0;   // Loss of the mean label for every row.
   double untrained = 0;  // Loss of a model whose weights are all 0.
   double auc = std::numeric_limits<double>::quiet_NaN();
 };
-Standing standing_on(std::string rows, Loss loss, const MetricValues& values, double auc);
+Standing standing_on(std::string rows, Loss loss, const Measured& measured);
 // After the last pass; nothing where no row was measured.
 std::optional<Standing> on_held_out_rows(Loss loss, const std::vector<EpochNumbers>& epochs);
 // On a sample of the training rows.
@@ -42,7 +43,7 @@ std::string training_diverged(Loss loss, const std::vector<EpochNumbers>& epochs
 // It was clearly better after fewer passes.
 std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The rows that it was measured on have one label only, for which there is no AUC.
-std::string one_label(Loss loss, const MetricValues& values);
+std::string one_label(Loss loss, const Measured& rows);
 
 // A kNonFinite with the most extreme value of the training data, where it stands and what to do about it;
 // any other status as it is. `data` may be null: other processes have it.

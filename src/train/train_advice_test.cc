@@ -12,20 +12,35 @@
 namespace thalweg {
 namespace {
 
-EpochNumbers held_out(double loss, double no_model) {
+// A row's share of positive labels whose entropy is that.
+double share_of(double entropy) {
+  double low = 0, high = 0.5;
+  while (high - low > 1e-15) {
+    const double p = (low + high) / 2;
+    (-p * std::log(p) - (1 - p) * std::log(1 - p) < entropy ? low : high) = p;
+  }
+  return low;
+}
+
+// For logistic loss and squared loss alike.
+Measured measured(double loss, double constant) {
+  Measured rows;
+  rows.sums = {.rows = 10, .weight = 1, .loss = loss, .square = loss * loss};
+  rows.sums.label = share_of(constant);
+  rows.sums.label_square = rows.sums.label * rows.sums.label + constant * constant;
+  return rows;
+}
+
+EpochNumbers held_out(double loss, double constant) {
   EpochNumbers epoch;
   epoch.has_valid = true;
-  epoch.valid_auc = std::nan("");
-  epoch.valid.logloss = epoch.valid.rmse = loss;
-  epoch.valid.no_model = no_model;
+  epoch.valid = measured(loss, constant);
   return epoch;
 }
 
-EpochNumbers trained(double loss, double no_model) {
+EpochNumbers trained(double loss, double constant) {
   EpochNumbers epoch;
-  epoch.sampled.rows = 10;
-  epoch.sampled.logloss = epoch.sampled.rmse = loss;
-  epoch.sampled.no_model = no_model;
+  epoch.sampled = measured(loss, constant);
   return epoch;
 }
 
@@ -46,11 +61,11 @@ TEST(TrainAdvice, TellsOfAModelThatIsWorseThanNone) {
 
 TEST(TrainAdvice, TellsOfAnAucBelowThatOfNoFeatures) {
   EpochNumbers epoch = held_out(0.4, 0.5);
-  epoch.valid_auc = 0.49;
+  epoch.valid.auc = 0.49;
   EXPECT_TRUE(says(worse_than_none(Loss::kLogistic, {epoch}),
                    "held-out auc of 0.49 is worse than that of no features"));
   EXPECT_EQ(worse_than_none(Loss::kSquared, {epoch}), "");
-  epoch.valid_auc = 0.5;
+  epoch.valid.auc = 0.5;
   EXPECT_EQ(worse_than_none(Loss::kLogistic, {epoch}), "");
 }
 
@@ -71,9 +86,9 @@ TEST(TrainAdvice, KnowsALossThatHasDiverged) {
   EXPECT_TRUE(says(of(Loss::kLogistic, trained(std::nan(""), 0.5)), "train logloss is not finite"));
   // Labels far from 0 have an untrained model far above the constant one.
   EpochNumbers far = trained(100000, 1);
-  far.sampled.mean_label = 1000;
+  far.sampled.sums.label = 1000, far.sampled.sums.label_square = 1000 * 1000 + 1;
   EXPECT_EQ(of(Loss::kSquared, far), "");
-  far.sampled.mean_label = 10;
+  far.sampled.sums.label = 10, far.sampled.sums.label_square = 10 * 10 + 1;
   EXPECT_TRUE(says(of(Loss::kSquared, far), "train rmse of 1e+05 is more than 1000 times the 10.05 of"));
   EXPECT_FALSE(on_trained_rows(Loss::kLogistic, {held_out(0.5, 0.5)}).has_value());
 }
@@ -90,7 +105,7 @@ TEST(TrainAdvice, KnowsATrainingThatHasDivergedByAllRowsOfItsLastPass) {
   bad.has_valid = true;
   bad.valid = held_out(0.4, 0.5).valid;
   EXPECT_EQ(training_diverged(Loss::kLogistic, {bad}), "") << "it has recovered";
-  bad.valid.logloss = 1e5;
+  bad.valid.sums.loss = 1e5;
   EXPECT_TRUE(says(training_diverged(Loss::kLogistic, {bad}), "the train logloss of 1e+19"));
 }
 
@@ -132,13 +147,13 @@ TEST(TrainAdvice, TellsAfterWhichPassAModelWasBetter) {
 }
 
 TEST(TrainAdvice, TellsWhyThereIsNoAuc) {
-  MetricValues values;
-  values.mean_label = 1;
-  EXPECT_EQ(one_label(Loss::kLogistic, values),
+  Measured rows;
+  rows.sums.weight = rows.sums.label = 2;
+  EXPECT_EQ(one_label(Loss::kLogistic, rows),
             "all rows that the model was measured on have the label 1, so there is no AUC");
-  EXPECT_EQ(one_label(Loss::kSquared, values), "");
-  values.mean_label = 0.5;
-  EXPECT_EQ(one_label(Loss::kLogistic, values), "");
+  EXPECT_EQ(one_label(Loss::kSquared, rows), "");
+  rows.sums.label = 1;
+  EXPECT_EQ(one_label(Loss::kLogistic, rows), "");
 }
 
 }  // namespace

@@ -115,13 +115,11 @@ std::map<std::string, double> TrainJob::metrics() const {
   if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
   if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
   if (epochs_.empty() || !epochs_.back().has_valid) return out;
-  const EpochNumbers& last = epochs_.back();
-  if (spec().model.loss == Loss::kSquared) {
-    out["valid_rmse"] = last.valid.rmse;
-    return out;
+  const Loss loss = spec().model.loss;
+  for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
+    if (metric->told(loss) < Told::kEachPass) continue;
+    out[fmt::format("valid_{}", metric->name)] = metric->value(loss, epochs_.back().valid);
   }
-  if (std::isfinite(last.valid_auc)) out["valid_auc"] = last.valid_auc;
-  out["valid_logloss"] = last.valid.logloss;
   return out;
 }
 
@@ -141,17 +139,23 @@ std::vector<std::string> TrainJob::take_news() {
   return std::exchange(news_, {});
 }
 
+HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
+  const Loss loss = spec().model.loss;
+  const auto value = [&](const Metric& metric) { return metric.value(loss, rows); };
+  HeldOutNumbers out{rows.sums.rows, value(kLogLoss), value(kAuc), value(kRmse), value(kCalibration), {}};
+  for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
+    if (metric->told(loss) != Told::kNowhere) out.metrics[std::string(metric->name)] = value(*metric);
+  }
+  return out;
+}
+
 TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   const EpochNumbers& numbers = epochs_[index];
   TrainEpoch out;
   out.number = static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
   out.train_loss = mean(numbers.train);
-  if (numbers.has_valid) {
-    const MetricValues& valid = numbers.valid;
-    out.held_out =
-        HeldOutNumbers{valid.rows, valid.logloss, numbers.valid_auc, valid.rmse, valid.calibration};
-  }
+  if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
   return out;
 }
 

@@ -48,6 +48,7 @@ class TrainJob {
   std::vector<std::string> take_news();
   // Tells of the passes behind `told` that are done; returns how many are.
   std::size_t tell_epochs(std::size_t told);
+  HeldOutNumbers held_out_numbers(const Measured& rows) const;
   TrainEpoch told_epoch(std::size_t index) const;
   TrainProgress progress(const ClusterView& view) const;
   void sum_up(const ClusterView& view, bool closed, TrainResult& result) const;

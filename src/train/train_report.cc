@@ -75,8 +75,8 @@ std::string to_text(const TrainReport& report) {
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0, std::vector<Metrics>(shards, Metrics(loss)),
-                            Metrics(loss)}),
+      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0,
+                            std::vector<MetricSums>(shards, MetricSums(loss)), MetricSums(loss)}),
       shard_done_(shards),
       shard_epoch_(shards),
       trained_(shards),
@@ -90,10 +90,10 @@ LossSum TrainMonitor::Epoch::trained() const {
   return sum;
 }
 
-MetricValues TrainMonitor::Epoch::held_out() const {
-  Metrics all = metrics.front();
+MetricSums::Sums TrainMonitor::Epoch::held_out() const {
+  MetricSums all = metrics.front();
   for (std::size_t s = 1; s < metrics.size(); ++s) all.merge(metrics[s]);
-  return all.values();
+  return all.sums();
 }
 
 TrainMonitor::Pass TrainMonitor::Pass::take(std::uint32_t of_epoch, const TrainReport& report) {
@@ -211,7 +211,7 @@ EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
   if (!e.valid_auc) e.valid_auc = std::exchange(e.auc, AucCounts(0)).value();
-  return {e.trained(), e.rows, e.sampled.values(), e.held_out(), *e.valid_auc, e.has_valid};
+  return {e.trained(), e.rows, {e.sampled.sums()}, {e.held_out(), *e.valid_auc}, e.has_valid};
 }
 
 }  // namespace thalweg

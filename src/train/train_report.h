@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/metrics.h"
+#include "model/metric/metric.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
 #include "train/held_out_summary.h"
@@ -51,9 +51,8 @@ struct EpochNumbers {
   std::uint64_t rows = 0;  // Trained on.
   // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
   // more than once in a pass.
-  MetricValues sampled;
-  MetricValues valid;
-  double valid_auc = 0;
+  Measured sampled;
+  Measured valid;
   bool has_valid = false;
 };
 
@@ -86,11 +85,11 @@ class TrainMonitor {
   // them.
   struct Epoch {
     LossSum trained() const;
-    MetricValues held_out() const;
+    MetricSums::Sums held_out() const;
     std::vector<LossSum> train;
     std::uint64_t rows = 0;
-    std::vector<Metrics> metrics;
-    Metrics sampled;
+    std::vector<MetricSums> metrics;
+    MetricSums sampled;
     AucCounts auc{HeldOutSummary::kCellsMax};
     std::optional<double> valid_auc{};  // Once it was asked for.
     bool has_valid = false;

@@ -67,10 +67,10 @@ TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   report(0, 0, 16, 0.9f, 0);
   report(1, 0, 8, 1.0f, 0);
   report(1, 1, 8, -1.0f, 7);  // Of a pipe.
-  EXPECT_EQ(monitor.epoch_numbers(0).sampled.rows, 4u);
-  EXPECT_NEAR(monitor.epoch_numbers(0).sampled.logloss, std::log(2.0), 1e-6);
-  EXPECT_NEAR(monitor.epoch_numbers(0).sampled.no_model, std::log(2.0), 1e-6);
-  EXPECT_EQ(monitor.epoch_numbers(1).sampled.rows, 2u);
+  EXPECT_EQ(monitor.epoch_numbers(0).sampled.sums.rows, 4u);
+  EXPECT_NEAR(kLogLoss.of(monitor.epoch_numbers(0).sampled), std::log(2.0), 1e-6);
+  EXPECT_NEAR(kLogLoss.constant(monitor.epoch_numbers(0).sampled), std::log(2.0), 1e-6);
+  EXPECT_EQ(monitor.epoch_numbers(1).sampled.sums.rows, 2u);
 }
 
 TrainReport scored(Loss loss, std::vector<float> scores, const std::vector<float>& labels,
@@ -91,7 +91,7 @@ TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
       EXPECT_TRUE(monitor.add(ShardId{shard}, {1, 1}, to_text(held_out)));
     }
     const EpochNumbers epoch = monitor.epoch_numbers(0);
-    return std::pair(epoch.train.loss, epoch.valid.mean_prediction);
+    return std::pair(epoch.train.loss, epoch.valid.sums.prediction);
   };
   EXPECT_EQ(sums({0, 1, 2}), sums({0, 2, 1}));
   EXPECT_EQ(sums({2, 1, 0}), sums({1, 0, 2}));
@@ -200,8 +200,8 @@ TEST(TrainMonitor, MeasuresHeldOutRowsExactly) {
   const EpochNumbers epoch = monitor.epoch_numbers(0);
   EXPECT_TRUE(epoch.has_valid);
   // Pairs (positive, negative, weight): (2,-1,1) and (0,-1,1) right, (2,3,2) and (0,3,2) wrong.
-  EXPECT_DOUBLE_EQ(epoch.valid_auc, 2.0 / 6.0);
-  EXPECT_EQ(epoch.valid.rows, 4u);
+  EXPECT_DOUBLE_EQ(epoch.valid.auc, 2.0 / 6.0);
+  EXPECT_EQ(epoch.valid.sums.rows, 4u);
 }
 
 // As the scheduler sums them up when each row travels: sums by shard, then over shards; all scores sorted.
@@ -210,10 +210,10 @@ TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
   Random random(11);
   TrainMonitor monitor(Loss::kLogistic, 1, kShards);
   ExactAuc auc;
-  Metrics all(Loss::kLogistic);
+  MetricSums all(Loss::kLogistic);
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
     HeldOutSummary summary(Loss::kLogistic, HeldOutSummary::kShardCellsMax);
-    Metrics metrics(Loss::kLogistic);
+    MetricSums metrics(Loss::kLogistic);
     for (int part = 0; part < 4; ++part) {
       std::vector<float> scores, labels;
       for (int row = 0; row < 5000; ++row) {
@@ -230,11 +230,11 @@ TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
     ASSERT_TRUE(monitor.add(ShardId{shard}, {1, 4}, to_text(report)));
   }
   const EpochNumbers epoch = monitor.epoch_numbers(0);
-  EXPECT_EQ(epoch.valid_auc, auc.value());
-  EXPECT_EQ(epoch.valid.rows, 60000u);
-  EXPECT_EQ(epoch.valid.logloss, all.values().logloss);
-  EXPECT_EQ(epoch.valid.calibration, all.values().calibration);
-  EXPECT_EQ(monitor.epoch_numbers(0).valid_auc, epoch.valid_auc) << "asked again";
+  EXPECT_EQ(epoch.valid.auc, auc.value());
+  EXPECT_EQ(epoch.valid.sums.rows, 60000u);
+  EXPECT_EQ(kLogLoss.of(epoch.valid), kLogLoss.of({all.sums()}));
+  EXPECT_EQ(kCalibration.of(epoch.valid), kCalibration.of({all.sums()}));
+  EXPECT_EQ(monitor.epoch_numbers(0).valid.auc, epoch.valid.auc) << "asked again";
 }
 
 TEST(TrainMonitor, ReportsOfManyHeldOutRowsAreBounded) {
@@ -254,7 +254,7 @@ TEST(TrainMonitor, ReportsOfManyHeldOutRowsAreBounded) {
   EXPECT_LT(text.size(), 2'700'000u);
   TrainMonitor monitor(Loss::kLogistic, 1, 1);
   ASSERT_TRUE(monitor.add(ShardId{0}, {1, 100}, text));
-  EXPECT_NEAR(monitor.epoch_numbers(0).valid_auc, 0.5, 0.005);
+  EXPECT_NEAR(monitor.epoch_numbers(0).valid.auc, 0.5, 0.005);
 }
 
 TEST(TrainMonitor, RefusesWhatIsNoReport) {

@@ -37,7 +37,8 @@ struct Command {
   std::string_view arguments = {};      // "FILE...", "DIR DIR", or words to choose from: "bash|zsh|fish".
   int arguments_min = 0;
   int arguments_max = 0;
-  bool about_command = false;  // Its argument names another command, whose flags it takes as well.
+  std::string (*more_help)() = nullptr;  // Lines for the help, behind the options.
+  bool about_command = false;            // Its argument names another command, whose flags it takes as well.
 };
 
 // A command whose words begin `words`, the longest one; null when there is none.

@@ -9,7 +9,7 @@
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "cli/work/scored_rows.h"
-#include "model/metrics.h"
+#include "model/metric/metric.h"
 #include "train/train_advice.h"
 
 namespace thalweg {
@@ -23,10 +23,10 @@ ordered_json number_or_null(double value) {
 
 Status run_eval(const Options& options, Output& out) {
   ExactAuc auc;
-  std::optional<Metrics> metrics;
+  std::optional<MetricSums> sums;
   const auto add = [&](Loss loss, const Batch& rows, const std::vector<float>& scores) {
-    if (!metrics) metrics.emplace(loss);
-    metrics->add(scores, rows.labels, rows.weights);
+    if (!sums) sums.emplace(loss);
+    sums->add(scores, rows.labels, rows.weights);
     for (std::size_t row = 0; row < scores.size() && loss == Loss::kLogistic; ++row) {
       auc.add(scores[row], rows.labels[row] > 0, rows.weights.empty() ? 1.0f : rows.weights[row]);
     }
@@ -34,36 +34,31 @@ Status run_eval(const Options& options, Output& out) {
   };
   const Result<Scored> scored = score_rows(options, true, add);
   if (!scored) return scored.status();
-  if (!metrics) return {Code::kData, "no row in the input"};
+  if (!sums) return {Code::kData, "no row in the input"};
   note_oddities(*scored, out);
-  const MetricValues values = metrics->values();
-  if (const std::string text = one_label(scored->loss, values); !text.empty()) out.warn(text);
-  const double area = auc.value();
-  if (const std::string text = worse_than_none(standing_on("measured", scored->loss, values, area));
-      !text.empty()) {
+  const Loss loss = scored->loss;
+  const Measured rows{sums->sums(), auc.value()};
+  if (const std::string text = one_label(loss, rows); !text.empty()) out.warn(text);
+  if (const std::string text = worse_than_none(standing_on("measured", loss, rows)); !text.empty()) {
     out.warn(text);
   }
-  const bool logistic = scored->loss == Loss::kLogistic;
-  const auto show = [&](std::string_view name, double value) {
-    if (std::isfinite(value)) out.human(fmt::format("{:<12} {:.6f}\n", name, value));
-  };
-  out.human(fmt::format("{:<12} {}\n", "examples", values.rows));
-  if (logistic) show("auc", area);
-  show("logloss", values.logloss);
-  show("rmse", values.rmse);
-  show("accuracy", values.accuracy);
-  show("calibration", values.calibration);
-  out.json({{"examples", values.rows},
-            {"skipped_rows", scored->skipped},
-            {"auc", logistic ? number_or_null(area) : ordered_json()},
-            {"logloss", number_or_null(values.logloss)},
-            {"rmse", number_or_null(values.rmse)},
-            {"accuracy", number_or_null(values.accuracy)},
-            {"calibration", number_or_null(values.calibration)},
-            {"mean_prediction", number_or_null(values.mean_prediction)},
-            {"mean_label", number_or_null(values.mean_label)},
-            {"seconds", scored->seconds}});
+  out.human(fmt::format("{:<12} {}\n", "examples", rows.sums.rows));
+  ordered_json json = {{"examples", rows.sums.rows}, {"skipped_rows", scored->skipped}};
+  for (const Metric* metric : metrics()) {
+    const double value = metric->value(loss, rows);
+    json[std::string(metric->name)] = number_or_null(value);
+    if (metric->told(loss) < Told::kEval || !std::isfinite(value)) continue;
+    out.human(fmt::format("{:<12} {:.6f}\n", metric->name, value));
+  }
+  json["seconds"] = scored->seconds;
+  out.json(std::move(json));
   return ok_status();
+}
+
+std::string metric_help() {
+  std::string text = "Metrics:\n";
+  for (const Metric* metric : metrics()) text += fmt::format("  {:<16} {}\n", metric->name, metric->summary);
+  return text;
 }
 
 }  // namespace
@@ -77,6 +72,7 @@ extern constinit const Command kEvalCommand = {
     .arguments = "FILE...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,
+    .more_help = metric_help,
 };
 
 }  // namespace thalweg

@@ -120,6 +120,7 @@ std::string command_help(const Command& command) {
     text += fmt::format("\n{}:\n", name);
     for (const OptionRow* row : rows) text += option_help(*row);
   }
+  if (command.more_help != nullptr) text += fmt::format("\n{}", command.more_help());
   return text + fmt::format("\nExample:\n  {}\n", command.example);
 }
 
@@ -131,6 +132,7 @@ std::string manual_page(std::span<const Command> commands, std::string_view vers
   for (const Command& command : commands) {
     text += fmt::format(".TP\n\\fB{}\\fR\n{}.\n.br\nExample: {}\n", roff(usage_line(command)),
                         roff(command.summary), roff(command.example));
+    if (command.more_help != nullptr) text += fmt::format(".nf\n{}.fi\n", roff(command.more_help()));
   }
   text += ".SH OPTIONS\n";
   for (const auto& [name, rows] : grouped(options_of(commands))) {

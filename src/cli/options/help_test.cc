@@ -1,5 +1,6 @@
 #include "cli/options/help.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include "cli/options/completion.h"
 #include "cli/options/option_table.h"
 #include "cli/path_for_test.h"
+#include "model/metric/metric.h"
 
 namespace thalweg {
 namespace {
@@ -25,6 +27,15 @@ TEST(Help, EveryCommandShowsItsFlagsAndItsExample) {
       EXPECT_TRUE(has(text, std::string(row->help))) << row->name;
     }
     EXPECT_TRUE(has(program_help(program_commands()), std::string(command.summary)));
+  }
+}
+
+TEST(Help, OfEvalNamesEachMetric) {
+  const std::string help = command_help(*find_command(program_commands(), "eval"));
+  const std::string manual = manual_page(program_commands(), "1.2.3");
+  for (const Metric* metric : metrics()) {
+    EXPECT_TRUE(has(help, fmt::format("  {:<16} {}\n", metric->name, metric->summary))) << metric->name;
+    EXPECT_TRUE(has(manual, std::string(metric->name))) << metric->name;
   }
 }
 

@@ -7,12 +7,15 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/instant.h"
 #include "cli/signals.h"
 #include "cli/view/progress.h"
+#include "model/metric/metric.h"
 
 namespace thalweg {
 namespace {
@@ -23,6 +26,11 @@ constexpr const char* kAtOnce =
 
 nlohmann::ordered_json finite_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+// NaN where no row was held out.
+double number_of(const Metric& metric, const std::optional<HeldOutNumbers>& rows) {
+  return rows ? rows->metrics.at(std::string(metric.name)) : std::nan("");
 }
 
 // The high-water mark of this process. getrusage() would count what its parent had before exec.
@@ -58,7 +66,9 @@ class TrainView {
   nlohmann::ordered_json to_json(const TrainResult& result) const;
 
   Output& out_;
-  const bool squared_, saves_, holds_out_;
+  const Loss loss_;
+  const MetricList metrics_;
+  const bool saves_, holds_out_;
   const std::uint32_t epochs_;
   const std::thread::id thread_ = std::this_thread::get_id();
   Progress progress_;
@@ -70,7 +80,8 @@ class TrainView {
 
 TrainView::TrainView(const TrainerOptions& options, Output& out)
     : out_(out),
-      squared_(options.loss == Loss::kSquared),
+      loss_(options.loss),
+      metrics_(metrics(options.more.metrics)),
       saves_(!options.out.empty()),
       holds_out_(!options.valid.empty() || options.valid_part != 0),
       epochs_(options.epochs),
@@ -101,13 +112,14 @@ void TrainView::say(TrainMessage kind, const std::string& line) {
 }
 
 void TrainView::show(const TrainEpoch& epoch) {
-  std::string line = fmt::format("epoch {}/{}  {} examples  {} {:.5f}", epoch.number, epochs_, epoch.examples,
-                                 squared_ ? "train rmse" : "train logloss",
-                                 squared_ ? std::sqrt(2 * epoch.train_loss) : epoch.train_loss);
-  if (epoch.held_out && squared_) line += fmt::format("  held-out rmse {:.5f}", epoch.held_out->rmse);
-  if (epoch.held_out && !squared_) {
-    line +=
-        fmt::format("  held-out auc {:.5f}  logloss {:.5f}", epoch.held_out->auc, epoch.held_out->logloss);
+  const Metric& judge = judging_metric(loss_);
+  std::string line = fmt::format("epoch {}/{}  {} examples  train {} {:.5f}", epoch.number, epochs_,
+                                 epoch.examples, judge.name, judge.of_mean_loss(epoch.train_loss));
+  std::string_view rows = "held-out ";
+  for (const Metric* metric : metrics_) {
+    if (!epoch.held_out || metric->told(loss_) != Told::kEachPass) continue;
+    line += fmt::format("  {}{} {:.5f}", std::exchange(rows, ""), metric->name,
+                        number_of(*metric, epoch.held_out));
   }
   say(TrainMessage::kNote, line);
 }
@@ -136,7 +148,7 @@ void TrainView::show(const TrainProgress& now) {
   p.epochs = epochs_;
   p.examples = now.examples;
   p.done = now.done;
-  p.loss_name = squared_ ? "train squared loss" : "train logloss";
+  p.loss_name = loss_ == Loss::kSquared ? "train squared loss" : "train logloss";
   p.loss = now.train_loss;
   p.auc = now.auc;
   p.staleness = now.staleness_max;
@@ -165,17 +177,21 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["examples"] = result.examples;
   json["seconds"] = result.seconds;
   json["examples_per_second"] = rate;
-  json[squared_ ? "train_loss" : "train_logloss"] = finite_number(result.train_loss);
-  json[squared_ ? "progressive_loss" : "progressive_logloss"] = finite_number(result.progressive_loss);
+  const std::string_view loss = loss_ == Loss::kSquared ? "loss" : kLogLoss.name;
+  json[fmt::format("train_{}", loss)] = finite_number(result.train_loss);
+  json[fmt::format("progressive_{}", loss)] = finite_number(result.progressive_loss);
   const auto held_out = result.epochs.empty() ? std::nullopt : result.epochs.back().held_out;
   if (held_out || (holds_out_ && !interrupted)) {
-    const double none = std::nan("");
-    if (squared_) json["valid_rmse"] = finite_number(held_out ? held_out->rmse : none);
-    if (!squared_) json["valid_auc"] = finite_number(held_out ? held_out->auc : none);
-    if (!squared_) json["valid_logloss"] = finite_number(held_out ? held_out->logloss : none);
+    const auto add = [&](Told told) {
+      for (const Metric* metric : metrics_) {
+        if (metric->told(loss_) != told) continue;
+        json[fmt::format("valid_{}", metric->name)] = finite_number(number_of(*metric, held_out));
+      }
+    };
+    add(Told::kEachPass);
     json["best_epoch"] =
         result.best_epoch != 0 ? nlohmann::ordered_json(result.best_epoch) : nlohmann::ordered_json();
-    json["valid_calibration"] = finite_number(held_out ? held_out->calibration : none);
+    add(Told::kTrain);
   }
   json["model_digest"] = fmt::format("{:016x}", result.model_digest);
   json["model_rows"] = result.model_rows;

@@ -1,13 +1,15 @@
-#include "model/metrics.h"
+#include "model/metric/metric.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/random.h"
-#include "model/auc_counts.h"
+#include "model/metric/auc_counts.h"
 
 namespace thalweg {
 namespace {
@@ -154,35 +156,55 @@ TEST(Auc, KnownValuesAndUndefinedOnes) {
   EXPECT_LT(far.value(), 1.0);
 }
 
+double of(std::string_view name, Loss loss, const MetricSums& rows) {
+  for (const Metric* metric : metrics()) {
+    if (metric->name == name) return metric->value(loss, {rows.sums()});
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return 0;
+}
+
+// A report has one field a name.
+TEST(Metrics, HaveNamesOfTheirOwnAndWords) {
+  std::set<std::string_view> names;
+  for (const Metric* metric : metrics()) {
+    EXPECT_TRUE(names.insert(metric->name).second) << metric->name;
+    EXPECT_FALSE(metric->summary.empty()) << metric->name;
+  }
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared}) {
+    EXPECT_EQ(judging_metric(loss).told(loss), Told::kEachPass);
+  }
+}
+
 TEST(Metrics, KnownValuesForLogistic) {
-  Metrics metrics(Loss::kLogistic);
+  MetricSums sums(Loss::kLogistic);
   const std::vector<float> scores = {0.0f, std::log(3.0f)}, labels = {0, 1}, weights = {1, 2};
-  metrics.add(scores, labels, weights);
-  const MetricValues values = metrics.values();
-  EXPECT_EQ(values.rows, 2u);
-  EXPECT_DOUBLE_EQ(values.weight, 3);
-  EXPECT_NEAR(values.logloss, (std::log(2.0) + 2 * std::log(4.0 / 3)) / 3, 1e-6);
-  EXPECT_DOUBLE_EQ(values.accuracy, 1.0);
-  EXPECT_NEAR(values.mean_prediction, (0.5 + 2 * 0.75) / 3, 1e-6);
-  EXPECT_NEAR(values.calibration, 1.0, 1e-6);
-  EXPECT_NEAR(values.no_model, -(std::log(1.0 / 3) + 2 * std::log(2.0 / 3)) / 3, 1e-6);
-  EXPECT_NEAR(values.rmse, std::sqrt((0.25 + 2 * 0.0625) / 3), 1e-6);
+  sums.add(scores, labels, weights);
+  const Measured rows{sums.sums()};
+  EXPECT_EQ(rows.sums.rows, 2u);
+  EXPECT_DOUBLE_EQ(rows.sums.weight, 3);
+  EXPECT_NEAR(of("logloss", Loss::kLogistic, sums), (std::log(2.0) + 2 * std::log(4.0 / 3)) / 3, 1e-6);
+  EXPECT_DOUBLE_EQ(of("accuracy", Loss::kLogistic, sums), 1.0);
+  EXPECT_NEAR(of("mean_prediction", Loss::kLogistic, sums), (0.5 + 2 * 0.75) / 3, 1e-6);
+  EXPECT_NEAR(of("calibration", Loss::kLogistic, sums), 1.0, 1e-6);
+  EXPECT_NEAR(kLogLoss.constant(rows), -(std::log(1.0 / 3) + 2 * std::log(2.0 / 3)) / 3, 1e-6);
+  EXPECT_NEAR(of("rmse", Loss::kLogistic, sums), std::sqrt((0.25 + 2 * 0.0625) / 3), 1e-6);
 }
 
 TEST(Metrics, PartsAddUpAndSquaredLossHasRmseOnly) {
-  Metrics whole(Loss::kSquared), left(Loss::kSquared), right(Loss::kSquared);
+  MetricSums whole(Loss::kSquared), left(Loss::kSquared), right(Loss::kSquared);
   const std::vector<float> scores = {3, 4, 1}, labels = {1, 4, 2};
   whole.add(scores, labels);
   left.add(std::span(scores).first(1), std::span(labels).first(1));
   right.add(std::span(scores).last(2), std::span(labels).last(2));
   left.merge(right);
-  EXPECT_DOUBLE_EQ(whole.values().rmse, std::sqrt(5.0 / 3));
-  EXPECT_DOUBLE_EQ(left.values().rmse, whole.values().rmse);
-  EXPECT_DOUBLE_EQ(whole.values().no_model, std::sqrt(14.0 / 9));
-  EXPECT_DOUBLE_EQ(left.values().no_model, whole.values().no_model);
-  EXPECT_DOUBLE_EQ(left.values().calibration, 8.0 / 7);
-  EXPECT_TRUE(std::isnan(whole.values().logloss));
-  EXPECT_TRUE(std::isnan(Metrics(Loss::kLogistic).values().logloss));
+  EXPECT_DOUBLE_EQ(of("rmse", Loss::kSquared, whole), std::sqrt(5.0 / 3));
+  EXPECT_DOUBLE_EQ(of("rmse", Loss::kSquared, left), of("rmse", Loss::kSquared, whole));
+  EXPECT_DOUBLE_EQ(kRmse.constant({whole.sums()}), std::sqrt(14.0 / 9));
+  EXPECT_DOUBLE_EQ(kRmse.constant({left.sums()}), kRmse.constant({whole.sums()}));
+  EXPECT_DOUBLE_EQ(of("calibration", Loss::kSquared, left), 8.0 / 7);
+  EXPECT_TRUE(std::isnan(of("logloss", Loss::kSquared, whole)));
+  EXPECT_TRUE(std::isnan(of("logloss", Loss::kLogistic, MetricSums(Loss::kLogistic))));
 }
 
 }  // namespace

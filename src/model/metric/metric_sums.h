@@ -44,21 +44,8 @@ class AucHistogram {
   std::vector<double> negative_;
 };
 
-// Weighted means over rows. Logistic: `accuracy` and `logloss` hold and predictions are probabilities;
-// squared: `rmse` only. `calibration` is mean prediction / mean label, NaN when the labels' mean is 0.
-struct MetricValues {
-  std::uint64_t rows = 0;
-  double weight = 0;
-  double logloss = 0;
-  double rmse = 0;
-  double accuracy = 0;
-  double mean_prediction = 0;
-  double mean_label = 0;
-  double calibration = 0;
-  double no_model = 0;  // logloss, for squared loss rmse, of predicting mean_label for every row.
-};
-
-class Metrics {
+// What metrics are computed from, see metric.h.
+class MetricSums {
  public:
   struct Sums {  // Over rows, by their weights.
     std::uint64_t rows = 0;
@@ -71,14 +58,12 @@ class Metrics {
     double label_square = 0;
   };
 
-  explicit Metrics(Loss loss) : loss_(loss) {}
-  Metrics(Loss loss, const Sums& sums) : loss_(loss), sums_(sums) {}
+  explicit MetricSums(Loss loss) : loss_(loss) {}
+  MetricSums(Loss loss, const Sums& sums) : loss_(loss), sums_(sums) {}
   // Raw scores of a batch; `weights` empty when all are 1. Logistic labels count as 1 when > 0 and as 0
   // otherwise.
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights = {});
-  void merge(const Metrics& other);
-  // All fractions are NaN when the weights sum to 0; logloss and accuracy are NaN for squared loss.
-  MetricValues values() const;
+  void merge(const MetricSums& other);
   const Sums& sums() const { return sums_; }
 
  private:

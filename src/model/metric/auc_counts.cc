@@ -1,11 +1,11 @@
-#include "model/auc_counts.h"
+#include "model/metric/auc_counts.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
 
-#include "model/pair_sum.h"
+#include "model/metric/pair_sum.h"
 
 namespace thalweg {
 namespace {

@@ -1,18 +1,16 @@
-#include "model/metrics.h"
+#include "model/metric/metric_sums.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
-#include "model/pair_sum.h"
+#include "model/metric/pair_sum.h"
 
 namespace thalweg {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-double entropy(double share) { return share == 0 ? 0 : -share * std::log(share); }
 
 }  // namespace
 
@@ -52,8 +50,8 @@ double AucHistogram::value() const {
   return pairs.value();
 }
 
-void Metrics::add(std::span<const float> scores, std::span<const float> labels,
-                  std::span<const float> weights) {
+void MetricSums::add(std::span<const float> scores, std::span<const float> labels,
+                     std::span<const float> weights) {
   const LossSum sum = sum_losses(loss_, scores, labels, weights, {});
   sums_.rows += sum.rows;
   sums_.weight += sum.weight;
@@ -71,7 +69,7 @@ void Metrics::add(std::span<const float> scores, std::span<const float> labels,
   }
 }
 
-void Metrics::merge(const Metrics& other) {
+void MetricSums::merge(const MetricSums& other) {
   THALWEG_CHECK(loss_ == other.loss_, "metrics of one loss");
   sums_.rows += other.sums_.rows;
   sums_.weight += other.sums_.weight;
@@ -81,23 +79,6 @@ void Metrics::merge(const Metrics& other) {
   sums_.prediction += other.sums_.prediction;
   sums_.label += other.sums_.label;
   sums_.label_square += other.sums_.label_square;
-}
-
-MetricValues Metrics::values() const {
-  MetricValues out;
-  const double n = sums_.weight > 0 ? sums_.weight : kNan;
-  out.rows = sums_.rows;
-  out.weight = sums_.weight;
-  out.logloss = loss_ == Loss::kLogistic ? sums_.loss / n : kNan;
-  out.accuracy = loss_ == Loss::kLogistic ? sums_.correct / n : kNan;
-  out.rmse = std::sqrt(sums_.square / n);
-  out.mean_prediction = sums_.prediction / n;
-  out.mean_label = sums_.label / n;
-  out.calibration = sums_.label != 0.0 ? sums_.prediction / sums_.label : kNan;
-  out.no_model = loss_ == Loss::kLogistic
-                     ? entropy(out.mean_label) + entropy(1 - out.mean_label)
-                     : std::sqrt(std::max(0.0, sums_.label_square / n - out.mean_label * out.mean_label));
-  return out;
 }
 
 }  // namespace thalweg

@@ -1,0 +1,57 @@
+// A metric: what it is called, who tells of it, and how it is computed from what parts of the data add up.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "model/metric/metric_sums.h"
+
+namespace thalweg {
+
+// Of some rows, all parts merged.
+struct Measured {
+  MetricSums::Sums sums;
+  double auc = std::numeric_limits<double>::quiet_NaN();  // Of the merged counts, where they were counted.
+};
+// sum / weight of the rows; NaN when that is 0.
+double mean_of(double sum, const Measured& rows);
+
+// Who tells of a metric; each of these tells of those below it as well.
+enum class Told : std::uint8_t {
+  kNowhere,   // It means nothing for this loss: NaN, in eval --json null.
+  kFields,    // eval --json
+  kEval,      // eval
+  kTrain,     // train --json, as valid_NAME
+  kEachPass,  // the line of each pass, and the saved model
+};
+
+// One a file in this folder; what a metric of an application's own is as well, see TrainParts::metrics.
+struct Metric {
+  std::string_view name;     // Lower case, as a field of --json.
+  std::string_view summary;  // A few words.
+  Told logistic = Told::kNowhere, squared = Told::kNowhere;
+  double (*of)(const Measured& rows) = nullptr;
+  // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
+  // prediction, what for a model whose weights are all 0, and what for a mean of row_loss().
+  double (*constant)(const Measured& rows) = nullptr;
+  double (*untrained)(const Measured& rows) = nullptr;
+  double (*of_mean_loss)(double mean) = nullptr;
+
+  Told told(Loss loss) const { return loss == Loss::kLogistic ? logistic : squared; }
+  double value(Loss loss, const Measured& rows) const {
+    return told(loss) == Told::kNowhere ? std::numeric_limits<double>::quiet_NaN() : of(rows);
+  }
+};
+using MetricList = std::vector<const Metric*>;
+
+// The built-in ones, in the order in which they are told, then `more`.
+MetricList metrics(const MetricList& more = {});
+// The lower, the better: by it passes are compared, and models with none.
+const Metric& judging_metric(Loss loss);
+
+// Those that are asked for by themselves.
+extern const Metric kAuc, kLogLoss, kRmse, kCalibration, kMeanLabel;
+
+}  // namespace thalweg
