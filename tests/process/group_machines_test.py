@@ -70,6 +70,8 @@ class Machines:
 class GroupMachinesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        if not IN_CPP and not IN_C:
+            raise AssertionError('there is no program to run: THALWEG_TEST_ALL_REDUCE, THALWEG_TEST_C_ALL_REDUCE')
         cls.machines = Machines()
 
     @classmethod

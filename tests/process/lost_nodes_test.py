@@ -63,6 +63,7 @@ class LostNodesTest(ClusterJobs):
             os.kill(victim, signal.SIGCONT)
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
+        self.assertRegex(err, r"(?m)^worker-\d \(.*process %d\) was silent too long; its \d data shards go to worker-\d" % victim)
         self.assertEqual(last_json(out)["model_digest"], calm)
 
     def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
