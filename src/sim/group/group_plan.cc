@@ -45,9 +45,17 @@ constexpr std::string_view kDrawnRoutes[] = {"star",
                                              "double-tree",
                                              "halving-doubling",
                                              "binomial-tree",
+                                             "hierarchical",
                                              "tree:3",
                                              "servers:1",
                                              "byteps:1"};
+
+// Two, whose product is the number of ranks.
+std::vector<std::uint32_t> draw_levels(Random& random, std::uint32_t ranks) {
+  std::uint32_t inside = 1 + below32(random, ranks);
+  while (ranks % inside != 0) --inside;
+  return {inside, ranks / inside};
+}
 
 constexpr std::string_view name_of(GroupFault::Kind kind) {
   constexpr std::string_view kNames[] = {"killed", "paused", "cut off from", "parted"};
@@ -118,6 +126,7 @@ GroupOperation draw_group_operation(std::uint64_t seed, std::uint64_t group, std
       if (!rings) continue;
       plan.rings = *std::move(rings);
     }
+    if (plan.route == &routes::kHierarchical) plan.levels = draw_levels(random, ranks);
     if (drawn.demand.operation == Operation::kPointToPoint || plan.servers >= ranks ||
         !check_plan(plan, drawn.demand.operation, ranks).ok())
       continue;
