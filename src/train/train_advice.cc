@@ -109,7 +109,7 @@ std::string overfitted(Loss loss, const std::vector<EpochNumbers>& epochs) {
 
 std::string one_label(Loss loss, const Measured& rows) {
   const double mean = kMeanLabel.value(loss, rows);
-  if (kAuc.told(loss) == Told::kNowhere || (mean != 0 && mean != 1)) return {};
+  if (kAuc.told(loss) == Told::kNoOne || (mean != 0 && mean != 1)) return {};
   return fmt::format("all rows that the model was measured on have the label {:g}, so there is no AUC", mean);
 }
 

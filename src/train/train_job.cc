@@ -144,7 +144,7 @@ HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
   const auto value = [&](const Metric& metric) { return metric.value(loss, rows); };
   HeldOutNumbers out{rows.sums.rows, value(kLogLoss), value(kAuc), value(kRmse), value(kCalibration), {}};
   for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
-    if (metric->told(loss) != Told::kNowhere) out.metrics[std::string(metric->name)] = value(*metric);
+    if (metric->told(loss) != Told::kNoOne) out.metrics[std::string(metric->name)] = value(*metric);
   }
   return out;
 }

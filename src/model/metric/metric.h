@@ -20,7 +20,7 @@ double mean_of(double sum, const Measured& rows);
 
 // Who tells of a metric; each of these tells of those below it as well.
 enum class Told : std::uint8_t {
-  kNowhere,   // It means nothing for this loss: NaN, in eval --json null.
+  kNoOne,     // It means nothing for this loss: NaN, in eval --json null.
   kFields,    // eval --json
   kEval,      // eval
   kTrain,     // train --json, as valid_NAME
@@ -31,7 +31,7 @@ enum class Told : std::uint8_t {
 struct Metric {
   std::string_view name;     // Lower case, as a field of --json.
   std::string_view summary;  // A few words.
-  Told logistic = Told::kNowhere, squared = Told::kNowhere;
+  Told logistic = Told::kNoOne, squared = Told::kNoOne;
   double (*of)(const Measured& rows) = nullptr;
   // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
   // prediction, what for a model whose weights are all 0, and what for a mean of row_loss().
@@ -41,7 +41,7 @@ struct Metric {
 
   Told told(Loss loss) const { return loss == Loss::kLogistic ? logistic : squared; }
   double value(Loss loss, const Measured& rows) const {
-    return told(loss) == Told::kNowhere ? std::numeric_limits<double>::quiet_NaN() : of(rows);
+    return told(loss) == Told::kNoOne ? std::numeric_limits<double>::quiet_NaN() : of(rows);
   }
 };
 using MetricList = std::vector<const Metric*>;
