@@ -1,6 +1,10 @@
 #include "thalweg/status.h"
 
+#include <type_traits>
+
 namespace thalweg {
+
+static_assert(!std::is_constructible_v<bool, Status>, "`if (status)` reads as an error to some: ask ok()");
 
 const char* code_name(Code code) {
   switch (code) {
