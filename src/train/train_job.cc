@@ -8,7 +8,6 @@
 #include "base/hint.h"
 #include "client/job/job_options.h"
 #include "data/input_words.h"
-#include "net/real_clock.h"
 #include "net/system_disk.h"
 #include "train/train_advice.h"
 #include "train/train_plan.h"
@@ -65,6 +64,7 @@ void TrainJob::warn_of_inputs() const {
 }
 
 SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {
+  clock_ = RealClock();
   JobOptions wanted;
   wanted.servers = servers;
   wanted.workers = workers;
@@ -187,8 +187,7 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
 }
 
 TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
-  const RealClock clock;
-  const auto elapsed = [&clock] { return clock.now() - Instant{}; };
+  const auto elapsed = [this] { return clock_.now() - Instant{}; };
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
   bool closed = false;
   std::size_t told = 0;

@@ -12,6 +12,7 @@
 
 #include "client/job/job_cluster.h"
 #include "model/format/model_dir.h"
+#include "net/real_clock.h"
 #include "thalweg/trainer.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"
@@ -26,7 +27,7 @@ class TrainJob {
   const TrainerOptions& options() const { return options_; }  // With what was chosen.
   const TrainSpec& spec() const { return inputs_->spec; }
   const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
-  // The cluster's part that does not depend on how its nodes are driven.
+  // The cluster's part that does not depend on how its nodes are driven. Its time runs from here on.
   SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
   // Waits for each pass and takes its numbers; then scans the tables, and saves them when asked to.
   ShardProgram observer();
@@ -61,6 +62,7 @@ class TrainJob {
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.
+  RealClock clock_;                 // Since the cluster was about to start.
   std::atomic<bool> closing_{false};
   std::mutex news_mutex_;          // Guards news_.
   std::vector<std::string> news_;  // Of nodes that come and go, not yet told.

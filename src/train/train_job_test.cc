@@ -17,15 +17,32 @@ struct EndedCluster final : Cluster {
   void stop(const Status&) override {}
 };
 
-TEST(TrainJob, AModelThatWasNotCollectedIsNoSuccess) {
-  const TemporaryFolder folder;
+std::unique_ptr<TrainJob> job_in(const TemporaryFolder& folder) {
   TrainerOptions options;
   options.files = {folder.write("rows.svm", "1 1:1\n0 2:1\n")};
   options.out = folder / "model";
   auto job = TrainJob::create(options);
-  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_TRUE(job.ok()) << job.status().message();
+  return *std::move(job);
+}
+
+// A cluster works from its start, and may be through when somebody first looks.
+TEST(TrainJob, TakesTheTimeSinceItsClusterStarted) {
+  const TemporaryFolder folder;
+  const auto job = job_in(folder);
+  (void)job->scheduler_options(1, 1);
+  const RealClock started;
+  while (started.now() < Instant{} + std::chrono::milliseconds(5)) {
+  }
   EndedCluster cluster;
-  const TrainResult result = (*job)->run(cluster, 1, 1);
+  EXPECT_GE(job->run(cluster, 1, 1).seconds, 0.005);
+}
+
+TEST(TrainJob, AModelThatWasNotCollectedIsNoSuccess) {
+  const TemporaryFolder folder;
+  const auto job = job_in(folder);
+  EndedCluster cluster;
+  const TrainResult result = job->run(cluster, 1, 1);
   EXPECT_EQ(result.status.code(), Code::kRefused);
   EXPECT_NE(result.status.message().find("nothing is saved"), std::string::npos) << result.status.message();
   EXPECT_FALSE(result.complete) << "a summary would be shown";
