@@ -24,6 +24,9 @@ constexpr std::optional<RuleKind> rule_named(std::string_view name) {
   return std::nullopt;
 }
 
+// Those that a trainer may be asked for.
+constexpr bool is_of_gradients(RuleKind kind) { return kind >= RuleKind::kSgd && kind < RuleKind::kCustom; }
+
 // Calls `field(name, number)` for each number of `rule`, a RuleSpec, in the order in which they travel.
 template <class Rule, class Field>
 void for_each_number(Rule& rule, Field field) {

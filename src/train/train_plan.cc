@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/limits.h"
+#include "base/rule_fields.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
 
@@ -238,7 +239,7 @@ Status check_numbers(const TrainerOptions& options) {
     if (!status.ok()) return status;
   }
   for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
-    if (rule && (*rule < RuleKind::kSgd || *rule > RuleKind::kFtrl)) {
+    if (rule && !is_of_gradients(*rule)) {
       return {Code::kUsage, "--optimizer; expected a rule of gradients, such as ftrl"};
     }
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/rule_fields.h"
 #include "base/temporary_folder_for_test.h"
 #include "net/socket/reserved_port_for_test.h"
 
@@ -173,6 +174,14 @@ TEST_F(TrainerTest, RefusesWhatCannotBeMeant) {
   const Status missing = with([](auto& o) { o.files = {"/not/there.svm"}; });
   EXPECT_EQ(missing.code(), Code::kData);
   EXPECT_NE(missing.message().find("/not/there.svm"), std::string::npos) << missing.message();
+}
+
+// All between those that only set or add and the application's own, the last one too.
+TEST_F(TrainerTest, TakesEveryRuleOfGradients) {
+  for (std::size_t i = 0; i < kRuleNames.size(); ++i) {
+    options_.optimizer = static_cast<RuleKind>(i);
+    EXPECT_EQ(Trainer::open(options_).ok(), i >= 2 && i + 1 < kRuleNames.size()) << kRuleNames[i];
+  }
 }
 
 TEST_F(TrainerTest, RunsOnceAndOnFilesThatItHas) {

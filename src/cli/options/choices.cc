@@ -30,8 +30,8 @@ std::string models_where(bool (*wanted)(const ModelKind&)) {
 
 std::string rules_of_gradients() {
   std::vector<std::string_view> names;
-  for (int kind = static_cast<int>(RuleKind::kSgd); kind < static_cast<int>(RuleKind::kCustom); ++kind) {
-    names.push_back(rule_name(static_cast<RuleKind>(kind)));
+  for (std::size_t i = 0; i < kRuleNames.size(); ++i) {
+    if (is_of_gradients(static_cast<RuleKind>(i))) names.push_back(kRuleNames[i]);
   }
   return fmt::format("{}", fmt::join(names, "|"));
 }
