@@ -22,6 +22,8 @@
 
 namespace thalweg {
 
+struct RoutePlans;
+
 // Which way an operation's bytes go. All ranks must choose the same.
 class RouteChoice {
  public:
@@ -34,13 +36,9 @@ class RouteChoice {
   // Errors: kUsage, with the names there are.
   static Result<RouteChoice> named(std::string_view name, Tuning tuning = {0, 1});
 
-  struct Plans;
-  const std::shared_ptr<const Plans>& plans() const { return plans_; }  // Null: the group chooses.
-
-  explicit RouteChoice(std::shared_ptr<const Plans> plans) : plans_(std::move(plans)) {}
-
  private:
-  std::shared_ptr<const Plans> plans_;
+  friend struct RoutePlans;
+  std::shared_ptr<const RoutePlans> plans_;  // Null: the group chooses.
 };
 
 // How elements combine: a built-in reduction, or one of your own.

@@ -89,8 +89,7 @@ inline GroupWorkCase draw_work(Random& random, std::uint32_t ranks) {
     work.route = routes[pick];
     const Plan plan = plan_for_test(work.route, ranks);
     what.servers = plan.servers;
-    work.choice = RouteChoice(
-        std::make_shared<const RouteChoice::Plans>(plan, kPieces[random.below(std::size(kPieces))]));
+    work.choice = RoutePlans::choice(plan, kPieces[random.below(std::size(kPieces))]);
   }
   what.root = static_cast<std::uint32_t>(random.below(what.workers()));
   return work;

@@ -76,8 +76,8 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
   const std::size_t element = call.arithmetic.element_bytes;
   const bool to_all = call.operation == Operation::kAllToAll;
   const bool in_order = combines(call.operation) && call.arithmetic.is_ordered();
-  if (asked.route.plans()) {
-    const auto plans = routes_.shape(asked.route.plans());
+  if (const auto& chosen = RoutePlans::behind(asked.route)) {
+    const auto plans = routes_.shape(chosen);
     if (!plans) return plans.status();
     plan = &(*plans)->of(element);
     if (Status status = check_choice(*plans, *plan, call.operation); !status.ok()) return status;
@@ -103,7 +103,7 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
   return ok_status();
 }
 
-Status Group::Impl::check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
+Status Group::Impl::check_choice(const std::shared_ptr<const RoutePlans>& plans, const Plan& plan,
                                  Operation operation) {
   if (channels_of(plan) > GroupChannels::kOneMax) {
     return {Code::kUsage, fmt::format("route {} takes {} channels; expected at most {}", plan.name(),
@@ -192,7 +192,7 @@ GroupWork Group::Impl::start(const GroupCall& asked) {
                                operation_name(asked.operation), view->under_way.load(), kStartedMax)});
   }
   job.place = take_place(asked, *job.plan, true);
-  if (asked.route.plans()) job.plan_owner = *routes_.shape(asked.route.plans());
+  if (const auto& chosen = RoutePlans::behind(asked.route)) job.plan_owner = *routes_.shape(chosen);
   job.view = view;
   job.rank = rank;
   job.ranks = size;

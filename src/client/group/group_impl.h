@@ -62,8 +62,7 @@ class Group::Impl {
  private:
   Status prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                  std::shared_ptr<std::byte[]>& scratch);
-  Status check_choice(const std::shared_ptr<const RouteChoice::Plans>& plans, const Plan& plan,
-                      Operation operation);
+  Status check_choice(const std::shared_ptr<const RoutePlans>& plans, const Plan& plan, Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
   bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);
   bool sum_at_once(Call& call, const Plan& plan, const GroupPlace& place);
@@ -78,7 +77,7 @@ class Group::Impl {
   std::uint16_t next_channel_ = 0;   // Of those for started operations.
   std::vector<std::uint64_t> sent_;  // Point to point, by peer.
   std::vector<std::uint64_t> received_;
-  std::shared_ptr<const RouteChoice::Plans> checked_;  // The last choice found possible.
+  std::shared_ptr<const RoutePlans> checked_;  // The last choice found possible.
   Operation checked_operation_{};
 };
 

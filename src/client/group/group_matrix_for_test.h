@@ -30,7 +30,7 @@ class MatrixRank {
     call.combine = what.own_monoid ? Combine(monoid_for_test()) : Combine(what.reduction);
     call.root = what.root;
     call.peer = what.peer();
-    call.route = RouteChoice(std::make_shared<const RouteChoice::Plans>(c.plan, c.piece_bytes));
+    call.route = RoutePlans::choice(c.plan, c.piece_bytes);
     const bool takes_part = what.operation != Operation::kPointToPoint || group_.rank() == what.root ||
                             group_.rank() == what.peer();
     const Status status = takes_part ? group_.run(call) : ok_status();

@@ -29,7 +29,7 @@ Plan plan_by(const Route& route, std::uint32_t channels = 1) {
 
 }  // namespace
 
-RouteChoice::Plans::Plans(const Plan& plan, std::size_t piece_bytes) {
+RoutePlans::RoutePlans(const Plan& plan, std::size_t piece_bytes) {
   by_log2_size.fill(plan);
   for (std::size_t i = 0; piece_bytes > 0 && i < kSizes; ++i) {
     by_log2_size[i].piece_elements = std::max<std::size_t>(piece_bytes >> i, 1);
@@ -37,7 +37,13 @@ RouteChoice::Plans::Plans(const Plan& plan, std::size_t piece_bytes) {
   for (Plan& each : by_log2_size) each.hash = hash_of(each);
 }
 
-const Plan& RouteChoice::Plans::of(std::size_t element_bytes) const {
+RouteChoice RoutePlans::choice(const Plan& plan, std::size_t piece_bytes) {
+  RouteChoice choice;
+  choice.plans_ = std::make_shared<const RoutePlans>(plan, piece_bytes);
+  return choice;
+}
+
+const Plan& RoutePlans::of(std::size_t element_bytes) const {
   const auto log2_size =
       static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(element_bytes, 1) - 1));
   return by_log2_size[std::min(log2_size, kSizes - 1)];
@@ -54,7 +60,7 @@ Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tu
         "exchange lays them out, a group goes by double-tree");
   }
   plan->channels = tuning.channels;
-  return RouteChoice(std::make_shared<const RouteChoice::Plans>(*plan, tuning.piece_bytes));
+  return RoutePlans::choice(*plan, tuning.piece_bytes);
 }
 
 Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
@@ -124,7 +130,7 @@ void GroupRoutes::add(Operation operation, Plan plan, std::size_t piece_bytes) {
   Layout layout;
   layout.endpoints.resize(ranks);
   std::iota(layout.endpoints.begin(), layout.endpoints.end(), 0U);
-  const RouteChoice::Plans plans(plan, piece_bytes);
+  const RoutePlans plans(plan, piece_bytes);
   layout.plan = plans.of(Demand::kElementBytes);
   candidates_[static_cast<std::size_t>(operation)].push_back({plans, std::move(layout)});
 }
@@ -163,8 +169,7 @@ const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::siz
   return candidates_[index][chosen].plans.of(element_bytes);
 }
 
-Result<std::shared_ptr<const RouteChoice::Plans>> GroupRoutes::shape(
-    const std::shared_ptr<const RouteChoice::Plans>& plans) {
+Result<std::shared_ptr<const RoutePlans>> GroupRoutes::shape(const std::shared_ptr<const RoutePlans>& plans) {
   const Plan& asked = plans->of(1);
   const bool wants_levels = asked.route->shape == RouteShape::kByLevels && asked.levels.empty();
   const bool wants_rings = asked.route->shape == RouteShape::kByRings && asked.rings.empty();
@@ -184,7 +189,7 @@ Result<std::shared_ptr<const RouteChoice::Plans>> GroupRoutes::shape(
     if (!rings) return rings.status();
     plan.rings = *std::move(rings);
   }
-  shaped_ = std::make_shared<const RouteChoice::Plans>(plan, static_cast<std::size_t>(asked.piece_elements));
+  shaped_ = std::make_shared<const RoutePlans>(plan, static_cast<std::size_t>(asked.piece_elements));
   shaped_from_ = plans;
   return shaped_;
 }

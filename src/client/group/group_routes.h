@@ -15,10 +15,13 @@
 
 namespace thalweg {
 
-// One plan for each element size, since pieces are given in bytes and plans count elements.
-struct RouteChoice::Plans {
+// What a RouteChoice holds: one plan for each element size, since pieces are given in bytes and plans count
+// elements.
+struct RoutePlans {
   static constexpr std::size_t kSizes = 13;
-  Plans(const Plan& plan, std::size_t piece_bytes);
+  static RouteChoice choice(const Plan& plan, std::size_t piece_bytes);
+  static const std::shared_ptr<const RoutePlans>& behind(const RouteChoice& choice) { return choice.plans_; }
+  RoutePlans(const Plan& plan, std::size_t piece_bytes);
   const Plan& of(std::size_t element_bytes) const;
   std::array<Plan, kSizes> by_log2_size;
 };
@@ -42,12 +45,11 @@ class GroupRoutes {
                      bool in_order = false);
   // Where the plans leave rings or levels to the group, the same with this group's; else the plans
   // themselves. Errors: kUsage.
-  Result<std::shared_ptr<const RouteChoice::Plans>> shape(
-      const std::shared_ptr<const RouteChoice::Plans>& plans);
+  Result<std::shared_ptr<const RoutePlans>> shape(const std::shared_ptr<const RoutePlans>& plans);
 
  private:
   struct Candidate {
-    RouteChoice::Plans plans;
+    RoutePlans plans;
     Layout layout;  // Of elements of four bytes.
   };
   static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
@@ -61,9 +63,9 @@ class GroupRoutes {
   bool shares_memory_ = true;  // All ranks, with each other.
   std::array<std::vector<Candidate>, kOperations> candidates_;
   std::array<std::array<std::uint8_t, kSizeClasses>, kOperations> chosen_;  // In candidates_.
-  const RouteChoice::Plans shared_;
-  const RouteChoice::Plans doubling_, tree_, spread_;               // For the order of ranks.
-  std::shared_ptr<const RouteChoice::Plans> shaped_from_, shaped_;  // The last ones.
+  const RoutePlans shared_;
+  const RoutePlans doubling_, tree_, spread_;               // For the order of ranks.
+  std::shared_ptr<const RoutePlans> shaped_from_, shaped_;  // The last ones.
 };
 
 }  // namespace thalweg

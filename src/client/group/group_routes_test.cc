@@ -174,7 +174,7 @@ TEST(RouteChoice, SaysWhatIsWrongWithAName) {
   EXPECT_NE(all_reduce_by("rings:3", 4).find("route rings:3: 4 ranks have 2 rings"), std::string::npos);
   EXPECT_NE(all_reduce_by("hierarchical:2x3", 4).find("must multiply to the 4 ranks"), std::string::npos);
   GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}});
-  const auto shaped = unequal.shape(RouteChoice::named("hierarchical").value().plans());
+  const auto shaped = unequal.shape(RoutePlans::behind(*RouteChoice::named("hierarchical")));
   EXPECT_NE(shaped.status().message().find("unequal numbers of ranks"), std::string::npos);
 }
 
