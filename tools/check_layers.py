@@ -33,7 +33,7 @@ def _below(level):
 
 # Folder: the folders that it may include, besides itself, and may reach through what it includes.
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
-ALLOWED['wire'] = _below(2) | {'placement'}  # A map carries placements.
+ALLOWED['wire'] = _below(2) | {'placement', 'staleness'}  # A map carries placements; servers tell what has reached them.
 ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = ALLOWED['group'] = _below(3) - {'table'}
 ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}

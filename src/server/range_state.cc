@@ -65,8 +65,8 @@ class StateReader {
   }
 
  private:
-  wire::Marks reached() {
-    wire::Marks marks;
+  Reached reached() {
+    Reached marks;
     marks.low = get_step(in_);
     marks.reach = get_step(in_);
     const auto ended = in_.get<std::uint8_t>();
@@ -139,7 +139,7 @@ Bytes encode(const RangeState& state) {
   put_array<float>(out, state.rows);
   out.put(static_cast<std::uint32_t>(state.marks.size()));
   for (const Mark& mark : state.marks) mark.encode(out);
-  for (const wire::Marks& reached : state.reached) {
+  for (const Reached& reached : state.reached) {
     put_step(out, reached.low);
     put_step(out, reached.reach);
     out.put(static_cast<std::uint8_t>(reached.ended));

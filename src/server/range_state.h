@@ -9,7 +9,7 @@
 
 #include "base/payload.h"
 #include "staleness/marks.h"
-#include "wire/messages.h"
+#include "staleness/reached.h"
 
 namespace thalweg {
 
@@ -31,11 +31,11 @@ using Replies = std::map<Step, std::vector<Reply>>;  // Of one shard.
 
 struct RangeState {
   RangeId range;
-  std::vector<std::uint64_t> keys;   // Of all stored rows, ascending.
-  std::vector<float> rows;           // Each with its optimizer state.
-  std::vector<Mark> marks;           // By shard.
-  std::vector<wire::Marks> reached;  // By shard, for its heir.
-  Step applied;                      // The rows may hold steps before this one, and hold no later one.
+  std::vector<std::uint64_t> keys;  // Of all stored rows, ascending.
+  std::vector<float> rows;          // Each with its optimizer state.
+  std::vector<Mark> marks;          // By shard.
+  std::vector<Reached> reached;     // By shard, for its heir.
+  Step applied;                     // The rows may hold steps before this one, and hold no later one.
   std::map<Step, StepParts> open_steps;
   std::vector<Replies> replies;  // By shard.
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/frame.h"
+#include "base/range_set.h"
 #include "server/range_state.h"
 
 namespace thalweg {

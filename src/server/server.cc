@@ -218,16 +218,16 @@ void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
   const auto awaits = [](const RangeSet& awaited) { return !awaited.empty(); };
   if (status.ok() && std::ranges::any_of(awaited_, awaits))
     status = {Code::kRetry, fmt::format("{} awaits ranges", node_name(*member_.id()))};
-  wire::Marks marks;
+  Reached marks;
   if (status.ok()) {
     for (const auto& host : tables_) {
       if (host->owned().empty()) continue;
-      const wire::Marks one = host->marks(frame.head.shard);
+      const Reached one = host->marks(frame.head.shard);
       marks.add(one);
       if (THALWEG_BUG(kHeirSkipsAhead)) marks.low = one.low;
     }
   }
-  reply(from, frame.head, Op::kMarksReply, status, encode(marks), {}, out);
+  reply(from, frame.head, Op::kMarksReply, status, wire::encode(marks), {}, out);
 }
 
 void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {

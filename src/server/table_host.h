@@ -14,6 +14,7 @@
 #include "server/range_state.h"
 #include "server/reply_book.h"
 #include "staleness/gate.h"
+#include "staleness/reached.h"
 #include "table/table.h"
 #include "wire/messages.h"
 
@@ -37,8 +38,8 @@ class TableHost {
   Result<Bytes> pull(const Frame& frame);
   wire::Waiting waiting_for(const FrameHeader& head) const;
   Step clock(ShardId shard) const { return gate_.clocks().of(shard); }
-  wire::Marks marks(ShardId shard) const {
-    wire::Marks marks = reached_[shard.value];
+  Reached marks(ShardId shard) const {
+    Reached marks = reached_[shard.value];
     marks.low = clock(shard);
     return marks;
   }
@@ -84,7 +85,7 @@ class TableHost {
   std::unique_ptr<const StepPolicy> policy_;
   Gate gate_;
   RangeMarks marks_;
-  std::vector<wire::Marks> reached_;  // By shard; `low` is the gate's.
+  std::vector<Reached> reached_;  // By shard; `low` is the gate's.
   OpenSteps open_steps_;
   ReplyBook replies_;
   Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.

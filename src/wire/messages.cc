@@ -207,13 +207,7 @@ std::optional<Waiting> decode_waiting(const Bytes& bytes) {
   return finish(in, std::move(m));
 }
 
-void Marks::add(const Marks& other) {
-  low = std::min(low, other.low);
-  if (other.reach >= reach) ended = other.ended || (ended && other.reach == reach);
-  reach = std::max(reach, other.reach);
-}
-
-Bytes encode(const Marks& m) {
+Bytes encode(const Reached& m) {
   return Writer()
       .put(m.low.epoch)
       .put(m.low.index)
@@ -223,9 +217,9 @@ Bytes encode(const Marks& m) {
       .take();
 }
 
-std::optional<Marks> decode_marks(const Bytes& bytes) {
+std::optional<Reached> decode_marks(const Bytes& bytes) {
   Reader in(bytes);
-  Marks m;
+  Reached m;
   for (Step* step : {&m.low, &m.reach}) {
     step->epoch = in.get<std::uint32_t>();
     step->index = in.get<std::uint32_t>();

@@ -11,6 +11,7 @@
 #include "base/counters.h"
 #include "base/instant.h"
 #include "placement/placement.h"
+#include "staleness/reached.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
 
@@ -69,16 +70,6 @@ struct Waiting {
   std::vector<ShardId> missing;
 };
 
-// How far one shard has come at one server, or at all of them: for the shard's heir.
-struct Marks {
-  Step low{~0u, 0};    // The earliest step that is not fully known.
-  Step reach;          // One past the latest step of which anything is known.
-  bool ended = false;  // That latest step was the last of its epoch.
-  // Takes what another server, or another of its tables, knows.
-  void add(const Marks& other);
-  constexpr bool operator==(const Marks&) const = default;
-};
-
 // A heartbeat carries what the scheduler shows to people.
 struct Heartbeat {
   Counters counters;
@@ -88,7 +79,7 @@ Bytes encode(const Join& message);
 Bytes encode(const Welcome& message);
 Bytes encode(const Map& message);
 Bytes encode(const Waiting& message);
-Bytes encode(const Marks& message);
+Bytes encode(const Reached& message);
 Bytes encode(const Heartbeat& message);
 
 // Empty when the bytes are not exactly one message within its limits.
@@ -96,7 +87,7 @@ std::optional<Join> decode_join(const Bytes& bytes);
 std::optional<Welcome> decode_welcome(const Bytes& bytes);
 std::optional<Map> decode_map(const Bytes& bytes);
 std::optional<Waiting> decode_waiting(const Bytes& bytes);
-std::optional<Marks> decode_marks(const Bytes& bytes);
+std::optional<Reached> decode_marks(const Bytes& bytes);
 std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes);
 
 }  // namespace thalweg::wire

@@ -69,7 +69,7 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(some_map(), decode_map);
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
-  expect_exact(Marks{{3, 17}, {4, 2}, true}, decode_marks);
+  expect_exact(Reached{{3, 17}, {4, 2}, true}, decode_marks);
   expect_exact(Heartbeat{}, decode_heartbeat);
   expect_exact(some_heartbeat(), decode_heartbeat);
 }

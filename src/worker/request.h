@@ -10,6 +10,7 @@
 #include "base/instant.h"
 #include "base/payload.h"
 #include "placement/placement.h"
+#include "staleness/reached.h"
 #include "thalweg/store.h"
 #include "wire/messages.h"
 #include "worker/combiner.h"
@@ -32,7 +33,7 @@ struct Request {
   std::vector<Bytes> keys;       // Scan: keys by block.
   std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.
-  wire::Marks marks;             // Marks: of all answers.
+  Reached marks;                 // Marks: of all answers.
   std::vector<Asker> askers;     // Combined: those that its answer answers.
 };
 

@@ -7,7 +7,7 @@
 namespace thalweg {
 namespace {
 
-constexpr wire::Marks kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
+constexpr Reached kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void ShardRunner::add(ShardId shard, std::uint32_t owner_epoch) {
   runs_[shard].store = std::make_unique<ShardStore>(job_, shard, owner_epoch, kFresh);
 }
 
-void ShardRunner::start(ShardId shard, const wire::Marks& marks) {
+void ShardRunner::start(ShardId shard, const Reached& marks) {
   Run& run = runs_.at(shard);
   if (marks.reach != Step{}) {
     run.store = std::make_unique<ShardStore>(job_, shard, run.store->owner_epoch(), marks);

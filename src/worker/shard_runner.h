@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "node/node.h"
+#include "staleness/reached.h"
 #include "thalweg/task.h"
 #include "wire/messages.h"
 #include "worker/shard_store.h"
@@ -33,7 +34,7 @@ class ShardRunner {
 
   // A shard is this worker's from now on. It starts at once, or when its former owners' marks are known.
   void add(ShardId shard, std::uint32_t owner_epoch);
-  void start(ShardId shard, const wire::Marks& marks);
+  void start(ShardId shard, const Reached& marks);
   void run(ShardId shard, const ShardProgram& program);
   // Lets go of it: its program finds that out at its next call. Its requests have ended, or been told to.
   void drop(ShardId shard, const Status& why);

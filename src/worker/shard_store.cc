@@ -24,8 +24,7 @@ Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
 
 }  // namespace
 
-ShardStore::ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch,
-                       const wire::Marks& marks)
+ShardStore::ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch, const Reached& marks)
     : job_(job),
       shard_(shard),
       owner_epoch_(owner_epoch),

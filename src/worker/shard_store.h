@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "staleness/reached.h"
 #include "thalweg/store.h"
 #include "wire/messages.h"
 #include "worker/store_call.h"
@@ -19,7 +20,7 @@ class ShardStore final : public Store {
  public:
   // `job`: any of the job's maps; it outlives the store. `marks`: what former owners have done; the store
   // starts at marks.low.
-  ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch, const wire::Marks& marks);
+  ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_epoch, const Reached& marks);
 
   ShardId shard() const override { return shard_; }
   bool closing() const override;
@@ -75,7 +76,7 @@ class ShardStore final : public Store {
   ShardId shard_;
   std::uint32_t owner_epoch_;
   Step step_;
-  wire::Marks marks_;
+  Reached marks_;
   std::vector<bool> pushed_;  // By table: this step has its push.
   // Unanswered pushes of one step.
   struct InFlight {

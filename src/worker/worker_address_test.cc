@@ -264,7 +264,7 @@ TEST(WorkerAddress, AnHeirAsksAllServersAgain) {
     Frame frame;
     frame.head = asked.second.head;
     frame.head.op = Op::kMarksReply;
-    frame.first = encode(wire::Marks{{0, low}, {0, 9}, false});
+    frame.first = wire::encode(Reached{{0, low}, {0, 9}, false});
     job.tell(asked.first, std::move(frame));
   };
   marks(before[0], 6);

@@ -74,7 +74,7 @@ Frame answer(FuzzInput& in, const Frame& asked) {
       frame.second = Bytes::of(std::vector<float>(rows, 1.0f));
     }
     if (asked.head.op == Op::kMarks)
-      frame.first = encode(wire::Marks{{how % 3u, 0}, {how % 4u, 2}, how % 2 == 0});
+      frame.first = wire::encode(Reached{{how % 3u, 0}, {how % 4u, 2}, how % 2 == 0});
     if (asked.head.op == Op::kScan) {
       frame.head.step = {how % 2u, 2};
       if (how % 8 == 7) frame.head.step.index = in.take<std::uint32_t>();
