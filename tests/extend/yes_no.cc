@@ -9,21 +9,14 @@
 namespace thalweg {
 namespace {
 
-class YesNoParser final : public RowParser {
+class YesNoParser final : public LineParser<YesNoParser> {
  public:
-  explicit YesNoParser(const ReadOptions& options) : rules_(options) {}
+  explicit YesNoParser(const ReadOptions& options) : LineParser(options) {}
 
-  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
-    const auto row = [this](const char* p, const char*, BatchWriter& w, RowError& e) {
-      return parse_row(p, w, e);
-    };
-    return parse_rows(row, rules_, false, cursor, max_rows, out, error);
-  }
   bool with_fields() const override { return false; }
 
- private:
   // Behind the text lie kTextPad bytes that may be read, so comparing a few bytes needs no look at its end.
-  const char* parse_row(const char* p, BatchWriter& out, RowError& error) const {
+  const char* parse_row(const char* p, const char*, BatchWriter& out, RowError& error) const {
     const bool yes = std::memcmp(p, "yes:", 4) == 0;
     if (!yes && std::memcmp(p, "no:", 3) != 0) return fail(error, p, "yes: or no:"), nullptr;
     p += yes ? 4 : 3;
@@ -40,8 +33,6 @@ class YesNoParser final : public RowParser {
     out.end_row(yes ? 1.0f : 0.0f, 1.0f);
     return p + 1;
   }
-
-  RowRules rules_;
 };
 
 Likeness like_yes_no(const LineLook& look) {

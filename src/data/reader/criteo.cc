@@ -24,21 +24,15 @@ std::int64_t log_bucket(std::int64_t v) {
   return static_cast<std::int64_t>(log * log);
 }
 
-class CriteoParser final : public RowParser {
+class CriteoParser final : public LineParser<CriteoParser> {
  public:
-  explicit CriteoParser(const ReadOptions& options) : rules_(options), labels_needed_(options.labels_needed) {
+  explicit CriteoParser(const ReadOptions& options)
+      : LineParser(options), labels_needed_(options.labels_needed) {
     for (std::size_t v = 3; v < small_.size(); ++v) small_[v] = log_bucket(static_cast<std::int64_t>(v));
   }
 
-  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
-    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
-      return parse_row(p, end, w, e);
-    };
-    return parse_rows(row, rules_, false, cursor, max_rows, out, error);
-  }
   bool with_fields() const override { return true; }
 
- private:
   const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) const {
     float label = 0.0f;
     const bool has_label = labels_needed_ || std::count(p, line_end(p, end), '\t') != kCells - 1;
@@ -69,6 +63,7 @@ class CriteoParser final : public RowParser {
     return p + 1;
   }
 
+ private:
   // Small values and buckets are told apart by the lowest bit.
   Key integer_key(std::int64_t v, std::uint32_t field) const {
     const bool exact = v <= 2;
@@ -80,7 +75,6 @@ class CriteoParser final : public RowParser {
     return XXH3_64bits_withSeed(&token, sizeof token, field);
   }
 
-  RowRules rules_;
   bool labels_needed_;
   std::array<std::int64_t, 1024> small_{};
 };

@@ -13,19 +13,12 @@
 namespace thalweg {
 namespace {
 
-class CsvParser final : public RowParser {
+class CsvParser final : public LineParser<CsvParser> {
  public:
-  CsvParser(const ReadOptions& options, const Columns& columns) : rules_(options), columns_(columns) {}
+  CsvParser(const ReadOptions& options, const Columns& columns) : LineParser(options), columns_(columns) {}
 
-  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
-    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
-      return parse_row(p, end, w, e);
-    };
-    return parse_rows(row, rules_, false, cursor, max_rows, out, error);
-  }
   bool with_fields() const override { return true; }
 
- private:
   const char* parse_row(const char* p, const char*, BatchWriter& out, RowError& error) {
     label_ = 0.0f, weight_ = 1.0f;
     const std::size_t count = columns_.list.size();
@@ -51,6 +44,7 @@ class CsvParser final : public RowParser {
     return p;
   }
 
+ private:
   bool take_cell(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
                  RowError& error) {
     float value = 0.0f;
@@ -103,7 +97,6 @@ class CsvParser final : public RowParser {
     return parse_real(cell.data(), cell.data() + cell.size(), value) == cell.data() + cell.size();
   }
 
-  RowRules rules_;
   Columns columns_;
   std::string scratch_;
   float label_ = 0.0f, weight_ = 1.0f;

@@ -10,19 +10,12 @@ namespace {
 
 constexpr const char* kFieldEntryExpected = "field:index:value (field below 2^32, finite value)";
 
-class LibffmParser final : public RowParser {
+class LibffmParser final : public LineParser<LibffmParser, true> {
  public:
-  explicit LibffmParser(const ReadOptions& options) : rules_(options) {}
+  explicit LibffmParser(const ReadOptions& options) : LineParser(options) {}
 
-  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) override {
-    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
-      return parse_row(p, end, w, e);
-    };
-    return parse_rows(row, rules_, true, cursor, max_rows, out, error);
-  }
   bool with_fields() const override { return true; }
 
- private:
   const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) const {
     float label = 0.0f;
     p = skip_blanks(p);
@@ -55,8 +48,6 @@ class LibffmParser final : public RowParser {
     out.end_row(label, 1.0f);
     return p + 1;
   }
-
-  RowRules rules_;
 };
 
 Likeness like_libffm(const LineLook& look) {

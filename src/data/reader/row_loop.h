@@ -106,4 +106,20 @@ bool parse_rows(Row&& row, const RowRules& rules, bool comments, Cursor& cursor,
   return true;
 }
 
+// A parser whose Parser::parse_row(p, end, out, error) is what parse_rows() asks of a row.
+template <class Parser, bool kComments = false>
+class LineParser : public RowParser {
+ public:
+  bool parse(Cursor& cursor, std::size_t max_rows, BatchWriter& out, RowError& error) final {
+    const auto row = [this](const char* p, const char* end, BatchWriter& w, RowError& e) {
+      return static_cast<Parser*>(this)->parse_row(p, end, w, e);
+    };
+    return parse_rows(row, rules_, kComments, cursor, max_rows, out, error);
+  }
+
+ protected:
+  explicit LineParser(const ReadOptions& options) : rules_(options) {}
+  const RowRules rules_;
+};
+
 }  // namespace thalweg
