@@ -13,6 +13,8 @@ namespace {
 // The comparison keeps NaN, and with it the sign that training has diverged.
 inline float at_least(float x, float low) { return x < low ? low : x; }
 
+// e^x for x <= 0, raised to x = -87 first so that the result is a normal number; NaN stays NaN. Relative
+// error below 3e-7. The same bits on every machine: no library call, no fused multiply-add.
 // Cody-Waite reduction to |r| <= ln(2)/2, Taylor polynomial of degree 7, exponent put in as bits.
 inline float exp_kernel(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits.
@@ -107,15 +109,8 @@ LossSum sum_blocks(PointOf point_of, std::span<const float> scores, std::span<co
 
 }  // namespace
 
-float exp_nonpositive(float x) { return exp_kernel(x); }
-
 float predict(Loss loss, float score) {
   return loss == Loss::kLogistic ? sigmoid(score, exp_kernel(-std::fabs(score))) : score;
-}
-
-double row_loss(Loss loss, float score, float label) {
-  const Point point = loss == Loss::kLogistic ? logistic_point(score, label) : squared_point(score, label);
-  return static_cast<double>(point.loss);
 }
 
 LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const float> labels,

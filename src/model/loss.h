@@ -19,21 +19,14 @@ struct LossSum {
   }
 };
 
-// e^x for x <= 0, raised to x = -87 first so that the result is a normal number; NaN stays NaN. Relative
-// error below 3e-7. The same bits on every machine: no library call, no fused multiply-add.
-float exp_nonpositive(float x);
-
 // Raw score to prediction: probability for logistic loss, the score itself for squared. A probability is at
 // least 1.6e-38 and becomes exactly 1 above a score of about 17; loss is computed from the score, not from
 // it.
 float predict(Loss loss, float score);
 
-// Loss of one row, not weighted. Logistic: label > 0 is positive, log(1 + e^-margin). Squared: (score -
-// label)^2 / 2.
-double row_loss(Loss loss, float score, float label);
-
-// Per-row losses of a batch and, unless `slopes` is empty, weight * d(loss)/d(score) for each row.
-// `weights` is empty when all are 1. A score that is not finite gives a loss that is not finite.
+// Losses of a batch and, unless `slopes` is empty, weight * d(loss)/d(score) for each row. Logistic: label >
+// 0 is positive, log(1 + e^-margin). Squared: (score - label)^2 / 2. `weights` is empty when all are 1. A
+// score that is not finite gives a loss that is not finite.
 LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const float> labels,
                    std::span<const float> weights, std::span<float> slopes);
 

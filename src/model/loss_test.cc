@@ -15,14 +15,18 @@ double exact_logistic(double margin) {
   return std::log1p(std::exp(-std::fabs(margin))) + std::max(0.0, -margin);
 }
 
-TEST(Loss, ExpIsAccurateAndKeepsNan) {
+double row_loss(Loss loss, float score, float label) {
+  return sum_losses(loss, {&score, 1}, {&label, 1}, {}, {}).loss;
+}
+
+TEST(Loss, ProbabilitiesAreAccurateAndKeepNan) {
   for (float x = -87.0f; x <= 0.0f; x += 0.00137f) {
-    const double exact = std::exp(static_cast<double>(x));
-    ASSERT_NEAR(static_cast<double>(exp_nonpositive(x)), exact, 3e-7 * exact) << x;
+    const double power = std::exp(static_cast<double>(x)), exact = power / (1 + power);
+    ASSERT_NEAR(static_cast<double>(predict(Loss::kLogistic, x)), exact, 5e-7 * exact) << x;
   }
-  EXPECT_EQ(exp_nonpositive(0.0f), 1.0f);
-  EXPECT_GT(exp_nonpositive(-1e30f), 0.0f);
-  EXPECT_TRUE(std::isnan(exp_nonpositive(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(predict(Loss::kLogistic, 0.0f), 0.5f);
+  EXPECT_GT(predict(Loss::kLogistic, -1e30f), 0.0f);
+  EXPECT_TRUE(std::isnan(predict(Loss::kLogistic, std::numeric_limits<float>::quiet_NaN())));
 }
 
 TEST(Loss, LogisticAgreesWithDoublesForScoresOfAnySize) {

@@ -23,6 +23,8 @@ struct PushEntry {
   bool changes() const { return !fresh.empty() || !ended.empty(); }
 };
 
+// For a log, and for servers that hold the same ranges; neither is there yet. Both leave out an entry that
+// changes nothing.
 Bytes encode(const PushEntry& entry);
 // Empty unless the bytes are exactly one entry, of finite values, for a table like this in a job of so many
 // shards.

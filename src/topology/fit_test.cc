@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "topology/room_for_test.h"
 #include "topology/topology.h"
 
 namespace thalweg {
@@ -60,7 +61,7 @@ TEST(Fit, AMeasuredRoomIsATopology) {
   std::vector<LinkIndex> path;
   topology->path(1, 3, path);
   EXPECT_EQ(topology->latency_ns(path), 300u);
-  EXPECT_EQ(topology->bytes_per_second(path), 5e9);
+  EXPECT_EQ(narrowest(*topology, path), 5e9);
   EXPECT_EQ(topology->even_levels(), std::vector<std::uint32_t>{4});
 }
 

@@ -95,6 +95,4 @@ std::vector<std::uint64_t> Network::link_bytes() const {
   return bytes;
 }
 
-Picoseconds Network::busy(LinkIndex link, std::uint64_t bytes) const { return time_of(wires_[link], bytes); }
-
 }  // namespace thalweg

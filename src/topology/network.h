@@ -54,7 +54,6 @@ class Network {
   Picoseconds now() const { return now_; }
   std::uint64_t events() const { return events_taken_; }
   std::vector<std::uint64_t> link_bytes() const;  // By link.
-  Picoseconds busy(LinkIndex link, std::uint64_t bytes) const;
 
   // One message's time on one link, for pictures and traces.
   struct Transfer {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "topology/room_for_test.h"
+
 namespace thalweg {
 namespace {
 
@@ -43,7 +45,7 @@ TEST(Presets, PcieBoxIsTheTextbooks) {
       if (a == b) continue;
       const std::vector<LinkIndex> links = path(box, a, b);
       EXPECT_EQ(links.size(), 2u);
-      EXPECT_EQ(box.bytes_per_second(links), 16e9);
+      EXPECT_EQ(narrowest(box, links), 16e9);
       EXPECT_EQ(box.latency_ns(links), 0u);
     }
   }
@@ -72,17 +74,17 @@ TEST(Presets, RacksScaleByMachinesOfFourGpus) {
   const Topology rack = made("rack-10g", 8);  // Two machines of four GPUs, 16 and 1 GB/s.
   EXPECT_EQ(rack.even_levels(), (std::vector<std::uint32_t>{4, 2}));
   EXPECT_EQ(rack.place_count(Level::kMachine), 2u);
-  EXPECT_EQ(rack.bytes_per_second(path(rack, 0, 3)), 16e9);
+  EXPECT_EQ(narrowest(rack, path(rack, 0, 3)), 16e9);
   const std::vector<LinkIndex> out = path(rack, 0, 4);
   EXPECT_EQ(out.size(), 6u);
-  EXPECT_EQ(rack.bytes_per_second(out), 1e9);
+  EXPECT_EQ(narrowest(rack, out), 1e9);
   EXPECT_EQ(rack.latency_ns(out), 4 * 500u + 2 * 10'000u);
   EXPECT_EQ(rack.place(Level::kMachine, 9), 1u);  // The second machine's CPU.
   const Topology odd = made("rack-1g", 10);
   EXPECT_EQ(odd.place_count(Level::kMachine), 3u);
   EXPECT_EQ(odd.even_levels(), std::vector<std::uint32_t>{10});
-  EXPECT_EQ(made("rack-25g").bytes_per_second(path(made("rack-25g"), 0, 31)), 2.5e9);
-  EXPECT_EQ(made("rack-100g").bytes_per_second(path(made("rack-100g"), 0, 31)), 10e9);
+  EXPECT_EQ(narrowest(made("rack-25g"), path(made("rack-25g"), 0, 31)), 2.5e9);
+  EXPECT_EQ(narrowest(made("rack-100g"), path(made("rack-100g"), 0, 31)), 10e9);
 }
 
 TEST(Presets, FatTreeIsOversubscribedAndSitesAreFarApart) {
@@ -103,7 +105,7 @@ TEST(Presets, UniformTakesItsParameters) {
   const Topology flat = made("uniform:16,25Gbit/s,2us");
   EXPECT_EQ(flat.rank_count(), 16u);
   EXPECT_EQ(flat.latency_ns(path(flat, 3, 5)), 2000u);
-  EXPECT_EQ(flat.bytes_per_second(path(flat, 3, 5)), 3.125e9);
+  EXPECT_EQ(narrowest(flat, path(flat, 3, 5)), 3.125e9);
   EXPECT_EQ(made("uniform:16,25Gbit/s,2us", 5).rank_count(), 5u);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace thalweg {
 namespace {
@@ -150,12 +149,6 @@ std::uint64_t Topology::latency_ns(const std::vector<LinkIndex>& path) const {
   std::uint64_t sum = 0;
   for (const LinkIndex link : path) sum += links_[link].latency_ns;
   return sum;
-}
-
-double Topology::bytes_per_second(const std::vector<LinkIndex>& path) const {
-  double least = std::numeric_limits<double>::infinity();
-  for (const LinkIndex link : path) least = std::min(least, links_[link].bytes_per_second);
-  return least;
 }
 
 std::vector<std::uint32_t> Topology::even_levels() const {

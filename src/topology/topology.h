@@ -56,7 +56,6 @@ class Topology {
   // when equal.
   void path(std::uint32_t from, std::uint32_t to, std::vector<LinkIndex>& out) const;
   std::uint64_t latency_ns(const std::vector<LinkIndex>& path) const;
-  double bytes_per_second(const std::vector<LinkIndex>& path) const;  // Of its narrowest link.
 
   // Which machine, rack or site an endpoint is in, and how many there are.
   std::uint32_t place(Level level, std::uint32_t endpoint) const {

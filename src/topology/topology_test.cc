@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include "topology/room_for_test.h"
+
 namespace thalweg {
 namespace {
 
@@ -119,7 +121,7 @@ TEST(Topology, GivesADirectCableBeforeASwitchAndSharesAHalfDuplexOne) {
   topology.path(2, 0, path);
   EXPECT_EQ(path, (std::vector<LinkIndex>{4, 1}));
   EXPECT_EQ(topology.latency_ns(path), 200u);
-  EXPECT_EQ(topology.bytes_per_second(path), 1e9);
+  EXPECT_EQ(narrowest(topology, path), 1e9);
   const std::vector<DirectLink> direct = topology.direct_links();
   ASSERT_EQ(direct.size(), 2u);
   EXPECT_EQ(std::tie(direct[0].from, direct[0].to, direct[0].bytes_per_second, direct[0].link),

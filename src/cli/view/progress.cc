@@ -133,13 +133,6 @@ void Progress::clear() {
   if (terminal_ && drawn_) write_("\r\x1b[K");
 }
 
-void Progress::finish(const ProgressNumbers& numbers, Instant now) {
-  if (!drawn_) return;
-  measure(numbers, now);
-  draw(numbers);
-  if (terminal_) write_("\n");
-}
-
 int terminal_columns(int descriptor) {
   if (isatty(descriptor) != 1) return 0;
   winsize size = {};

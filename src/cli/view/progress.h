@@ -37,8 +37,6 @@ class Progress {
   void update(const ProgressNumbers& numbers, Instant now);
   // Removes the line from the terminal, so that other words can be written.
   void clear();
-  // The last numbers stay on the screen. Plain lines: written once more if any was.
-  void finish(const ProgressNumbers& numbers, Instant now);
 
  private:
   void measure(const ProgressNumbers& numbers, Instant now);

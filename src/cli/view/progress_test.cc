@@ -80,8 +80,8 @@ TEST(Progress, RewritesOneLineOnATerminalTenTimesASecond) {
   }
   EXPECT_EQ(std::count(screen.written.begin(), screen.written.end(), '\r'), 10);
   EXPECT_EQ(screen.written.find('\n'), std::string::npos);
-  progress.finish(numbers(1, 1000), now);
-  EXPECT_EQ(screen.written.back(), '\n');
+  progress.clear();
+  EXPECT_TRUE(screen.written.ends_with("\r\x1b[K")) << screen.written;
 }
 
 // Reading the data's begin, starting processes and meeting them takes seconds in which no row is learnt.
@@ -110,7 +110,8 @@ TEST(Progress, AShortJobWritesNothingToAFile) {
   Screen screen;
   Progress progress(false, screen.write(), screen.columns());
   progress.update(numbers(0, 0), Instant{});
-  progress.finish(numbers(1, 10), Instant{} + 3s);
+  progress.update(numbers(1, 10), Instant{} + 3s);
+  progress.clear();
   EXPECT_EQ(screen.written, "");
 }
 

@@ -19,11 +19,6 @@ bool keeps_a_share(CodecKind kind) { return kind == CodecKind::kTopK || kind == 
 
 }  // namespace
 
-std::string CodecSpec::name() const {
-  const char* const base = kNames[static_cast<std::size_t>(kind)];
-  return keeps_a_share(kind) ? fmt::format("{}:{}", base, kept) : base;
-}
-
 Result<CodecSpec> parse_codec(std::string_view name) {
   const std::size_t colon = name.find(':');
   const std::string_view base = name.substr(0, colon);
@@ -64,11 +59,6 @@ std::unique_ptr<Codec> make_codec(const CodecSpec& spec) {
       break;
   }
   return codecs::make_sign();
-}
-
-double Codec::ratio(std::size_t count) const {
-  return count == 0 ? 1.0
-                    : static_cast<double>(count * sizeof(float)) / static_cast<double>(encoded_bytes(count));
 }
 
 void Codec::encode(std::span<const float> gradient, std::span<float> residual, CodecRound round,

@@ -25,8 +25,7 @@ inline constexpr std::size_t kCodecs = 6;
 
 struct CodecSpec {
   CodecKind kind = CodecKind::kF16;
-  double kept = 0.01;        // Share of the elements that top-k and random-k send; in (0, 1].
-  std::string name() const;  // "top-k:0.01", as parse_codec() takes it.
+  double kept = 0.01;  // Share of the elements that top-k and random-k send; in (0, 1].
 };
 // "f16", "bf16", "int8", "top-k", "top-k:0.001", "random-k:0.1", "sign".
 Result<CodecSpec> parse_codec(std::string_view name);
@@ -44,8 +43,6 @@ class Codec {
 
   // The same for all vectors of `count` elements; count < 2^32.
   virtual std::size_t encoded_bytes(std::size_t count) const = 0;
-  // How many times fewer bytes than f32.
-  double ratio(std::size_t count) const;
   // How encoded vectors add up to the encoded sum, if they do: all-reduce encoded_bytes() / element_bytes
   // elements of it. f16's sums above 65504 are infinite: scale contributions first.
   virtual std::optional<Arithmetic> arithmetic() const { return std::nullopt; }

@@ -118,8 +118,12 @@ INSTANTIATE_TEST_SUITE_P(Codecs, CodecTest,
                            return plain;
                          });
 
-TEST(Codecs, SayTheirRatio) {
-  const auto ratio = [](const char* name) { return make_codec(*parse_codec(name))->ratio(1 << 20); };
+TEST(Codecs, TakeFewerBytes) {
+  constexpr std::size_t kCount = 1 << 20;
+  const auto ratio = [](const char* name) {
+    return static_cast<double>(kCount * sizeof(float)) /
+           static_cast<double>(make_codec(*parse_codec(name))->encoded_bytes(kCount));
+  };
   EXPECT_DOUBLE_EQ(ratio("f16"), 2.0);
   EXPECT_DOUBLE_EQ(ratio("bf16"), 2.0);
   EXPECT_NEAR(ratio("int8"), 1024.0 / 260.0, 1e-9);
@@ -129,10 +133,13 @@ TEST(Codecs, SayTheirRatio) {
 }
 
 TEST(Codecs, AreFoundByName) {
-  for (const char* name : {"f16", "bf16", "int8", "top-k:0.25", "random-k:0.5", "sign"}) {
-    EXPECT_EQ(parse_codec(name)->name(), name);
+  constexpr const char* kNames[] = {"f16", "bf16", "int8", "top-k:0.25", "random-k:0.5", "sign"};
+  for (std::size_t i = 0; i < kCodecs; ++i) {
+    EXPECT_EQ(parse_codec(kNames[i])->kind, static_cast<CodecKind>(i)) << kNames[i];
   }
-  EXPECT_EQ(parse_codec("top-k")->name(), "top-k:0.01");
+  EXPECT_EQ(parse_codec("top-k:0.25")->kept, 0.25);
+  EXPECT_EQ(parse_codec("random-k:0.5")->kept, 0.5);
+  EXPECT_EQ(parse_codec("top-k")->kept, 0.01);
   const auto refusal = [](const char* name) { return parse_codec(name).status().message(); };
   EXPECT_NE(refusal("gzip").find("expected f16, bf16, int8"), std::string::npos);
   for (const char* name : {"top-k:0", "top-k:1.5", "top-k:", "random-k:0.1x", "top-k:nan"}) {

@@ -34,7 +34,7 @@ struct Metric {
   Told logistic = Told::kNoOne, squared = Told::kNoOne;
   double (*of)(const Measured& rows) = nullptr;
   // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
-  // prediction, what for a model whose weights are all 0, and what for a mean of row_loss().
+  // prediction, what for a model whose weights are all 0, and what for a mean of the rows' losses.
   double (*constant)(const Measured& rows) = nullptr;
   double (*untrained)(const Measured& rows) = nullptr;
   double (*of_mean_loss)(double mean) = nullptr;

@@ -37,13 +37,6 @@ void AucHistogram::add(float score, bool positive, float weight) {
   (positive ? positive_ : negative_)[static_cast<std::size_t>(bounded)] += static_cast<double>(weight);
 }
 
-void AucHistogram::merge(const AucHistogram& other) {
-  for (std::size_t i = 0; i < positive_.size(); ++i) {
-    positive_[i] += other.positive_[i];
-    negative_[i] += other.negative_[i];
-  }
-}
-
 double AucHistogram::value() const {
   PairSum pairs;
   for (std::size_t i = 0; i < positive_.size(); ++i) pairs.add_group(positive_[i], negative_[i]);

@@ -13,9 +13,6 @@ namespace thalweg {
 class ExactAuc {
  public:
   void add(float score, bool positive, float weight = 1.0f) { points_.push_back({score, weight, positive}); }
-  void merge(const ExactAuc& other) {
-    points_.insert(points_.end(), other.points_.begin(), other.points_.end());
-  }
   // NaN without a positive or without a negative row. Sorts: call once, at the end.
   double value();
 
@@ -35,7 +32,6 @@ class AucHistogram {
  public:
   AucHistogram() : positive_(kBins), negative_(kBins) {}
   void add(float score, bool positive, float weight = 1.0f);
-  void merge(const AucHistogram& other);
   double value() const;  // NaN without a positive or without a negative row.
 
  private:

@@ -76,7 +76,6 @@ void InProcess::add(NodeId id, Node& node) {
     THALWEG_CHECK(fresh, "a node id is added once");
   }
   const std::unique_lock lock(mutex_);
-  ++unfinished_;
   ready_.push(actor);
   ready_count_.store(ready_.size(), std::memory_order_relaxed);
   if (sleepers_ > 0) wake_.notify_one();
@@ -121,7 +120,6 @@ void InProcess::stop() {
     const std::unique_lock lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
-    finished_changed_.notify_all();
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -170,17 +168,6 @@ bool InProcess::wait_until(NodeId id, const std::function<bool()>& done, Instant
   const std::unique_lock lock(mutex_);  // What this thread would have run next needs another one.
   if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
   return holds;
-}
-
-bool InProcess::wait_all(Instant deadline) {
-  std::unique_lock lock(mutex_);
-  const auto over = [&] { return unfinished_ == 0 || stopping_.load(); };
-  if (deadline == kNever) {
-    finished_changed_.wait(lock, over);
-  } else {
-    finished_changed_.wait_for(lock, deadline - clock_.now(), over);
-  }
-  return unfinished_ == 0;
 }
 
 InProcess::Actor* InProcess::find(NodeId id) const {
@@ -251,8 +238,6 @@ void InProcess::finish(Actor& actor) {
   }
   actor.batch.clear();
   actor.batch_at = 0;
-  const std::unique_lock lock(mutex_);
-  if (--unfinished_ == 0) finished_changed_.notify_all();
 }
 
 void InProcess::deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready) {

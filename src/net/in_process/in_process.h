@@ -48,8 +48,6 @@ class InProcess {
   // Blocks until `done`, evaluated in turns of the node, is true; meanwhile the calling thread runs turns of
   // any node. False after `deadline`, stop() or when there is no such node.
   bool wait_until(NodeId id, const std::function<bool()>& done, Instant deadline = kNever);
-  // Blocks until every node is finished or removed; false after `deadline` or stop().
-  bool wait_all(Instant deadline = kNever);
 
   Instant now() const { return clock_.now(); }
 
@@ -89,8 +87,6 @@ class InProcess {
   std::queue<Actor*> ready_;
   std::priority_queue<Timer> timers_;
   std::size_t sleepers_ = 0;
-  std::condition_variable finished_changed_;
-  std::size_t unfinished_ = 0;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::int64_t> next_timer_ns_{kNever.ns};
   std::atomic<bool> stopping_{false};
