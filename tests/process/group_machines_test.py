@@ -131,7 +131,7 @@ class GroupMachinesTest(unittest.TestCase):
             started = self.machines.start(0, [program], RANK='0', WORLD_SIZE='2', MASTER_ADDR=HOSTS[0], MASTER_PORT=PORT)
             output, errors = started.communicate(timeout=PATIENCE_S)
             self.assertNotEqual(started.returncode, 0, output)
-            self.assertIn('--insecure-no-auth of thalweg run, THALWEG_INSECURE_NO_AUTH=1', errors)
+            self.assertIn('--insecure-no-auth, for ranks also THALWEG_INSECURE_NO_AUTH=1', errors)
 
 
 if __name__ == '__main__':

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,31 +14,14 @@
 #include "net/group/connection_proof.h"
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
-#include "net/socket/socket_options.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::size_t kMagicBytes = sizeof(std::uint32_t);  // By which openings and greetings differ.
 
-template <class T>
-const sockaddr* as_sockaddr(const T& address) {
-  const void* any = &address;
-  return static_cast<const sockaddr*>(any);
-}
-
-Status cannot_listen(const SocketAddress& address, int error) {
-  std::string why = std::strerror(error);
-  if (error == EADDRINUSE) {
-    why = "the port is in use by " + port_holder(port_of(address)).value_or("another process");
-  }
-  return {Code::kIo, fmt::format("cannot listen on {}: {}", to_text(address), why)};
-}
-
-bool somebody_calls(int listener) {
-  pollfd watched{listener, POLLIN, 0};
-  return ::poll(&watched, 1, 0) > 0;
-}
+// Callers that cannot be taken stay in the kernel's queue this long before they are looked at again.
+constexpr Duration kQueuePause = std::chrono::milliseconds(10);
 
 // The other descriptors are this process's, for its own calls and memory among other things.
 std::size_t callers_that_may_be_silent() {
@@ -52,55 +34,35 @@ std::size_t callers_that_may_be_silent() {
 
 }  // namespace
 
-GroupAcceptor::GroupAcceptor() : strangers_max_(callers_that_may_be_silent()) {}
+GroupAcceptor::GroupAcceptor(Listener listener, const Secret& secret)
+    : secret_(secret), listener_(std::move(listener)), strangers_max_(callers_that_may_be_silent()) {}
 
 Result<std::unique_ptr<GroupAcceptor>> GroupAcceptor::listen(const SocketAddress& address,
                                                              bool insecure_no_auth, const Secret& secret) {
-  if (!is_loopback(address) && !insecure_no_auth) {
-    return Status(
-        Code::kUsage,
-        fmt::format(
-            "cannot listen on {}: other machines could reach it, and what ranks exchange is not "
-            "encrypted; use 127.0.0.1 or [::1], or accept the risk: --insecure-no-auth of thalweg run, "
-            "THALWEG_INSECURE_NO_AUTH=1, or insecure_no_auth among the options",
-            to_text(address)));
-  }
-  std::unique_ptr<GroupAcceptor> acceptor(new GroupAcceptor);
-  acceptor->secret_ = secret;
-  acceptor->socket_ = FileDescriptor(open_socket(address.storage.ss_family));
-  const int on = 1;
-  ::setsockopt(acceptor->socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (!acceptor->socket_ ||
-      ::bind(acceptor->socket_.get(), as_sockaddr(address.storage), address.size) != 0 ||
-      ::listen(acceptor->socket_.get(), SOMAXCONN) != 0) {
-    return cannot_listen(address, errno);
-  }
-  acceptor->address_ = local_address(acceptor->socket_.get());
-  return acceptor;
+  Result<Listener> listener = Listener::open(address, {insecure_no_auth});
+  if (!listener) return listener.status();
+  return std::make_unique<GroupAcceptor>(*std::move(listener), secret);
 }
 
 Status GroupAcceptor::listen_locally() {
   std::random_device chance;
-  local_name_ = fmt::format("thalweg-{:08x}{:08x}{:08x}{:08x}", chance(), chance(), chance(), chance());
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(local_name_.begin(), local_name_.end(), address.sun_path + 1);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + local_name_.size());
-  local_socket_ = FileDescriptor(open_socket(AF_UNIX));
-  if (local_socket_ && ::bind(local_socket_.get(), as_sockaddr(address), size) == 0 &&
-      ::listen(local_socket_.get(), SOMAXCONN) == 0) {
-    return {};
-  }
-  const std::string why = std::strerror(errno);
-  local_socket_.reset();
-  local_name_.clear();
-  return {Code::kIo, "cannot listen on a Unix-domain socket: " + why};
+  std::string name = fmt::format("thalweg-{:08x}{:08x}{:08x}{:08x}", chance(), chance(), chance(), chance());
+  const Result<SocketAddress> address = abstract_address(name);
+  if (!address) return address.status();
+  Result<Listener> listener = Listener::open(*address);
+  if (!listener) return listener.status();
+  local_listener_ = *std::move(listener);
+  local_name_ = std::move(name);
+  return {};
 }
 
 void GroupAcceptor::look(Instant now) {
-  status_ = {};
-  accept_all(socket_.get(), now);
-  if (local_socket_) accept_all(local_socket_.get(), now);
+  looked_at_ = now;
+  shortage_ = {};
+  accept_all(listener_);
+  if (local_listener_) accept_all(*local_listener_);
+  if (shortage_.ok()) short_since_ = kNever;
+  if (!shortage_.ok()) short_since_ = std::min(short_since_, now);
   for (auto it = strangers_.begin(); it != strangers_.end();) {
     bool stays = hear(*it);
     if (stays && now >= it->deadline) stays = drop(*it, "it did not say who it is in time");
@@ -108,28 +70,31 @@ void GroupAcceptor::look(Instant now) {
   }
 }
 
-void GroupAcceptor::accept_all(int fd, Instant now) {
+// Without descriptors there is the one in reserve, which callers that say nothing leave to the next. A rank
+// that has been let in keeps it, as others would not know that they have to call again: they wait in the
+// kernel's queue for descriptors to be free.
+void GroupAcceptor::accept_all(Listener& listener) {
   for (;;) {
-    SocketAddress remote;
-    remote.size = sizeof remote.storage;
-    void* storage = &remote.storage;
-    FileDescriptor socket(
-        ::accept4(fd, static_cast<sockaddr*>(storage), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
-    if (!socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-      if (!somebody_calls(fd)) return;  // The kernel looks for a descriptor first.
-      if (turn_away_oldest_stranger()) continue;
-      status_ = Status(Code::kIo, fmt::format("this process cannot take a call: {}", std::strerror(errno)));
+    Result<std::optional<Listener::Call>> call = listener.accept();
+    if (!call) {
+      shortage_ = call.status();
+      call = listener.accept_by_reserve();
+      if (!*call && turn_away_oldest_stranger()) continue;
+      if (!*call) return;
+      shortage_ = {};
     }
-    if (!socket) return;
+    if (!*call) return;
     if (strangers_.size() >= strangers_max_) turn_away_oldest_stranger();
     Stranger& stranger = strangers_.emplace_back();
-    stranger.caller.socket = std::move(socket);
-    stranger.caller.address = remote.storage.ss_family == AF_UNIX ? "this machine" : to_text(remote);
-    if (remote.storage.ss_family != AF_UNIX) tune(stranger.caller.socket.get(), remote);
-    stranger.deadline = now + limits::kHelloTimeout;
+    stranger.caller.socket = std::move((*call)->socket);
+    stranger.caller.address = to_text((*call)->remote);
+    stranger.deadline = looked_at_ + limits::kHelloTimeout;
     if (!hear(stranger)) strangers_.pop_back();  // Most have said it all when they are taken.
   }
+}
+
+Status GroupAcceptor::shortage(Duration lasting) const {
+  return !shortage_.ok() && looked_at_ - short_since_ >= lasting ? shortage_ : ok_status();
 }
 
 // So that whoever says nothing keeps nobody out. False when there is none.
@@ -238,10 +203,12 @@ void GroupAcceptor::belong_to(const std::optional<GroupNonce>& group) {
   });
 }
 
-void GroupAcceptor::watch(std::vector<pollfd>& watched) const {
-  watched.push_back({socket_.get(), POLLIN, 0});
-  if (local_socket_) watched.push_back({local_socket_.get(), POLLIN, 0});
+Instant GroupAcceptor::watch(std::vector<pollfd>& watched) const {
+  const bool waits = !shortage_.ok();  // Whoever is in the queue would end every sleep.
+  if (!waits) watched.push_back({listener_.fd(), POLLIN, 0});
+  if (!waits && local_listener_) watched.push_back({local_listener_->fd(), POLLIN, 0});
   for (const Stranger& stranger : strangers_) watched.push_back({stranger.caller.socket.get(), POLLIN, 0});
+  return waits ? looked_at_ + kQueuePause : kNever;
 }
 
 }  // namespace thalweg

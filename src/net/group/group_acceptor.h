@@ -16,9 +16,10 @@
 
 #include "base/instant.h"
 #include "net/group/group_message.h"
-#include "net/socket/event_loop.h"
+#include "net/socket/address.h"
 #include "net/socket/file_descriptor.h"
 #include "net/socket/handshake.h"
+#include "net/socket/listener.h"
 #include "thalweg/secret.h"
 #include "thalweg/status.h"
 
@@ -33,13 +34,13 @@ class GroupAcceptor {
     std::string address;  // For messages.
   };
 
-  // Listens at `address`, port 0 being any. kUsage when other machines could reach it and `insecure_no_auth`
-  // does not accept that. Buffers of connections are as tune_stream() sets them.
+  explicit GroupAcceptor(Listener listener, const Secret& secret = {});
+  // Listens at `address`; errors are those of Listener::open().
   static Result<std::unique_ptr<GroupAcceptor>> listen(const SocketAddress& address, bool insecure_no_auth,
                                                        const Secret& secret = {});
   // Listens at an abstract Unix-domain address too, whose name is drawn.
   Status listen_locally();
-  const SocketAddress& address() const { return address_; }
+  const SocketAddress& address() const { return listener_.address(); }
   const std::string& local_name() const { return local_name_; }
   // Of this group, for joining others of it.
   const Secret& secret() const { return secret_; }
@@ -50,9 +51,11 @@ class GroupAcceptor {
   void look(Instant now);
   // The first caller, in order of arrival, that `wanted` takes.
   std::optional<Caller> take(const std::function<bool(const Caller&)>& wanted);
-  void watch(std::vector<pollfd>& watched) const;
-  // OK, or why none can be taken: this process has no descriptors left.
-  const Status& status() const { return status_; }
+  // What it waits for, and until when at the latest it may be waited for.
+  Instant watch(std::vector<pollfd>& watched) const;
+  // OK, or why somebody who calls has not been taken for so long: this process has no descriptors left. When
+  // it has, those who have called are taken.
+  Status shortage(Duration lasting = {}) const;
   // How many callers were dropped, and the last one's reason.
   std::uint64_t dropped() const { return dropped_; }
   const std::string& last_dropped() const { return last_dropped_; }
@@ -65,8 +68,7 @@ class GroupAcceptor {
     std::unique_ptr<Handshake> handshake{};
     Instant deadline;
   };
-  GroupAcceptor();
-  void accept_all(int fd, Instant now);
+  void accept_all(Listener& listener);
   bool turn_away_oldest_stranger();
   bool hear(Stranger& stranger);
   bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
@@ -76,16 +78,17 @@ class GroupAcceptor {
   bool drop(const Stranger& stranger, const std::string& why);
 
   Secret secret_;
-  FileDescriptor socket_;
-  FileDescriptor local_socket_;
-  SocketAddress address_;
+  Listener listener_;
+  std::optional<Listener> local_listener_;
   std::string local_name_;
   const std::size_t strangers_max_;
   std::list<Stranger> strangers_;
   std::list<Caller> callers_;
   std::optional<GroupNonce> group_;
   std::set<std::array<std::uint64_t, 2>> calls_;  // That were let in since it last was another group.
-  Status status_;
+  Instant looked_at_{};
+  Status shortage_;  // At the last look.
+  Instant short_since_ = kNever;
   std::uint64_t dropped_ = 0;
   std::string last_dropped_;
 };

@@ -1,9 +1,7 @@
 #include "net/group/group_acceptor.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <deque>
@@ -15,6 +13,7 @@
 #include "net/group/group_call.h"
 #include "net/group/rendezvous.h"
 #include "net/live_fabric.h"
+#include "net/socket/few_descriptors_for_test.h"
 #include "net/socket/handshake.h"
 #include "net/socket/secret_file.h"
 
@@ -38,6 +37,12 @@ FileDescriptor call(const GroupAcceptor& acceptor, std::uint32_t from) {
   return *std::move(socket);
 }
 
+std::size_t take_all(GroupAcceptor& acceptor) {
+  std::size_t heard = 0;
+  while (acceptor.take([](const auto&) { return true; })) ++heard;
+  return heard;
+}
+
 // All ranks of a large group call one that has been busy.
 TEST(GroupAcceptor, HearsAllWhoHaveCalledBeforeItLooks) {
   const auto acceptor = open_acceptor();
@@ -45,47 +50,55 @@ TEST(GroupAcceptor, HearsAllWhoHaveCalledBeforeItLooks) {
   std::vector<FileDescriptor> callers;
   for (std::uint32_t from = 0; from < kCallers; ++from) callers.push_back(call(*acceptor, from));
   acceptor->look(live_now());
-  std::uint32_t heard = 0;
-  while (acceptor->take([](const auto&) { return true; })) ++heard;
-  EXPECT_EQ(heard, kCallers) << acceptor->last_dropped();
+  EXPECT_EQ(take_all(*acceptor), kCallers) << acceptor->last_dropped();
 }
 
-TEST(GroupAcceptor, SaysWhyItTakesNobody) {
+// Ranks that call a process without descriptors do not call again: none is hung up on.
+TEST(GroupAcceptor, WithoutDescriptorsRanksWaitForThem) {
   const auto acceptor = open_acceptor();
-  const FileDescriptor caller = call(*acceptor, 1);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const FileDescriptor lowest_free(::dup(caller.get()));
-  const rlimit none_left{static_cast<rlim_t>(lowest_free.get()), before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
-  acceptor->look(live_now());
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(acceptor->status().code(), Code::kIo);
-  EXPECT_NE(acceptor->status().message().find("Too many open files"), std::string::npos)
-      << acceptor->status().message();
-  acceptor->look(live_now());
-  EXPECT_TRUE(acceptor->status().ok());
-  EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
+  std::vector<FileDescriptor> callers;
+  for (std::uint32_t from = 1; from <= 3; ++from) callers.push_back(call(*acceptor, from));
+  const Instant begin = live_now();
+  std::vector<pollfd> watched;
+  {
+    const FewDescriptors none(0);
+    acceptor->look(begin);
+    EXPECT_TRUE(acceptor->shortage(2s).ok());
+    acceptor->look(begin + 3s);
+    EXPECT_EQ(acceptor->shortage(2s).code(), Code::kIo);
+    EXPECT_NE(acceptor->shortage().message().find("Too many open files"), std::string::npos)
+        << acceptor->shortage().message();
+    EXPECT_LT(acceptor->watch(watched), begin + 4s);
+    EXPECT_TRUE(watched.empty());  // What waits in the queue would end every sleep.
+  }
+  acceptor->look(begin + 3s);
+  EXPECT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
+  EXPECT_EQ(acceptor->watch(watched), kNever);
+  EXPECT_EQ(watched.size(), 1U);
+  EXPECT_EQ(take_all(*acceptor), 3U);
+  EXPECT_EQ(acceptor->dropped(), 0U);
 }
 
-// A process that may open some descriptors more than it has.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t more = 200) {
-    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const FileDescriptor next(::dup(STDIN_FILENO));
-    const rlimit few{static_cast<rlim_t>(next.get()) + more, before_.rlim_max};
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+// Nobody but strangers calls a process without descriptors: they are taken off the queue one after another.
+TEST(GroupAcceptor, WithoutDescriptorsStrangersKeepNobodyOut) {
+  const auto acceptor = open_acceptor();
+  std::vector<FileDescriptor> crowd;
+  for (int i = 0; i < 20; ++i) crowd.push_back(*dial(acceptor->address(), live_now() + 20s));
+  {
+    const FewDescriptors none(0);
+    acceptor->look(live_now());
+    EXPECT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
+    EXPECT_EQ(acceptor->dropped(), 19U);
   }
-  ~FewDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
-
- private:
-  rlimit before_{};
-};
+  const FileDescriptor honest = call(*acceptor, 1);
+  const FewDescriptors none(0);
+  acceptor->look(live_now());
+  EXPECT_EQ(take_all(*acceptor), 1U);
+}
 
 // Most say nothing, the others half of what a rank says: neither takes what this process needs for itself.
 TEST(GroupAcceptor, CallersThatAreSilentLeaveDescriptorsToTheProcess) {
-  const FewDescriptors few;
+  const FewDescriptors few(200);
   const auto acceptor = open_acceptor();
   const auto said = prove_opening({}, {Opening::Kind::kControl, 1, 0, 0, 0, {}, {1, 1}});
   constexpr std::size_t kCrowd = 120;  // Theirs are of this process as well.
@@ -98,7 +111,7 @@ TEST(GroupAcceptor, CallersThatAreSilentLeaveDescriptorsToTheProcess) {
     }
     crowd.push_back(*std::move(socket));
     acceptor->look(live_now());
-    ASSERT_TRUE(acceptor->status().ok()) << acceptor->status().message();
+    ASSERT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
     if (crowd.size() > kCrowd) crowd.pop_front();
   }
   const FileDescriptor honest = call(*acceptor, 1);
@@ -112,14 +125,15 @@ TEST(GroupAcceptor, WithoutDescriptorsTheSilentMakeRoom) {
   const auto silent = dial(acceptor->address(), live_now() + 20s);
   ASSERT_TRUE(silent) << silent.status().message();
   acceptor->look(live_now());
-  const FileDescriptor honest = call(*acceptor, 1);
+  std::vector<FileDescriptor> honest;
+  for (std::uint32_t from = 1; from <= 2; ++from) honest.push_back(call(*acceptor, from));
   {
-    const FewDescriptors few(0);
+    const FewDescriptors none(0);
     acceptor->look(live_now());
   }
-  EXPECT_TRUE(acceptor->status().ok()) << acceptor->status().message();
+  EXPECT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
   EXPECT_EQ(acceptor->dropped(), 1U);
-  EXPECT_TRUE(acceptor->take([](const auto&) { return true; }));
+  EXPECT_EQ(take_all(*acceptor), 2U);
 }
 
 // Callers at an acceptor of a group whose secret is drawn, on both of its sockets.

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <optional>
@@ -17,6 +14,7 @@
 
 #include "net/live_fabric.h"
 #include "net/socket/address.h"
+#include "net/socket/dialler.h"
 #include "net/socket/handshake.h"
 #include "net/socket/secret_file.h"
 #include "net/socket/socket_options.h"
@@ -25,39 +23,6 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kRoomPause = std::chrono::milliseconds(1);
-
-template <class T>
-Result<FileDescriptor> connect_to(const T& address, socklen_t size, int family, const std::string& name,
-                                  Instant deadline) {
-  const auto failed = [&name](int error) {
-    constexpr std::array kNobody = {ECONNREFUSED, ENOENT,    ECONNRESET,  // A listener that has ended since.
-                                    EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ETIMEDOUT};
-    const bool nobody = std::find(kNobody.begin(), kNobody.end(), error) != kNobody.end();
-    return Status(nobody ? Code::kRetry : Code::kIo,
-                  fmt::format("cannot connect to {}: {}", name, std::strerror(error)));
-  };
-  const Status late(Code::kTimeout, name + " did not answer in time");
-  FileDescriptor socket(open_socket(family));
-  if (!socket) return Status(Code::kIo, fmt::format("this process cannot call: {}", std::strerror(errno)));
-  const void* any = &address;
-  while (::connect(socket.get(), static_cast<const sockaddr*>(any), size) != 0) {
-    if (errno == EINPROGRESS) break;
-    if (errno != EAGAIN) return failed(errno);
-    if (live_now() >= deadline) return late;
-    std::vector<pollfd> none;  // A Unix-domain socket does not tell when there is room for another caller.
-    sleep_on(none, std::min(deadline, live_now() + kRoomPause));
-  }
-  std::vector<pollfd> watched{{socket.get(), POLLOUT, 0}};
-  do {
-    sleep_on(watched, deadline);
-  } while (watched[0].revents == 0 && live_now() < deadline);
-  int error = 0;
-  socklen_t error_size = sizeof error;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &error_size);
-  if (error != 0) return failed(error);
-  if (watched[0].revents == 0) return late;
-  return socket;
-}
 
 Status lost_or_late(int socket, short events, Instant deadline, ssize_t moved) {
   if (moved < 0 && errno == EINTR) return {};
@@ -92,8 +57,7 @@ Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_
 
 Result<SocketAddress> own_address_towards(const SocketAddress& address) {
   const FileDescriptor socket(::socket(address.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  const void* any = &address.storage;
-  if (!socket || ::connect(socket.get(), static_cast<const sockaddr*>(any), address.size) != 0) {
+  if (!socket || ::connect(socket.get(), as_sockaddr(address), address.size) != 0) {
     return Status(Code::kIo, fmt::format("no way to {}: {}", to_text(address), std::strerror(errno)));
   }
   SocketAddress own = local_address(socket.get());
@@ -102,24 +66,34 @@ Result<SocketAddress> own_address_towards(const SocketAddress& address) {
 }
 
 Result<FileDescriptor> dial(const SocketAddress& address, Instant deadline) {
-  Result<FileDescriptor> socket =
-      connect_to(address.storage, address.size, address.storage.ss_family, to_text(address), deadline);
-  if (!socket) return socket;
-  // The kernel may have chosen the port that is called, and where nobody listens the call then meets itself.
-  if (to_text(local_address(socket->get())) == to_text(address)) {
-    return Status(Code::kRetry, "nobody listens at " + to_text(address));
+  const auto failed = [&address](const Status& why) {
+    return Status(why.code(), fmt::format("cannot connect to {}: {}", to_text(address), why.message()));
+  };
+  const auto late = [&address] {
+    return Status(Code::kTimeout, to_text(address) + " did not answer in time");
+  };
+  for (;;) {
+    Result<FileDescriptor> socket = begin_dial(address);
+    if (!socket) return failed(socket.status());
+    std::vector<pollfd> watched;
+    if (!*socket) {
+      if (live_now() >= deadline) return late();
+      sleep_on(watched, std::min(deadline, live_now() + kRoomPause));
+      continue;
+    }
+    watched.push_back({socket->get(), POLLOUT, 0});
+    do {
+      sleep_on(watched, deadline);
+    } while (watched[0].revents == 0 && live_now() < deadline);
+    if (watched[0].revents == 0) return late();
+    if (Status connected = end_dial(socket->get(), address); !connected.ok()) return failed(connected);
+    return socket;
   }
-  tune(socket->get(), address);
-  return socket;
 }
 
 Result<FileDescriptor> dial_locally(const std::string& name, Instant deadline) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.empty() || name.size() + 1 > sizeof address.sun_path) return Status(Code::kIo, "no local address");
-  std::copy(name.begin(), name.end(), address.sun_path + 1);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return connect_to(address, size, AF_UNIX, "local socket @" + name, deadline);
+  const Result<SocketAddress> address = abstract_address(name);
+  return address ? dial(*address, deadline) : address.status();
 }
 
 Status send_all(int socket, std::span<const std::byte> bytes, Instant deadline) {

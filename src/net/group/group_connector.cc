@@ -22,6 +22,8 @@ namespace {
 // On loopback nothing is gained by letting buffers grow with a round trip's bytes: 2 MiB hold what is under
 // way, and 4 ranks on 2 cores sum 4 MB at 2.4 GB/s instead of 2.2.
 constexpr int kLoopbackBufferBytes = 2 << 20;
+// A program may run out of descriptors for a moment. For longer, its peers would be blamed for what it lacks.
+constexpr Duration kShortageMax = std::chrono::seconds(3);
 
 std::array<std::uint64_t, 2> draw_call() {
   std::array<std::uint64_t, 2> call{};
@@ -129,7 +131,8 @@ Result<RankConnection> GroupConnector::accept(std::uint32_t peer, Opening::Kind 
     expected.call = any.opening.call;
     return any.opening == expected;
   });
-  if (!caller && !acceptor_->status().ok()) return acceptor_->status();
+  const Status shortage = acceptor_->shortage(kShortageMax);
+  if (!caller && !shortage.ok()) return shortage;
   if (!caller) return RankConnection();
   if (kind == Opening::Kind::kStream) prepare(caller->socket.get());
   return RankConnection{std::move(caller->socket), true, answer_to(acceptor_->secret(), caller->opening)};
@@ -141,10 +144,11 @@ Result<RankConnection> GroupConnector::connect(std::uint32_t peer, Opening::Kind
   for (;;) {
     Result<RankConnection> connection = accept(peer, kind, 0);
     if (!connection || *connection) return connection;
+    if (live_now() >= deadline && !acceptor_->shortage().ok()) return acceptor_->shortage();
     if (live_now() >= deadline) return Status(Code::kTimeout, name_of(peer) + " did not connect in time");
     std::vector<pollfd> watched{{lifeline, POLLRDHUP, 0}};
-    acceptor_->watch(watched);
-    sleep_on(watched, deadline);
+    const Instant look_again = acceptor_->watch(watched);
+    sleep_on(watched, std::min(deadline, look_again));
     if (watched[0].revents != 0) return left(peer);  // It waits for this rank's answer there.
   }
 }

@@ -41,7 +41,7 @@ class GroupConnector {
   bool calls(std::uint32_t peer) const { return rank_ > peer; }
   Result<RankConnection> call(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel,
                               Instant deadline);
-  // Empty while it has not called. kIo: this rank can take no calls.
+  // Empty while it has not called. kIo: this rank has had no descriptors for those who call for long.
   Result<RankConnection> accept(std::uint32_t peer, Opening::Kind kind, std::uint16_t channel);
   // Either; waits until the deadline, or until `lifeline`, the control connection with that peer, ends.
   Result<RankConnection> connect(std::uint32_t peer, Opening::Kind kind, Instant deadline, int lifeline = -1);

@@ -137,7 +137,7 @@ bool GroupFabric::looks_again(Instant until) {
 void GroupFabric::sleep(Instant until) {
   watched_.assign(1, {wake_fd_.get(), POLLIN, 0});
   if (shared_) watched_.push_back({shared_->bell_fd(), POLLIN, 0});
-  watch_others(watched_);
+  until = std::min(until, watch_others(watched_));
   begins_.clear();
   bool quiet = true;
   for (const auto& streams : streams_) {

@@ -55,7 +55,7 @@ class GroupFabric : public LiveFabric {
   // What this rank shares with the ranks of its machine; it outlives the streams.
   void share(ShmSelf& self) { shared_ = &self; }
   // Adds what else to sleep on.
-  virtual void watch_others(std::vector<pollfd>& /*watched*/) {}
+  virtual Instant watch_others(std::vector<pollfd>& /*watched*/) { return kNever; }
 
  private:
   void note(const PairStreams& streams) { lost_ = lost_ || !streams.status().ok(); }

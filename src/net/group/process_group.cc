@@ -167,8 +167,8 @@ std::unique_ptr<PairStreams> ProcessGroup::tcp_streams(std::uint32_t peer, RankC
   return streams;
 }
 
-void ProcessGroup::watch_others(std::vector<pollfd>& watched) {
-  if (std::exchange(awaits_callers_, false)) connector_.acceptor()->watch(watched);
+Instant ProcessGroup::watch_others(std::vector<pollfd>& watched) {
+  return std::exchange(awaits_callers_, false) ? connector_.acceptor()->watch(watched) : kNever;
 }
 
 bool ProcessGroup::any_lost() { return GroupFabric::any_lost() || control_->failed(); }

@@ -44,7 +44,7 @@ class ProcessGroup final : public GroupFabric {
   Status share_memory(std::vector<RankConnection> connections, Instant deadline);
   Status connect_over_ucx(const std::vector<FileDescriptor>& control, Instant deadline);
   std::unique_ptr<PairStreams> tcp_streams(std::uint32_t peer, RankConnection first);
-  void watch_others(std::vector<pollfd>& watched) override;
+  Instant watch_others(std::vector<pollfd>& watched) override;
 
   GroupOptions options_;
   GroupConnector connector_;

@@ -71,11 +71,13 @@ class Meet {
     for (;;) {
       learn();
       if (rendezvous_.leads()) gather();
-      if (!acceptor_.status().ok()) return acceptor_.status();
       const bool led = rendezvous_.leads();
       const Rendezvous::Next next = rendezvous_.next(live_now());
       if (rendezvous_.leads() && !led) continue;
-      if (next == Rendezvous::Next::kForm) return tell_all();
+      if (next == Rendezvous::Next::kForm) {
+        const Status shortage = acceptor_.shortage();  // Those who are missing may be in the queue.
+        return shortage.ok() || rendezvous_.missing().empty() ? tell_all() : shortage;
+      }
       if (next == Rendezvous::Next::kFail) {
         const bool late = rendezvous_.leads() && rendezvous_.failure().code() == Code::kTimeout;
         return late ? give_up() : rendezvous_.failure();
@@ -136,12 +138,13 @@ class Meet {
 
   void sleep() {
     std::vector<pollfd> watched;
+    Instant until = std::min(rendezvous_.due(), live_now() + 1s);
     if (rendezvous_.leads()) {
-      acceptor_.watch(watched);
+      until = std::min(until, acceptor_.watch(watched));
       for (const auto& [number, guest] : guests_)
         watched.push_back({guest.socket.get(), POLLIN | POLLRDHUP, 0});
     }
-    sleep_on(watched, std::min(rendezvous_.due(), live_now() + 1s));
+    sleep_on(watched, until);
   }
 
   Result<Meeting> tell_all() {
@@ -165,6 +168,7 @@ class Meet {
   Status give_up() {
     std::string text = fmt::format("{} to rank {} at {}", rendezvous_.failure().message(), self_.rank,
                                    to_text(acceptor_.address()));
+    if (const Status shortage = acceptor_.shortage(); !shortage.ok()) text += "; " + shortage.message();
     if (!last_refused_.empty()) text += "; refused " + last_refused_;
     if (acceptor_.dropped() > 0)
       text += fmt::format("; dropped {} ({} in all)", acceptor_.last_dropped(), acceptor_.dropped());

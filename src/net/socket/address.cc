@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
@@ -15,6 +17,8 @@
 
 namespace thalweg {
 namespace {
+
+constexpr std::size_t kAbstractNameAt = offsetof(sockaddr_un, sun_path) + 1;
 
 // `storage` as the family's own type, without aliasing.
 template <class T>
@@ -82,7 +86,20 @@ Result<HostPort> parse_host_port(std::string_view text) {
   return HostPort{std::string(host), std::string(port)};
 }
 
+Result<SocketAddress> abstract_address(std::string_view name) {
+  sockaddr_un unix_address{};
+  if (name.empty() || name.size() + 1 > sizeof unix_address.sun_path)
+    return Status(Code::kIo, "no local address");
+  unix_address.sun_family = AF_UNIX;
+  std::copy(name.begin(), name.end(), unix_address.sun_path + 1);
+  SocketAddress address;
+  std::memcpy(&address.storage, &unix_address, sizeof unix_address);
+  address.size = static_cast<socklen_t>(kAbstractNameAt + name.size());
+  return address;
+}
+
 bool is_loopback(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_UNIX) return true;
   if (address.storage.ss_family == AF_INET) {
     return (ntohl(as_family<sockaddr_in>(address).sin_addr.s_addr) >> 24) == 127;
   }
@@ -93,12 +110,18 @@ bool is_loopback(const SocketAddress& address) {
 }
 
 std::uint16_t port_of(const SocketAddress& address) {
+  if (address.storage.ss_family == AF_UNIX) return 0;
   return ntohs(address.storage.ss_family == AF_INET6 ? as_family<sockaddr_in6>(address).sin6_port
                                                      : as_family<sockaddr_in>(address).sin_port);
 }
 
 std::string to_text(const SocketAddress& address) {
   char text[INET6_ADDRSTRLEN] = "?";
+  if (address.storage.ss_family == AF_UNIX) {
+    if (address.size <= kAbstractNameAt) return "this machine";
+    const auto unix_address = as_family<sockaddr_un>(address);
+    return "local socket @" + std::string(unix_address.sun_path + 1, address.size - kAbstractNameAt);
+  }
   if (address.storage.ss_family == AF_INET6) {
     const in6_addr ip = as_family<sockaddr_in6>(address).sin6_addr;
     return fmt::format("[{}]:{}", inet_ntop(AF_INET6, &ip, text, sizeof text), port_of(address));
@@ -107,11 +130,19 @@ std::string to_text(const SocketAddress& address) {
   return fmt::format("{}:{}", inet_ntop(AF_INET, &ip, text, sizeof text), port_of(address));
 }
 
+const sockaddr* as_sockaddr(const SocketAddress& address) {
+  const void* storage = &address.storage;
+  return static_cast<const sockaddr*>(storage);
+}
+
+sockaddr* as_sockaddr(SocketAddress& address) {
+  void* storage = &address.storage;
+  return static_cast<sockaddr*>(storage);
+}
+
 std::string host_of(const SocketAddress& address) {
   char text[NI_MAXHOST] = "?";
-  const void* any = &address.storage;
-  ::getnameinfo(static_cast<const sockaddr*>(any), address.size, text, sizeof text, nullptr, 0,
-                NI_NUMERICHOST);
+  ::getnameinfo(as_sockaddr(address), address.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
   return text;
 }
 

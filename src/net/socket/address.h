@@ -18,9 +18,14 @@ struct HostPort {
 // "127.0.0.1:7100", "[::1]:7100", "localhost:0".
 Result<HostPort> parse_host_port(std::string_view text);
 
-bool is_loopback(const SocketAddress& address);
-std::uint16_t port_of(const SocketAddress& address);
+// An abstract Unix-domain address. kIo: no socket can have that name.
+Result<SocketAddress> abstract_address(std::string_view name);
+
+bool is_loopback(const SocketAddress& address);       // Nobody beyond this machine can reach it.
+std::uint16_t port_of(const SocketAddress& address);  // 0 where there are no ports.
 std::string to_text(const SocketAddress& address);
+const sockaddr* as_sockaddr(const SocketAddress& address);
+sockaddr* as_sockaddr(SocketAddress& address);
 std::string host_of(const SocketAddress& address);  // As resolve() takes it: numeric, without brackets.
 void set_port(SocketAddress& address, std::uint16_t port);
 

@@ -15,6 +15,7 @@ void set_buffers(int fd, int bytes) {
 }
 
 void tune(int fd, const SocketAddress& remote) {
+  if (remote.storage.ss_family == AF_UNIX) return;
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -27,8 +28,7 @@ int open_socket(int family) { return ::socket(family, SOCK_STREAM | SOCK_NONBLOC
 SocketAddress local_address(int fd) {
   SocketAddress address;
   address.size = sizeof address.storage;
-  void* storage = &address.storage;
-  getsockname(fd, static_cast<sockaddr*>(storage), &address.size);
+  getsockname(fd, as_sockaddr(address), &address.size);
   return address;
 }
 

@@ -1,8 +1,5 @@
 #include "net/tcp/tcp.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <random>
 
@@ -46,17 +43,12 @@ Tcp::Impl::Impl(const Clock& clock, TcpOptions options)
   while (incarnation_ == 0) incarnation_ = (std::uint64_t{device()} << 32) | device();
   random_ = Random(incarnation_);
   next_housekeeping_ = clock_.now();
-  reserve_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 Tcp::Impl::~Impl() {
   for (const auto& conn : connections_) abandon(*conn);
   bury();
-  for (const auto& listener : listeners_) {
-    listener->watch.reset();
-    ::close(listener->fd);
-  }
-  if (reserve_fd_ >= 0) ::close(reserve_fd_);
+  for (const auto& door : doors_) door->watch.reset();
   refusals_.flush(options_.log);
   losses_.flush(options_.log);
 }

@@ -2,14 +2,12 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
-#include "net/socket/socket_options.h"
 #include "net/tcp/tcp_impl.h"
 
 namespace thalweg {
@@ -22,23 +20,19 @@ constexpr std::size_t kGreetingBytesPerRead = 256;
 
 }  // namespace
 
-Tcp::Impl::Connection* Tcp::Impl::adopt(int fd, const SocketAddress& remote) {
-  auto owned = std::make_unique<Connection>(fd);
+Tcp::Impl::Connection* Tcp::Impl::adopt(FileDescriptor socket, const SocketAddress& remote) {
+  auto owned = std::make_unique<Connection>(std::move(socket));
   Connection* conn = owned.get();
   conn->remote = remote;
   conn->opened_at = conn->progress_at = clock_.now();
-  tune(fd, remote);
   conn->watch = loop_.watch(
-      fd,
+      conn->socket.get(),
       [this, conn] {
         read_some(*conn);
         if (!conn->closed && !conn->hot && !conn->paused) conn->watch->want_read();
       },
       [this, conn] { on_writable(*conn); });
-  if (conn->watch == nullptr) {
-    ::close(fd);
-    return nullptr;
-  }
+  if (conn->watch == nullptr) return nullptr;
   connections_.push_back(std::move(owned));
   housekeep_by(conn->opened_at + options_.hello_timeout);
   return conn;
@@ -72,8 +66,8 @@ bool Tcp::Impl::read_some(Connection& conn) {
   } else {
     count = conn.reader.space(parts);
   }
-  const ssize_t got = count == 1 ? ::recv(conn.fd, parts[0].iov_base, parts[0].iov_len, 0)
-                                 : ::readv(conn.fd, parts, static_cast<int>(count));
+  const ssize_t got = count == 1 ? ::recv(conn.socket.get(), parts[0].iov_base, parts[0].iov_len, 0)
+                                 : ::readv(conn.socket.get(), parts, static_cast<int>(count));
   if (got < 0 && (errno == EAGAIN || errno == EINTR) && !conn.broken) {
     if (conn.hot && ++conn.misses > kMissesMax) {
       conn.hot = false;
@@ -153,7 +147,7 @@ void Tcp::Impl::write(Connection& conn) {
     message.msg_iov = parts;
     parts[0] = {conn.greeting.data(), conn.greeting.size()};
     message.msg_iovlen = greets ? 1 : queue.fill(parts, kBytesPerWrite);
-    const ssize_t sent = ::sendmsg(conn.fd, &message, MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(conn.socket.get(), &message, MSG_NOSIGNAL);
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN && errno != ENOBUFS) return send_failed(conn);
@@ -213,11 +207,11 @@ void Tcp::Impl::close(Connection& conn) {
   any_closed_ = true;
   conn.watch.reset();
   // What is unread would turn the close into a reset, which may overtake what we sent.
-  ::shutdown(conn.fd, SHUT_WR);
+  ::shutdown(conn.socket.get(), SHUT_WR);
   std::byte unread[4096];
-  for (int i = 0; i < 64 && ::recv(conn.fd, unread, sizeof unread, 0) > 0; ++i) {
+  for (int i = 0; i < 64 && ::recv(conn.socket.get(), unread, sizeof unread, 0) > 0; ++i) {
   }
-  ::close(conn.fd);
+  conn.socket.reset();
   if (conn.peer != nullptr) detach(conn);
 }
 

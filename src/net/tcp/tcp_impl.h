@@ -15,7 +15,9 @@
 #include "base/random.h"
 #include "net/socket/address.h"
 #include "net/socket/event_loop.h"
+#include "net/socket/file_descriptor.h"
 #include "net/socket/handshake.h"
+#include "net/socket/listener.h"
 #include "net/tcp/frame_reader.h"
 #include "net/tcp/hello.h"
 #include "net/tcp/log_limit.h"
@@ -58,8 +60,8 @@ class Tcp::Impl {
   struct Peer;
   enum class State { kConnecting, kAwaitHello, kOpen };
   struct Connection {
-    explicit Connection(int its_fd) : fd(its_fd) {}
-    int fd;
+    explicit Connection(FileDescriptor its_socket) : socket(std::move(its_socket)) {}
+    FileDescriptor socket;
     std::unique_ptr<EventLoop::Watch> watch;
     std::unique_ptr<Handshake> handshake;  // Until the peer is known.
     std::vector<std::byte> greeting;       // Of the handshake, not yet sent: goes before all else.
@@ -105,8 +107,8 @@ class Tcp::Impl {
     NodeId from;
     Frame frame;
   };
-  struct Listener {
-    int fd;
+  struct Door {
+    Listener listener;
     std::unique_ptr<EventLoop::Watch> watch;
   };
 
@@ -134,14 +136,13 @@ class Tcp::Impl {
   }
 
   // tcp_listen.cc
-  Result<std::uint16_t> listen_on(std::string_view text, const SocketAddress& address);
-  void accept_all(Listener& listener);
-  void accept_one(int fd, const SocketAddress& remote);
+  Result<std::uint16_t> listen_on(const SocketAddress& address);
+  void accept_all(Door& door);
+  void accept_one(Listener::Call call);
   bool turn_away_oldest_stranger();
-  bool refuse_for_want_of_descriptors(const Listener& listener);
 
   // tcp_connection.cc
-  Connection* adopt(int fd, const SocketAddress& remote);
+  Connection* adopt(FileDescriptor socket, const SocketAddress& remote);
   void on_writable(Connection& conn);
   bool read_some(Connection& conn);
   bool handle_frames(Connection& conn);
@@ -193,7 +194,7 @@ class Tcp::Impl {
   std::vector<std::unique_ptr<Hosted>> hosted_;
   std::map<NodeId, std::string> addresses_;
   std::map<PeerKey, std::shared_ptr<Peer>> peers_;  // A renamed peer has two entries.
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::unique_ptr<Door>> doors_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> hot_;
   std::vector<Peer*> dirty_;
@@ -202,7 +203,6 @@ class Tcp::Impl {
   bool any_closed_ = false;
   bool progress_ = false;  // Something happened in this pass.
   unsigned passes_ = 0;
-  int reserve_fd_ = -1;
   Instant next_housekeeping_{};
   std::uint64_t frames_dropped_ = 0;
   std::uint64_t refused_ = 0;

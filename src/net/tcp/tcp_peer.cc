@@ -1,14 +1,10 @@
 // Finding peers, keeping them connected, and losing them.
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/check.h"
-#include "net/socket/socket_options.h"
+#include "net/socket/dialler.h"
 #include "net/tcp/tcp_impl.h"
 
 namespace thalweg {
@@ -156,16 +152,12 @@ void Tcp::Impl::dial_next(Peer& peer) {
   THALWEG_CHECK(!peer.candidates.empty(), "a name that is found has an address");
   const SocketAddress address = peer.candidates.back();
   peer.candidates.pop_back();
-  const int fd = open_socket(address.storage.ss_family);
-  if (fd < 0) return dial_failed(peer, std::strerror(errno), false);
-  set_buffers(fd, options_.socket_buffer_bytes);
-  const void* storage = &address.storage;
-  if (::connect(fd, static_cast<const sockaddr*>(storage), address.size) != 0 && errno != EINPROGRESS) {
-    const int error = errno;
-    ::close(fd);
-    return dial_failed(peer, std::strerror(error), error == ECONNREFUSED && is_loopback(address));
+  Result<FileDescriptor> socket = begin_dial(address, options_.socket_buffer_bytes);
+  if (!socket) {
+    const bool refused = socket.status().code() == Code::kRetry && is_loopback(address);
+    return dial_failed(peer, socket.status().message(), refused);
   }
-  Connection* conn = adopt(fd, address);
+  Connection* conn = adopt(*std::move(socket), address);
   if (conn == nullptr) return dial_failed(peer, "the socket cannot be watched", false);
   conn->dialled = true;
   conn->peer = &peer;
@@ -174,15 +166,13 @@ void Tcp::Impl::dial_next(Peer& peer) {
 }
 
 void Tcp::Impl::on_connected(Connection& conn) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  getsockopt(conn.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  const Status connected = end_dial(conn.socket.get(), conn.remote);
   Peer& peer = *conn.peer;
-  if (error != 0) {
-    const bool refused = error == ECONNREFUSED && is_loopback(conn.remote);
+  if (!connected.ok()) {
+    const bool refused = connected.code() == Code::kRetry && is_loopback(conn.remote);
     abandon(conn);
     if (!peer.candidates.empty()) return dial_next(peer);
-    return dial_failed(peer, std::strerror(error), refused);
+    return dial_failed(peer, connected.message(), refused);
   }
   conn.state = State::kAwaitHello;
   conn.watch->want_read();
@@ -236,6 +226,7 @@ void Tcp::Impl::housekeep(Instant now) {
   next_housekeeping_ = now + kHousekeepingMax;
   refusals_.look(now, options_.log);
   losses_.look(now, options_.log);
+  for (const auto& door : doors_) door->watch->want_read();
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& conn = *connections_[i];
     if (conn.closed) continue;
