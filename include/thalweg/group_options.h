@@ -22,6 +22,9 @@ struct GroupOptions {
   std::uint32_t size = 1;                 // Ranks of the group.
   std::string master_host = "127.0.0.1";  // Where rank 0 listens and the others call.
   std::uint16_t master_port = 29500;
+  // Rank 0: a socket that already listens there, which whoever started the ranks holds and hands down, so
+  // that nobody else can. It is left as it was when the group ends. -1: rank 0 listens itself.
+  int listener = -1;
   std::string group = "default";  // The same for all ranks; others are refused.
   // For the group to form, and for each of its operations.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
@@ -45,9 +48,10 @@ struct GroupOptions {
 
 // Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
-// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_TRANSPORT, THALWEG_SECRET_FILE and
-// THALWEG_INSECURE_NO_AUTH=1, as thalweg run or who starts it sets them. `variable` looks one up, null when
-// it is not set: std::getenv does. Without any of them: a group of one. Errors: kConfig, naming the variable.
+// SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_MASTER_PORT, which goes before MASTER_PORT,
+// with rank 0's THALWEG_LISTENER, THALWEG_TRANSPORT, THALWEG_SECRET_FILE and THALWEG_INSECURE_NO_AUTH=1, as
+// thalweg run or who starts it sets them. `variable` looks one up, null when it is not set: std::getenv does.
+// Without any of them: a group of one. Errors: kConfig, naming the variable.
 Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
 
 }  // namespace thalweg

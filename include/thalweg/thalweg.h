@@ -96,6 +96,7 @@ typedef struct {
   int insecure_no_auth;    /* Not 0 accepts that other machines can reach what listens; rank 0 warns of it. */
   const char* secret_file; /* The group's secret, 32 hexadecimal digits that only the file's owner can use,
                               the same for all ranks; null: this user's own, none with `insecure_no_auth`. */
+  int listener;            /* Rank 0: a socket that listens there already; 0: rank 0 listens itself. */
 } thalweg_options;
 
 /* Options as launchers (thalweg run, torchrun, mpirun, srun) put them into the environment. `variable` looks

@@ -32,6 +32,7 @@ thalweg::Result<thalweg::GroupOptions> options_of(const thalweg_options* given) 
   options.size = given->size;
   if (given->master_host) options.master_host = given->master_host;
   if (given->master_port) options.master_port = given->master_port;
+  if (given->listener) options.listener = given->listener;
   if (given->group) options.group = given->group;
   if (given->timeout_seconds > 0) options.timeout = nanoseconds_of(given->timeout_seconds);
   const auto transport = thalweg::parse_group_transport(given->transport ? given->transport : "auto");
@@ -150,6 +151,7 @@ thalweg_code thalweg_options_from(char* (*variable)(const char* name), thalweg_o
     options->size = found->size;
     options->master_host = host.c_str();
     options->master_port = found->master_port;
+    options->listener = std::max(found->listener, 0);
     options->insecure_no_auth = found->insecure_no_auth ? 1 : 0;
     if (!secret_file.empty()) options->secret_file = secret_file.c_str();
     return THALWEG_OK;

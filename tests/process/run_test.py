@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """thalweg run: ranks find each other, and all of them end when one fails, whatever way it fails."""
+import errno
 import json
 import os
 import re
@@ -183,7 +184,7 @@ class RunTest(ProgramTest):
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_who_has_not_inherited_the_secret_cannot_join(self):
-        ranks = 'test $RANK = 0 && { echo $$ $MASTER_PORT; exec %s; }; until test -e "$0"; do sleep 0.05; done; exec %s'
+        ranks = 'test $RANK = 0 && { echo $$ $THALWEG_MASTER_PORT; exec %s; }; until test -e "$0"; do sleep 0.05; done; exec %s'
         with tempfile.TemporaryDirectory() as folder:
             come = os.path.join(folder, 'come')
             with subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', ranks % (ALL_REDUCE, ALL_REDUCE), come],
@@ -205,6 +206,60 @@ class RunTest(ProgramTest):
                 out, err = job.communicate(timeout=PATIENCE_S)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(sorted(out.splitlines()), ['rank %d of 2: sum 3' % r for r in range(2)])
+
+    # Before rank 0 has begun, and between two programs that it starts one after the other.
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_nobody_takes_the_place_where_ranks_meet(self):
+        ranks = ('test $RANK != 0 || { echo $THALWEG_MASTER_PORT $MASTER_PORT; '
+                 'until test -e "$0"; do sleep 0.05; done; }; %s && exec %s' % (ALL_REDUCE, ALL_REDUCE))
+        with tempfile.TemporaryDirectory() as folder:
+            go_on = os.path.join(folder, 'go')
+            with subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', ranks, go_on],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+                own, others = map(int, job.stdout.readline().split())
+                for host in ('127.0.0.1', '0.0.0.0'):
+                    with socket.socket() as stranger:
+                        stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                        with self.assertRaises(OSError) as refused:
+                            stranger.bind((host, own))
+                            stranger.listen()
+                        self.assertEqual(refused.exception.errno, errno.EADDRINUSE)
+                with socket.socket() as library:  # As PyTorch's store binds it.
+                    library.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    library.bind(('0.0.0.0', others))
+                    library.listen()
+                    with open(go_on, 'w', encoding='ascii'):
+                        pass
+                    out, err = job.communicate(timeout=PATIENCE_S)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(sorted(out.splitlines()), sorted(['rank %d of 2: sum 3' % r for r in range(2)] * 2))
+
+    def test_only_rank_0_inherits_where_the_ranks_meet(self):
+        show = 'ls -l /proc/self/fd | grep -c socket: ; echo "$THALWEG_LISTENER"; true'
+        done = run('-n', '2', '--label', '--', 'sh', '-c', show, env=dict(os.environ, THALWEG_LISTENER='7'))
+        told = sorted(done.stdout.splitlines())
+        self.assertRegex(told[1], r'^\[0\] [0-9]{2,}$')
+        self.assertEqual((told[0], told[2:]), ('[0] 1', ['[1] ', '[1] 0']), done.stderr)
+
+    def test_a_rank_may_be_this_program(self):
+        done = run('-n', '2', '--', PROGRAM, 'run', '-n', '1', '--', 'true')
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_where_the_user_says_ranks_meet_nothing_is_held(self):
+        show = 'echo "$THALWEG_MASTER_PORT$THALWEG_LISTENER"'
+        for words in (('--master-port', '29517'), ('--master-addr', 'localhost')):
+            self.assertEqual(run('-n', '1', *words, '--', 'sh', '-c', show).stdout, '\n')
+
+    @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
+    def test_a_program_between_may_close_what_it_does_not_know_where_the_secret_is_a_file(self):
+        python = 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))'
+        with tempfile.TemporaryDirectory() as folder:
+            done = run('-n', '2', '--secret-file', os.path.join(folder, 'a.secret'), '--', 'python3', '-c', python,
+                       ALL_REDUCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run('-n', '2', '--', 'python3', '-c', python, ALL_REDUCE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('/dev/fd/', done.stderr)
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_machines_share_a_secret_by_its_file(self):

@@ -62,6 +62,20 @@ Result<FileDescriptor> give_secret(const Options& options, RankLaunch& launch) {
   return secret;
 }
 
+// Where this launcher chooses where ranks meet and they inherit the secret, they inherit that place too;
+// programs that close what they do not know use --secret-file, and rank 0 then listens itself.
+Status hold_rendezvous(const Options& options, RankLaunch& launch, HeldPort& rendezvous) {
+  const bool chosen_here = options.origin("master-addr") == Origin::kDefault &&
+                           !options.maybe_integer("master-port") && launch.inherited >= 0;
+  if (!chosen_here) return ok_status();
+  Result<HeldPort> held = hold_port();
+  if (!held) return held.status();
+  rendezvous = *std::move(held);
+  launch.own_port = rendezvous.number;
+  launch.listener = rendezvous.socket.get();
+  return ok_status();
+}
+
 void warn_if_reachable(const RankLaunch& launch, Output& out) {
   if (!launch.insecure_no_auth) return;
   out.warn(launch.secret_file.empty()
@@ -84,6 +98,8 @@ Status run_run(const Options& options, Output& out) {
     free_port = *std::move(reserved);
     launch->master_port = free_port->number();
   }
+  HeldPort rendezvous;  // As long.
+  if (Status held = hold_rendezvous(options, *launch, rendezvous); !held.ok()) return held;
   const std::atomic<bool>& stop = catch_interrupts();
   const Result<RanksEnd> end = run_ranks(*launch, stop, out.results(), out.words());
   if (!end) return end.status();

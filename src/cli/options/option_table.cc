@@ -209,7 +209,7 @@ constexpr OptionRow kRows[] = {
      .help = "The machine of rank 0, as all others reach it", .example = "10.0.0.1",
      .fallback = "127.0.0.1", .placeholder = "HOST"},
     {.name = "master-port", .key = "", .type = T::kInt, .group = kRanks,
-     .help = "Port for rank 0; unset takes a free one, or 29500 with --nodes", .example = "29500",
+     .help = "Port for rank 0; unset holds a free one for it, or takes 29500 with --nodes", .example = "29500",
      .placeholder = "PORT", .low = 1, .high = 65535},
     {.name = "transport", .key = "run.transport", .type = T::kChoice, .group = kRanks,
      .help = "What groups move bytes by: auto is shared memory on one machine and TCP elsewhere",

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "cli/options/config_file.h"
 #include "cli/options/option_rules.h"
 #include "cli/options/suggest.h"
@@ -9,8 +12,9 @@
 namespace thalweg {
 namespace {
 
-// Read by the test programs, not by this one.
-constexpr std::string_view kTestData = "THALWEG_TEST_DATA";
+// Read by the test programs and by ranks, not by this program's options.
+constexpr std::array<std::string_view, 3> kOfOthers = {"THALWEG_TEST_DATA", "THALWEG_MASTER_PORT",
+                                                       "THALWEG_LISTENER"};
 
 Status refuse(Code code, const std::string& place, const Status& why) {
   return {code, fmt::format("{}: {}", place, why.message())};
@@ -38,7 +42,7 @@ Status unknown_variable(const std::string& name) {
 
 Status take_variables(const Variables& variables, Options& options) {
   for (const auto& [name, text] : variables) {
-    if (name == kTestData) continue;
+    if (std::find(kOfOthers.begin(), kOfOthers.end(), name) != kOfOthers.end()) continue;
     const OptionRow* row = nullptr;
     for (const OptionRow& candidate : option_rows()) {
       if (variable_name(candidate) == name) row = &candidate;

@@ -46,9 +46,10 @@ Status join_and_run(const GroupOptions& options, const Body& body) {
 }
 
 Status run_processes(GroupOptions options, const Body& body) {
-  const Result<ReservedPort> port = ReservedPort::reserve();
+  const Result<HeldPort> port = hold_port();
   if (!port) return port.status();
-  options.master_port = port->number();
+  options.master_port = port->number;
+  options.listener = port->socket.get();
   const pid_t parent = getpid();
   std::vector<pid_t> others;
   for (options.rank = 1; options.rank < options.size; ++options.rank) {

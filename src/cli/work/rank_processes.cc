@@ -133,6 +133,7 @@ class RankProcesses {
   }
 
  private:
+  bool gets_listener(std::uint32_t rank) const { return rank == 0 && launch_.listener >= 0; }
   std::vector<std::string> environment(std::uint32_t local) const {
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
     std::vector<std::pair<std::string, std::string>> own = {
@@ -144,13 +145,17 @@ class RankProcesses {
         {"MASTER_ADDR", launch_.master_host},
         {"MASTER_PORT", std::to_string(launch_.master_port)},
         {"THALWEG_TRANSPORT", launch_.transport}};
+    if (launch_.own_port != 0) own.emplace_back("THALWEG_MASTER_PORT", std::to_string(launch_.own_port));
+    if (gets_listener(rank)) own.emplace_back("THALWEG_LISTENER", std::to_string(launch_.listener));
     if (launch_.insecure_no_auth) own.emplace_back("THALWEG_INSECURE_NO_AUTH", "1");
     if (!launch_.secret_file.empty()) own.emplace_back("THALWEG_SECRET_FILE", launch_.secret_file);
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry;
       const auto same = [&text](const auto& pair) { return text.rfind(pair.first + "=", 0) == 0; };
-      if (std::none_of(own.begin(), own.end(), same)) all.push_back(text);
+      const bool is_of_another_launch =
+          text.rfind("THALWEG_MASTER_PORT=", 0) == 0 || text.rfind("THALWEG_LISTENER=", 0) == 0;
+      if (!is_of_another_launch && std::none_of(own.begin(), own.end(), same)) all.push_back(text);
     }
     for (const auto& [name, value] : own) all.push_back(name + "=" + value);
     return all;
@@ -173,7 +178,7 @@ class RankProcesses {
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid < 0) return {Code::kIo, fmt::format("cannot start rank {}: {}", local, std::strerror(errno))};
-    if (pid == 0) become_rank(parent, out[1], err[1], argv, envp);
+    if (pid == 0) become_rank(local, parent, out[1], err[1], argv, envp);
     setpgid(pid, pid);  // Here too, so that signals sent from now on arrive.
     const std::uint32_t rank = launch_.node * launch_.ranks + local;
     ranks_.push_back({pid, rank});
@@ -186,8 +191,8 @@ class RankProcesses {
     return ok_status();
   }
 
-  [[noreturn]] void become_rank(pid_t parent, int out, int err, const std::vector<char*>& argv,
-                                const std::vector<char*>& envp) const {
+  [[noreturn]] void become_rank(std::uint32_t local, pid_t parent, int out, int err,
+                                const std::vector<char*>& argv, const std::vector<char*>& envp) const {
     setpgid(0, 0);  // The terminal's Ctrl-C is the parent's to answer.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
@@ -203,6 +208,7 @@ class RankProcesses {
     if (out >= 0) dup2(out, STDOUT_FILENO);
     if (err >= 0) dup2(err, STDERR_FILENO);
     if (launch_.inherited >= 0) fcntl(launch_.inherited, F_SETFD, 0);
+    if (gets_listener(launch_.node * launch_.ranks + local)) fcntl(launch_.listener, F_SETFD, 0);
     execvpe(argv[0], argv.data(), envp.data());
     dprintf(STDERR_FILENO, "thalweg: cannot start %s: %s\n", argv[0], std::strerror(errno));
     _exit(127);

@@ -23,6 +23,8 @@ struct RankLaunch {
   bool insecure_no_auth = false;          // They may listen where other machines reach them.
   std::string secret_file;                // Of these groups; empty: the user's own.
   int inherited = -1;                     // A descriptor that the ranks get, or none.
+  std::uint16_t own_port = 0;             // Where Thalweg's groups meet; 0: at the master's.
+  int listener = -1;                      // That listens there, which rank 0 gets, or none.
   bool label = false;                     // Begin each line of output with the rank.
   std::chrono::milliseconds grace{5000};  // From SIGTERM to SIGKILL.
 };

@@ -76,6 +76,25 @@ std::string first_slurm_host(std::string_view list) {
                      rest.substr(0, rest.find(',')));
 }
 
+// Where thalweg run listens for the ranks it goes before MASTER_PORT, which other libraries of the program
+// may use for themselves.
+Status take_port(const Lookup& variable, GroupOptions& options) {
+  for (const char* const name : {"THALWEG_MASTER_PORT", "MASTER_PORT"}) {
+    const char* const port = variable(name);
+    if (!port || !*port) continue;
+    const Result<std::uint32_t> parsed = number(name, port, 65535);
+    if (!parsed) return parsed.status();
+    options.master_port = static_cast<std::uint16_t>(*parsed);
+    break;
+  }
+  const char* const listener = variable("THALWEG_LISTENER");
+  if (!listener || !*listener) return ok_status();
+  const Result<std::uint32_t> parsed = number("THALWEG_LISTENER", listener, 1 << 20);
+  if (!parsed) return parsed.status();
+  options.listener = static_cast<int>(*parsed);
+  return ok_status();
+}
+
 }  // namespace
 
 Result<GroupOptions> group_options_from(const Lookup& variable) {
@@ -92,11 +111,7 @@ Result<GroupOptions> group_options_from(const Lookup& variable) {
   } else if (const char* hosts = variable("SLURM_NODELIST"); hosts && *hosts && variable("SLURM_PROCID")) {
     options.master_host = first_slurm_host(hosts);
   }
-  if (const char* port = variable("MASTER_PORT"); port && *port) {
-    const Result<std::uint32_t> parsed = number("MASTER_PORT", port, 65535);
-    if (!parsed) return parsed.status();
-    options.master_port = static_cast<std::uint16_t>(*parsed);
-  }
+  if (Status status = take_port(variable, options); !status.ok()) return status;
   if (const char* transport = variable("THALWEG_TRANSPORT"); transport && *transport) {
     const Result<GroupTransport> parsed = parse_group_transport(transport);
     if (!parsed) return Status(Code::kConfig, "THALWEG_TRANSPORT: " + parsed.status().message());

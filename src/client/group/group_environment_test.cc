@@ -107,6 +107,16 @@ TEST(GroupEnvironment, ReadsWhereTheSecretIs) {
   EXPECT_EQ(options_in({{"THALWEG_SECRET_FILE", "/dev/fd/64"}})->secret_file, "/dev/fd/64");
 }
 
+TEST(GroupEnvironment, OwnPortGoesBeforeTheOneThatOthersUseToo) {
+  EXPECT_EQ(options_in({{"MASTER_PORT", "29555"}})->listener, -1);
+  const auto options =
+      options_in({{"MASTER_PORT", "29555"}, {"THALWEG_MASTER_PORT", "29556"}, {"THALWEG_LISTENER", "65"}});
+  EXPECT_EQ(options->master_port, 29556);
+  EXPECT_EQ(options->listener, 65);
+  EXPECT_NE(options_in({{"THALWEG_LISTENER", "x"}}).status().message().find("THALWEG_LISTENER='x'"),
+            std::string::npos);
+}
+
 TEST(GroupEnvironment, ReadsTheTransport) {
   EXPECT_EQ(options_in({})->transport, GroupTransport::kAuto);
   EXPECT_EQ(options_in({{"THALWEG_TRANSPORT", "ucx"}})->transport, GroupTransport::kUcx);

@@ -35,7 +35,9 @@ Result<std::unique_ptr<GroupAcceptor>> open_acceptor(const GroupOptions& options
   const Result<Secret> secret = secret_of(options);
   if (!secret) return secret.status();
   Result<std::unique_ptr<GroupAcceptor>> acceptor =
-      GroupAcceptor::listen(address, options.insecure_no_auth, *secret);
+      options.rank == 0 && options.listener >= 0
+          ? GroupAcceptor::borrow(options.listener, address, options.insecure_no_auth, *secret)
+          : GroupAcceptor::listen(address, options.insecure_no_auth, *secret);
   if (!acceptor || options.transport == GroupTransport::kTcp || options.transport == GroupTransport::kUcx)
     return acceptor;
   const Status local = (*acceptor)->listen_locally();

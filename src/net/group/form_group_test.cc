@@ -1,6 +1,7 @@
 #include "net/group/form_group.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <functional>
@@ -8,10 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "net/group/group_acceptor.h"
 #include "net/group/group_call.h"
 #include "net/group/group_for_test.h"
 #include "net/group/rendezvous.h"
 #include "net/socket/address.h"
+#include "net/socket/reserved_port.h"
 #include "net/socket/secret_file.h"
 
 namespace thalweg {
@@ -38,6 +41,57 @@ TEST(FormGroup, StreamsCarryEveryByteBetweenAllPairs) {
         exchange_bytes(**formed, rank, ranks, 3, 64);
       });
     }
+  }
+}
+
+std::vector<GroupOptions> all_at(const HeldPort& held, std::uint32_t size) {
+  std::vector<GroupOptions> all;
+  for (std::uint32_t rank = 0; rank < size; ++rank) all.push_back(options_for(rank, size, held.number));
+  all[0].listener = held.socket.get();
+  return all;
+}
+
+TEST(FormGroup, MeetsAtASocketThatListenedBefore) {
+  const Result<HeldPort> held = hold_port();
+  ASSERT_TRUE(held) << held.status().message();
+  const auto address = resolve("127.0.0.1", held->number, live_now() + 20s);
+  EXPECT_FALSE(GroupAcceptor::listen(address->front(), false));  // With SO_REUSEADDR, as a stranger may.
+  for (int again = 0; again < 2; ++again) {                      // It is put back.
+    with_groups(all_at(*held, 3), [](std::uint32_t rank, Formed& formed) {
+      ASSERT_TRUE(formed) << formed.status().message();
+      exchange_bytes(**formed, rank, 3, 1, 64);
+    });
+  }
+}
+
+TEST(FormGroup, WhoCallsBeforeRank0IsThereWaits) {
+  const Result<HeldPort> held = hold_port();
+  ASSERT_TRUE(held) << held.status().message();
+  const std::vector<GroupOptions> all = all_at(*held, 2);
+  std::thread early([&] {
+    Formed formed = form_group(all[1]);
+    EXPECT_TRUE(formed) << formed.status().message();
+  });
+  pollfd called{held->socket.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&called, 1, 20'000), 1);
+  Formed formed = form_group(all[0]);
+  EXPECT_TRUE(formed) << formed.status().message();
+  early.join();
+}
+
+TEST(FormGroup, SaysThatItsListenerIsGoneOrInUse) {
+  const Result<HeldPort> held = hold_port();
+  ASSERT_TRUE(held) << held.status().message();
+  GroupOptions options = all_at(*held, 1)[0];
+  const Formed first = form_group(options);
+  ASSERT_TRUE(first) << first.status().message();
+  const int not_open = 1 << 20;
+  for (const int listener : {held->socket.get(), 0, not_open}) {
+    options.listener = listener;
+    const Formed formed = form_group(options);
+    EXPECT_EQ(formed.status().code(), Code::kUsage);
+    EXPECT_NE(formed.status().message().find("does not listen at 127.0.0.1:"), std::string::npos)
+        << formed.status().message();
   }
 }
 

@@ -1,8 +1,10 @@
 #include "net/group/group_acceptor.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +16,7 @@
 #include "net/group/connection_proof.h"
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
+#include "net/socket/socket_options.h"
 
 namespace thalweg {
 namespace {
@@ -22,6 +25,13 @@ constexpr std::size_t kMagicBytes = sizeof(std::uint32_t);  // By which openings
 
 // Callers that cannot be taken stay in the kernel's queue this long before they are looked at again.
 constexpr Duration kQueuePause = std::chrono::milliseconds(10);
+
+bool listens_at(int fd, const SocketAddress& address) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
+         to_text(local_address(fd)) == to_text(address);
+}
 
 // The other descriptors are this process's, for its own calls and memory among other things.
 std::size_t callers_that_may_be_silent() {
@@ -42,6 +52,35 @@ Result<std::unique_ptr<GroupAcceptor>> GroupAcceptor::listen(const SocketAddress
   Result<Listener> listener = Listener::open(address, {insecure_no_auth});
   if (!listener) return listener.status();
   return std::make_unique<GroupAcceptor>(*std::move(listener), secret);
+}
+
+Result<std::unique_ptr<GroupAcceptor>> GroupAcceptor::borrow(int lent, const SocketAddress& address,
+                                                             bool insecure_no_auth, const Secret& secret) {
+  if (!listens_at(lent, address)) {
+    return Status(Code::kUsage,
+                  fmt::format("descriptor {} does not listen at {}: another group of this process is using "
+                              "it, or a program closed it that thalweg run had started; run such a program "
+                              "with --secret-file",
+                              lent, to_text(address)));
+  }
+  FileDescriptor socket(::fcntl(lent, F_DUPFD_CLOEXEC, 0));
+  const FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (socket && nothing) {
+    Result<Listener> listener = Listener::adopt(std::move(socket), {insecure_no_auth});
+    if (!listener) return listener.status();
+    // The number stays taken meanwhile, so that it can be left there again.
+    if (::dup3(nothing.get(), lent, O_CLOEXEC) >= 0) {
+      auto acceptor = std::make_unique<GroupAcceptor>(*std::move(listener), secret);
+      acceptor->lent_ = lent;
+      return acceptor;
+    }
+  }
+  return Status(Code::kIo,
+                fmt::format("cannot take the listening descriptor {}: {}", lent, std::strerror(errno)));
+}
+
+GroupAcceptor::~GroupAcceptor() {
+  if (lent_ >= 0) ::dup2(listener_.fd(), lent_);  // For the next group, here or in a program started later.
 }
 
 Status GroupAcceptor::listen_locally() {

@@ -38,6 +38,11 @@ class GroupAcceptor {
   // Listens at `address`; errors are those of Listener::open().
   static Result<std::unique_ptr<GroupAcceptor>> listen(const SocketAddress& address, bool insecure_no_auth,
                                                        const Secret& secret = {});
+  // Takes calls by descriptor `lent`, a socket that listens at `address` for whoever has it. Until this
+  // acceptor ends another finds nothing there. kUsage where `lent` is no such socket.
+  static Result<std::unique_ptr<GroupAcceptor>> borrow(int lent, const SocketAddress& address,
+                                                       bool insecure_no_auth, const Secret& secret = {});
+  ~GroupAcceptor();
   // Listens at an abstract Unix-domain address too, whose name is drawn.
   Status listen_locally();
   const SocketAddress& address() const { return listener_.address(); }
@@ -80,6 +85,7 @@ class GroupAcceptor {
   Secret secret_;
   Listener listener_;
   std::optional<Listener> local_listener_;
+  int lent_ = -1;  // Where to leave the listener's socket in the end, or nowhere.
   std::string local_name_;
   const std::size_t strangers_max_;
   std::list<Stranger> strangers_;

@@ -1,4 +1,4 @@
-// A free TCP port for a process that has yet to listen on it.
+// A free TCP port for a process that has yet to listen, or to accept, on it.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,13 @@ class ReservedPort {
   FileDescriptor socket_;  // Bound, and never listening: calls are refused until somebody else listens.
   std::uint16_t number_;
 };
+
+// A free port of 127.0.0.1 that already listens: nobody else can, and calls wait for who is handed `socket`,
+// which is closed on exec and numbered 64 or above.
+struct HeldPort {
+  FileDescriptor socket;
+  std::uint16_t number = 0;
+};
+Result<HeldPort> hold_port();
 
 }  // namespace thalweg
