@@ -130,6 +130,8 @@ class LayersTest(unittest.TestCase):
         files = {f'src/cli/view/a{i}.h': '' for i in range(40)}
         self.assertPasses(files)
         self.assertFails({**files, 'src/cli/view/b.cc': ''}, 'src/cli/view:0', '41 files')
+        self.assertFails({f'tests/process/a{i}.py': '' for i in range(41)}, 'tests/process:0', '41 files')
+        self.assertPasses({f'docs/adr/{i}.md': '' for i in range(41)})
 
     def test_links_of_inner_folders(self):
         files = {'src/table/CMakeLists.txt': 'thalweg_layer(table)\n', 'src/base/b.h': ''}
