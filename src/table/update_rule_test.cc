@@ -131,6 +131,12 @@ INSTANTIATE_TEST_SUITE_P(All, EachRule,
                                   std::to_string(std::get<1>(each.param));
                          });
 
+TEST(UpdateRule, EachKindIsComparedWithItsFormula) {
+  std::set<RuleKind> compared;
+  for (const testing::NamedRule& rule : testing::all_rules()) compared.insert(rule.spec.kind);
+  EXPECT_EQ(compared.size(), static_cast<std::size_t>(RuleKind::kCustom));
+}
+
 TEST(UpdateRule, FtrlKeepsAnInitialValueUnderZeroGradients) {
   RuleSpec spec;
   spec.kind = RuleKind::kFtrl, spec.rate = 0.1f, spec.l1 = 0.5f, spec.l2 = 0.1f, spec.epsilon = 1.0f;

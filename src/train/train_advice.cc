@@ -69,7 +69,8 @@ std::string worse_than_none(const Standing& standing, double slack) {
   if (worse.empty()) return {};
   return fmt::format(
       "{}; common causes: large values that are not scaled and ids read as numbers (see thalweg data stats), "
-      "too high a --rate, too few steps (see --batch and --epochs), held-out rows unlike the training rows",
+      "too high or too low a --rate, too few steps (see --batch and --epochs), held-out rows unlike the "
+      "training rows",
       fmt::join(worse, ", and "));
 }
 

@@ -1,6 +1,6 @@
 #include "model/format/manifest.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <charconv>
@@ -68,6 +68,13 @@ Json table_json(const TableManifest& table) {
           {"xxh3_128", table.hash}};
 }
 
+// Of another version of the program, perhaps.
+std::string unknown_word(const std::string& place, const std::string& word, const std::string& known) {
+  constexpr std::size_t kShown = 64;
+  const std::string shown = Json(word.substr(0, kShown)).dump(-1, ' ', true, Json::error_handler_t::replace);
+  return fmt::format("'{}' is {}; this version of thalweg knows {}", place, shown, known);
+}
+
 // Reads members of the wanted type and remembers the first that is missing or ill-typed.
 class Members {
  public:
@@ -109,7 +116,8 @@ class Members {
     for (std::size_t i = 0; i < kCount; ++i) {
       if (value == names[i]) return void(out = static_cast<Enum>(i));
     }
-    fail(name, "a known name");
+    if (error_->empty())
+      *error_ = unknown_word(place_ + name, value, fmt::format("{}", fmt::join(names, ", ")));
   }
   void fail(const std::string& name, const std::string& expected) {
     if (error_->empty()) *error_ = "'" + place_ + name + "' is missing or not " + expected;

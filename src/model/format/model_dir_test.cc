@@ -125,19 +125,29 @@ TEST(ModelDir, OtherVersionsAndMissingPartsAreNamed) {
   EXPECT_EQ(ModelReader::open(disk, folder / "nowhere").status().code(), Code::kIo);
 }
 
-TEST(ModelDir, NumbersThatAFloatDoesNotHoldAreNamed) {
+// What is said of a model whose first `member` is `value`.
+std::string with_member(const std::string& member, const std::string& value) {
   TemporaryFolder folder;
   const ModelSpec spec = fm_spec();
-  ASSERT_TRUE(save_model(folder / "model", spec, test_tables(spec, 6, 2)).ok());
+  EXPECT_TRUE(save_model(folder / "model", spec, test_tables(spec, 6, 2)).ok());
   std::string body = read_text(folder / "model/model.json");
   body.resize(body.find(",\n  \"checksum\""));
-  const std::size_t at = body.find("\"rate\": ") + 8;
-  body.replace(at, body.find(',', at) - at, "1e208");
-  const auto manifest =
-      parse_manifest("m/model.json", body + ",\n  \"checksum\": \"" + hash_text(body) + "\"\n}\n");
-  EXPECT_NE(manifest.status().message().find("rate' is missing or not a number that a float holds"),
-            std::string::npos)
-      << manifest.status().message();
+  const std::size_t at = body.find("\"" + member + "\": ") + member.size() + 4;
+  body.replace(at, body.find(',', at) - at, value);
+  return parse_manifest("m/model.json", body + ",\n  \"checksum\": \"" + hash_text(body) + "\"\n}\n")
+      .status()
+      .message();
+}
+
+TEST(ModelDir, NumbersThatAFloatDoesNotHoldAreNamed) {
+  const std::string said = with_member("rate", "1e208");
+  EXPECT_NE(said.find("rate' is missing or not a number that a float holds"), std::string::npos) << said;
+}
+
+TEST(ModelDir, ARuleOfAnotherVersionIsNamed) {
+  const std::string said = with_member("kind", R"("yo\u001bgi")");
+  EXPECT_NE(said.find(R"(kind' is "yo\u001bgi"; this version of thalweg knows add, )"), std::string::npos)
+      << said;
 }
 
 TEST(ModelDir, ReplacesAModelOnlyWhenTheNewOneIsWhole) {
