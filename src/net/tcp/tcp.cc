@@ -48,7 +48,7 @@ Tcp::Impl::Impl(const Clock& clock, TcpOptions options)
 Tcp::Impl::~Impl() {
   for (const auto& conn : connections_) abandon(*conn);
   bury();
-  for (const auto& door : doors_) door->watch.reset();
+  for (const auto& watched : listeners_) watched->watch.reset();
   refusals_.flush(options_.log);
   losses_.flush(options_.log);
 }

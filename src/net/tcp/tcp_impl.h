@@ -107,7 +107,7 @@ class Tcp::Impl {
     NodeId from;
     Frame frame;
   };
-  struct Door {
+  struct WatchedListener {
     Listener listener;
     std::unique_ptr<EventLoop::Watch> watch;
   };
@@ -137,7 +137,7 @@ class Tcp::Impl {
 
   // tcp_listen.cc
   Result<std::uint16_t> listen_on(const SocketAddress& address);
-  void accept_all(Door& door);
+  void accept_all(WatchedListener& watched);
   void accept_one(Listener::Call call);
   bool turn_away_oldest_stranger();
 
@@ -194,7 +194,7 @@ class Tcp::Impl {
   std::vector<std::unique_ptr<Hosted>> hosted_;
   std::map<NodeId, std::string> addresses_;
   std::map<PeerKey, std::shared_ptr<Peer>> peers_;  // A renamed peer has two entries.
-  std::vector<std::unique_ptr<Door>> doors_;
+  std::vector<std::unique_ptr<WatchedListener>> listeners_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::vector<Connection*> hot_;
   std::vector<Peer*> dirty_;

@@ -36,26 +36,26 @@ Result<std::uint16_t> Tcp::Impl::listen_on(const SocketAddress& address) {
   Result<Listener> opened =
       Listener::open(address, {options_.insecure_no_auth, options_.socket_buffer_bytes});
   if (!opened) return opened.status();
-  doors_.push_back(std::make_unique<Door>(Door{*std::move(opened), nullptr}));
-  Door& door = *doors_.back();
-  door.watch = loop_.watch(
-      door.listener.fd(), [this, &door] { accept_all(door); }, [] {});
-  if (door.watch == nullptr) {
-    doors_.pop_back();
+  listeners_.push_back(std::make_unique<WatchedListener>(WatchedListener{*std::move(opened), nullptr}));
+  WatchedListener& watched = *listeners_.back();
+  watched.watch = loop_.watch(
+      watched.listener.fd(), [this, &watched] { accept_all(watched); }, [] {});
+  if (watched.watch == nullptr) {
+    listeners_.pop_back();
     return Status{Code::kIo,
                   fmt::format("cannot listen on {}: the socket cannot be watched", to_text(address))};
   }
-  door.watch->want_read();
-  return port_of(door.listener.address());
+  watched.watch->want_read();
+  return port_of(watched.listener.address());
 }
 
-void Tcp::Impl::accept_all(Door& door) {
+void Tcp::Impl::accept_all(WatchedListener& watched) {
   for (;;) {
-    Result<std::optional<Listener::Call>> call = door.listener.accept();
-    if (call && !call->has_value()) return door.watch->want_read();
+    Result<std::optional<Listener::Call>> call = watched.listener.accept();
+    if (call && !call->has_value()) return watched.watch->want_read();
     if (call) {
       accept_one(**std::move(call));
-    } else if (door.listener.accept_by_reserve()) {  // So that it learns of it.
+    } else if (watched.listener.accept_by_reserve()) {  // So that it learns of it.
       log_refusal("connection refused: " + call.status().message());
     } else {
       return housekeep_by(clock_.now() + kQueuePause);

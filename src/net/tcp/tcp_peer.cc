@@ -226,7 +226,7 @@ void Tcp::Impl::housekeep(Instant now) {
   next_housekeeping_ = now + kHousekeepingMax;
   refusals_.look(now, options_.log);
   losses_.look(now, options_.log);
-  for (const auto& door : doors_) door->watch->want_read();
+  for (const auto& watched : listeners_) watched->watch->want_read();
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& conn = *connections_[i];
     if (conn.closed) continue;
