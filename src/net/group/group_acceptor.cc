@@ -33,6 +33,9 @@ bool listens_at(int fd, const SocketAddress& address) {
          to_text(local_address(fd)) == to_text(address);
 }
 
+// Who has connected is about to speak, and no rank speaks later unless its machine is overloaded.
+constexpr Duration kFirstWordsWithin = std::chrono::milliseconds(100);
+
 // The other descriptors are this process's, for its own calls and memory among other things.
 std::size_t callers_that_may_be_silent() {
   rlimit descriptors{};
@@ -104,30 +107,32 @@ void GroupAcceptor::look(Instant now) {
   if (!shortage_.ok()) short_since_ = std::min(short_since_, now);
   for (auto it = strangers_.begin(); it != strangers_.end();) {
     bool stays = hear(*it);
-    if (stays && now >= it->deadline) stays = drop(*it, "it did not say who it is in time");
+    if (stays && now >= it->came + limits::kHelloTimeout)
+      stays = drop(*it, "it did not say who it is in time");
     it = stays ? std::next(it) : strangers_.erase(it);
   }
 }
 
 // Without descriptors there is the one in reserve, which callers that say nothing leave to the next. A rank
-// that has been let in keeps it, as others would not know that they have to call again: they wait in the
-// kernel's queue for descriptors to be free.
+// that has been let in, or has only just called, keeps it, as it would not know that it has to call again:
+// others wait in the kernel's queue for descriptors to be free.
 void GroupAcceptor::accept_all(Listener& listener) {
   for (;;) {
     Result<std::optional<Listener::Call>> call = listener.accept();
     if (!call) {
       shortage_ = call.status();
       call = listener.accept_by_reserve();
-      if (!*call && turn_away_oldest_stranger()) continue;
+      if (!*call && turn_away_silent_stranger()) continue;
       if (!*call) return;
       shortage_ = {};
+      short_since_ = kNever;
     }
     if (!*call) return;
     if (strangers_.size() >= strangers_max_) turn_away_oldest_stranger();
     Stranger& stranger = strangers_.emplace_back();
     stranger.caller.socket = std::move((*call)->socket);
     stranger.caller.address = to_text((*call)->remote);
-    stranger.deadline = looked_at_ + limits::kHelloTimeout;
+    stranger.came = looked_at_;
     if (!hear(stranger)) strangers_.pop_back();  // Most have said it all when they are taken.
   }
 }
@@ -142,6 +147,17 @@ bool GroupAcceptor::turn_away_oldest_stranger() {
   drop(strangers_.front(), "others came while it said nothing");
   strangers_.pop_front();
   return true;
+}
+
+// False when the oldest may still be about to speak, or there is none.
+bool GroupAcceptor::turn_away_silent_stranger() {
+  if (strangers_.empty()) return false;
+  Stranger& oldest = strangers_.front();
+  if (!hear(oldest)) {
+    strangers_.pop_front();
+    return true;
+  }
+  return looked_at_ - oldest.came >= kFirstWordsWithin && turn_away_oldest_stranger();
 }
 
 // Reads what has come, and nothing beyond what a stranger may say. False when it is none any more.

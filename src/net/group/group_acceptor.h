@@ -71,10 +71,11 @@ class GroupAcceptor {
     Caller caller;
     std::vector<std::byte> bytes;  // Of what it says without a handshake.
     std::unique_ptr<Handshake> handshake{};
-    Instant deadline;
+    Instant came;
   };
   void accept_all(Listener& listener);
   bool turn_away_oldest_stranger();
+  bool turn_away_silent_stranger();
   bool hear(Stranger& stranger);
   bool take_in(Stranger& stranger, std::span<const std::byte> bytes);
   bool take_opening(Stranger& stranger);

@@ -84,15 +84,18 @@ TEST(GroupAcceptor, WithoutDescriptorsStrangersKeepNobodyOut) {
   const auto acceptor = open_acceptor();
   std::vector<FileDescriptor> crowd;
   for (int i = 0; i < 20; ++i) crowd.push_back(*dial(acceptor->address(), live_now() + 20s));
+  Instant now = live_now();
   {
     const FewDescriptors none(0);
-    acceptor->look(live_now());
-    EXPECT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
-    EXPECT_EQ(acceptor->dropped(), 19U);
+    for (std::uint64_t i = 0; i < crowd.size(); ++i, now = now + 200ms) {
+      acceptor->look(now);
+      EXPECT_TRUE(acceptor->shortage(300ms).ok()) << acceptor->shortage().message();
+      EXPECT_EQ(acceptor->dropped(), i);
+    }
   }
   const FileDescriptor honest = call(*acceptor, 1);
   const FewDescriptors none(0);
-  acceptor->look(live_now());
+  acceptor->look(now);
   EXPECT_EQ(take_all(*acceptor), 1U);
 }
 
@@ -129,10 +132,33 @@ TEST(GroupAcceptor, WithoutDescriptorsTheSilentMakeRoom) {
   for (std::uint32_t from = 1; from <= 2; ++from) honest.push_back(call(*acceptor, from));
   {
     const FewDescriptors none(0);
-    acceptor->look(live_now());
+    acceptor->look(live_now() + 1s);
   }
   EXPECT_TRUE(acceptor->shortage().ok()) << acceptor->shortage().message();
   EXPECT_EQ(acceptor->dropped(), 1U);
+  EXPECT_EQ(take_all(*acceptor), 2U);
+}
+
+// A rank that was kept from its first words for a moment, and does not call again.
+TEST(GroupAcceptor, WithoutDescriptorsWhoHasJustCalledKeepsTheReserve) {
+  const auto acceptor = open_acceptor();
+  const Instant now = live_now();
+  const auto slow = dial(acceptor->address(), now + 20s);
+  ASSERT_TRUE(slow) << slow.status().message();
+  std::vector<FileDescriptor> others;
+  for (std::uint32_t from = 2; from <= 3; ++from) others.push_back(call(*acceptor, from));
+  {
+    const FewDescriptors none(0);
+    acceptor->look(now);
+    acceptor->look(now + 50ms);
+    EXPECT_FALSE(acceptor->shortage().ok());
+    const Opening opening{Opening::Kind::kControl, 1, 0, 0, 0, {}, {1, 1}};
+    EXPECT_TRUE(send_all(slow->get(), prove_opening({}, opening), now + 20s).ok());
+    acceptor->look(now + 2s);
+  }
+  EXPECT_EQ(acceptor->dropped(), 0U) << acceptor->last_dropped();
+  EXPECT_EQ(take_all(*acceptor), 1U);
+  acceptor->look(now + 3s);
   EXPECT_EQ(take_all(*acceptor), 2U);
 }
 
