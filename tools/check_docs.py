@@ -23,7 +23,7 @@ SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
 # The source's list of what a number in words counts: file, name of the enum or of the macro that lists them, and how
 # many of it are not meant.
 LISTS = {
-    'update rules': ('include/thalweg/options.h', 'RuleKind', 1),  # A user's own.
+    'update rules': ('include/thalweg/rule_kinds.h', 'THALWEG_RULES', 0),
     'routes': ('src/exchange/route/routes.h', 'THALWEG_ROUTES', 1),  # packed-trees, which groups refuse.
 }
 NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
@@ -159,7 +159,7 @@ class Sources:
         if not found:
             return None
         listed = re.findall(r'^\s*k[A-Z]\w*', re.sub(r'//.*', '', found.group(1)), re.M) if found.group(1) else \
-            re.findall(r'\(k[A-Z]\w*\)', found.group(2))
+            re.findall(r'\(k[A-Z]\w*[,)]', found.group(2))
         return len(listed) - others
 
 

@@ -5,21 +5,16 @@
 #include <limits>
 #include <string>
 
+#include "thalweg/rule_kinds.h"
+
 namespace thalweg {
 
 // Which formula the owner of a row applies to a contribution; docs/optimizers.md has formulas and sources.
 enum class RuleKind : std::uint8_t {
-  kAdd,
-  kAssign,
-  kSgd,
-  kMomentum,
-  kNesterov,
-  kAdagrad,
-  kRmsprop,
-  kAdam,
-  kAdamW,
-  kFtrl,
-  kCustom
+#define THALWEG_RULE_KIND(kind, name, type, l1) kind,
+  THALWEG_RULES(THALWEG_RULE_KIND)
+#undef THALWEG_RULE_KIND
+      kCustom
 };
 
 struct RuleSpec {

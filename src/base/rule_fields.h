@@ -11,9 +11,9 @@
 namespace thalweg {
 
 // By RuleKind.
-inline constexpr std::array kRuleNames = {"add",     "assign", "sgd",   "momentum", "nesterov", "adagrad",
-                                          "rmsprop", "adam",   "adamw", "ftrl",     "custom"};
-static_assert(kRuleNames.size() == static_cast<std::size_t>(RuleKind::kCustom) + 1, "a name for each kind");
+#define THALWEG_RULE_NAME(kind, name, type, l1) name,
+inline constexpr std::array kRuleNames = {THALWEG_RULES(THALWEG_RULE_NAME) "custom"};
+#undef THALWEG_RULE_NAME
 
 constexpr const char* rule_name(RuleKind kind) { return kRuleNames.at(static_cast<std::size_t>(kind)); }
 
@@ -26,6 +26,10 @@ constexpr std::optional<RuleKind> rule_named(std::string_view name) {
 
 // Those that a trainer may be asked for.
 constexpr bool is_of_gradients(RuleKind kind) { return kind >= RuleKind::kSgd && kind < RuleKind::kCustom; }
+
+#define THALWEG_RULE_L1(rule, name, type, l1) (l1 && kind == RuleKind::rule) ||
+constexpr bool takes_l1(RuleKind kind) { return THALWEG_RULES(THALWEG_RULE_L1) false; }
+#undef THALWEG_RULE_L1
 
 // Calls `field(name, number)` for each number of `rule`, a RuleSpec, in the order in which they travel.
 template <class Rule, class Field>

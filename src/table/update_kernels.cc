@@ -177,9 +177,17 @@ void rows_by_rule(const UpdateParams& params, float* const* rows, const float* g
 }
 
 // Calls `action.operator()<Rule>()` with the type of `kind`; a custom rule has none.
-template <class Action, class... Rule>
-HWY_INLINE void with_rule(RuleKind kind, const Action& action, std::type_identity<std::tuple<Rule...>>) {
-  (void)((kind == Rule::kFacts.kind && (action.template operator()<Rule>(), true)) || ...);
+template <class Action>
+HWY_INLINE void with_rule(RuleKind kind, const Action& action) {
+  switch (kind) {
+#define THALWEG_RULE_CASE(kind, name, type, l1) \
+  case RuleKind::kind:                          \
+    return action.template operator()<type>();
+    THALWEG_RULES(THALWEG_RULE_CASE)
+#undef THALWEG_RULE_CASE
+    case RuleKind::kCustom:
+      return;
+  }
 }
 
 struct RowsAction {
@@ -193,7 +201,7 @@ struct RowsAction {
   }
 };
 void UpdateRows(const UpdateParams& params, float* const* rows, const float* grads, std::size_t count) {
-  with_rule(params.rule.kind, RowsAction{params, rows, grads, count}, std::type_identity<Rules>{});
+  with_rule(params.rule.kind, RowsAction{params, rows, grads, count});
 }
 
 struct PlanesAction {
@@ -208,7 +216,7 @@ struct PlanesAction {
 };
 void UpdatePlanes(const UpdateParams& params, const RowPlanes& planes, const float* grads,
                   std::size_t count) {
-  with_rule(params.rule.kind, PlanesAction{params, planes, grads, count}, std::type_identity<Rules>{});
+  with_rule(params.rule.kind, PlanesAction{params, planes, grads, count});
 }
 
 void AddRows(const float* a, const float* b, float* sums, std::size_t count) {

@@ -28,10 +28,10 @@ std::string models_where(bool (*wanted)(const ModelKind&)) {
   return fmt::format("{}", fmt::join(names, "|"));
 }
 
-std::string rules_of_gradients() {
+std::string rules_where(bool (*wanted)(RuleKind)) {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kRuleNames.size(); ++i) {
-    if (is_of_gradients(static_cast<RuleKind>(i))) names.push_back(kRuleNames[i]);
+    if (wanted(static_cast<RuleKind>(i))) names.push_back(kRuleNames[i]);
   }
   return fmt::format("{}", fmt::join(names, "|"));
 }
@@ -64,7 +64,12 @@ std::string_view field_model_choices() {
 }
 
 std::string_view rule_choices() {
-  static const std::string kWords = rules_of_gradients();
+  static const std::string kWords = rules_where(is_of_gradients);
+  return kWords;
+}
+
+std::string_view l1_rule_choices() {
+  static const std::string kWords = rules_where(takes_l1);
   return kWords;
 }
 

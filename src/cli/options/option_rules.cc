@@ -16,26 +16,24 @@ struct Rule {
   RuleType type;
   std::string_view option;
   std::string_view other;
-  // kOnlyWith: the choices of `other` that give `option` a meaning, or the function that lists them.
-  std::string_view words = {};
-  std::string_view (*list)() = nullptr;
+  std::string_view (*words)() = nullptr;  // kOnlyWith: the choices of `other` that give `option` a meaning.
 };
 
 constexpr Rule kRules[] = {
     {RuleType::kExclusive, "valid", "valid-part"},
     {RuleType::kExclusive, "seeds", "replay"},
     {RuleType::kExclusive, "quiet", "verbose"},
-    {RuleType::kOnlyWith, "rank", "model", {}, factor_model_choices},
-    {RuleType::kOnlyWith, "init-scale", "model", {}, factor_model_choices},
-    {RuleType::kOnlyWith, "factor-optimizer", "model", {}, factor_model_choices},
-    {RuleType::kOnlyWith, "factor-rate", "model", {}, factor_model_choices},
-    {RuleType::kOnlyWith, "factor-l2", "model", {}, factor_model_choices},
-    {RuleType::kOnlyWith, "fields", "model", {}, field_model_choices},
-    {RuleType::kOnlyWith, "l1", "optimizer", "sgd|adagrad|ftrl"},
-    {RuleType::kOnlyWith, "columns", "format", {}, column_format_choices},
-    {RuleType::kOnlyWith, "label-column", "format", {}, column_format_choices},
-    {RuleType::kOnlyWith, "weight-column", "format", {}, column_format_choices},
-    {RuleType::kOnlyWith, "combine", "sync", "bsp"},
+    {RuleType::kOnlyWith, "rank", "model", factor_model_choices},
+    {RuleType::kOnlyWith, "init-scale", "model", factor_model_choices},
+    {RuleType::kOnlyWith, "factor-optimizer", "model", factor_model_choices},
+    {RuleType::kOnlyWith, "factor-rate", "model", factor_model_choices},
+    {RuleType::kOnlyWith, "factor-l2", "model", factor_model_choices},
+    {RuleType::kOnlyWith, "fields", "model", field_model_choices},
+    {RuleType::kOnlyWith, "l1", "optimizer", l1_rule_choices},
+    {RuleType::kOnlyWith, "columns", "format", column_format_choices},
+    {RuleType::kOnlyWith, "label-column", "format", column_format_choices},
+    {RuleType::kOnlyWith, "weight-column", "format", column_format_choices},
+    {RuleType::kOnlyWith, "combine", "sync", [] { return std::string_view("bsp"); }},
     {RuleType::kAtMost, "workers", "data-shards"},
 };
 
@@ -64,7 +62,7 @@ Status check(const Options& options, const Rule& rule) {
     case RuleType::kOnlyWith: {
       // A weaker origin, say the configuration file, may hold values for other choices.
       const auto choice = options.maybe_choice(rule.other);
-      const auto words = split(rule.list != nullptr ? rule.list() : rule.words, '|');
+      const auto words = split(rule.words(), '|');
       if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
       if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
       Status status = refuse("has no meaning with");

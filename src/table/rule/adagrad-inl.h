@@ -19,8 +19,7 @@ struct Adagrad {
   static void fill_state(const RuleSpec& r, std::span<const float>, std::span<float> state) {
     std::fill(state.begin(), state.end(), r.initial_accumulator);
   }
-  static constexpr RuleFacts kFacts{
-      .kind = RuleKind::kAdagrad, .name = "adagrad", .states = 1, .fill_state = &fill_state};
+  static constexpr RuleFacts kFacts{.states = 1, .fill_state = &fill_state};
   explicit Adagrad(const RuleSpec& r) : rate(r.rate), l1(r.l1), l2(r.l2), epsilon(r.epsilon) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {

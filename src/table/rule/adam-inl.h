@@ -16,10 +16,7 @@ namespace thalweg::kernels::HWY_NAMESPACE {
 
 template <bool kDecoupled>
 struct AdamRule {
-  static constexpr RuleFacts kFacts{.kind = kDecoupled ? RuleKind::kAdamW : RuleKind::kAdam,
-                                    .name = kDecoupled ? "adamw" : "adam",
-                                    .states = 2,
-                                    .counts_updates = true};
+  static constexpr RuleFacts kFacts{.states = 2, .counts_updates = true};
   explicit AdamRule(const RuleSpec& r)
       : l2(r.l2),
         decay(1.0f - r.rate * r.l2),

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
 
 struct Add {
-  static constexpr RuleFacts kFacts{.kind = RuleKind::kAdd, .name = "add"};
+  static constexpr RuleFacts kFacts{};
   explicit Add(const RuleSpec&) {}
   template <class D, class V>
   HWY_INLINE void step(D, Elements<V>& e) const {

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
 
 struct Assign {
-  static constexpr RuleFacts kFacts{.kind = RuleKind::kAssign, .name = "assign", .last_wins = true};
+  static constexpr RuleFacts kFacts{.last_wins = true};
   explicit Assign(const RuleSpec&) {}
   template <class D, class V>
   HWY_INLINE void step(D, Elements<V>& e) const {

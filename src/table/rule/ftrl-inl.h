@@ -28,8 +28,7 @@ struct Ftrl {
       state[i] = -(row[i] * (r.epsilon / r.rate + r.l2) + std::copysign(r.l1, row[i]));
     }
   }
-  static constexpr RuleFacts kFacts{
-      .kind = RuleKind::kFtrl, .name = "ftrl", .states = 2, .fill_state = &fill_state};
+  static constexpr RuleFacts kFacts{.states = 2, .fill_state = &fill_state};
   explicit Ftrl(const RuleSpec& r) : inverse_alpha(1.0f / r.rate), beta(r.epsilon), l1(r.l1), l2(r.l2) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
 
 struct Momentum {
-  static constexpr RuleFacts kFacts{.kind = RuleKind::kMomentum, .name = "momentum", .states = 1};
+  static constexpr RuleFacts kFacts{.states = 1};
   explicit Momentum(const RuleSpec& r) : rate(r.rate), l2(r.l2), momentum(r.momentum) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {

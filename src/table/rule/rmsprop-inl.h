@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
 
 struct Rmsprop {
-  static constexpr RuleFacts kFacts{.kind = RuleKind::kRmsprop, .name = "rmsprop", .states = 1};
+  static constexpr RuleFacts kFacts{.states = 1};
   explicit Rmsprop(const RuleSpec& r)
       : rate(r.rate), l2(r.l2), beta2(r.beta2), rest2(1.0f - r.beta2), epsilon(r.epsilon) {}
   template <class D, class V>

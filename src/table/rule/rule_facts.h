@@ -9,8 +9,6 @@
 namespace thalweg {
 
 struct RuleFacts {
-  RuleKind kind{};
-  const char* name = nullptr;   // As rule_name() has it.
   int states = 0;               // Floats of state for each of a row.
   bool counts_updates = false;  // A row has the number of its updates as one float more, and factors by that.
   bool last_wins = false;       // Of several contributions; else they are summed.

@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace thalweg::kernels::HWY_NAMESPACE {
 
 struct Sgd {
-  static constexpr RuleFacts kFacts{.kind = RuleKind::kSgd, .name = "sgd"};
+  static constexpr RuleFacts kFacts{};
   explicit Sgd(const RuleSpec& r) : rate(r.rate), l1(r.l1), l2(r.l2) {}
   template <class D, class V>
   HWY_INLINE void step(D d, Elements<V>& e) const {
