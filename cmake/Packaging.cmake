@@ -111,7 +111,7 @@ set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "trains sparse models through a parameter server\n Linear models and factorization machines from click logs.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libthalweg-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libssl-dev, libzstd-dev, zlib1g-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libsodium-dev, libzstd-dev, zlib1g-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
   "parameter server, development files\n C++ headers and the static library.")
 include(CPack)

@@ -1,4 +1,4 @@
-// Keyed hashes: HMAC-SHA-256 (FIPS 198-1), by OpenSSL's libcrypto.
+// Keyed hashes: HMAC-SHA-256 (FIPS 198-1), by libsodium.
 #pragma once
 
 #include <array>
