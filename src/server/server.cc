@@ -172,6 +172,9 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   }
   ++pushes_;
   push_bytes_ += frame.size_bytes();
+  // Who comes again and again learns that others get on meanwhile, and whom it waits for.
+  if (host && status.code() == Code::kRetry)
+    reply(from, frame.head, Op::kWaiting, ok_status(), encode((*host)->waiting_for(frame.head)), {}, out);
   reply(from, frame.head, Op::kPushReply, status, {}, {}, out);
   if (host && (*host)->version() != before) answer_waiting(**host, out);
 }

@@ -145,6 +145,25 @@ TEST(Server, AWaitingPullIsAnsweredWhenTheStepIsWhole) {
   EXPECT_EQ(job.server.pulls_waiting(), 0u);
 }
 
+// It may come again for longer than a request may wait while nobody gets on.
+TEST(Server, APushFarAheadLearnsWhomItWaitsForAndThatOthersGetOn) {
+  Started job;
+  const Frame ahead = request(Op::kPush, 0, limits::kStepWindow + 1);
+  std::vector<std::uint64_t> progress;
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    const auto answers = job.tell(worker_node(0), ahead);
+    ASSERT_EQ(answers.size(), 2u);
+    ASSERT_EQ(answers[0].second.head.op, Op::kWaiting);
+    const auto waiting = wire::decode_waiting(answers[0].second.first);
+    ASSERT_TRUE(waiting.has_value());
+    EXPECT_EQ(waiting->missing.back(), ShardId{1});
+    progress.push_back(waiting->progress);
+    EXPECT_EQ(answers[1].second.head.code, Code::kRetry);
+    EXPECT_EQ(job.code_of(worker_node(1), request(Op::kPush, 1, step)), Code::kOk);
+  }
+  EXPECT_LT(progress[0], progress[1]);
+}
+
 TEST(Server, TellsTheSchedulerWhatItHasDone) {
   Started job;
   for (int i = 0; i < 2; ++i) job.tell(worker_node(0), request(Op::kPush, 0, 0));  // The second is a repeat.

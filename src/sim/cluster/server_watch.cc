@@ -16,6 +16,7 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
                             const Frame& sent) {
   const FrameHeader& head = sent.head;
   const std::pair asker(to, head.request);
+  if (head.op == Op::kWaiting && asked != nullptr && asked->head.op == Op::kPush) return;  // It comes again.
   if (head.op == Op::kWaiting) {
     if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step)) {
       findings_.add(Checker::kPromptness,
