@@ -70,21 +70,20 @@ struct Answer {
   std::vector<std::uint64_t> keys;  // Scan: the placed keys of `rows`.
 };
 
-struct Completion;  // src/base/completion.h
+struct Completion;  // How a store ends a request: its own affair.
 
 // A request under way, for a task to await; outside tasks there is BlockingStore. One waiter.
 class [[nodiscard]] Pending {
  public:
-  // For stores.
-  explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
-  const std::shared_ptr<Completion>& completion() const { return completion_; }
-
   bool await_ready() const;
   void await_suspend(std::coroutine_handle<> waiter);
   Answer await_resume();
   void forget() const {}  // A failed request also fails advance(), so its answer need not be awaited.
 
  private:
+  friend struct Completion;
+  explicit Pending(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
+
   std::shared_ptr<Completion> completion_;
 };
 

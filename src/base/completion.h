@@ -2,12 +2,17 @@
 #pragma once
 
 #include <coroutine>
+#include <memory>
+#include <utility>
 
 #include "thalweg/store.h"
 
 namespace thalweg {
 
 struct Completion {
+  static Pending pending(std::shared_ptr<Completion> completion) { return Pending(std::move(completion)); }
+  static std::shared_ptr<Completion> of(const Pending& request) { return request.completion_; }
+
   bool done = false;
   Answer answer;
   std::coroutine_handle<> waiter;  // Resumed, once, by the store's own thread.

@@ -49,7 +49,7 @@ class InstantStore final : public Store {
     auto completion = std::make_shared<Completion>();
     completion->done = true;
     completion->answer = std::move(answer);
-    return Pending(std::move(completion));
+    return Completion::pending(std::move(completion));
   }
   Step step_;
 };

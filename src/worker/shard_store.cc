@@ -17,7 +17,7 @@ Pending completed(Status status) {
   auto completion = std::make_shared<Completion>();
   completion->done = true;
   completion->answer.status = std::move(status);
-  return Pending(std::move(completion));
+  return Completion::pending(std::move(completion));
 }
 
 Status work_ended() { return {Code::kUsage, "this shard has ended its work"}; }
@@ -114,7 +114,7 @@ Pending ShardStore::advance() {
   step_ = step_.next();
   ++ordinal_;
   advancing_ = std::make_shared<Completion>();
-  Pending pending(advancing_);
+  Pending pending = Completion::pending(advancing_);
   release_advance();
   return pending;
 }
@@ -149,7 +149,7 @@ Pending ShardStore::end(std::uint8_t flags, Step next) {
   step_ = next;
   ++ordinal_;
   ending_ = std::make_shared<Completion>();
-  Pending pending(ending_);
+  Pending pending = Completion::pending(ending_);
   release_advance();
   return pending;
 }
@@ -187,7 +187,7 @@ void ShardStore::answer(Completion& completion, Answer answer) {
 
 Pending ShardStore::call(StoreCall call) {
   calls_.push_back(std::move(call));
-  return Pending(calls_.back().completion);
+  return Completion::pending(calls_.back().completion);
 }
 
 Pending ShardStore::barrier(BarrierId id) {

@@ -53,7 +53,7 @@ struct Started {
     return tell(kScheduler, make_frame(Op::kMap, encode(job_map(++epoch, owners, dense))));
   }
   Sent ask(const std::function<Pending(ShardStore&)>& request) {
-    worker.turn(now, out, [&] { completion = request(*worker.store(ShardId{0})).completion(); });
+    worker.turn(now, out, [&] { completion = Completion::of(request(*worker.store(ShardId{0}))); });
     return out.take();
   }
   // A key of each range; dense: all rows but the first three and the last one.

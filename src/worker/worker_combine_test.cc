@@ -61,9 +61,8 @@ struct Started {
   // This worker's own push to keys of server 0; server 1 gets an empty one.
   Sent push(std::uint32_t shard) {
     worker.turn(now, out, [&] {
-      completion = worker.store(ShardId{shard})
-                       ->push(TableId{0}, placed_keys({kLow}), Rows(std::vector<float>{1}))
-                       .completion();
+      completion = Completion::of(
+          worker.store(ShardId{shard})->push(TableId{0}, placed_keys({kLow}), Rows(std::vector<float>{1})));
     });
     return out.take();
   }

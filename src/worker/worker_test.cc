@@ -46,7 +46,7 @@ struct Started {
   // The frame that asks for something, and what will be known of it.
   std::pair<Frame, std::shared_ptr<Completion>> ask(const std::function<Pending(ShardStore&)>& request) {
     std::shared_ptr<Completion> completion;
-    worker.turn(now, out, [&] { completion = request(*worker.store(ShardId{0})).completion(); });
+    worker.turn(now, out, [&] { completion = Completion::of(request(*worker.store(ShardId{0}))); });
     const auto sent = out.take();
     EXPECT_EQ(sent.size(), 1u);
     return {sent.at(0).second, completion};

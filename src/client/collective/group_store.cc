@@ -18,7 +18,7 @@ Pending completed(Answer answer) {
   auto completion = std::make_shared<Completion>();
   completion->done = true;
   completion->answer = std::move(answer);
-  return Pending(std::move(completion));
+  return Completion::pending(std::move(completion));
 }
 Pending completed(Status status) { return completed(Answer{std::move(status), {}, {}}); }
 

@@ -60,7 +60,7 @@ Answer BlockingStore::Calls::call(ShardId shard, Timeout timeout, const Begin& b
   Answer answer;
   answer.status = turn(shard, [&](Worker& worker, ShardStore& store) {
     Status status = may_refuse ? refused(worker) : over(worker);
-    if (status.ok()) completion = begin(store).completion();
+    if (status.ok()) completion = Completion::of(begin(store));
     return status;
   });
   return completion == nullptr ? answer : wait(shard, until, completion);
@@ -77,7 +77,7 @@ Answer BlockingStore::Calls::end(ShardId shard, Timeout timeout, const Begin& be
       if (!status.ok()) return status;
       auto& last = ends_[shard.value];
       begun = last == nullptr || last->done;
-      if (begun) last = begin(store).completion();
+      if (begun) last = Completion::of(begin(store));
       completion = last;
       return status;
     });
@@ -146,9 +146,9 @@ Result<Rows> BlockingStore::push_pull(TableId table, Keys keys, Rows grads, Time
   // In one turn, so that the pull does not wait for the advance to be answered.
   const Calls::Begin push_and_advance = [&](ShardStore& store) {
     Pending pushed = store.push(table, keys, grads);
-    if (pushed.await_ready() && !pushed.completion()->answer.status.ok()) return pushed;
+    if (pushed.await_ready() && !Completion::of(pushed)->answer.status.ok()) return pushed;
     Pending advanced = store.advance();
-    pulled = store.pull(table, keys).completion();
+    pulled = Completion::of(store.pull(table, keys));
     return advanced;
   };
   const Instant until = calls_->deadline(timeout);
