@@ -19,6 +19,10 @@ bool is_private(const LaneStep& step) {
   return step.fetches || step.kind == LaneStep::Kind::kFetch || step.kind == LaneStep::Kind::kAdd;
 }
 
+// Two are what a window needs beside the next one. Those of two ranks rest until they have left the other
+// core's cache; more ranks put so much through it meanwhile that further areas only take room in it.
+std::uint64_t turns(std::uint32_t ranks) { return ranks > 2 ? 2 : Fabric::kStagingTurns; }
+
 bool is_mean(const Call& call) {
   return call.arithmetic.reduction == Reduction::kMean && !call.arithmetic.monoid.combine;
 }
@@ -43,7 +47,7 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
     }
   };
   const std::uint64_t window = step.block.begin / staged_elements(call_.arithmetic.element_bytes, ranks_);
-  turn_ = is_private(step) ? 0 : (sequence_ + window) % Fabric::kStagingTurns;
+  turn_ = is_private(step) ? 0 : (sequence_ + window) % turns(ranks_);
   const Status status = take_step();
   unreachable = unreachable_;
   return status;
