@@ -14,8 +14,8 @@ namespace thalweg {
 namespace {
 
 Status failed(int error) {
-  constexpr std::array kNobody = {ECONNREFUSED, ENOENT,    ECONNRESET,  // A listener that has ended since.
-                                  EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ETIMEDOUT};
+  constexpr std::array kNobody = {ECONNREFUSED, ENOENT,     EHOSTUNREACH, EHOSTDOWN, ENETUNREACH,
+                                  ETIMEDOUT,    ECONNRESET, EPIPE};  // A listener that has ended since.
   const bool nobody = std::find(kNobody.begin(), kNobody.end(), error) != kNobody.end();
   return {nobody ? Code::kRetry : Code::kIo, std::strerror(error)};
 }
