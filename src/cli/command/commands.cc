@@ -10,6 +10,9 @@
   COMMAND(kNodeServerCommand) \
   COMMAND(kNodeWorkerCommand) \
   COMMAND(kRunCommand) \
+  COMMAND(kPlotLossCommand) \
+  COMMAND(kPlotThroughputCommand) \
+  COMMAND(kPlotStalenessCommand) \
   COMMAND(kPredictCommand) \
   COMMAND(kEvalCommand) \
   COMMAND(kModelInspectCommand) \

@@ -6,20 +6,13 @@
 #include "cli/command/command.h"
 #include "cli/options/command_line.h"
 #include "cli/options/options.h"
+#include "cli/options/settings.h"
 #include "cli/view/output.h"
 
 namespace thalweg {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json json_value(const OptionValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (std::holds_alternative<std::monostate>(value)) return nullptr;
-  return value_text(value);
-}
 
 // JSON's strings and numbers are TOML's as well, so the output is a configuration file.
 std::string toml_line(const OptionRow& row, const OptionValue& value) {
@@ -34,16 +27,14 @@ Status run_config_show(const Options& options, Output& out) {
   if (!arguments.empty() && about == nullptr) {
     return unknown_command(options.commands(), arguments);
   }
-  ordered_json all = ordered_json::object();
   for (const OptionRow& row : option_rows()) {
     if (row.key.empty() || (about != nullptr && !applies_to(row, *about))) continue;
     const OptionValue& value = options.value(row.name);
     const std::string line = toml_line(row, value);
     const std::string place = options.place(row.name);
     out.human(options.flag("origin") ? fmt::format("{:<44} # {}\n", line, place) : line + "\n");
-    all[std::string(row.key)] = {{"value", json_value(value)}, {"origin", place}};
   }
-  out.json({{"options", all}});
+  out.json({{"options", settings_of(options, about)}});
   return ok_status();
 }
 

@@ -16,7 +16,8 @@ Status run_node_scheduler(const Options& options, Output& out) {
   node.insecure_no_auth = options.flag("insecure-no-auth");
   warn_if_insecure(node, out);
   node.log = [&out](const std::string& line) { out.note(line); };
-  return show_training(trainer_options(options, 0), out, [&](Trainer& trainer) { return trainer.run(node); });
+  return show_training(options, trainer_options(options, 0), out,
+                       [&](Trainer& trainer) { return trainer.run(node); });
 }
 
 }  // namespace

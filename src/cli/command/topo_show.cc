@@ -9,7 +9,7 @@
 #include "cli/new_file.h"
 #include "cli/options/options.h"
 #include "cli/options/room_input.h"
-#include "cli/view/graphviz.h"
+#include "cli/view/drawing.h"
 #include "cli/view/output.h"
 #include "topology/packing.h"
 #include "topology/render.h"
@@ -151,7 +151,7 @@ Status write_svg(const Topology& room, const std::string& path) {
             fmt::format("a picture of {} nodes; expected at most {}: ask for fewer with --ranks",
                         room.node_count(), kDrawnNodesMax)};
   }
-  const Result<std::string> picture = draw_svg(to_dot(room.room()));
+  const Result<std::string> picture = drawn_by(graphviz_svg(), to_dot(room.room()));
   if (!picture) return picture.status();
   NewFile file(path);
   if (Status status = file.write(*picture); !status.ok()) return status;

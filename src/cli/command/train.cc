@@ -16,7 +16,7 @@ Status run_train(const Options& options, Output& out) {
   TrainerOptions wanted = trainer_options(options, *memory);
   wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
   if (!options.flag("processes")) {
-    return show_training(std::move(wanted), out, [](Trainer& trainer) { return trainer.run(); });
+    return show_training(options, std::move(wanted), out, [](Trainer& trainer) { return trainer.run(); });
   }
   TrainProcesses processes;
   const auto node = [](const char* role) {
@@ -25,7 +25,8 @@ Status run_train(const Options& options, Output& out) {
   };
   processes.server = node("server");
   processes.worker = node("worker");
-  return show_training(std::move(wanted), out, [&](Trainer& trainer) { return trainer.run(processes); });
+  return show_training(options, std::move(wanted), out,
+                       [&](Trainer& trainer) { return trainer.run(processes); });
 }
 
 }  // namespace

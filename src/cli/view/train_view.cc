@@ -15,6 +15,7 @@
 #include "base/instant.h"
 #include "cli/signals.h"
 #include "cli/view/progress.h"
+#include "cli/work/run_directory.h"
 #include "model/metric/metric.h"
 
 namespace thalweg {
@@ -49,14 +50,41 @@ std::uint64_t max_rss_bytes() {
   return std::max(own_max_rss_bytes(), static_cast<std::uint64_t>(children.ru_maxrss) * 1024);
 }
 
+void add_loss(nlohmann::ordered_json& line, Loss loss, double mean) {
+  const Metric& judge = judging_metric(loss);
+  line[fmt::format("train_{}", judge.name)] = finite_number(judge.of_mean_loss(mean));
+}
+
+nlohmann::ordered_json line_of(const TrainEpoch& epoch, Loss loss) {
+  nlohmann::ordered_json line = {{"kind", "epoch"}, {"epoch", epoch.number}, {"examples", epoch.examples}};
+  add_loss(line, loss, epoch.train_loss);
+  if (!epoch.held_out) return line;
+  for (const auto& [name, value] : epoch.held_out->metrics) line["valid_" + name] = finite_number(value);
+  return line;
+}
+
+nlohmann::ordered_json line_of(const TrainProgress& now, Loss loss) {
+  nlohmann::ordered_json line = {{"kind", "progress"}, {"epoch", now.epoch}, {"examples", now.examples}};
+  if (now.train_loss) add_loss(line, loss, *now.train_loss);
+  if (now.auc) line["train_auc"] = finite_number(*now.auc);
+  line["staleness_max"] = now.staleness_max;
+  line["workers"] = now.workers;
+  line["workers_alive"] = now.workers_alive;
+  line["servers"] = now.servers;
+  line["servers_alive"] = now.servers_alive;
+  return line;
+}
+
 class TrainView {
  public:
   TrainView(const TrainerOptions& options, Output& out);
   void add_callbacks(TrainerOptions& options);
   void watch(Trainer& trainer);
+  void write_down(RunDirectory record) { record_ = std::move(record); }
   // When nothing more is to come.
   void finish() { progress_.clear(); }
   void sum_up(const TrainResult& result);
+  void end_record(const TrainResult& result);
 
  private:
   void say(TrainMessage kind, const std::string& line);
@@ -72,6 +100,7 @@ class TrainView {
   const std::uint32_t epochs_;
   const std::thread::id thread_ = std::this_thread::get_id();
   Progress progress_;
+  std::optional<RunDirectory> record_;
   Trainer* trainer_ = nullptr;
   const std::atomic<bool>* interrupted_ = nullptr;
   bool closing_ = false;
@@ -112,6 +141,7 @@ void TrainView::say(TrainMessage kind, const std::string& line) {
 }
 
 void TrainView::show(const TrainEpoch& epoch) {
+  if (record_) record_->add(line_of(epoch, loss_));
   const Metric& judge = judging_metric(loss_);
   std::string line = fmt::format("epoch {}/{}  {} examples  train {} {:.5f}", epoch.number, epochs_,
                                  epoch.examples, judge.name, judge.of_mean_loss(epoch.train_loss));
@@ -143,6 +173,7 @@ void TrainView::show(const TrainProgress& now) {
     nag_at_ = at + kNagEvery;
     return;
   }
+  if (record_ && record_->is_progress_due()) record_->add(line_of(now, loss_));
   ProgressNumbers p;
   p.epoch = now.epoch;
   p.epochs = epochs_;
@@ -155,6 +186,14 @@ void TrainView::show(const TrainProgress& now) {
   p.workers = now.workers, p.workers_alive = now.workers_alive;
   p.servers = now.servers, p.servers_alive = now.servers_alive;
   progress_.update(p, at);
+}
+
+// The run is over and its model saved: what cannot be written down does not undo that.
+void TrainView::end_record(const TrainResult& result) {
+  if (!record_) return;
+  const Status written =
+      record_->end(result.complete ? to_json(result) : nlohmann::ordered_json(), result.status);
+  if (!written.ok()) out_.warn(written.message());
 }
 
 void TrainView::sum_up(const TrainResult& result) {
@@ -206,16 +245,22 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
 
 }  // namespace
 
-Status show_training(TrainerOptions options, Output& out,
+Status show_training(const Options& given, TrainerOptions options, Output& out,
                      const std::function<TrainResult(Trainer& trainer)>& run) {
   TrainView view(options, out);
   view.add_callbacks(options);
   auto trainer = Trainer::open(std::move(options));
   if (!trainer) return trainer.status();
   view.watch(*trainer);
+  if (const auto path = given.maybe_text("run-dir")) {
+    auto record = RunDirectory::make(*path, given);
+    if (!record) return record.status();
+    view.write_down(*std::move(record));
+  }
   const TrainResult result = run(*trainer);
   view.finish();
   if (result.complete) view.sum_up(result);
+  view.end_record(result);
   return result.status;
 }
 

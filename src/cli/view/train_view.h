@@ -4,13 +4,15 @@
 #include <atomic>
 #include <functional>
 
+#include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "thalweg/trainer.h"
 
 namespace thalweg {
 
-// Opens the trainer, lets `run` run it, and shows both. Waits answer Ctrl-C from the moment that it is open.
-Status show_training(TrainerOptions options, Output& out,
+// Opens the trainer, lets `run` run it, and shows both; with --run-dir among `given`, writes down how it
+// went. Waits answer Ctrl-C from the moment that it is open.
+Status show_training(const Options& given, TrainerOptions options, Output& out,
                      const std::function<TrainResult(Trainer& trainer)>& run);
 
 }  // namespace thalweg

@@ -1,0 +1,74 @@
+#include "cli/view/drawing.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/view/output.h"
+
+namespace thalweg {
+namespace {
+
+using TemporaryFile = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+Status failed(const std::string& program, const char* what) {
+  return {Code::kIo, fmt::format("'{}' cannot be run: {}: {}", program, what, std::strerror(errno))};
+}
+
+// Its exit status, or -1 with errno where it did not run.
+int run_drawing(const DrawingProgram& drawing, int input, int output) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  std::vector<std::string> line = {drawing.program};
+  line.insert(line.end(), drawing.arguments.begin(), drawing.arguments.end());
+  std::vector<char*> arguments;
+  for (std::string& word : line) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  errno = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (errno != 0) return -1;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+DrawingProgram graphviz_svg() { return {"dot", "graphviz", {"-Tsvg"}}; }
+DrawingProgram gnuplot() { return {"gnuplot", "gnuplot-nox", {"-"}}; }
+
+Result<std::string> drawn_by(const DrawingProgram& drawing, const std::string& text) {
+  const std::string& program = drawing.program;
+  const TemporaryFile input(std::tmpfile(), &std::fclose), output(std::tmpfile(), &std::fclose);
+  if (input == nullptr || output == nullptr) return failed(program, "temporary file");
+  if (std::fwrite(text.data(), 1, text.size(), input.get()) != text.size() || std::fflush(input.get()) != 0) {
+    return failed(program, "temporary file");
+  }
+  std::rewind(input.get());
+  const int status = run_drawing(drawing, fileno(input.get()), fileno(output.get()));
+  if (status < 0 && errno == ENOENT) {
+    return with_hint({Code::kIo, fmt::format("there is no program '{}', which draws the picture", program)},
+                     "apt-get install " + drawing.package);
+  }
+  if (status < 0) return failed(program, "it did not start");
+  if (status != 0) return Status(Code::kIo, fmt::format("'{}' ended with status {}", program, status));
+  std::string picture;
+  std::rewind(output.get());
+  char block[1 << 16];
+  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, output.get())) > 0;)
+    picture.append(block, got);
+  return picture;
+}
+
+}  // namespace thalweg
