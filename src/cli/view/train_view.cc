@@ -83,8 +83,9 @@ class TrainView {
   void write_down(RunDirectory record) { record_ = std::move(record); }
   // When nothing more is to come.
   void finish() { progress_.clear(); }
-  void sum_up(const TrainResult& result);
-  void end_record(const TrainResult& result);
+  // The line of --json.
+  nlohmann::ordered_json sum_up(const TrainResult& result);
+  void end_record(nlohmann::ordered_json result, const Status& how);
 
  private:
   void say(TrainMessage kind, const std::string& line);
@@ -189,14 +190,13 @@ void TrainView::show(const TrainProgress& now) {
 }
 
 // The run is over and its model saved: what cannot be written down does not undo that.
-void TrainView::end_record(const TrainResult& result) {
+void TrainView::end_record(nlohmann::ordered_json result, const Status& how) {
   if (!record_) return;
-  const Status written =
-      record_->end(result.complete ? to_json(result) : nlohmann::ordered_json(), result.status);
+  const Status written = record_->end(std::move(result), how);
   if (!written.ok()) out_.warn(written.message());
 }
 
-void TrainView::sum_up(const TrainResult& result) {
+nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   const double rate = result.seconds > 0 ? static_cast<double>(result.examples) / result.seconds : 0;
   std::string line =
       fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}", result.examples,
@@ -206,7 +206,9 @@ void TrainView::sum_up(const TrainResult& result) {
   out_.note(line);
   for (const std::string& text : result.notes) out_.note(text);
   for (const std::string& text : result.warnings) out_.warn(text);
-  out_.json(to_json(result));
+  nlohmann::ordered_json json = to_json(result);
+  out_.json(json);
+  return json;
 }
 
 nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
@@ -259,8 +261,7 @@ Status show_training(const Options& given, TrainerOptions options, Output& out,
   }
   const TrainResult result = run(*trainer);
   view.finish();
-  if (result.complete) view.sum_up(result);
-  view.end_record(result);
+  view.end_record(result.complete ? view.sum_up(result) : nlohmann::ordered_json(), result.status);
   return result.status;
 }
 
