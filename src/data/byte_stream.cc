@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "data/idx.h"
 
 namespace thalweg {
 namespace {
@@ -179,6 +180,51 @@ bool is_skippable_frame(PlainStream& stream) {
   return stream.size() >= 4 && (p[0] & 0xf0) == 0x50 && std::memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
 }
 
+// A stream whose first bytes have been looked at.
+class PeekedStream final : public ByteStream {
+ public:
+  explicit PeekedStream(std::unique_ptr<ByteStream> from) : from_(std::move(from)) {}
+  // Fewer bytes than the magic: it has ended. kRetry never comes: only a pipe's reader is asked to give way,
+  // later.
+  Result<std::string_view> peek() {
+    while (size_ < kIdxMagicBytes) {
+      const Result<std::size_t> count = from_->read(bytes_ + size_, kIdxMagicBytes - size_);
+      if (!count) return count.status();
+      if (*count == 0) break;
+      size_ += *count;
+    }
+    return std::string_view(bytes_, size_);
+  }
+  Result<std::size_t> read(char* to, std::size_t size) override {
+    if (given_ == size_) return from_->read(to, size);
+    const std::size_t count = std::min(size, size_ - given_);
+    std::memcpy(to, bytes_ + given_, count);
+    given_ += count;
+    return count;
+  }
+  void skip_peeked() { given_ = size_; }
+  void give_way() override { from_->give_way(); }
+  std::uint64_t bytes_consumed() const override { return from_->bytes_consumed(); }
+  Packing packing() const override { return from_->packing(); }
+
+ private:
+  std::unique_ptr<ByteStream> from_;
+  char bytes_[kIdxMagicBytes] = {};
+  std::size_t size_ = 0, given_ = 0;
+};
+
+// Images become rows of text; anything else stays as it is.
+Result<std::unique_ptr<ByteStream>> as_rows(const std::string& path, std::unique_ptr<ByteStream> stream) {
+  auto peeked = std::make_unique<PeekedStream>(std::move(stream));
+  const Result<std::string_view> magic = peeked->peek();
+  if (!magic) return magic.status();
+  if (magic->size() == kIdxMagicBytes && is_idx_images(magic->data())) {
+    peeked->skip_peeked();
+    return open_idx_rows(path, std::move(peeked));
+  }
+  return std::unique_ptr<ByteStream>(std::move(peeked));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
@@ -193,15 +239,17 @@ Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
   const auto starts_with = [&](std::string_view magic) {
     return plain->size() >= magic.size() && std::memcmp(plain->data(), magic.data(), magic.size()) == 0;
   };
-  std::unique_ptr<ByteStream> stream;
   if (starts_with("\x1f\x8b")) {
-    stream = std::make_unique<GzipStream>(std::move(plain));
-  } else if (starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(*plain)) {
-    stream = std::make_unique<ZstdStream>(std::move(plain));
-  } else {
-    stream = std::move(plain);
+    return as_rows(path, std::make_unique<GzipStream>(std::move(plain)));
   }
-  return stream;
+  if (starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(*plain)) {
+    return as_rows(path, std::make_unique<ZstdStream>(std::move(plain)));
+  }
+  if (plain->size() >= kIdxMagicBytes && is_idx_images(plain->data())) {
+    plain->take(kIdxMagicBytes);
+    return open_idx_rows(path, std::move(plain));
+  }
+  return std::unique_ptr<ByteStream>(std::move(plain));
 }
 
 }  // namespace thalweg

@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-enum class Packing : std::uint8_t { kPlain, kGzip, kZstd };
+enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kIdx };
 
 // One thread at a time.
 class ByteStream {

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "data/idx.h"
+
 namespace thalweg {
 namespace {
 
@@ -41,6 +43,9 @@ Result<std::string> read_head(ByteStream& stream, bool& is_all) {
 }
 
 Status check_head(const InputFile& file) {
+  if (file.head.size() >= kIdxMagicBytes && is_idx_labels(file.head.data())) {
+    return {Code::kData, file.path + ": holds labels alone; expected the file of images beside it"};
+  }
   const std::size_t nul = file.head.find('\0');
   if (nul == std::string::npos) return {};
   const std::string_view before(file.head.data(), nul);

@@ -24,6 +24,7 @@ struct ReadOptions {
       0;  // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
   bool binary_labels =
       false;                  // A label must be -1, 0 or 1, and -1 becomes 0; it is free if it is not needed.
+  std::uint32_t classes = 0;  // A label must be a whole number below this; 0: any number.
   bool labels_needed = true;  // False: labels and weights are not used, and may be missing in Criteo and CSV.
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
   std::string columns;

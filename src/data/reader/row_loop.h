@@ -42,6 +42,7 @@ struct RowRules {
       : part(options.part),
         modulus(options.part_modulus == 0 ? 1 : options.part_modulus),
         binary_labels(options.binary_labels && options.labels_needed),
+        classes(options.labels_needed ? options.classes : 0),
         odd_labels(!options.binary_labels || options.labels_needed),
         hash_shift(options.hash_bits == 0 ? 0 : 64 - options.hash_bits) {}
 
@@ -54,6 +55,7 @@ struct RowRules {
   Part part;
   std::uint64_t modulus;
   bool binary_labels;
+  std::uint32_t classes;  // 0: labels are no classes.
   bool odd_labels;  // A label:weight other than -1, 0 or 1 is one, and no entry of a row without a label.
   unsigned hash_shift;
 };
@@ -66,6 +68,11 @@ inline bool fail(RowError& error, const char* at, const char* expected) {
 
 inline bool ends_token(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
+inline constexpr const char* kNotAClass = "a class: a whole number from 0 and below the number of classes";
+inline bool is_class(float label, std::uint32_t classes) {
+  return label >= 0 && label < static_cast<float>(classes) && label == std::floor(label);
+}
+
 // A label that ends before a blank, a line end or `stop`. Moves p behind it; false: error is set.
 inline bool parse_label(const char*& p, const char* end, const RowRules& rules, char stop, float& label,
                         RowError& error) {
@@ -75,6 +82,7 @@ inline bool parse_label(const char*& p, const char* end, const RowRules& rules, 
     if (label == -1.0f) label = 0.0f;
     if (label != 0.0f && label != 1.0f) return fail(error, p, "a label that is -1, 0 or 1");
   }
+  if (rules.classes != 0 && !is_class(label, rules.classes)) return fail(error, p, kNotAClass);
   p = q;
   return true;
 }

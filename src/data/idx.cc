@@ -1,0 +1,199 @@
+#include "data/idx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t kPixelsMax = 1 << 20;  // A row's text stays below kMaxLineBytes.
+
+// Reads exactly `size` bytes, fewer only at the end; kRetry loses nothing.
+class ExactReader {
+ public:
+  explicit ExactReader(std::unique_ptr<ByteStream> from) : from_(std::move(from)) {}
+  // False: the stream has ended before.
+  Result<bool> read(std::size_t size) {
+    bytes_.resize(size);
+    while (have_ < size) {
+      const Result<std::size_t> count = from_->read(bytes_.data() + have_, size - have_);
+      if (!count) return count.status();
+      if (*count == 0) return false;
+      have_ += *count;
+    }
+    have_ = 0;
+    return true;
+  }
+  std::uint8_t byte(std::size_t i) const { return static_cast<std::uint8_t>(bytes_[i]); }
+  std::uint32_t number(std::size_t at) const {
+    return std::uint32_t{byte(at)} << 24 | std::uint32_t{byte(at + 1)} << 16 |
+           std::uint32_t{byte(at + 2)} << 8 | byte(at + 3);
+  }
+  ByteStream& stream() { return *from_; }
+  const ByteStream& stream() const { return *from_; }
+
+ private:
+  std::unique_ptr<ByteStream> from_;
+  std::vector<char> bytes_;
+  std::size_t have_ = 0;
+};
+
+using PixelTexts = std::array<std::string, 256>;
+const PixelTexts& pixel_texts() {
+  static const PixelTexts kTexts = [] {
+    PixelTexts texts;
+    for (std::size_t value = 0; value < texts.size(); ++value) {
+      texts[value] = fmt::format("{}", static_cast<float>(value) / 255.0f);
+    }
+    return texts;
+  }();
+  return kTexts;
+}
+
+class IdxRows final : public ByteStream {
+ public:
+  IdxRows(std::string path, std::string labels_path, std::unique_ptr<ByteStream> images,
+          std::unique_ptr<ByteStream> labels)
+      : path_(std::move(path)),
+        labels_path_(std::move(labels_path)),
+        images_(std::move(images)),
+        labels_(std::move(labels)) {}
+
+  Status read_heads();
+  Result<std::size_t> read(char* to, std::size_t size) override {
+    while (given_ == text_.size()) {
+      if (row_ == rows_) return std::size_t{0};
+      if (Status status = next_row(); !status.ok()) return status;
+    }
+    const std::size_t count = std::min(size, text_.size() - given_);
+    std::memcpy(to, text_.data() + given_, count);
+    given_ += count;
+    return count;
+  }
+  void give_way() override { images_.stream().give_way(); }
+  std::uint64_t bytes_consumed() const override { return images_.stream().bytes_consumed(); }
+  Packing packing() const override { return Packing::kIdx; }
+
+ private:
+  Status next_row();
+  Status cut(const std::string& path, const char* what) const {
+    return {Code::kData, fmt::format("{}: ends after {} of {} {}", path, row_, rows_, what)};
+  }
+
+  const std::string path_, labels_path_;
+  ExactReader images_, labels_;
+  std::uint64_t rows_ = 0, row_ = 0;
+  bool has_label_ = false;  // Of the next row.
+  std::size_t pixels_ = 0;
+  fmt::memory_buffer text_;
+  std::size_t given_ = 0;
+};
+
+Status IdxRows::read_heads() {
+  const Result<bool> head = images_.read(12);
+  if (!head) return head.status();
+  if (!*head) return {Code::kData, path_ + ": ends in the middle of its 16 bytes of sizes"};
+  rows_ = images_.number(0);
+  const std::uint64_t pixels = std::uint64_t{images_.number(4)} * images_.number(8);
+  if (pixels == 0 || pixels > kPixelsMax) {
+    return {Code::kData, fmt::format("{}: images of {} x {} pixels, expected 1 to {} pixels", path_,
+                                     images_.number(4), images_.number(8), kPixelsMax)};
+  }
+  pixels_ = static_cast<std::size_t>(pixels);
+  const Result<bool> labels = labels_.read(8);
+  if (!labels) return labels.status();
+  if (!*labels || labels_.number(0) != 0x801) {
+    return {Code::kData, labels_path_ + ": expected a file of labels, which begins with the bytes 0 0 8 1"};
+  }
+  if (labels_.number(4) == rows_) return {};
+  return {Code::kData, fmt::format("{}: {} labels, expected {} as there are images in {}", labels_path_,
+                                   labels_.number(4), rows_, path_)};
+}
+
+Status IdxRows::next_row() {
+  if (!has_label_) {
+    const Result<bool> label = labels_.read(1);
+    if (!label) return label.status();
+    if (!*label) return cut(labels_path_, "labels");
+    has_label_ = true;
+  }
+  const Result<bool> image = images_.read(pixels_);
+  if (!image) return image.status();
+  if (!*image) return cut(path_, "images");
+  has_label_ = false;
+  text_.clear();
+  given_ = 0;
+  const auto out = std::back_inserter(text_);
+  fmt::format_to(out, "{}", labels_.byte(0));
+  for (std::size_t i = 0; i < pixels_; ++i) {
+    const std::uint8_t value = images_.byte(i);
+    if (value != 0 || i + 1 == pixels_) fmt::format_to(out, " {}:{}", i, pixel_texts()[value]);
+  }
+  text_.push_back('\n');
+  ++row_;
+  return {};
+}
+
+// Where the labels of the images at `path` are; empty: the name does not tell.
+std::string labels_beside(const std::string& path) {
+  const std::filesystem::path file(path);
+  std::string name = file.filename().string();
+  for (const auto& [from, to] : {std::pair("images", "labels"), std::pair("idx3", "idx1")}) {
+    const std::size_t at = name.find(from);
+    if (at == std::string::npos) return {};
+    name.replace(at, std::string_view(from).size(), to);
+  }
+  const std::filesystem::path same = file.parent_path() / name;
+  if (std::filesystem::exists(same)) return same.string();
+  const std::filesystem::path unpacked = same.parent_path() / same.stem();
+  if (same.has_extension() && std::filesystem::exists(unpacked)) return unpacked.string();
+  const std::filesystem::path packed = same.string() + ".gz";
+  return std::filesystem::exists(packed) ? packed.string() : same.string();
+}
+
+std::string either(const std::filesystem::path& directory, const char* name) {
+  for (const char* ending : {"", ".gz", ".zst"}) {
+    const std::filesystem::path path = directory / (std::string(name) + ending);
+    if (std::filesystem::exists(path)) return path.string();
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_idx_images(const char* magic) { return std::memcmp(magic, "\0\0\x08\x03", kIdxMagicBytes) == 0; }
+bool is_idx_labels(const char* magic) { return std::memcmp(magic, "\0\0\x08\x01", kIdxMagicBytes) == 0; }
+
+Result<std::unique_ptr<ByteStream>> open_idx_rows(const std::string& path,
+                                                  std::unique_ptr<ByteStream> images) {
+  const std::string labels_path = labels_beside(path);
+  if (labels_path.empty()) {
+    return Status(Code::kData,
+                  path +
+                      ": holds images, whose labels are looked for in a file beside it; expected a name "
+                      "with \"images\" and \"idx3\" in it, such as train-images-idx3-ubyte.gz");
+  }
+  Result<std::unique_ptr<ByteStream>> labels = open_byte_stream(labels_path);
+  if (!labels) return labels.status();
+  auto rows = std::make_unique<IdxRows>(path, labels_path, std::move(images), *std::move(labels));
+  if (Status status = rows->read_heads(); !status.ok()) return status;
+  return std::unique_ptr<ByteStream>(std::move(rows));
+}
+
+std::optional<ImageFiles> find_images(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return std::nullopt;
+  ImageFiles files{either(path, "train-images-idx3-ubyte"), either(path, "t10k-images-idx3-ubyte")};
+  if (files.train.empty()) return std::nullopt;
+  return files;
+}
+
+}  // namespace thalweg
