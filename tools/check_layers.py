@@ -21,7 +21,7 @@ LAYERS = [
     ['server', 'worker', 'scheduler'],
     ['net', 'sim'],
     ['client', 'data', 'model'],
-    ['train'],
+    ['train', 'torch'],
     ['cli'],
 ]
 CORE = {folder for layer in LAYERS[1:5] for folder in layer}
@@ -40,6 +40,7 @@ ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
 ALLOWED['train'] = {PUBLIC, 'base', 'net', 'client', 'data', 'model'}
+ALLOWED['torch'] = {PUBLIC, 'base', 'model'}  # Loaded, not linked: nobody includes it.
 ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'train'}
 
 # Folder: what it reaches besides, through headers of others, and may not include itself.

@@ -5,7 +5,8 @@
 
 namespace thalweg {
 
-// Logistic: labels are clicks and predictions probabilities. Squared: both are any numbers.
-enum class Loss : std::uint8_t { kLogistic, kSquared };
+// Logistic: labels are clicks and predictions probabilities. Squared: both are any numbers. Classes: both are
+// whole numbers from 0, and the loss is -log(probability of the label's class), by softmax.
+enum class Loss : std::uint8_t { kLogistic, kSquared, kClasses };
 
 }  // namespace thalweg

@@ -6,7 +6,7 @@
 
 namespace thalweg {
 
-void LocalBatch::assign(Batch& batch, KeyIndex& index) {
+void LocalBatch::take(Batch& batch) {
   THALWEG_CHECK(
       batch.row_begin.size() == batch.labels.size() + 1 && batch.row_begin.back() == batch.keys.size(),
       "row offsets cover the entries");
@@ -15,7 +15,19 @@ void LocalBatch::assign(Batch& batch, KeyIndex& index) {
   std::swap(rows_.row_begin, batch.row_begin);
   std::swap(rows_.values, batch.values);
   std::swap(rows_.fields, batch.fields);
+}
+
+void LocalBatch::assign(Batch& batch, KeyIndex& index) {
+  take(batch);
   index.assign(batch.keys, keys_, local_);
+  batch.clear();
+}
+
+void LocalBatch::keep(Batch& batch) {
+  take(batch);
+  keys_.clear();
+  local_.resize(batch.keys.size());
+  for (std::size_t e = 0; e < local_.size(); ++e) local_[e] = static_cast<std::uint32_t>(batch.keys[e]);
   batch.clear();
 }
 

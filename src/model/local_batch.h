@@ -21,12 +21,18 @@ class LocalBatch {
   // leaves `batch` empty, with buffers to fill again. Precondition: no key is kReservedKey.
   void assign(Batch& batch, KeyIndex& index);
 
+  // For dense models: no key is a row of a table, so keys() is empty and local() has the keys as they are.
+  // Precondition: they are below 2^32.
+  void keep(Batch& batch);
+
   std::span<const PlacedKey> keys() const { return keys_; }
   std::span<const std::uint32_t> local() const { return local_; }
   const Batch& rows() const { return rows_; }  // Its `keys` are gone; labels, offsets, values, fields remain.
   std::size_t size() const { return rows_.rows(); }
 
  private:
+  void take(Batch& batch);
+
   Batch rows_;
   std::vector<PlacedKey> keys_;
   std::vector<std::uint32_t> local_;

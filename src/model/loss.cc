@@ -109,6 +109,18 @@ LossSum sum_blocks(PointOf point_of, std::span<const float> scores, std::span<co
 
 }  // namespace
 
+std::string_view loss_name(Loss loss) {
+  switch (loss) {
+    case Loss::kLogistic:
+      return "logistic";
+    case Loss::kSquared:
+      return "squared";
+    case Loss::kClasses:
+      break;
+  }
+  return "classes";
+}
+
 float predict(Loss loss, float score) {
   return loss == Loss::kLogistic ? sigmoid(score, exp_kernel(-std::fabs(score))) : score;
 }
@@ -118,6 +130,7 @@ LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const flo
   THALWEG_CHECK(scores.size() == labels.size() && (weights.empty() || weights.size() == labels.size()) &&
                     (slopes.empty() || slopes.size() == scores.size()),
                 "one score, label, weight and slope a row");
+  THALWEG_CHECK(loss != Loss::kClasses, "one score tells nothing of several classes");
   return loss == Loss::kLogistic ? sum_blocks(logistic_point, scores, labels, weights, slopes)
                                  : sum_blocks(squared_point, scores, labels, weights, slopes);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "thalweg/loss.h"
 
@@ -19,14 +20,17 @@ struct LossSum {
   }
 };
 
-// Raw score to prediction: probability for logistic loss, the score itself for squared. A probability is at
-// least 1.6e-38 and becomes exactly 1 above a score of about 17; loss is computed from the score, not from
+std::string_view loss_name(Loss loss);  // As --loss says it.
+
+// Raw score to prediction: probability for logistic loss, the score itself for the others. A probability is
+// at least 1.6e-38 and becomes exactly 1 above a score of about 17; loss is computed from the score, not from
 // it.
 float predict(Loss loss, float score);
 
 // Losses of a batch and, unless `slopes` is empty, weight * d(loss)/d(score) for each row. Logistic: label >
 // 0 is positive, log(1 + e^-margin). Squared: (score - label)^2 / 2. `weights` is empty when all are 1. A
-// score that is not finite gives a loss that is not finite.
+// score that is not finite gives a loss that is not finite. Precondition: not kClasses, whose loss is of more
+// than one score a row.
 LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const float> labels,
                    std::span<const float> weights, std::span<float> slopes);
 

@@ -25,6 +25,9 @@ struct ModelSpec {
   std::uint32_t fields = 0;  // ffm: number of fields.
   float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
+  std::uint32_t inputs = 0;   // Dense models: numbers of a row, whose features are 0 to inputs - 1,
+  std::uint32_t classes = 0;  // classes where that is the loss,
+  std::vector<std::uint32_t> hidden = {};    // and widths of the layers between.
   RuleSpec weights;                          // Update rule of bias and linear weights.
   std::optional<float> bias_rate;            // Learning rate of the bias if it is not that of the weights.
   RuleSpec factors;                          // Update rule of factors.
@@ -37,15 +40,18 @@ struct ModelSpec {
 class Model {
  public:
   virtual ~Model() = default;
-  // In the order in which gradient() wants them. Table 0 is always the dense one-row "bias", table 1 the
-  // sparse "weights" of one float a key; fm and ffm have a third, "factors".
+  // In the order in which gradient() wants them. Of a sparse model table 0 is the dense one-row "bias", table
+  // 1 the sparse "weights" of one float a key; fm and ffm have a third, "factors". Those of a dense one are
+  // its tensors, all dense.
   virtual std::vector<TableSpec> tables() const = 0;
+  // Of a dense model: the shape of the table's tensor, whose first dimension is its rows. Empty: it is none.
+  virtual std::vector<std::uint64_t> tensor_shape(std::size_t /*table*/) const { return {}; }
   // Whether the model can take these rows; ffm: every entry has a field below ModelSpec::fields. kData,
   // naming the row and entry (0-based, within the batch). Must pass before the two below, which trust the
   // batch.
   virtual Status validate(const Batch& batch) const = 0;
-  // rows[t]: table t's rows for batch.keys() in order (dim floats a key; bias: one float).
-  // scores: one raw score (margin or prediction before the link) a row of the batch.
+  // rows[t]: table t's rows for batch.keys() in order (dim floats a key); of a dense table, all of them.
+  // scores: one raw score (margin or prediction before the link) a row of the batch; for classes, the class.
   virtual LossSum forward(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                           std::span<float> scores) = 0;
   // As forward(), and grads[t] (same shapes as rows[t], overwritten) gets d(sum of losses)/d(rows[t]): a sum

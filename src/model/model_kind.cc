@@ -6,13 +6,38 @@
 #define THALWEG_MODEL_KINDS(KIND) \
   KIND(kLinearKind)               \
   KIND(kFactorizationKind)        \
-  KIND(kFieldAwareKind)
+  KIND(kFieldAwareKind)           \
+  KIND(kSoftmaxKind)              \
+  KIND(kPerceptronKind)           \
+  KIND(kConvnetKind)
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint32_t kMaxRank = 1024;
 constexpr std::uint32_t kMaxFactorFloats = 65536;
+constexpr std::uint32_t kMaxWidth = 1u << 20;
+constexpr std::size_t kMaxLayers = 16;
+
+Status check_dense(const ModelSpec& spec) {
+  const auto outside = [&](const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+    return value >= low && value <= high
+               ? ok_status()
+               : Status(Code::kUsage, std::string(what) + " of model " + spec.name + ": " +
+                                          std::to_string(value) + "; expected " + std::to_string(low) +
+                                          " to " + std::to_string(high));
+  };
+  if (Status status = outside("inputs", spec.inputs, 1, kMaxWidth); !status.ok()) return status;
+  if (spec.loss == Loss::kClasses) {
+    if (Status status = outside("classes", spec.classes, 2, kMaxWidth); !status.ok()) return status;
+  }
+  if (Status status = outside("hidden layers", spec.hidden.size(), 0, kMaxLayers); !status.ok())
+    return status;
+  for (const std::uint32_t width : spec.hidden) {
+    if (Status status = outside("a hidden layer's width", width, 1, kMaxWidth); !status.ok()) return status;
+  }
+  return ok_status();
+}
 
 }  // namespace
 
@@ -50,6 +75,12 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
                                     " fields of rank " + std::to_string(spec.rank) +
                                     "; expected at least one field and fields * rank <= " +
                                     std::to_string(kMaxFactorFloats));
+  }
+  if ((*kind)->dense != nullptr) {
+    if (Status status = check_dense(spec); !status.ok()) return status;
+  }
+  if ((*kind)->check != nullptr) {
+    if (Status status = (*kind)->check(spec); !status.ok()) return status;
   }
   return (*kind)->make(spec);
 }

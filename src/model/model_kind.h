@@ -1,7 +1,9 @@
 // A kind of model: what it is called, which numbers of a ModelSpec shape it, and how it is made.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +12,15 @@
 
 namespace thalweg {
 
+// What a dense model takes where its user leaves it open.
+struct DenseDefaults {
+  std::uint32_t epochs = 1, batch = 128;
+  RuleKind rule = RuleKind::kAdagrad;
+  float rate = 0.01f;
+  std::span<const std::uint32_t> hidden = {};
+  bool takes_hidden = false;  // ModelSpec::hidden means something to it.
+};
+
 // One a file in this folder; what a model of an application's own is as well, see ModelSpec::kinds.
 struct ModelKind {
   std::string_view name;  // As --model says it.
@@ -17,6 +28,10 @@ struct ModelKind {
       false;  // Has a table of factors: ModelSpec::rank, init_scale and factors mean something to it.
   bool fields =
       false;  // Each entry needs a field below ModelSpec::fields; the factors of a key have as many parts.
+  // Not null: all of the model's tables are dense, and the features of a row are numbers of its inputs.
+  const DenseDefaults* dense = nullptr;
+  // Whether such a model can be made here; null: always. kUsage otherwise. Sizes of 0 are not known yet.
+  Status (*check)(const ModelSpec& spec) = nullptr;
   // Called once a thread. The spec's rank and fields are in their limits where they mean something.
   std::unique_ptr<Model> (*make)(const ModelSpec& spec) = nullptr;
 };

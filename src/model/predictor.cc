@@ -15,6 +15,7 @@ Result<FrozenTable> FrozenTable::load(const ModelReader& model, std::size_t tabl
   const bool sparse = manifest.spec.kind == TableSpec::Kind::kSparse;
   FrozenTable out;
   out.dim_ = manifest.spec.dim;
+  out.is_sparse_ = sparse;
   out.keys_.reserve(sparse ? manifest.rows : 0);
   out.rows_.reserve(manifest.rows * out.dim_);
   const Status status = model.scan(table, false, [&](const StoredRows& block) {
@@ -63,6 +64,8 @@ Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& mo
   out.spec_.kinds = more;
   const Result<std::unique_ptr<Model>> made = make_model(out.spec_);
   if (!made) return Status(Code::kModel, model.path() + ": " + made.status().message());
+  const auto kind = find_kind(out.spec_);
+  out.is_dense_ = kind.ok() && (*kind)->dense != nullptr;
   const std::vector<TableManifest>& stored = model.manifest().tables;
   for (const TableSpec& wanted : (*made)->tables()) {
     const auto found = std::find_if(stored.begin(), stored.end(), [&](const TableManifest& table) {
@@ -88,11 +91,19 @@ Predictor::Scratch::Scratch(const Predictor& predictor) {
   rows_.resize(predictor.tables_.size());
 }
 
-Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
+Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
   if (Status status = scratch.model_->validate(batch); !status.ok()) return status;
-  scratch.batch_.assign(batch, scratch.index_);
-  std::vector<std::span<const float>> rows = {tables_[0].rows()};
-  for (std::size_t t = 1; t < tables_.size(); ++t) {
+  if (is_dense_) {
+    scratch.batch_.keep(batch);
+  } else {
+    scratch.batch_.assign(batch, scratch.index_);
+  }
+  std::vector<std::span<const float>> rows;
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    if (!tables_[t].is_sparse()) {
+      rows.push_back(tables_[t].rows());
+      continue;
+    }
     scratch.rows_[t].resize(scratch.batch_.keys().size() * tables_[t].dim());
     const std::size_t met = tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
     if (t == 1) scratch.known_keys_ += met;
@@ -100,8 +111,7 @@ Status Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scor
   }
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
-  scratch.model_->forward(scratch.batch_, rows, scores);
-  return ok_status();
+  return scratch.model_->forward(scratch.batch_, rows, scores);
 }
 
 }  // namespace thalweg

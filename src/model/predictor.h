@@ -27,11 +27,13 @@ class FrozenTable {
   std::size_t read(std::span<const PlacedKey> keys, std::span<float> out) const;
   std::span<const float> rows() const { return rows_; }
   std::size_t dim() const { return dim_; }
+  bool is_sparse() const { return is_sparse_; }
 
  private:
   void index_keys();
 
   std::size_t dim_ = 1;
+  bool is_sparse_ = false;
   std::vector<PlacedKey> keys_;
   std::vector<float> rows_;
   std::vector<std::uint64_t> first_;  // first_[h]: position of the first key whose high bits are >= h.
@@ -62,14 +64,15 @@ class Predictor {
   };
 
   // Raw scores of the rows, to be turned into predictions by predict(spec().loss, score). Consumes the batch
-  // as LocalBatch::assign() does; its labels are kept in scratch only. kData when the model cannot take the
-  // rows.
-  Status score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
+  // as LocalBatch::assign() does; its labels are kept in scratch only. Returns the sum of the rows' losses.
+  // kData when the model cannot take the rows.
+  Result<LossSum> score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
 
   const ModelSpec& spec() const { return spec_; }
 
  private:
   ModelSpec spec_;
+  bool is_dense_ = false;
   std::vector<FrozenTable> tables_;
 };
 

@@ -110,7 +110,7 @@ TEST(Predictor, RefusesAModelWithoutItsTablesAndRowsItCannotTake) {
   Predictor::Scratch scratch(predictor);
   Batch batch = some_rows(tables[1], 2, 1);
   std::vector<float> scores;
-  EXPECT_EQ(predictor.score(batch, scratch, scores).code(), Code::kData);
+  EXPECT_EQ(predictor.score(batch, scratch, scores).status().code(), Code::kData);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ std::string name_of(const DataSet& data, const Batch& batch, std::size_t entry) 
 // Takes what a batch of one row has that is larger than anything before; false: nothing.
 bool take_larger(const DataSet& data, const Batch& batch, ExtremeValue& most) {
   bool larger = false;
-  if (!data.options().binary_labels && std::abs(batch.labels[0]) > std::abs(most.value)) {
+  const bool free_label = !data.options().binary_labels && data.options().classes == 0;
+  if (free_label && std::abs(batch.labels[0]) > std::abs(most.value)) {
     most = {batch.labels[0], true, "the label", {}};
     larger = true;
   }

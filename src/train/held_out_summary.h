@@ -20,8 +20,12 @@ class HeldOutSummary {
   static constexpr std::size_t kCellsMax = std::size_t{1} << 20;
 
   HeldOutSummary(Loss loss, std::size_t cells_max) : loss_(loss), metrics_(loss), auc_(cells_max) {}
-  // As MetricSums::add().
+  // As MetricSums::add() and add_classes().
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights);
+  void add_classes(const LossSum& sum, std::span<const float> scores, std::span<const float> labels,
+                   std::span<const float> weights) {
+    metrics_.add_classes(sum, scores, labels, weights);
+  }
   const MetricSums& metrics() const { return metrics_; }
   const AucCounts& auc() const { return auc_; }  // Empty for squared loss.
 

@@ -56,7 +56,7 @@ Status predict_rows(const std::string& model, const std::vector<std::string>& fi
     const auto count = (*rows)->next(kRowsAtOnce, batch);
     if (!count) return as_input(count.status());
     if (*count == 0) return ok_status();
-    if (Status status = predictor->score(batch, scratch, scores); !status.ok()) return status;
+    if (const auto sum = predictor->score(batch, scratch, scores); !sum) return sum.status();
     for (const float score : scores) row(predict(loss, score));
   }
 }

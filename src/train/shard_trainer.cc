@@ -64,6 +64,7 @@ class ShardTrainer {
   std::shared_ptr<const TrainInputs> inputs_;
   const TrainSpec& spec_;
   std::unique_ptr<Model> model_;
+  bool is_dense_ = false;
   std::vector<TableSpec> tables_;
   std::vector<Rows> rows_;  // By table, of the batch being worked on.
   std::vector<std::span<const float>> row_spans_;
@@ -93,6 +94,10 @@ Status ShardTrainer::try_prepare(RowReader& reader, std::size_t rows_max, Prepar
   out.rows = *rows;
   if (out.rows == 0) return ok_status();
   if (Status status = model_->validate(bench.raw); !status.ok()) return status;
+  if (is_dense_) {
+    out.batch.keep(bench.raw);
+    return ok_status();
+  }
   out.batch.assign(bench.raw, bench.index);
   const auto keys = out.batch.keys();
   out.keys = placed_keys({keys.begin(), keys.end()});
@@ -173,7 +178,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   report_.sum += sum;
   pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();
-  for (std::size_t r = 0; r < prepared.rows; r += kSampleEvery) {
+  for (std::size_t r = 0; r < prepared.rows && spec_.model.loss != Loss::kClasses; r += kSampleEvery) {
     report_.scores.push_back(scores_[r]);
     report_.labels.push_back(batch.labels[r]);
     if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
@@ -285,7 +290,11 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     note_text(scored, **reader);
     scored.sum = model_->forward(batch.batch, row_spans_, scores_);
     const Batch& rows = batch.batch.rows();
-    summary.add(scores_, rows.labels, rows.weights);
+    if (spec_.model.loss == Loss::kClasses) {
+      summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);
+    } else {
+      summary.add(scores_, rows.labels, rows.weights);
+    }
   }
 }
 
@@ -293,6 +302,8 @@ Task<Status> ShardTrainer::run() {
   auto model = make_model(spec_.model);
   if (!model) co_return model.status();
   model_ = std::move(model).value();
+  const auto kind = find_kind(spec_.model);
+  is_dense_ = kind.ok() && (*kind)->dense != nullptr;
   tables_ = model_->tables();
   rows_.resize(tables_.size());
   row_spans_.resize(tables_.size());

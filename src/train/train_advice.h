@@ -21,8 +21,8 @@ struct Standing {
   std::string rows;            // "held-out"
   std::string_view loss_name;  // Of the judging metric.
   double loss = 0;
-  double constant = 0;   // Loss of the mean label for every row.
-  double untrained = 0;  // Loss of a model whose weights are all 0.
+  double constant = 0;   // Loss of the mean label for every row; 0: not known.
+  double untrained = 0;  // Loss of a model whose weights are all 0; 0: not known.
   double auc = std::numeric_limits<double>::quiet_NaN();
 };
 Standing standing_on(std::string rows, Loss loss, const Measured& measured);

@@ -178,8 +178,7 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
   p.examples = numbers.examples;
   if (numbers.done >= 0) p.done = numbers.done;
   if (numbers.last.weight > 0) p.train_loss = mean(numbers.last);
-  const bool squared = spec().model.loss == Loss::kSquared;
-  if (!squared && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
+  if (spec().model.loss == Loss::kLogistic && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
   p.staleness_max = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
   p.workers_alive = view.workers;
   p.servers_alive = view.servers;

@@ -7,13 +7,17 @@
 
 #include "base/limits.h"
 #include "base/rule_fields.h"
+#include "data/idx.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
+#include "train/dense_plan.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint32_t kFieldsUsual = 1000;  // More than that are looked into.
+// Each shard pushes a gradient of every parameter of a dense model.
+constexpr std::uint32_t kShards = 8, kDenseShards = 2;
 constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the entries of a row not seen.
 
 // What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
@@ -89,6 +93,15 @@ void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec
   model.factors.l2 = options.factor_l2.value_or(default_factor_l2(factors, model.loss));
 }
 
+void choose_dense_rule(const TrainerOptions& options, const DenseDefaults& defaults, TrainSpec& spec) {
+  const RuleKind kind = spec.model.weights.kind;
+  const float rate = kind == defaults.rule ? defaults.rate : default_rate(kind, spec);
+  spec.model.weights = rule(kind, options.rate.value_or(rate));
+  spec.model.weights.l1 = options.l1.value_or(0);
+  spec.model.weights.l2 = options.l2.value_or(0);
+  spec.model.factors = spec.model.weights;
+}
+
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
 // touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
 // clicks.
@@ -154,7 +167,6 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.columns = options.columns;
   read.label_column = options.label_column;
   read.weight_column = options.weight_column;
-  read.binary_labels = options.loss == Loss::kLogistic;
   return read;
 }
 
@@ -162,6 +174,14 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
   auto read = read_options_of(options);
   if (!read) return read.status();
   spec.train = std::move(read).value();
+  spec.train.binary_labels = spec.model.loss == Loss::kLogistic;
+  if (spec.model.loss == Loss::kClasses) spec.train.classes = options.classes.value_or(0);
+  const auto images = options.files.size() == 1 ? find_images(options.files.front()) : std::nullopt;
+  if (images) spec.train.paths = {images->train};
+  if (images && options.valid.empty() && options.valid_part == 0 && !images->test.empty()) {
+    spec.valid = spec.train;
+    spec.valid.paths = {images->test};
+  }
   if (options.valid_part != 0) {
     spec.train.part = Part::kTrain;
     spec.train.part_modulus = options.valid_part;
@@ -229,8 +249,8 @@ Status check_numbers(const TrainerOptions& options) {
   };
   constexpr std::uint32_t kEpochsMax = 1'000'000, kRowsMax = 1u << 30;
   for (const Status& status :
-       {outside("--epochs", options.epochs, 1, kEpochsMax),
-        outside("--data-shards", options.data_shards, 1, limits::kShardsMax),
+       {outside("--epochs", options.epochs.value_or(1), 1, kEpochsMax),
+        outside("--data-shards", options.data_shards.value_or(1), 1, limits::kShardsMax),
         outside("--batch", options.batch.value_or(1), 1, kRowsMax),
         outside("--hash-bits", options.hash_bits, 0, 63),
         outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
@@ -266,14 +286,26 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   model.kinds = options.more.models;
   const auto kind = find_kind(model);
   if (!kind.ok()) return kind.status();
-  model.loss = options.loss;
+  const DenseDefaults* const dense = (*kind)->dense;
+  model.loss = options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
+  if (model.loss == Loss::kClasses && !dense) {
+    return Status(Code::kUsage, "--loss classes is for dense models, not for --model " + model.name);
+  }
+  if ((*kind)->check != nullptr) {
+    if (Status status = (*kind)->check(model); !status.ok()) return status;
+  }
   model.rank = options.rank;
   model.init_scale = options.init_scale;
   model.seed = options.seed;
-  spec.epochs = options.epochs;
-  spec.shards = options.data_shards;
+  spec.epochs = options.epochs.value_or(dense ? dense->epochs : 1);
+  spec.shards = options.data_shards.value_or(dense ? kDenseShards : kShards);
 
   if (Status status = choose_inputs(options, spec); !status.ok()) return status;
+  if (options.files.empty() && dense) {
+    if (Status status = plan_dense(options, **kind, nullptr, spec); !status.ok()) return status;
+    choose_dense_rule(options, *dense, spec);
+    return plan;
+  }
   if (options.files.empty()) {
     if (Status status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
@@ -291,6 +323,11 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   if ((*data)->format().columns) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
+  if (dense) {
+    if (Status status = plan_dense(options, **kind, data->get(), spec); !status.ok()) return status;
+    choose_dense_rule(options, *dense, spec);
+    return plan;
+  }
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
   spec.batch_rows = options.batch.value_or(
@@ -306,6 +343,14 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
 TrainerOptions chosen(TrainerOptions options, const TrainSpec& spec) {
   const ModelSpec& model = spec.model;
   if (model.fields != 0) options.fields = model.fields;
+  if (model.inputs != 0) options.inputs = model.inputs;
+  if (model.classes != 0) options.classes = model.classes;
+  if (!model.hidden.empty()) options.hidden = model.hidden;
+  options.loss = model.loss;
+  options.epochs = spec.epochs;
+  options.data_shards = spec.shards;
+  if (spec.has_valid() && options.valid.empty() && options.valid_part == 0)
+    options.valid = spec.valid.paths.front();
   options.batch = spec.batch_rows;
   options.optimizer = model.weights.kind;
   options.rate = model.weights.rate;

@@ -172,7 +172,7 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
     sampled_.add(report.scores[i], report.labels[i] > 0, weight(i));
   }
-  if (report.fraction_done < 0 || report.fraction_done > 0.5f) {
+  if (!report.scores.empty() && (report.fraction_done < 0 || report.fraction_done > 0.5f)) {
     epoch.sampled.add(report.scores, report.labels, report.weights);
   }
   epoch.train[shard.value] += report.sum;

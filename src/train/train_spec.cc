@@ -30,6 +30,7 @@ Json read_json(const ReadOptions& o) {
           {"part", static_cast<int>(o.part)},
           {"part_modulus", o.part_modulus},
           {"binary_labels", o.binary_labels},
+          {"classes", o.classes},
           {"columns", o.columns},
           {"known_columns", o.known_columns},
           {"label_column", o.label_column},
@@ -45,6 +46,7 @@ ReadOptions read_from(const Json& j) {
   o.part = static_cast<Part>(j.at("part").get<int>());
   o.part_modulus = j.at("part_modulus").get<std::uint64_t>();
   o.binary_labels = j.at("binary_labels").get<bool>();
+  o.classes = j.at("classes").get<std::uint32_t>();
   o.columns = j.at("columns").get<std::string>();
   o.known_columns = j.at("known_columns").get<std::string>();
   o.label_column = j.at("label_column").get<std::string>();
@@ -63,6 +65,9 @@ std::string to_text(const TrainSpec& spec) {
                     {"fields", m.fields},
                     {"init_scale", m.init_scale},
                     {"seed", m.seed},
+                    {"inputs", m.inputs},
+                    {"classes", m.classes},
+                    {"hidden", m.hidden},
                     {"weights", rule_json(m.weights)},
                     {"bias_rate", m.bias_rate ? Json(*m.bias_rate) : Json(nullptr)},
                     {"factors", rule_json(m.factors)}}},
@@ -86,6 +91,9 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.fields = m.at("fields").get<std::uint32_t>();
     spec.model.init_scale = m.at("init_scale").get<float>();
     spec.model.seed = m.at("seed").get<std::uint64_t>();
+    spec.model.inputs = m.at("inputs").get<std::uint32_t>();
+    spec.model.classes = m.at("classes").get<std::uint32_t>();
+    spec.model.hidden = m.at("hidden").get<std::vector<std::uint32_t>>();
     spec.model.weights = rule_from(m.at("weights"));
     if (const Json& rate = m.at("bias_rate"); !rate.is_null()) spec.model.bias_rate = rate.get<float>();
     spec.model.factors = rule_from(m.at("factors"));

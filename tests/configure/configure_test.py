@@ -17,7 +17,7 @@ import unittest
 SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
 USR = pathlib.Path("/usr")
 SEEN = ("include", "lib", "bin", "sbin", "share/cmake", "share/pkgconfig")  # Where anything is looked for.
-ASKED = {"release": ("program", "tests", "ucx", "bench"), "program": ("program",)}
+ASKED = {"release": ("program", "tests", "ucx", "torch", "bench"), "program": ("program",)}
 
 
 class Package:
@@ -122,7 +122,7 @@ class ConfigureTest(unittest.TestCase):
 
     def test_the_program_needs_none_of_the_others_packages(self):
         others = [package for package in self.packages if package.part != "program"]
-        for hidden in [[package] for package in self.parts("tests", "ucx", "bench")] + [others]:
+        for hidden in [[package] for package in self.parts("tests", "ucx", "torch", "bench")] + [others]:
             with self.subTest(hidden=[package.name for package in hidden]):
                 self.assertEqual(self.tree.commands(hidden, "-S", SOURCE), self.program)
         self.tree.commands(others, "--preset", "program")

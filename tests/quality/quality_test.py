@@ -17,7 +17,7 @@ import tempfile
 COMPARE = {">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b}
 SECTION = re.compile(r"^### (.+?)\n(.*?)(?=^##|\Z)", re.M | re.S)
 PROMISED = {"a9a", "agaricus", "criteo-20k", "criteo-20k, from CSV", "criteo-raw8k", "frappe", "ipinyou",
-            "libffm-tiny", "ml-100k"}
+            "libffm-tiny", "ml-100k", "mnist", "mnist, softmax"}
 SYNTHETIC = {"synthetic, LR", "synthetic, FM"}
 
 
@@ -37,7 +37,7 @@ def sections(page):
 
 def run(command, thalweg, data, scratch):
     """The last line of JSON. Paths of data sets are taken from `data`, others from `scratch`."""
-    words = [os.path.join(data, w) if os.path.isdir(os.path.join(data, w.split("/")[0])) and "/" in w else w
+    words = [os.path.join(data, w) if os.path.isdir(os.path.join(data, w.split("/")[0])) and ("/" in w or w in PROMISED) else w
              for w in command[1:]]
     done = subprocess.run([thalweg, *words, "--json", "--quiet"], cwd=scratch, text=True, capture_output=True)
     if done.returncode != 0:

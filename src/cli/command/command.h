@@ -22,7 +22,8 @@ inline constexpr int kManyArguments = 1 << 30;
 inline constexpr std::string_view kReadOptions =
     "format|on-bad-row|hash-bits|columns|label-column|weight-column";
 inline constexpr std::string_view kTrainOptions =
-    "valid|valid-part|model|rank|fields|loss|init-scale|epochs|batch|optimizer|rate|bias-rate|l1|l2|"
+    "valid|valid-part|model|rank|fields|loss|hidden|inputs|classes|init-scale|epochs|batch|optimizer|rate|"
+    "bias-rate|l1|l2|"
     "factor-optimizer|factor-rate|factor-l2|seed|sync|combine|servers|workers|data-shards|timeout|out|run-"
     "dir";
 inline constexpr std::string_view kPlanOptions = "topology|op|no-pipeline";

@@ -1,5 +1,6 @@
 // doctor: what on this machine stops training or slows it down.
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -154,10 +155,22 @@ Finding check_loopback() {
           "--processes and nodes need it; training in one process does not"};
 }
 
+// Dense models are computed by whatever BLAS the machine has.
+Finding check_blas() {
+  void* const blas = dlopen("libblas.so.3", RTLD_LAZY | RTLD_LOCAL);
+  const bool there = blas != nullptr;
+  const bool fast = there && dlsym(blas, "openblas_set_num_threads") != nullptr;
+  if (there) dlclose(blas);
+  const char* const advice =
+      "dense models take 15 times as long without OpenBLAS; apt-get install libopenblas0-pthread";
+  if (!there) return {"blas", Grade::kOk, "none, which dense models alone need"};
+  return {"blas", fast ? Grade::kOk : Grade::kSlow, fast ? "OpenBLAS" : "another than OpenBLAS", advice};
+}
+
 Status run_doctor(const Options&, Output& out) {
   const std::vector<Finding> findings = {check_build(),      check_cores(),      check_memory(),
                                          check_huge_pages(), check_open_files(), check_congestion_control(),
-                                         check_disk(),       check_loopback()};
+                                         check_disk(),       check_loopback(),   check_blas()};
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   int bad = 0;
   for (const Finding& finding : findings) {

@@ -24,8 +24,13 @@ ordered_json number_or_null(double value) {
 Status run_eval(const Options& options, Output& out) {
   ExactAuc auc;
   std::optional<MetricSums> sums;
-  const auto add = [&](Loss loss, const Batch& rows, const std::vector<float>& scores) {
+  const auto add = [&](const ScoredRows& scored) {
+    const auto& [loss, rows, scores, sum] = scored;
     if (!sums) sums.emplace(loss);
+    if (loss == Loss::kClasses) {
+      sums->add_classes(sum, scores, rows.labels, rows.weights);
+      return ok_status();
+    }
     sums->add(scores, rows.labels, rows.weights);
     for (std::size_t row = 0; row < scores.size() && loss == Loss::kLogistic; ++row) {
       auc.add(scores[row], rows.labels[row] > 0, rows.weights.empty() ? 1.0f : rows.weights[row]);

@@ -30,7 +30,7 @@ Status run_model_inspect(const Options& options, Output& out) {
   for (const TableSummary& table : summary->tables) tables.push_back(to_json(table));
   out.human(to_text(*summary));
   out.json({{"model", manifest.model.name},
-            {"loss", manifest.model.loss == Loss::kLogistic ? "logistic" : "squared"},
+            {"loss", loss_name(manifest.model.loss)},
             {"library_version", manifest.library_version},
             {"digest", digest_text(manifest.digest)},
             {"tables", tables},

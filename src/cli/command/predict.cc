@@ -22,9 +22,11 @@ Status run_predict(const Options& options, Output& out) {
     if (Status status = file->write(""); !status.ok()) return status;
   }
   fmt::memory_buffer text;
-  const auto write = [&](Loss loss, const Batch&, const std::vector<float>& scores) {
+  const auto write = [&](const ScoredRows& scored) {
     text.clear();
-    for (const float score : scores) fmt::format_to(std::back_inserter(text), "{}\n", predict(loss, score));
+    for (const float score : scored.scores) {
+      fmt::format_to(std::back_inserter(text), "{}\n", predict(scored.loss, score));
+    }
     const std::string_view lines(text.data(), text.size());
     if (file) return file->write(lines);
     out.text(lines);

@@ -63,6 +63,17 @@ std::string_view field_model_choices() {
   return kWords;
 }
 
+std::string_view dense_model_choices() {
+  static const std::string kWords = models_where([](const ModelKind& kind) { return kind.dense != nullptr; });
+  return kWords;
+}
+
+std::string_view hidden_model_choices() {
+  static const std::string kWords =
+      models_where([](const ModelKind& kind) { return kind.dense != nullptr && kind.dense->takes_hidden; });
+  return kWords;
+}
+
 std::string_view rule_choices() {
   static const std::string kWords = rules_where(is_of_gradients);
   return kWords;

@@ -129,7 +129,7 @@ TEST(OptionValue, SaysWhatWasExpected) {
 
 TEST(Options, KnowsWhatIsUnset) {
   const Options options;
-  EXPECT_EQ(options.integer("epochs"), 1);
+  EXPECT_EQ(options.integer("seed"), 1);
   EXPECT_EQ(options.choice("sync"), (Choice{"bsp", std::nullopt}));
   EXPECT_EQ(options.maybe_real("rate"), std::nullopt);
   EXPECT_EQ(options.real("timeout"), 60);

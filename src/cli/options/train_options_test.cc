@@ -90,7 +90,7 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
   const TrainerOptions fm = spec(9, 2, {"--model", "fm"});
   EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", fm.rank)));
   EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.init_scale)));
-  EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", fm.data_shards)));
+  EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", *fm.data_shards)));
 }
 
 TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {

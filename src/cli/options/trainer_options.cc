@@ -1,7 +1,10 @@
 #include "cli/options/trainer_options.h"
 
+#include <charconv>
+
 #include "base/rule_fields.h"
 #include "cli/work/stored_model.h"
+#include "model/loss.h"
 
 namespace thalweg {
 namespace {
@@ -19,6 +22,27 @@ std::optional<RuleKind> maybe_rule(const Options& options, std::string_view name
 std::optional<std::uint32_t> maybe_count(const Options& options, std::string_view name) {
   const auto value = options.maybe_integer(name);
   return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+
+std::optional<Loss> maybe_loss(const Options& options) {
+  const auto choice = options.maybe_choice("loss");
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kClasses}) {
+    if (choice && choice->word == loss_name(loss)) return loss;
+  }
+  return std::nullopt;
+}
+
+// What is no number becomes a width of 0, which the plan refuses.
+std::optional<std::vector<std::uint32_t>> widths(const Options& options) {
+  const auto text = options.maybe_text("hidden");
+  if (!text) return std::nullopt;
+  std::vector<std::uint32_t> out;
+  for (const std::string_view word : split(*text, ',')) {
+    std::uint32_t width = 0;
+    (void)std::from_chars(word.data(), word.data() + word.size(), width);
+    out.push_back(width);
+  }
+  return out;
 }
 
 Consistency consistency(const Choice& sync) {
@@ -51,12 +75,15 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   TrainerOptions out;
   set_input(options, out);
   out.model = options.choice("model").word;
-  out.loss = options.choice("loss").word == "squared" ? Loss::kSquared : Loss::kLogistic;
+  out.loss = maybe_loss(options);
+  out.inputs = maybe_count(options, "inputs");
+  out.classes = maybe_count(options, "classes");
+  out.hidden = widths(options);
   out.rank = maybe_count(options, "rank").value_or(out.rank);
   out.fields = maybe_count(options, "fields");
   out.init_scale = maybe_float(options, "init-scale").value_or(out.init_scale);
   out.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  out.epochs = static_cast<std::uint32_t>(options.integer("epochs"));
+  out.epochs = maybe_count(options, "epochs");
   out.batch = maybe_count(options, "batch");
   out.optimizer = maybe_rule(options, "optimizer");
   out.factor_optimizer = maybe_rule(options, "factor-optimizer");
@@ -66,7 +93,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.l2 = maybe_float(options, "l2");
   out.factor_rate = maybe_float(options, "factor-rate");
   out.factor_l2 = maybe_float(options, "factor-l2");
-  out.data_shards = maybe_count(options, "data-shards").value_or(out.data_shards);
+  out.data_shards = maybe_count(options, "data-shards");
   out.consistency = consistency(options.choice("sync"));
   out.combine = combining(options.choice("combine"));
   out.servers = maybe_count(options, "servers").value_or(0);

@@ -95,10 +95,11 @@ class TrainView {
   nlohmann::ordered_json to_json(const TrainResult& result) const;
 
   Output& out_;
-  const Loss loss_;
+  Loss loss_;
   const MetricList metrics_;
-  const bool saves_, holds_out_;
-  const std::uint32_t epochs_;
+  const bool saves_;
+  bool holds_out_;
+  std::uint32_t epochs_;
   const std::thread::id thread_ = std::this_thread::get_id();
   Progress progress_;
   std::optional<RunDirectory> record_;
@@ -110,11 +111,11 @@ class TrainView {
 
 TrainView::TrainView(const TrainerOptions& options, Output& out)
     : out_(out),
-      loss_(options.loss),
+      loss_(options.loss.value_or(Loss::kLogistic)),
       metrics_(metrics(options.more.metrics)),
       saves_(!options.out.empty()),
       holds_out_(!options.valid.empty() || options.valid_part != 0),
-      epochs_(options.epochs),
+      epochs_(options.epochs.value_or(1)),
       progress_(
           terminal_columns(2) > 0 && !out.style().quiet,
           [&out](std::string_view text) {
@@ -131,6 +132,10 @@ void TrainView::add_callbacks(TrainerOptions& options) {
 
 void TrainView::watch(Trainer& trainer) {
   trainer_ = &trainer;
+  const TrainerOptions& chosen = trainer.options();
+  loss_ = chosen.loss.value_or(loss_);
+  epochs_ = chosen.epochs.value_or(epochs_);
+  holds_out_ = !chosen.valid.empty() || chosen.valid_part != 0;
   interrupted_ = &catch_interrupts(out_.style().json ? kAtOnce : "");
 }
 
@@ -198,9 +203,9 @@ void TrainView::end_record(nlohmann::ordered_json result, const Status& how) {
 
 nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   const double rate = result.seconds > 0 ? static_cast<double>(result.examples) / result.seconds : 0;
-  std::string line =
-      fmt::format("{} examples in {:.2f} s, {:.0f} a second; {} keys; model digest {:016x}", result.examples,
-                  result.seconds, rate, result.model_rows, result.model_digest);
+  const std::string keys = result.model_rows > 0 ? fmt::format("{} keys; ", result.model_rows) : "";
+  std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {}model digest {:016x}",
+                                 result.examples, result.seconds, rate, keys, result.model_digest);
   if (result.skipped_rows > 0) line += fmt::format("; {} bad rows skipped", result.skipped_rows);
   line += result.model.empty() ? "; not saved, --out DIR keeps it" : "; saved to " + result.model;
   out_.note(line);

@@ -29,6 +29,7 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   if (!read) return read.status();
   Scored scored{predictor->spec().loss};
   read->binary_labels = scored.loss == Loss::kLogistic;
+  if (scored.loss == Loss::kClasses) read->classes = predictor->spec().classes;
   read->labels_needed = labels;
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);
@@ -43,8 +44,9 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
     if (!count) return count.status();
     if (*count == 0) break;
     targets.labels = batch.labels, targets.weights = batch.weights;
-    if (Status status = predictor->score(batch, scratch, scores); !status.ok()) return status;
-    if (Status status = sink(scored.loss, targets, scores); !status.ok()) return status;
+    const Result<LossSum> sum = predictor->score(batch, scratch, scores);
+    if (!sum) return sum.status();
+    if (Status status = sink({scored.loss, targets, scores, *sum}); !status.ok()) return status;
     scored.rows += *count;
   }
   scored.skipped = (*rows)->data().skipped_rows();

@@ -22,8 +22,14 @@ struct Scored {
   double known_features = 1;  // Part of the distinct ones.
   double seconds = 0;
 };
-// Labels and weights of a batch and the raw scores of its rows.
-using ScoreSink = std::function<Status(Loss, const Batch&, const std::vector<float>&)>;
+// Labels and weights of a batch, the raw scores of its rows, and the sum of their losses.
+struct ScoredRows {
+  Loss loss;
+  const Batch& rows;
+  const std::vector<float>& scores;
+  LossSum sum;
+};
+using ScoreSink = std::function<Status(const ScoredRows&)>;
 
 // `labels`: they must be there and suit the loss.
 Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& sink);

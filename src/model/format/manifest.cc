@@ -26,7 +26,7 @@ constexpr const char* kFormat = "thalweg-model";
 constexpr JsonBounds kBounds{.depth = 8, .values = 1u << 16, .names = 4096, .name_bytes = 512};
 constexpr std::array kInitNames = {"zero", "uniform", "normal"};
 constexpr std::array kKindNames = {"sparse", "dense"};
-constexpr std::array kLossNames = {"logistic", "squared"};
+constexpr std::array kLossNames = {"logistic", "squared", "classes"};  // As loss_name() has them.
 
 template <class Enum, std::size_t kCount>
 const char* name_of(const std::array<const char*, kCount>& names, Enum value) {
@@ -90,6 +90,7 @@ class Members {
     fail(name, "a value");
     return kNone;
   }
+  bool has(const char* name) const { return json_->is_object() && json_->contains(name); }
   void text(const char* name, std::string& out) {
     const Json& value = member(name);
     value.is_string() ? void(out = value.get<std::string>()) : fail(name, "a string");
@@ -159,6 +160,17 @@ void read_table(Members in, TableManifest& out) {
   }
 }
 
+void read_sizes(Members& in, ModelSpec& out) {
+  in.whole("inputs", out.inputs);
+  in.whole("classes", out.classes);
+  const Json& hidden = in.member("hidden");
+  if (!hidden.is_array()) in.fail("hidden", "a list of whole numbers");
+  for (const Json& width : hidden) {
+    const bool fits = width.is_number_unsigned() && width.get<std::uint64_t>() <= ~std::uint32_t{0};
+    fits ? out.hidden.push_back(width.get<std::uint32_t>()) : in.fail("hidden", "a list of whole numbers");
+  }
+}
+
 void read_model(Members in, ModelSpec& out) {
   in.text("name", out.name);
   in.one_of("loss", kLossNames, out.loss);
@@ -166,6 +178,7 @@ void read_model(Members in, ModelSpec& out) {
   in.whole("fields", out.fields);
   in.real("init_scale", out.init_scale);
   in.whole("seed", out.seed);
+  if (in.has("inputs")) read_sizes(in, out);
   read_rule(in.object("weights"), out.weights);
   read_rule(in.object("factors"), out.factors);
 }
@@ -246,6 +259,11 @@ std::string to_json(const Manifest& manifest) {
                {"tables", Json::array()},
                {"options", Json::object()},
                {"metrics", Json::object()}};
+  if (model.inputs != 0) {
+    json["model"]["inputs"] = model.inputs;
+    json["model"]["classes"] = model.classes;
+    json["model"]["hidden"] = model.hidden;
+  }
   for (const TableManifest& table : manifest.tables) json["tables"].push_back(table_json(table));
   for (const auto& [name, value] : manifest.options) json["options"][name] = value;
   for (const auto& [name, value] : manifest.metrics) {

@@ -10,6 +10,7 @@
 #include "model/format/file.h"
 #include "model/format/npz.h"
 #include "model/format/safetensors.h"
+#include "model/model_kind.h"
 
 namespace thalweg {
 namespace {
@@ -22,14 +23,40 @@ Status stream_array(const ModelReader& model, std::size_t table, bool keys, Writ
   });
 }
 
+using Shape = std::vector<std::uint64_t>;
+
+// Of each table; empty where it is no tensor of a dense model.
+Result<std::vector<Shape>> shapes_of(const ModelReader& model) {
+  const Manifest& manifest = model.manifest();
+  std::vector<Shape> shapes(manifest.tables.size());
+  const auto kind = find_kind(manifest.model);
+  if (!kind || (*kind)->dense == nullptr) return shapes;
+  const auto made = make_model(manifest.model);
+  if (!made) return made.status();
+  const std::vector<TableSpec> tables = (*made)->tables();
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    for (std::size_t stored = 0; stored < shapes.size(); ++stored) {
+      const TableSpec& spec = manifest.tables[stored].spec;
+      if (spec.name == tables[t].name && spec.dim == tables[t].dim && spec.rows == tables[t].rows) {
+        shapes[stored] = (*made)->tensor_shape(t);
+      }
+    }
+  }
+  return shapes;
+}
+
 // The arrays of all tables, named TABLE.keys and TABLE.rows; visit(tensor, table, whether it is keys).
 template <class Visit>
 Status for_arrays(const ModelReader& model, Visit visit) {
+  const Result<std::vector<Shape>> shapes = shapes_of(model);
+  if (!shapes) return shapes.status();
   for (std::size_t t = 0; t < model.manifest().tables.size(); ++t) {
     const TableManifest& table = model.manifest().tables[t];
     for (TensorInfo& tensor : table_tensors(table.spec, table.rows, 0)) {
       const bool keys = tensor.name == "keys";
-      tensor.name = table.spec.name + "." + tensor.name;
+      const Shape& shape = (*shapes)[t];
+      tensor.name = table.spec.name + (shape.empty() ? "." + tensor.name : "");
+      if (!shape.empty()) tensor.shape.assign(shape.begin(), shape.end());
       if (Status status = visit(tensor, t, keys); !status.ok()) return status;
     }
   }

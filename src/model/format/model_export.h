@@ -11,9 +11,11 @@
 namespace thalweg {
 
 // kSafetensors, kNpz: one file with the arrays TABLE.keys (U64 [n], sparse tables only, in file order) and
-// TABLE.rows (F32 [n, dim]); safetensors also has model.json's text as metadata "thalweg". kText: a directory
-// with TABLE.tsv for each table: lines of a key, then its floats, parted by tabs, keys ascending; a float is
-// the shortest decimal that reads back the same. Sorting holds one table at a time in memory.
+// TABLE.rows (F32 [n, dim]), of a dense model its tensors by their own names and shapes, which the component
+// of dense models tells (kUsage without it); safetensors also has model.json's text as metadata "thalweg".
+// kText: a directory with TABLE.tsv for each table: lines of a key, then its floats, parted by tabs, keys
+// ascending; a float is the shortest decimal that reads back the same. Sorting holds one table at a time in
+// memory.
 enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz };
 
 Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz

@@ -131,8 +131,7 @@ Result<ModelSummary> inspect_model(const ModelReader& model) {
 std::string to_text(const ModelSummary& summary) {
   const Manifest& manifest = summary.manifest;
   const ModelSpec& model = manifest.model;
-  std::string out =
-      fmt::format("model    {}, {} loss", model.name, model.loss == Loss::kLogistic ? "logistic" : "squared");
+  std::string out = fmt::format("model    {}, {} loss", model.name, loss_name(model.loss));
   const auto kind = find_kind(model);
   if (!kind.ok() || (*kind)->factors) out += fmt::format(", rank {}", model.rank);
   if (kind.ok() && (*kind)->fields) out += fmt::format(", {} fields", model.fields);

@@ -9,8 +9,9 @@ double accuracy_of(const Measured& rows) { return mean_of(rows.sums.correct, row
 
 extern constinit const Metric kAccuracy = {
     .name = "accuracy",
-    .summary = "part of the rows that are on the right side of 0.5",
+    .summary = "part of the rows that are of the class predicted, or on the right side of 0.5",
     .logistic = Told::kEval,
+    .classes = Told::kEachPass,
     .of = accuracy_of,
 };
 

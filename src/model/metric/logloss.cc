@@ -24,6 +24,7 @@ extern constinit const Metric kLogLoss = {
     .name = "logloss",
     .summary = "mean of -log(probability of the label)",
     .logistic = Told::kEachPass,
+    .classes = Told::kEachPass,
     .of = logloss_of,
     .constant = constant_logloss,
     .untrained = untrained_logloss,

@@ -31,15 +31,18 @@ enum class Told : std::uint8_t {
 struct Metric {
   std::string_view name;     // Lower case, as a field of --json.
   std::string_view summary;  // A few words.
-  Told logistic = Told::kNoOne, squared = Told::kNoOne;
+  Told logistic = Told::kNoOne, squared = Told::kNoOne, classes = Told::kNoOne;
   double (*of)(const Measured& rows) = nullptr;
   // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
-  // prediction, what for a model whose weights are all 0, and what for a mean of the rows' losses.
+  // prediction, what for a model whose weights are all 0, and what for a mean of the rows' losses. The first
+  // two are not known for classes.
   double (*constant)(const Measured& rows) = nullptr;
   double (*untrained)(const Measured& rows) = nullptr;
   double (*of_mean_loss)(double mean) = nullptr;
 
-  Told told(Loss loss) const { return loss == Loss::kLogistic ? logistic : squared; }
+  Told told(Loss loss) const {
+    return loss == Loss::kLogistic ? logistic : loss == Loss::kSquared ? squared : classes;
+  }
   double value(Loss loss, const Measured& rows) const {
     return told(loss) == Told::kNoOne ? std::numeric_limits<double>::quiet_NaN() : of(rows);
   }

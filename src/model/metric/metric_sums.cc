@@ -62,6 +62,16 @@ void MetricSums::add(std::span<const float> scores, std::span<const float> label
   }
 }
 
+void MetricSums::add_classes(const LossSum& sum, std::span<const float> scores, std::span<const float> labels,
+                             std::span<const float> weights) {
+  sums_.rows += sum.rows;
+  sums_.weight += sum.weight;
+  sums_.loss += sum.loss;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] == labels[i]) sums_.correct += weights.empty() ? 1.0 : static_cast<double>(weights[i]);
+  }
+}
+
 void MetricSums::merge(const MetricSums& other) {
   THALWEG_CHECK(loss_ == other.loss_, "metrics of one loss");
   sums_.rows += other.sums_.rows;

@@ -1,0 +1,14 @@
+// Convolutional network for square images of one channel.
+#include "model/dense/dense_kind.h"
+
+namespace thalweg {
+namespace {
+
+constexpr DenseDefaults kDefaults = {.epochs = 8, .rate = 0.02f};
+
+}  // namespace
+
+extern constinit const ModelKind kConvnetKind = {
+    .name = "convnet", .dense = &kDefaults, .check = check_dense_kind, .make = make_dense};
+
+}  // namespace thalweg

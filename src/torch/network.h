@@ -1,0 +1,47 @@
+// A dense model as a user writes it: its parameters, and how they turn inputs into scores.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/model.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+struct Parameter {
+  std::string name;  // As PyTorch's state_dict() has it.
+  std::vector<std::int64_t> shape;
+  // At first uniform in [-bound, bound).
+  float bound = 0;
+};
+
+// Immutable: any number of threads may use one.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual std::vector<Parameter> parameters() const = 0;
+  // `inputs`: f32 [rows, ModelSpec::inputs]. Returns f32 [rows, outputs_of(spec)].
+  virtual at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const = 0;
+};
+
+inline std::int64_t outputs_of(const ModelSpec& spec) {
+  return spec.loss == Loss::kClasses ? static_cast<std::int64_t>(spec.classes) : 1;
+}
+// Weight and bias of a layer of `inputs` numbers to each of its outputs, as PyTorch's Linear begins: K. He et
+// al., "Delving Deep into Rectifiers", ICCV 2015, with a = sqrt(5).
+void add_layer(std::vector<Parameter>& parameters, const std::string& name, std::vector<std::int64_t> shape);
+
+struct NetworkKind {
+  const char* name;
+  // As ModelKind::check; null: any sizes will do.
+  Status (*check)(const ModelSpec& spec);
+  std::unique_ptr<Network> (*make)(const ModelSpec& spec);
+};
+
+}  // namespace thalweg

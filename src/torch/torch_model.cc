@@ -1,0 +1,202 @@
+#include "torch/torch_model.h"
+
+#include <torch/csrc/autograd/generated/variable_factories.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/mix.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint16_t kRangesMax = 32;
+constexpr std::size_t kRowsAtOnce = 256;  // What lies between layers of a convnet is 200 KB a row.
+
+using TableRows = std::span<const std::span<const float>>;
+using TableGrads = std::span<const std::span<float>>;
+
+// Rows of a batch that are computed on together.
+struct RowRange {
+  std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
+  std::int64_t count() const { return static_cast<std::int64_t>(size()); }
+  std::span<const float> of(const std::vector<float>& all) const {
+    return std::span(all).subspan(begin, size());
+  }
+  static std::vector<RowRange> cut(std::size_t rows) {
+    std::vector<RowRange> ranges;
+    for (std::size_t at = 0; at < rows; at += kRowsAtOnce)
+      ranges.push_back({at, std::min(rows, at + kRowsAtOnce)});
+    return ranges;
+  }
+};
+
+class TorchModel final : public Model {
+ public:
+  TorchModel(const ModelSpec& spec, std::unique_ptr<Network> network)
+      : spec_(spec), network_(std::move(network)), parameters_(network_->parameters()) {}
+
+  std::vector<TableSpec> tables() const override;
+  std::vector<std::uint64_t> tensor_shape(std::size_t table) const override {
+    return {parameters_[table].shape.begin(), parameters_[table].shape.end()};
+  }
+  Status validate(const Batch& batch) const override;
+  LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override;
+  LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
+                   TableGrads grads) override;
+
+ private:
+  at::Tensor inputs_of(const LocalBatch& batch, RowRange range);
+  std::vector<at::Tensor> tensors_over(TableRows rows) const;
+  at::Tensor row_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const;
+  void take(const at::Tensor& outputs, const at::Tensor& losses, const LocalBatch& batch, RowRange range,
+            std::span<float> scores, LossSum& sum) const;
+
+  const ModelSpec spec_;
+  const std::unique_ptr<Network> network_;
+  const std::vector<Parameter> parameters_;
+  std::vector<float> inputs_;
+};
+
+// PyTorch has no tensors of what must not change; these are only read.
+at::Tensor view_of(std::span<const float> values, at::IntArrayRef shape) {
+  return torch::from_blob(const_cast<float*>(values.data()), shape);
+}
+
+std::vector<TableSpec> TorchModel::tables() const {
+  std::vector<TableSpec> out;
+  for (const Parameter& parameter : parameters_) {
+    TableSpec table;
+    table.kind = TableSpec::Kind::kDense;
+    table.name = parameter.name;
+    table.rows = static_cast<std::uint64_t>(parameter.shape[0]);
+    for (std::size_t d = 1; d < parameter.shape.size(); ++d) {
+      table.dim *= static_cast<std::uint32_t>(parameter.shape[d]);
+    }
+    table.ranges = static_cast<std::uint16_t>(std::min<std::uint64_t>(table.rows, kRangesMax));
+    table.rule = spec_.weights;
+    table.init = {InitSpec::Kind::kUniform, parameter.bound, place(spec_.seed ^ place(out.size()))};
+    out.push_back(std::move(table));
+  }
+  return out;
+}
+
+Status TorchModel::validate(const Batch& batch) const {
+  for (std::size_t r = 0; r < batch.rows(); ++r) {
+    for (std::uint32_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
+      if (batch.keys[e] < spec_.inputs) continue;
+      return {Code::kData, "row " + std::to_string(r) + " of a batch has feature " +
+                               std::to_string(batch.keys[e]) + "; model " + spec_.name + " takes 0 to " +
+                               std::to_string(spec_.inputs - 1)};
+    }
+  }
+  return ok_status();
+}
+
+at::Tensor TorchModel::inputs_of(const LocalBatch& batch, RowRange range) {
+  const Batch& rows = batch.rows();
+  const std::size_t width = spec_.inputs;
+  inputs_.assign(range.size() * width, 0.0f);
+  for (std::size_t r = range.begin; r < range.end; ++r) {
+    float* const row = inputs_.data() + (r - range.begin) * width;
+    for (std::uint32_t e = rows.row_begin[r]; e < rows.row_begin[r + 1]; ++e) {
+      row[batch.local()[e]] += rows.values.empty() ? 1.0f : rows.values[e];
+    }
+  }
+  return view_of(inputs_, {range.count(), static_cast<std::int64_t>(width)});
+}
+
+std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
+  THALWEG_CHECK(rows.size() == parameters_.size(), "one table a parameter");
+  std::vector<at::Tensor> out;
+  for (std::size_t t = 0; t < rows.size(); ++t) out.push_back(view_of(rows[t], parameters_[t].shape));
+  return out;
+}
+
+// Of each row, times its weight. Labels that are no class are those of rows that are only scored.
+at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const {
+  const at::Tensor targets = view_of(range.of(batch.rows().labels), {range.count()});
+  at::Tensor losses;
+  if (spec_.loss == Loss::kClasses) {
+    const double last = static_cast<double>(spec_.classes - 1);
+    const at::Tensor classes = targets.nan_to_num().clamp(0, last).to(at::kLong);
+    losses = at::cross_entropy_loss(outputs, classes, {}, at::Reduction::None);
+  } else if (spec_.loss == Loss::kLogistic) {
+    losses = at::binary_cross_entropy_with_logits(outputs.squeeze(1), targets, {}, {}, at::Reduction::None);
+  } else {
+    losses = (outputs.squeeze(1) - targets).square() / 2;
+  }
+  const std::vector<float>& weights = batch.rows().weights;
+  return weights.empty() ? losses : losses * view_of(range.of(weights), {range.count()});
+}
+
+// Adds the rows' losses to `sum`, and tells their scores.
+void TorchModel::take(const at::Tensor& outputs, const at::Tensor& losses, const LocalBatch& batch,
+                      RowRange range, std::span<float> scores, LossSum& sum) const {
+  const at::Tensor shown =
+      spec_.loss == Loss::kClasses ? outputs.argmax(1).to(at::kFloat) : outputs.squeeze(1).contiguous();
+  std::copy_n(shown.data_ptr<float>(), range.size(), scores.data() + range.begin);
+  const at::Tensor all = losses.contiguous();
+  const float* const each = all.data_ptr<float>();
+  const std::vector<float>& weights = batch.rows().weights;
+  sum.rows += range.size();
+  for (std::size_t r = 0; r < range.size(); ++r) {
+    sum.loss += static_cast<double>(each[r]);
+    sum.weight += weights.empty() ? 1.0 : static_cast<double>(weights[range.begin + r]);
+  }
+}
+
+LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
+  THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
+  const c10::InferenceMode guard;
+  const std::vector<at::Tensor> parameters = tensors_over(rows);
+  LossSum sum;
+  for (const RowRange range : RowRange::cut(batch.size())) {
+    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range));
+    take(outputs, row_losses(outputs, batch, range), batch, range, scores, sum);
+  }
+  return sum;
+}
+
+LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
+                             TableGrads grads) {
+  THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
+  std::vector<at::Tensor> parameters = tensors_over(rows);
+  for (std::size_t t = 0; t < parameters.size(); ++t) {
+    std::fill(grads[t].begin(), grads[t].end(), 0.0f);
+    parameters[t].requires_grad_(true);
+    parameters[t].mutable_grad() = torch::from_blob(grads[t].data(), parameters_[t].shape);
+  }
+  LossSum sum;
+  for (const RowRange range : RowRange::cut(batch.size())) {
+    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range));
+    const at::Tensor losses = row_losses(outputs, batch, range);
+    losses.sum().backward();
+    take(outputs.detach(), losses.detach(), batch, range, scores, sum);
+  }
+  for (std::size_t t = 0; t < parameters.size(); ++t) {
+    THALWEG_CHECK(parameters[t].grad().data_ptr() == grads[t].data(),
+                  "gradients are added up where they are wanted");
+  }
+  return sum;
+}
+
+}  // namespace
+
+void add_layer(std::vector<Parameter>& parameters, const std::string& name, std::vector<std::int64_t> shape) {
+  std::int64_t inputs = 1;
+  for (std::size_t d = 1; d < shape.size(); ++d) inputs *= shape[d];
+  const float bound = 1.0f / std::sqrt(static_cast<float>(inputs));
+  const std::int64_t outputs = shape[0];
+  parameters.push_back({name + ".weight", std::move(shape), bound});
+  parameters.push_back({name + ".bias", {outputs}, bound});
+}
+
+std::unique_ptr<Model> make_torch_model(const ModelSpec& spec, std::unique_ptr<Network> network) {
+  return std::make_unique<TorchModel>(spec, std::move(network));
+}
+
+}  // namespace thalweg

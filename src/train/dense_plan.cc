@@ -1,0 +1,112 @@
+#include "train/dense_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/input_words.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Key kInputsMax = Key{1} << 20;
+constexpr float kClassesMax = 1 << 20;
+
+struct Sizes {
+  std::uint32_t inputs = 0, classes = 0;
+};
+
+bool is_input(Key key) { return key < kInputsMax; }
+bool is_class_label(float label) { return label >= 0 && label < kClassesMax && label == std::floor(label); }
+
+// Says where the first row is that a dense model cannot take.
+Status refuse_row(DataSet& data, bool of_classes) {
+  auto reader = data.reader(ShardId{0}, 1);
+  Batch batch;
+  while (reader) {
+    const auto rows = (*reader)->next(1, batch);
+    if (!rows || *rows == 0) break;
+    const std::string place = (*reader)->place_of_last_row();
+    const auto wide = std::find_if_not(batch.keys.begin(), batch.keys.end(), is_input);
+    if (wide != batch.keys.end()) {
+      return {Code::kData,
+              fmt::format("{}: feature {}; a dense model takes features below {}\nhint: --hash-bits 12 "
+                          "hashes them to 4096",
+                          place, *wide, kInputsMax)};
+    }
+    if (!of_classes || is_class_label(batch.labels[0])) continue;
+    return {Code::kData,
+            fmt::format("{}: label {}; expected a class, a whole number from 0\nhint: --loss logistic or "
+                        "squared is for other labels",
+                        place, batch.labels[0])};
+  }
+  return {Code::kData, "the training data changed while it was read"};
+}
+
+// One more than the largest feature and label of the data.
+Result<Sizes> count_sizes(DataSet& data, bool of_classes) {
+  auto reader = data.reader(ShardId{0}, 1);
+  if (!reader) return reader.status();
+  Batch batch;
+  Sizes sizes;
+  for (;;) {
+    const auto rows = (*reader)->next(1024, batch);
+    if (!rows) return rows.status();
+    if (*rows == 0) return sizes;
+    const bool all_fit =
+        std::all_of(batch.keys.begin(), batch.keys.end(), is_input) &&
+        (!of_classes || std::all_of(batch.labels.begin(), batch.labels.end(), is_class_label));
+    if (!all_fit) return refuse_row(data, of_classes);
+    for (const Key key : batch.keys)
+      sizes.inputs = std::max(sizes.inputs, static_cast<std::uint32_t>(key) + 1);
+    for (const float label : batch.labels) {
+      if (of_classes) sizes.classes = std::max(sizes.classes, static_cast<std::uint32_t>(label) + 1);
+    }
+  }
+}
+
+Status choose_sizes(const TrainerOptions& options, DataSet* data, TrainSpec& spec) {
+  ModelSpec& model = spec.model;
+  const bool of_classes = model.loss == Loss::kClasses;
+  const std::uint32_t hashed =
+      spec.train.hash_bits != 0 && spec.train.hash_bits <= 20 ? 1u << spec.train.hash_bits : 0;
+  model.inputs = options.inputs.value_or(hashed);
+  model.classes = of_classes ? options.classes.value_or(0) : 0;
+  const bool known = model.inputs != 0 && (model.classes != 0 || !of_classes);
+  if (!known && (data == nullptr || !data->seekable())) {
+    return {Code::kUsage,
+            fmt::format("--inputs{} must be given where the training data cannot be looked at first",
+                        of_classes ? " and --classes" : "")};
+  }
+  if (!known) {
+    const auto counted = count_sizes(*data, of_classes);
+    if (!counted) return as_input(counted.status());
+    if (model.inputs == 0) model.inputs = counted->inputs;
+    if (of_classes && model.classes == 0) model.classes = std::max(counted->classes, 2u);
+  }
+  spec.train.classes = spec.valid.classes = model.classes;
+  return ok_status();
+}
+
+}  // namespace
+
+Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
+  const DenseDefaults& defaults = *kind.dense;
+  ModelSpec& model = spec.model;
+  if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
+  if (options.hidden && !defaults.takes_hidden) {
+    return {Code::kUsage, fmt::format("--hidden has no meaning with --model {}", kind.name)};
+  }
+  for (const std::uint32_t width : options.hidden.value_or(std::vector<std::uint32_t>())) {
+    if (width == 0)
+      return {Code::kUsage, "--hidden; expected widths from 1 with commas between, such as 512,512"};
+  }
+  model.hidden =
+      options.hidden.value_or(std::vector<std::uint32_t>(defaults.hidden.begin(), defaults.hidden.end()));
+  spec.batch_rows = options.batch.value_or(defaults.batch);
+  model.weights.kind = options.optimizer.value_or(defaults.rule);
+  return ok_status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,15 @@
+// What a dense model's user left open.
+#pragma once
+
+#include "data/data_set.h"
+#include "model/model_kind.h"
+#include "thalweg/trainer.h"
+#include "train/train_spec.h"
+
+namespace thalweg {
+
+// Sizes, batch and update rule of spec.model, whose kind is dense. Reads all of `data` where inputs or
+// classes are not told; null: only the workers have the data. Errors: kUsage, kData naming file and line.
+Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec);
+
+}  // namespace thalweg

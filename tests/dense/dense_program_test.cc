@@ -1,0 +1,183 @@
+// Dense models through the program: trained, measured, told about.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "base/temporary_folder_for_test.h"
+#include "cli/run_for_test.h"
+#include "data/idx_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using nlohmann::json;
+
+std::string quoted(const std::string& path) { return fmt::format("'{}'", path); }
+
+constexpr std::uint32_t kSide = 8, kClasses = 3;
+
+// Images with a bright stripe: across at the top, across at the bottom, or down the middle; and noise.
+void write_stripes(const TemporaryFolder& folder, const std::string& name, std::uint32_t count,
+                   std::uint64_t seed) {
+  Random random(seed);
+  std::string pixels, labels;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t label = i % kClasses;
+    labels += static_cast<char>(label);
+    for (std::uint32_t y = 0; y < kSide; ++y) {
+      for (std::uint32_t x = 0; x < kSide; ++x) {
+        const bool bright = label == 0 ? y < 3 : label == 1 ? y > 4 : x == 3 || x == 4;
+        pixels += static_cast<char>((bright ? 128 : 0) + random.below(128));
+      }
+    }
+  }
+  folder.write(name + "-images-idx3-ubyte", idx_images(count, kSide, kSide, pixels));
+  folder.write(name + "-labels-idx1-ubyte", idx_labels(labels));
+}
+
+class DenseProgram : public testing::Test {
+ protected:
+  DenseProgram() {
+    write_stripes(folder_, "train", 1200, 1);
+    write_stripes(folder_, "t10k", 300, 2);
+  }
+  // The last line of JSON.
+  json told(const std::string& arguments) const {
+    const Ran ran = run(arguments + " --json --quiet");
+    EXPECT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
+    return ran.code == 0 ? json::parse(ran.out) : json();
+  }
+  std::string data() const { return quoted(folder_ / ""); }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(DenseProgram, EachModelLearnsWhatTheImagesShow) {
+  for (const std::string model : {"softmax", "mlp --hidden 32", "convnet"}) {
+    const json result = told("train --batch 32 --epochs 2 --model " + model + " " + data());
+    ASSERT_TRUE(result.contains("valid_accuracy")) << model;
+    EXPECT_GT(result["valid_accuracy"].get<double>(), 0.95) << model;
+    EXPECT_EQ(result["examples"], 2400);
+  }
+}
+
+TEST_F(DenseProgram, NoBitDependsOnServersOrWorkers) {
+  const std::string job = "train --model mlp --hidden 32 --batch 48 --epochs 2 --data-shards 4 " + data();
+  const json one = told(job + " --servers 1 --workers 1");
+  for (const std::string nodes :
+       {" --servers 3 --workers 2", " --servers 2 --workers 4", " --processes --servers 2 --workers 2"}) {
+    const json other = told(job + nodes);
+    EXPECT_EQ(one["model_digest"], other["model_digest"]) << nodes;
+    EXPECT_EQ(one["valid_logloss"], other["valid_logloss"]) << nodes;
+  }
+  EXPECT_NE(one["model_digest"], told(job + " --seed 2")["model_digest"]);
+}
+
+TEST_F(DenseProgram, OneShardOfTheLargerBatchLearnsTheSame) {
+  // The same rows make a step either way, summed up in another order.
+  const std::string job =
+      "train --model softmax --epochs 3 --optimizer sgd --rate 0.002 --batch 64 " + data();
+  const json one = told(job + " --data-shards 1"), four = told(job + " --data-shards 4");
+  EXPECT_NEAR(one["valid_logloss"].get<double>(), four["valid_logloss"].get<double>(), 0.02);
+}
+
+TEST_F(DenseProgram, LearnsWithinABoundAndAsynchronously) {
+  for (const std::string sync : {"ssp:2", "async"}) {
+    const json result =
+        told("train --model mlp --hidden 32 --batch 32 --epochs 2 --sync " + sync + " " + data());
+    EXPECT_GT(result["valid_accuracy"].get<double>(), 0.95) << sync;
+  }
+}
+
+TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
+  const std::string model = quoted(folder_ / "model"), held_out = quoted(folder_ / "t10k-images-idx3-ubyte");
+  const json trained = told("train --model mlp --hidden 16 --batch 32 " + data() + " --out " + model);
+  const json measured = told("eval --model " + model + " " + held_out);
+  EXPECT_EQ(measured["accuracy"], trained["valid_accuracy"]);
+  EXPECT_NEAR(measured["logloss"].get<double>(), trained["valid_logloss"].get<double>(), 1e-6);
+  EXPECT_TRUE(measured["auc"].is_null());
+  const Ran predicted = run("predict --quiet --model " + model + " " + held_out);
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_EQ(predicted.out.substr(0, 6), "0\n1\n2\n");
+  EXPECT_EQ(told("model inspect " + model)["loss"], "classes");
+  EXPECT_EQ(told("model digest " + model)["digest"], trained["model_digest"]);
+}
+
+TEST_F(DenseProgram, ExportsTheTensorsThatPyTorchKnows) {
+  const std::string model = quoted(folder_ / "model"), file = folder_ / "model.safetensors";
+  told("train --model convnet --epochs 1 --batch 128 " + data() + " --out " + model);
+  told("model export " + model + " -o " + quoted(file));
+  std::ifstream in(file, std::ios::binary);
+  std::uint64_t size = 0;
+  in.read(reinterpret_cast<char*>(&size), sizeof size);
+  ASSERT_LT(size, 1u << 20);
+  std::string header(size, ' ');
+  in.read(header.data(), static_cast<std::streamsize>(size));
+  const json tensors = json::parse(header);
+  EXPECT_EQ(tensors["conv1.weight"]["shape"], (std::vector<int>{32, 1, 3, 3}));
+  EXPECT_EQ(tensors["conv2.weight"]["shape"], (std::vector<int>{64, 32, 3, 3}));
+  EXPECT_EQ(tensors["fc1.weight"]["shape"], (std::vector<int>{128, 256}));
+  EXPECT_EQ(tensors["fc2.bias"]["shape"], (std::vector<int>{3}));
+  EXPECT_EQ(tensors.size(), 9u) << "eight tensors and the metadata";
+}
+
+TEST_F(DenseProgram, RowsOfAnyFormatAndOtherLosses) {
+  std::string rows;
+  Random random(4);
+  for (int i = 0; i < 2000; ++i) {
+    const bool left = random.chance(0.5), right = random.chance(0.5);
+    rows += std::string(left != right ? "1" : "0") + (left ? " 0:1" : "") + (right ? " 1:1" : "") + "\n";
+  }
+  const std::string file = quoted(folder_.write("xor.svm", rows));
+  const std::string job = "train --valid-part 10 --epochs 10 --batch 64 " + file;
+  const json linear = told(job + " --model softmax --loss logistic"),
+             deep = told(job + " --model mlp --hidden 16 --loss logistic");
+  EXPECT_LT(linear["valid_auc"].get<double>(), 0.7);
+  EXPECT_GT(deep["valid_auc"].get<double>(), 0.99);
+  EXPECT_LT(told(job + " --model mlp --hidden 16 --loss squared")["valid_rmse"].get<double>(), 0.2);
+  EXPECT_GT(told(job + " --model mlp --hidden 16")["valid_accuracy"].get<double>(), 0.99);
+}
+
+TEST_F(DenseProgram, WrongInputHasOneClearError) {
+  const auto refused = [&](const std::string& arguments, int code, const std::string& why) {
+    const Ran ran = run("train " + arguments);
+    EXPECT_EQ(ran.code, code) << arguments << "\n" << ran.err;
+    EXPECT_NE(ran.err.find(why), std::string::npos) << arguments << "\n" << ran.err;
+  };
+  const std::string odd = quoted(folder_.write("odd.svm", "0.5 1:1\n1 2:1\n"));
+  const std::string wide = quoted(folder_.write("wide.svm", "0 1:1\n1 123456789:1\n"));
+  const std::string six = quoted(folder_.write("six.svm", "0 1:1\n1 5:1\n"));
+  refused("--model mlp --hidden 32,x " + data(), 2, "--hidden; expected widths from 1 with commas between");
+  refused("--model softmax --hidden 32 " + data(), 2, "--hidden 32");
+  refused("--model lr --classes 3 " + six, 2, "has no meaning with");
+  refused("--model lr --loss classes " + six, 2, "--loss classes is for dense models");
+  refused("--model mlp " + odd, 4, "expected a class, a whole number from 0");
+  refused("--model mlp " + wide, 4, "--hash-bits");
+  refused("--model convnet " + six, 2, "rows of 6 numbers are none");
+  refused("--model softmax --inputs 4 " + six, 4, "feature 5; model softmax takes 0 to 3");
+  refused("--model softmax --classes 2 --inputs 65 " + data(), 4, "expected a class: a whole number from 0");
+  refused("--model softmax " + quoted(folder_ / "nowhere"), 4, "nowhere");
+}
+
+TEST_F(DenseProgram, WithoutItsComponentSaysWhatIsMissing) {
+  const std::string alone = folder_ / "thalweg";
+  std::filesystem::copy(THALWEG_PROGRAM, alone);
+  const auto refused = [&] {
+    return run("version; " + quoted(alone) + " train --model mlp " + data() + " 2>&1");
+  };
+  Ran ran = refused();
+  EXPECT_EQ(ran.code, 2) << ran.out;
+  EXPECT_NE(ran.out.find("dense models need thalweg_torch.so, which is not there; looked for " + alone +
+                         "_torch.so"),
+            std::string::npos)
+      << ran.out;
+  folder_.write("thalweg_torch.so", "no library");
+  ran = refused();
+  EXPECT_EQ(ran.code, 2) << ran.out;
+  EXPECT_NE(ran.out.find("dense models cannot be used: "), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace thalweg
