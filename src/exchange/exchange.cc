@@ -55,7 +55,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();
   work.piece = plan.piece_elements;
   if (plan.route->in_memory) {
-    work.staged = OrdinaryMemory::staged_elements(call.arithmetic.element_bytes, ranks);
+    work.staged = OrdinaryMemory::staged_elements(call, ranks);
   }
   work.root = call.root;
   work.peer = call.peer;

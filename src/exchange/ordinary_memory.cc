@@ -46,7 +46,7 @@ Status OrdinaryMemory::take(const LaneStep& step, std::uint32_t& unreachable) {
         return add_fetched();
     }
   };
-  const std::uint64_t window = step.block.begin / staged_elements(call_.arithmetic.element_bytes, ranks_);
+  const std::uint64_t window = step.block.begin / staged_elements(call_, ranks_);
   turn_ = is_private(step) ? 0 : (sequence_ + window) % turns(ranks_);
   const Status status = take_step();
   unreachable = unreachable_;
@@ -149,7 +149,7 @@ Status OrdinaryMemory::sum_fetched(Block window) {
   const Block part = of_part(rank_, window);
   const std::size_t element = call_.arithmetic.element_bytes;
   std::vector<const std::byte*> sources(ranks_);
-  const Pieces pieces(part, staged_elements(element, ranks_));
+  const Pieces pieces(part, staged_elements(call_, ranks_));
   for (std::uint64_t i = 0; part.count > 0 && i < pieces.size(); ++i) {
     const Block block = pieces[i];
     for (std::uint32_t r = 0; r < ranks_; ++r) {

@@ -27,8 +27,8 @@ class OrdinaryMemory {
         staging_(fabric.staging(channel)) {}
 
   // Elements of each of the ranks' parts that a staging area holds; 0 when they are too large.
-  static std::uint64_t staged_elements(std::size_t element_bytes, std::uint32_t ranks) {
-    return slot_bytes(ranks) / element_bytes;
+  static std::uint64_t staged_elements(const Call& call, std::uint32_t ranks) {
+    return slot_bytes(call, ranks) / call.arithmetic.element_bytes;
   }
 
   // Takes a step of Kind kOffer, kSum, kTake, kFetch or kAdd. kRefused: a peer says that its staging area is
@@ -37,11 +37,17 @@ class OrdinaryMemory {
   Status take(const LaneStep& step, std::uint32_t& unreachable);
 
  private:
-  static constexpr std::size_t slot_bytes(std::uint32_t ranks) {
-    return Fabric::kStagingBytes / ranks / 64 * 64;
+  // Of a window. More than two ranks of a vector that takes several keep two of them in their caches, with
+  // those of the other ranks on the same core.
+  static std::size_t area_bytes(const Call& call, std::uint32_t ranks) {
+    const bool one_window = call.count <= Fabric::kStagingBytes / call.arithmetic.element_bytes;
+    return ranks <= 2 || one_window ? Fabric::kStagingBytes : std::size_t{160} << 10;
+  }
+  static std::size_t slot_bytes(const Call& call, std::uint32_t ranks) {
+    return area_bytes(call, ranks) / ranks / 64 * 64;
   }
   std::size_t slot_at(std::uint32_t part) const {
-    return turn_ * Fabric::kStagingBytes + part * slot_bytes(ranks_);
+    return turn_ * area_bytes(call_, ranks_) + part * slot_bytes(call_, ranks_);
   }
   std::byte* own_slot(std::uint32_t part) const { return staging_ + slot_at(part); }
   const std::byte* slot_of(std::uint32_t owner, std::uint32_t part);
