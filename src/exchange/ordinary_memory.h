@@ -28,7 +28,7 @@ class OrdinaryMemory {
 
   // Elements of each of the ranks' parts that a staging area holds; 0 when they are too large.
   static std::uint64_t staged_elements(const Call& call, std::uint32_t ranks) {
-    return slot_bytes(call, ranks) / call.arithmetic.element_bytes;
+    return window_bytes(call, ranks) / call.arithmetic.element_bytes;
   }
 
   // Takes a step of Kind kOffer, kSum, kTake, kFetch or kAdd. kRefused: a peer says that its staging area is
@@ -37,17 +37,20 @@ class OrdinaryMemory {
   Status take(const LaneStep& step, std::uint32_t& unreachable);
 
  private:
-  // Of a window. More than two ranks of a vector that takes several keep two of them in their caches, with
-  // those of the other ranks on the same core.
-  static std::size_t area_bytes(const Call& call, std::uint32_t ranks) {
-    const bool one_window = call.count <= Fabric::kStagingBytes / call.arithmetic.element_bytes;
-    return ranks <= 2 || one_window ? Fabric::kStagingBytes : std::size_t{160} << 10;
+  // Slots lie where they lie in every operation: what one of them stages early must not touch the slot of
+  // sums that a peer may still read of the one before it.
+  static constexpr std::size_t slot_bytes(std::uint32_t ranks) {
+    return Fabric::kStagingBytes / ranks / 64 * 64;
   }
-  static std::size_t slot_bytes(const Call& call, std::uint32_t ranks) {
-    return area_bytes(call, ranks) / ranks / 64 * 64;
+  // Of a slot that a window fills. More than two ranks of a vector that takes several windows keep two of
+  // them in their caches, with those of the other ranks on the same core.
+  static std::size_t window_bytes(const Call& call, std::uint32_t ranks) {
+    constexpr std::size_t kOfSeveral = std::size_t{160} << 10;
+    const bool one_window = call.count <= Fabric::kStagingBytes / call.arithmetic.element_bytes;
+    return ranks <= 2 || one_window ? slot_bytes(ranks) : kOfSeveral / ranks / 64 * 64;
   }
   std::size_t slot_at(std::uint32_t part) const {
-    return turn_ * area_bytes(call_, ranks_) + part * slot_bytes(call_, ranks_);
+    return turn_ * Fabric::kStagingBytes + part * slot_bytes(ranks_);
   }
   std::byte* own_slot(std::uint32_t part) const { return staging_ + slot_at(part); }
   const std::byte* slot_of(std::uint32_t owner, std::uint32_t part);

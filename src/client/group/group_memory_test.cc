@@ -160,12 +160,15 @@ TEST(GroupMemory, RanksMayKeepTheirVectorsInDifferentPlaces) {
 TEST(GroupMemory, RanksMeetOnceForEachWindowAndOnceBefore) {
   constexpr std::uint32_t kRanks = 4;
   const auto body = [](Group& group) -> std::string {
-    for (const std::uint64_t windows : {1U, 2U, 6U}) {
-      std::vector<float> data(windows * 65'000);
+    // One of 256 KB, or several of 160.
+    for (const auto& [count, windows] :
+         {std::pair(65'000, 1), std::pair(130'000, 4), std::pair(390'000, 10)}) {
+      std::vector<float> data(static_cast<std::size_t>(count));
       const std::uint64_t before = group.bytes_sent();
       if (Status s = group.all_reduce(std::span(data)); !s.ok()) return s.message();
       const std::uint64_t words = (group.bytes_sent() - before) / sizeof(SharedPlace);
-      if (words != (windows + 1) * (kRanks - 1)) return std::to_string(words) + " words";
+      if (words != static_cast<std::uint64_t>(windows + 1) * (kRanks - 1))
+        return std::to_string(words) + " words";
     }
     return "";
   };
