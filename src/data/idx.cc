@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -46,12 +46,22 @@ class ExactReader {
   std::size_t have_ = 0;
 };
 
-using PixelTexts = std::array<std::string, 256>;
-const PixelTexts& pixel_texts() {
-  static const PixelTexts kTexts = [] {
-    PixelTexts texts;
+constexpr std::size_t kNumberTextMax = 16;  // Of a pixel's place or value.
+
+// What follows a pixel's place: ":0.2", by its byte.
+struct PixelText {
+  char text[kNumberTextMax];
+  std::size_t size;
+};
+const std::array<PixelText, 256>& pixel_texts() {
+  static const std::array<PixelText, 256> kTexts = [] {
+    std::array<PixelText, 256> texts;
     for (std::size_t value = 0; value < texts.size(); ++value) {
-      texts[value] = fmt::format("{}", static_cast<float>(value) / 255.0f);
+      PixelText& of = texts[value];
+      of.text[0] = ':';
+      const auto end =
+          std::to_chars(of.text + 1, of.text + sizeof of.text, static_cast<float>(value) / 255.0f).ptr;
+      of.size = static_cast<std::size_t>(end - of.text);
     }
     return texts;
   }();
@@ -69,11 +79,11 @@ class IdxRows final : public ByteStream {
 
   Status read_heads();
   Result<std::size_t> read(char* to, std::size_t size) override {
-    while (given_ == text_.size()) {
+    while (given_ == text_end_) {
       if (row_ == rows_) return std::size_t{0};
       if (Status status = next_row(); !status.ok()) return status;
     }
-    const std::size_t count = std::min(size, text_.size() - given_);
+    const std::size_t count = std::min(size, text_end_ - given_);
     std::memcpy(to, text_.data() + given_, count);
     given_ += count;
     return count;
@@ -93,8 +103,8 @@ class IdxRows final : public ByteStream {
   std::uint64_t rows_ = 0, row_ = 0;
   bool has_label_ = false;  // Of the next row.
   std::size_t pixels_ = 0;
-  fmt::memory_buffer text_;
-  std::size_t given_ = 0;
+  std::vector<char> text_;  // Of the newest row, up to text_end_.
+  std::size_t given_ = 0, text_end_ = 0;
 };
 
 Status IdxRows::read_heads() {
@@ -108,6 +118,8 @@ Status IdxRows::read_heads() {
                                      images_.number(4), images_.number(8), kPixelsMax)};
   }
   pixels_ = static_cast<std::size_t>(pixels);
+  // Room for the label, and a blank, a place and a value for each pixel.
+  text_.resize(kNumberTextMax + pixels_ * 2 * kNumberTextMax);
   const Result<bool> labels = labels_.read(8);
   if (!labels) return labels.status();
   if (!*labels || labels_.number(0) != 0x801) {
@@ -129,15 +141,19 @@ Status IdxRows::next_row() {
   if (!image) return image.status();
   if (!*image) return cut(path_, "images");
   has_label_ = false;
-  text_.clear();
-  given_ = 0;
-  const auto out = std::back_inserter(text_);
-  fmt::format_to(out, "{}", labels_.byte(0));
+  const auto& texts = pixel_texts();
+  char* out = std::to_chars(text_.data(), text_.data() + kNumberTextMax, labels_.byte(0)).ptr;
   for (std::size_t i = 0; i < pixels_; ++i) {
     const std::uint8_t value = images_.byte(i);
-    if (value != 0 || i + 1 == pixels_) fmt::format_to(out, " {}:{}", i, pixel_texts()[value]);
+    if (value == 0 && i + 1 < pixels_) continue;
+    *out++ = ' ';
+    out = std::to_chars(out, out + kNumberTextMax, i).ptr;
+    std::memcpy(out, texts[value].text, kNumberTextMax);
+    out += texts[value].size;
   }
-  text_.push_back('\n');
+  *out++ = '\n';
+  text_end_ = static_cast<std::size_t>(out - text_.data());
+  given_ = 0;
   ++row_;
   return {};
 }

@@ -166,11 +166,12 @@ Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
 }
 
 Status ShardTrainer::learn(const Prepared& prepared) {
-  std::vector<std::vector<float>> grads(tables_.size());
+  // The model writes all of them: to set them to 0 first would take as long as a small step.
+  std::vector<std::shared_ptr<float[]>> grads(tables_.size());
   std::vector<std::span<float>> grad_spans(tables_.size());
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    grads[t].resize(rows_[t].size());
-    grad_spans[t] = grads[t];
+    grads[t] = std::make_shared_for_overwrite<float[]>(rows_[t].size());
+    grad_spans[t] = {grads[t].get(), rows_[t].size()};
   }
   scores_.resize(prepared.rows);
   const LossSum sum = model_->gradient(prepared.batch, row_spans_, scores_, grad_spans);
@@ -186,7 +187,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     const bool dense = tables_[t].kind == TableSpec::Kind::kDense;
     Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
-    store_.push(TableId{t}, std::move(keys), Rows(std::move(grads[t]))).forget();
+    store_.push(TableId{t}, std::move(keys), Rows(std::move(grads[t]), grad_spans[t])).forget();
   }
   return ok_status();
 }
