@@ -8,7 +8,7 @@ folder of the tree exist (globs and {a,b} allowed); and each `thalweg COMMAND --
 of shell commands, is one that PROGRAM, asked through its own help, knows. Without PROGRAM the last is not checked.
 A block of ```cpp PATH stands line by line in that file. Tests that are named, `Suite.Name`, --gtest_filter=... or ctest -R ..., exist; sizes beside a constant, 64 MiB
 (`kSomethingMax`), are the constant's; numbers of what the sources list, "ten update rules", are those of the list; and
-each metric has its row in docs/cli.md.
+each metric has its row in docs/cli.md, each algorithm in docs/algorithms.md.
 """
 import fnmatch
 import glob
@@ -29,7 +29,7 @@ LISTS = {
 NUMBERS = ('no one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen '
            'seventeen eighteen nineteen twenty').split()
 # Where descriptors are, and the page that has a row for each: | `name` | summary |
-TABLES = (('src/model/metric/*.cc', 'docs/cli.md'),)
+TABLES = (('src/model/metric/*.cc', 'docs/cli.md'), ('src/train/algorithm/*.cc', 'docs/algorithms.md'))
 DESCRIPTOR = re.compile(r'\.name = "([^"]+)",\s*\.summary = "([^"]+)"')
 COUNT = re.compile(r'\b(%s|\d+) (%s)\b' % ('|'.join(NUMBERS[5:]), '|'.join(LISTS)))
 UNITS = {'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'KB': 10**3, 'MB': 10**6, 'GB': 10**9}

@@ -95,7 +95,10 @@ struct TrainerOptions {
 
   // In sync mode the model's bits depend on this number, on no other below. Unset: 8, of a dense model 2.
   std::optional<std::uint32_t> data_shards;
-  Consistency consistency;
+  // How shards learn together, by name: sync, ssp:S or async, see docs/algorithms.md. Empty: as `consistency`
+  // says, which is the same by another spelling; where both are given, they must agree. Neither: sync.
+  std::string algorithm;
+  std::optional<Consistency> consistency;
   Combining combine;
   std::uint32_t servers = 0, workers = 0, threads = 0;          // 0: chosen by the cores of this machine.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait for any node.

@@ -25,6 +25,7 @@ void show_help(const CommandLine& line, Output& out) {
   std::string text = program_help(line.commands);
   if (!line.topic.empty()) text = group_help(line.commands, line.topic);
   if (line.command != nullptr) text = command_help(*line.command);
+  if (!line.help) text = line.explain();
   out.human(text);
   out.json({{"help", text}});
 }
@@ -47,7 +48,7 @@ int run_program(std::span<const std::string> words, const Variables& variables, 
   Output early({.json = wants_json(words, variables), .color = color}, results, people);
   Result<CommandLine> line = parse_command_line(commands, words);
   if (!line) return end(early, line.status());
-  if (line->help) {
+  if (line->help || line->explain != nullptr) {
     show_help(*line, early);
     return end(early, ok_status());
   }

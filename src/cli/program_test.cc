@@ -39,6 +39,20 @@ TEST(Program, UnknownCommandsComeWithTheNearest) {
   EXPECT_EQ(run("train x --sync ssp:-1").err.find("ssp:S'?"), std::string::npos);
 }
 
+TEST(Program, AlgorithmsAreExplainedWithoutInputAndOneOfTwoSpellingsIsTaken) {
+  const Ran help = run("train --algorithm help");
+  EXPECT_EQ(help.code, 0) << help.err;
+  EXPECT_EQ(help.out.find("sync "), 0u) << help.out;
+  EXPECT_NE(help.out.find("\nssp:S "), std::string::npos) << help.out;
+  EXPECT_EQ(last_line(run("train --algorithm help --json").out).at("help"), help.out);
+  EXPECT_EQ(run("predict --algorithm help").code, 2);
+  for (const std::string words : {"train x --algorithm ssp:4 --sync ssp:4", "train x --algorithm ssp"}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << words;
+    EXPECT_NE(ran.err.find("--algorithm"), std::string::npos) << ran.err;
+  }
+}
+
 TEST(Program, NothingIsWrittenOverItsInput) {
   const std::string folder = test_path("over");
   const std::string path = folder + "/train.svm";

@@ -38,7 +38,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& options
   if (!plan) return plan.status();
   auto model = make_model(plan->spec.model);
   if (!model) return model.status();
-  std::unique_ptr<TrainJob> job(new TrainJob(chosen(options, plan->spec)));
+  std::unique_ptr<TrainJob> job(new TrainJob(chosen(options, *plan)));
   for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
@@ -69,7 +69,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.servers = servers;
   wanted.workers = workers;
   wanted.data_shards = spec().shards;
-  wanted.consistency = options_.consistency;
+  wanted.consistency = *options_.consistency;
   wanted.combine = options_.combine;
   wanted.tables = tables_;
   wanted.timeout = options_.timeout;

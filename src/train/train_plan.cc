@@ -10,6 +10,7 @@
 #include "data/idx.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
+#include "train/algorithm/algorithm.h"
 #include "train/dense_plan.h"
 
 namespace thalweg {
@@ -275,11 +276,36 @@ Status check_numbers(const TrainerOptions& options) {
   return ok_status();
 }
 
+Result<Consistency> choose_consistency(const TrainerOptions& options) {
+  Consistency consistency = options.consistency.value_or(Consistency::sync());
+  if (!options.algorithm.empty()) {
+    const auto chosen = choose_algorithm(options.algorithm);
+    if (!chosen) return chosen.status();
+    if (options.consistency && *options.consistency != chosen->consistency) {
+      return Status(
+          Code::kUsage,
+          fmt::format("--algorithm {} and another consistency are both given; expected one of the two",
+                      options.algorithm));
+    }
+    consistency = chosen->consistency;
+  }
+  if (options.combine.kind != Combining::Kind::kNone && consistency.kind != Consistency::Kind::kSync) {
+    return Status(
+        Code::kUsage,
+        "--combine makes no sense but with --algorithm sync: where each push is an update of its own, "
+        "none may be added to another");
+  }
+  return consistency;
+}
+
 }  // namespace
 
 Result<TrainPlan> plan_training(const TrainerOptions& options) {
   if (Status status = check_numbers(options); !status.ok()) return status;
+  const auto consistency = choose_consistency(options);
+  if (!consistency) return consistency.status();
   TrainPlan plan;
+  plan.consistency = *consistency;
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
   model.name = options.model;
@@ -340,12 +366,14 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   return plan;
 }
 
-TrainerOptions chosen(TrainerOptions options, const TrainSpec& spec) {
+TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
+  const TrainSpec& spec = plan.spec;
   const ModelSpec& model = spec.model;
   if (model.fields != 0) options.fields = model.fields;
   if (model.inputs != 0) options.inputs = model.inputs;
   if (model.classes != 0) options.classes = model.classes;
   if (!model.hidden.empty()) options.hidden = model.hidden;
+  options.consistency = plan.consistency;
   options.loss = model.loss;
   options.epochs = spec.epochs;
   options.data_shards = spec.shards;

@@ -13,6 +13,7 @@ namespace thalweg {
 
 struct TrainPlan {
   TrainSpec spec;
+  Consistency consistency;
   std::shared_ptr<DataSet> pipe;  // The training data when it can be opened once only; null otherwise.
   std::vector<std::string> notes, warnings;  // For people.
 };
@@ -20,6 +21,6 @@ struct TrainPlan {
 // chosen from the data.
 Result<TrainPlan> plan_training(const TrainerOptions& options);
 // The options with what the plan chose.
-TrainerOptions chosen(TrainerOptions options, const TrainSpec& spec);
+TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan);
 
 }  // namespace thalweg

@@ -197,5 +197,37 @@ TEST_F(TrainerTest, RunsOnceAndOnFilesThatItHas) {
   EXPECT_EQ(status.code(), Code::kModel) << status.message();
 }
 
+TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
+  options_.out.clear();
+  const TrainResult lockstep = run(options_);
+  options_.algorithm = "sync";
+  const TrainResult named = run(options_);
+  ASSERT_TRUE(named.status.ok()) << named.status.message();
+  EXPECT_EQ(named.model_digest, lockstep.model_digest);
+  EXPECT_EQ(named.staleness_max, 0u);
+  options_.algorithm = "ssp:2";
+  const TrainResult bounded = run(options_);
+  ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
+  EXPECT_LE(bounded.staleness_max, 2u);
+}
+
+TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
+  options_.algorithm = "ssp:2";
+  const auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer) << trainer.status().message();
+  EXPECT_EQ(trainer->options().consistency, Consistency::bounded(2));
+  EXPECT_TRUE(Trainer::open(trainer->options())) << "what was chosen may be given again";
+  options_.consistency = Consistency::sync();
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
+  options_.consistency.reset();
+  options_.combine = Combining::machine();
+  EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
+  options_.algorithm = "sync";
+  EXPECT_TRUE(Trainer::open(options_));
+  options_.algorithm.clear();
+  options_.consistency = Consistency::async();
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -119,6 +119,7 @@ class Sorter {
         return usage(fmt::format("--{} needs a value, but '{}' follows it", spelling(row), text));
       }
       if (row.name == "help" && text == "true") line_.help = true;
+      if (row.explain != nullptr && text == "help") line_.explain = row.explain;
       line_.given.push_back({&row, text});
     }
     return ok_status();
@@ -193,7 +194,7 @@ Result<CommandLine> parse_command_line(std::span<const Command> commands,
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(*used));
   all.insert(all.begin(), leading.begin(), leading.end());
   if (Status status = sorter.sort(all); !status.ok()) return status;
-  if (line.help) return line;
+  if (line.help || line.explain != nullptr) return line;
   if (line.about != nullptr) line.arguments.insert(line.arguments.begin(), std::string(line.about->path));
   if (Status status = check_arguments(line); !status.ok()) return status;
   return line;

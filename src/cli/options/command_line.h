@@ -20,6 +20,7 @@ struct CommandLine {
   const Command* about = nullptr;     // Named by a command that takes one.
   std::string topic;                  // A group of commands, such as "model".
   bool help = false;
+  std::string (*explain)() = nullptr;  // Not null: a flag asks for what its values mean.
   std::vector<Given> given;
   std::vector<std::string> arguments;
 

@@ -21,6 +21,7 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     {RuleType::kExclusive, "valid", "valid-part"},
+    {RuleType::kExclusive, "algorithm", "sync"},
     {RuleType::kExclusive, "seeds", "replay"},
     {RuleType::kExclusive, "quiet", "verbose"},
     {RuleType::kOnlyWith, "rank", "model", factor_model_choices},

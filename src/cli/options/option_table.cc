@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "cli/options/choices.h"
+#include "train/algorithm/algorithm.h"
 
 namespace thalweg {
 namespace {
@@ -89,6 +90,9 @@ constexpr OptionRow kRows[] = {
      .high = kHuge},
     {.name = "seed", .key = "train.seed", .type = T::kInt, .group = kTraining, .help = "Seed of everything that is drawn at random", .example = "7",
      .fallback = "1", .placeholder = "N", .low = 0, .high = kIntMax},
+    {.name = "algorithm", .key = "cluster.algorithm", .type = T::kText, .group = kCluster,
+     .help = "How data shards learn together, --sync by another spelling: sync, ssp:S or async; help explains each",
+     .example = "ssp:4", .placeholder = "NAME[:N]", .explain = explain_algorithms},
     {.name = "sync", .key = "cluster.sync", .type = T::kChoice, .group = kCluster,
      .help = "Steps in lockstep, at most S apart, or free", .example = "ssp:4", .fallback = "bsp",
      .choices = "bsp|ssp:S|async", .low = 0, .high = 0xffffffff},

@@ -101,6 +101,15 @@ TEST_F(TrainOptions, PenaltiesDependOnRuleAndLossAndCanBeSwitchedOff) {
   EXPECT_EQ(spec(9, 2, {"--model", "fm", "--loss", "squared"}).factor_l2, 0.5f);
 }
 
+TEST_F(TrainOptions, AnAlgorithmIsAConsistencyByAnotherName) {
+  for (const auto& [algorithm, sync] : {std::pair("sync", "bsp"), {"ssp:4", "ssp:4"}, {"async", "async"}}) {
+    EXPECT_EQ(spec(9, 2, {"--algorithm", algorithm}).consistency.value(),
+              spec(9, 2, {"--sync", sync}).consistency.value())
+        << algorithm;
+  }
+  EXPECT_EQ(spec(9, 2, {}).consistency.value(), Consistency::sync());
+}
+
 TEST_F(TrainOptions, BatchGrowsWithTheRows) {
   EXPECT_EQ(spec(1000, 10, {}).batch.value(), 256u);
   const std::uint32_t rows = 50000;

@@ -94,7 +94,8 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.factor_rate = maybe_float(options, "factor-rate");
   out.factor_l2 = maybe_float(options, "factor-l2");
   out.data_shards = maybe_count(options, "data-shards");
-  out.consistency = consistency(options.choice("sync"));
+  out.algorithm = options.maybe_text("algorithm").value_or("");
+  if (out.algorithm.empty()) out.consistency = consistency(options.choice("sync"));
   out.combine = combining(options.choice("combine"));
   out.servers = maybe_count(options, "servers").value_or(0);
   out.workers = maybe_count(options, "workers").value_or(0);

@@ -1,0 +1,55 @@
+#include "train/algorithm/algorithm.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace thalweg {
+namespace {
+
+TEST(Algorithms, AreConsistenciesByTheirNames) {
+  const auto chosen = [](std::string_view text) {
+    const auto algorithm = choose_algorithm(text);
+    EXPECT_TRUE(algorithm) << text;
+    return algorithm->consistency;
+  };
+  EXPECT_EQ(chosen("sync"), Consistency::sync());
+  EXPECT_EQ(chosen("ssp:0"), Consistency::bounded(0));
+  EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
+  EXPECT_EQ(chosen("async"), Consistency::async());
+}
+
+TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
+  const auto refused = [](std::string_view text, std::string_view expected) {
+    const auto algorithm = choose_algorithm(text);
+    ASSERT_FALSE(algorithm) << text;
+    EXPECT_EQ(algorithm.status().code(), Code::kUsage);
+    EXPECT_NE(algorithm.status().message().find(expected), std::string::npos) << algorithm.status().message();
+  };
+  for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
+    refused(unknown, "expected sync, ssp:S or async");
+  for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has a number");
+  for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
+    refused(text,
+            "expected ssp:S, where S is steps that a shard may lead the slowest, a whole number from 0");
+}
+
+TEST(Algorithms, EachIsExplainedAndSaysTruly) {
+  const std::string table = explain_algorithms();
+  std::set<std::string_view> names;
+  for (const Algorithm* algorithm : algorithms()) {
+    EXPECT_TRUE(names.insert(algorithm->name).second) << algorithm->name;
+    for (const std::string& part : {spelling(*algorithm), std::string(algorithm->summary),
+                                    std::string(algorithm->result), std::string(algorithm->paper)}) {
+      EXPECT_FALSE(part.empty()) << algorithm->name;
+      EXPECT_NE(table.find(part), std::string::npos) << part;
+    }
+    const std::uint32_t number = algorithm->number != nullptr ? algorithm->number->low : 0;
+    EXPECT_EQ(algorithm->combines, algorithm->consistency(number).kind == Consistency::Kind::kSync)
+        << algorithm->name << ": sync mode alone combines pushes";
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

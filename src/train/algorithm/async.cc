@@ -1,0 +1,15 @@
+#include "train/algorithm/algorithm.h"
+
+namespace thalweg {
+
+extern constinit const Algorithm kAsyncAlgorithm = {
+    .name = "async",
+    .summary = "each push is an update as it comes, and no shard waits for others within a pass",
+    .result = "depends on timing",
+    .paper =
+        "Recht et al., Hogwild!: a lock-free approach to parallelizing stochastic gradient descent, "
+        "NIPS 2011; Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
+    .consistency = [](std::uint32_t) { return Consistency::async(); },
+};
+
+}  // namespace thalweg

@@ -1,0 +1,28 @@
+#include <limits>
+
+#include "train/algorithm/algorithm.h"
+
+namespace thalweg {
+namespace {
+
+constexpr AlgorithmNumber kBoundNumber = {
+    .placeholder = "S",
+    .low = 0,
+    .high = std::numeric_limits<std::uint32_t>::max(),
+    .summary = "steps that a shard may lead the slowest",
+};
+
+}  // namespace
+
+extern constinit const Algorithm kBoundedAlgorithm = {
+    .name = "ssp",
+    .summary = "each push is an update as it comes; no shard reads more than S steps ahead of the slowest",
+    .result = "depends on timing, within the bound",
+    .paper =
+        "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, "
+        "NIPS 2013, section 2",
+    .number = &kBoundNumber,
+    .consistency = Consistency::bounded,
+};
+
+}  // namespace thalweg
