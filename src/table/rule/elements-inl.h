@@ -17,7 +17,8 @@ namespace thalweg::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // What a formula reads and writes for one vector of elements. g: gradient, w: row, s0 and s1: state.
-// `step_size` and `inverse_root` are Adam's factors.
+// `step_size` and `inverse_root` are Adam's factors: rate / (1 - beta1^t) and 1 / sqrt(1 - beta2^t), t the
+// row's count of updates.
 template <class V>
 struct Elements {
   V w, s0, s1, g, step_size, inverse_root;
