@@ -1,6 +1,7 @@
 // topo plan.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/command/command.h"
@@ -52,15 +53,17 @@ Status run_topo_plan(const Options& options, Output& out) {
   const auto forecasts = forecast_routes(*topology, demand);
   if (!forecasts) return forecasts.status();
   const double bound = lower_bound_seconds(*topology, demand, forecasts->front().layout);
+  std::size_t width = 20;
+  for (const Forecast& forecast : *forecasts) width = std::max(width, forecast.layout.route.size() + 2);
   out.human(fmt::format(
-      "{} of {} among {} ranks on {}; no route takes less than {}\n{:<4}{:<20}{:>14}{:>10}  {:<24}{}\n",
+      "{} of {} among {} ranks on {}; no route takes less than {}\n{:<4}{:<{}}{:>14}{:>10}  {:<24}{}\n",
       operation_name(demand.operation), size_text(demand.bytes), demand.ranks, topology->name(),
-      seconds_text(bound), "", "route", "time", "x best", "pieces", "by"));
+      seconds_text(bound), "", "route", width, "time", "x best", "pieces", "by"));
   nlohmann::ordered_json ranking = nlohmann::ordered_json::array();
   std::size_t place = 0;
   for (const Forecast& forecast : *forecasts) {
     const double best = forecasts->front().seconds;
-    out.human(fmt::format("{:<4}{:<20}{:>14}{:>10.2f}  {:<24}{}\n", ++place, forecast.layout.route,
+    out.human(fmt::format("{:<4}{:<{}}{:>14}{:>10.2f}  {:<24}{}\n", ++place, forecast.layout.route, width,
                           seconds_text(forecast.seconds), best > 0 ? forecast.seconds / best : 1,
                           cut_text(forecast.layout.plan), forecast.simulated ? "simulation" : "formula"));
     ranking.push_back(to_json(forecast));

@@ -4,7 +4,9 @@
 #include <limits>
 
 #include "exchange/plan/cost.h"
+#include "exchange/plan/hierarchies.h"
 #include "exchange/plan/simulate_exchange.h"
+#include "exchange/route/route.h"
 
 namespace thalweg {
 namespace {
@@ -13,11 +15,23 @@ bool same_cuts(const Plan& a, const Plan& b) {
   return a.piece_elements == b.piece_elements && a.channels == b.channels;
 }
 
+// Routes by name, and hierarchies besides the one that the topology's places suggest.
+std::vector<std::string> names_to_try(const Topology& topology, const Demand& demand,
+                                      std::span<const Route* const> own) {
+  std::vector<std::string> names = candidate_routes(topology, demand, own);
+  const auto suggested = lay_out(topology, demand, routes::kHierarchical.name);
+  for (std::string& name : fastest_hierarchies(topology, demand, kHierarchiesTried)) {
+    const auto layout = lay_out(topology, demand, name);
+    if (layout.ok() && layout->plan.levels != suggested->plan.levels) names.push_back(std::move(name));
+  }
+  return names;
+}
+
 // What is worth a forecast: each route in pieces and, where that differs, whole.
 Result<std::vector<Forecast>> candidates(const Topology& topology, const Demand& demand,
                                          std::span<const Route* const> own) {
   std::vector<Forecast> made;
-  for (const std::string& route : candidate_routes(topology, demand, own)) {
+  for (const std::string& route : names_to_try(topology, demand, own)) {
     for (const bool pipelined : {true, false}) {
       if (pipelined && !demand.pipelined) continue;
       Demand each = demand;

@@ -20,9 +20,11 @@ struct Forecast {
 inline constexpr double kForecastMessagesMax = 2e6;
 // A route whose formula says more than so many times the best simulated time is not simulated.
 inline constexpr double kFormulaTrust = 4;
+// Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula.
+inline constexpr std::size_t kHierarchiesTried = 3;
 
-// Every route that fits, `own` ones included, in pieces and whole unless `demand.pipelined` is false, the
-// fastest first.
+// Every route that fits, `own` ones included, and hierarchies of other levels, in pieces and whole unless
+// `demand.pipelined` is false, the fastest first.
 Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand,
                                               std::span<const Route* const> own = {});
 // The first of them.

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "exchange/plan/cost.h"
+#include "exchange/plan/every_plan_for_test.h"
 #include "exchange/plan/lower_bound.h"
 #include "exchange/plan/simulate_exchange.h"
+#include "topology/presets.h"
 #include "topology/room_for_test.h"
 
 namespace thalweg {
@@ -63,6 +65,33 @@ TEST(Planner, ServesEveryOperation) {
       expect_good_choice("pcie-box", {.operation = operation, .bytes = bytes});
     }
   }
+}
+
+// A share of bench/plan_search, whose whole takes hours.
+TEST(Planner, ChoosesLevelsAsWellAsTryingAllHierarchies) {
+  int points = 0;
+  for (const char* name : {"rack-1g", "rack-100g", "fat-tree", "uniform:24,1GB/s,10us"}) {
+    for (const std::uint32_t ranks : {12u, 16u, 24u, 64u}) {
+      const auto room = preset(name, std::string_view(name).starts_with("uniform") ? 0 : ranks);
+      if (!room.ok() || room->rank_count() != ranks) continue;
+      for (const std::uint64_t bytes : {1'000u, 16'000u, 256'000u}) {
+        const Demand demand{.bytes = bytes, .ranks = ranks};
+        const auto choice = choose_route(*room, demand);
+        ASSERT_TRUE(choice.ok()) << choice.status().message();
+        const double chosen = simulated(*room, demand, *choice);
+        std::vector<std::string> levels;
+        add_factorisations(ranks, "", levels);
+        for (const std::string& each : levels) {
+          const auto layout = lay_out(*room, demand, "hierarchical:" + each);
+          ASSERT_TRUE(layout.ok()) << layout.status().message();
+          EXPECT_LE(chosen, 1.05 * simulated(*room, demand, *layout))
+              << room->name() << " " << bytes << ": chose " << choice->route << ", better " << each;
+        }
+        ++points;
+      }
+    }
+  }
+  EXPECT_GE(points, 24);
 }
 
 TEST(Planner, FormulasAgreeWithTheSimulation) {

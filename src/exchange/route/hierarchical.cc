@@ -116,17 +116,11 @@ void cut_hierarchical(const Demand& demand, Layout& layout) {
 
 // Slices follow each other through the levels.
 double hierarchical_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
-  const double slices = layout.plan.channels;
-  double bytes = static_cast<double>(demand.bytes) / slices, seconds = 0, slowest = 0;
+  const double slices = layout.plan.channels, bytes = static_cast<double>(demand.bytes) / slices;
+  double seconds = 0, slowest = 0;
   std::uint32_t stride = 1;
   for (const std::uint32_t level : layout.plan.levels) {
-    bytes /= level;
-    Round round;
-    for (std::uint32_t rank = 0; rank < demand.ranks && level > 1; ++rank) {
-      const std::uint32_t place = rank / stride % level;
-      round.push_back({rank, rank - place * stride + (place + 1) % level * stride, bytes});
-    }
-    const double each = 2.0 * (level - 1) * costs.of(round).whole();
+    const double each = level_seconds(costs, demand.ranks, stride, level, bytes);
     seconds += each;
     slowest = std::max(slowest, each);
     stride *= level;
@@ -147,6 +141,18 @@ double hierarchical_messages(const Demand&, const Layout& layout) {
 }
 
 }  // namespace
+
+double level_seconds(RoundCosts& costs, std::uint32_t ranks, std::uint32_t stride, std::uint32_t level,
+                     double bytes) {
+  if (level <= 1) return 0;
+  const double part = bytes / stride / level;
+  Round round;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::uint32_t place = rank / stride % level;
+    round.push_back({rank, rank - place * stride + (place + 1) % level * stride, part});
+  }
+  return 2.0 * (level - 1) * costs.of(round).whole();
+}
 
 constinit const Route routes::kHierarchical{
     .name = "hierarchical",

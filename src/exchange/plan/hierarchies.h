@@ -1,0 +1,19 @@
+// Levels for a hierarchical route that nobody named.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "exchange/plan/layout.h"
+
+namespace thalweg {
+
+// With more ranks, all ways to split them take too long to price.
+inline constexpr std::uint32_t kSplitRanksMax = 4096;
+
+// The `count` fastest ways by formula, whole and in one channel, to split `demand.ranks` into two levels or
+// more: "hierarchical:4x2x2". None for operations that take no such route.
+std::vector<std::string> fastest_hierarchies(const Topology& topology, const Demand& demand,
+                                             std::size_t count);
+
+}  // namespace thalweg
