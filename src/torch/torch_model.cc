@@ -1,5 +1,6 @@
 #include "torch/torch_model.h"
 
+#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -151,6 +152,7 @@ void TorchModel::take(const at::Tensor& outputs, const at::Tensor& losses, const
 
 LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
+  at::init_num_threads();  // OpenMP keeps their number by thread.
   const c10::InferenceMode guard;
   const std::vector<at::Tensor> parameters = tensors_over(rows);
   LossSum sum;
@@ -164,6 +166,7 @@ LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<f
 LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
                              TableGrads grads) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
+  at::init_num_threads();  // OpenMP keeps their number by thread.
   std::vector<at::Tensor> parameters = tensors_over(rows);
   for (std::size_t t = 0; t < parameters.size(); ++t) {
     std::fill(grads[t].begin(), grads[t].end(), 0.0f);

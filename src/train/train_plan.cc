@@ -197,6 +197,7 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
   if (piped && options.valid == "-") {
     return Status(Code::kUsage, "standard input is named twice, as training data and by --valid");
   }
+  if (piped && !options.epochs) spec.epochs = 1;
   if (piped && (spec.valid.part != Part::kAll || spec.epochs > 1)) {
     return Status(Code::kUsage,
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");
@@ -298,6 +299,15 @@ Result<Consistency> choose_consistency(const TrainerOptions& options) {
   return consistency;
 }
 
+void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
+  const std::uint32_t shards = plan.spec.shards;
+  if (options.data_shards || options.workers <= shards) return;
+  plan.notes.push_back(fmt::format(
+      "{} workers have {} data shards, so that {} of them stand by; --data-shards {} gives each one, and "
+      "another model",
+      options.workers, shards, options.workers - shards, options.workers));
+}
+
 }  // namespace
 
 Result<TrainPlan> plan_training(const TrainerOptions& options) {
@@ -325,6 +335,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   model.seed = options.seed;
   spec.epochs = options.epochs.value_or(dense ? dense->epochs : 1);
   spec.shards = options.data_shards.value_or(dense ? kDenseShards : kShards);
+  note_idle_workers(options, plan);
 
   if (Status status = choose_inputs(options, spec); !status.ok()) return status;
   if (options.files.empty() && dense) {

@@ -73,6 +73,9 @@ TEST_F(DenseProgram, NoBitDependsOnServersOrWorkers) {
     EXPECT_EQ(one["valid_logloss"], other["valid_logloss"]) << nodes;
   }
   EXPECT_NE(one["model_digest"], told(job + " --seed 2")["model_digest"]);
+  const std::string images = "train --model convnet --batch 64 --epochs 1 " + data();
+  EXPECT_EQ(told(images + " --threads 1")["model_digest"],
+            told(images + " --processes --workers 2")["model_digest"]);
 }
 
 TEST_F(DenseProgram, OneShardOfTheLargerBatchLearnsTheSame) {
@@ -81,6 +84,23 @@ TEST_F(DenseProgram, OneShardOfTheLargerBatchLearnsTheSame) {
       "train --model softmax --epochs 3 --optimizer sgd --rate 0.002 --batch 64 " + data();
   const json one = told(job + " --data-shards 1"), four = told(job + " --data-shards 4");
   EXPECT_NEAR(one["valid_logloss"].get<double>(), four["valid_logloss"].get<double>(), 0.02);
+}
+
+TEST_F(DenseProgram, SaysThatWorkersHaveNothingToDo) {
+  const Ran ran = run("train --model softmax --epochs 1 --workers 3 " + data());
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("3 workers have 2 data shards, so that 1 of them stand by; --data-shards 3"),
+            std::string::npos)
+      << ran.err;
+}
+
+TEST_F(DenseProgram, APipeIsReadOnce) {
+  const std::string rows = quoted(folder_.write("rows.svm", "0 0:1\n1 1:1\n"));
+  const Ran ran = run("train --quiet --json --model softmax --inputs 2 --classes 2 - <" + rows);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const Ran unknown = run("train --quiet --model softmax - <" + rows);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--inputs and --classes must be given"), std::string::npos) << unknown.err;
 }
 
 TEST_F(DenseProgram, LearnsWithinABoundAndAsynchronously) {

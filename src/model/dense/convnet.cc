@@ -4,11 +4,11 @@
 namespace thalweg {
 namespace {
 
-constexpr DenseDefaults kDefaults = {.epochs = 8, .rate = 0.02f};
+constexpr DenseDefaults kConvnetDefaults = {.epochs = 8, .rate = 0.02f};
 
 }  // namespace
 
 extern constinit const ModelKind kConvnetKind = {
-    .name = "convnet", .dense = &kDefaults, .check = check_dense_kind, .make = make_dense};
+    .name = "convnet", .dense = &kConvnetDefaults, .check = check_dense_kind, .make = make_dense};
 
 }  // namespace thalweg

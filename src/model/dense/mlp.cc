@@ -4,12 +4,12 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kHidden[] = {512, 512};
-constexpr DenseDefaults kDefaults = {.epochs = 10, .hidden = kHidden, .takes_hidden = true};
+constexpr std::uint32_t kMlpHidden[] = {512, 512};
+constexpr DenseDefaults kMlpDefaults = {.epochs = 10, .hidden = kMlpHidden, .takes_hidden = true};
 
 }  // namespace
 
 extern constinit const ModelKind kPerceptronKind = {
-    .name = "mlp", .dense = &kDefaults, .check = check_dense_kind, .make = make_dense};
+    .name = "mlp", .dense = &kMlpDefaults, .check = check_dense_kind, .make = make_dense};
 
 }  // namespace thalweg

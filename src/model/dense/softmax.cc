@@ -4,11 +4,11 @@
 namespace thalweg {
 namespace {
 
-constexpr DenseDefaults kDefaults = {.epochs = 10, .rate = 0.05f};
+constexpr DenseDefaults kSoftmaxDefaults = {.epochs = 10, .rate = 0.05f};
 
 }  // namespace
 
 extern constinit const ModelKind kSoftmaxKind = {
-    .name = "softmax", .dense = &kDefaults, .check = check_dense_kind, .make = make_dense};
+    .name = "softmax", .dense = &kSoftmaxDefaults, .check = check_dense_kind, .make = make_dense};
 
 }  // namespace thalweg
