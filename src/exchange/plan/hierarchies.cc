@@ -36,7 +36,7 @@ void keep_fastest(std::vector<Split>& splits, std::size_t count) {
 class Splits {
  public:
   Splits(const Topology& topology, const Demand& demand, const Layout& layout, std::size_t count)
-      : demand_(demand), costs_(topology, layout, {}), count_(count) {
+      : demand_(demand), costs_(topology, layout, unhandled_), count_(count) {
     by_stride_[1].push_back({});
   }
 
@@ -65,6 +65,7 @@ class Splits {
   }
 
   const Demand& demand_;
+  const Handling unhandled_{};
   RoundCosts costs_;
   std::size_t count_;
   std::map<std::uint32_t, std::vector<Split>> by_stride_;

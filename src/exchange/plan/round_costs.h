@@ -18,8 +18,10 @@ using Round = std::vector<Transfer>;  // All under way at once.
 
 class RoundCosts {
  public:
+  // All of them outlive this.
   RoundCosts(const Topology& topology, const Layout& layout, const Handling& handling)
       : topology_(topology), layout_(layout), handling_(handling) {}
+  RoundCosts(const Topology& topology, const Layout& layout, const Handling&& handling) = delete;
 
   struct Cost {
     double latency = 0;  // The longest, in seconds.
