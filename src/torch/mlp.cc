@@ -1,5 +1,5 @@
 // h = relu(W h + b) for each hidden layer, then scores = W h + b. Names are those of
-// torch.nn.Sequential(Linear, ReLU, Linear, ...).
+// torch.nn.Sequential(Linear, ReLU, Linear, ...). Without hidden layers it is softmax regression.
 #include "torch/network.h"
 
 namespace thalweg {
@@ -35,6 +35,7 @@ std::unique_ptr<Network> make_mlp(const ModelSpec& spec) { return std::make_uniq
 
 }  // namespace
 
+extern constinit const NetworkKind kSoftmaxNetwork = {"softmax", nullptr, make_mlp};
 extern constinit const NetworkKind kMlpNetwork = {"mlp", nullptr, make_mlp};
 
 }  // namespace thalweg

@@ -3,22 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "data/input_words.h"
+#include "data/reader/row_loop.h"
 
 namespace thalweg {
 namespace {
 
 constexpr Key kInputsMax = Key{1} << 20;
-constexpr float kClassesMax = 1 << 20;
+constexpr std::uint32_t kClassesMax = 1 << 20;
 
 struct Sizes {
   std::uint32_t inputs = 0, classes = 0;
 };
 
 bool is_input(Key key) { return key < kInputsMax; }
-bool is_class_label(float label) { return label >= 0 && label < kClassesMax && label == std::floor(label); }
+bool is_class_label(float label) { return is_class(label, kClassesMax); }
 
 // Says where the first row is that a dense model cannot take.
 Status refuse_row(DataSet& data, bool of_classes) {

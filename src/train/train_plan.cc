@@ -94,13 +94,16 @@ void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec
   model.factors.l2 = options.factor_l2.value_or(default_factor_l2(factors, model.loss));
 }
 
-void choose_dense_rule(const TrainerOptions& options, const DenseDefaults& defaults, TrainSpec& spec) {
-  const RuleKind kind = spec.model.weights.kind;
-  const float rate = kind == defaults.rule ? defaults.rate : default_rate(kind, spec);
-  spec.model.weights = rule(kind, options.rate.value_or(rate));
+// As plan_dense(), and the update rule's numbers.
+Status choose_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
+  if (Status status = plan_dense(options, kind, data, spec); !status.ok()) return status;
+  const RuleKind wanted = spec.model.weights.kind;
+  const float rate = wanted == kind.dense->rule ? kind.dense->rate : default_rate(wanted, spec);
+  spec.model.weights = rule(wanted, options.rate.value_or(rate));
   spec.model.weights.l1 = options.l1.value_or(0);
   spec.model.weights.l2 = options.l2.value_or(0);
   spec.model.factors = spec.model.weights;
+  return ok_status();
 }
 
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
@@ -339,8 +342,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
 
   if (Status status = choose_inputs(options, spec); !status.ok()) return status;
   if (options.files.empty() && dense) {
-    if (Status status = plan_dense(options, **kind, nullptr, spec); !status.ok()) return status;
-    choose_dense_rule(options, *dense, spec);
+    if (Status status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
     return plan;
   }
   if (options.files.empty()) {
@@ -361,8 +363,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if (dense) {
-    if (Status status = plan_dense(options, **kind, data->get(), spec); !status.ok()) return status;
-    choose_dense_rule(options, *dense, spec);
+    if (Status status = choose_dense(options, **kind, data->get(), spec); !status.ok()) return status;
     return plan;
   }
   const auto entries = mean_entries(*data);
