@@ -109,18 +109,6 @@ LossSum sum_blocks(PointOf point_of, std::span<const float> scores, std::span<co
 
 }  // namespace
 
-std::string_view loss_name(Loss loss) {
-  switch (loss) {
-    case Loss::kLogistic:
-      return "logistic";
-    case Loss::kSquared:
-      return "squared";
-    case Loss::kClasses:
-      break;
-  }
-  return "classes";
-}
-
 float predict(Loss loss, float score) {
   return loss == Loss::kLogistic ? sigmoid(score, exp_kernel(-std::fabs(score))) : score;
 }

@@ -1,6 +1,8 @@
 // Losses of one raw score and their slopes, safe for scores of any size.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -20,7 +22,9 @@ struct LossSum {
   }
 };
 
-std::string_view loss_name(Loss loss);  // As --loss says it.
+// As --loss says them and models store them, in the order of Loss.
+inline constexpr std::array kLossNames = {"logistic", "squared", "classes"};
+inline std::string_view loss_name(Loss loss) { return kLossNames.at(static_cast<std::size_t>(loss)); }
 
 // Raw score to prediction: probability for logistic loss, the score itself for the others. A probability is
 // at least 1.6e-38 and becomes exactly 1 above a score of about 17; loss is computed from the score, not from

@@ -26,7 +26,6 @@ constexpr const char* kFormat = "thalweg-model";
 constexpr JsonBounds kBounds{.depth = 8, .values = 1u << 16, .names = 4096, .name_bytes = 512};
 constexpr std::array kInitNames = {"zero", "uniform", "normal"};
 constexpr std::array kKindNames = {"sparse", "dense"};
-constexpr std::array kLossNames = {"logistic", "squared", "classes"};  // As loss_name() has them.
 
 template <class Enum, std::size_t kCount>
 const char* name_of(const std::array<const char*, kCount>& names, Enum value) {
