@@ -159,6 +159,21 @@ void DenseTable::read(std::span<const std::uint64_t> keys, std::span<float> out)
   std::copy_n(planes_[0].values.data() + place * spec_.dim, out.size(), out.data());
 }
 
+void DenseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const {
+  for (std::size_t i = 0; i * width_ < out.size(); ++i) get_row(keys[0] + i, out.subspan(i * width_, width_));
+}
+
+void DenseTable::write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) {
+  if (rows.empty()) return;
+  const std::uint64_t count = rows.size() / width, place = place_of(keys[0], count);
+  for (Plane& plane : planes_) {
+    if (plane.offset >= width) break;
+    float* to = plane.values.data() + place * plane.width;
+    for (std::size_t i = 0; i < count; ++i, to += plane.width)
+      std::copy_n(rows.data() + i * width + plane.offset, plane.width, to);
+  }
+}
+
 void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
   if (!owned_.contains(range)) return;
   std::vector<std::uint64_t> keys;

@@ -21,6 +21,8 @@ class DenseTable final : public Table {
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t>) const override { return 0; }
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;

@@ -59,6 +59,32 @@ TEST(DenseTable, FollowsAnArrayUnderOverlappingParts) {
   }
 }
 
+TEST(DenseTable, StoredRowsMoveFromTableToTable) {
+  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam}) {
+    Random random(static_cast<std::uint64_t>(kind));
+    const TableSpec spec = spec_of(kind, 3, 20, 4);
+    DenseTable from(spec, {0, 4}, nullptr), to(spec, {0, 4}, nullptr);
+    const std::uint64_t first = 0, third = 3;
+    std::vector<float> grads(20 * 3), stored(5 * from.stored_width()), rows(5 * 3), moved(5 * 3);
+    for (float& g : grads) g = static_cast<float>(random.unit() - 0.5);
+    const Contribution part{{&first, 1}, grads};
+    from.apply({&part, 1});
+    from.read_stored({&third, 1}, stored);
+    to.write({&third, 1}, from.stored_width(), stored);
+    const Contribution more{{&third, 1}, std::span<const float>(grads).first(5 * 3)};
+    from.apply({&more, 1});
+    to.apply({&more, 1});
+    from.read({&third, 1}, rows);
+    to.read({&third, 1}, moved);
+    EXPECT_EQ(moved, rows) << static_cast<int>(kind);
+    to.write({&third, 1}, 3, grads = std::vector<float>(5 * 3, 7.0f));
+    to.read({&third, 1}, moved);
+    EXPECT_EQ(moved, grads);
+    to.read_stored({&third, 1}, stored);
+    for (std::size_t d = 3; d < from.stored_width(); ++d) EXPECT_NE(stored[d], 7.0f) << "the state stays";
+  }
+}
+
 // Tables that own ranges here and there, and change them, hold together what one table holds.
 TEST(DenseTable, AnyRangesTogetherAreTheWholeTable) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {

@@ -105,6 +105,40 @@ std::size_t SparseTable::count_absent(std::span<const std::uint64_t> keys) const
   return absent;
 }
 
+void SparseTable::fill_new(PlacedKey key, std::span<float> row) const {
+  fill_initial(spec_.init, unplace(key), row.first(spec_.dim));
+  rule_.fill_state(row.first(spec_.dim), row.subspan(spec_.dim));
+}
+
+void SparseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const SparseBlock& block = blocks_[range_of(keys[i], spec_.ranges).value];
+    const std::span<float> to = out.subspan(i * width_, width_);
+    const std::size_t slot = block.find(keys[i]);
+    if (block.holds(slot, keys[i])) {
+      copy_floats(block.row(slot), width_, to.data());
+    } else {
+      fill_new(keys[i], to);
+    }
+  }
+}
+
+void SparseTable::write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) {
+  Probe probes[kBatch];
+  const float* found[kBatch];
+  for (std::size_t done = 0; done < keys.size(); done += kBatch) {
+    const auto now = keys.subspan(done, std::min(kBatch, keys.size() - done));
+    start(now, probes);
+    if (find(now, probes, width, found) > 0) {
+      insert_missing(now, found);
+      start(now, probes);
+      find(now, probes, width, found);
+    }
+    for (std::size_t i = 0; i < now.size(); ++i)
+      copy_floats(rows.data() + (done + i) * width, width, const_cast<float*>(found[i]));
+  }
+}
+
 void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* const* rows) {
   const auto block_of = [&](std::size_t i) { return range_of(keys[i], spec_.ranges).value; };
   for (std::size_t begin = 0; begin < keys.size();) {
@@ -114,9 +148,7 @@ void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* c
     block.reserve(missing);
     for (; begin < end; ++begin) {
       if (rows[begin] != nullptr) continue;
-      const std::span<float> row{block.row(block.insert(keys[begin])), width_};
-      fill_initial(spec_.init, unplace(keys[begin]), row.first(spec_.dim));
-      rule_.fill_state(row.first(spec_.dim), row.subspan(spec_.dim));
+      fill_new(keys[begin], {block.row(block.insert(keys[begin])), width_});
     }
   }
 }

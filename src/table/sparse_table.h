@@ -22,6 +22,8 @@ class SparseTable final : public Table {
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t> keys) const override;
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
@@ -46,6 +48,7 @@ class SparseTable final : public Table {
   // keys are null. Returns the number of absent keys.
   std::size_t find(std::span<const PlacedKey> keys, Probe* probes, std::size_t floats,
                    const float** rows) const;
+  void fill_new(PlacedKey key, std::span<float> row) const;
   // Gives each key that lacks a row its initial row.
   void insert_missing(std::span<const PlacedKey> keys, const float* const* rows);
   void update(const Contribution& part);

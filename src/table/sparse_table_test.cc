@@ -67,6 +67,46 @@ std::map<std::uint64_t, std::vector<float>> contents(const Table& table) {
   return rows;
 }
 
+// What is written is read back, and updated from there as if the rule had brought it there.
+TEST(SparseTable, StoredRowsMoveFromTableToTable) {
+  for (const RuleKind kind : {RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kFtrl, RuleKind::kAdam}) {
+    Random random(static_cast<std::uint64_t>(kind));
+    const TableSpec spec = spec_of(kind, 3);
+    SparseTable from(spec, all(spec), nullptr), to(spec, all(spec), nullptr);
+    const Part learnt = part_of(some_keys(random, 200, 400), 3, random);
+    const Part asked = part_of(some_keys(random, 300, 400), 3, random);
+    from.apply(std::vector<Contribution>{learnt.view()});
+    std::vector<float> stored(asked.keys.size() * from.stored_width());
+    from.read_stored(asked.keys, stored);
+    const std::vector<float> rows = read_all(from, asked.keys);
+    for (std::size_t i = 0; i < asked.keys.size(); ++i) {
+      for (std::size_t d = 0; d < 3; ++d) ASSERT_EQ(stored[i * from.stored_width() + d], rows[i * 3 + d]);
+    }
+    to.write(asked.keys, from.stored_width(), stored);
+    EXPECT_EQ(to.stats().rows, asked.keys.size());
+    from.apply(std::vector<Contribution>{asked.view()});
+    to.apply(std::vector<Contribution>{asked.view()});
+    EXPECT_EQ(read_all(to, asked.keys), read_all(from, asked.keys)) << static_cast<int>(kind);
+  }
+}
+
+TEST(SparseTable, WritingRowsLeavesTheOptimizersState) {
+  Random random(5);
+  const TableSpec spec = spec_of(RuleKind::kAdagrad, 2);
+  SparseTable table(spec, all(spec), nullptr);
+  const Part part = part_of(some_keys(random, 50, 100), 2, random);
+  table.apply(std::vector<Contribution>{part.view()});
+  std::vector<float> before(part.keys.size() * table.stored_width()), after(before.size());
+  table.read_stored(part.keys, before);
+  table.write(part.keys, 2, part.grads);
+  table.read_stored(part.keys, after);
+  EXPECT_EQ(read_all(table, part.keys), part.grads);
+  for (std::size_t i = 0; i < part.keys.size(); ++i) {
+    for (std::size_t d = 2; d < table.stored_width(); ++d)
+      EXPECT_EQ(after[i * table.stored_width() + d], before[i * table.stored_width() + d]);
+  }
+}
+
 TEST(SparseTable, CountsKeysThatHaveNoRow) {
   Random random(3);
   const TableSpec spec = spec_of(RuleKind::kSgd, 3);

@@ -52,6 +52,11 @@ class Table {
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  // As read(), stored_width() floats a row: with the optimizer's state.
+  virtual void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  // Sets the first `width` floats of these rows, dim or stored_width(), whatever the rule; makes those that
+  // are not there. Precondition: as for read(); `rows` holds `width` floats a key.
+  virtual void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) = 0;
   // How many of these keys have no row, which apply() would make. Precondition: as for read().
   virtual std::size_t count_absent(std::span<const std::uint64_t> keys) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
