@@ -105,6 +105,8 @@ class Store {
   virtual Pending pull(TableId table, Keys keys) = 0;
   // As pull(), for looking only: nothing that is pushed depends on it.
   virtual Pending read(TableId table, Keys keys) = 0;
+  // Tells how many rows the step's gradients are sums over, for algorithms that weigh shards by their data.
+  virtual void learnt(std::uint64_t /*rows*/) {}
   // Ends the step; tables without a push count as pushed empty. Done when fewer than the window's steps are
   // unanswered.
   virtual Pending advance() = 0;

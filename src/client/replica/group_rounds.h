@@ -1,0 +1,59 @@
+// What all shards of a group settle at once: sums of pushes, means of replicas, who still has steps to do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "client/replica/replica_algorithm.h"
+#include "client/replica/shard_group.h"
+
+namespace thalweg {
+
+// Of one rank. All ranks make the same calls in the same order; each blocks until all have made it. Errors:
+// those of groups; kNonFinite where a sum is no number.
+class GroupRounds {
+ public:
+  explicit GroupRounds(std::shared_ptr<ShardGroup> ranks) : ranks_(std::move(ranks)) {}
+  ~GroupRounds();
+  GroupRounds(const GroupRounds&) = delete;
+  GroupRounds& operator=(const GroupRounds&) = delete;
+
+  struct Mine {
+    bool has_step = false;  // This rank has not come to the end of its pass.
+    bool asked_to_close = false;
+    double weight = 1;  // Of its replica in means.
+  };
+  // Adds up the ranks' pushes and applies the sum to each replica. Dense pushes go by the group's route;
+  // sparse ones are gathered and added up as servers do, by rank.
+  Status sum(Replica& replica, std::span<const StepPush> pushes, const Mine& mine);
+  // Makes each replica the weighted mean of all, with the optimizer's state; of sparse tables the rows that
+  // any rank has updated since the last mean. Nothing changes where all weights are 0.
+  Status mean(Replica& replica, const Mine& mine);
+  // The weighted mean of dense tables alone, for `into`.
+  Status mean_of_dense(const Replica& replica, const Mine& mine, Replica& into);
+
+  // As the last call found it.
+  bool any_has_step() const { return any_has_step_; }
+  bool closing() const { return closing_; }
+
+  ShardGroup& ranks() { return *ranks_; }
+
+ private:
+  // `floats` of the group's memory, and behind them the words of a round.
+  Result<std::span<float>> vector_of(std::size_t floats);
+  Status settle(std::span<float> vector, const Mine& mine);
+  Status sum_sparse(Replica& replica, TableId table, const StepPush& push);
+  Status mean_sparse(Replica& replica, TableId table, const Mine& mine);
+  Status gather_keys(std::span<const std::uint64_t> own, std::vector<std::uint64_t>& all,
+                     std::vector<std::size_t>& counts);
+
+  const std::shared_ptr<ShardGroup> ranks_;
+  std::span<float> memory_;
+  double weight_ = 0;  // Of all ranks.
+  bool any_has_step_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,128 @@
+#include "client/replica/replica.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "client/job/custom_rules.h"
+
+namespace thalweg {
+namespace {
+
+// As tables take them: a dense block by its first row.
+std::span<const std::uint64_t> table_keys(const Keys& keys) {
+  const std::span<const std::uint64_t> values(*keys.values());
+  return keys.dense() ? values.first(1) : values;
+}
+
+}  // namespace
+
+Result<Replica> Replica::make(const std::vector<TableSpec>& tables, const CustomRules& rules) {
+  Replica replica;
+  for (const TableSpec& spec : tables) {
+    auto table = make_table(spec, {0, spec.ranges}, find_rule(rules, spec.rule.custom));
+    if (!table) return table.status();
+    replica.tables_.push_back({std::move(table).value(), {}, {}});
+  }
+  return replica;
+}
+
+bool Replica::has_sparse() const {
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    if (!is_dense(TableId{t})) return true;
+  }
+  return false;
+}
+
+Status Replica::check(TableId table, const Keys& keys) const {
+  if (table.value >= tables_.size()) {
+    return {Code::kUsage, fmt::format("no table {}; the job has {}", table.value, tables_.size())};
+  }
+  const TableSpec& of = spec(table);
+  if (!keys.values() || keys.dense() != is_dense(table)) {
+    return {Code::kUsage,
+            fmt::format("table {} takes Keys from Keys::{}()", of.name, is_dense(table) ? "block" : "of")};
+  }
+  const auto& values = *keys.values();
+  if (!keys.dense()) return tables_[table.value].table->check_keys(values, all(of));
+  if (values[0] > of.rows || values[1] > of.rows - values[0]) {
+    return {Code::kUsage, fmt::format("table {} has {} rows, asked for [{}, {})", of.name, of.rows, values[0],
+                                      values[0] + values[1])};
+  }
+  return ok_status();
+}
+
+Status Replica::check_push(TableId table, const Keys& keys, std::span<const float> grads) const {
+  if (Status status = check(table, keys); !status.ok()) return status;
+  const TableSpec& of = spec(table);
+  if (keys.size() * of.dim != grads.size()) {
+    return {Code::kUsage, fmt::format("push to {}: {} keys of {} floats need {} values, got {}", of.name,
+                                      keys.size(), of.dim, keys.size() * of.dim, grads.size())};
+  }
+  if (grads.empty()) return ok_status();
+  return tables_[table.value].table->check({table_keys(keys), grads}, all(of));
+}
+
+Rows Replica::read(TableId table, const Keys& keys) const {
+  std::vector<float> rows(keys.size() * spec(table).dim);
+  if (!rows.empty()) tables_[table.value].table->read(table_keys(keys), rows);
+  return Rows(std::move(rows));
+}
+
+void Replica::apply(TableId table, const Keys& keys, std::span<const float> grads) {
+  if (grads.empty()) return;
+  const Contribution part{table_keys(keys), grads};
+  if (!keys.dense()) tables_[table.value].touched.add(part.keys);
+  apply(table, {&part, 1});
+}
+
+void Replica::apply(TableId table, std::span<const Contribution> parts) {
+  Copy& copy = tables_[table.value];
+  for (std::size_t p = 0; p < parts.size() && !is_dense(table); ++p) copy.changed.add(parts[p].keys);
+  copy.table->apply(parts);
+}
+
+void Replica::write(TableId table, const Keys& keys, std::span<const float> rows) {
+  if (rows.empty()) return;
+  if (!keys.dense()) tables_[table.value].changed.add(*keys.values());
+  tables_[table.value].table->write(table_keys(keys), spec(table).dim, rows);
+}
+
+std::size_t Replica::dense_floats() const {
+  std::size_t floats = 0;
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    if (is_dense(TableId{t})) floats += spec(TableId{t}).rows * stored_width(TableId{t});
+  }
+  return floats;
+}
+
+void Replica::read_dense(std::span<float> out) const {
+  constexpr std::uint64_t kFirst[] = {0};
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    if (!is_dense(TableId{t})) continue;
+    const std::size_t floats = spec(TableId{t}).rows * stored_width(TableId{t});
+    tables_[t].table->read_stored(kFirst, out.first(floats));
+    out = out.subspan(floats);
+  }
+}
+
+void Replica::write_dense(std::span<const float> rows) {
+  constexpr std::uint64_t kFirst[] = {0};
+  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
+    if (!is_dense(TableId{t})) continue;
+    const std::size_t floats = spec(TableId{t}).rows * stored_width(TableId{t});
+    tables_[t].table->write(kFirst, stored_width(TableId{t}), rows.first(floats));
+    rows = rows.subspan(floats);
+  }
+}
+
+void Replica::read_stored(TableId table, std::span<const std::uint64_t> keys, std::span<float> out) const {
+  tables_[table.value].table->read_stored(keys, out);
+}
+
+void Replica::write_stored(TableId table, std::span<const std::uint64_t> keys, std::span<const float> rows) {
+  tables_[table.value].changed.add(keys);
+  tables_[table.value].table->write(keys, stored_width(table), rows);
+}
+
+}  // namespace thalweg

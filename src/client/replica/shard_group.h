@@ -1,0 +1,47 @@
+// The group that the data shards of a job form, one rank each.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "thalweg/group.h"
+#include "thalweg/options.h"
+#include "thalweg/store.h"
+#include "thalweg/task.h"
+
+namespace thalweg {
+
+// What one rank has of it. A program that fails gives its own up, so that the others do not wait for it.
+struct ShardGroup {
+  std::optional<Group> group;
+  RouteChoice route;
+  // Whether ranks are threads of this process, so that one can be lost only by a failure that its own program
+  // tells of.
+  bool of_threads = false;
+
+  std::uint32_t rank() const { return group->rank(); }
+  std::uint32_t size() const { return group->size(); }
+};
+
+// For ranks that are threads: by data shard.
+std::vector<std::shared_ptr<ShardGroup>> shard_groups(std::uint32_t shards, const RouteChoice& route,
+                                                      std::chrono::nanoseconds timeout);
+
+// The table, behind a job's own ones, by which shard 0 tells the others where it listens.
+TableSpec meeting_table();
+struct MeetingPlace {
+  std::string host = "127.0.0.1";  // Where other ranks reach rank 0: an IPv4 address.
+  GroupOptions options;            // But for rank, size, host and port.
+};
+// For ranks that are processes, as each shard's program begins; takes the shard's first step.
+Task<Status> meet(Store& shared, TableId meeting, std::uint32_t shards, MeetingPlace place, ShardGroup& made);
+
+// The status of an operation, for the program: where another rank's failure is behind it, the task does not
+// end, for the job is about to.
+Task<Status> or_wait_for_the_end(ShardGroup& ranks, Status status);
+
+}  // namespace thalweg
