@@ -37,7 +37,10 @@ def main():
     images, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
     cases = {
         "Thalweg, 2 workers on threads, 2 x 128": lambda: thalweg(images, "--batch", "256"),
-        "Thalweg, 2 worker processes, 2 x 128": lambda: thalweg(images, "--batch", "256", "--processes", "--workers", "2"),
+        "Thalweg, 2 worker processes, 2 x 128, --exchange auto": lambda: thalweg(
+            images, "--batch", "256", "--processes", "--workers", "2", "--exchange", "auto"),
+        "Thalweg, 2 worker processes, 2 x 128, by a server": lambda: thalweg(
+            images, "--batch", "256", "--processes", "--workers", "2"),
         "Thalweg, 1 worker, 128": lambda: thalweg(images, "--batch", "128", "--data-shards", "1", "--threads", "1"),
         "PyTorch, DistributedDataParallel over Gloo, 2 processes, 2 x 128": lambda: torch(images, 2, 1),
         "PyTorch, 1 process of 2 threads, 128": lambda: torch(images, 1, 2),

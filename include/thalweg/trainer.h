@@ -95,9 +95,13 @@ struct TrainerOptions {
 
   // In sync mode the model's bits depend on this number, on no other below. Unset: 8, of a dense model 2.
   std::optional<std::uint32_t> data_shards;
-  // How shards learn together, by name: sync, ssp:S or async, see docs/algorithms.md. Empty: as `consistency`
-  // says, which is the same by another spelling; where both are given, they must agree. Neither: sync.
+  // How shards learn together, by name: sync, ssp:4, local:8, ..., see docs/algorithms.md. Empty: as
+  // `consistency` says, which is the same by another spelling; where both are given, they must agree.
+  // Neither: sync.
   std::string algorithm;
+  // Which way what shards learn gets to the others: "servers", or the route of a group that the shards form,
+  // "auto", "ring", "tree", ... Empty: by servers, where the algorithm can.
+  std::string exchange;
   std::optional<Consistency> consistency;
   Combining combine;
   std::uint32_t servers = 0, workers = 0, threads = 0;          // 0: chosen by the cores of this machine.

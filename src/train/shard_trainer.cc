@@ -13,6 +13,7 @@
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "model/model_kind.h"
+#include "train/algorithm_plan.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -47,6 +48,7 @@ class ShardTrainer {
   std::vector<Pending> ask(const Prepared& prepared, bool read_only);
   Task<Status> receive(std::vector<Pending> pending);
   Task<Status> train_pass(RowReader& reader);
+  bool takes_part(std::uint32_t epoch) const;
   Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
   Task<Status> score_held_out(std::uint32_t epoch);
   Task<Status> report(ReportId id, const RowReader& reader);
@@ -184,6 +186,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
     report_.labels.push_back(batch.labels[r]);
     if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
   }
+  store_.learnt(prepared.rows);
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     const bool dense = tables_[t].kind == TableSpec::Kind::kDense;
     Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
@@ -229,11 +232,19 @@ Task<Status> ShardTrainer::report(ReportId id, const RowReader& reader) {
   co_return explained((co_await store_.report(id, to_text(report))).status);
 }
 
+bool ShardTrainer::takes_part(std::uint32_t epoch) const {
+  const auto chosen = algorithm_of(spec_);
+  if (!chosen || chosen->algorithm->takes_part == nullptr) return true;
+  return chosen->algorithm->takes_part(chosen->values, algorithm_shard(spec_, store_.shard(), nullptr),
+                                       epoch);
+}
+
 Task<Status> ShardTrainer::train_pass(RowReader& reader) {
   Prepared current, next;
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
   points_.clear();
+  if (!takes_part(epoch)) co_return explained((co_await store_.end_epoch()).status);
   const auto note = [&](std::uint32_t batch) {
     if (batch % kStepsPerReport == 0 && current.rows > 0) note_point(batch / kStepsPerReport, reader);
   };

@@ -9,6 +9,7 @@
 #include "client/job/job_options.h"
 #include "data/input_words.h"
 #include "net/system_disk.h"
+#include "train/algorithm_plan.h"
 #include "train/train_advice.h"
 #include "train/train_plan.h"
 
@@ -71,7 +72,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.data_shards = spec().shards;
   wanted.consistency = *options_.consistency;
   wanted.combine = options_.combine;
-  wanted.tables = tables_;
+  wanted.tables = server_tables(spec(), tables_);
   wanted.timeout = options_.timeout;
   wanted.on_report = [this](ShardId shard, ReportId id, std::string_view text) {
     monitor_->add(shard, id, text);

@@ -8,8 +8,9 @@
 #include "client/job/remote_cluster.h"
 #include "data/input_words.h"
 #include "data/reader/columns.h"
+#include "net/socket/address.h"
 #include "thalweg/trainer.h"
-#include "train/shard_trainer.h"
+#include "train/replica_trainer.h"
 #include "train/train_advice.h"
 
 namespace thalweg {
@@ -55,10 +56,22 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   return inputs_;
 }
 
-Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_ptr<LazyInputs> lazy) {
+Task<Status> train_remote_shard(ShardStore& store, std::string job, std::shared_ptr<LazyInputs> lazy,
+                                MeetingPlace place) {
   const auto inputs = lazy->open(job);
   if (!inputs) co_return inputs.status();
-  co_return co_await train_shard(store, *inputs);
+  co_return co_await train_in_process(store, *inputs, std::move(place));
+}
+
+// Where the shard of a worker listens for others, if it is the first.
+MeetingPlace meeting_place(const NodeOptions& node, Duration timeout) {
+  MeetingPlace place;
+  if (const auto listen = parse_host_port(node.listen)) place.host = listen->host;
+  place.options.timeout = timeout;
+  place.options.secret_file = node.secret_file;
+  place.options.insecure_no_auth = node.insecure_no_auth;
+  place.options.log = node.log;
+  return place;
 }
 
 }  // namespace
@@ -72,8 +85,8 @@ TrainNodeEnd run_train_server(const TrainNode& node) {
 
 TrainNodeEnd run_train_worker(const TrainNode& node) {
   const auto lazy = std::make_shared<LazyInputs>(node);
-  const auto program = [lazy](ShardStore& store, const wire::Map& map) {
-    return train_remote_shard(store, map.job, lazy);
+  const auto program = [lazy, options = node.node](ShardStore& store, const wire::Map& map) {
+    return train_remote_shard(store, map.job, lazy, meeting_place(options, map.timeout));
   };
   NodeEnd end = run_remote_worker(node.node, program, node.stop);
   if (lazy->data() != nullptr) end.status = with_cause(end.status, lazy->data());

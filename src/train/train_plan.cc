@@ -10,15 +10,13 @@
 #include "data/idx.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
-#include "train/algorithm/algorithm.h"
+#include "train/algorithm_plan.h"
 #include "train/dense_plan.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::uint32_t kFieldsUsual = 1000;  // More than that are looked into.
-// Each shard pushes a gradient of every parameter of a dense model.
-constexpr std::uint32_t kShards = 8, kDenseShards = 2;
 constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the entries of a row not seen.
 
 // What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
@@ -26,7 +24,7 @@ constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the e
 float default_rate(RuleKind kind, const TrainSpec& spec) {
   const bool squared = spec.model.loss == Loss::kSquared;
   const float steepness = squared ? 4.0f : 1.0f;  // Of the slope; a logistic one changes by at most 1/4.
-  const float per_row = 1.0f / (steepness * static_cast<float>(spec.batch_rows));
+  const float per_row = 1.0f / (steepness * static_cast<float>(update_rows(spec)));
   switch (kind) {
     case RuleKind::kFtrl:
       return 0.1f;
@@ -82,8 +80,9 @@ std::optional<float> default_bias_rate(const RuleSpec& weights, double entries) 
 
 void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec) {
   ModelSpec& model = spec.model;
-  const RuleKind weights =
-      options.optimizer.value_or(model.loss == Loss::kLogistic ? RuleKind::kFtrl : RuleKind::kAdagrad);
+  const auto algorithm = algorithm_of(spec);
+  const bool ftrl = model.loss == Loss::kLogistic && algorithm && algorithm->algorithm->state;
+  const RuleKind weights = options.optimizer.value_or(ftrl ? RuleKind::kFtrl : RuleKind::kAdagrad);
   const bool one_for_all = options.optimizer && weights != RuleKind::kFtrl;
   const RuleKind factors = options.factor_optimizer.value_or(one_for_all ? weights : RuleKind::kAdagrad);
   model.weights = rule(weights, options.rate.value_or(default_rate(weights, spec)));
@@ -280,28 +279,6 @@ Status check_numbers(const TrainerOptions& options) {
   return ok_status();
 }
 
-Result<Consistency> choose_consistency(const TrainerOptions& options) {
-  Consistency consistency = options.consistency.value_or(Consistency::sync());
-  if (!options.algorithm.empty()) {
-    const auto chosen = choose_algorithm(options.algorithm);
-    if (!chosen) return chosen.status();
-    if (options.consistency && *options.consistency != chosen->consistency) {
-      return Status(
-          Code::kUsage,
-          fmt::format("--algorithm {} and another consistency are both given; expected one of the two",
-                      options.algorithm));
-    }
-    consistency = chosen->consistency;
-  }
-  if (options.combine.kind != Combining::Kind::kNone && consistency.kind != Consistency::Kind::kSync) {
-    return Status(
-        Code::kUsage,
-        "--combine makes no sense but with --algorithm sync: where each push is an update of its own, "
-        "none may be added to another");
-  }
-  return consistency;
-}
-
 void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
   const std::uint32_t shards = plan.spec.shards;
   if (options.data_shards || options.workers <= shards) return;
@@ -315,10 +292,7 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 
 Result<TrainPlan> plan_training(const TrainerOptions& options) {
   if (Status status = check_numbers(options); !status.ok()) return status;
-  const auto consistency = choose_consistency(options);
-  if (!consistency) return consistency.status();
   TrainPlan plan;
-  plan.consistency = *consistency;
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
   model.name = options.model;
@@ -337,7 +311,9 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   model.init_scale = options.init_scale;
   model.seed = options.seed;
   spec.epochs = options.epochs.value_or(dense ? dense->epochs : 1);
-  spec.shards = options.data_shards.value_or(dense ? kDenseShards : kShards);
+  const auto consistency = plan_algorithm(options, **kind, spec);
+  if (!consistency) return consistency.status();
+  plan.consistency = *consistency;
   note_idle_workers(options, plan);
 
   if (Status status = choose_inputs(options, spec); !status.ok()) return status;
@@ -386,6 +362,7 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   if (model.classes != 0) options.classes = model.classes;
   if (!model.hidden.empty()) options.hidden = model.hidden;
   options.consistency = plan.consistency;
+  options.exchange = spec.exchange.empty() ? "servers" : spec.exchange;
   options.loss = model.loss;
   options.epochs = spec.epochs;
   options.data_shards = spec.shards;

@@ -76,6 +76,9 @@ std::string to_text(const TrainSpec& spec) {
                   {"epochs", spec.epochs},
                   {"batch_rows", spec.batch_rows},
                   {"shards", spec.shards},
+                  {"algorithm", spec.algorithm},
+                  {"exchange", spec.exchange},
+                  {"mixing", spec.mixing},
                   {"fields_from", spec.fields_from}};
   return j.dump();
 }
@@ -102,6 +105,9 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.epochs = j.at("epochs").get<std::uint32_t>();
     spec.batch_rows = j.at("batch_rows").get<std::uint32_t>();
     spec.shards = j.at("shards").get<std::uint32_t>();
+    spec.algorithm = j.at("algorithm").get<std::string>();
+    spec.exchange = j.at("exchange").get<std::string>();
+    spec.mixing = j.at("mixing").get<std::vector<double>>();
     spec.fields_from = j.value("fields_from", std::string());
     return spec;
   } catch (const Json::exception& error) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/read_options.h"
 #include "model/model.h"
@@ -18,7 +19,10 @@ struct TrainSpec {
   std::uint32_t epochs = 1;
   std::uint32_t batch_rows = 4096;  // Rows of one step over all data shards.
   std::uint32_t shards = 8;
-  std::string fields_from;  // Where the data has the field that model.fields comes from, for people.
+  std::string algorithm = "sync";  // As choose_algorithm() takes it.
+  std::string exchange;            // The route between shards that form a group; empty: servers.
+  std::vector<double> mixing;      // shards * shards weights, where the algorithm mixes.
+  std::string fields_from;         // Where the data has the field that model.fields comes from, for people.
 
   std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }
   bool has_valid() const { return !valid.paths.empty(); }

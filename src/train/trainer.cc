@@ -10,6 +10,8 @@
 #include "client/job/local_cluster.h"
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
+#include "train/algorithm_plan.h"
+#include "train/replica_trainer.h"
 #include "train/train_job.h"
 
 namespace thalweg {
@@ -57,15 +59,26 @@ TrainResult Trainer::Impl::run_here() {
   if (options.files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
   const std::uint32_t threads = options.threads != 0 ? options.threads : cores();
   const std::uint32_t servers = options.servers != 0 ? options.servers : std::min(threads, 8u);
-  const std::uint32_t workers =
-      options.workers != 0 ? options.workers : std::min(threads, job->spec().shards);
+  const TrainSpec& spec = job->spec();
+  const bool group = !spec.exchange.empty();
+  const std::uint32_t alone = group ? spec.shards : std::min(threads, spec.shards);
+  const std::uint32_t workers = options.workers != 0 ? options.workers : alone;
   LocalClusterOptions cluster;
   cluster.job = job->scheduler_options(servers, workers);
-  cluster.threads = threads - 1;  // This thread helps while it waits.
+  // This thread helps while it waits; shards of a group block theirs, and the rest of the job needs one.
+  cluster.threads = group ? spec.shards + 1 : threads - 1;
   cluster.table_bytes_max = options.memory;
   const auto inputs = job->inputs();
   inputs->memory->set_max(memory_for_steps(options.memory));
-  cluster.program = [inputs](ShardStore& store, const wire::Map&) { return train_shard(store, inputs); };
+  std::vector<std::shared_ptr<ShardGroup>> ranks(spec.shards);
+  if (group) {
+    const auto route = exchange_route(spec.exchange);
+    if (!route) return failed(route.status());
+    ranks = shard_groups(spec.shards, *route, options.timeout);
+  }
+  cluster.program = [inputs, ranks](ShardStore& store, const wire::Map&) {
+    return train_by_algorithm(store, inputs, ranks[store.shard().value]);
+  };
   cluster.observer = job->observer();
   LocalCluster local(std::move(cluster));
   return job->run(local, servers, workers);
@@ -82,8 +95,9 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   if (Status status = begin(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
   const std::uint32_t servers = options.servers != 0 ? options.servers : 1;
-  const std::uint32_t workers =
-      options.workers != 0 ? options.workers : std::min(cores(), job->spec().shards);
+  const TrainSpec& spec = job->spec();
+  const std::uint32_t alone = spec.exchange.empty() ? std::min(cores(), spec.shards) : spec.shards;
+  const std::uint32_t workers = options.workers != 0 ? options.workers : alone;
   if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end()) {
     return failed(
         {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"});
@@ -110,7 +124,8 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   if (Status status = begin(); !status.ok()) return failed(status);
   const std::uint32_t servers = std::max(job->options().servers, 1u);
-  const std::uint32_t workers = std::max(job->options().workers, 1u);
+  const TrainSpec& spec = job->spec();
+  const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
   RemoteClusterOptions cluster = remote(servers, workers);
   cluster.listen = node.scheduler;
   const auto secret = job_secret(node, true);

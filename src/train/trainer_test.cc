@@ -4,61 +4,15 @@
 
 #include <cmath>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "base/random.h"
 #include "base/rule_fields.h"
-#include "base/temporary_folder_for_test.h"
 #include "net/socket/reserved_port_for_test.h"
+#include "train/trainer_for_test.h"
 
 namespace thalweg {
 namespace {
-
-constexpr std::uint32_t kRows = 4000;
-
-class TrainerTest : public ::testing::Test {
- protected:
-  TrainerTest() {
-    Random random(3);
-    std::string svm, csv = "ad,hour,click\n";
-    for (std::uint32_t row = 0; row < kRows; ++row) {
-      const auto ad = static_cast<unsigned>(random.unit() * 20),
-                 hour = static_cast<unsigned>(random.unit() * 24);
-      const bool click = random.chance(0.1 + 0.04 * ad);
-      svm += (click ? "1 " : "0 ") + std::to_string(ad) + ":1 " + std::to_string(100 + hour) + ":1\n";
-      csv += "ad" + std::to_string(ad) + ",h" + std::to_string(hour) + (click ? ",1\n" : ",0\n");
-      clicks_ += click;
-    }
-    options_.files = {folder_.write("clicks.svm", svm)};
-    csv_ = folder_.write("clicks.csv", csv);
-    options_.valid_part = 10;
-    options_.epochs = 2;
-    options_.out = folder_ / "model";
-    options_.on_message = [this](TrainMessage, const std::string& line) {
-      const std::lock_guard lock(mutex_);
-      lines_ += line + "\n";
-    };
-  }
-  static TrainResult run(const TrainerOptions& options) {
-    auto trainer = Trainer::open(options);
-    EXPECT_TRUE(trainer) << trainer.status().message();
-    return trainer->run();
-  }
-  static Status refused(const TrainerOptions& options) {
-    const auto trainer = Trainer::open(options);
-    EXPECT_FALSE(trainer);
-    return trainer.status();
-  }
-
-  const TemporaryFolder folder_;
-  std::string csv_;
-  std::uint32_t clicks_ = 0;
-  TrainerOptions options_;
-  std::mutex mutex_;
-  std::string lines_;
-};
 
 TEST_F(TrainerTest, TrainsSavesAndPredicts) {
   std::vector<std::uint32_t> told;
@@ -195,38 +149,6 @@ TEST_F(TrainerTest, RunsOnceAndOnFilesThatItHas) {
   EXPECT_FALSE(nothing.complete);
   const Status status = predict_rows(folder_ / "none", options_.files, [](float) {});
   EXPECT_EQ(status.code(), Code::kModel) << status.message();
-}
-
-TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
-  options_.out.clear();
-  const TrainResult lockstep = run(options_);
-  options_.algorithm = "sync";
-  const TrainResult named = run(options_);
-  ASSERT_TRUE(named.status.ok()) << named.status.message();
-  EXPECT_EQ(named.model_digest, lockstep.model_digest);
-  EXPECT_EQ(named.staleness_max, 0u);
-  options_.algorithm = "ssp:2";
-  const TrainResult bounded = run(options_);
-  ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
-  EXPECT_LE(bounded.staleness_max, 2u);
-}
-
-TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
-  options_.algorithm = "ssp:2";
-  const auto trainer = Trainer::open(options_);
-  ASSERT_TRUE(trainer) << trainer.status().message();
-  EXPECT_EQ(trainer->options().consistency, Consistency::bounded(2));
-  EXPECT_TRUE(Trainer::open(trainer->options())) << "what was chosen may be given again";
-  options_.consistency = Consistency::sync();
-  EXPECT_EQ(refused(options_).code(), Code::kUsage);
-  options_.consistency.reset();
-  options_.combine = Combining::machine();
-  EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
-  options_.algorithm = "sync";
-  EXPECT_TRUE(Trainer::open(options_));
-  options_.algorithm.clear();
-  options_.consistency = Consistency::async();
-  EXPECT_EQ(refused(options_).code(), Code::kUsage);
 }
 
 }  // namespace

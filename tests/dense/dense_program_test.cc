@@ -111,6 +111,29 @@ TEST_F(DenseProgram, LearnsWithinABoundAndAsynchronously) {
   }
 }
 
+TEST_F(DenseProgram, ShardsExchangeAmongThemselves) {
+  const std::string job = "train --model mlp --hidden 32 --batch 48 --epochs 2 --data-shards 2 " + data();
+  const json servers = told(job);
+  for (const std::string exchange : {" --exchange auto", " --exchange ring --processes"}) {
+    const json result = told(job + exchange);
+    EXPECT_EQ(result["model_digest"], servers["model_digest"]) << exchange;
+    EXPECT_EQ(result["valid_logloss"], servers["valid_logloss"]) << exchange;
+    EXPECT_LT(result["pushed_bytes"].get<double>(), 0.1 * servers["pushed_bytes"].get<double>());
+  }
+}
+
+TEST_F(DenseProgram, EveryAlgorithmLearnsAndRepeatsWhatItSaysItDoes) {
+  const std::string job = "train --model mlp --hidden 32 --batch 48 --epochs 2 --data-shards 3 --algorithm ";
+  for (const std::string algorithm :
+       {"local:4", "fedavg", "dpsgd:ring", "dpsgd:complete", "downpour:fetch=2,push=2", "easgd", "dcasgd"}) {
+    const json result = told(job + algorithm + " " + data());
+    EXPECT_GT(result["valid_accuracy"].get<double>(), 0.95) << algorithm;
+    if (algorithm != "local:4" && algorithm != "dpsgd:ring") continue;
+    EXPECT_EQ(told(job + algorithm + " --processes " + data())["model_digest"], result["model_digest"])
+        << algorithm;
+  }
+}
+
 TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
   const std::string model = quoted(folder_ / "model"), held_out = quoted(folder_ / "t10k-images-idx3-ubyte");
   const json trained = told("train --model mlp --hidden 16 --batch 32 " + data() + " --out " + model);

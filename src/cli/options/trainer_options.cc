@@ -95,6 +95,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.factor_l2 = maybe_float(options, "factor-l2");
   out.data_shards = maybe_count(options, "data-shards");
   out.algorithm = options.maybe_text("algorithm").value_or("");
+  out.exchange = options.maybe_text("exchange").value_or("");
   if (out.algorithm.empty()) out.consistency = consistency(options.choice("sync"));
   out.combine = combining(options.choice("combine"));
   out.servers = maybe_count(options, "servers").value_or(0);

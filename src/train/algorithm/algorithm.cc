@@ -2,18 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <optional>
+#include <cmath>
 #include <system_error>
-#include <vector>
 
+#include "base/check.h"
 #include "base/word_list.h"
+#include "client/replica/replica_algorithm.h"
 
 // A new algorithm is a file that defines it, and its line here.
 #define THALWEG_ALGORITHMS(ALGORITHM) \
   ALGORITHM(kSyncAlgorithm)           \
   ALGORITHM(kBoundedAlgorithm)        \
-  ALGORITHM(kAsyncAlgorithm)
+  ALGORITHM(kAsyncAlgorithm)          \
+  ALGORITHM(kDownpourAlgorithm)       \
+  ALGORITHM(kElasticAlgorithm)        \
+  ALGORITHM(kCompensatedAlgorithm)    \
+  ALGORITHM(kLocalAlgorithm)          \
+  ALGORITHM(kFederatedAlgorithm)      \
+  ALGORITHM(kGossipAlgorithm)
 
 namespace thalweg {
 
@@ -27,6 +35,10 @@ namespace {
 constexpr const Algorithm* kAlgorithms[] = {THALWEG_ALGORITHMS(THALWEG_LIST_ALGORITHM)};
 #undef THALWEG_LIST_ALGORITHM
 
+}  // namespace
+
+namespace {
+
 Status refused_algorithm(std::string_view text, const std::string& why) {
   return {Code::kUsage,
           fmt::format("--algorithm '{}' {}\nhint: thalweg train --algorithm help tells of each", text, why)};
@@ -39,42 +51,112 @@ Status unknown_algorithm(std::string_view text) {
   return refused_algorithm(text, "is unknown; expected " + any_of_words(words));
 }
 
-std::optional<std::uint32_t> number_in(std::string_view text, const AlgorithmNumber& wanted) {
-  std::uint32_t number = 0;
+std::string range_of(const AlgorithmNumber& number) {
+  return fmt::format("{}number from {:.17g} to {:.17g}", number.whole ? "whole " : "", number.low,
+                     number.high);
+}
+
+std::string expected(const Algorithm& algorithm) {
+  std::string text = "expected " + spelling(algorithm);
+  const char* joint = ", where ";
+  for (const AlgorithmNumber& number : algorithm.numbers) {
+    text += fmt::format("{}{} is {}, a {}", joint, number.placeholder, number.summary, range_of(number));
+    joint = "; ";
+  }
+  return text;
+}
+
+std::optional<double> number_in(std::string_view text, const AlgorithmNumber& wanted) {
+  double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (number < wanted.low || number > wanted.high) return std::nullopt;
+  if (!(number >= wanted.low && number <= wanted.high)) return std::nullopt;
+  if (wanted.whole && number != std::floor(number)) return std::nullopt;
   return number;
+}
+
+// Takes "name=value", or the value of the number that has no name.
+bool take_part(std::string_view part, std::span<const AlgorithmNumber> wanted, AlgorithmValues& values) {
+  const std::size_t equals = part.find('=');
+  const std::string_view name = equals == part.npos ? std::string_view() : part.substr(0, equals);
+  for (const AlgorithmNumber& number : wanted) {
+    if (number.name != name) continue;
+    const bool again = std::any_of(values.numbers.begin(), values.numbers.end(),
+                                   [&](const auto& value) { return value.first == name; });
+    const auto value = number_in(equals == part.npos ? part : part.substr(equals + 1), number);
+    if (again || !value) return false;
+    values.numbers.emplace_back(number.name, *value);
+    return true;
+  }
+  return false;
+}
+
+bool take_parts(std::string_view text, std::span<const AlgorithmNumber> wanted, AlgorithmValues& values) {
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    if (!take_part(text.substr(at, comma - at), wanted, values)) return false;
+    at = comma + 1;
+  }
+  return true;
+}
+
+bool fill_in(std::span<const AlgorithmNumber> wanted, AlgorithmValues& values) {
+  for (const AlgorithmNumber& number : wanted) {
+    const bool given = std::any_of(values.numbers.begin(), values.numbers.end(),
+                                   [&](const auto& value) { return value.first == number.name; });
+    if (given) continue;
+    if (!number.fallback) return false;
+    values.numbers.emplace_back(number.name, *number.fallback);
+  }
+  return true;
+}
+
+Result<ChosenAlgorithm> chosen(const Algorithm& algorithm, std::string_view text, std::size_t colon) {
+  ChosenAlgorithm made{&algorithm, {}, {}};
+  const bool has_more = colon != text.npos;
+  const std::string_view more = has_more ? text.substr(colon + 1) : std::string_view();
+  if (has_more && algorithm.numbers.empty() && algorithm.word.empty()) {
+    return refused_algorithm(text, fmt::format("has nothing to set; expected {}", algorithm.name));
+  }
+  if (!algorithm.word.empty()) {
+    if (more.empty()) return refused_algorithm(text, "is incomplete; " + expected(algorithm));
+    made.values.word = more;
+  } else if ((has_more && !take_parts(more, algorithm.numbers, made.values)) ||
+             !fill_in(algorithm.numbers, made.values)) {
+    return refused_algorithm(text, "is incomplete or out of range; " + expected(algorithm));
+  }
+  made.consistency = algorithm.consistency(made.values);
+  return made;
 }
 
 }  // namespace
 
+double AlgorithmValues::operator[](std::string_view name) const {
+  for (const auto& [known, value] : numbers) {
+    if (known == name) return value;
+  }
+  THALWEG_CHECK(false, "a number that the algorithm has");
+  return 0;
+}
+
 std::span<const Algorithm* const> algorithms() { return kAlgorithms; }
 
 std::string spelling(const Algorithm& algorithm) {
-  if (algorithm.number == nullptr) return std::string(algorithm.name);
-  return fmt::format("{}:{}", algorithm.name, algorithm.number->placeholder);
+  std::string text(algorithm.name);
+  if (!algorithm.word.empty()) return fmt::format("{}:{}", text, algorithm.word);
+  char joint = ':';
+  for (const AlgorithmNumber& number : algorithm.numbers) {
+    text += fmt::format("{}{}{}{}", joint, number.name, number.name.empty() ? "" : "=", number.placeholder);
+    joint = ',';
+  }
+  return text;
 }
 
 Result<ChosenAlgorithm> choose_algorithm(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   for (const Algorithm* algorithm : kAlgorithms) {
-    if (algorithm->name != name) continue;
-    const AlgorithmNumber* const wanted = algorithm->number;
-    if (wanted == nullptr) {
-      if (colon != text.npos) return refused_algorithm(text, fmt::format("has a number; expected {}", name));
-      return ChosenAlgorithm{algorithm, algorithm->consistency(0)};
-    }
-    const auto number = colon == text.npos ? std::nullopt : number_in(text.substr(colon + 1), *wanted);
-    if (!number) {
-      return refused_algorithm(
-          text,
-          fmt::format("is incomplete or out of range; expected {}, where {} is {}, a whole number "
-                      "from {} to {}",
-                      spelling(*algorithm), wanted->placeholder, wanted->summary, wanted->low, wanted->high));
-    }
-    return ChosenAlgorithm{algorithm, algorithm->consistency(*number)};
+    if (algorithm->name == name) return chosen(*algorithm, text, colon);
   }
   return unknown_algorithm(text);
 }
@@ -82,15 +164,21 @@ Result<ChosenAlgorithm> choose_algorithm(std::string_view text) {
 std::string explain_algorithms() {
   std::string text;
   for (const Algorithm* algorithm : kAlgorithms) {
-    text += fmt::format("{:<8}{}\n", spelling(*algorithm), algorithm->summary);
+    text += fmt::format("{:<8}{}{}\n", spelling(*algorithm), spelling(*algorithm).size() < 8 ? "" : "  ",
+                        algorithm->summary);
     const auto more = [&](std::string_view what, std::string_view line) {
       text += fmt::format("{:8}{}: {}\n", "", what, line);
     };
-    if (const AlgorithmNumber* number = algorithm->number) {
-      more(number->placeholder, fmt::format("{}, {} to {}", number->summary, number->low, number->high));
+    for (const AlgorithmNumber& number : algorithm->numbers) {
+      std::string line = fmt::format("{}, {:.17g} to {:.17g}", number.summary, number.low, number.high);
+      if (number.fallback) line += fmt::format("; unset is {:g}", *number.fallback);
+      more(number.name.empty() ? number.placeholder : number.name, line);
     }
     more("result", algorithm->result);
     more("--combine", algorithm->combines ? "may add up pushes on their way" : "makes no sense");
+    more("--exchange", algorithm->group == Algorithm::Group::kUnused    ? "makes no sense"
+                       : algorithm->group == Algorithm::Group::kIfAsked ? "may take the servers' place"
+                                                                        : "by any route but servers");
     more("paper", algorithm->paper);
   }
   return text;

@@ -28,11 +28,26 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     EXPECT_NE(algorithm.status().message().find(expected), std::string::npos) << algorithm.status().message();
   };
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
-    refused(unknown, "expected sync, ssp:S or async");
-  for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has a number");
+    refused(unknown, "expected sync, ssp:S, async, downpour:fetch=N,push=N");
+  for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
+  for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
+                           "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})
+    refused(text, "expected downpour:fetch=N,push=N, where N is steps from one fetch");
+  for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0"})
+    refused(text, "expected fedavg:C=X");
+  refused("dpsgd", "expected dpsgd:ring|torus|exponential|complete|FILE");
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
     refused(text,
             "expected ssp:S, where S is steps that a shard may lead the slowest, a whole number from 0");
+}
+
+TEST(Algorithms, NumbersThatAreNotGivenAreTheirFallbacks) {
+  const auto chosen = choose_algorithm("downpour:push=3");
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->values.whole("push"), 3u);
+  EXPECT_EQ(chosen->values.whole("fetch"), 1u);
+  EXPECT_EQ(choose_algorithm("easgd:rho=0.5,tau=2")->values["rho"], 0.5);
+  EXPECT_EQ(choose_algorithm("dpsgd:some/file,odd")->values.word, "some/file,odd");
 }
 
 TEST(Algorithms, EachIsExplainedAndSaysTruly) {
@@ -45,9 +60,10 @@ TEST(Algorithms, EachIsExplainedAndSaysTruly) {
       EXPECT_FALSE(part.empty()) << algorithm->name;
       EXPECT_NE(table.find(part), std::string::npos) << part;
     }
-    const std::uint32_t number = algorithm->number != nullptr ? algorithm->number->low : 0;
-    EXPECT_EQ(algorithm->combines, algorithm->consistency(number).kind == Consistency::Kind::kSync)
-        << algorithm->name << ": sync mode alone combines pushes";
+    for (const AlgorithmNumber& number : algorithm->numbers)
+      EXPECT_NE(table.find(number.summary), std::string::npos) << number.summary;
+    EXPECT_TRUE(algorithm->make != nullptr || algorithm->group == Algorithm::Group::kUnused)
+        << algorithm->name << ": a group exchanges what replicas have";
   }
 }
 

@@ -9,7 +9,7 @@ extern constinit const Algorithm kAsyncAlgorithm = {
     .paper =
         "Recht et al., Hogwild!: a lock-free approach to parallelizing stochastic gradient descent, "
         "NIPS 2011; Li et al., Scaling distributed machine learning with the parameter server, OSDI 2014",
-    .consistency = [](std::uint32_t) { return Consistency::async(); },
+    .consistency = [](const AlgorithmValues&) { return Consistency::async(); },
 };
 
 }  // namespace thalweg

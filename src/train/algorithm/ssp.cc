@@ -5,12 +5,12 @@
 namespace thalweg {
 namespace {
 
-constexpr AlgorithmNumber kBoundNumber = {
+constexpr AlgorithmNumber kBoundNumber[] = {{
     .placeholder = "S",
     .low = 0,
     .high = std::numeric_limits<std::uint32_t>::max(),
     .summary = "steps that a shard may lead the slowest",
-};
+}};
 
 }  // namespace
 
@@ -21,8 +21,8 @@ extern constinit const Algorithm kBoundedAlgorithm = {
     .paper =
         "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, "
         "NIPS 2013, section 2",
-    .number = &kBoundNumber,
-    .consistency = Consistency::bounded,
+    .numbers = kBoundNumber,
+    .consistency = [](const AlgorithmValues& values) { return Consistency::bounded(values.whole()); },
 };
 
 }  // namespace thalweg

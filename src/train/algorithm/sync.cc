@@ -1,6 +1,36 @@
+#include "client/replica/group_rounds.h"
 #include "train/algorithm/algorithm.h"
 
 namespace thalweg {
+namespace {
+
+// Over the ranks of a group: each adds up all gradients of a step and applies the same update.
+class SummedGradients final : public ReplicaAlgorithm {
+ public:
+  explicit SummedGradients(std::shared_ptr<ShardGroup> ranks) : rounds_(std::move(ranks)) {}
+
+  Task<Status> end_step(ReplicaWork work) override {
+    co_return co_await or_wait_for_the_end(rounds_.ranks(), round(work, true));
+  }
+  Task<Status> end_pass(ReplicaWork work) override {
+    Status status;
+    do {
+      status = round(work, false);
+    } while (status.ok() && rounds_.any_has_step());
+    co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
+  }
+  Replica* shown(Replica& replica) override { return &replica; }
+  bool closing(bool) const override { return rounds_.closing(); }
+
+ private:
+  Status round(const ReplicaWork& work, bool has_step) {
+    return rounds_.sum(work.replica, work.pushes, {has_step, work.asked_to_close, 1});
+  }
+
+  GroupRounds rounds_;
+};
+
+}  // namespace
 
 extern constinit const Algorithm kSyncAlgorithm = {
     .name = "sync",
@@ -8,7 +38,12 @@ extern constinit const Algorithm kSyncAlgorithm = {
     .result = "the same bits on any number of workers and servers, whichever workers die",
     .paper = "Valiant, A bridging model for parallel computation, CACM 1990",
     .combines = true,
-    .consistency = [](std::uint32_t) { return Consistency::sync(); },
+    .group = Algorithm::Group::kIfAsked,
+    .consistency = [](const AlgorithmValues&) { return Consistency::sync(); },
+    .make = [](const AlgorithmValues&, AlgorithmShard shard) -> std::unique_ptr<ReplicaAlgorithm> {
+      if (shard.ranks == nullptr) return nullptr;
+      return std::make_unique<SummedGradients>(std::move(shard.ranks));
+    },
 };
 
 }  // namespace thalweg

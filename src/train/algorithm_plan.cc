@@ -1,0 +1,162 @@
+#include "train/algorithm_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "client/replica/shard_group.h"
+#include "train/algorithm/mixing.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kServers = "servers";
+// Each shard pushes a gradient of every parameter of a dense model.
+constexpr std::uint32_t kShards = 8, kDenseShards = 2;
+
+std::string text_of(const Consistency& consistency) {
+  switch (consistency.kind) {
+    case Consistency::Kind::kSync:
+      return "sync";
+    case Consistency::Kind::kBounded:
+      return fmt::format("ssp:{}", consistency.bound);
+    case Consistency::Kind::kAsync:
+      return "async";
+  }
+  return {};
+}
+
+Result<ChosenAlgorithm> choose(const TrainerOptions& options) {
+  const Consistency wanted = options.consistency.value_or(Consistency::sync());
+  auto chosen = choose_algorithm(options.algorithm.empty() ? text_of(wanted) : options.algorithm);
+  if (chosen && !options.algorithm.empty() && options.consistency && wanted != chosen->consistency) {
+    return Status(
+        Code::kUsage,
+        fmt::format("--algorithm {} and another consistency are both given; expected one of the two",
+                    options.algorithm));
+  }
+  return chosen;
+}
+
+Status check_exchange(const TrainerOptions& options, const Algorithm& algorithm) {
+  const bool by_servers = options.exchange.empty() || options.exchange == kServers;
+  if (!by_servers) {
+    if (const auto route = exchange_route(options.exchange); !route) return route.status();
+  }
+  if (!by_servers && algorithm.group == Algorithm::Group::kUnused) {
+    return {Code::kUsage, fmt::format("--exchange {} makes no sense with --algorithm {}, whose updates are "
+                                      "the servers' as pushes come; expected sync, or no --exchange",
+                                      options.exchange, algorithm.name)};
+  }
+  if (options.exchange == kServers && algorithm.group == Algorithm::Group::kAlways) {
+    return {Code::kUsage, fmt::format("--exchange servers makes no sense with --algorithm {}, whose shards "
+                                      "talk to each other; expected auto, ring, tree, ...",
+                                      algorithm.name)};
+  }
+  return ok_status();
+}
+
+Status check_combining(const TrainerOptions& options, const Algorithm& algorithm, const TrainSpec& spec) {
+  if (options.combine.kind == Combining::Kind::kNone) return ok_status();
+  if (!algorithm.combines) {
+    return {Code::kUsage,
+            "--combine makes no sense but with --algorithm sync: where each push is an update of its own, "
+            "none may be added to another"};
+  }
+  if (spec.exchange.empty()) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--combine makes no sense with --exchange {}: nothing is pushed to servers",
+                      spec.exchange)};
+}
+
+Status check_model(const TrainerOptions& options, const Algorithm& algorithm, const ModelKind& kind) {
+  if (!algorithm.sparse && kind.dense == nullptr) {
+    return {Code::kUsage,
+            fmt::format("--algorithm {} makes no sense with --model {}: in each step neighbours would send "
+                        "each other all rows that there are; expected a dense model, or another algorithm",
+                        algorithm.name, kind.name)};
+  }
+  for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
+    if (algorithm.state || rule != RuleKind::kFtrl) continue;
+    return {Code::kUsage,
+            fmt::format("--algorithm {} makes no sense with --optimizer ftrl, whose weights follow from sums "
+                        "that a shard does not have; expected sgd, adagrad or another",
+                        algorithm.name)};
+  }
+  return ok_status();
+}
+
+Status choose_shards(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {
+  if (spec.exchange.empty()) {
+    spec.shards = options.data_shards.value_or(kind.dense != nullptr ? kDenseShards : kShards);
+    return ok_status();
+  }
+  const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+  spec.shards = options.data_shards.value_or(options.workers != 0 ? options.workers : cores);
+  if (options.workers == 0 || options.workers == spec.shards) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--workers {} and --data-shards {}: shards that talk to each other need a "
+                      "worker each; expected the same number, or one of the two",
+                      options.workers, spec.shards)};
+}
+
+}  // namespace
+
+Result<RouteChoice> exchange_route(const std::string& name) {
+  if (name == "auto") return RouteChoice();
+  auto route = RouteChoice::named(name);
+  if (route) return route;
+  return Status(route.status().code(),
+                fmt::format("--exchange {}: {}; or servers, or auto", name, route.status().message()));
+}
+
+Result<Consistency> plan_algorithm(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {
+  auto chosen = choose(options);
+  if (!chosen) return chosen.status();
+  const Algorithm& algorithm = *chosen->algorithm;
+  if (Status status = check_exchange(options, algorithm); !status.ok()) return status;
+  spec.algorithm = options.algorithm.empty() ? text_of(chosen->consistency) : options.algorithm;
+  spec.exchange = options.exchange == kServers ? std::string() : options.exchange;
+  if (spec.exchange.empty() && algorithm.group == Algorithm::Group::kAlways) spec.exchange = "auto";
+  for (const Status& status :
+       {check_combining(options, algorithm, spec), check_model(options, algorithm, kind)}) {
+    if (!status.ok()) return status;
+  }
+  if (Status status = choose_shards(options, kind, spec); !status.ok()) return status;
+  if (!algorithm.word.empty()) {
+    auto mixing = mixing_matrix(chosen->values.word, spec.shards);
+    if (!mixing) return mixing.status();
+    spec.mixing = std::move(mixing->weights);
+  }
+  return chosen->consistency;
+}
+
+Result<ChosenAlgorithm> algorithm_of(const TrainSpec& spec) {
+  auto chosen = choose_algorithm(spec.algorithm);
+  if (chosen) return chosen;
+  return Status(Code::kRefused, "the scheduler's job: " + chosen.status().message());
+}
+
+AlgorithmShard algorithm_shard(const TrainSpec& spec, ShardId shard, std::shared_ptr<ShardGroup> ranks) {
+  return {shard,           spec.shards, spec.epochs,     spec.shard_batch_rows(),
+          spec.model.seed, spec.mixing, std::move(ranks)};
+}
+
+std::uint32_t update_rows(const TrainSpec& spec) {
+  const auto chosen = algorithm_of(spec);
+  const bool alone = chosen && chosen->algorithm->group == Algorithm::Group::kAlways;
+  return alone ? spec.shard_batch_rows() : spec.batch_rows;
+}
+
+std::vector<TableSpec> server_tables(const TrainSpec& spec, std::vector<TableSpec> tables) {
+  const auto chosen = algorithm_of(spec);
+  for (TableSpec& table : tables) {
+    if (!spec.exchange.empty()) table.rule.kind = RuleKind::kAssign;
+    if (chosen && chosen->algorithm->sums) table.rule.kind = RuleKind::kAdd;
+  }
+  if (!spec.exchange.empty()) tables.push_back(meeting_table());
+  return tables;
+}
+
+}  // namespace thalweg

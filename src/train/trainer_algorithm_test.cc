@@ -1,0 +1,168 @@
+// Trainings by each algorithm and exchange.
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "net/socket/reserved_port_for_test.h"
+#include "train/trainer_for_test.h"
+
+namespace thalweg {
+namespace {
+
+TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
+  options_.out.clear();
+  const TrainResult lockstep = run(options_);
+  options_.algorithm = "sync";
+  const TrainResult named = run(options_);
+  ASSERT_TRUE(named.status.ok()) << named.status.message();
+  EXPECT_EQ(named.model_digest, lockstep.model_digest);
+  EXPECT_EQ(named.staleness_max, 0u);
+  options_.algorithm = "ssp:2";
+  const TrainResult bounded = run(options_);
+  ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
+  EXPECT_LE(bounded.staleness_max, 2u);
+}
+
+TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
+  options_.algorithm = "ssp:2";
+  const auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer) << trainer.status().message();
+  EXPECT_EQ(trainer->options().consistency, Consistency::bounded(2));
+  EXPECT_TRUE(Trainer::open(trainer->options())) << "what was chosen may be given again";
+  options_.consistency = Consistency::sync();
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
+  options_.consistency.reset();
+  options_.combine = Combining::machine();
+  EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
+  options_.algorithm = "sync";
+  EXPECT_TRUE(Trainer::open(options_));
+  options_.algorithm.clear();
+  options_.consistency = Consistency::async();
+  EXPECT_EQ(refused(options_).code(), Code::kUsage);
+}
+
+TEST_F(TrainerTest, AnExchangeOfTwoShardsHasTheBitsOfServers) {
+  options_.out.clear();
+  options_.data_shards = 2;
+  for (const char* model : {"lr", "fm"}) {
+    options_.model = model;
+    options_.exchange = "servers";
+    const TrainResult servers = run(options_);
+    for (const char* exchange : {"auto", "ring", "tree:2"}) {
+      options_.exchange = exchange;
+      const TrainResult result = run(options_);
+      ASSERT_TRUE(result.status.ok()) << exchange << ": " << result.status.message();
+      EXPECT_EQ(result.model_digest, servers.model_digest) << model << ' ' << exchange;
+      EXPECT_EQ(result.epochs.back().held_out->auc, servers.epochs.back().held_out->auc);
+    }
+  }
+}
+
+TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
+  options_.out.clear();
+  options_.epochs = 4;
+  options_.data_shards = 3;
+  for (const char* algorithm : {"sync", "ssp:2", "async", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+    options_.algorithm = algorithm;
+    const TrainResult result = run(options_);
+    ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();
+    EXPECT_GT(result.epochs.back().held_out->auc, 0.65) << algorithm;
+    EXPECT_EQ(result.examples, 4 * (kRows - kRows / 10)) << algorithm;
+  }
+  for (const char* algorithm : {"local:1", "local:8", "fedavg:E=2"}) {
+    options_.algorithm = algorithm;
+    const TrainResult result = run(options_);
+    ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();
+    EXPECT_GT(result.epochs.back().held_out->auc, 0.65) << algorithm;
+    EXPECT_EQ(run(options_).model_digest, result.model_digest) << algorithm << ": the same bits again";
+  }
+}
+
+TEST_F(TrainerTest, FewerClientsLearnFewerRows) {
+  options_.data_shards = 4;
+  options_.epochs = 6;
+  options_.algorithm = "fedavg:C=0.5";
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_LT(result.examples, 4 * (kRows - kRows / 10));
+  EXPECT_GT(result.examples, 2 * (kRows - kRows / 10));
+}
+
+TEST_F(TrainerTest, NodesThatJoinExchangeAmongThemselves) {
+  options_.data_shards = 2;
+  options_.exchange = "ring";
+  const TrainResult here = run(options_);
+  ASSERT_TRUE(here.complete) << here.status.message();
+  auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer);
+  TrainNode node;
+  node.node.scheduler = "127.0.0.1:" + std::to_string(port_for_this_test());
+  std::vector<TrainNodeEnd> ends(3);
+  TrainResult result;
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { ends[0] = run_train_server(node); });
+  threads.emplace_back([&] { ends[1] = run_train_worker(node); });
+  threads.emplace_back([&] { ends[2] = run_train_worker(node); });
+  threads.emplace_back([&] { result = trainer->run(node.node); });
+  for (std::thread& thread : threads) thread.join();
+  for (const TrainNodeEnd& end : ends) EXPECT_TRUE(end.status.ok()) << end.status.message();
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_EQ(result.model_digest, here.model_digest);
+}
+
+// The others wait for it in an exchange, and must not until their timeout.
+TEST_F(TrainerTest, AShardThatFailsTellsWhyAndHoldsNobody) {
+  std::ofstream(options_.files[0], std::ios::app) << "1 5:1\n0 6:x\n";
+  options_.valid_part = 0;
+  options_.timeout = std::chrono::hours(1);
+  options_.data_shards = 3;
+  for (const auto& [algorithm, exchange] :
+       {std::pair("sync", "ring"), {"local:2", "auto"}, {"fedavg", "auto"}}) {
+    options_.algorithm = algorithm, options_.exchange = exchange;
+    const TrainResult result = run(options_);
+    EXPECT_EQ(result.status.code(), Code::kData) << algorithm;
+    EXPECT_NE(result.status.message().find("clicks.svm:4002"), std::string::npos) << result.status.message();
+  }
+}
+
+TEST_F(TrainerTest, AnExchangeEndsEarlyWhenItIsAskedTo) {
+  options_.epochs = 100000;
+  Trainer* running = nullptr;
+  options_.on_progress = [&](const TrainProgress& now) {
+    if (now.examples > 0) running->close();
+  };
+  for (const char* algorithm : {"sync", "local:16", "fedavg:E=2"}) {
+    options_.algorithm = algorithm, options_.exchange = "auto";
+    auto trainer = Trainer::open(options_);
+    ASSERT_TRUE(trainer);
+    running = &*trainer;
+    const TrainResult result = trainer->run();
+    EXPECT_EQ(result.status.code(), Code::kAborted) << algorithm << ": " << result.status.message();
+    EXPECT_TRUE(result.complete) << algorithm;
+  }
+}
+
+TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
+  const auto refusal = [this](const char* algorithm, const char* exchange, auto change) {
+    TrainerOptions options = options_;
+    options.algorithm = algorithm, options.exchange = exchange;
+    change(options);
+    const Status status = refused(options);
+    EXPECT_EQ(status.code(), Code::kUsage) << status.message();
+    return status.message();
+  };
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
+  const auto as_is = [](TrainerOptions&) {};
+  EXPECT_TRUE(says(refusal("async", "ring", as_is), "--exchange ring makes no sense with --algorithm async"));
+  EXPECT_TRUE(says(refusal("local:2", "servers", as_is), "expected auto, ring"));
+  EXPECT_TRUE(says(refusal("sync", "rnig", as_is), "'rnig' is unknown"));
+  EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
+  EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));
+  EXPECT_TRUE(says(refusal("sync", "ring", [](TrainerOptions& o) { o.workers = 2, o.data_shards = 3; }),
+                   "expected the same number"));
+  EXPECT_TRUE(says(refusal("sync", "ring", [](TrainerOptions& o) { o.combine = Combining::machine(); }),
+                   "--combine makes no sense with --exchange ring"));
+}
+
+}  // namespace
+}  // namespace thalweg
