@@ -213,8 +213,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
-  if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
-    staleness_max_ = std::max(staleness_max_, gate_.clocks().lead(head.step));
+  if (!read_only && !THALWEG_BUG(kStalenessUnsaid)) leads_.add(gate_.clocks().lead(head.step));
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
