@@ -39,10 +39,16 @@ void OpenSteps::add(const TableSpec& spec, const PushEntry& push, StepPart part)
   StepParts& parts = steps_[push.step];
   parts.resize(shards_);
   if (block) supersede(spec, parts, push, part.ranges);
-  if (part.payload.empty()) return;
   std::size_t place = push.shard.value;
   if (THALWEG_BUG(kArrivalOrder))
     for (place = 0; place + 1 < parts.size() && !parts[place].empty();) ++place;
+  keep(push.step, place, std::move(part));
+}
+
+void OpenSteps::keep(Step step, std::size_t place, StepPart part) {
+  if (part.payload.empty()) return;
+  StepParts& parts = steps_[step];
+  parts.resize(shards_);
   value_bytes_ += part.payload.values.size();
   parts[place].push_back(std::move(part));
 }
@@ -70,6 +76,34 @@ void OpenSteps::close(Step closed, const std::function<void(std::span<const Cont
     if (!contributions.empty()) apply(contributions);
     steps_.erase(steps_.begin());
   }
+}
+
+void OpenSteps::close(const TableSpec& spec, Step step, RangeSpan ranges,
+                      const std::function<void(std::span<const Contribution>)>& apply) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  std::vector<Payload> payloads;
+  std::vector<std::uint32_t> places;
+  bool rest = false;
+  for (std::uint32_t place = 0; place < found->second.size(); ++place) {
+    std::vector<StepPart>& parts = found->second[place];
+    for (const StepPart& part : parts) {
+      const RangeSpan both{std::max(part.ranges.begin, ranges.begin), std::min(part.ranges.end, ranges.end)};
+      if (both.begin >= both.end) continue;
+      payloads.push_back(both == part.ranges ? part.payload : cut(spec, part.payload, both));
+      places.push_back(place);
+    }
+    parts = outside_of(ranges, spec, parts, value_bytes_);
+    rest = rest || !parts.empty();
+  }
+  if (!rest) steps_.erase(found);
+  std::vector<Contribution> contributions;
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    if (payloads[i].empty()) continue;
+    contributions.push_back(
+        {payloads[i].keys.as<std::uint64_t>(), payloads[i].values.as<float>(), places[i]});
+  }
+  if (!contributions.empty()) apply(contributions);
 }
 
 std::map<Step, StepParts> OpenSteps::of(const TableSpec& spec, RangeId range) const {

@@ -1,4 +1,6 @@
-// Sync mode: what has come for steps that some shard has still to push to.
+// What has come and is no update yet: sync mode, for steps that some shard has still to push to. Where pushes
+// are counted, an update's epoch and number take the place of a step, and a push's number in it that of its
+// shard.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,11 @@ class OpenSteps {
   // Hands out the steps before `closed`, earliest first, each with its contributions in order of their
   // shards, and forgets them.
   void close(Step closed, const std::function<void(std::span<const Contribution>)>& apply);
+  // Keeps what is pushed as the place-th part of a step. Precondition: of those ranges there is none at it.
+  void keep(Step step, std::size_t place, StepPart part);
+  // Hands out what there is of one step for these ranges, in order of places, and forgets it.
+  void close(const TableSpec& spec, Step step, RangeSpan ranges,
+             const std::function<void(std::span<const Contribution>)>& apply);
   std::size_t size() const { return steps_.size(); }
   // Of all values that are kept.
   std::uint64_t value_bytes() const { return value_bytes_; }

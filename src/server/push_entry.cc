@@ -1,7 +1,8 @@
 // clang-format off
 // Grammar, all integers little-endian; array as in state_codec.h:
-//   entry := shard:u32 shards:u32 epoch:u32 index:u32 ends:u8 set set begin:u16 end:u16 keys:array values:array
+//   entry := shard:u32 shards:u32 epoch:u32 index:u32 ends:u8 set set stale begin:u16 end:u16 keys:array values:array
 //   set   := count:u32 (begin:u16 end:u16)*
+//   stale := count:u32 (begin:u16 end:u16 updates:u32)*
 // clang-format on
 #include "server/push_entry.h"
 
@@ -32,6 +33,30 @@ RangeSet get_set(Reader& in, std::uint16_t ranges) {
   return set;
 }
 
+void put_stale(Writer& out, const std::vector<StaleRun>& runs) {
+  out.put(static_cast<std::uint32_t>(runs.size()));
+  for (const StaleRun& run : runs) {
+    put_span(out, run.ranges);
+    out.put(run.updates);
+  }
+}
+
+// All of `fresh`, or nothing.
+std::vector<StaleRun> get_stale(Reader& in, std::uint16_t ranges, const RangeSet& fresh) {
+  constexpr std::size_t kRunBytes = 8;
+  std::vector<StaleRun> runs(in.get_count(ranges, kRunBytes));
+  RangeSet covered;
+  std::uint32_t free = 0;
+  for (StaleRun& run : runs) {
+    run = {get_span(in, ranges), in.get<std::uint32_t>()};
+    if (!in.ok() || run.ranges.begin < free) return in.fail(), runs;
+    free = run.ranges.end;
+    covered.add(run.ranges);
+  }
+  if (!runs.empty() && covered != fresh) in.fail();
+  return runs;
+}
+
 bool is_well_formed(const PushEntry& entry, const TableSpec& spec) {
   if (!(entry.fresh - entry.ranges).empty() || !(entry.ended - entry.ranges).empty()) return false;
   if (entry.payload.keys.empty() && entry.payload.values.empty()) return true;
@@ -50,6 +75,7 @@ Bytes encode(const PushEntry& entry) {
   out.put(entry.ends);
   put_set(out, entry.fresh);
   put_set(out, entry.ended);
+  put_stale(out, entry.stale);
   put_span(out, entry.ranges);
   put_array(out, entry.payload.keys.as<std::uint64_t>());
   put_array(out, entry.payload.values.as<float>());
@@ -65,6 +91,7 @@ std::optional<PushEntry> decode_push_entry(const Bytes& bytes, const TableSpec& 
   entry.ends = static_cast<LastOf>(in.get<std::uint8_t>());
   entry.fresh = get_set(in, spec.ranges);
   entry.ended = get_set(in, spec.ranges);
+  entry.stale = get_stale(in, spec.ranges, entry.fresh);
   entry.ranges = get_span(in, spec.ranges);
   entry.payload.keys = Bytes::of(get_array<std::uint64_t>(in));
   entry.payload.values = Bytes::of(get_array<float>(in));

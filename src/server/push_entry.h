@@ -6,6 +6,7 @@
 
 #include "base/payload.h"
 #include "base/range_set.h"
+#include "server/arrival_rounds.h"
 #include "staleness/marks.h"
 
 namespace thalweg {
@@ -17,6 +18,7 @@ struct PushEntry {
   LastOf ends = LastOf::kNothing;  // What the step is the last of.
   RangeSet fresh;                  // Where it has not come before, of one of the shards at least.
   RangeSet ended;                  // Where it has, and is the last of all as is known only now.
+  std::vector<StaleRun> stale;     // Of `fresh`, where pushes are counted; else none.
   RangeSpan ranges;                // Of the payload; `fresh` lies in them.
   Payload payload;
 

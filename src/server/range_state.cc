@@ -1,8 +1,9 @@
 // clang-format off
 // Grammar, all integers little-endian; array as in state_codec.h, mark as in staleness/marks.h:
-//   state   := range:u16 keys:array rows:array shards:u32 mark* reached* applied:step open replies
+//   state   := range:u16 keys:array rows:array shards:u32 mark* reached* applied:step open rounds replies
 //   reached := low:step reach:step ended:u8
 //   open    := count:u32 (step count:u32 (shard:u32 payload)*)*
+//   rounds  := version:u32 pushes:u32 epoch:u32 shards:u32 (version:u32 asked:u8)*
 //   replies := count:u32 (shard:u32 step payload)*
 //   payload := keys:array values:array
 //   step    := epoch:u32 index:u32
@@ -41,6 +42,12 @@ void put_open_steps(Writer& out, const std::map<Step, StepParts>& steps) {
   }
 }
 
+void put_rounds(Writer& out, const RangeState& state) {
+  out.put(state.round.version).put(state.round.pushes).put(state.round.epoch);
+  out.put(static_cast<std::uint32_t>(state.read.size()));
+  for (const VersionRead& read : state.read) out.put(read.version).put(static_cast<std::uint8_t>(read.asked));
+}
+
 // Reads what was written of one range of a table.
 class StateReader {
  public:
@@ -59,6 +66,7 @@ class StateReader {
     for (std::uint32_t s = 0; s < shards_ && in_.ok(); ++s) state.reached.push_back(reached());
     state.applied = get_step(in_);
     open_steps(state.open_steps);
+    rounds(state);
     replies(state.replies);
     if (!in_.done()) return {};
     return state;
@@ -90,6 +98,21 @@ class StateReader {
         if (shard < last || shard >= shards_ || !is_contribution(payload)) return in_.fail();
         parts[last = shard].push_back({alone_, std::move(payload)});
       }
+    }
+  }
+
+  void rounds(RangeState& state) {
+    constexpr std::size_t kReadBytes = 5;
+    state.round.version = in_.get<std::uint32_t>();
+    state.round.pushes = in_.get<std::uint32_t>();
+    state.round.epoch = in_.get<std::uint32_t>();
+    state.read.resize(in_.get_count(shards_, kReadBytes));
+    if (!state.read.empty() && state.read.size() != shards_) in_.fail();
+    for (VersionRead& read : state.read) {
+      read.version = in_.get<std::uint32_t>();
+      const auto asked = in_.get<std::uint8_t>();
+      if (asked > 1) in_.fail();
+      read.asked = asked != 0;
     }
   }
 
@@ -146,6 +169,7 @@ Bytes encode(const RangeState& state) {
   }
   put_step(out, state.applied);
   put_open_steps(out, state.open_steps);
+  put_rounds(out, state);
   std::uint32_t count = 0;
   for (const Replies& of_shard : state.replies) {
     for (const auto& [step, replies] : of_shard) count += static_cast<std::uint32_t>(replies.size());

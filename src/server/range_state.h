@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/payload.h"
+#include "server/arrival_rounds.h"
 #include "staleness/marks.h"
 #include "staleness/reached.h"
 
@@ -37,7 +38,9 @@ struct RangeState {
   std::vector<Reached> reached;     // By shard, for its heir.
   Step applied;                     // The rows may hold steps before this one, and hold no later one.
   std::map<Step, StepParts> open_steps;
-  std::vector<Replies> replies;  // By shard.
+  Round round;                    // Where pushes are counted.
+  std::vector<VersionRead> read;  // Where pushes are counted: by shard; else none.
+  std::vector<Replies> replies;   // By shard.
 };
 
 Bytes encode(const RangeState& state);

@@ -41,6 +41,17 @@ class Run {
   RangeSpan run_;
 };
 
+// For rules that follow a gradient; what others are given is no step of a length.
+Payload scaled(const TableSpec& spec, Payload payload, float factor) {
+  if (spec.rule.kind == RuleKind::kAdd || spec.rule.kind == RuleKind::kAssign || factor == 1.0f)
+    return payload;
+  const auto values = payload.values.as<float>();
+  std::vector<float> scaled(values.begin(), values.end());
+  for (float& value : scaled) value *= factor;
+  payload.values = Bytes::of(std::move(scaled));
+  return payload;
+}
+
 LastOf ends_of(const FrameHeader& head) {
   if ((head.flags & frame_flags::kEndOfWork) != 0) return LastOf::kWork;
   if ((head.flags & frame_flags::kEndOfEpoch) != 0 && !THALWEG_BUG(kEndForgotten)) return LastOf::kEpoch;
@@ -56,8 +67,10 @@ TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std:
       marks_(table_->spec().ranges, shards),
       reached_(shards),
       open_steps_(shards),
+      rounds_(policy_->pushes_an_update(shards), table_->spec().ranges, shards),
       replies_(shards, policy_->steps_replayed()) {
   marks_.own(owned());
+  rounds_.own(owned());
 }
 
 Status TableHost::check_payload(const Frame& push) const {
@@ -95,11 +108,12 @@ Result<PushEntry> TableHost::check(const Frame& push, std::uint64_t room) const 
   if (!policy_->takes(gate_.clocks(), head.step))
     return Status(Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head)));
   if (head.block > 0 && !policy_->combines()) return refused(head, "only sync mode combines pushes");
-  PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, head.ranges, {}};
+  PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, {}, head.ranges, {}};
   if (Status news = find_news(head, entry); !news.ok()) return news;
   if (entry.fresh.empty()) return entry;
   if (Status fits = check_room(push, room); !fits.ok()) return fits;
   entry.payload = {push.first, push.second};
+  entry.stale = rounds_.staleness(entry.shard, entry.fresh);
   return entry;
 }
 
@@ -156,16 +170,42 @@ void TableHost::mark(const PushEntry& entry) {
 
 void TableHost::apply(PushEntry entry) {
   mark(entry);
-  for (const RangeSpan run : entry.fresh.runs()) {
-    Payload part = run == entry.ranges ? entry.payload : cut(table_->spec(), entry.payload, run);
-    if (entry.step >= policy_->closed(gate_.clocks())) {
-      open_steps_.add(table_->spec(), entry, {run, std::move(part)});
-    } else if (!part.empty()) {
-      const Contribution now = view(part.keys, part.values);
-      table_->apply({&now, 1});
-    }
+  if (!rounds_.counts()) {
+    for (const RangeSpan run : entry.fresh.runs()) apply_part(entry, run);
+  } else if (entry.ends == LastOf::kNothing || !entry.payload.empty()) {  // A mere end is no gradient.
+    rounds_.count(entry.stale);
+    for (const StaleRun& run : entry.stale) apply_counted(entry, run);
+    rounds_.on_pushed(entry.shard, entry.fresh);
   }
   for (std::uint32_t i = 0; i < entry.shards; ++i) advance_clock(ShardId{entry.shard.value + i});
+}
+
+void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {
+  Payload part = ranges == entry.ranges ? entry.payload : cut(table_->spec(), entry.payload, ranges);
+  if (entry.step >= policy_->closed(gate_.clocks())) {
+    open_steps_.add(table_->spec(), entry, {ranges, std::move(part)});
+  } else if (!part.empty()) {
+    const Contribution now = view(part.keys, part.values);
+    table_->apply({&now, 1});
+  }
+}
+
+// Scaling a gradient is scaling the rate where the rule is linear in it, as SGD and momentum are.
+void TableHost::apply_counted(const PushEntry& entry, StaleRun run) {
+  const TableSpec& spec = table_->spec();
+  Payload whole = run.ranges == entry.ranges ? entry.payload : cut(spec, entry.payload, run.ranges);
+  const float parts = static_cast<float>(rounds_.pushes_an_update());
+  whole = scaled(spec, std::move(whole), 1.0f / (parts * static_cast<float>(std::max(run.updates, 1u))));
+  for (const RangeSpan alike : rounds_.runs_alike(run.ranges)) {
+    Payload part = alike == run.ranges ? whole : cut(spec, whole, alike);
+    Round round = rounds_.round(RangeId{alike.begin});
+    if (round.pushes == 0) round.epoch = entry.step.epoch;
+    const Step update{round.epoch, round.version};
+    open_steps_.keep(update, round.pushes, {alike, std::move(part)});
+    if (rounds_.take(alike, entry.step.epoch))
+      open_steps_.close(spec, update, alike,
+                        [this](std::span<const Contribution> parts_of) { table_->apply(parts_of); });
+  }
 }
 
 void TableHost::advance_clock(ShardId shard) {
@@ -180,6 +220,7 @@ void TableHost::close_steps() {
   const Step closed = policy_->closed(gate_.clocks());
   applied_ = std::max(applied_, closed);
   open_steps_.close(closed, [this](std::span<const Contribution> parts) { table_->apply(parts); });
+  rounds_.end_epochs_before(closed.epoch);
 }
 
 Status TableHost::check_pull(const Frame& frame) const {
@@ -213,7 +254,9 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
-  if (!read_only && !THALWEG_BUG(kStalenessUnsaid)) leads_.add(gate_.clocks().lead(head.step));
+  if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
+    staleness_max_ = std::max(staleness_max_, gate_.clocks().lead(head.step));
+  if (!read_only && waits && head.step == clock(head.shard)) rounds_.on_read(head.shard, head.ranges);
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
@@ -249,6 +292,7 @@ RangeState TableHost::state_of(RangeId range) const {
   state.reached = reached_;
   state.applied = applied_;
   state.open_steps = open_steps_.of(table_->spec(), range);
+  if (rounds_.counts()) state.round = rounds_.round(range), state.read = rounds_.read(range);
   state.replies = replies_.of(table_->spec(), range);
   return state;
 }
@@ -263,8 +307,23 @@ std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   open_steps_.remove(table_->spec(), ranges);
   replies_.remove(table_->spec(), ranges);
   marks_.own(owned());
+  rounds_.own(owned());
   own_anew();
   return states;
+}
+
+// What is collected of a range is what its round says.
+Status TableHost::check_rounds(const RangeState& state) const {
+  if (!rounds_.counts()) return ok_status();
+  const Round& round = state.round;
+  bool fits = state.read.size() == gate_.clocks().shards() && round.pushes < rounds_.pushes_an_update();
+  for (const auto& [step, parts] : state.open_steps) {
+    fits = fits && step == Step{round.epoch, round.version};
+    for (std::size_t place = round.pushes; fits && place < parts.size(); ++place) fits = parts[place].empty();
+    for (const auto& at : parts) fits = fits && at.size() <= 1;
+  }
+  if (fits) return ok_status();
+  return {Code::kData, fmt::format("range {}: what it collects is not what it counts", state.range.value)};
 }
 
 Status TableHost::adopt(std::vector<RangeState> states) {
@@ -273,6 +332,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
     gained.add(only(state.range));
     THALWEG_CHECK(state.marks.size() == gate_.clocks().shards() && !owned().contains(state.range),
                   "a range of this job that somebody else gave up");
+    if (Status fits = check_rounds(state); !fits.ok()) return fits;
   }
   if (Status added = table_->add(gained); !added.ok()) return added;
   for (const RangeState& state : states) {
@@ -283,12 +343,14 @@ Status TableHost::adopt(std::vector<RangeState> states) {
     }
   }
   marks_.own(owned());
+  rounds_.own(owned());
   for (RangeState& state : states) {
     for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
       if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
       reached_[s].add(state.reached[s]);
     }
     applied_ = std::max(applied_, state.applied);
+    if (rounds_.counts()) rounds_.restore(state.range, state.round, std::move(state.read));
     if (!THALWEG_BUG(kOpenStepsLeftBehind)) open_steps_.adopt(std::move(state.open_steps));
     if (!THALWEG_BUG(kRepliesLeftBehind)) replies_.adopt(std::move(state.replies));
   }

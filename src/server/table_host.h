@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/frame.h"
+#include "server/arrival_rounds.h"
 #include "server/open_steps.h"
 #include "server/push_entry.h"
 #include "server/range_marks.h"
 #include "server/range_state.h"
 #include "server/reply_book.h"
 #include "staleness/gate.h"
-#include "staleness/leads.h"
 #include "staleness/reached.h"
 #include "table/table.h"
 #include "wire/messages.h"
@@ -62,8 +62,11 @@ class TableHost {
   std::uint64_t bytes_at_most(const Frame& push) const {
     return table_->spec().kind == TableSpec::Kind::kDense ? 0 : push.keys().size() * row_bytes();
   }
-  const Leads& leads() const { return leads_; }
+  std::uint32_t staleness_max() const { return staleness_max_; }
   std::uint64_t repeats() const { return repeats_; }
+  // How many pushes were so many updates behind what they were computed on; none where pushes are not
+  // counted.
+  const std::map<std::uint32_t, std::uint64_t>& pushes_behind() const { return rounds_.counted(); }
   std::size_t steps_open() const { return open_steps_.size(); }
   std::size_t replies_remembered() const { return replies_.size(); }
   // Grows whenever a waiting pull may have become answerable.
@@ -78,6 +81,9 @@ class TableHost {
   Status find_news(const FrameHeader& head, PushEntry& entry) const;
   Status check_pull(const Frame& frame) const;
   void mark(const PushEntry& entry);
+  void apply_part(const PushEntry& entry, RangeSpan ranges);
+  void apply_counted(const PushEntry& entry, StaleRun run);
+  Status check_rounds(const RangeState& state) const;
   void advance_clock(ShardId shard);
   void close_steps();
   void own_anew();
@@ -88,9 +94,10 @@ class TableHost {
   RangeMarks marks_;
   std::vector<Reached> reached_;  // By shard; `low` is the gate's.
   OpenSteps open_steps_;
+  ArrivalRounds rounds_;
   ReplyBook replies_;
   Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
-  Leads leads_;
+  std::uint32_t staleness_max_ = 0;
   std::uint64_t repeats_ = 0;
   std::uint64_t version_ = 0;
 };

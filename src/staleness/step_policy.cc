@@ -10,6 +10,8 @@ std::unique_ptr<const StepPolicy> step_policy(Consistency consistency) {
       return lockstep();
     case Consistency::Kind::kBounded:
       return bounded(consistency.bound);
+    case Consistency::Kind::kSoftsync:
+      return softsync(consistency.bound);
     case Consistency::Kind::kAsync:
       break;
   }

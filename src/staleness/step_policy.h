@@ -23,6 +23,9 @@ class StepPolicy {
   virtual bool takes(const Clocks& clocks, Step step) const = 0;
   // Whether one push may be the sum of several shards'.
   virtual bool combines() const = 0;
+  // How many pushes to a range, of any shards, are one update of it; 0: updates are by step, as closed()
+  // says, else that ends what is not a whole update.
+  virtual std::uint32_t pushes_an_update(std::uint32_t /*shards*/) const { return 0; }
   // In how many of its last steps a shard that reads again is given what it was given before.
   virtual std::size_t steps_replayed() const = 0;
 };
@@ -34,6 +37,9 @@ std::unique_ptr<const StepPolicy> lockstep();
 std::unique_ptr<const StepPolicy> bounded(std::uint32_t bound);
 // Async: a push is applied as it comes, and nobody waits for others.
 std::unique_ptr<const StepPolicy> immediate();
+// As many pushes as there are shards, divided by `n`, are one update, and nobody waits for others. Gupta,
+// Zhang, Wang, "Model accuracy and runtime tradeoff in distributed deep learning", ICDM 2016, section 3.
+std::unique_ptr<const StepPolicy> softsync(std::uint32_t n);
 
 std::unique_ptr<const StepPolicy> step_policy(Consistency consistency);
 

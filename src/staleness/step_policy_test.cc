@@ -44,6 +44,20 @@ TEST(StepPolicy, OthersApplyWhatComesAsItComes) {
   }
 }
 
+TEST(StepPolicy, SoftsyncDividesTheShardsAndEndsWhatAPassLeaves) {
+  for (const auto& [n, pushes] : {std::pair{1u, 30u}, {2u, 15u}, {7u, 4u}, {15u, 2u}, {30u, 1u}, {31u, 1u}})
+    EXPECT_EQ(step_policy(Consistency::softsync(n))->pushes_an_update(30), pushes) << n;
+  const auto policy = softsync(2);
+  EXPECT_EQ(policy->closed(clocks({{0, 9}, {1, 3}})), (Step{0, 0}));
+  EXPECT_EQ(policy->closed(clocks({{1, 0}, {1, 3}})), (Step{1, 0}));
+  EXPECT_EQ(policy->closed(clocks({kEndOfWork, kEndOfWork})), kEndOfWork);
+  EXPECT_TRUE(policy->takes(clocks({{0, 0}}), {7, 7}));
+  EXPECT_TRUE(policy->lets_read({0, 0}, {9, 9}));
+  EXPECT_FALSE(policy->combines());
+  for (const Consistency mode : {Consistency::sync(), Consistency::bounded(2), Consistency::async()})
+    EXPECT_EQ(step_policy(mode)->pushes_an_update(30), 0u);
+}
+
 TEST(StepPolicy, ReadersLeadByTheBoundAndNoMore) {
   EXPECT_FALSE(lockstep()->lets_read({0, 4}, {0, 5}));
   EXPECT_TRUE(lockstep()->lets_read({0, 5}, {0, 5}));

@@ -23,6 +23,8 @@ std::string text_of(const Consistency& consistency) {
       return fmt::format("ssp:{}", consistency.bound);
     case Consistency::Kind::kAsync:
       return "async";
+    case Consistency::Kind::kSoftsync:
+      return fmt::format("softsync:{}", consistency.bound);
   }
   return {};
 }
@@ -145,7 +147,10 @@ AlgorithmShard algorithm_shard(const TrainSpec& spec, ShardId shard, std::shared
 
 std::uint32_t update_rows(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
-  const bool alone = chosen && chosen->algorithm->group == Algorithm::Group::kAlways;
+  if (!chosen) return spec.batch_rows;
+  // Softsync divides pushes by their number, and by staleness, which together come to the number of shards.
+  const bool alone = chosen->algorithm->group == Algorithm::Group::kAlways ||
+                     chosen->consistency.kind == Consistency::Kind::kSoftsync;
   return alone ? spec.shard_batch_rows() : spec.batch_rows;
 }
 

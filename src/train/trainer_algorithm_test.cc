@@ -21,6 +21,10 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   const TrainResult bounded = run(options_);
   ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
   EXPECT_LE(bounded.staleness_max, 2u);
+  options_.algorithm.clear();
+  options_.consistency = Consistency::softsync(2);
+  const TrainResult counted = run(options_);
+  EXPECT_TRUE(counted.status.ok()) << counted.status.message();
 }
 
 TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
@@ -62,7 +66,8 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
   options_.out.clear();
   options_.epochs = 4;
   options_.data_shards = 3;
-  for (const char* algorithm : {"sync", "ssp:2", "async", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+  for (const char* algorithm :
+       {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
     options_.algorithm = algorithm;
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();

@@ -104,7 +104,7 @@ Step Arrivals::slowest(TableId table, const RangeSet& owned) const {
 bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
   if (clock(table, owned, shard) < wanted) return false;
   const Consistency& mode = workload_.plan().consistency;
-  if (mode.kind == Consistency::Kind::kAsync) return true;
+  if (mode.kind == Consistency::Kind::kAsync || mode.kind == Consistency::Kind::kSoftsync) return true;
   const std::uint32_t bound = mode.kind == Consistency::Kind::kSync ? 0 : mode.bound;
   return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};
 }

@@ -165,6 +165,11 @@ Duration time_of_work(const Plan& plan) {
 
 }  // namespace
 
+std::uint32_t pushes_an_update(const Plan& plan) {
+  const bool counts = plan.consistency.kind == Consistency::Kind::kSoftsync;
+  return counts ? std::max(plan.shards / plan.consistency.bound, 1u) : 0;
+}
+
 Duration scaled(Duration duration, double factor) {
   return Duration{static_cast<std::int64_t>(static_cast<double>(duration.count()) * factor)};
 }
@@ -244,6 +249,9 @@ Plan draw_plan(std::uint64_t seed) {
   Random starter = Random(seed).split(9);
   if (starter.chance(0.5)) plan.node_faults.told = starter.unit();
   draw_computing(plan, Random(seed).split(11));
+  Random soft = Random(seed).split(12);
+  if (plan.consistency.kind == Consistency::Kind::kAsync && soft.chance(0.5))
+    plan.consistency = Consistency::softsync(count(soft, 1, plan.shards));
   return plan;
 }
 
@@ -275,10 +283,11 @@ Plan fault_free(const Plan& plan) {
 }
 
 std::string describe(const Plan& plan) {
-  std::string mode = plan.consistency.kind == Consistency::Kind::kSync    ? "sync"
-                     : plan.consistency.kind == Consistency::Kind::kAsync ? "async"
-                                                                          : "bounded";
-  if (mode == "bounded") mode += fmt::format(" {}", plan.consistency.bound);
+  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync"};
+  std::string mode(kModes[static_cast<std::size_t>(plan.consistency.kind)]);
+  if (plan.consistency.kind == Consistency::Kind::kBounded ||
+      plan.consistency.kind == Consistency::Kind::kSoftsync)
+    mode += fmt::format(" {}", plan.consistency.bound);
   if (plan.combine.kind == Combining::Kind::kMachine)
     mode += fmt::format(" combined on {} machines", plan.machines);
   if (plan.combine.kind == Combining::Kind::kTree)

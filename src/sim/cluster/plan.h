@@ -102,6 +102,8 @@ Plan fault_free(const Plan& plan);
 Duration recovery_time(const Plan& plan);
 // Of virtual time, until every node has ended.
 Duration time_allowed(const Plan& plan);
+// Softsync: of any shards to a range; else 0.
+std::uint32_t pushes_an_update(const Plan& plan);
 Duration scaled(Duration duration, double factor);
 // One line for people.
 std::string describe(const Plan& plan);

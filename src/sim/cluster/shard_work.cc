@@ -242,6 +242,9 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
   } else if (own) {
     least = before(now);
     if (!run.heir) most = least;
+    // Of all shards' pushes to a range fewer than these are no update yet.
+    if (mode.kind == Consistency::Kind::kSoftsync)
+      least = std::max(0.0f, least - static_cast<float>(pushes_an_update(workload_.plan()) - 1));
   } else if (mode.kind == Consistency::Kind::kBounded) {
     least = before({now.epoch, now.index - std::min(now.index, mode.bound)});
   }

@@ -16,6 +16,7 @@
   ALGORITHM(kSyncAlgorithm)           \
   ALGORITHM(kBoundedAlgorithm)        \
   ALGORITHM(kAsyncAlgorithm)          \
+  ALGORITHM(kSoftsyncAlgorithm)       \
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \
   ALGORITHM(kCompensatedAlgorithm)    \
@@ -164,10 +165,10 @@ Result<ChosenAlgorithm> choose_algorithm(std::string_view text) {
 std::string explain_algorithms() {
   std::string text;
   for (const Algorithm* algorithm : kAlgorithms) {
-    text += fmt::format("{:<8}{}{}\n", spelling(*algorithm), spelling(*algorithm).size() < 8 ? "" : "  ",
+    text += fmt::format("{:<12}{}{}\n", spelling(*algorithm), spelling(*algorithm).size() < 12 ? "" : "  ",
                         algorithm->summary);
     const auto more = [&](std::string_view what, std::string_view line) {
-      text += fmt::format("{:8}{}: {}\n", "", what, line);
+      text += fmt::format("{:12}{}: {}\n", "", what, line);
     };
     for (const AlgorithmNumber& number : algorithm->numbers) {
       std::string line = fmt::format("{}, {:.17g} to {:.17g}", number.summary, number.low, number.high);

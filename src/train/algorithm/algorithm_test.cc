@@ -18,6 +18,7 @@ TEST(Algorithms, AreConsistenciesByTheirNames) {
   EXPECT_EQ(chosen("ssp:0"), Consistency::bounded(0));
   EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
   EXPECT_EQ(chosen("async"), Consistency::async());
+  EXPECT_EQ(chosen("softsync:15"), Consistency::softsync(15));
 }
 
 TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
@@ -28,7 +29,7 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     EXPECT_NE(algorithm.status().message().find(expected), std::string::npos) << algorithm.status().message();
   };
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
-    refused(unknown, "expected sync, ssp:S, async, downpour:fetch=N,push=N");
+    refused(unknown, "expected sync, ssp:S, async, softsync:N, downpour:fetch=N,push=N");
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})
@@ -39,6 +40,8 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
     refused(text,
             "expected ssp:S, where S is steps that a shard may lead the slowest, a whole number from 0");
+  for (const char* text : {"softsync", "softsync:0", "softsync:65537"})
+    refused(text, "expected softsync:N, where N is");
 }
 
 TEST(Algorithms, NumbersThatAreNotGivenAreTheirFallbacks) {

@@ -1,0 +1,90 @@
+#include "server/arrival_rounds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace thalweg {
+namespace {
+
+template <class Use>
+void for_each(const RangeSet& ranges, const Use& use) {
+  for (const RangeSpan run : ranges.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range) use(range);
+  }
+}
+
+}  // namespace
+
+ArrivalRounds::ArrivalRounds(std::uint32_t pushes_an_update, std::uint16_t ranges, std::uint32_t shards)
+    : size_(pushes_an_update), shards_(shards), ranges_(pushes_an_update > 0 ? ranges : 0) {}
+
+void ArrivalRounds::own(const RangeSet& owned) {
+  if (!counts()) return;
+  for_each(owned_ - owned, [this](std::uint16_t range) { ranges_[range] = {}; });
+  for_each(owned - owned_, [this](std::uint16_t range) { ranges_[range].read.resize(shards_); });
+  owned_ = owned;
+}
+
+void ArrivalRounds::on_read(ShardId shard, RangeSpan ranges) {
+  if (!counts()) return;
+  for_each(ranges, [&](std::uint16_t range) {
+    VersionRead& read = ranges_[range].read[shard.value];
+    if (!read.asked) read = {ranges_[range].round.version, true};
+  });
+}
+
+std::vector<StaleRun> ArrivalRounds::staleness(ShardId shard, const RangeSet& ranges) const {
+  std::vector<StaleRun> runs;
+  if (!counts()) return runs;
+  for_each(ranges, [&](std::uint16_t range) {
+    const OfRange& of = ranges_[range];
+    const std::uint32_t updates = of.round.version - of.read[shard.value].version;
+    if (runs.empty() || runs.back().ranges.end != range || runs.back().updates != updates)
+      runs.push_back({{range, range}, updates});
+    ++runs.back().ranges.end;
+  });
+  return runs;
+}
+
+void ArrivalRounds::count(const std::vector<StaleRun>& runs) {
+  if (!runs.empty()) ++counted_[std::ranges::max(runs, {}, &StaleRun::updates).updates];
+}
+
+std::vector<RangeSpan> ArrivalRounds::runs_alike(RangeSpan ranges) const {
+  std::vector<RangeSpan> runs;
+  for_each(ranges, [&](std::uint16_t range) {
+    if (runs.empty() || ranges_[range].round != ranges_[range - 1].round) runs.push_back({range, range});
+    ++runs.back().end;
+  });
+  return runs;
+}
+
+bool ArrivalRounds::take(RangeSpan ranges, std::uint32_t epoch) {
+  Round round = ranges_[ranges.begin].round;
+  if (round.pushes++ == 0) round.epoch = epoch;
+  const bool whole = round.pushes == size_;
+  if (whole) round = {round.version + 1, 0, 0};
+  for_each(ranges, [&](std::uint16_t range) { ranges_[range].round = round; });
+  return whole;
+}
+
+void ArrivalRounds::on_pushed(ShardId shard, const RangeSet& ranges) {
+  for_each(ranges, [&](std::uint16_t range) {
+    ranges_[range].read[shard.value] = {ranges_[range].round.version, false};
+  });
+}
+
+void ArrivalRounds::end_epochs_before(std::uint32_t epoch) {
+  if (!counts() || epoch <= std::exchange(ended_, epoch)) return;
+  for_each(owned_, [&](std::uint16_t range) {
+    Round& round = ranges_[range].round;
+    if (round.pushes > 0 && round.epoch < epoch) round = {round.version + 1, 0, 0};
+  });
+}
+
+void ArrivalRounds::restore(RangeId range, Round round, std::vector<VersionRead> read) {
+  ranges_[range.value] = {round, std::move(read)};
+  ended_ = 0;
+}
+
+}  // namespace thalweg
