@@ -48,7 +48,7 @@ class ExactReader {
 
 constexpr std::size_t kNumberTextMax = 16;  // Of a pixel's place or value.
 
-// What follows a pixel's place: ":0.2", by its byte.
+// A part of a pixel's text: ":0.2", by its byte, or its place.
 struct PixelText {
   char text[kNumberTextMax];
   std::size_t size;
@@ -79,14 +79,20 @@ class IdxRows final : public ByteStream {
 
   Status read_heads();
   Result<std::size_t> read(char* to, std::size_t size) override {
-    while (given_ == text_end_) {
-      if (row_ == rows_) return std::size_t{0};
-      if (Status status = next_row(); !status.ok()) return status;
+    std::size_t done = 0;
+    while (done < size) {
+      if (given_ == text_end_) {
+        if (row_ == rows_) break;
+        const Status status = next_row();
+        if (!status.ok() && done > 0) break;  // It comes again, behind the rows that could be read.
+        if (!status.ok()) return status;
+      }
+      const std::size_t count = std::min(size - done, text_end_ - given_);
+      std::memcpy(to + done, text_.data() + given_, count);
+      given_ += count;
+      done += count;
     }
-    const std::size_t count = std::min(size, text_end_ - given_);
-    std::memcpy(to, text_.data() + given_, count);
-    given_ += count;
-    return count;
+    return done;
   }
   void give_way() override { images_.stream().give_way(); }
   std::uint64_t bytes_consumed() const override { return images_.stream().bytes_consumed(); }
@@ -103,7 +109,8 @@ class IdxRows final : public ByteStream {
   std::uint64_t rows_ = 0, row_ = 0;
   bool has_label_ = false;  // Of the next row.
   std::size_t pixels_ = 0;
-  std::vector<char> text_;  // Of the newest row, up to text_end_.
+  std::vector<PixelText> places_;  // " 152", by pixel.
+  std::vector<char> text_;         // Of the newest row, up to text_end_.
   std::size_t given_ = 0, text_end_ = 0;
 };
 
@@ -118,6 +125,12 @@ Status IdxRows::read_heads() {
                                      images_.number(4), images_.number(8), kPixelsMax)};
   }
   pixels_ = static_cast<std::size_t>(pixels);
+  places_.resize(pixels_);
+  for (std::size_t i = 0; i < pixels_; ++i) {
+    PixelText& of = places_[i];
+    of.text[0] = ' ';
+    of.size = static_cast<std::size_t>(std::to_chars(of.text + 1, of.text + sizeof of.text, i).ptr - of.text);
+  }
   // Room for the label, and a blank, a place and a value for each pixel.
   text_.resize(kNumberTextMax + pixels_ * 2 * kNumberTextMax);
   const Result<bool> labels = labels_.read(8);
@@ -146,8 +159,8 @@ Status IdxRows::next_row() {
   for (std::size_t i = 0; i < pixels_; ++i) {
     const std::uint8_t value = images_.byte(i);
     if (value == 0 && i + 1 < pixels_) continue;
-    *out++ = ' ';
-    out = std::to_chars(out, out + kNumberTextMax, i).ptr;
+    std::memcpy(out, places_[i].text, kNumberTextMax);
+    out += places_[i].size;
     std::memcpy(out, texts[value].text, kNumberTextMax);
     out += texts[value].size;
   }
