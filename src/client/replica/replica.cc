@@ -64,9 +64,10 @@ Status Replica::check_push(TableId table, const Keys& keys, std::span<const floa
 }
 
 Rows Replica::read(TableId table, const Keys& keys) const {
-  std::vector<float> rows(keys.size() * spec(table).dim);
-  if (!rows.empty()) tables_[table.value].table->read(table_keys(keys), rows);
-  return Rows(std::move(rows));
+  const std::size_t floats = keys.size() * spec(table).dim;
+  const auto rows = std::make_shared_for_overwrite<float[]>(floats);
+  if (floats > 0) tables_[table.value].table->read(table_keys(keys), {rows.get(), floats});
+  return {rows, {rows.get(), floats}};
 }
 
 void Replica::apply(TableId table, const Keys& keys, std::span<const float> grads) {

@@ -13,8 +13,8 @@ namespace {
 // c, the centre, is what the servers have and what the model is.
 class ElasticAverage final : public ReplicaAlgorithm {
  public:
-  explicit ElasticAverage(const AlgorithmValues& values)
-      : every_(values.whole("tau")), part_(static_cast<float>(values["rho"])) {}
+  ElasticAverage(const AlgorithmValues& values, std::uint32_t shards)
+      : every_(values.whole("tau")), part_(static_cast<float>(part(values["rho"], shards))) {}
 
   // A replica begins at the centre.
   Task<Status> before_pull(ReplicaWork work, TableId table, Keys keys) override {
@@ -42,6 +42,11 @@ class ElasticAverage final : public ReplicaAlgorithm {
   }
 
  private:
+  // All shards together move the centre by less than their distance: the paper's beta.
+  static double part(double rho, std::uint32_t shards) {
+    constexpr double kBeta = 0.9;
+    return rho > 0 ? rho : kBeta / shards;
+  }
   Task<Status> meet_centre(ReplicaWork work) {
     moved_ = false;
     for (std::uint16_t t = 0; t < work.replica.tables(); ++t) {
@@ -81,8 +86,9 @@ constexpr AlgorithmNumber kElasticNumbers[] = {
      .low = 0,
      .high = 1,
      .whole = false,
-     .fallback = 0.2,
-     .summary = "part of their distance by which shard and centre each move; the paper's alpha"},
+     .fallback = 0,
+     .summary = "part of their distance by which shard and centre each move, the paper's alpha, best below 1 "
+                "over the data shards; 0 is 0.9 over them"},
 };
 
 }  // namespace
@@ -96,8 +102,8 @@ extern constinit const Algorithm kElasticAlgorithm = {
     .sums = true,
     .state = false,
     .consistency = [](const AlgorithmValues&) { return Consistency::async(); },
-    .make = [](const AlgorithmValues& values, AlgorithmShard) -> std::unique_ptr<ReplicaAlgorithm> {
-      return std::make_unique<ElasticAverage>(values);
+    .make = [](const AlgorithmValues& values, AlgorithmShard shard) -> std::unique_ptr<ReplicaAlgorithm> {
+      return std::make_unique<ElasticAverage>(values, shard.shards);
     },
 };
 
