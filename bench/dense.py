@@ -14,7 +14,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 THALWEG, PEER = ROOT / "build/release/thalweg", ROOT / "bench/peers/perceptron.py"
-BATCH, EPOCHS = 128, 2  # Rows of a worker's step.
+BATCH, EPOCHS = 128, 5  # Rows of a worker's step.
 
 
 def thalweg(images, *more):

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "base/mix.h"
-#include "base/placed_keys.h"
-#include "model/local_batch.h"
 #include "model/model.h"
 #include "model/model_kind.h"
 #include "train/algorithm_plan.h"
@@ -27,13 +25,6 @@ constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scor
 // sums.
 constexpr std::uint64_t kCopiesOfRows = 4;
 
-// One batch with the keys that its rows are pulled and pushed by.
-struct Prepared {
-  LocalBatch batch;
-  Keys keys;
-  std::size_t rows = 0;  // 0: the shard's pass is over.
-};
-
 class ShardTrainer {
  public:
   ShardTrainer(Store& store, std::shared_ptr<const TrainInputs> inputs)
@@ -42,18 +33,20 @@ class ShardTrainer {
   Task<Status> run();
 
  private:
-  Task<Status> prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
-  Status try_prepare(RowReader& reader, std::size_t rows_max, Prepared& out);
+  Task<Status> prepare(BatchSource& source, std::size_t rows_max, PreparedRef& out);
   // The pulls of a batch, one a table; and their rows once they have come, as rows_.
   std::vector<Pending> ask(const Prepared& prepared, bool read_only);
   Task<Status> receive(std::vector<Pending> pending);
-  Task<Status> train_pass(RowReader& reader);
+  Task<Status> train_pass(BatchSource& source);
   bool takes_part(std::uint32_t epoch) const;
-  Task<Status> step(Prepared& current, Prepared& next, RowReader& reader);
+  Task<Status> step(const Prepared& current, PreparedRef& next, BatchSource& source);
   Task<Status> score_held_out(std::uint32_t epoch);
-  Task<Status> report(ReportId id, const RowReader& reader);
-  void note_point(std::uint32_t number, const RowReader& reader);
-  void note_text(TrainReport& report, const RowReader& reader) const;
+  Task<Status> report(ReportId id, const ReadPlace& place);
+  void note_point(std::uint32_t number, const ReadPlace& place);
+  void note_text(TrainReport& report, const ReadPlace& place) const;
+  // Room for the batches of a data set that is read several times; null where it is too large to try.
+  StepMemory* room_for(const DataSet& data) const;
+  Status open_held_out();
   Status learn(const Prepared& prepared);
   // Room for a batch's rows and gradients, before they are asked for. kData: there is none.
   Result<StepMemory::Share> reserve(const Prepared& prepared) const;
@@ -72,38 +65,22 @@ class ShardTrainer {
   std::vector<std::span<const float>> row_spans_;
   std::vector<float> scores_;
   TrainReport report_;
-  std::uint64_t pass_rows_ = 0;       // Of this pass, learnt here or by an earlier owner.
-  std::vector<ReadPoint> points_;     // Of this pass, the newest ones.
-  std::optional<PassRows> held_out_;  // What a pass over the held-out rows found.
+  std::uint64_t pass_rows_ = 0;    // Of this pass, learnt here or by an earlier owner.
+  std::vector<ReadPoint> points_;  // Of this pass, the newest ones.
+  std::optional<BatchSource> held_out_;
+  std::optional<PassRows> held_out_rows_;  // What a pass over the held-out rows found.
 };
 
-Task<Status> ShardTrainer::prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
+Task<Status> ShardTrainer::prepare(BatchSource& source, std::size_t rows_max, PreparedRef& out) {
   for (;;) {
-    const Status status = try_prepare(reader, rows_max, out);
+    const Status status = source.next(rows_max, inputs_->benches->mine(), out);
     if (status.code() != Code::kRetry) co_return status;
     // Other shards of this process read the same stream and must catch up, or its writer must.
     (void)co_await store_.yield();
     if (!store_.closing()) continue;
-    out.rows = 0;  // The stream may never go on.
+    out = std::make_shared<Prepared>();  // The stream may never go on.
     co_return ok_status();
   }
-}
-
-Status ShardTrainer::try_prepare(RowReader& reader, std::size_t rows_max, Prepared& out) {
-  Workbench& bench = inputs_->benches->mine();
-  const auto rows = reader.next(rows_max, bench.raw);
-  if (!rows) return rows.status();
-  out.rows = *rows;
-  if (out.rows == 0) return ok_status();
-  if (Status status = model_->validate(bench.raw); !status.ok()) return status;
-  if (is_dense_) {
-    out.batch.keep(bench.raw);
-    return ok_status();
-  }
-  out.batch.assign(bench.raw, bench.index);
-  const auto keys = out.batch.keys();
-  out.keys = placed_keys({keys.begin(), keys.end()});
-  return ok_status();
 }
 
 Pending ShardTrainer::request(TableId table, const Prepared& prepared, bool read_only) {
@@ -196,12 +173,12 @@ Status ShardTrainer::learn(const Prepared& prepared) {
 }
 
 // One step on `current`; `next` is prepared while the rows are on their way.
-Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& reader) {
+Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, BatchSource& source) {
   const auto memory = reserve(current);
   if (!memory) co_return memory.status();
   std::vector<Pending> pending = ask(current, false);
   (void)co_await store_.yield();  // Lets the requests leave before the long work of preparing.
-  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), next); !status.ok())
+  if (Status status = co_await prepare(source, spec_.shard_batch_rows(), next); !status.ok())
     co_return status;
   if (Status status = co_await receive(std::move(pending)); !status.ok()) co_return status;
   if (Status status = learn(current); !status.ok()) co_return status;
@@ -209,25 +186,24 @@ Task<Status> ShardTrainer::step(Prepared& current, Prepared& next, RowReader& re
 }
 
 // To be called when all text has been read that the point covers, and none behind.
-void ShardTrainer::note_point(std::uint32_t number, const RowReader& reader) {
+void ShardTrainer::note_point(std::uint32_t number, const ReadPlace& place) {
   if (points_.size() == kReadPointsMax) points_.erase(points_.begin());
-  points_.push_back({number, reader.text_hash(), reader.text_end()});
+  points_.push_back({number, place.text_hash, place.text_end});
 }
 
-void ShardTrainer::note_text(TrainReport& report, const RowReader& reader) const {
+void ShardTrainer::note_text(TrainReport& report, const ReadPlace& place) const {
   report.inputs = inputs_->fingerprint;
   report.inputs_name = inputs_->name;
   report.read = points_;
-  report.read_all = reader.at_end() ? reader.text_hash() : 0;
-  report.unpacked = reader.hash_of_all();
-  report.skipped_rows = reader.rows_skipped();
+  report.read_all = place.at_end ? place.text_hash : 0;
+  report.unpacked = place.hash_of_all;
+  report.skipped_rows = place.rows_skipped;
 }
 
-Task<Status> ShardTrainer::report(ReportId id, const RowReader& reader) {
-  report_.fraction_done =
-      inputs_->train->total_bytes() > 0 ? static_cast<float>(reader.fraction_done()) : -1.0f;
+Task<Status> ShardTrainer::report(ReportId id, const ReadPlace& place) {
+  report_.fraction_done = inputs_->train->total_bytes() > 0 ? static_cast<float>(place.fraction_done) : -1.0f;
   report_.pass_rows = pass_rows_;
-  note_text(report_, reader);
+  note_text(report_, place);
   TrainReport report = std::exchange(report_, {});
   co_return explained((co_await store_.report(id, to_text(report))).status);
 }
@@ -239,69 +215,85 @@ bool ShardTrainer::takes_part(std::uint32_t epoch) const {
                                        epoch);
 }
 
-Task<Status> ShardTrainer::train_pass(RowReader& reader) {
-  Prepared current, next;
+Task<Status> ShardTrainer::train_pass(BatchSource& source) {
+  PreparedRef current, next;
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
   points_.clear();
   if (!takes_part(epoch)) co_return explained((co_await store_.end_epoch()).status);
   const auto note = [&](std::uint32_t batch) {
-    if (batch % kStepsPerReport == 0 && current.rows > 0) note_point(batch / kStepsPerReport, reader);
+    if (batch % kStepsPerReport == 0 && current->rows > 0)
+      note_point(batch / kStepsPerReport, source.place());
   };
   // An heir walks over the batches that its predecessor finished, and says what it found there.
   const std::uint32_t walked = store_.step().index;
   for (std::uint32_t skipped = 0; skipped < walked && !store_.closing(); ++skipped) {
-    if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status.ok())
+    if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
       co_return status;
-    pass_rows_ += current.rows;
+    pass_rows_ += current->rows;
     note(skipped);
   }
-  if (Status status = co_await prepare(reader, spec_.shard_batch_rows(), current); !status.ok())
+  if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
     co_return status;
   note(walked);
   if (walked > 0) {
-    if (Status status = co_await report({2 * epoch, walked}, reader); !status.ok()) co_return status;
+    if (Status status = co_await report({2 * epoch, walked}, source.place()); !status.ok()) co_return status;
   }
-  while (current.rows > 0 && !store_.closing()) {
-    if (Status status = co_await step(current, next, reader); !status.ok()) co_return status;
+  while (current->rows > 0 && !store_.closing()) {
+    if (Status status = co_await step(*current, next, source); !status.ok()) co_return status;
     std::swap(current, next);
     note(store_.step().index);
-    const bool last = current.rows == 0;
+    const bool last = current->rows == 0;
     if (last || store_.step().index % kStepsPerReport == 0) {
       const ReportId id{2 * epoch, store_.step().index};
-      if (Status status = co_await report(id, reader); !status.ok()) co_return status;
+      if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
     }
   }
   co_return explained((co_await store_.end_epoch()).status);
 }
 
-Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
+StepMemory* ShardTrainer::room_for(const DataSet& data) const {
+  constexpr std::uint64_t kLeastParts = 2;  // Batches take at least that part of the text they are read from.
+  const bool may_fit = data.total_bytes() / kLeastParts <= inputs_->kept->max();
+  return spec_.epochs > 1 && may_fit ? inputs_->kept.get() : nullptr;
+}
+
+Status ShardTrainer::open_held_out() {
+  if (held_out_ && held_out_->has_whole_pass()) return held_out_->rewind();
   auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
-  if (!reader) co_return reader.status();
-  if (held_out_) (*reader)->expect(*held_out_);
+  if (!reader) return reader.status();
+  if (held_out_rows_) (*reader)->expect(*held_out_rows_);
+  held_out_.emplace(std::move(reader).value(), *model_, is_dense_,
+                    held_out_ ? nullptr : room_for(*inputs_->valid));
+  return ok_status();
+}
+
+Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
+  if (Status status = open_held_out(); !status.ok()) co_return status;
+  BatchSource& source = *held_out_;
   HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
-  Prepared batch;
+  PreparedRef batch;
   TrainReport scored;  // Is sent once it is known whether more follows.
   points_.clear();
   for (std::uint32_t part = 1;; ++part) {
-    if (Status status = co_await prepare(**reader, kScoringRows, batch); !status.ok()) co_return status;
-    if ((*reader)->at_end()) held_out_ = (*reader)->pass_rows();
+    if (Status status = co_await prepare(source, kScoringRows, batch); !status.ok()) co_return status;
+    if (!source.is_kept() && source.place().at_end) held_out_rows_ = source.reader().pass_rows();
     if (part > 1) {
-      if (batch.rows == 0) scored.held_out = std::move(summary);
+      if (batch->rows == 0) scored.held_out = std::move(summary);
       const ReportId id{2 * epoch + 1, part - 1};
       const Status status = (co_await store_.report(id, to_text(scored))).status;
-      if (!status.ok() || batch.rows == 0) co_return status;
+      if (!status.ok() || batch->rows == 0) co_return status;
     }
-    if (batch.rows == 0) co_return ok_status();
-    note_point(part - 1, **reader);
-    const auto memory = reserve(batch);
+    if (batch->rows == 0) co_return ok_status();
+    note_point(part - 1, source.place());
+    const auto memory = reserve(*batch);
     if (!memory) co_return memory.status();
-    if (Status status = co_await receive(ask(batch, true)); !status.ok()) co_return status;
-    scores_.resize(batch.rows);
+    if (Status status = co_await receive(ask(*batch, true)); !status.ok()) co_return status;
+    scores_.resize(batch->rows);
     scored = {};
-    note_text(scored, **reader);
-    scored.sum = model_->forward(batch.batch, row_spans_, scores_);
-    const Batch& rows = batch.batch.rows();
+    note_text(scored, source.place());
+    scored.sum = model_->forward(batch->batch, row_spans_, scores_);
+    const Batch& rows = batch->batch.rows();
     if (spec_.model.loss == Loss::kClasses) {
       summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);
     } else {
@@ -322,6 +314,7 @@ Task<Status> ShardTrainer::run() {
   const std::uint32_t first = store_.step().epoch;
   auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
   if (!reader) co_return reader.status();
+  BatchSource source(std::move(reader).value(), *model_, is_dense_, room_for(*inputs_->train));
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
@@ -331,9 +324,9 @@ Task<Status> ShardTrainer::run() {
     if (store_.closing() && store_.step().index == 0) break;
     if (epoch >= first) {
       if (epoch > first) {
-        if (Status status = (*reader)->rewind(); !status.ok()) co_return status;
+        if (Status status = source.rewind(); !status.ok()) co_return status;
       }
-      if (Status status = co_await train_pass(**reader); !status.ok()) co_return status;
+      if (Status status = co_await train_pass(source); !status.ok()) co_return status;
     }
     if (store_.closing()) break;
     if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
@@ -364,6 +357,12 @@ ReadOptions with_hashes(ReadOptions options) {
 }
 
 }  // namespace
+
+void TrainInputs::set_memory(std::uint64_t limit) const {
+  constexpr std::uint64_t kKeptMax = std::uint64_t{512} << 20, kKeptPart = 8;
+  memory->set_max(memory_for_steps(limit));
+  kept->set_max(limit == 0 ? kKeptMax : std::min(kKeptMax, limit / kKeptPart));
+}
 
 Workbench& Workbenches::mine() {
   const std::lock_guard lock(mutex_);

@@ -7,19 +7,13 @@
 #include <thread>
 
 #include "data/data_set.h"
-#include "model/key_index.h"
 #include "thalweg/store.h"
 #include "thalweg/task.h"
+#include "train/batch_source.h"
 #include "train/step_memory.h"
 #include "train/train_spec.h"
 
 namespace thalweg {
-
-// What preparing a batch needs only while it lasts.
-struct Workbench {
-  Batch raw;
-  KeyIndex index;
-};
 
 // One workbench a thread, so that it stays in that core's cache whichever shard uses it. Thread-safe; what
 // mine() returns is the calling thread's until the thread ends.
@@ -39,6 +33,9 @@ struct TrainInputs {
   std::shared_ptr<DataSet> valid;  // Null: nothing is held out.
   std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
   std::unique_ptr<StepMemory> memory = std::make_unique<StepMemory>();
+  // For batches that are kept for the next pass.
+  std::unique_ptr<StepMemory> kept = std::make_unique<StepMemory>();
+  void set_memory(std::uint64_t limit) const;  // Of the process; 0: none.
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.
 };

@@ -50,7 +50,7 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
                          columns_text((*inputs)->train->columns()));
   }
   inputs_ = std::move(inputs).value();
-  inputs_->memory->set_max(memory_for_steps(node_.memory));
+  inputs_->set_memory(node_.memory);
   const std::string empty = paths.empty() ? std::string() : empty_files(inputs_->train->empty_paths());
   if (!empty.empty() && node_.on_message) node_.on_message(TrainMessage::kWarning, empty);
   return inputs_;

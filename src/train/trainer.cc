@@ -69,7 +69,7 @@ TrainResult Trainer::Impl::run_here() {
   cluster.threads = group ? spec.shards + 1 : threads - 1;
   cluster.table_bytes_max = options.memory;
   const auto inputs = job->inputs();
-  inputs->memory->set_max(memory_for_steps(options.memory));
+  inputs->set_memory(options.memory);
   std::vector<std::shared_ptr<ShardGroup>> ranks(spec.shards);
   if (group) {
     const auto route = exchange_route(spec.exchange);
