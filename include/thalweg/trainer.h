@@ -30,10 +30,22 @@ struct HeldOutNumbers {
   std::map<std::string, double> metrics;
 };
 
+// What a training has cost so far. Numbers of nodes in other processes are those of their last heartbeats.
+struct TrainCosts {
+  std::uint64_t steps = 0;         // Over all passes, in each of the data shard that made most.
+  std::uint64_t bytes_pushed = 0;  // Of push frames that reached servers.
+  // Of pushes, pulls and the answers to both, as often as nodes sent them. Nothing where shards exchange
+  // among themselves, which no node counts.
+  std::optional<std::uint64_t> bytes_sent;
+  double staleness_mean = 0;  // Steps that data shards of pulls led the slowest one, over all pulls.
+  std::uint32_t staleness_max = 0;
+};
+
 // One pass over the training rows.
 struct TrainEpoch {
   std::uint32_t number = 1;  // From 1.
   std::uint64_t examples = 0;
+  TrainCosts costs;       // Up to its end.
   double train_loss = 0;  // Mean before each step's update: logloss, or half the squared error.
   std::optional<HeldOutNumbers> held_out;  // Nothing: no row was held out, or the pass was cut short.
 };
@@ -47,7 +59,7 @@ struct TrainProgress {
   std::uint64_t examples = 0;  // So far, over all passes.
   std::optional<double> train_loss;  // Of this pass, as TrainEpoch has it.
   std::optional<double> auc;         // Of a sample of the rows, each scored before it was learnt.
-  std::uint32_t staleness_max = 0;   // Steps that a pull's data shard led the slowest one, at most so far.
+  TrainCosts costs;
   std::uint32_t workers = 0, workers_alive = 0;
   std::uint32_t servers = 0, servers_alive = 0;
 };
@@ -121,6 +133,12 @@ struct TrainerOptions {
   std::function<void(TrainMessage, const std::string& line)> on_message;
 };
 
+// Pulls whose data shard led the slowest one by so many steps.
+struct LedPulls {
+  std::uint32_t steps_min = 0, steps_max = 0;
+  std::uint64_t pulls = 0;
+};
+
 struct TrainResult {
   // OK, or why there is no model; or, when `complete`, what is wrong with the one there is: kAborted after
   // close(), kIo when it is saved elsewhere than at `out`, kNonFinite when it has diverged on held-out rows.
@@ -135,9 +153,21 @@ struct TrainResult {
   std::uint64_t skipped_rows = 0;  // Bad ones, of the first pass and its held-out rows.
   double train_loss = 0;           // Of the last pass, and of the first one, as TrainEpoch has it.
   double progressive_loss = 0;
+  double samples_per_second = 0;
+  // On the held-out rows after the last pass; the loss as TrainEpoch::train_loss has it, the accuracy not of
+  // squared loss.
+  std::optional<double> valid_loss, valid_accuracy;
   std::vector<TrainEpoch> epochs;
   std::uint32_t best_epoch = 0;  // From 1, by the loss on held-out rows; 0: there are none.
+  std::uint64_t steps = 0;       // This and the next as TrainCosts has them.
+  std::optional<std::uint64_t> bytes_sent;
+  double staleness_mean = 0;
   std::uint32_t staleness_max = 0;
+  std::uint32_t staleness_p99 = 0;  // 99 % of pulls led by so much at most.
+  std::vector<LedPulls> led_pulls;  // By lead: exact below 64 steps, by powers of two from there.
+  // Of the data shards' time, in which they waited for answers; and that time, the mean of a data shard.
+  // Nothing where shards exchange among themselves.
+  std::optional<double> idle_share, exchange_seconds_exposed;
   std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
   std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
 };

@@ -2,8 +2,10 @@
 // message.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <utility>
 
 namespace thalweg {
 
@@ -14,10 +16,23 @@ enum class CounterId : std::uint16_t {
   kStalenessMax = 3,  // Steps that the shard of an answered pull led the slowest one, at most.
   kPulls = 4,         // Frames that came to a server.
   kPushes = 5,
-  kPushBytes = 6,  // Of those frames.
-  kRepeats = 7,    // Pushes that a server answered and did not apply.
+  kPushBytes = 6,     // Of those frames.
+  kRepeats = 7,       // Pushes that a server answered and did not apply.
+  kSentBytes = 8,     // Of pushes, pulls and the answers to both, each time that a node sends one.
+  kStalenessSum = 9,  // Of the steps that shards of answered pulls led the slowest one; a repeat is none.
+  kShardTimeNs = 10,  // Of programs of data shards, from their begin to their latest halt.
+  kShardWaitNs = 11,  // Of that, in which one waits for an answer that has not come.
+  kLeadFirst = 64,    // Answered pulls by their lead, see lead_counter().
+  kLeadLast = 153,
 };
-inline constexpr CounterId kCounterLast = CounterId::kRepeats;
+inline constexpr CounterId kCounterLast = CounterId::kLeadLast;
+inline constexpr std::size_t kLeadCounters = 90;
+
+// Which counter has pulls whose shard led by so many steps: one each below 64, then one for each power of
+// two.
+CounterId lead_counter(std::uint32_t lead);
+// The smallest and the largest lead that a counter has. Precondition: kLeadFirst to kLeadLast.
+std::pair<std::uint32_t, std::uint32_t> leads_of(CounterId counter);
 
 class Counters {
  public:

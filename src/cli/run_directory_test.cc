@@ -50,6 +50,13 @@ TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
   EXPECT_EQ(file("environment.json")["arguments"][0], rows_);
   EXPECT_EQ(file("result.json")["code"], "OK");
   EXPECT_EQ(file("result.json")["result"], json::parse(trained.out));
+  const json result = file("result.json")["result"];
+  for (const char* field : {"samples_per_second", "valid_loss", "valid_accuracy", "bytes_sent", "idle_share",
+                            "exchange_seconds_exposed"})
+    EXPECT_GT(result[field], 0) << field;
+  EXPECT_EQ(result["train_loss"], result["train_logloss"]);
+  EXPECT_EQ(result["staleness_mean"], 0);
+  EXPECT_EQ(result["staleness_counts"][0]["steps_max"], 0);
   double before_s = 0;
   std::vector<int> epochs;
   for (const json& line : metrics()) {
@@ -59,6 +66,9 @@ TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
     epochs.push_back(line["epoch"]);
     EXPECT_GT(line["valid_auc"], 0.6);
     EXPECT_LT(line["train_logloss"], 0.7);
+    EXPECT_EQ(line["steps"].get<double>() * 3, result["steps"].get<double>() * epochs.back());
+    EXPECT_GT(line["bytes_sent"], line["bytes_pushed"]);
+    EXPECT_EQ(line["staleness_mean"], 0);
   }
   EXPECT_EQ(epochs, (std::vector{1, 2, 3}));
 }

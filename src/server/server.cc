@@ -14,7 +14,7 @@ Server::Server(ServerOptions options)
     : options_(std::move(options)), member_(Role::kServer, options_.member) {}
 
 void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first,
-                   Bytes second, Transport& out) const {
+                   Bytes second, Transport& out) {
   Frame frame;
   frame.head = request;
   frame.head.op = op;
@@ -23,6 +23,7 @@ void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& s
   member_.stamp(frame.head);
   put_status(frame, status);
   frame.second = std::move(second);
+  if (request.op == Op::kPush || request.op == Op::kPull) sent_bytes_ += frame.size_bytes();
   out.send(to, std::move(frame));
 }
 
@@ -288,12 +289,13 @@ Counters Server::counters() const {
     const TableStats stats = host->stats();
     sum.count(CounterId::kRows, stats.rows);
     sum.count(CounterId::kTableBytes, stats.bytes);
-    sum.count(CounterId::kStalenessMax, host->staleness_max());
+    host->leads().count_in(sum);
     sum.count(CounterId::kRepeats, host->repeats());
   }
   sum.count(CounterId::kPulls, pulls_);
   sum.count(CounterId::kPushes, pushes_);
   sum.count(CounterId::kPushBytes, push_bytes_);
+  sum.count(CounterId::kSentBytes, sent_bytes_);
   return sum;
 }
 

@@ -73,7 +73,7 @@ class Server final : public Node {
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
-             Transport& out) const;
+             Transport& out);
 
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;
@@ -87,7 +87,8 @@ class Server final : public Node {
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;
-  std::uint64_t room_left_ = 0;  // For new rows; what is left is no less.
+  std::uint64_t sent_bytes_ = 0;  // Answers to pushes and pulls.
+  std::uint64_t room_left_ = 0;   // For new rows; what is left is no less.
 };
 
 }  // namespace thalweg

@@ -11,8 +11,9 @@ using namespace std::chrono_literals;
 
 constexpr Instant kNow{};
 
-wire::Map job_map(std::uint32_t epoch) {
+wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
   wire::Map map;
+  map.consistency = consistency;
   map.epoch = epoch;
   TableSpec table;
   table.name = "t";
@@ -26,10 +27,11 @@ wire::Map job_map(std::uint32_t epoch) {
 
 // Server 0 of two, in a job of two shards; it owns ranges 0 and 1.
 struct Started {
-  explicit Started(ServerOptions options = {}) : server(std::move(options)) {
+  explicit Started(ServerOptions options = {}, Consistency consistency = Consistency::sync())
+      : server(std::move(options)) {
     server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
                     out);
-    server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(job_map(1))), out);
+    server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(job_map(1, consistency))), out);
     out.take();
   }
   // The answers to one frame.
@@ -166,9 +168,13 @@ TEST(Server, APushFarAheadLearnsWhomItWaitsForAndThatOthersGetOn) {
 
 TEST(Server, TellsTheSchedulerWhatItHasDone) {
   Started job;
-  for (int i = 0; i < 2; ++i) job.tell(worker_node(0), request(Op::kPush, 0, 0));  // The second is a repeat.
-  job.tell(worker_node(1), request(Op::kPush, 1, 0));
-  job.tell(worker_node(1), request(Op::kPull, 1, 1));
+  std::uint64_t answered = 0;
+  const auto tell = [&](std::uint32_t worker, const Frame& frame) {
+    for (const auto& [to, answer] : job.tell(worker_node(worker), frame)) answered += answer.size_bytes();
+  };
+  for (int i = 0; i < 2; ++i) tell(0, request(Op::kPush, 0, 0));  // The second is a repeat.
+  tell(1, request(Op::kPush, 1, 0));
+  tell(1, request(Op::kPull, 1, 1));
   job.server.on_time(job.server.next_deadline(), job.out);
   const auto sent = job.out.take();
   ASSERT_EQ(sent.size(), 1u);
@@ -183,6 +189,22 @@ TEST(Server, TellsTheSchedulerWhatItHasDone) {
   EXPECT_EQ(seen[CounterId::kRows], 1u);
   EXPECT_GT(seen[CounterId::kTableBytes], 0u);
   EXPECT_EQ(seen[CounterId::kStalenessMax], 0u);
+  EXPECT_EQ(seen[lead_counter(0)], 1u);
+  EXPECT_EQ(seen[CounterId::kSentBytes], answered);
+}
+
+TEST(Server, CountsHowFarShardsLead) {
+  ServerOptions options;
+  Started job(options, Consistency::async());
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    for (int i = 0; i < 2; ++i)
+      job.tell(worker_node(0), request(Op::kPull, 0, step));  // The second is a repeat.
+    job.tell(worker_node(0), request(Op::kPush, 0, step));
+  }
+  const Counters seen = job.server.counters();
+  EXPECT_EQ(seen[CounterId::kStalenessMax], 2u);
+  EXPECT_EQ(seen[CounterId::kStalenessSum], 3u);
+  for (std::uint32_t lead = 0; lead < 3; ++lead) EXPECT_EQ(seen[lead_counter(lead)], 1u) << lead;
 }
 
 TEST(Server, APullThatWaitsIsForgottenWhenTheMapChanges) {

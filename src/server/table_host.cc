@@ -254,8 +254,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
-  if (!read_only && !THALWEG_BUG(kStalenessUnsaid))
-    staleness_max_ = std::max(staleness_max_, gate_.clocks().lead(head.step));
+  if (!read_only && !THALWEG_BUG(kStalenessUnsaid)) leads_.add(gate_.clocks().lead(head.step));
   if (!read_only && waits && head.step == clock(head.shard)) rounds_.on_read(head.shard, head.ranges);
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();

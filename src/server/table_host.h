@@ -15,6 +15,7 @@
 #include "server/range_state.h"
 #include "server/reply_book.h"
 #include "staleness/gate.h"
+#include "staleness/leads.h"
 #include "staleness/reached.h"
 #include "table/table.h"
 #include "wire/messages.h"
@@ -62,7 +63,7 @@ class TableHost {
   std::uint64_t bytes_at_most(const Frame& push) const {
     return table_->spec().kind == TableSpec::Kind::kDense ? 0 : push.keys().size() * row_bytes();
   }
-  std::uint32_t staleness_max() const { return staleness_max_; }
+  const Leads& leads() const { return leads_; }
   std::uint64_t repeats() const { return repeats_; }
   // How many pushes were so many updates behind what they were computed on; none where pushes are not
   // counted.
@@ -97,7 +98,7 @@ class TableHost {
   ArrivalRounds rounds_;
   ReplyBook replies_;
   Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
-  std::uint32_t staleness_max_ = 0;
+  Leads leads_;
   std::uint64_t repeats_ = 0;
   std::uint64_t version_ = 0;
 };

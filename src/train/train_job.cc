@@ -11,6 +11,7 @@
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/train_advice.h"
+#include "train/train_costs.h"
 #include "train/train_plan.h"
 
 namespace thalweg {
@@ -155,12 +156,13 @@ TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   TrainEpoch out;
   out.number = static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
+  for (std::size_t e = 0; e <= index; ++e) out.costs.steps += epochs_[e].steps;
   out.train_loss = mean(numbers.train);
   if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
   return out;
 }
 
-std::size_t TrainJob::tell_epochs(std::size_t told) {
+std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
   for (;; ++told) {
     TrainEpoch epoch;
     {
@@ -168,8 +170,17 @@ std::size_t TrainJob::tell_epochs(std::size_t told) {
       if (told >= epochs_.size()) return told;
       epoch = told_epoch(told);
     }
+    epoch.costs = costs(cluster.view().counters, epoch.costs.steps);
     if (options_.on_epoch) options_.on_epoch(epoch);
   }
+}
+
+// A group's ranks block while they wait for each other, and their bytes pass no node.
+TrainCosts TrainJob::costs(const Counters& counted, std::uint64_t steps) const {
+  TrainCosts out = costs_of(counted);
+  out.steps = steps;
+  if (!spec().exchange.empty()) out.bytes_sent = std::nullopt;
+  return out;
 }
 
 TrainProgress TrainJob::progress(const ClusterView& view) const {
@@ -180,7 +191,7 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
   if (numbers.done >= 0) p.done = numbers.done;
   if (numbers.last.weight > 0) p.train_loss = mean(numbers.last);
   if (spec().model.loss == Loss::kLogistic && std::isfinite(numbers.sampled_auc)) p.auc = numbers.sampled_auc;
-  p.staleness_max = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
+  p.costs = costs(view.counters, numbers.steps);
   p.workers_alive = view.workers;
   p.servers_alive = view.servers;
   return p;
@@ -205,7 +216,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
         cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});
       }
     }
-    if (!closed) told = tell_epochs(told);
+    if (!closed) told = tell_epochs(told, cluster);
     tell_news();
     if (!options_.on_progress) continue;
     TrainProgress now = missing.empty() ? progress(cluster.view()) : TrainProgress();
@@ -220,7 +231,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
-    if (!closed) tell_epochs(told);
+    if (!closed) tell_epochs(told, cluster);
     sum_up(cluster.view(), closed, result);
   }
   result.status = outcome(status, closed);
@@ -253,10 +264,32 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
   result.train_loss = mean(numbers.last);
   result.progressive_loss = mean(numbers.progressive);
   for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
+  if (result.seconds > 0) result.samples_per_second = static_cast<double>(numbers.examples) / result.seconds;
+  if (!epochs_.empty() && epochs_.back().has_valid) {
+    const Measured& valid = epochs_.back().valid;
+    result.valid_loss = mean_of(valid.sums.loss, valid);
+    if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
+      result.valid_accuracy = accuracy;
+  }
   if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = *best + 1;
-  result.staleness_max = static_cast<std::uint32_t>(view.counters[CounterId::kStalenessMax]);
-  result.pushed_bytes = view.counters[CounterId::kPushBytes];
+  add_costs(view.counters, numbers.steps, result);
   add_words(closed, result);
+}
+
+void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const {
+  const TrainCosts all = costs(counted, steps);
+  result.steps = all.steps;
+  result.pushed_bytes = all.bytes_pushed;
+  result.bytes_sent = all.bytes_sent;
+  result.staleness_mean = all.staleness_mean;
+  result.staleness_max = all.staleness_max;
+  result.staleness_p99 = staleness_p99(counted);
+  result.led_pulls = led_pulls(counted);
+  if (!spec().exchange.empty()) return;
+  const auto waited_ns = static_cast<double>(counted[CounterId::kShardWaitNs]);
+  const auto time_ns = static_cast<double>(counted[CounterId::kShardTimeNs]);
+  if (time_ns > 0) result.idle_share = waited_ns / time_ns;
+  result.exchange_seconds_exposed = waited_ns / 1e9 / spec().shards;
 }
 
 void TrainJob::add_words(bool closed, TrainResult& result) const {

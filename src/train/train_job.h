@@ -48,11 +48,13 @@ class TrainJob {
   std::map<std::string, double> metrics() const;
   std::vector<std::string> take_news();
   // Tells of the passes behind `told` that are done; returns how many are.
-  std::size_t tell_epochs(std::size_t told);
+  std::size_t tell_epochs(std::size_t told, Cluster& cluster);
   HeldOutNumbers held_out_numbers(const Measured& rows) const;
   TrainEpoch told_epoch(std::size_t index) const;
+  TrainCosts costs(const Counters& counted, std::uint64_t steps) const;
   TrainProgress progress(const ClusterView& view) const;
   void sum_up(const ClusterView& view, bool closed, TrainResult& result) const;
+  void add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const;
   void add_words(bool closed, TrainResult& result) const;
   // Of the job once it is over; `closed`: it was asked to end early.
   Status outcome(const Status& of_cluster, bool closed) const;

@@ -75,7 +75,7 @@ std::string to_text(const TrainReport& report) {
 
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
     : loss_(loss),
-      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0,
+      epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0, 0,
                             std::vector<MetricSums>(shards, MetricSums(loss)), MetricSums(loss)}),
       shard_done_(shards),
       shard_epoch_(shards),
@@ -177,6 +177,7 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   }
   epoch.train[shard.value] += report.sum;
   epoch.rows += fresh.rows;
+  epoch.steps = std::max(epoch.steps, id.index);
   examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
   shard_epoch_[shard.value] = id.epoch / 2;
@@ -193,6 +194,7 @@ TrainNumbers TrainMonitor::numbers() const {
   TrainNumbers out;
   out.examples = examples_;
   out.skipped_rows = skipped_rows_;
+  for (const Epoch& epoch : epochs_) out.steps += epoch.steps;
   out.progressive = epochs_.front().trained();
   out.sampled_auc = sampled_.value();
   out.epoch = *std::max_element(shard_epoch_.begin(), shard_epoch_.end());
@@ -211,7 +213,7 @@ EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
   if (!e.valid_auc) e.valid_auc = std::exchange(e.auc, AucCounts(0)).value();
-  return {e.trained(), e.rows, {e.sampled.sums()}, {e.held_out(), *e.valid_auc}, e.has_valid};
+  return {e.trained(), e.rows, e.steps, {e.sampled.sums()}, {e.held_out(), *e.valid_auc}, e.has_valid};
 }
 
 }  // namespace thalweg

@@ -48,7 +48,8 @@ std::string to_text(const TrainReport& report);
 // Of one pass.
 struct EpochNumbers {
   LossSum train;
-  std::uint64_t rows = 0;  // Trained on.
+  std::uint64_t rows = 0;   // Trained on.
+  std::uint64_t steps = 0;  // Of the shard that made most.
   // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
   // more than once in a pass.
   Measured sampled;
@@ -59,6 +60,7 @@ struct EpochNumbers {
 struct TrainNumbers {
   std::uint64_t skipped_rows = 0;  // Bad rows left out in the first pass, held-out ones included.
   std::uint64_t examples = 0;      // Trained on, over all passes.
+  std::uint64_t steps = 0;         // Over all passes, in each of the shard that made most.
   double done = 0;                 // Part of the whole job, 0 to 1; below 0 when not known.
   std::uint32_t epoch = 0;
   LossSum progressive;     // First pass: every row was scored before it was learnt.
@@ -88,6 +90,7 @@ class TrainMonitor {
     MetricSums::Sums held_out() const;
     std::vector<LossSum> train;
     std::uint64_t rows = 0;
+    std::uint32_t steps = 0;
     std::vector<MetricSums> metrics;
     MetricSums sampled;
     AucCounts auc{HeldOutSummary::kCellsMax};

@@ -51,6 +51,44 @@ TEST_F(TrainerTest, TheModelDoesNotDependOnTheCluster) {
   EXPECT_NE(run(options_).model_digest, one.model_digest);
 }
 
+TEST_F(TrainerTest, SaysWhatItCost) {
+  options_.out.clear();
+  options_.batch = 80, options_.data_shards = 1;
+  std::vector<TrainCosts> costs;
+  options_.on_epoch = [&](const TrainEpoch& epoch) { costs.push_back(epoch.costs); };
+  const TrainResult sync = run(options_);
+  ASSERT_TRUE(sync.complete);
+  EXPECT_EQ(sync.steps, 2 * 45u) << "3,600 rows by 80, twice";
+  ASSERT_EQ(costs.size(), 2u);
+  EXPECT_EQ(costs[0].steps, 45u);
+  EXPECT_EQ(costs[1].steps, 90u);
+  ASSERT_TRUE(sync.bytes_sent && sync.idle_share && sync.exchange_seconds_exposed);
+  EXPECT_LE(costs[0].bytes_sent, costs[1].bytes_sent);
+  EXPECT_GT(*sync.bytes_sent, sync.pushed_bytes);
+  EXPECT_EQ(sync.staleness_mean, 0);
+  EXPECT_EQ(sync.staleness_p99, 0u);
+  ASSERT_EQ(sync.led_pulls.size(), 1u);
+  EXPECT_GE(sync.led_pulls[0].pulls, sync.steps) << "at least one of each step";
+  EXPECT_GT(*sync.idle_share, 0);
+  EXPECT_LT(*sync.idle_share, 1);
+  EXPECT_GT(*sync.exchange_seconds_exposed, 0);
+  EXPECT_LT(*sync.exchange_seconds_exposed, sync.seconds);
+  EXPECT_GT(sync.samples_per_second, 0);
+  ASSERT_TRUE(sync.valid_loss && sync.valid_accuracy);
+  EXPECT_EQ(*sync.valid_loss, sync.epochs[1].held_out->logloss);
+  EXPECT_GT(*sync.valid_accuracy, 0.5);
+}
+
+TEST_F(TrainerTest, HasTheLossOfSquaredErrorsToo) {
+  options_.out.clear();
+  options_.loss = Loss::kSquared;
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.complete && result.valid_loss);
+  const double rmse = result.epochs.back().held_out->rmse;
+  EXPECT_NEAR(*result.valid_loss, rmse * rmse / 2, 1e-6);
+  EXPECT_FALSE(result.valid_accuracy);
+}
+
 TEST_F(TrainerTest, NodesThatJoinTrainTheSameModel) {
   const TrainResult here = run(options_);
   auto trainer = Trainer::open(options_);
@@ -70,6 +108,9 @@ TEST_F(TrainerTest, NodesThatJoinTrainTheSameModel) {
   EXPECT_TRUE(result.status.ok()) << result.status.message();
   EXPECT_EQ(result.model_digest, here.model_digest);
   EXPECT_EQ(result.epochs.back().held_out->logloss, here.epochs.back().held_out->logloss);
+  EXPECT_EQ(result.steps, here.steps);
+  EXPECT_GT(result.bytes_sent.value_or(0), 2 * result.pushed_bytes) << "pushes by workers, rows by servers";
+  EXPECT_GT(result.idle_share.value_or(0), 0);
 }
 
 TEST_F(TrainerTest, AModelOfCsvKnowsItsColumnsWithoutBeingTold) {

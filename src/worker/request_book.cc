@@ -58,6 +58,8 @@ void RequestBook::transmit(RequestPart& part) {
   wake_ = std::min(wake_, part.retry_at);
   part.by = relay_.next_hop(part).value_or(part.to);
   if (part.by == member_.id()) return relay_.add(turn_.now, part.by, part.frame);
+  const Op op = part.frame.head.op;
+  if (op == Op::kPush || op == Op::kPull) sent_bytes_ += part.frame.size_bytes();
   turn_.out->send(part.by, part.frame);
 }
 

@@ -46,6 +46,8 @@ class RequestBook {
   void fail_all(const Status& why);
   void fail_all_of(ShardId shard, const Status& why);
 
+  // Of pushes and pulls that have left this node, each time that one did.
+  std::uint64_t sent_bytes() const { return sent_bytes_; }
   std::size_t open() const { return parts_.size(); }
   // When retry_due() is due.
   Instant next_deadline() const { return wake_; }
@@ -78,6 +80,7 @@ class RequestBook {
   Ended on_ended_;
   Parts parts_;  // By request number, oldest first but for wrap-around.
   std::uint32_t next_request_ = 1;
+  std::uint64_t sent_bytes_ = 0;
   Instant wake_ = kNever;
 };
 

@@ -32,6 +32,7 @@ void ShardRunner::start(ShardId shard, const Reached& marks) {
 void ShardRunner::run(ShardId shard, const ShardProgram& program) {
   Run& run = runs_.at(shard);
   run.store->set_job_closes(closes_);
+  run.store->doing() = {turn_.now, false};
   run.task.emplace(program(*run.store, job_));
   ready_.emplace_back(run.store.get(), run.task->handle());
 }
@@ -76,8 +77,21 @@ bool ShardRunner::ended(ShardId shard) const {
   return run != runs_.end() && run->second.ended;
 }
 
+void ShardRunner::count_time(ShardStore& store) {
+  ShardStore::Doing& doing = store.doing();
+  const Duration time = turn_.now - doing.since;
+  doing.since = turn_.now;
+  if (store.shard() == kNoShard) return;  // The observer waits for all others.
+  times_.total += time;
+  if (doing.waits) times_.waited += time;
+}
+
 void ShardRunner::wake(ShardStore& store) {
-  for (const auto& handle : store.take_ready()) ready_.emplace_back(&store, handle);
+  const auto handles = store.take_ready();
+  if (handles.empty()) return;
+  count_time(store);
+  store.doing().waits = false;
+  for (const auto& handle : handles) ready_.emplace_back(&store, handle);
 }
 
 void ShardRunner::tell(ShardId shard, News news) {
@@ -95,6 +109,7 @@ void ShardRunner::tell(ShardStore& store, News news) {
 }
 
 void ShardRunner::yield(ShardStore& store, std::shared_ptr<Completion> completion) {
+  store.doing().waits = false;
   yielding_.emplace_back(&store, std::move(completion));
 }
 
@@ -125,6 +140,8 @@ Computation* ShardRunner::take_work() {
 ShardStore& ShardRunner::computed() {
   THALWEG_CHECK(computing() && work_.taken, "what was computed was taken");
   ShardStore& store = *std::exchange(work_.store, nullptr);
+  count_time(store);
+  store.doing().waits = true;
   for (const News& news : std::exchange(held_, {})) tell(store, news);
   return store;
 }

@@ -17,6 +17,7 @@
 #include "thalweg/task.h"
 #include "wire/messages.h"
 #include "worker/shard_store.h"
+#include "worker/turn.h"
 
 namespace thalweg {
 
@@ -26,8 +27,8 @@ using ShardProgram = std::function<Task<Status>(ShardStore& store, const wire::M
 
 class ShardRunner {
  public:
-  // `program` may be empty: then shards are used from outside.
-  explicit ShardRunner(ShardProgram program) : program_(std::move(program)) {}
+  // `turn` outlives the runner. `program` may be empty: then shards are used from outside.
+  ShardRunner(const WorkerTurn& turn, ShardProgram program) : turn_(turn), program_(std::move(program)) {}
 
   // Under a job's first map and each that follows.
   void take_map(const wire::Map& map);
@@ -67,6 +68,13 @@ class ShardRunner {
   void yield(ShardStore& store, std::shared_ptr<Completion> completion);
   // How programs have ended since the last call. Precondition: none computes.
   std::vector<Status> take_ended();
+  // Of all programs of data shards, from their begin to their latest halt or return from one; `waited`: of
+  // that, until what a program waited for had been answered. Who lets others go first waits for no answer,
+  // nor does one that may go on while another computes.
+  struct Times {
+    Duration total{}, waited{};
+  };
+  const Times& times() const { return times_; }
   // Destroys what is left of the programs. Precondition: none computes.
   void clear();
 
@@ -85,8 +93,11 @@ class ShardRunner {
     bool taken = false;
   };
   void wake(ShardStore& store);
+  void count_time(ShardStore& store);
 
+  const WorkerTurn& turn_;
   ShardProgram program_;
+  Times times_;
   wire::Map job_;
   bool closes_ = false;
   std::map<ShardId, Run> runs_;

@@ -62,6 +62,12 @@ class ShardStore final : public Store {
   const Status& failure() const { return failure_; }
   // What closing() is to go by.
   void set_job_closes(bool closes) { job_closes_ = closes; }
+  // Since when its program does what it does now, and whether that is to wait for an answer.
+  struct Doing {
+    Instant since{};
+    bool waits = false;
+  };
+  Doing& doing() { return doing_; }
 
  private:
   void push_empty(std::uint8_t flags);
@@ -90,6 +96,7 @@ class ShardStore final : public Store {
   std::shared_ptr<Completion> ending_;
   Status failure_;  // The first push that failed; sticky.
   bool job_closes_ = false;
+  Doing doing_;
   std::vector<StoreCall> calls_;
   std::vector<std::coroutine_handle<>> ready_;
 };

@@ -30,7 +30,7 @@ Worker::Worker(WorkerOptions options)
       relay_(member_),
       book_(turn_, member_, relay_,
             [this](const Request& request, Answer answer) { on_ended(request, std::move(answer)); }),
-      runner_(std::move(options.program)) {}
+      runner_(turn_, std::move(options.program)) {}
 
 Worker::~Worker() = default;
 
@@ -40,7 +40,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case News::kNone:
       return;
     case News::kWelcome:
-      return member_.speak(now, {}, out);
+      return member_.speak(now, counters(), out);
     case News::kFirstMap:
     case News::kMap:
       return on_map();
@@ -93,7 +93,7 @@ void Worker::keep_in_touch() {
   if (const auto why = member_.scheduler_lost()) lose_scheduler(*why);
   if (stopped()) return book_.rest();
   forgive_own_pause();
-  if (turn_.now >= member_.next_deadline()) member_.speak(turn_.now, {}, *turn_.out);
+  if (turn_.now >= member_.next_deadline()) member_.speak(turn_.now, counters(), *turn_.out);
   book_.retry_due();
 }
 
@@ -125,7 +125,17 @@ void Worker::lose_scheduler(std::string why) {
 void Worker::on_stop() {
   const Status& why = *member_.stopped();
   abandon_requests(why.ok() ? Status(Code::kAborted, "the job is over") : why);
+  if (member_.id())
+    member_.speak(turn_.now, counters(), *turn_.out);  // The last numbers, for the job's summary.
   member_.confirm_stop(*turn_.out);
+}
+
+Counters Worker::counters() const {
+  Counters sum;
+  sum.count(CounterId::kSentBytes, book_.sent_bytes() + answered_bytes_);
+  sum.count(CounterId::kShardTimeNs, static_cast<std::uint64_t>(runner_.times().total.count()));
+  sum.count(CounterId::kShardWaitNs, static_cast<std::uint64_t>(runner_.times().waited.count()));
+  return sum;
 }
 
 void Worker::abandon_requests(const Status& why) {
@@ -252,6 +262,7 @@ void Worker::answer_asker(const Asker& asker, const Status& status) {
   member_.stamp(frame.head);
   put_status(frame, status);
   if (asker.from == member_.id()) return book_.on_answer(asker.from, frame);
+  answered_bytes_ += frame.size_bytes();
   turn_.out->send(asker.from, std::move(frame));
 }
 

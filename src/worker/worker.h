@@ -54,6 +54,7 @@ class Worker final : public Node {
   const cluster::Membership& membership() const { return member_; }
   const wire::Map& map() const { return member_.map(); }
   std::size_t requests_open() const { return book_.open(); }
+  Counters counters() const;
   // Tells the scheduler that this node's part is over; unless OK, that ends the job. In a turn.
   void end(const Status& status) { member_.end(status, *turn_.out); }
 
@@ -82,6 +83,7 @@ class Worker final : public Node {
   cluster::Membership member_;
   WorkerTurn turn_;
   PushRelay relay_;
+  std::uint64_t answered_bytes_ = 0;  // Of answers to other workers, whose pushes were combined here.
   RequestBook book_;
   ShardRunner runner_;
 };

@@ -203,6 +203,17 @@ TEST(Worker, AStopEndsWhatIsOpen) {
   EXPECT_EQ(completion->answer.status.code(), Code::kAborted);
 }
 
+TEST(Worker, SaysHowManyBytesItHasSentAtTheEndToo) {
+  Started job;
+  const auto [asked, completion] = job.pull();
+  const auto sent = job.tell(kScheduler, make_frame(Op::kStop));
+  ASSERT_EQ(sent.size(), 2u);
+  ASSERT_EQ(sent[0].second.head.op, Op::kHeartbeat);
+  const auto beat = wire::decode_heartbeat(sent[0].second.first);
+  ASSERT_TRUE(beat.has_value());
+  EXPECT_EQ(beat->counters[CounterId::kSentBytes], asked.size_bytes());
+}
+
 // A map that comes after the end would begin the shard that it gives away once more.
 TEST(Worker, AMapAfterTheStopBeginsNothing) {
   Started job;
@@ -258,6 +269,19 @@ struct Computing : Started {
   std::optional<Status> seen;
 };
 
+TEST(WorkerComputes, AndCountsTheTimeInWhichItsProgramsWait) {
+  Computing job;  // Its program is about to go on, by the answer to its first pull.
+  job.now = job.now + 2s;
+  job.finish();  // It waits for the second one now.
+  job.now = job.now + 5s;
+  job.tell(server_node(0), answer(job.asked[1].second, Op::kPullReply, {2}));
+  job.now = job.now + 7s;  // Nobody lets it go on.
+  job.resume();
+  const Counters counters = job.worker.counters();
+  EXPECT_EQ(counters[CounterId::kShardTimeNs], 14'000'000'000u);
+  EXPECT_EQ(counters[CounterId::kShardWaitNs], 5'000'000'000u);
+}
+
 TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {
   Computing job;
   job.now = job.now + 30s;
@@ -282,8 +306,8 @@ TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {
 TEST(WorkerComputes, AndIsStoppedAtOnce) {
   Computing job;
   const Sent sent = job.tell(kScheduler, make_frame(Op::kStop));
-  ASSERT_EQ(sent.size(), 1u);
-  EXPECT_EQ(sent[0].second.head.op, Op::kStop);
+  ASSERT_EQ(sent.size(), 2u) << "its last numbers, and that it has heard";
+  EXPECT_EQ(sent[1].second.head.op, Op::kStop);
   EXPECT_TRUE(job.worker.finished());
   EXPECT_TRUE(job.finish().empty()) << "nobody is told of what it asked for then";
   job.worker.on_time(job.now, job.out);

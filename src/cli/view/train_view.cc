@@ -29,6 +29,11 @@ nlohmann::ordered_json finite_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
+template <class Number>
+nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
+  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+}
+
 // NaN where no row was held out.
 double number_of(const Metric& metric, const std::optional<HeldOutNumbers>& rows) {
   return rows ? rows->metrics.at(std::string(metric.name)) : std::nan("");
@@ -55,9 +60,17 @@ void add_loss(nlohmann::ordered_json& line, Loss loss, double mean) {
   line[fmt::format("train_{}", judge.name)] = finite_number(judge.of_mean_loss(mean));
 }
 
+void add_costs(nlohmann::ordered_json& line, const TrainCosts& costs) {
+  line["steps"] = costs.steps;
+  line["bytes_pushed"] = costs.bytes_pushed;
+  if (costs.bytes_sent) line["bytes_sent"] = *costs.bytes_sent;
+  line["staleness_mean"] = costs.staleness_mean;
+}
+
 nlohmann::ordered_json line_of(const TrainEpoch& epoch, Loss loss) {
   nlohmann::ordered_json line = {{"kind", "epoch"}, {"epoch", epoch.number}, {"examples", epoch.examples}};
   add_loss(line, loss, epoch.train_loss);
+  add_costs(line, epoch.costs);
   if (!epoch.held_out) return line;
   for (const auto& [name, value] : epoch.held_out->metrics) line["valid_" + name] = finite_number(value);
   return line;
@@ -67,12 +80,31 @@ nlohmann::ordered_json line_of(const TrainProgress& now, Loss loss) {
   nlohmann::ordered_json line = {{"kind", "progress"}, {"epoch", now.epoch}, {"examples", now.examples}};
   if (now.train_loss) add_loss(line, loss, *now.train_loss);
   if (now.auc) line["train_auc"] = finite_number(*now.auc);
-  line["staleness_max"] = now.staleness_max;
+  add_costs(line, now.costs);
+  line["staleness_max"] = now.costs.staleness_max;
   line["workers"] = now.workers;
   line["workers_alive"] = now.workers_alive;
   line["servers"] = now.servers;
   line["servers_alive"] = now.servers_alive;
   return line;
+}
+
+void add_numbers(nlohmann::ordered_json& json, const TrainResult& result) {
+  json["steps"] = result.steps;
+  json["samples_per_second"] = result.samples_per_second;
+  json["train_loss"] = finite_number(result.train_loss);
+  if (result.valid_loss) json["valid_loss"] = finite_number(*result.valid_loss);
+  if (result.valid_accuracy) json["valid_accuracy"] = finite_number(*result.valid_accuracy);
+  json["bytes_sent"] = number_or_null(result.bytes_sent);
+  json["idle_share"] = number_or_null(result.idle_share);
+  json["exchange_seconds_exposed"] = number_or_null(result.exchange_seconds_exposed);
+  json["staleness_mean"] = result.staleness_mean;
+  json["staleness_p99"] = result.staleness_p99;
+  nlohmann::ordered_json counts = nlohmann::ordered_json::array();
+  for (const LedPulls& some : result.led_pulls) {
+    counts.push_back({{"steps_min", some.steps_min}, {"steps_max", some.steps_max}, {"pulls", some.pulls}});
+  }
+  json["staleness_counts"] = std::move(counts);
 }
 
 class TrainView {
@@ -188,7 +220,7 @@ void TrainView::show(const TrainProgress& now) {
   p.loss_name = loss_ == Loss::kSquared ? "train squared loss" : "train logloss";
   p.loss = now.train_loss;
   p.auc = now.auc;
-  p.staleness = now.staleness_max;
+  p.staleness = now.costs.staleness_max;
   p.workers = now.workers, p.workers_alive = now.workers_alive;
   p.servers = now.servers, p.servers_alive = now.servers_alive;
   progress_.update(p, at);
@@ -242,6 +274,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["model_digest"] = fmt::format("{:016x}", result.model_digest);
   json["model_rows"] = result.model_rows;
   json["max_rss_bytes"] = max_rss_bytes();
+  add_numbers(json, result);
   json["staleness_max"] = result.staleness_max;
   json["pushed_bytes"] = result.pushed_bytes;
   json["skipped_rows"] = result.skipped_rows;

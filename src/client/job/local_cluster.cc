@@ -59,11 +59,15 @@ Status LocalCluster::status() {
 ClusterView LocalCluster::view() {
   ClusterView view;
   driver_.turn(kScheduler, [&](Instant, Transport&) { view = scheduler_.view(); });
-  // The servers themselves know better than their last heartbeats.
+  // The nodes themselves know better than their last heartbeats.
   view.counters = {};
   for (std::uint32_t s = 0; s < servers_.size(); ++s) {
     driver_.turn(server_node(wire::kFirstTemporary + s),
                  [&](Instant, Transport&) { view.counters.count(servers_[s]->counters()); });
+  }
+  for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+    driver_.turn(worker_node(wire::kFirstTemporary + w),
+                 [&](Instant, Transport&) { view.counters.count(workers_[w]->counters()); });
   }
   return view;
 }

@@ -55,6 +55,6 @@ MetricList metrics(const MetricList& more = {});
 const Metric& judging_metric(Loss loss);
 
 // Those that are asked for by themselves.
-extern const Metric kAuc, kLogLoss, kRmse, kCalibration, kMeanLabel;
+extern const Metric kAccuracy, kAuc, kLogLoss, kRmse, kCalibration, kMeanLabel;
 
 }  // namespace thalweg

@@ -99,7 +99,7 @@ void ServerWatch::after_turn(NodeId id, const Server& server) {
   check_limits(id, server);
   check_waiting(id, server);
   for (std::uint16_t t = 0; t < server.tables().size(); ++t) {
-    const std::uint32_t said = server.tables()[t]->staleness_max(), seen = owed_[id].lead_max[TableId{t}];
+    const std::uint32_t said = server.tables()[t]->leads().most(), seen = owed_[id].lead_max[TableId{t}];
     if (said == seen) continue;
     findings_.add(Checker::kStaleness,
                   fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
