@@ -66,6 +66,7 @@ TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std:
       gate_(*policy_, shards),
       marks_(table_->spec().ranges, shards),
       reached_(shards),
+      counted_(shards),
       open_steps_(shards),
       rounds_(policy_->pushes_an_update(shards), table_->spec().ranges, shards),
       replies_(shards, policy_->steps_replayed()) {
@@ -245,6 +246,17 @@ Status TableHost::check_pull(const Frame& frame) const {
                              keys[0], keys[0] + rows, begin, end, text_of(owned())));
 }
 
+// A step's lead is counted when it is read first, and again where it leads further than any, as it may when
+// clocks have fallen with ranges that came.
+void TableHost::count_read(const FrameHeader& head) {
+  Step& counted = counted_[head.shard.value];
+  const std::uint32_t lead = gate_.clocks().lead(head.step);
+  const bool first = head.step >= counted || lead > leads_.most();
+  if (first && !THALWEG_BUG(kStalenessUnsaid)) leads_.add(lead);
+  counted = std::max(counted, head.step.next());
+  if (head.step == clock(head.shard)) rounds_.on_read(head.shard, head.ranges);
+}
+
 Result<Bytes> TableHost::pull(const Frame& frame) {
   if (Status status = check_pull(frame); !status.ok()) return status;
   const FrameHeader& head = frame.head;
@@ -254,8 +266,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }
-  if (!read_only && !THALWEG_BUG(kStalenessUnsaid)) leads_.add(gate_.clocks().lead(head.step));
-  if (!read_only && waits && head.step == clock(head.shard)) rounds_.on_read(head.shard, head.ranges);
+  if (!read_only && waits) count_read(head);
   const bool dense = table_->spec().kind == TableSpec::Kind::kDense;
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;

@@ -88,12 +88,14 @@ class TableHost {
   void advance_clock(ShardId shard);
   void close_steps();
   void own_anew();
+  void count_read(const FrameHeader& head);
 
   std::unique_ptr<Table> table_;
   std::unique_ptr<const StepPolicy> policy_;
   Gate gate_;
   RangeMarks marks_;
   std::vector<Reached> reached_;  // By shard; `low` is the gate's.
+  std::vector<Step> counted_;     // By shard: steps before this one count in leads_, if they were read.
   OpenSteps open_steps_;
   ArrivalRounds rounds_;
   ReplyBook replies_;
