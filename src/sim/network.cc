@@ -23,9 +23,7 @@ Network::Network(const Plan& plan, Findings& findings)
     : plan_(plan),
       findings_(findings),
       random_(Random(plan.seed).split(1)),
-      damage_random_(Random(plan.seed).split(7)),
-      broken_(std::size_t{kProcessesMax} * kProcessesMax),
-      connections_(std::size_t{kProcessesMax} * kProcessesMax) {}
+      damage_random_(Random(plan.seed).split(7)) {}
 
 Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
   ++counts_.sent;
@@ -35,7 +33,7 @@ Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
     return Fate::kSent;
   }
   const FrameFaults& faults = plan_.frame_faults;
-  if (broken(link).blocks > 0) {
+  if (state(link).blocks > 0) {
     ++counts_.cut_off;
     return Fate::kCutOff;
   }
@@ -57,8 +55,9 @@ Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
     out.push_back({plan_.latency + scaled(plan_.jitter, damage_random_.unit()), {}, damage(frame)});
     return Fate::kFlipped;
   }
-  out.push_back(
-      {latency(now, link), counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame, {}});
+  out.push_back({latency(now, link) + passage(now, link, frame),
+                 counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame,
+                 {}});
   return Fate::kSent;
 }
 
@@ -72,8 +71,21 @@ Duration Network::latency(Instant now, Link link) {
     latency += Duration{static_cast<std::int64_t>(random_.unit() *
                                                   static_cast<double>(plan_.frame_faults.delay_max.count()))};
   }
-  const Instant free = broken(link).clogged_until;
+  const Instant free = state(link).clogged_until;
   return free > now ? latency + (free - now) : latency;
+}
+
+// How long a frame takes through its sender's port and its receiver's, each of which passes one at a time.
+Duration Network::passage(Instant now, Link link, const Frame& frame) {
+  const std::size_t bytes = kHeaderBytes + frame.first.size() + frame.second.size();
+  counts_.bytes += bytes;
+  if (plan_.bytes_per_second <= 0) return {};
+  const Duration takes = scaled(std::chrono::seconds(1), static_cast<double>(bytes) / plan_.bytes_per_second);
+  Port &sender = ports_[link.from], &receiver = ports_[link.to];
+  const Instant begin = std::max(now, sender.sent);
+  sender.sent = begin + takes;
+  receiver.received = std::max(begin, receiver.received) + takes;
+  return receiver.received - now;
 }
 
 // One bit as a rule, at times more of them, near each other or not.
@@ -105,7 +117,7 @@ std::optional<Frame> Network::read_damaged(const std::vector<std::byte>& bytes) 
 
 void Network::close(Instant now, Link link) {
   ++counts_.closed;
-  ++connections_[std::min(link.from, link.to) * kProcessesMax + std::max(link.from, link.to)];
+  ++connections_[std::minmax(link.from, link.to)];
   const Instant again = now + scaled(limits::kReconnectFirst, 0.5 + damage_random_.unit());
   for (const Link way : {link, Link{link.to, link.from}})
     broken(way).clogged_until = std::max(broken(way).clogged_until, again);

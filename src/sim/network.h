@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/frame.h"
@@ -16,7 +18,6 @@
 
 namespace thalweg::sim {
 
-inline constexpr std::uint32_t kProcessesMax = 64;
 // Answers to this request number belong to no request.
 inline constexpr std::uint32_t kNoRequest = ~0u;
 
@@ -49,7 +50,8 @@ class Network {
   void close(Instant now, Link link);
   // Grows with each such end: what was sent before it and has not come is lost.
   std::uint32_t connection(Link link) const {
-    return connections_[std::min(link.from, link.to) * kProcessesMax + std::max(link.from, link.to)];
+    const auto ended = connections_.find(std::minmax(link.from, link.to));
+    return ended == connections_.end() ? 0 : ended->second;
   }
   // From now on nothing goes wrong.
   void heal() { healed_ = true; }
@@ -60,9 +62,19 @@ class Network {
     int blocks = 0;
     Instant clogged_until{0};
   };
-  Broken& broken(Link link) { return broken_[link.from * kProcessesMax + link.to]; }
+  // Of a process: when it has sent, and got, all that is under way.
+  struct Port {
+    Instant sent{0};
+    Instant received{0};
+  };
+  Broken& broken(Link link) { return broken_[{link.from, link.to}]; }
+  Broken state(Link link) const {
+    const auto found = broken_.find({link.from, link.to});
+    return found == broken_.end() ? Broken() : found->second;
+  }
   bool happens(double probability) { return probability > 0 && random_.chance(probability); }
   Duration latency(Instant now, Link link);
+  Duration passage(Instant now, Link link, const Frame& frame);
   std::vector<std::byte> damage(const Frame& frame);
   // A push's first or last ranges in a frame of its own, as a sender with other limits would cut it.
   Frame part_of(const Frame& push);
@@ -72,8 +84,9 @@ class Network {
   Findings& findings_;
   Random random_;
   Random damage_random_;  // Of what was drawn later, so that seeds of old keep their course.
-  std::vector<Broken> broken_;
-  std::vector<std::uint32_t> connections_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Broken> broken_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> connections_;  // That have ended.
+  std::map<std::uint32_t, Port> ports_;
   bool healed_ = false;
   NetworkCounts counts_;
 };

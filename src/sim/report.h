@@ -20,6 +20,7 @@ struct NetworkCounts {
   std::uint64_t refused = 0;   // Damaged ones that came to their receiver.
   std::uint64_t closed = 0;    // Connections, because of that.
   std::uint64_t combined = 0;  // Pushes for more than one data shard.
+  std::uint64_t bytes = 0;     // Of frames that were not lost.
 };
 
 // What was handed over, and what came with it.

@@ -27,6 +27,7 @@
   COMMAND(kBenchParseCommand) \
   COMMAND(kSimulateFaultsCommand) \
   COMMAND(kSimulateExchangeCommand) \
+  COMMAND(kSimulateTrainCommand) \
   COMMAND(kTopoBenchCommand) \
   COMMAND(kTopoShowCommand) \
   COMMAND(kTopoPlanCommand) \

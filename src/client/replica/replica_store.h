@@ -25,7 +25,10 @@ class ReplicaStore final : public Store {
   Pending push(TableId table, Keys keys, Rows grads) override;
   Pending pull(TableId table, Keys keys) override;
   Pending read(TableId table, Keys keys) override { return shared_.read(table, std::move(keys)); }
-  void learnt(std::uint64_t rows) override { rows_ += rows; }
+  void learnt(std::uint64_t rows) override {
+    rows_ += rows;
+    shared_.learnt(rows);
+  }
   Pending advance() override;
   Pending end_epoch() override;
   Pending end_work() override;

@@ -8,6 +8,7 @@ namespace thalweg::sim {
 
 Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
   const Plan& plan = workload.plan();
+  if (!plan.judged) return;
   for (const TableSpec& table : plan.tables) {
     auto& cells = cells_.emplace_back(std::size_t{plan.shards} * table.ranges);
     for (Cell& cell : cells) cell.seen.resize(plan.epochs() + 1);  // The last one is the end of work.

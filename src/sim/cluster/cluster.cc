@@ -24,9 +24,10 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       patience_(plan, findings_),
       network_(plan, findings_),
       trace_(std::move(trace)),
-      programs_(programs.shard ? std::move(programs) : Programs{work_.program(), work_.observer()}),
+      programs_(std::move(programs)),
       clocks_(Random(plan.seed).split(8)),
       computing_(Random(plan.seed).split(10)) {
+  if (!programs_.shard) programs_ = Programs{work_.program(), work_.observer()};
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     const std::string name = fmt::format("process-{}", births_);
@@ -59,6 +60,7 @@ void Cluster::start_scheduler() {
   options.suspect_after = plan_.suspect_after;
   options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
   options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
+    if (programs_.on_report) return programs_.on_report(now_, shard, number, text);
     work_.on_report(shard, number, text);
   };
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
@@ -86,7 +88,6 @@ std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
 
 std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn) {
   const auto place = static_cast<std::uint32_t>(processes_.size());
-  THALWEG_CHECK(place < kProcessesMax, "faults leave room for every process");
   auto process = std::make_unique<Process>();
   process->place = place;
   process->id = id;
@@ -203,14 +204,14 @@ void Cluster::take_frame(Process& process, Mail mail) {
   record(process, &mail);
   begin_turn(process);
   const Instant local = process.clock.local(now_);
-  if (process.scheduler != nullptr) patience_.on_heard(local, mail.from);
+  if (process.scheduler != nullptr && plan_.judged) patience_.on_heard(local, mail.from);
   if (mail.from == kScheduler) process.scheduler_heard = local;
   Outgoing out(*this, process);
   const Frame asked = mail.frame;
   asked_ = &asked;
   process.node->on_frame(local, mail.from, std::move(mail.frame), out);
   asked_ = nullptr;
-  if (process.scheduler != nullptr) patience_.after_turn(local, *process.scheduler, false);
+  if (process.scheduler != nullptr && plan_.judged) patience_.after_turn(local, *process.scheduler, false);
 }
 
 void Cluster::begin_turn(Process& process) {
@@ -231,7 +232,7 @@ void Cluster::on_timer(std::uint32_t place) {
     process.node->on_time(local, out);
     begin_computing(process);
     if (process.scheduler != nullptr) {
-      patience_.after_turn(local, *process.scheduler, true);
+      if (plan_.judged) patience_.after_turn(local, *process.scheduler, true);
       await_all(process);
     }
   }
@@ -243,6 +244,7 @@ void Cluster::on_timer(std::uint32_t place) {
 void Cluster::begin_computing(Process& process) {
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
+  if (programs_.computed_for && !process.observer) return compute_as_told(process);
   if (plan_.compute_max == Duration{} || process.observer) return compute_at_once(*process.node, local, out);
   Computation* work = process.node->take_work();
   if (work == nullptr) return;
@@ -255,12 +257,27 @@ void Cluster::begin_computing(Process& process) {
   });
 }
 
+void Cluster::compute_as_told(Process& process) {
+  Computation* work = process.node->take_work();
+  if (work == nullptr) return;
+  work->compute();
+  const Duration takes = programs_.computed_for(now_);
+  if (takes <= Duration{}) {
+    Outgoing out(*this, process);
+    return process.node->on_computed(process.clock.local(now_), out);
+  }
+  at(now_ + takes, [this, place = process.place] {
+    by_driver(place,
+              [](Process& computed, Instant its, Transport& to) { computed.node->on_computed(its, to); });
+  });
+}
+
 void Cluster::after_turn(std::uint32_t place) {
   Process& process = *processes_[place];
   if (process.busy_until < now_ + process.turn) process.busy_until = now_ + process.turn;
   std::uint32_t map_epoch = 0;
   if (process.server != nullptr) {
-    watch_.after_turn(process.id, *process.server);
+    if (plan_.judged) watch_.after_turn(process.id, *process.server);
     map_epoch = process.server->map().epoch;
   } else if (process.worker != nullptr) {
     map_epoch = process.worker->map().epoch;
@@ -284,10 +301,8 @@ void Cluster::after_turn(std::uint32_t place) {
 }
 
 void Cluster::send(Process& from, NodeId to, Frame frame) {
-  if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
-  if (from.worker != nullptr && frame.head.op == Op::kPushReply)
-    watch_.on_combiner_answer(from.id, frame.head);
-  if (from.scheduler != nullptr) patience_.on_sent(from.clock.local(now_), to, frame);
+  if (from.server != nullptr && programs_.on_answer) programs_.on_answer(from.id, asked_, frame);
+  if (plan_.judged) watch_send(from, to, frame);
   const auto found = directory_.find(to);
   if (found == directory_.end() || !processes_[found->second]->runs()) {
     if (trace_) trace_(loss_line(now_, from.id, to, frame, Fate::kNobody));
@@ -308,6 +323,13 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
                 {Event::Kind::kFrame, mails_.put({link.to, from.id, std::move(arrival.frame),
                                                   std::move(arrival.damaged), link, connection})});
   }
+}
+
+void Cluster::watch_send(const Process& from, NodeId to, const Frame& frame) {
+  if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
+  if (from.worker != nullptr && frame.head.op == Op::kPushReply)
+    watch_.on_combiner_answer(from.id, frame.head);
+  if (from.scheduler != nullptr) patience_.on_sent(from.clock.local(now_), to, frame);
 }
 
 void Cluster::record(const Process& process, const Mail* mail) {

@@ -28,10 +28,16 @@ namespace thalweg::sim {
 // How the scheduler is told that a killed process ended.
 inline constexpr char kKilled[] = "was ended by signal 9";
 
-// What shards and the observer do instead of the workload.
+// What shards and the observer do instead of the workload, and who looks on.
 struct Programs {
   ShardProgram shard;
   ShardProgram observer;
+  // How long a worker takes for what it has just computed: what comes of that leaves it then, and until then
+  // it computes nothing else. Unset: as the plan says.
+  std::function<Duration(Instant now)> computed_for{};
+  std::function<void(Instant now, ShardId, ReportId, std::string_view text)> on_report{};
+  // `sent` leaves a server in the turn that it was given `asked` (null: none).
+  std::function<void(NodeId server, const Frame* asked, const Frame& sent)> on_answer{};
 };
 
 // One incarnation of one node; its place in the cluster is its number.
@@ -145,9 +151,11 @@ class Cluster {
   void read_inbox(std::uint32_t process);
   void on_timer(std::uint32_t process);
   void begin_computing(Process& process);
+  void compute_as_told(Process& process);
   void take_frame(Process& process, Mail mail);
   void after_turn(std::uint32_t place);
   void send(Process& from, NodeId to, Frame frame);
+  void watch_send(const Process& from, NodeId to, const Frame& frame);
   void record(const Process& process, const Mail* mail);
 
   const Plan& plan_;

@@ -64,6 +64,7 @@ struct Plan {
   bool barriers = true;              // Meet and read back after each epoch.
   Duration latency{};
   Duration jitter{};
+  double bytes_per_second = 0;        // Of a process, each way; 0: no limit.
   std::vector<Duration> worker_turn;  // How long one turn takes, by order of birth.
   Duration server_turn{};
   Duration compute_min{};  // A program computes for so long, or up to compute_max, before it waits again.
@@ -85,6 +86,10 @@ struct Plan {
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
+
+  // Whether checkers see to it that servers do what the workload calls for; programs of one's own do
+  // something else.
+  bool judged = true;
 
   bool stops() const { return stop_at > Duration{}; }
   std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }

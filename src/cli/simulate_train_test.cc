@@ -1,0 +1,83 @@
+// What `simulate train` says of trainings by the production program of shards, on rows of its own.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/run_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using nlohmann::json;
+
+class SimulateTrain : public testing::Test {
+ protected:
+  SimulateTrain() { EXPECT_EQ(run("data synth --rows 4000 -o " + rows_).code, 0); }
+  ~SimulateTrain() override { std::remove(rows_.c_str()); }
+  std::string output(const std::string& flags) const {
+    const Ran ran = run("simulate train " + rows_ + " --json " + flags);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.out;
+  }
+  json result(const std::string& flags) const { return json::parse(output(flags)); }
+
+  const std::string rows_ = test_path("rows.svm");
+};
+
+// Of four workers one takes 4 s for a gradient, the others 1 s.
+TEST_F(SimulateTrain, AStragglerHoldsUpLockstepAndNobodyElse) {
+  const std::string room = "--workers 4 --batch 8 --compute 1s --straggler '1 of 4, x4' --stop-after 200s ";
+  const json sync = result(room + "--algorithm sync"), async = result(room + "--algorithm async");
+  EXPECT_NEAR(sync["gradients_per_second"], 1.0, 0.02);
+  EXPECT_NEAR(async["gradients_per_second"], 3.25, 0.02 * 3.25);
+  EXPECT_NEAR(sync["idle_share"], 9.0 / 16, 0.02);
+  EXPECT_LT(async["idle_share"], 0.02);
+  EXPECT_EQ(sync["staleness_max"], 0);
+}
+
+TEST_F(SimulateTrain, AsynchronousGradientsAreAsStaleAsThereAreOthers) {
+  const json run =
+      result("--workers 30 --batch 30 --algorithm async --compute 'normal(1s,5%)' --stop-after 100s");
+  EXPECT_NEAR(run["staleness_mean"], 29, 0.02 * 29);
+}
+
+TEST_F(SimulateTrain, TheBoundIsReachedAndNeverExceeded) {
+  for (const int bound : {0, 1, 3, 10}) {
+    const json run = result(
+        "--workers 4 --batch 40 --compute 'lognormal(1s,0.3)' --straggler '1 of 4, x5' "
+        "--stop-after 100s --algorithm ssp:" +
+        std::to_string(bound));
+    EXPECT_EQ(run["steps_ahead_max"], bound);
+  }
+}
+
+TEST_F(SimulateTrain, LearnsAndSaysTheSameEachTime) {
+  const std::string flags =
+      "--workers 4 --batch 40 --algorithm async --compute 'lognormal(30ms,0.3)' --bandwidth 1G";
+  const std::string once = output(flags);
+  EXPECT_EQ(output(flags), once);
+  const json curve = json::parse(once)["curve"];
+  ASSERT_GT(curve.size(), 10u);
+  EXPECT_LT(curve.back()["loss"], curve.front()["loss"]);
+  EXPECT_NE(json::parse(output(flags + " --seed 2"))["trace_hash"], json::parse(once)["trace_hash"]);
+}
+
+// Shards that fetch and push every fifth step compute as often as others.
+TEST_F(SimulateTrain, ShardsWithReplicasComputeEachGradient) {
+  const json run =
+      result("--workers 4 --batch 8 --compute 1s --stop-after 100s --algorithm downpour:fetch=5,push=5");
+  EXPECT_NEAR(run["gradients_per_second"], 4, 0.08);
+}
+
+TEST_F(SimulateTrain, RefusesWhatItCannotRead) {
+  for (const std::string flags :
+       {"--compute soon", "--straggler many", "--bandwidth fast", "--algorithm dpsgd:ring"}) {
+    const Ran ran = run("simulate train " + rows_ + " " + flags);
+    EXPECT_EQ(ran.code, 2) << flags << ran.err;
+  }
+}
+
+}  // namespace
+}  // namespace thalweg

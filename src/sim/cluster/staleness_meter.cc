@@ -1,0 +1,34 @@
+#include "sim/cluster/staleness_meter.h"
+
+#include <algorithm>
+
+namespace thalweg::sim {
+
+void StalenessMeter::on_answer(NodeId server, const Frame* asked, const Frame& sent) {
+  const FrameHeader& head = sent.head;
+  if (head.code != Code::kOk) return;
+  if (head.op == Op::kPullReply) {
+    Part& part = parts_[{server, head.table}];
+    Reader& reader = part.readers[head.shard];
+    reader.read_at = part.updates;
+    reader.has_read = true;
+  }
+  if (head.op == Op::kPushReply && asked != nullptr && asked->head.op == Op::kPush)
+    on_push(parts_[{server, asked->head.table}], *asked);
+}
+
+void StalenessMeter::on_push(Part& part, const Frame& push) {
+  if (push.second.size() == 0) return;  // Its shard had nothing for this server.
+  Reader& reader = part.readers[push.head.shard];
+  if (push.head.step < reader.pushed) return;  // It came again.
+  reader.pushed = {push.head.step.epoch, push.head.step.index + 1};
+  if (reader.has_read) {
+    const std::uint64_t staleness = part.updates - reader.read_at;
+    if (histogram_.size() <= staleness) histogram_.resize(staleness + 1);
+    ++histogram_[staleness];
+  }
+  reader.has_read = false;
+  ++part.updates;
+}
+
+}  // namespace thalweg::sim

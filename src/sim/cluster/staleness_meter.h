@@ -1,0 +1,38 @@
+// How old what gradients were computed from is when servers apply them: for each push, how many pushes of
+// others to that table the server has applied since the shard read it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/frame.h"
+
+namespace thalweg::sim {
+
+class StalenessMeter {
+ public:
+  // `sent` leaves `server` in the turn that it was given `asked` (null: none).
+  void on_answer(NodeId server, const Frame* asked, const Frame& sent);
+  // How many pushes were so stale, by staleness.
+  const std::vector<std::uint64_t>& histogram() const { return histogram_; }
+
+ private:
+  struct Reader {
+    std::uint64_t read_at = 0;  // How many updates it saw.
+    bool has_read = false;      // Since its last push.
+    Step pushed;                // One past its newest one.
+  };
+  // What a server has of a table.
+  struct Part {
+    std::uint64_t updates = 0;
+    std::map<ShardId, Reader> readers;
+  };
+  void on_push(Part& part, const Frame& push);
+
+  std::map<std::pair<NodeId, TableId>, Part> parts_;
+  std::vector<std::uint64_t> histogram_;
+};
+
+}  // namespace thalweg::sim

@@ -1,0 +1,60 @@
+// A job on a simulated cluster where nothing fails: production scheduler, servers and workers, and programs
+// that compute for real. How long computing and the network take is made up, and measured from that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/instant.h"
+#include "sim/compute_time.h"
+#include "thalweg/options.h"
+#include "thalweg/status.h"
+#include "thalweg/store.h"
+#include "thalweg/task.h"
+
+namespace thalweg::sim {
+
+struct TimedJob {
+  std::uint64_t seed = 1;
+  std::uint32_t servers = 1;
+  std::uint32_t workers = 1;
+  std::uint32_t shards = 1;
+  Consistency consistency;
+  std::vector<TableSpec> tables;
+  // Of a data shard, up to its kLastBarrier. Each of its calls of Store::learnt() ends one gradient, and what
+  // it asks for after that leaves once the gradient's time has passed.
+  std::function<Task<Status>(Store&)> program;
+  ComputeTime compute;
+  Stragglers stragglers;
+  Duration latency = std::chrono::microseconds(50);
+  double bytes_per_second = 0;  // Of each node, each way; 0: no limit.
+  Duration stop_after{};  // The job is asked to end early so long after its first gradient began; 0: never.
+  // `at`: since the first gradient began.
+  std::function<void(Duration at, ShardId, ReportId, std::string_view text)> on_report;
+};
+
+struct TimedRun {
+  Status status;
+  // From the begin of the first gradient to the end of the last one, or to stop_after; gradients and
+  // idle_share are of that time.
+  Duration time{};
+  std::uint64_t gradients = 0;
+  std::vector<std::uint64_t> staleness;  // Pushes, by how many of others came between their read and them.
+  std::uint32_t lead_max = 0;            // Steps by which a shard that read led the slowest one.
+  double idle_share = 0;                 // Of the workers' time, in which they did not compute.
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t events = 0;
+  std::uint64_t trace_hash = 0;  // Equal for equal courses.
+
+  double gradients_per_second() const;
+  double staleness_mean() const;
+  // The least staleness that `part` of the pushes do not exceed.
+  std::uint64_t staleness_at(double part) const;
+};
+
+// The same job, the same run.
+TimedRun run_timed(const TimedJob& job);
+
+}  // namespace thalweg::sim
