@@ -10,6 +10,7 @@
   COMMAND(kNodeServerCommand) \
   COMMAND(kNodeWorkerCommand) \
   COMMAND(kRunCommand) \
+  COMMAND(kCompareCommand) \
   COMMAND(kPlotLossCommand) \
   COMMAND(kPlotThroughputCommand) \
   COMMAND(kPlotStalenessCommand) \

@@ -1,32 +1,21 @@
 // thalweg train: one process by default, several with --processes.
+#include <utility>
+
 #include "cli/command/command.h"
-#include "cli/options/memory_limit.h"
 #include "cli/options/options.h"
-#include "cli/options/trainer_options.h"
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
+#include "cli/work/train_run.h"
 
 namespace thalweg {
 
 namespace {
 
 Status run_train(const Options& options, Output& out) {
-  const auto memory = memory_limit(options);
-  if (!memory) return memory.status();
-  TrainerOptions wanted = trainer_options(options, *memory);
-  wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
-  if (!options.flag("processes")) {
-    return show_training(options, std::move(wanted), out, [](Trainer& trainer) { return trainer.run(); });
-  }
-  TrainProcesses processes;
-  const auto node = [](const char* role) {
-    return std::vector<std::string>{"node",     role,      "--join",   "{scheduler}", "--secret-file",
-                                    "{secret}", "--quiet", "--memory", "{memory}"};
-  };
-  processes.server = node("server");
-  processes.worker = node("worker");
-  return show_training(options, std::move(wanted), out,
-                       [&](Trainer& trainer) { return trainer.run(processes); });
+  auto wanted = wanted_training(options);
+  if (!wanted) return wanted.status();
+  return show_training(options, *std::move(wanted), out,
+                       [&](Trainer& trainer) { return run_trainer(options, trainer); });
 }
 
 }  // namespace

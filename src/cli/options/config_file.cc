@@ -1,57 +1,13 @@
 #include "cli/options/config_file.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
 #include "cli/options/suggest.h"
+#include "cli/work/toml_value.h"
 
 namespace thalweg {
 namespace {
-
-Status config_error(const std::string& path, const toml::source_position& at, const std::string& message) {
-  return {Code::kConfig, fmt::format("{}:{}:{}: {}", path, at.line, at.column, message)};
-}
-
-// What a value may be written as, per type of option.
-bool fits(OptionType type, const toml::node& node) {
-  switch (type) {
-    case OptionType::kFlag:
-      return node.is_boolean();
-    case OptionType::kInt:
-      return node.is_integer();
-    case OptionType::kReal:
-      return node.is_number();
-    case OptionType::kDuration:
-      return node.is_number() || node.is_string();
-    case OptionType::kText:
-    case OptionType::kChoice:
-    case OptionType::kInterval:
-      return node.is_string();
-  }
-  return false;
-}
-
-std::string scalar_text(const toml::node& node) {
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
-  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
-  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
-  return {};
-}
-
-const char* type_name(const toml::node& node) {
-  if (node.is_string()) return "a string";
-  if (node.is_integer()) return "an integer";
-  if (node.is_floating_point()) return "a float";
-  if (node.is_boolean()) return "a boolean";
-  return node.is_array() ? "an array" : node.is_table() ? "a table" : "a date";
-}
 
 class Reader {
  public:
@@ -65,7 +21,7 @@ class Reader {
         continue;
       }
       const OptionRow* row = find_key(key);
-      if (row == nullptr) return config_error(path_, name.source().begin, unknown_key(key));
+      if (row == nullptr) return toml_error(path_, name.source().begin, unknown_key(key));
       if (Status status = take(*row, node); !status.ok()) return status;
     }
     return ok_status();
@@ -82,14 +38,9 @@ class Reader {
   }
 
   Status take(const OptionRow& row, const toml::node& node) {
-    const toml::source_position at = node.source().begin;
-    if (!fits(row.type, node)) {
-      return config_error(path_, at,
-                          fmt::format("{} is {}, expected {}", row.key, type_name(node), expectation(row)));
-    }
-    Result<OptionValue> value = parse_value(row, scalar_text(node));
-    if (!value) return config_error(path_, at, fmt::format("{}: {}", row.key, value.status().message()));
-    options.push_back({&row, *std::move(value), fmt::format("{}:{}", path_, at.line)});
+    Result<OptionValue> value = toml_option(path_, row.key, row, node);
+    if (!value) return value.status();
+    options.push_back({&row, *std::move(value), fmt::format("{}:{}", path_, node.source().begin.line)});
     return ok_status();
   }
 
@@ -117,35 +68,17 @@ std::string unknown_key(std::string_view key) {
 }
 
 Result<std::vector<FileOption>> parse_config(std::string_view text, const std::string& path) {
-  if (const std::size_t nul = text.find('\0'); nul != text.npos) {
-    const std::string_view before = text.substr(0, nul);
-    const auto line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n') + 1);
-    const std::size_t start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
-    return config_error(path, {line, static_cast<std::uint32_t>(nul - start + 1)},
-                        "a NUL byte; expected TOML text");
-  }
+  const auto table = parse_toml(text, path);
+  if (!table) return table.status();
   Reader reader(path);
-  try {
-    const toml::table table = toml::parse(text, path);
-    if (Status status = reader.walk(table, ""); !status.ok()) return status;
-  } catch (const toml::parse_error& error) {
-    return config_error(path, error.source().begin, std::string(error.description()));
-  }
+  if (Status status = reader.walk(*table, ""); !status.ok()) return status;
   return std::move(reader.options);
 }
 
 Result<std::vector<FileOption>> read_config(const std::string& path) {
-  const auto refuse = [&](const std::string& why) {
-    return Status(Code::kConfig, fmt::format("{}: {}", path, why));
-  };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (file == nullptr) return refuse(fmt::format("cannot open: {}", std::strerror(errno)));
-  std::string text(kConfigBytesMax + 1, '\0');
-  errno = 0;
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) return refuse(fmt::format("cannot read: {}", std::strerror(errno)));
-  if (text.size() > kConfigBytesMax) return refuse("larger than 1 MiB, the most a configuration may have");
-  return parse_config(text, path);
+  const auto text = read_toml_text(path);
+  if (!text) return text.status();
+  return parse_config(*text, path);
 }
 
 }  // namespace thalweg

@@ -40,6 +40,14 @@ std::string name_of(const std::string& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
+std::string head_of(const Axes& axes, bool png) {
+  std::string script = png ? "set terminal pngcairo size 900,560 noenhanced\n"
+                           : "set terminal svg size 900,560 noenhanced background rgb 'white'\n";
+  script += fmt::format("set title {}\nset xlabel {}\nset ylabel {}\n", in_quotes(axes.what),
+                        in_quotes(axes.x), in_quotes(axes.y));
+  return script + "set grid\nset key outside right top\n";
+}
+
 bool ends_with_png(const std::string& path) { return path.size() > 4 && path.ends_with(".png"); }
 
 }  // namespace
@@ -71,11 +79,7 @@ Result<std::vector<RunLine>> read_run(const std::string& directory) {
 }
 
 std::string curves_script(const Axes& axes, const std::vector<Curve>& curves, bool png) {
-  std::string script = png ? "set terminal pngcairo size 900,560 noenhanced\n"
-                           : "set terminal svg size 900,560 noenhanced background rgb 'white'\n";
-  script += fmt::format("set title {}\nset xlabel {}\nset ylabel {}\n", in_quotes(axes.what),
-                        in_quotes(axes.x), in_quotes(axes.y));
-  script += "set grid\nset key outside right top\n";
+  std::string script = head_of(axes, png);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     script += fmt::format("$curve{} << EOD\n", i);
     for (const auto& [x, y] : curves[i].points) script += fmt::format("{} {}\n", x, y);
@@ -85,6 +89,21 @@ std::string curves_script(const Axes& axes, const std::vector<Curve>& curves, bo
   for (std::size_t i = 0; i < curves.size(); ++i) {
     script += fmt::format("{}$curve{} using 1:2 with {} title {}", i == 0 ? "" : ", ", i,
                           curves[i].marked ? "linespoints pt 7" : "lines", in_quotes(curves[i].name));
+  }
+  return script + "\n";
+}
+
+std::string bars_script(const Axes& axes, const Bars& bars, bool png) {
+  std::string script =
+      head_of(axes, png) +
+      "set style data histograms\nset style fill solid 0.8\nset yrange [0:*]\n$bars << EOD\n";
+  for (const Bars::Group& group : bars.groups) {
+    script += fmt::format("\"{}\" {}\n", group.name, fmt::join(group.values, " "));
+  }
+  script += "EOD\nplot ";
+  for (std::size_t i = 0; i < bars.series.size(); ++i) {
+    script += fmt::format("{}$bars using {}:xtic(1) title {}", i == 0 ? "" : ", ", i + 2,
+                          in_quotes(bars.series[i]));
   }
   return script + "\n";
 }

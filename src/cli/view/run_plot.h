@@ -32,8 +32,19 @@ struct Axes {
   std::string what, x, y;  // What: "loss".
 };
 
+// Bars side by side in groups, one a series.
+struct Bars {
+  struct Group {
+    std::string name;
+    std::vector<double> values;  // By series.
+  };
+  std::vector<std::string> series;
+  std::vector<Group> groups;
+};
+
 // For gnuplot, as SVG or PNG.
 std::string curves_script(const Axes& axes, const std::vector<Curve>& curves, bool png);
+std::string bars_script(const Axes& axes, const Bars& bars, bool png);
 
 // What `plot WHAT RUN... -o FILE` does: `curves_of` a run with its name.
 using CurvesOf = std::vector<Curve> (*)(const std::string& name, const std::vector<RunLine>& lines);

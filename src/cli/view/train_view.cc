@@ -30,7 +30,7 @@ nlohmann::ordered_json finite_number(double value) {
 }
 
 template <class Number>
-nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
+nlohmann::ordered_json maybe_number(const std::optional<Number>& number) {
   return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
 }
 
@@ -95,9 +95,9 @@ void add_numbers(nlohmann::ordered_json& json, const TrainResult& result) {
   json["train_loss"] = finite_number(result.train_loss);
   if (result.valid_loss) json["valid_loss"] = finite_number(*result.valid_loss);
   if (result.valid_accuracy) json["valid_accuracy"] = finite_number(*result.valid_accuracy);
-  json["bytes_sent"] = number_or_null(result.bytes_sent);
-  json["idle_share"] = number_or_null(result.idle_share);
-  json["exchange_seconds_exposed"] = number_or_null(result.exchange_seconds_exposed);
+  json["bytes_sent"] = maybe_number(result.bytes_sent);
+  json["idle_share"] = maybe_number(result.idle_share);
+  json["exchange_seconds_exposed"] = maybe_number(result.exchange_seconds_exposed);
   json["staleness_mean"] = result.staleness_mean;
   json["staleness_p99"] = result.staleness_p99;
   nlohmann::ordered_json counts = nlohmann::ordered_json::array();
@@ -158,8 +158,14 @@ TrainView::TrainView(const TrainerOptions& options, Output& out)
 
 void TrainView::add_callbacks(TrainerOptions& options) {
   options.on_message = [this](TrainMessage kind, const std::string& line) { say(kind, line); };
-  options.on_epoch = [this](const TrainEpoch& epoch) { show(epoch); };
-  options.on_progress = [this](const TrainProgress& now) { show(now); };
+  options.on_epoch = [this, more = options.on_epoch](const TrainEpoch& epoch) {
+    show(epoch);
+    if (more) more(epoch);
+  };
+  options.on_progress = [this, more = options.on_progress](const TrainProgress& now) {
+    show(now);
+    if (more) more(now);
+  };
 }
 
 void TrainView::watch(Trainer& trainer) {
@@ -243,9 +249,7 @@ nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   out_.note(line);
   for (const std::string& text : result.notes) out_.note(text);
   for (const std::string& text : result.warnings) out_.warn(text);
-  nlohmann::ordered_json json = to_json(result);
-  out_.json(json);
-  return json;
+  return to_json(result);
 }
 
 nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
@@ -285,21 +289,36 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
 
 }  // namespace
 
-Status show_training(const Options& given, TrainerOptions options, Output& out,
-                     const std::function<TrainResult(Trainer& trainer)>& run) {
+TrainResult show_one_training(const Options& given, TrainerOptions options, Output& out,
+                              nlohmann::ordered_json& json,
+                              const std::function<TrainResult(Trainer& trainer)>& run) {
+  TrainResult result;
+  const auto refused = [&](const Status& why) {
+    result.status = why;
+    return result;
+  };
   TrainView view(options, out);
   view.add_callbacks(options);
   auto trainer = Trainer::open(std::move(options));
-  if (!trainer) return trainer.status();
+  if (!trainer) return refused(trainer.status());
   view.watch(*trainer);
   if (const auto path = given.maybe_text("run-dir")) {
     auto record = RunDirectory::make(*path, given);
-    if (!record) return record.status();
+    if (!record) return refused(record.status());
     view.write_down(*std::move(record));
   }
-  const TrainResult result = run(*trainer);
+  result = run(*trainer);
   view.finish();
-  view.end_record(result.complete ? view.sum_up(result) : nlohmann::ordered_json(), result.status);
+  if (result.complete) json = view.sum_up(result);
+  view.end_record(json, result.status);
+  return result;
+}
+
+Status show_training(const Options& given, TrainerOptions options, Output& out,
+                     const std::function<TrainResult(Trainer& trainer)>& run) {
+  nlohmann::ordered_json json;
+  const TrainResult result = show_one_training(given, std::move(options), out, json, run);
+  if (!json.is_null()) out.json(json);
   return result.status;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 
 #include "cli/options/options.h"
 #include "cli/view/output.h"
@@ -14,5 +15,11 @@ namespace thalweg {
 // went. Waits answer Ctrl-C from the moment that it is open.
 Status show_training(const Options& given, TrainerOptions options, Output& out,
                      const std::function<TrainResult(Trainer& trainer)>& run);
+
+// The same for one training of several: the line of --json is handed back, null where there is no model. The
+// result also says why the trainer could not be opened.
+TrainResult show_one_training(const Options& given, TrainerOptions options, Output& out,
+                              nlohmann::ordered_json& json,
+                              const std::function<TrainResult(Trainer& trainer)>& run);
 
 }  // namespace thalweg

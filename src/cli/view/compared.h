@@ -1,0 +1,42 @@
+// How compared trainings went, as a table, as files of numbers and as pictures.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/work/comparison.h"
+#include "thalweg/loss.h"
+#include "thalweg/trainer.h"
+
+namespace thalweg {
+
+// What held-out rows say at the end of a pass, or training rows on the way.
+struct LossPoint {
+  double seconds = 0;
+  TrainCosts costs;
+  double train_loss = 0;  // NaN: none yet.
+  std::optional<double> valid_loss, valid_accuracy;
+};
+
+struct ComparedTraining {
+  std::string name;
+  TrainResult result;
+  std::vector<LossPoint> points;  // By time.
+
+  // The first pass's end at which the target is met; null: never.
+  const LossPoint* met(const std::optional<Target>& target) const;
+};
+
+// The loss and the accuracy of one pass's held-out rows, where there are any.
+LossPoint point_of(const TrainEpoch& epoch, double seconds, Loss loss);
+
+std::string comparison_table(const std::vector<ComparedTraining>& all, const std::optional<Target>& target);
+nlohmann::ordered_json comparison_json(const std::vector<ComparedTraining>& all,
+                                       const std::optional<Target>& target);
+// runs.csv, curves.csv, staleness.csv, and each picture as SVG and PNG. kIo.
+Status write_comparison(const std::string& directory, const std::vector<ComparedTraining>& all,
+                        const std::optional<Target>& target);
+
+}  // namespace thalweg

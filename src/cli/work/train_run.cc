@@ -1,0 +1,31 @@
+#include "cli/work/train_run.h"
+
+#include <string>
+#include <vector>
+
+#include "cli/options/memory_limit.h"
+#include "cli/options/trainer_options.h"
+
+namespace thalweg {
+
+Result<TrainerOptions> wanted_training(const Options& options) {
+  const auto memory = memory_limit(options);
+  if (!memory) return memory.status();
+  TrainerOptions wanted = trainer_options(options, *memory);
+  wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
+  return wanted;
+}
+
+TrainResult run_trainer(const Options& options, Trainer& trainer) {
+  if (!options.flag("processes")) return trainer.run();
+  TrainProcesses processes;
+  const auto node = [](const char* role) {
+    return std::vector<std::string>{"node",     role,      "--join",   "{scheduler}", "--secret-file",
+                                    "{secret}", "--quiet", "--memory", "{memory}"};
+  };
+  processes.server = node("server");
+  processes.worker = node("worker");
+  return trainer.run(processes);
+}
+
+}  // namespace thalweg
