@@ -10,8 +10,8 @@
 #include "data/input_words.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
+#include "train/report/train_costs.h"
 #include "train/train_advice.h"
-#include "train/train_costs.h"
 #include "train/train_plan.h"
 
 namespace thalweg {

@@ -1,4 +1,4 @@
-#include "train/train_costs.h"
+#include "train/report/train_costs.h"
 
 #include <gtest/gtest.h>
 
