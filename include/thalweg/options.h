@@ -34,8 +34,8 @@ struct RuleSpec {
 
 // The value of a row before its first update: a pure function of (key, column, seed).
 struct InitSpec {
-  enum class Kind : std::uint8_t { kZero, kUniform, kNormal } kind = Kind::kZero;
-  float scale = 0.0f;  // Uniform: in [-scale, scale). Normal: standard deviation.
+  enum class Kind : std::uint8_t { kZero, kUniform, kNormal, kConstant } kind = Kind::kZero;
+  float scale = 0.0f;  // Uniform: in [-scale, scale). Normal: standard deviation. Constant: the value.
   std::uint64_t seed = 0;
   bool operator==(const InitSpec&) const = default;
 };

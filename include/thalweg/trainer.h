@@ -84,21 +84,23 @@ struct TrainParts {
 struct TrainerOptions {
   // Files or globs, or "-" for standard input. Empty: workers bring them, see run(NodeOptions).
   std::vector<std::string> files;
-  std::string valid;             // A file or glob of held-out rows; empty: none.
-  std::uint64_t valid_part = 0;  // N: each N-th row of `files` is held out.
+  std::string valid;  // A file or glob of held-out rows; empty: none.
+  std::uint64_t valid_part =
+      0;  // N: each N-th row of `files` is held out; gpt: their last N-th part, unset 10.
   std::string format = "auto";   // libsvm, libffm, criteo or csv; auto: found by looking.
   std::uint64_t on_bad_row = 0;  // How many bad rows may be left out before the job ends with kData.
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
 
-  std::string model = "lr";             // lr, fm or ffm; dense: softmax, mlp or convnet
-  std::optional<Loss> loss;             // Unset: logistic, of a dense model classes.
+  std::string model = "lr";             // lr, fm or ffm; dense: softmax, mlp, convnet or gpt
+  std::optional<Loss> loss;             // Unset: logistic, of a dense model classes, of gpt bytes.
   std::uint32_t rank = 8;               // fm, ffm: floats of a factor.
   std::optional<std::uint32_t> fields;  // ffm
   float init_scale = 0.02f;             // fm, ffm: standard deviation of factors at first.
   std::uint64_t seed = 1;
-  std::optional<std::uint32_t> inputs, classes;      // Dense models; unset: as the data has them.
-  std::optional<std::vector<std::uint32_t>> hidden;  // mlp: widths of the layers between.
+  std::optional<std::uint32_t> inputs, classes;                // Dense models; unset: as the data has them.
+  std::optional<std::vector<std::uint32_t>> hidden;            // mlp: widths of the layers between.
+  std::optional<std::uint32_t> layers, width, heads, context;  // gpt; unset: 4, 128, 4 and 128 bytes.
 
   std::optional<std::uint32_t> epochs;  // Unset: 1, of a dense model by its kind.
   std::optional<std::uint32_t> batch;   // Rows of a step, over all data shards.

@@ -227,7 +227,7 @@ Result<std::unique_ptr<ByteStream>> as_rows(const std::string& path, std::unique
 
 }  // namespace
 
-Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path) {
   const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   auto plain = std::make_unique<PlainStream>(display_name(path), fd);
@@ -240,16 +240,18 @@ Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
     return plain->size() >= magic.size() && std::memcmp(plain->data(), magic.data(), magic.size()) == 0;
   };
   if (starts_with("\x1f\x8b")) {
-    return as_rows(path, std::make_unique<GzipStream>(std::move(plain)));
+    return std::unique_ptr<ByteStream>(std::make_unique<GzipStream>(std::move(plain)));
   }
   if (starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(*plain)) {
-    return as_rows(path, std::make_unique<ZstdStream>(std::move(plain)));
-  }
-  if (plain->size() >= kIdxMagicBytes && is_idx_images(plain->data())) {
-    plain->take(kIdxMagicBytes);
-    return open_idx_rows(path, std::move(plain));
+    return std::unique_ptr<ByteStream>(std::make_unique<ZstdStream>(std::move(plain)));
   }
   return std::unique_ptr<ByteStream>(std::move(plain));
+}
+
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
+  Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path);
+  if (!unpacked) return unpacked.status();
+  return as_rows(path, *std::move(unpacked));
 }
 
 }  // namespace thalweg

@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kIdx };
+enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kIdx, kText };
 
 // One thread at a time.
 class ByteStream {
@@ -24,7 +24,10 @@ class ByteStream {
   virtual Packing packing() const = 0;
 };
 
-// Looks at the first bytes, not at the name. path "-": standard input.
+// Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h.
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path);
+
+// The same of a file that is nothing but bytes.
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path);
 
 }  // namespace thalweg

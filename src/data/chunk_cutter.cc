@@ -7,6 +7,7 @@
 #include "base/mix.h"
 #include "data/reader/row_loop.h"
 #include "data/stream_hub.h"
+#include "data/text_windows.h"
 
 namespace thalweg {
 
@@ -18,7 +19,7 @@ Status ChunkCutter::open_file() {
   InputFile& file = files_[file_];
   text_.clear();
   if (file.seekable) {
-    Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(file.path);
+    Result<std::unique_ptr<ByteStream>> stream = open_rows(file.path, file.text);
     if (!stream) return stream.status();
     stream_ = std::move(*stream);
   } else {

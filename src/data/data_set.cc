@@ -8,6 +8,7 @@
 #include "base/mix.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
+#include "data/text_windows.h"
 
 namespace thalweg {
 namespace {
@@ -46,8 +47,8 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (!named) return named.status();
   data->format_ = *named;
   data->detect_ = data->format_ == nullptr;
-  Result<InputFiles> files =
-      open_input_files(data->options_.paths, [&](const InputFile& file) { return data->look(file); });
+  Result<InputFiles> files = open_input_files(data->options_.paths, data->options_.text,
+                                              [&](const InputFile& file) { return data->look(file); });
   if (!files) return files.status();
   data->empty_paths_ = std::move(files->empty);
   if (!data->seekable_) data->total_bytes_ = 0;
@@ -177,7 +178,7 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
   std::uint64_t line = block.first_line;
   if (line == kUnknown) {
     line = 0;
-    const Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(paths_[block.file]);
+    const Result<std::unique_ptr<ByteStream>> stream = open_rows(paths_[block.file], options_.text);
     std::vector<char> buffer(kBlockBytes);
     for (std::uint64_t left = block.offset; stream && left > 0;) {
       const Result<std::size_t> count =

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "data/idx.h"
+#include "data/text_windows.h"
 
 namespace thalweg {
 namespace {
@@ -54,8 +55,9 @@ Status check_head(const InputFile& file) {
                                    std::count(before.begin(), before.end(), '\n') + 1, nul - line_begin + 1)};
 }
 
-Result<InputFile> open_input_file(const std::string& path) {
+Result<InputFile> open_input_file(const std::string& path, const TextWindows& text) {
   InputFile file;
+  file.text = text;
   file.path = path == "-" ? "standard input" : path;
   if (path != "-") {
     struct stat info {};
@@ -69,7 +71,7 @@ Result<InputFile> open_input_file(const std::string& path) {
     file.seekable = S_ISREG(info.st_mode);
     if (file.seekable) file.size_bytes = static_cast<std::uint64_t>(info.st_size);
   }
-  Result<std::unique_ptr<ByteStream>> stream = open_byte_stream(path);
+  Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text);
   if (!stream) return stream.status();
   file.packing = (*stream)->packing();
   Result<std::string> head = read_head(**stream, file.head_is_all);
@@ -91,7 +93,7 @@ std::string InputFile::head_lines() const {
   return lines;
 }
 
-Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
+Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
                                     const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -104,7 +106,7 @@ Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
   InputFiles files;
   std::string first_without_rows;
   for (const std::string& name : names) {
-    Result<InputFile> file = open_input_file(name);
+    Result<InputFile> file = open_input_file(name, text);
     if (!file) return file.status();
     const Result<std::string> lack = file->head.empty() ? Result<std::string>("is empty") : look(*file);
     if (!lack) return lack.status();

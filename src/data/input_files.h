@@ -22,6 +22,8 @@ struct InputFile {
   bool head_is_all = false;      // The head is the whole text.
   std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
 
+  TextWindows text;  // As it is read.
+
   bool plain() const { return seekable && packing == Packing::kPlain; }
   // The whole lines of the head, the last one closed if it is the text's end or the only one.
   std::string head_lines() const;
@@ -32,11 +34,11 @@ struct InputFiles {
   std::vector<std::string> empty;  // Jobs that write many parts leave some without rows.
 };
 
-// Names to files: a glob's in sorted order, the others as given. `look` says what a file that is not empty
-// has instead of rows, such as "has a header and no rows", or nothing. Missing and unreadable files,
-// directories and text with NUL bytes are errors, so is what `look` refuses, and if no file has rows.
-// Afterwards only pipes keep their heads.
-Result<InputFiles> open_input_files(const std::vector<std::string>& paths,
+// `text`: how all of them are read. Names to files: a glob's in sorted order, the others as given. `look`
+// says what a file that is not empty has instead of rows, such as "has a header and no rows", or nothing.
+// Missing and unreadable files, directories and text with NUL bytes are errors, so is what `look` refuses,
+// and if no file has rows. Afterwards only pipes keep their heads.
+Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
                                     const std::function<Result<std::string>(const InputFile&)>& look);
 
 }  // namespace thalweg

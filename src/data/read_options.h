@@ -13,6 +13,13 @@ struct RowFormat;  // reader/row_format.h
 // Which rows of the data are read, when every N-th row is held out.
 enum class Part : std::uint8_t { kAll, kTrain, kHeldOut };
 
+// Which pieces of a text are rows.
+struct TextWindows {
+  std::uint32_t context = 0;  // Bytes of a row; 0: files hold rows, not text.
+  Part part = Part::kAll;
+  std::uint64_t parts = 0;  // N: the last N-th part of each file is held out. Used unless kAll.
+};
+
 struct ReadOptions {
   std::vector<std::string> paths;  // Files, globs, or "-" for standard input.
   std::string format = "auto";     // Its name; auto: found by looking at the first rows.
@@ -34,6 +41,9 @@ struct ReadOptions {
   std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
   bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
   std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
+  TextWindows text;
+  bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
+
   std::vector<const RowFormat*> formats;  // Beside the built-in ones; they outlive the data set.
 };
 

@@ -118,7 +118,7 @@ LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const flo
   THALWEG_CHECK(scores.size() == labels.size() && (weights.empty() || weights.size() == labels.size()) &&
                     (slopes.empty() || slopes.size() == scores.size()),
                 "one score, label, weight and slope a row");
-  THALWEG_CHECK(loss != Loss::kClasses, "one score tells nothing of several classes");
+  THALWEG_CHECK(is_of_score(loss), "one score tells nothing of several classes");
   return loss == Loss::kLogistic ? sum_blocks(logistic_point, scores, labels, weights, slopes)
                                  : sum_blocks(squared_point, scores, labels, weights, slopes);
 }

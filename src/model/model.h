@@ -27,8 +27,9 @@ struct ModelSpec {
   std::uint64_t seed = 1;
   std::uint32_t inputs = 0;   // Dense models: numbers of a row, whose features are 0 to inputs - 1,
   std::uint32_t classes = 0;  // classes where that is the loss,
-  std::vector<std::uint32_t> hidden = {};    // and widths of the layers between.
-  RuleSpec weights;                          // Update rule of bias and linear weights.
+  std::vector<std::uint32_t> hidden = {};          // and widths of the layers between.
+  std::uint32_t layers = 0, width = 0, heads = 0;  // gpt: blocks, floats of a position, parts of attention.
+  RuleSpec weights;                                // Update rule of bias and linear weights.
   std::optional<float> bias_rate;            // Learning rate of the bias if it is not that of the weights.
   RuleSpec factors;                          // Update rule of factors.
   std::vector<const ModelKind*> kinds = {};  // Beside the built-in ones; they outlive the model.
@@ -54,6 +55,12 @@ class Model {
   // scores: one raw score (margin or prediction before the link) a row of the batch; for classes, the class.
   virtual LossSum forward(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                           std::span<float> scores) = 0;
+  // Of a dense model of classes or bytes: the scores of all that may follow the last entry of the batch's one
+  // row, which may have fewer entries than ModelSpec::inputs. False: it has no such scores.
+  virtual bool score_next(const LocalBatch& /*row*/, std::span<const std::span<const float>> /*rows*/,
+                          std::vector<float>& /*scores*/) {
+    return false;
+  }
   // As forward(), and grads[t] (same shapes as rows[t], overwritten) gets d(sum of losses)/d(rows[t]): a sum
   // over the rows of the batch in their order, not a mean.
   virtual LossSum gradient(const LocalBatch& batch, std::span<const std::span<const float>> rows,

@@ -9,7 +9,8 @@
   KIND(kFieldAwareKind)           \
   KIND(kSoftmaxKind)              \
   KIND(kPerceptronKind)           \
-  KIND(kConvnetKind)
+  KIND(kConvnetKind)              \
+  KIND(kGptKind)
 
 namespace thalweg {
 namespace {
@@ -28,7 +29,7 @@ Status check_dense(const ModelSpec& spec) {
                                           " to " + std::to_string(high));
   };
   if (Status status = outside("inputs", spec.inputs, 1, kMaxWidth); !status.ok()) return status;
-  if (spec.loss == Loss::kClasses) {
+  if (!is_of_score(spec.loss)) {
     if (Status status = outside("classes", spec.classes, 2, kMaxWidth); !status.ok()) return status;
   }
   if (Status status = outside("hidden layers", spec.hidden.size(), 0, kMaxLayers); !status.ok())

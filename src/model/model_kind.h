@@ -12,13 +12,19 @@
 
 namespace thalweg {
 
+// What a model of text takes where its user leaves it open.
+struct TextDefaults {
+  std::uint32_t context = 0, layers = 0, width = 0, heads = 0;
+  std::uint64_t held_out_part = 10;  // The last one of so many equal parts of the text.
+};
 // What a dense model takes where its user leaves it open.
 struct DenseDefaults {
   std::uint32_t epochs = 1, batch = 128;
   RuleKind rule = RuleKind::kAdagrad;
   float rate = 0.01f;
   std::span<const std::uint32_t> hidden = {};
-  bool takes_hidden = false;  // ModelSpec::hidden means something to it.
+  bool takes_hidden = false;           // ModelSpec::hidden means something to it.
+  const TextDefaults* text = nullptr;  // Not null: it is of text, by Loss::kBytes.
 };
 
 // One a file in this folder; what a model of an application's own is as well, see ModelSpec::kinds.

@@ -114,4 +114,22 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
   return scratch.model_->forward(scratch.batch_, rows, scores);
 }
 
+std::vector<float> Predictor::score_next_byte(std::string_view text, Scratch& scratch) const {
+  THALWEG_CHECK(spec_.loss == Loss::kBytes && !text.empty(), "bytes to go on from");
+  text = text.substr(text.size() - std::min<std::size_t>(text.size(), spec_.inputs));
+  Batch row;
+  for (const char c : text) {
+    row.keys.push_back(row.keys.size());
+    row.values.push_back(static_cast<float>(static_cast<unsigned char>(c)));
+  }
+  row.row_begin.push_back(static_cast<std::uint32_t>(row.keys.size()));
+  row.labels.push_back(0);
+  scratch.batch_.keep(row);
+  std::vector<std::span<const float>> tensors;
+  for (const FrozenTable& table : tables_) tensors.push_back(table.rows());
+  std::vector<float> scores;
+  THALWEG_CHECK(scratch.model_->score_next(scratch.batch_, tensors, scores), "models of bytes score them");
+  return scores;
+}
+
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/mix.h"
@@ -67,6 +68,10 @@ class Predictor {
   // as LocalBatch::assign() does; its labels are kept in scratch only. Returns the sum of the rows' losses.
   // kData when the model cannot take the rows.
   Result<LossSum> score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
+
+  // Of a model of bytes: the scores of each byte that may follow `text`, of which the last
+  // ModelSpec::inputs bytes count. Precondition: there is one.
+  std::vector<float> score_next_byte(std::string_view text, Scratch& scratch) const;
 
   const ModelSpec& spec() const { return spec_; }
 

@@ -25,8 +25,8 @@ float unit_normal(std::uint64_t stream) {
 }  // namespace
 
 void fill_initial(const InitSpec& init, Key key, std::span<float> row) {
-  if (init.kind == InitSpec::Kind::kZero) {
-    std::fill(row.begin(), row.end(), 0.0f);
+  if (init.kind == InitSpec::Kind::kZero || init.kind == InitSpec::Kind::kConstant) {
+    std::fill(row.begin(), row.end(), init.kind == InitSpec::Kind::kZero ? 0.0f : init.scale);
     return;
   }
   const std::uint64_t of_key = splitmix(key ^ splitmix(init.seed));

@@ -24,6 +24,7 @@ TEST(InitValue, IsAFunctionOfKeyColumnAndSeed) {
     EXPECT_NE(values[0], values[1]);
   }
   EXPECT_EQ(row(InitSpec::Kind::kZero, 1.0f, 5, 7, 2), (std::vector<float>{0, 0}));
+  EXPECT_EQ(row(InitSpec::Kind::kConstant, 1.5f, 5, 7, 2), (std::vector<float>{1.5f, 1.5f}));
 }
 
 TEST(InitValue, HasTheNamedDistribution) {

@@ -9,7 +9,8 @@
 #define THALWEG_NETWORKS(NETWORK) \
   NETWORK(kSoftmaxNetwork)        \
   NETWORK(kMlpNetwork)            \
-  NETWORK(kConvnetNetwork)
+  NETWORK(kConvnetNetwork)        \
+  NETWORK(kGptNetwork)
 
 namespace thalweg {
 

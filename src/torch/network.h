@@ -17,8 +17,8 @@ namespace thalweg {
 struct Parameter {
   std::string name;  // As PyTorch's state_dict() has it.
   std::vector<std::int64_t> shape;
-  // At first uniform in [-bound, bound).
-  float bound = 0;
+  InitSpec::Kind init = InitSpec::Kind::kZero;  // How it begins, as InitSpec has it.
+  float scale = 0;
 };
 
 // Immutable: any number of threads may use one.
@@ -26,12 +26,15 @@ class Network {
  public:
   virtual ~Network() = default;
   virtual std::vector<Parameter> parameters() const = 0;
-  // `inputs`: f32 [rows, ModelSpec::inputs]. Returns f32 [rows, outputs_of(spec)].
+  // `inputs`: f32 [rows, ModelSpec::inputs]. Returns f32 [rows, outputs_of(spec)]; of Loss::kBytes
+  // [rows, inputs, outputs_of(spec)], for the byte behind each.
   virtual at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const = 0;
+  // Rows that are computed on together, which bounds what lies between layers: 200 KB a row of a convnet.
+  virtual std::size_t rows_at_once() const { return 256; }
 };
 
 inline std::int64_t outputs_of(const ModelSpec& spec) {
-  return spec.loss == Loss::kClasses ? static_cast<std::int64_t>(spec.classes) : 1;
+  return !is_of_score(spec.loss) ? static_cast<std::int64_t>(spec.classes) : 1;
 }
 // Weight and bias of a layer of `inputs` numbers to each of its outputs, as PyTorch's Linear begins: K. He et
 // al., "Delving Deep into Rectifiers", ICCV 2015, with a = sqrt(5).

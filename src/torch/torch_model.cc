@@ -14,7 +14,6 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint16_t kRangesMax = 32;
-constexpr std::size_t kRowsAtOnce = 256;  // What lies between layers of a convnet is 200 KB a row.
 
 using TableRows = std::span<const std::span<const float>>;
 using TableGrads = std::span<const std::span<float>>;
@@ -27,10 +26,9 @@ struct RowRange {
   std::span<const float> of(const std::vector<float>& all) const {
     return std::span(all).subspan(begin, size());
   }
-  static std::vector<RowRange> cut(std::size_t rows) {
+  static std::vector<RowRange> cut(std::size_t rows, std::size_t most) {
     std::vector<RowRange> ranges;
-    for (std::size_t at = 0; at < rows; at += kRowsAtOnce)
-      ranges.push_back({at, std::min(rows, at + kRowsAtOnce)});
+    for (std::size_t at = 0; at < rows; at += most) ranges.push_back({at, std::min(rows, at + most)});
     return ranges;
   }
 };
@@ -48,11 +46,15 @@ class TorchModel final : public Model {
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override;
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
                    TableGrads grads) override;
+  bool score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) override;
 
  private:
   at::Tensor inputs_of(const LocalBatch& batch, RowRange range);
   std::vector<at::Tensor> tensors_over(TableRows rows) const;
-  at::Tensor row_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const;
+  at::Tensor row_losses(const at::Tensor& outputs, const at::Tensor& inputs, const LocalBatch& batch,
+                        RowRange range) const;
+  at::Tensor byte_losses(const at::Tensor& outputs, const at::Tensor& inputs, const at::Tensor& last) const;
+  Status validate_text(const Batch& batch, std::size_t row) const;
   void take(const at::Tensor& outputs, const at::Tensor& losses, const LocalBatch& batch, RowRange range,
             std::span<float> scores, LossSum& sum) const;
 
@@ -79,7 +81,7 @@ std::vector<TableSpec> TorchModel::tables() const {
     }
     table.ranges = static_cast<std::uint16_t>(std::min<std::uint64_t>(table.rows, kRangesMax));
     table.rule = spec_.weights;
-    table.init = {InitSpec::Kind::kUniform, parameter.bound, place(spec_.seed ^ place(out.size()))};
+    table.init = {parameter.init, parameter.scale, place(spec_.seed ^ place(out.size()))};
     out.push_back(std::move(table));
   }
   return out;
@@ -87,6 +89,10 @@ std::vector<TableSpec> TorchModel::tables() const {
 
 Status TorchModel::validate(const Batch& batch) const {
   for (std::size_t r = 0; r < batch.rows(); ++r) {
+    if (spec_.loss == Loss::kBytes) {
+      if (Status status = validate_text(batch, r); !status.ok()) return status;
+      continue;
+    }
     for (std::uint32_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
       if (batch.keys[e] < spec_.inputs) continue;
       return {Code::kData, "row " + std::to_string(r) + " of a batch has feature " +
@@ -95,6 +101,19 @@ Status TorchModel::validate(const Batch& batch) const {
     }
   }
   return ok_status();
+}
+
+bool is_byte(float value) { return value >= 0 && value < 256 && value == std::floor(value); }
+
+// As open_rows() makes them: the bytes of all places in their order.
+Status TorchModel::validate_text(const Batch& batch, std::size_t row) const {
+  const std::uint32_t begin = batch.row_begin[row];
+  bool is_text = batch.row_begin[row + 1] - begin == spec_.inputs && !batch.values.empty();
+  for (std::uint32_t i = 0; is_text && i < spec_.inputs; ++i)
+    is_text = batch.keys[begin + i] == i && is_byte(batch.values[begin + i]);
+  if (is_text) return ok_status();
+  return {Code::kData, "row " + std::to_string(row) + " of a batch is not the " +
+                           std::to_string(spec_.inputs) + " bytes that model " + spec_.name + " takes"};
 }
 
 at::Tensor TorchModel::inputs_of(const LocalBatch& batch, RowRange range) {
@@ -118,10 +137,13 @@ std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
 }
 
 // Of each row, times its weight. Labels that are no class are those of rows that are only scored.
-at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const LocalBatch& batch, RowRange range) const {
+at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& inputs,
+                                  const LocalBatch& batch, RowRange range) const {
   const at::Tensor targets = view_of(range.of(batch.rows().labels), {range.count()});
   at::Tensor losses;
-  if (spec_.loss == Loss::kClasses) {
+  if (spec_.loss == Loss::kBytes) {
+    losses = byte_losses(outputs, inputs, targets);
+  } else if (spec_.loss == Loss::kClasses) {
     const double last = static_cast<double>(spec_.classes - 1);
     const at::Tensor classes = targets.nan_to_num().clamp(0, last).to(at::kLong);
     losses = at::cross_entropy_loss(outputs, classes, {}, at::Reduction::None);
@@ -134,19 +156,31 @@ at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const LocalBatch& b
   return weights.empty() ? losses : losses * view_of(range.of(weights), {range.count()});
 }
 
+// Each byte of a row is what follows the one before; `last` are those that follow the rows.
+at::Tensor TorchModel::byte_losses(const at::Tensor& outputs, const at::Tensor& inputs,
+                                   const at::Tensor& last) const {
+  const at::Tensor next = at::cat({inputs.slice(1, 1), last.unsqueeze(1)}, 1).to(at::kLong);
+  const at::Tensor losses =
+      at::cross_entropy_loss(outputs.flatten(0, 1), next.flatten(), {}, at::Reduction::None);
+  return losses.view(next.sizes()).sum(1);
+}
+
 // Adds the rows' losses to `sum`, and tells their scores.
 void TorchModel::take(const at::Tensor& outputs, const at::Tensor& losses, const LocalBatch& batch,
                       RowRange range, std::span<float> scores, LossSum& sum) const {
+  const at::Tensor last = spec_.loss == Loss::kBytes ? outputs.select(1, -1) : outputs;
   const at::Tensor shown =
-      spec_.loss == Loss::kClasses ? outputs.argmax(1).to(at::kFloat) : outputs.squeeze(1).contiguous();
+      is_of_score(spec_.loss) ? last.squeeze(1).contiguous() : last.argmax(1).to(at::kFloat);
   std::copy_n(shown.data_ptr<float>(), range.size(), scores.data() + range.begin);
   const at::Tensor all = losses.contiguous();
   const float* const each = all.data_ptr<float>();
   const std::vector<float>& weights = batch.rows().weights;
+  const double terms =
+      spec_.loss == Loss::kBytes ? static_cast<double>(spec_.inputs) : 1;  // Of a row's loss.
   sum.rows += range.size();
   for (std::size_t r = 0; r < range.size(); ++r) {
     sum.loss += static_cast<double>(each[r]);
-    sum.weight += weights.empty() ? 1.0 : static_cast<double>(weights[range.begin + r]);
+    sum.weight += terms * (weights.empty() ? 1.0 : static_cast<double>(weights[range.begin + r]));
   }
 }
 
@@ -156,11 +190,26 @@ LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<f
   const c10::InferenceMode guard;
   const std::vector<at::Tensor> parameters = tensors_over(rows);
   LossSum sum;
-  for (const RowRange range : RowRange::cut(batch.size())) {
-    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range));
-    take(outputs, row_losses(outputs, batch, range), batch, range, scores, sum);
+  for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
+    const at::Tensor inputs = inputs_of(batch, range);
+    const at::Tensor outputs = network_->forward(parameters, inputs);
+    take(outputs, row_losses(outputs, inputs, batch, range), batch, range, scores, sum);
   }
   return sum;
+}
+
+bool TorchModel::score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) {
+  THALWEG_CHECK(row.size() == 1 && !row.local().empty(), "one row with an entry");
+  if (is_of_score(spec_.loss)) return false;
+  at::init_num_threads();  // OpenMP keeps their number by thread.
+  const c10::InferenceMode guard;
+  at::Tensor outputs = network_->forward(tensors_over(rows), inputs_of(row, {0, 1}));
+  // What follows an entry is computed from those up to it alone.
+  if (spec_.loss == Loss::kBytes)
+    outputs = outputs.select(1, static_cast<std::int64_t>(row.local().size()) - 1);
+  const at::Tensor flat = outputs.contiguous();
+  scores.assign(flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel());
+  return true;
 }
 
 LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
@@ -174,9 +223,10 @@ LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<
     parameters[t].mutable_grad() = torch::from_blob(grads[t].data(), parameters_[t].shape);
   }
   LossSum sum;
-  for (const RowRange range : RowRange::cut(batch.size())) {
-    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range));
-    const at::Tensor losses = row_losses(outputs, batch, range);
+  for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
+    const at::Tensor inputs = inputs_of(batch, range);
+    const at::Tensor outputs = network_->forward(parameters, inputs);
+    const at::Tensor losses = row_losses(outputs, inputs, batch, range);
     losses.sum().backward();
     take(outputs.detach(), losses.detach(), batch, range, scores, sum);
   }
@@ -194,8 +244,8 @@ void add_layer(std::vector<Parameter>& parameters, const std::string& name, std:
   for (std::size_t d = 1; d < shape.size(); ++d) inputs *= shape[d];
   const float bound = 1.0f / std::sqrt(static_cast<float>(inputs));
   const std::int64_t outputs = shape[0];
-  parameters.push_back({name + ".weight", std::move(shape), bound});
-  parameters.push_back({name + ".bias", {outputs}, bound});
+  parameters.push_back({name + ".weight", std::move(shape), InitSpec::Kind::kUniform, bound});
+  parameters.push_back({name + ".bias", {outputs}, InitSpec::Kind::kUniform, bound});
 }
 
 std::unique_ptr<Model> make_torch_model(const ModelSpec& spec, std::unique_ptr<Network> network) {

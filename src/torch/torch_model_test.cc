@@ -20,6 +20,7 @@ ModelSpec spec_of(const std::string& name, Loss loss) {
   spec.inputs = 16;
   spec.classes = 3;
   if (name == "mlp") spec.hidden = {5, 4};
+  if (name == "gpt") spec.layers = 2, spec.width = 8, spec.heads = 2, spec.classes = 256;
   return spec;
 }
 
@@ -29,12 +30,16 @@ Batch random_rows(const ModelSpec& spec, std::uint64_t seed, std::size_t count) 
   Batch batch;
   for (std::size_t r = 0; r < count; ++r) {
     for (Key key = 0; key < spec.inputs; ++key) {
-      if (!random.chance(0.6)) continue;
+      const bool of_text = spec.loss == Loss::kBytes;
+      if (!of_text && !random.chance(0.6)) continue;
       batch.keys.push_back(key);
-      batch.values.push_back(static_cast<float>(random.normal()));
+      batch.values.push_back(
+          static_cast<float>(of_text ? static_cast<double>(random.below(256)) : random.normal()));
     }
     batch.row_begin.push_back(static_cast<std::uint32_t>(batch.keys.size()));
-    const std::uint64_t label = random.below(spec.loss == Loss::kLogistic ? 2 : 3);
+    const std::uint64_t label = random.below(spec.loss == Loss::kLogistic ? 2
+                                             : spec.loss == Loss::kBytes  ? 256
+                                                                          : 3);
     batch.labels.push_back(static_cast<float>(label));
     batch.weights.push_back(0.5f + static_cast<float>(random.below(2)));
   }
@@ -118,6 +123,68 @@ INSTANTIATE_TEST_SUITE_P(Networks, TorchModelTest,
                            return std::string(std::get<0>(tested.param)) + "_" +
                                   std::string(loss_name(std::get<1>(tested.param)));
                          });
+
+INSTANTIATE_TEST_SUITE_P(Text, TorchModelTest, testing::Values(std::tuple("gpt", Loss::kBytes)));
+
+class TextModelTest : public TorchModelTest {};
+INSTANTIATE_TEST_SUITE_P(Text, TextModelTest, testing::Values(std::tuple("gpt", Loss::kBytes)));
+
+TEST_P(TextModelTest, ARowCountsForEachOfItsBytes) {
+  const LossSum sum = model_->forward(batch_, rows(), scores_);
+  double weights = 0;
+  for (const float weight : batch_.rows().weights) weights += static_cast<double>(weight);
+  EXPECT_EQ(sum.rows, 7u);
+  EXPECT_DOUBLE_EQ(sum.weight, 16 * weights);
+}
+
+TEST_P(TextModelTest, LossesAreThoseOfTheBytesThatFollow) {
+  Batch raw = random_rows(spec_, 9, 1);
+  raw.weights.clear();
+  const std::vector<float> bytes = raw.values;
+  const float label = raw.labels[0];
+  double expected = 0;
+  for (std::size_t size = 1; size <= bytes.size(); ++size) {
+    Batch part;
+    for (std::size_t i = 0; i < size; ++i) part.keys.push_back(i), part.values.push_back(bytes[i]);
+    part.row_begin.push_back(static_cast<std::uint32_t>(size));
+    part.labels = {0};
+    LocalBatch row;
+    row.keep(part);
+    std::vector<float> next;
+    ASSERT_TRUE(model_->score_next(row, rows(), next));
+    ASSERT_EQ(next.size(), 256u);
+    double sum = 0;
+    for (const float score : next) sum += std::exp(static_cast<double>(score));
+    const auto byte = static_cast<std::size_t>(size < bytes.size() ? bytes[size] : label);
+    expected += std::log(sum) - static_cast<double>(next[byte]);
+  }
+  LocalBatch batch;
+  batch.keep(raw);
+  std::vector<float> scores(1);
+  EXPECT_NEAR(model_->forward(batch, rows(), scores).loss, expected, 1e-4 * expected);
+}
+
+TEST_P(TextModelTest, RowsOtherThanBytesAreRefused) {
+  Batch shorter = random_rows(spec_, 5, 1);
+  shorter.keys.pop_back(), shorter.values.pop_back(), --shorter.row_begin.back();
+  EXPECT_EQ(model_->validate(shorter).message(), "row 0 of a batch is not the 16 bytes that model gpt takes");
+  Batch half = random_rows(spec_, 5, 2);
+  half.values[20] = 7.5f;
+  EXPECT_EQ(model_->validate(half).code(), Code::kData);
+  half.values[20] = 256;
+  EXPECT_EQ(model_->validate(half).code(), Code::kData);
+}
+
+TEST_P(TextModelTest, TensorsBeginAsInNanoGpt) {
+  const auto tables = model_->tables();
+  ASSERT_EQ(tables.size(), 2u + 2 * 12 + 2);
+  EXPECT_EQ(tables[0].name, "transformer.wte.weight");
+  EXPECT_EQ(tables[2].name, "transformer.h.0.ln_1.weight");
+  EXPECT_EQ(tables[2].init.kind, InitSpec::Kind::kConstant);
+  EXPECT_EQ(tables[6].name, "transformer.h.0.attn.c_proj.weight");
+  EXPECT_FLOAT_EQ(tables[6].init.scale, 0.01f);
+  EXPECT_EQ(tables[27].name, "transformer.ln_f.bias");
+}
 
 TEST(TorchModel, ScoresOfClassesAreTheLikeliestOnes) {
   ModelSpec spec = spec_of("softmax", Loss::kClasses);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "data/input_words.h"
 #include "data/reader/row_loop.h"
@@ -89,12 +90,69 @@ Status choose_sizes(const TrainerOptions& options, DataSet* data, TrainSpec& spe
   return ok_status();
 }
 
+// Of options that are for rows, the first that is given.
+const char* option_of_rows(const TrainerOptions& options) {
+  const std::pair<bool, const char*> given[] = {
+      {options.inputs.has_value(), "--inputs"},
+      {options.classes.has_value(), "--classes"},
+      {options.format != "auto", "--format"},
+      {options.hash_bits != 0, "--hash-bits"},
+      {options.on_bad_row != 0, "--on-bad-row"},
+      {!options.columns.empty(), "--columns"},
+      {!options.label_column.empty(), "--label-column"},
+      {!options.weight_column.empty(), "--weight-column"},
+      {options.loss && *options.loss != Loss::kBytes, "--loss"},
+  };
+  for (const auto& [is_given, flag] : given) {
+    if (is_given) return flag;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {
+  if (const char* const flag = option_of_rows(options)) {
+    return {Code::kUsage,
+            fmt::format("{} has no meaning with --model {}, which takes any file of bytes", flag, kind.name)};
+  }
+  const TextDefaults& defaults = *kind.dense->text;
+  ModelSpec& model = spec.model;
+  model.inputs = options.context.value_or(defaults.context);
+  model.classes = 256;
+  model.layers = options.layers.value_or(defaults.layers);
+  model.width = options.width.value_or(defaults.width);
+  model.heads = options.heads.value_or(defaults.heads);
+  if (Status status = kind.check(model); !status.ok()) return status;
+  spec.train.paths = options.files;
+  spec.train.format = "libsvm";
+  spec.train.classes = model.classes;
+  spec.train.text.context = model.inputs;
+  spec.valid = spec.train;
+  if (!options.valid.empty()) {
+    spec.valid.paths = {options.valid};
+    return ok_status();
+  }
+  const bool piped = std::find(options.files.begin(), options.files.end(), "-") != options.files.end();
+  const std::uint64_t parts = options.valid_part != 0 ? options.valid_part
+                              : piped                 ? 0
+                                                      : defaults.held_out_part;
+  if (parts == 0) {
+    spec.valid.paths.clear();
+    return ok_status();
+  }
+  spec.train.text.parts = spec.valid.text.parts = parts;
+  spec.train.text.part = Part::kTrain;
+  spec.valid.text.part = Part::kHeldOut;
+  return ok_status();
+}
 
 Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
   const DenseDefaults& defaults = *kind.dense;
   ModelSpec& model = spec.model;
-  if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
+  if (defaults.text == nullptr) {
+    if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
+  }
   if (options.hidden && !defaults.takes_hidden) {
     return {Code::kUsage, fmt::format("--hidden has no meaning with --model {}", kind.name)};
   }

@@ -12,4 +12,7 @@ namespace thalweg {
 // classes are not told; null: only the workers have the data. Errors: kUsage, kData naming file and line.
 Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec);
 
+// Of a kind of text: sizes of spec.model, and how its text is read. kUsage for options of rows.
+Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec);
+
 }  // namespace thalweg

@@ -41,6 +41,8 @@ Status predict_rows(const std::string& model, const std::vector<std::string>& fi
   const auto predictor = Predictor::load(*reader, more.models);
   if (!predictor) return as_model_error(predictor.status());
   const Loss loss = predictor->spec().loss;
+  if (loss == Loss::kBytes)
+    return {Code::kUsage, "model " + predictor->spec().name + " is of text, which has no rows to score"};
   ReadOptions read = read_as_trained(reader->manifest());
   read.paths = files;
   read.formats = more.formats;

@@ -158,7 +158,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   report_.sum += sum;
   pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();
-  for (std::size_t r = 0; r < prepared.rows && spec_.model.loss != Loss::kClasses; r += kSampleEvery) {
+  for (std::size_t r = 0; r < prepared.rows && is_of_score(spec_.model.loss); r += kSampleEvery) {
     report_.scores.push_back(scores_[r]);
     report_.labels.push_back(batch.labels[r]);
     if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
@@ -294,10 +294,10 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
     note_text(scored, source.place());
     scored.sum = model_->forward(batch->batch, row_spans_, scores_);
     const Batch& rows = batch->batch.rows();
-    if (spec_.model.loss == Loss::kClasses) {
-      summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);
-    } else {
+    if (is_of_score(spec_.model.loss)) {
       summary.add(scores_, rows.labels, rows.weights);
+    } else {
+      summary.add_classes(scored.sum, scores_, rows.labels, rows.weights);
     }
   }
 }

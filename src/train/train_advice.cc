@@ -38,10 +38,8 @@ Standing standing_on(std::string rows, Loss loss, const Measured& measured) {
   out.rows = std::move(rows);
   out.loss_name = judge.name;
   out.loss = judge.value(loss, measured);
-  if (loss != Loss::kClasses) {
-    out.constant = judge.constant(measured);
-    out.untrained = judge.untrained(measured);
-  }
+  if (is_of_score(loss)) out.constant = judge.constant(measured);
+  if (loss != Loss::kClasses) out.untrained = judge.untrained(measured);
   out.auc = kAuc.value(loss, measured);
   return out;
 }

@@ -60,7 +60,7 @@ void TrainJob::warn_of_inputs() const {
     say(TrainMessage::kWarning, empty_files(train->empty_paths()));
     say(TrainMessage::kDetail, train->description());
   }
-  if (valid == nullptr || spec().valid.part != Part::kAll) return;
+  if (valid == nullptr || spec().valid.is_of_part()) return;
   say(TrainMessage::kWarning, empty_files(valid->empty_paths()));
   if (train != nullptr) say(TrainMessage::kWarning, shared_files(train->paths(), valid->paths()));
 }

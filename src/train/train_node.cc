@@ -36,7 +36,7 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   spec->model.kinds = node_.more.models;
   const auto& paths = node_.files;
   if (!paths.empty()) spec->train.paths = paths;
-  if (!paths.empty() && spec->valid.part != Part::kAll) spec->valid.paths = paths;
+  if (!paths.empty() && spec->valid.is_of_part()) spec->valid.paths = paths;
   if (spec->train.paths.empty()) {
     return Status(Code::kUsage, "no training files: name them after -- here or at the scheduler");
   }

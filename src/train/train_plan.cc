@@ -194,13 +194,18 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
     spec.valid = spec.train;
     spec.valid.paths = {options.valid};
   }
+  return ok_status();
+}
+
+// A pipe is read once.
+Status plan_pipe(const TrainerOptions& options, TrainSpec& spec) {
   const auto& paths = options.files;
   const bool piped = std::find(paths.begin(), paths.end(), "-") != paths.end();
   if (piped && options.valid == "-") {
     return Status(Code::kUsage, "standard input is named twice, as training data and by --valid");
   }
   if (piped && !options.epochs) spec.epochs = 1;
-  if (piped && (spec.valid.part != Part::kAll || spec.epochs > 1)) {
+  if (piped && (spec.valid.is_of_part() || spec.epochs > 1)) {
     return Status(Code::kUsage,
                   "standard input can be read once only: --epochs above 1 and --valid-part need a file");
   }
@@ -300,9 +305,13 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   const auto kind = find_kind(model);
   if (!kind.ok()) return kind.status();
   const DenseDefaults* const dense = (*kind)->dense;
-  model.loss = options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
+  const bool of_text = dense != nullptr && dense->text != nullptr;
+  model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
   if (model.loss == Loss::kClasses && !dense) {
     return Status(Code::kUsage, "--loss classes is for dense models, not for --model " + model.name);
+  }
+  if (model.loss == Loss::kBytes && !of_text) {
+    return Status(Code::kUsage, "the loss of bytes is for models of text, not for --model " + model.name);
   }
   if ((*kind)->check != nullptr) {
     if (Status status = (*kind)->check(model); !status.ok()) return status;
@@ -316,20 +325,22 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   plan.consistency = *consistency;
   note_idle_workers(options, plan);
 
-  if (Status status = choose_inputs(options, spec); !status.ok()) return status;
+  Status status = of_text ? plan_text(options, **kind, spec) : choose_inputs(options, spec);
+  if (status.ok()) status = plan_pipe(options, spec);
+  if (!status.ok()) return status;
   if (options.files.empty() && dense) {
-    if (Status status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
+    if (status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
     return plan;
   }
   if (options.files.empty()) {
-    if (Status status = choose_without_data(options, **kind, plan); !status.ok()) return status;
+    if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
   auto data = DataSet::open(spec.train);
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);
-  if (plan.pipe && !options.batch) {
+  if (plan.pipe && !options.batch && !dense) {
     plan.notes.push_back(
         fmt::format("a pipe's size is not known, so a step takes {} rows, where a file's size decides; "
                     "--batch N gives both the same",
@@ -339,7 +350,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if (dense) {
-    if (Status status = choose_dense(options, **kind, data->get(), spec); !status.ok()) return status;
+    if (status = choose_dense(options, **kind, data->get(), spec); !status.ok()) return status;
     return plan;
   }
   const auto entries = mean_entries(*data);
@@ -349,7 +360,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
                 : choose_batch(model, (*kind)->factors, *entries, (*data)->total_bytes()));
   choose_rules(options, *entries, spec);
   if ((*kind)->fields) {
-    if (Status status = choose_fields(options, *data, spec); !status.ok()) return status;
+    if (status = choose_fields(options, *data, spec); !status.ok()) return status;
   }
   return plan;
 }
@@ -358,8 +369,16 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   const TrainSpec& spec = plan.spec;
   const ModelSpec& model = spec.model;
   if (model.fields != 0) options.fields = model.fields;
-  if (model.inputs != 0) options.inputs = model.inputs;
-  if (model.classes != 0) options.classes = model.classes;
+  if (model.layers != 0) {
+    options.context = model.inputs;
+    options.layers = model.layers;
+    options.width = model.width;
+    options.heads = model.heads;
+    options.valid_part = spec.valid.text.parts;
+  } else {
+    if (model.inputs != 0) options.inputs = model.inputs;
+    if (model.classes != 0) options.classes = model.classes;
+  }
   if (!model.hidden.empty()) options.hidden = model.hidden;
   options.consistency = plan.consistency;
   options.exchange = spec.exchange.empty() ? "servers" : spec.exchange;

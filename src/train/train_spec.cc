@@ -33,6 +33,9 @@ Json read_json(const ReadOptions& o) {
           {"classes", o.classes},
           {"columns", o.columns},
           {"known_columns", o.known_columns},
+          {"context", o.text.context},
+          {"text_part", static_cast<int>(o.text.part)},
+          {"text_parts", o.text.parts},
           {"label_column", o.label_column},
           {"weight_column", o.weight_column}};
 }
@@ -49,6 +52,9 @@ ReadOptions read_from(const Json& j) {
   o.classes = j.at("classes").get<std::uint32_t>();
   o.columns = j.at("columns").get<std::string>();
   o.known_columns = j.at("known_columns").get<std::string>();
+  o.text.context = j.at("context").get<std::uint32_t>();
+  o.text.part = static_cast<Part>(j.at("text_part").get<int>());
+  o.text.parts = j.at("text_parts").get<std::uint64_t>();
   o.label_column = j.at("label_column").get<std::string>();
   o.weight_column = j.at("weight_column").get<std::string>();
   return o;
@@ -68,6 +74,9 @@ std::string to_text(const TrainSpec& spec) {
                     {"inputs", m.inputs},
                     {"classes", m.classes},
                     {"hidden", m.hidden},
+                    {"layers", m.layers},
+                    {"width", m.width},
+                    {"heads", m.heads},
                     {"weights", rule_json(m.weights)},
                     {"bias_rate", m.bias_rate ? Json(*m.bias_rate) : Json(nullptr)},
                     {"factors", rule_json(m.factors)}}},
@@ -97,6 +106,9 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.inputs = m.at("inputs").get<std::uint32_t>();
     spec.model.classes = m.at("classes").get<std::uint32_t>();
     spec.model.hidden = m.at("hidden").get<std::vector<std::uint32_t>>();
+    spec.model.layers = m.at("layers").get<std::uint32_t>();
+    spec.model.width = m.at("width").get<std::uint32_t>();
+    spec.model.heads = m.at("heads").get<std::uint32_t>();
     spec.model.weights = rule_from(m.at("weights"));
     if (const Json& rate = m.at("bias_rate"); !rate.is_null()) spec.model.bias_rate = rate.get<float>();
     spec.model.factors = rule_from(m.at("factors"));

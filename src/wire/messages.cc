@@ -57,7 +57,7 @@ TableSpec get_table(Reader& in) {
   r.kind = get_enum(in, RuleKind::kCustom);
   for_each_number(r, [&in](const char*, float& number) { number = in.get<float>(); });
   r.custom = in.get_text(limits::kNameBytesMax);
-  t.init.kind = get_enum(in, InitSpec::Kind::kNormal);
+  t.init.kind = get_enum(in, InitSpec::Kind::kConstant);
   t.init.scale = in.get<float>();
   t.init.seed = in.get<std::uint64_t>();
   if (t.dim == 0 || t.dim > limits::kDimMax || t.ranges == 0) in.fail();

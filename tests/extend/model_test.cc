@@ -48,7 +48,7 @@ TEST(Model, OfAFileOfItsOwnTrainsByItsNameAndPredicts) {
   const auto take = [&](float p) { predictions.push_back(p); };
   EXPECT_EQ(
       predict_rows(folder / "model", {file}, take).message(),
-      (folder / "model") + ": model 'square' is unknown; expected lr, fm, ffm, softmax, mlp or convnet");
+      (folder / "model") + ": model 'square' is unknown; expected lr, fm, ffm, softmax, mlp, convnet or gpt");
   TrainParts more;
   more.models = {&kSquareKind};
   const Status predicted = predict_rows(folder / "model", {file}, take, more);

@@ -16,6 +16,7 @@
   COMMAND(kPlotStalenessCommand) \
   COMMAND(kPredictCommand) \
   COMMAND(kEvalCommand) \
+  COMMAND(kGenerateCommand) \
   COMMAND(kModelInspectCommand) \
   COMMAND(kModelExportCommand) \
   COMMAND(kModelDiffCommand) \

@@ -27,7 +27,7 @@ Status run_eval(const Options& options, Output& out) {
   const auto add = [&](const ScoredRows& scored) {
     const auto& [loss, rows, scores, sum] = scored;
     if (!sums) sums.emplace(loss);
-    if (loss == Loss::kClasses) {
+    if (!is_of_score(loss)) {
       sums->add_classes(sum, scores, rows.labels, rows.weights);
       return ok_status();
     }

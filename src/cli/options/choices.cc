@@ -74,6 +74,12 @@ std::string_view hidden_model_choices() {
   return kWords;
 }
 
+std::string_view text_model_choices() {
+  static const std::string kWords = models_where(
+      [](const ModelKind& kind) { return kind.dense != nullptr && kind.dense->text != nullptr; });
+  return kWords;
+}
+
 std::string_view rule_choices() {
   static const std::string kWords = rules_where(is_of_gradients);
   return kWords;

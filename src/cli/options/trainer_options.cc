@@ -79,6 +79,10 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.inputs = maybe_count(options, "inputs");
   out.classes = maybe_count(options, "classes");
   out.hidden = widths(options);
+  out.layers = maybe_count(options, "layers");
+  out.width = maybe_count(options, "width");
+  out.heads = maybe_count(options, "heads");
+  out.context = maybe_count(options, "context");
   out.rank = maybe_count(options, "rank").value_or(out.rank);
   out.fields = maybe_count(options, "fields");
   out.init_scale = maybe_float(options, "init-scale").value_or(out.init_scale);

@@ -223,7 +223,8 @@ void TrainView::show(const TrainProgress& now) {
   p.epochs = epochs_;
   p.examples = now.examples;
   p.done = now.done;
-  p.loss_name = loss_ == Loss::kSquared ? "train squared loss" : "train logloss";
+  p.loss_name =
+      loss_ == Loss::kSquared ? "train squared loss" : fmt::format("train {}", judging_metric(loss_).name);
   p.loss = now.train_loss;
   p.auc = now.auc;
   p.staleness = now.costs.staleness_max;
@@ -259,7 +260,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["examples"] = result.examples;
   json["seconds"] = result.seconds;
   json["examples_per_second"] = rate;
-  const std::string_view loss = loss_ == Loss::kSquared ? "loss" : kLogLoss.name;
+  const std::string_view loss = loss_ == Loss::kSquared ? "loss" : judging_metric(loss_).name;
   json[fmt::format("train_{}", loss)] = finite_number(result.train_loss);
   json[fmt::format("progressive_{}", loss)] = finite_number(result.progressive_loss);
   const auto held_out = result.epochs.empty() ? std::nullopt : result.epochs.back().held_out;

@@ -28,8 +28,13 @@ Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& 
   Result<ReadOptions> read = read_options_for(model->manifest(), options);
   if (!read) return read.status();
   Scored scored{predictor->spec().loss};
+  if (!labels && scored.loss == Loss::kBytes) {
+    return with_hint(
+        {Code::kUsage, "model " + predictor->spec().name + " is of text, which has no rows to score"},
+        "thalweg generate --model DIR --prompt TEXT continues one; eval measures on one");
+  }
   read->binary_labels = scored.loss == Loss::kLogistic;
-  if (scored.loss == Loss::kClasses) read->classes = predictor->spec().classes;
+  if (!is_of_score(scored.loss)) read->classes = predictor->spec().classes;
   read->labels_needed = labels;
   const std::int64_t threads = options.maybe_integer("threads").value_or(std::thread::hardware_concurrency());
   const Result<std::unique_ptr<InputRows>> rows = InputRows::open(*std::move(read), threads);

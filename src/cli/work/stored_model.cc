@@ -41,6 +41,17 @@ std::map<std::string, std::string> options_to_store(const Options& options, std:
 
 Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& options) {
   ReadOptions read = read_options(options, options.arguments());
+  if (manifest.model.loss == Loss::kBytes) {
+    if (read.format != "auto" || read.max_bad_rows != 0 || read.hash_bits != 0 || options.has("columns")) {
+      return Status(Code::kUsage,
+                    fmt::format("options that say how rows are read have no meaning with model {}, which "
+                                "takes any file of bytes",
+                                manifest.model.name));
+    }
+    read.format = "libsvm";
+    read.text.context = manifest.model.inputs;
+    return read;
+  }
   unsigned trained_bits = 0;
   const std::string bits = stored(manifest, "hash-bits");
   std::from_chars(bits.data(), bits.data() + bits.size(), trained_bits);

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "base/rule_fields.h"
 #include "model/format/file.h"
 #include "model/format/json_bounds.h"
@@ -24,7 +25,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kRowFloatsMax = 1u << 24;
 constexpr const char* kFormat = "thalweg-model";
 constexpr JsonBounds kBounds{.depth = 8, .values = 1u << 16, .names = 4096, .name_bytes = 512};
-constexpr std::array kInitNames = {"zero", "uniform", "normal"};
+constexpr std::array kInitNames = {"zero", "uniform", "normal", "constant"};
 constexpr std::array kKindNames = {"sparse", "dense"};
 
 template <class Enum, std::size_t kCount>
@@ -168,6 +169,10 @@ void read_sizes(Members& in, ModelSpec& out) {
     const bool fits = width.is_number_unsigned() && width.get<std::uint64_t>() <= ~std::uint32_t{0};
     fits ? out.hidden.push_back(width.get<std::uint32_t>()) : in.fail("hidden", "a list of whole numbers");
   }
+  if (!in.has("layers")) return;
+  in.whole("layers", out.layers);
+  in.whole("width", out.width);
+  in.whole("heads", out.heads);
 }
 
 void read_model(Members in, ModelSpec& out) {
@@ -263,6 +268,11 @@ std::string to_json(const Manifest& manifest) {
     json["model"]["classes"] = model.classes;
     json["model"]["hidden"] = model.hidden;
   }
+  if (model.layers != 0) {
+    json["model"]["layers"] = model.layers;
+    json["model"]["width"] = model.width;
+    json["model"]["heads"] = model.heads;
+  }
   for (const TableManifest& table : manifest.tables) json["tables"].push_back(table_json(table));
   for (const auto& [name, value] : manifest.options) json["options"][name] = value;
   for (const auto& [name, value] : manifest.metrics) {
@@ -299,7 +309,8 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text) 
   if (digest.size() != 16 || end.ptr != digest.data() + digest.size()) in.fail("digest", "16 hex digits");
   read_model(in.object("model"), out.model);
   const Json& tables = in.member("tables");
-  if (!tables.is_array() || tables.size() > 64) in.fail("tables", "a list of at most 64");
+  if (!tables.is_array() || tables.size() > limits::kTablesMax)
+    in.fail("tables", fmt::format("a list of at most {}", limits::kTablesMax));
   std::set<std::string> names;
   for (std::size_t t = 0; first_error.empty() && t < tables.size(); ++t) {
     read_table(Members(tables[t], fmt::format("tables[{}].", t), first_error), out.tables.emplace_back());

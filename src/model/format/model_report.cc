@@ -137,13 +137,16 @@ std::string to_text(const ModelSummary& summary) {
   if (kind.ok() && (*kind)->fields) out += fmt::format(", {} fields", model.fields);
   out += fmt::format("\ndigest   {}\nwritten  by version {}, format {}\n", digest_text(manifest.digest),
                      manifest.library_version, kModelFormatVersion);
-  out += fmt::format("\n{:<12} {:>12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", "table", "rows",
-                     "dim", "state", "bytes", "zero rows", "mean", "rms", "max abs", "rule");
+  std::size_t widest = 12;
+  for (const TableSummary& table : summary.tables) widest = std::max(widest, table.name.size());
+  out += fmt::format("\n{:<{}} {:>12} {:>6} {:>6} {:>12} {:>12} {:>12} {:>12} {:>12}  {}\n", "table", widest,
+                     "rows", "dim", "state", "bytes", "zero rows", "mean", "rms", "max abs", "rule");
   for (std::size_t t = 0; t < summary.tables.size(); ++t) {
     const TableSummary& table = summary.tables[t];
-    out += fmt::format("{:<12} {:>12} {:>6} {:>6} {:>12} {:>12} {:>12.5g} {:>12.5g} {:>12.5g}  {}\n",
-                       table.name, table.rows, table.dim, table.state_floats, table.bytes, table.zero_rows,
-                       table.mean, table.rms, table.max_abs, rule_name(manifest.tables[t].spec.rule.kind));
+    out +=
+        fmt::format("{:<{}} {:>12} {:>6} {:>6} {:>12} {:>12} {:>12.5g} {:>12.5g} {:>12.5g}  {}\n", table.name,
+                    widest, table.rows, table.dim, table.state_floats, table.bytes, table.zero_rows,
+                    table.mean, table.rms, table.max_abs, rule_name(manifest.tables[t].spec.rule.kind));
   }
   if (!manifest.metrics.empty()) out += "\nmetrics\n";
   for (const auto& [name, value] : manifest.metrics) out += fmt::format("  {:<24} {:.6g}\n", name, value);
@@ -179,11 +182,14 @@ Result<ModelDiff> diff_models(const ModelReader& left, const ModelReader& right)
 }
 
 std::string to_text(const ModelDiff& diff) {
-  std::string out = fmt::format("{:<12} {:>12} {:>12} {:>12} {:>14} {:>14}\n", "table", "common", "only left",
-                                "only right", "different rows", "max abs diff");
+  std::size_t widest = 12;
+  for (const TableDiff& table : diff.tables) widest = std::max(widest, table.name.size());
+  std::string out = fmt::format("{:<{}} {:>12} {:>12} {:>12} {:>14} {:>14}\n", "table", widest, "common",
+                                "only left", "only right", "different rows", "max abs diff");
   for (const TableDiff& table : diff.tables) {
-    out += fmt::format("{:<12} {:>12} {:>12} {:>12} {:>14} {:>14.6g}\n", table.name, table.common_keys,
-                       table.only_left, table.only_right, table.different_rows, table.max_abs_difference);
+    out +=
+        fmt::format("{:<{}} {:>12} {:>12} {:>12} {:>14} {:>14.6g}\n", table.name, widest, table.common_keys,
+                    table.only_left, table.only_right, table.different_rows, table.max_abs_difference);
   }
   for (const std::string& name : diff.only_left) out += "table only in the left model: " + name + "\n";
   for (const std::string& name : diff.only_right) out += "table only in the right model: " + name + "\n";

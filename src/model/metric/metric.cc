@@ -4,6 +4,7 @@
 #define THALWEG_METRICS(METRIC) \
   METRIC(kAuc)                  \
   METRIC(kLogLoss)              \
+  METRIC(kNatsPerByte)          \
   METRIC(kRmse)                 \
   METRIC(kAccuracy)             \
   METRIC(kCalibration)          \
@@ -24,7 +25,9 @@ MetricList metrics(const MetricList& more) {
   return list;
 }
 
-const Metric& judging_metric(Loss loss) { return loss == Loss::kSquared ? kRmse : kLogLoss; }
+const Metric& judging_metric(Loss loss) {
+  return loss == Loss::kSquared ? kRmse : loss == Loss::kBytes ? kNatsPerByte : kLogLoss;
+}
 
 double mean_of(double sum, const Measured& rows) {
   return sum / (rows.sums.weight > 0 ? rows.sums.weight : std::numeric_limits<double>::quiet_NaN());

@@ -31,7 +31,7 @@ enum class Told : std::uint8_t {
 struct Metric {
   std::string_view name;     // Lower case, as a field of --json.
   std::string_view summary;  // A few words.
-  Told logistic = Told::kNoOne, squared = Told::kNoOne, classes = Told::kNoOne;
+  Told logistic = Told::kNoOne, squared = Told::kNoOne, classes = Told::kNoOne, bytes = Told::kNoOne;
   double (*of)(const Measured& rows) = nullptr;
   // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
   // prediction, what for a model whose weights are all 0, and what for a mean of the rows' losses. The first
@@ -41,7 +41,17 @@ struct Metric {
   double (*of_mean_loss)(double mean) = nullptr;
 
   Told told(Loss loss) const {
-    return loss == Loss::kLogistic ? logistic : loss == Loss::kSquared ? squared : classes;
+    switch (loss) {
+      case Loss::kLogistic:
+        return logistic;
+      case Loss::kSquared:
+        return squared;
+      case Loss::kClasses:
+        return classes;
+      case Loss::kBytes:
+        return bytes;
+    }
+    return Told::kNoOne;
   }
   double value(Loss loss, const Measured& rows) const {
     return told(loss) == Told::kNoOne ? std::numeric_limits<double>::quiet_NaN() : of(rows);
@@ -55,6 +65,6 @@ MetricList metrics(const MetricList& more = {});
 const Metric& judging_metric(Loss loss);
 
 // Those that are asked for by themselves.
-extern const Metric kAccuracy, kAuc, kLogLoss, kRmse, kCalibration, kMeanLabel;
+extern const Metric kAccuracy, kAuc, kLogLoss, kNatsPerByte, kRmse, kCalibration, kMeanLabel;
 
 }  // namespace thalweg

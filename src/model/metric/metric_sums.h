@@ -59,7 +59,7 @@ class MetricSums {
   // Raw scores of a batch; `weights` empty when all are 1. Logistic labels count as 1 when > 0 and as 0
   // otherwise.
   void add(std::span<const float> scores, std::span<const float> labels, std::span<const float> weights = {});
-  // Of Loss::kClasses: `scores` are classes, `sum` the losses of these rows.
+  // Where losses are not of scores: `scores` are classes, `sum` the losses of these rows.
   void add_classes(const LossSum& sum, std::span<const float> scores, std::span<const float> labels,
                    std::span<const float> weights = {});
   void merge(const MetricSums& other);
