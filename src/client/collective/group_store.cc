@@ -7,7 +7,7 @@
 
 #include "base/completion.h"
 #include "client/collective/group_turn.h"
-#include "table/table.h"
+#include "client/replica/replica_algorithm.h"
 
 namespace thalweg {
 namespace {
@@ -35,29 +35,26 @@ constexpr std::size_t kPushWords = 2;
 class GroupStore::Impl {
  public:
   struct Shared {
-    TableSpec spec;
-    std::unique_ptr<Table> table;
     std::span<float> sums;  // Dense: of the group's memory, for pushes that are added up; made when needed.
-    // This rank's push of the step.
-    bool pushed = false;
-    Keys keys;
-    Rows grads;
-
-    bool dense() const { return spec.kind == TableSpec::Kind::kDense; }
-    RangeSpan all() const { return {0, spec.ranges}; }
+    StepPush push;          // This rank's.
   };
 
-  Impl(Group& its_group, GroupStoreOptions its_options) : group(its_group), options(std::move(its_options)) {}
+  Impl(Group& its_group, GroupStoreOptions its_options, Replica its_replica)
+      : group(its_group),
+        options(std::move(its_options)),
+        replica(std::move(its_replica)),
+        tables(replica.tables()) {}
   ~Impl() {
     for (const Shared& table : tables) group.free(table.sums.data());
   }
 
   Status check(TableId table, const Keys& keys) const;
-  Status check_push(const Shared& table, const Keys& keys, const Rows& grads) const;
-  Answer read(const Shared& table, const Keys& keys) const;
+  const StepPush& push_of(TableId table) const { return tables[table.value].push; }
+  Status check_push(TableId table, const Keys& keys, const Rows& grads) const;
   // Takes part in the group's turns until this rank's wish is fulfilled.
   Status wish(Wish what, BarrierId barrier = {});
   void forget_pushes();
+  bool has_pushed() const;
   // The first failure is what later requests repeat.
   Status fail(Status status) {
     if (failure.ok() && !status.ok()) failure = status;
@@ -66,6 +63,7 @@ class GroupStore::Impl {
 
   Group& group;
   GroupStoreOptions options;
+  Replica replica;
   std::vector<Shared> tables;
   Step step;
   Step seen;  // All pushes of earlier steps have been applied.
@@ -75,58 +73,30 @@ class GroupStore::Impl {
  private:
   Status take_turn(const RankProgress& mine, GroupTurn& turn);
   Status apply(std::span<const std::uint64_t> said, Step lowest);
-  Status apply_to(Shared& table, std::span<const PushSize> sizes, bool mine);
-  Status add_up(Shared& table, PushSize size, bool mine);
-  Status gather(Shared& table, std::span<const PushSize> sizes, bool mine);
-  PushSize size_of(const Shared& table) const;
+  Status apply_to(TableId table, std::span<const PushSize> sizes, bool mine);
+  Status add_up(TableId table, PushSize size, bool mine);
+  Status gather(TableId table, std::span<const PushSize> sizes, bool mine);
+  PushSize size_of(TableId table) const;
   std::size_t words() const { return RankProgress::kWords + kPushWords * tables.size(); }
 };
 
 Status GroupStore::Impl::check(TableId table, const Keys& keys) const {
-  if (!failure.ok()) return failure;
-  if (table.value >= tables.size()) {
-    return {Code::kUsage, fmt::format("no table {}; the store has {}", table.value, tables.size())};
-  }
-  const Shared& shared = tables[table.value];
-  if (!keys.values() || keys.dense() != shared.dense()) {
-    return {Code::kUsage, fmt::format("table {} takes Keys from Keys::{}()", shared.spec.name,
-                                      shared.dense() ? "block" : "of")};
-  }
-  const auto& values = *keys.values();
-  if (!shared.dense()) return shared.table->check_keys(values, shared.all());
-  if (values[0] > shared.spec.rows || values[1] > shared.spec.rows - values[0]) {
-    return {Code::kUsage, fmt::format("table {} has {} rows, asked for [{}, {})", shared.spec.name,
-                                      shared.spec.rows, values[0], values[0] + values[1])};
-  }
-  return ok_status();
+  return failure.ok() ? replica.check(table, keys) : failure;
 }
 
-Status GroupStore::Impl::check_push(const Shared& table, const Keys& keys, const Rows& grads) const {
-  const TableSpec& spec = table.spec;
+Status GroupStore::Impl::check_push(TableId table, const Keys& keys, const Rows& grads) const {
   if (step == kEndOfWork) return {Code::kUsage, "this rank has ended its work"};
-  if (keys.size() * spec.dim != grads.size()) {
-    return {Code::kUsage, fmt::format("push to {}: {} keys of {} floats need {} values, got {}", spec.name,
-                                      keys.size(), spec.dim, keys.size() * spec.dim, grads.size())};
-  }
-  if (table.pushed) {
+  if (push_of(table).pushed) {
     return {Code::kUsage, fmt::format("second push to {} in step {}.{}; call advance() between them",
-                                      spec.name, step.epoch, step.index)};
+                                      replica.spec(table).name, step.epoch, step.index)};
   }
-  if (keys.size() == 0) return ok_status();
-  const std::span<const std::uint64_t> values(*keys.values());
-  return table.table->check({table.dense() ? values.first(1) : values, grads.span()}, table.all());
+  return replica.check_push(table, keys, grads.span());
 }
 
-Answer GroupStore::Impl::read(const Shared& table, const Keys& keys) const {
-  std::vector<float> rows(keys.size() * table.spec.dim);
-  const std::span<const std::uint64_t> values(*keys.values());
-  if (!rows.empty()) table.table->read(table.dense() ? values.first(1) : values, rows);
-  return {ok_status(), Rows(std::move(rows)), {}};
-}
-
-PushSize GroupStore::Impl::size_of(const Shared& table) const {
-  if (!table.pushed || table.keys.size() == 0) return {};
-  return {table.dense() ? (*table.keys.values())[0] : 0, table.keys.size()};
+PushSize GroupStore::Impl::size_of(TableId table) const {
+  const StepPush& push = push_of(table);
+  if (!push.pushed || push.keys.size() == 0) return {};
+  return {replica.is_dense(table) ? (*push.keys.values())[0] : 0, push.keys.size()};
 }
 
 Status GroupStore::Impl::wish(Wish what, BarrierId barrier) {
@@ -143,8 +113,8 @@ Status GroupStore::Impl::wish(Wish what, BarrierId barrier) {
 Status GroupStore::Impl::take_turn(const RankProgress& mine, GroupTurn& turn) {
   std::vector<std::uint64_t> words_mine(words()), said(words() * group.size());
   mine.write(words_mine.data());
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    const PushSize size = size_of(tables[t]);
+  for (std::uint16_t t = 0; t < tables.size(); ++t) {
+    const PushSize size = size_of(TableId{t});
     words_mine[RankProgress::kWords + kPushWords * t] = size.first;
     words_mine[RankProgress::kWords + kPushWords * t + 1] = size.rows;
   }
@@ -163,55 +133,59 @@ Status GroupStore::Impl::take_turn(const RankProgress& mine, GroupTurn& turn) {
 Status GroupStore::Impl::apply(std::span<const std::uint64_t> said, Step lowest) {
   const bool mine = step == lowest;
   std::vector<PushSize> sizes(group.size());
-  for (std::size_t t = 0; t < tables.size(); ++t) {
+  for (std::uint16_t t = 0; t < tables.size(); ++t) {
     for (std::uint32_t r = 0; r < group.size(); ++r) {
       const std::uint64_t* const words_of = &said[r * words()];
       const bool takes_part = RankProgress::read(words_of).step == lowest;
       const std::uint64_t* const push = words_of + RankProgress::kWords + kPushWords * t;
       sizes[r] = takes_part ? PushSize{push[0], push[1]} : PushSize{};
     }
-    if (Status status = apply_to(tables[t], sizes, mine); !status.ok()) return status;
+    if (Status status = apply_to(TableId{t}, sizes, mine); !status.ok()) return status;
   }
   return ok_status();
 }
 
-Status GroupStore::Impl::apply_to(Shared& table, std::span<const PushSize> sizes, bool mine) {
+Status GroupStore::Impl::apply_to(TableId table, std::span<const PushSize> sizes, bool mine) {
   const auto pushed = [](PushSize size) { return size.rows > 0; };
   const auto first = std::find_if(sizes.begin(), sizes.end(), pushed);
   if (first == sizes.end()) return ok_status();
   const bool alike =
       std::all_of(sizes.begin(), sizes.end(), [&](PushSize size) { return !pushed(size) || size == *first; });
-  const bool sums = table.dense() && table.spec.rule.kind != RuleKind::kAssign && !options.in_rank_order;
+  const bool sums =
+      replica.is_dense(table) && replica.spec(table).rule.kind != RuleKind::kAssign && !options.in_rank_order;
   return sums && alike ? add_up(table, *first, mine) : gather(table, sizes, mine);
 }
 
-Status GroupStore::Impl::add_up(Shared& table, PushSize size, bool mine) {
-  if (table.sums.empty()) {
-    auto sums = group.allocate<float>(table.spec.rows * table.spec.dim);
+Status GroupStore::Impl::add_up(TableId table, PushSize size, bool mine) {
+  const TableSpec& spec = replica.spec(table);
+  Shared& shared = tables[table.value];
+  if (shared.sums.empty()) {
+    auto sums = group.allocate<float>(spec.rows * spec.dim);
     if (!sums) return sums.status();
-    table.sums = *sums;
+    shared.sums = *sums;
   }
-  const std::span<float> sums = table.sums.first(size.rows * table.spec.dim);
-  if (mine && table.pushed && table.keys.size() > 0) {
-    std::copy(table.grads.span().begin(), table.grads.span().end(), sums.begin());
+  const std::span<float> sums = shared.sums.first(size.rows * spec.dim);
+  const StepPush& push = shared.push;
+  if (mine && push.pushed && push.keys.size() > 0) {
+    std::copy(push.grads.span().begin(), push.grads.span().end(), sums.begin());
   } else {
     std::fill(sums.begin(), sums.end(), 0.0f);
   }
   if (Status status = group.all_reduce<float>(sums, Reduction::kSum, options.route); !status.ok())
     return status;
-  const Contribution whole{{&size.first, 1}, sums};
-  if (Status status = table.table->check(whole, table.all()); !status.ok())
-    return status;  // Sums may overflow.
-  table.table->apply({&whole, 1});
+  const Keys rows = Keys::block(size.first, size.rows);
+  if (Status status = replica.check_push(table, rows, sums); !status.ok())
+    return status;  // They may overflow.
+  replica.apply(table, rows, sums);
   return ok_status();
 }
 
-Status GroupStore::Impl::gather(Shared& table, std::span<const PushSize> sizes, bool mine) {
-  const std::size_t dim = table.spec.dim;
+Status GroupStore::Impl::gather(TableId table, std::span<const PushSize> sizes, bool mine) {
+  const std::size_t dim = replica.spec(table).dim;
   std::vector<std::size_t> keys_of, floats_of;
   std::size_t keys_all = 0, floats_all = 0;
   for (const PushSize size : sizes) {
-    keys_of.push_back(table.dense() ? std::min<std::size_t>(size.rows, 1) : size.rows);
+    keys_of.push_back(replica.is_dense(table) ? std::min<std::size_t>(size.rows, 1) : size.rows);
     floats_of.push_back(size.rows * dim);
     keys_all += keys_of.back();
     floats_all += floats_of.back();
@@ -220,9 +194,10 @@ Status GroupStore::Impl::gather(Shared& table, std::span<const PushSize> sizes, 
   std::vector<float> grads(floats_all);
   std::span<const std::uint64_t> own_keys;
   std::span<const float> own_grads;
-  if (mine && table.pushed && table.keys.size() > 0) {
-    own_keys = std::span<const std::uint64_t>(*table.keys.values()).first(keys_of[group.rank()]);
-    own_grads = table.grads.span();
+  const StepPush& push = push_of(table);
+  if (mine && push.pushed && push.keys.size() > 0) {
+    own_keys = std::span<const std::uint64_t>(*push.keys.values()).first(keys_of[group.rank()]);
+    own_grads = push.grads.span();
   }
   if (Status status = group.all_gather<std::uint64_t>(own_keys, keys, keys_of); !status.ok()) return status;
   if (Status status = group.all_gather<float>(own_grads, grads, floats_of); !status.ok()) return status;
@@ -235,33 +210,26 @@ Status GroupStore::Impl::gather(Shared& table, std::span<const PushSize> sizes, 
     key_at += keys_of[r];
     float_at += floats_of[r];
   }
-  table.table->apply(parts);
+  replica.apply(table, parts);
   return ok_status();
 }
 
 void GroupStore::Impl::forget_pushes() {
-  for (Shared& table : tables) {
-    table.pushed = false;
-    table.keys = {};
-    table.grads = {};
-  }
+  for (Shared& table : tables) table.push = {};
+}
+
+bool GroupStore::Impl::has_pushed() const {
+  return std::any_of(tables.begin(), tables.end(), [](const Shared& table) { return table.push.pushed; });
 }
 
 GroupStore::GroupStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GroupStore::~GroupStore() = default;
 
 Result<std::unique_ptr<GroupStore>> GroupStore::create(Group& group, GroupStoreOptions options) {
-  auto impl = std::make_unique<Impl>(group, std::move(options));
-  for (const TableSpec& spec : impl->options.tables) {
-    const auto rule = impl->options.rules.find(spec.rule.custom);
-    auto table =
-        make_table(spec, {0, spec.ranges}, rule == impl->options.rules.end() ? nullptr : rule->second);
-    if (!table) return table.status();
-    auto& shared = impl->tables.emplace_back();
-    shared.spec = spec;
-    shared.table = std::move(table).value();
-  }
-  return std::unique_ptr<GroupStore>(new GroupStore(std::move(impl)));
+  auto replica = Replica::make(options.tables, options.rules, false);
+  if (!replica) return replica.status();
+  return std::unique_ptr<GroupStore>(
+      new GroupStore(std::make_unique<Impl>(group, std::move(options), std::move(replica).value())));
 }
 
 Status GroupStore::run(const Program& program) {
@@ -279,35 +247,31 @@ Step GroupStore::step() const { return impl_->step; }
 
 Pending GroupStore::push(TableId table, Keys keys, Rows grads) {
   if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
-  auto& shared = impl_->tables[table.value];
-  if (Status status = impl_->check_push(shared, keys, grads); !status.ok()) {
+  if (Status status = impl_->check_push(table, keys, grads); !status.ok()) {
     return completed(status.code() == Code::kUsage ? status
                                                    : impl_->fail(status));  // As when a server refuses it.
   }
-  shared.pushed = true;
-  shared.keys = std::move(keys);
-  shared.grads = std::move(grads);
+  impl_->tables[table.value].push = {true, std::move(keys), std::move(grads)};
   return completed(ok_status());
 }
 
 Pending GroupStore::pull(TableId table, Keys keys) {
   if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
-  const auto& shared = impl_->tables[table.value];
-  if (shared.pushed) {
+  if (impl_->push_of(table).pushed) {
     return completed(
         {Code::kUsage, fmt::format("pull from {} after the push of step {}.{}; pull first, or call "
                                    "advance() between them",
-                                   shared.spec.name, impl_->step.epoch, impl_->step.index)});
+                                   impl_->replica.spec(table).name, impl_->step.epoch, impl_->step.index)});
   }
   if (impl_->seen < impl_->step) {
     if (Status status = impl_->wish(Wish::kSee); !status.ok()) return completed(std::move(status));
   }
-  return completed(impl_->read(shared, keys));
+  return completed(Answer{ok_status(), impl_->replica.read(table, keys), {}});
 }
 
 Pending GroupStore::read(TableId table, Keys keys) {
   if (Status status = impl_->check(table, keys); !status.ok()) return completed(std::move(status));
-  return completed(impl_->read(impl_->tables[table.value], keys));
+  return completed(Answer{ok_status(), impl_->replica.read(table, keys), {}});
 }
 
 Pending GroupStore::advance() {
@@ -320,10 +284,9 @@ Pending GroupStore::advance() {
 }
 
 Pending GroupStore::end_epoch() {
-  const auto pushed = [](const Impl::Shared& table) { return table.pushed; };
   if (!impl_->failure.ok()) return completed(impl_->failure);
   if (impl_->step == kEndOfWork) return completed({Code::kUsage, "this rank has ended its work"});
-  if (std::any_of(impl_->tables.begin(), impl_->tables.end(), pushed)) {
+  if (impl_->has_pushed()) {
     return completed({Code::kUsage, "end_epoch() within a step; call advance() first"});
   }
   impl_->step = impl_->step.next_epoch();
@@ -331,10 +294,9 @@ Pending GroupStore::end_epoch() {
 }
 
 Pending GroupStore::end_work() {
-  const auto pushed = [](const Impl::Shared& table) { return table.pushed; };
   if (!impl_->failure.ok()) return completed(impl_->failure);
   if (impl_->step == kEndOfWork) return completed(ok_status());
-  if (std::any_of(impl_->tables.begin(), impl_->tables.end(), pushed)) {
+  if (impl_->has_pushed()) {
     Status status = impl_->wish(Wish::kAdvance);
     impl_->forget_pushes();
     if (!status.ok()) return completed(std::move(status));

@@ -17,8 +17,10 @@ std::span<const std::uint64_t> table_keys(const Keys& keys) {
 
 }  // namespace
 
-Result<Replica> Replica::make(const std::vector<TableSpec>& tables, const CustomRules& rules) {
+Result<Replica> Replica::make(const std::vector<TableSpec>& tables, const CustomRules& rules,
+                              bool logs_keys) {
   Replica replica;
+  replica.logs_keys_ = logs_keys;
   for (const TableSpec& spec : tables) {
     auto table = make_table(spec, {0, spec.ranges}, find_rule(rules, spec.rule.custom));
     if (!table) return table.status();
@@ -73,19 +75,20 @@ Rows Replica::read(TableId table, const Keys& keys) const {
 void Replica::apply(TableId table, const Keys& keys, std::span<const float> grads) {
   if (grads.empty()) return;
   const Contribution part{table_keys(keys), grads};
-  if (!keys.dense()) tables_[table.value].touched.add(part.keys);
+  if (!keys.dense() && logs_keys_) tables_[table.value].touched.add(part.keys);
   apply(table, {&part, 1});
 }
 
 void Replica::apply(TableId table, std::span<const Contribution> parts) {
   Copy& copy = tables_[table.value];
-  for (std::size_t p = 0; p < parts.size() && !is_dense(table); ++p) copy.changed.add(parts[p].keys);
+  const bool logs = logs_keys_ && !is_dense(table);
+  for (std::size_t p = 0; p < parts.size() && logs; ++p) copy.changed.add(parts[p].keys);
   copy.table->apply(parts);
 }
 
 void Replica::write(TableId table, const Keys& keys, std::span<const float> rows) {
   if (rows.empty()) return;
-  if (!keys.dense()) tables_[table.value].changed.add(*keys.values());
+  if (!keys.dense() && logs_keys_) tables_[table.value].changed.add(*keys.values());
   tables_[table.value].table->write(table_keys(keys), spec(table).dim, rows);
 }
 
@@ -122,7 +125,7 @@ void Replica::read_stored(TableId table, std::span<const std::uint64_t> keys, st
 }
 
 void Replica::write_stored(TableId table, std::span<const std::uint64_t> keys, std::span<const float> rows) {
-  tables_[table.value].changed.add(keys);
+  if (logs_keys_) tables_[table.value].changed.add(keys);
   tables_[table.value].table->write(keys, stored_width(table), rows);
 }
 

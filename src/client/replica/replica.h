@@ -16,8 +16,10 @@ namespace thalweg {
 
 class Replica {
  public:
-  // tables[i] is TableId{i}. Errors: kUsage, kIo (no memory).
-  static Result<Replica> make(const std::vector<TableSpec>& tables, const CustomRules& rules = {});
+  // tables[i] is TableId{i}. `logs_keys`: take_touched() and take_changed() tell of sparse tables. Errors:
+  // kUsage, kIo (no memory).
+  static Result<Replica> make(const std::vector<TableSpec>& tables, const CustomRules& rules = {},
+                              bool logs_keys = true);
 
   std::size_t tables() const { return tables_.size(); }
   const TableSpec& spec(TableId table) const { return tables_[table.value].table->spec(); }
@@ -59,6 +61,7 @@ class Replica {
   static RangeSpan all(const TableSpec& spec) { return {0, spec.ranges}; }
 
   std::vector<Copy> tables_;
+  bool logs_keys_ = true;
 };
 
 }  // namespace thalweg
