@@ -98,6 +98,7 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
     const std::lock_guard lock(epochs_mutex_);
+    if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
     epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
@@ -156,23 +157,28 @@ TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   TrainEpoch out;
   out.number = static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
-  for (std::size_t e = 0; e <= index; ++e) out.costs.steps += epochs_[e].steps;
+  out.costs.steps = numbers.steps_before + numbers.steps;
   out.train_loss = mean(numbers.train);
   if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
   return out;
 }
 
 std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
-  for (;; ++told) {
+  std::size_t end = 0;  // More may come while these are told, and as fast.
+  {
+    const std::lock_guard lock(epochs_mutex_);
+    end = epochs_.size();
+  }
+  for (; told < end; ++told) {
     TrainEpoch epoch;
     {
       const std::lock_guard lock(epochs_mutex_);
-      if (told >= epochs_.size()) return told;
       epoch = told_epoch(told);
     }
     epoch.costs = costs(cluster.view().counters, epoch.costs.steps);
     if (options_.on_epoch) options_.on_epoch(epoch);
   }
+  return told;
 }
 
 // A group's ranks block while they wait for each other, and their bytes pass no node.
@@ -231,7 +237,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
-    if (!closed) tell_epochs(told, cluster);
+    if (!closed) tell_epochs(told, cluster);  // The job is over: no more come.
     sum_up(cluster.view(), closed, result);
   }
   result.status = outcome(status, closed);

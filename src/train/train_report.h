@@ -48,13 +48,14 @@ std::string to_text(const TrainReport& report);
 // Of one pass.
 struct EpochNumbers {
   LossSum train;
-  std::uint64_t rows = 0;   // Trained on.
-  std::uint64_t steps = 0;  // Of the shard that made most.
+  std::uint64_t rows = 0;          // Trained on.
+  std::uint64_t steps = 0;         // Of the shard that made most.
   // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
   // more than once in a pass.
   Measured sampled;
   Measured valid;
   bool has_valid = false;
+  std::uint64_t steps_before = 0;  // In all passes before.
 };
 
 struct TrainNumbers {

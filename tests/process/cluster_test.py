@@ -17,6 +17,8 @@ from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, last_json
 from programs import PROGRAM, SOURCE
 from reserved_port import reserved_port
 
+READ_ANEW = "1M"  # Memory that has no room to keep a pass's rows for the next one.
+
 
 class ClusterTest(ClusterJobs):
     def test_bits_do_not_depend_on_how_the_job_is_spread(self):
@@ -270,7 +272,7 @@ class ClusterTest(ClusterJobs):
                             (b"0 1:3 1:3 ", other_bytes)):
             with self.subTest(line=line):
                 copy = self.copy_of_train("changing.svm")
-                job = self.start_job("--epochs", "100000", train=copy)
+                job = self.start_job("--epochs", "100000", "--memory", READ_ANEW, train=copy)
                 self.await_epoch(job, 1)
                 with open(copy, "r+b") as rows:
                     rows.seek(rows.read()[:-1].rfind(b"\n") + 1)
