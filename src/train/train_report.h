@@ -48,8 +48,8 @@ std::string to_text(const TrainReport& report);
 // Of one pass.
 struct EpochNumbers {
   LossSum train;
-  std::uint64_t rows = 0;          // Trained on.
-  std::uint64_t steps = 0;         // Of the shard that made most.
+  std::uint64_t rows = 0;   // Trained on.
+  std::uint64_t steps = 0;  // Of the shard that made most.
   // Of a sample of them, each scored before it was learnt, from the pass's latter half where shards report
   // more than once in a pass.
   Measured sampled;

@@ -84,7 +84,7 @@ std::string bash_offers(const std::string& words) {
 }
 
 TEST(Completion, BashOffersCommandsFlagsAndChoices) {
-  EXPECT_EQ(bash_offers("thalweg comp"), "completion\n");
+  EXPECT_EQ(bash_offers("thalweg compl"), "completion\n");
   EXPECT_EQ(bash_offers("thalweg config ''"), "show\n");
   EXPECT_EQ(bash_offers("thalweg config show --or"), "--origin\n");
   EXPECT_EQ(bash_offers("thalweg completion ''"), "bash zsh fish\n");
