@@ -15,7 +15,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kLineBytesMax = std::size_t{1} << 16;
+constexpr std::size_t kMetricsLineBytesMax = std::size_t{1} << 16;
 
 std::optional<RunLine> line_of(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
@@ -69,7 +69,7 @@ Result<std::vector<RunLine>> read_run(const std::string& directory) {
   std::string text;
   for (std::size_t number = 1; std::getline(file, text); ++number) {
     if (file.eof()) break;  // A line that is being written.
-    const auto line = text.size() <= kLineBytesMax ? line_of(text) : std::nullopt;
+    const auto line = text.size() <= kMetricsLineBytesMax ? line_of(text) : std::nullopt;
     if (!line)
       return Status(Code::kData, fmt::format("{}:{}: expected a JSON object with a \"kind\"", path, number));
     lines.push_back(*line);
