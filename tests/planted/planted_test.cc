@@ -25,7 +25,7 @@ constexpr Planted kBugs[] = {
     {Bug::kNoFence, "NoFence", Checker::kOwners},
     {Bug::kNoRetry, "NoRetry", Checker::kProgress},
     {Bug::kHeirSkipsAhead, "HeirSkipsAhead", Checker::kMarks, Checker::kProgress},
-    {Bug::kNoReplayCache, "NoReplayCache", Checker::kReaders},
+    {Bug::kNoReplayCache, "NoReplayCache", Checker::kReaders, Checker::kBits},
     {Bug::kNoChecksum, "NoChecksum", Checker::kDamage},
     {Bug::kPartialRepeat, "PartialRepeat", Checker::kPromptness},
     {Bug::kStaleMapAccepted, "StaleMapAccepted", Checker::kOwners},
