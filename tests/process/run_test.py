@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -184,15 +183,14 @@ class RunTest(ProgramTest):
 
     @unittest.skipUnless(ALL_REDUCE, 'the examples are not built')
     def test_who_has_not_inherited_the_secret_cannot_join(self):
-        ranks = 'test $RANK = 0 && { echo $$ $THALWEG_MASTER_PORT; exec %s; }; until test -e "$0"; do sleep 0.05; done; exec %s'
+        ranks = '''test $RANK = 0 && { echo $$ $THALWEG_MASTER_PORT ${THALWEG_SECRET_FILE#/dev/fd/}; exec %s; }
+                   until test -e "$0"; do sleep 0.05; done; exec %s'''
         with tempfile.TemporaryDirectory() as folder:
             come = os.path.join(folder, 'come')
             with subprocess.Popen([PROGRAM, 'run', '-n', '2', '--', 'sh', '-c', ranks % (ALL_REDUCE, ALL_REDUCE), come],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-                leader, port = map(int, job.stdout.readline().split())
-                with open('/proc/%d/environ' % leader, encoding='ascii') as variables:
-                    where = re.search(r'THALWEG_SECRET_FILE=/dev/fd/(\d+)', variables.read()).group(1)
-                secret = read_secret('/proc/%d/fd/%s' % (leader, where))
+                leader, port, where = map(int, job.stdout.readline().split())
+                secret = read_secret('/proc/%d/fd/%d' % (leader, where))
                 wait_for(lambda: listens(port))
                 for guess in (bytes(16), os.urandom(16), secret[::-1]):
                     with socket.create_connection(('127.0.0.1', port), timeout=PATIENCE_S) as stranger:
