@@ -1,6 +1,7 @@
 // The shared parameters as one data shard sees them: push, pull, and the clock of steps.
 #pragma once
 
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <memory>
@@ -87,6 +88,12 @@ class [[nodiscard]] Pending {
   std::shared_ptr<Completion> completion_;
 };
 
+// What went between data shards.
+struct Exchanged {
+  std::uint64_t bytes_sent = 0;
+  std::chrono::nanoseconds waited{0};
+};
+
 // One data shard's handle; used by one task at a time. Requests return at once and end in a Status:
 // kTimeout (names who was waited for), kPeerLost, kRefused (the request is wrong), kAborted (the job
 // stopped).
@@ -107,6 +114,9 @@ class Store {
   virtual Pending read(TableId table, Keys keys) = 0;
   // Tells how many rows the step's gradients are sums over, for algorithms that weigh shards by their data.
   virtual void learnt(std::uint64_t /*rows*/) {}
+  // Tells what the program exchanged with other shards on a way of its own, and how long it waited for that,
+  // for the job's numbers.
+  virtual void exchanged(const Exchanged& /*more*/) {}
   // Ends the step; tables without a push count as pushed empty. Done when fewer than the window's steps are
   // unanswered.
   virtual Pending advance() = 0;

@@ -34,9 +34,9 @@ struct HeldOutNumbers {
 struct TrainCosts {
   std::uint64_t steps = 0;         // Over all passes, in each of the data shard that made most.
   std::uint64_t bytes_pushed = 0;  // Of push frames that reached servers.
-  // Of pushes, pulls and the answers to both, as often as nodes sent them. Nothing where shards exchange
-  // among themselves, which no node counts.
-  std::optional<std::uint64_t> bytes_sent;
+  // Of pushes, pulls and the answers to both, as often as nodes sent them, and of messages between data
+  // shards.
+  std::uint64_t bytes_sent = 0;
   double staleness_mean = 0;  // Steps that data shards of pulls led the slowest one, over all pulls.
   std::uint32_t staleness_max = 0;
 };
@@ -162,14 +162,14 @@ struct TrainResult {
   std::vector<TrainEpoch> epochs;
   std::uint32_t best_epoch = 0;  // From 1, by the loss on held-out rows; 0: there are none.
   std::uint64_t steps = 0;       // This and the next as TrainCosts has them.
-  std::optional<std::uint64_t> bytes_sent;
+  std::uint64_t bytes_sent = 0;
   double staleness_mean = 0;
   std::uint32_t staleness_max = 0;
   std::uint32_t staleness_p99 = 0;  // 99 % of pulls led by so much at most.
   std::vector<LedPulls> led_pulls;  // By lead: exact below 64 steps, by powers of two from there.
-  // Of the data shards' time, in which they waited for answers; and that time, the mean of a data shard.
-  // Nothing where shards exchange among themselves.
-  std::optional<double> idle_share, exchange_seconds_exposed;
+  // Of the data shards' time, in which they waited for answers or for each other; and that time, the mean of
+  // a data shard.
+  double idle_share = 0, exchange_seconds_exposed = 0;
   std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
   std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
 };

@@ -16,12 +16,13 @@ enum class CounterId : std::uint16_t {
   kStalenessMax = 3,  // Steps that the shard of an answered pull led the slowest one, at most.
   kPulls = 4,         // Frames that came to a server.
   kPushes = 5,
-  kPushBytes = 6,     // Of those frames.
-  kRepeats = 7,       // Pushes that a server answered and did not apply.
-  kSentBytes = 8,     // Of pushes, pulls and the answers to both, each time that a node sends one.
+  kPushBytes = 6,  // Of those frames.
+  kRepeats = 7,    // Pushes that a server answered and did not apply.
+  kSentBytes =
+      8,  // Of pushes, pulls and the answers to both, each time that a node sends one; between shards.
   kStalenessSum = 9,  // Of the steps that shards of answered pulls led the slowest one; a repeat is none.
   kShardTimeNs = 10,  // Of programs of data shards, from their begin to their latest halt.
-  kShardWaitNs = 11,  // Of that, in which one waits for an answer that has not come.
+  kShardWaitNs = 11,  // Of that, in which one waits for an answer that has not come, or other shards.
   kLeadFirst = 64,    // Answered pulls by their lead, see lead_counter().
   kLeadLast = 153,
 };

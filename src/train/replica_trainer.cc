@@ -32,7 +32,7 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
   if (!replica) co_return replica.status();
   // The steps of a group are its own: the servers' are those in which it meets and shows what it has.
   const Step first = ranks != nullptr ? Step{} : store.step();
-  ReplicaStore replicas(store, std::move(replica).value(), std::move(algorithm), first);
+  ReplicaStore replicas(store, std::move(replica).value(), std::move(algorithm), first, ranks);
   Status status = co_await train_shard(replicas, std::move(inputs));
   if (!status.ok() && ranks != nullptr && ranks->of_threads) ranks->group.reset();
   co_return status;

@@ -181,11 +181,9 @@ std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
   return told;
 }
 
-// A group's ranks block while they wait for each other, and their bytes pass no node.
 TrainCosts TrainJob::costs(const Counters& counted, std::uint64_t steps) const {
   TrainCosts out = costs_of(counted);
   out.steps = steps;
-  if (!spec().exchange.empty()) out.bytes_sent = std::nullopt;
   return out;
 }
 
@@ -291,7 +289,6 @@ void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResu
   result.staleness_max = all.staleness_max;
   result.staleness_p99 = staleness_p99(counted);
   result.led_pulls = led_pulls(counted);
-  if (!spec().exchange.empty()) return;
   const auto waited_ns = static_cast<double>(counted[CounterId::kShardWaitNs]);
   const auto time_ns = static_cast<double>(counted[CounterId::kShardTimeNs]);
   if (time_ns > 0) result.idle_share = waited_ns / time_ns;

@@ -56,6 +56,8 @@ TEST_F(TrainerTest, AnExchangeOfTwoShardsHasTheBitsOfServers) {
       options_.exchange = exchange;
       const TrainResult result = run(options_);
       ASSERT_TRUE(result.status.ok()) << exchange << ": " << result.status.message();
+      EXPECT_GT(result.exchange_seconds_exposed, 0);
+      EXPECT_LT(result.idle_share, 1);
       EXPECT_EQ(result.model_digest, servers.model_digest) << model << ' ' << exchange;
       EXPECT_EQ(result.epochs.back().held_out->auc, servers.epochs.back().held_out->auc);
     }

@@ -62,17 +62,16 @@ TEST_F(TrainerTest, SaysWhatItCost) {
   ASSERT_EQ(costs.size(), 2u);
   EXPECT_EQ(costs[0].steps, 45u);
   EXPECT_EQ(costs[1].steps, 90u);
-  ASSERT_TRUE(sync.bytes_sent && sync.idle_share && sync.exchange_seconds_exposed);
   EXPECT_LE(costs[0].bytes_sent, costs[1].bytes_sent);
-  EXPECT_GT(*sync.bytes_sent, sync.pushed_bytes);
+  EXPECT_GT(sync.bytes_sent, sync.pushed_bytes);
   EXPECT_EQ(sync.staleness_mean, 0);
   EXPECT_EQ(sync.staleness_p99, 0u);
   ASSERT_EQ(sync.led_pulls.size(), 1u);
   EXPECT_GE(sync.led_pulls[0].pulls, sync.steps) << "at least one of each step";
-  EXPECT_GT(*sync.idle_share, 0);
-  EXPECT_LT(*sync.idle_share, 1);
-  EXPECT_GT(*sync.exchange_seconds_exposed, 0);
-  EXPECT_LT(*sync.exchange_seconds_exposed, sync.seconds);
+  EXPECT_GT(sync.idle_share, 0);
+  EXPECT_LT(sync.idle_share, 1);
+  EXPECT_GT(sync.exchange_seconds_exposed, 0);
+  EXPECT_LT(sync.exchange_seconds_exposed, sync.seconds);
   EXPECT_GT(sync.samples_per_second, 0);
   ASSERT_TRUE(sync.valid_loss && sync.valid_accuracy);
   EXPECT_EQ(*sync.valid_loss, sync.epochs[1].held_out->logloss);
@@ -109,8 +108,8 @@ TEST_F(TrainerTest, NodesThatJoinTrainTheSameModel) {
   EXPECT_EQ(result.model_digest, here.model_digest);
   EXPECT_EQ(result.epochs.back().held_out->logloss, here.epochs.back().held_out->logloss);
   EXPECT_EQ(result.steps, here.steps);
-  EXPECT_GT(result.bytes_sent.value_or(0), 2 * result.pushed_bytes) << "pushes by workers, rows by servers";
-  EXPECT_GT(result.idle_share.value_or(0), 0);
+  EXPECT_GT(result.bytes_sent, 2 * result.pushed_bytes) << "pushes by workers, rows by servers";
+  EXPECT_GT(result.idle_share, 0);
 }
 
 TEST_F(TrainerTest, AModelOfCsvKnowsItsColumnsWithoutBeingTold) {

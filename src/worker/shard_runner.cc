@@ -1,5 +1,6 @@
 #include "worker/shard_runner.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "base/check.h"
@@ -83,7 +84,9 @@ void ShardRunner::count_time(ShardStore& store) {
   doing.since = turn_.now;
   if (store.shard() == kNoShard) return;  // The observer waits for all others.
   times_.total += time;
-  if (doing.waits) times_.waited += time;
+  const Exchanged exchanged = store.take_exchanged();
+  times_.waited += doing.waits ? time : std::min<Duration>(time, exchanged.waited);
+  times_.exchanged_bytes += exchanged.bytes_sent;
 }
 
 void ShardRunner::wake(ShardStore& store) {

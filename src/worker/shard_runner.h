@@ -69,10 +69,11 @@ class ShardRunner {
   // How programs have ended since the last call. Precondition: none computes.
   std::vector<Status> take_ended();
   // Of all programs of data shards, from their begin to their latest halt or return from one; `waited`: of
-  // that, until what a program waited for had been answered. Who lets others go first waits for no answer,
-  // nor does one that may go on while another computes.
+  // that, until what a program waited for had been answered, or exchanged on a way of its own. Who lets
+  // others go first waits for no answer, nor does one that may go on while another computes.
   struct Times {
     Duration total{}, waited{};
+    std::uint64_t exchanged_bytes = 0;  // Sent on ways of their own.
   };
   const Times& times() const { return times_; }
   // Destroys what is left of the programs. Precondition: none computes.

@@ -34,6 +34,10 @@ class ShardStore final : public Store {
   Pending barrier(BarrierId id) override;
   Pending report(ReportId id, std::string text) override;
   Pending yield() override;
+  void exchanged(const Exchanged& more) override {
+    exchanged_.bytes_sent += more.bytes_sent;
+    exchanged_.waited += more.waited;
+  }
   // Says, once in effect, that the shard's program has ended well.
   Pending end_program();
   // All stored rows (with optimizer state) of one range of a table; Completion::keys names them.
@@ -53,6 +57,8 @@ class ShardStore final : public Store {
   std::vector<StoreCall> take_calls() { return std::exchange(calls_, {}); }
   // What of the program may go on since the last call.
   std::vector<std::coroutine_handle<>> take_ready() { return std::exchange(ready_, {}); }
+  // What it has exchanged since the last call.
+  Exchanged take_exchanged() { return std::exchange(exchanged_, {}); }
   // A request of this shard has ended.
   void answer(Completion& completion, Answer answer);
   // So has a push; follows its answer.
@@ -97,6 +103,7 @@ class ShardStore final : public Store {
   Status failure_;  // The first push that failed; sticky.
   bool job_closes_ = false;
   Doing doing_;
+  Exchanged exchanged_;
   std::vector<StoreCall> calls_;
   std::vector<std::coroutine_handle<>> ready_;
 };

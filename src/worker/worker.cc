@@ -132,7 +132,8 @@ void Worker::on_stop() {
 
 Counters Worker::counters() const {
   Counters sum;
-  sum.count(CounterId::kSentBytes, book_.sent_bytes() + answered_bytes_);
+  const std::uint64_t own_ways = runner_.times().exchanged_bytes;
+  sum.count(CounterId::kSentBytes, book_.sent_bytes() + answered_bytes_ + own_ways);
   sum.count(CounterId::kShardTimeNs, static_cast<std::uint64_t>(runner_.times().total.count()));
   sum.count(CounterId::kShardWaitNs, static_cast<std::uint64_t>(runner_.times().waited.count()));
   return sum;

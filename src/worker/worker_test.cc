@@ -247,6 +247,7 @@ struct Computing : Started {
     Pending first = store.pull(kTable, one_key(1)), second = store.pull(kTable, one_key(2));
     if (Answer rows = co_await first; !rows.status.ok()) co_return rows.status;
     computed = true;
+    store.exchanged(exchanged);
     store.push(kTable, one_key(1), Rows(std::vector<float>{1})).forget();
     const Answer rows = co_await second;
     seen = rows.status;
@@ -266,6 +267,7 @@ struct Computing : Started {
   Sent asked;
   Computation* work = nullptr;
   bool computed = false;
+  Exchanged exchanged;  // By the program, while it computes.
   std::optional<Status> seen;
 };
 
@@ -280,6 +282,19 @@ TEST(WorkerComputes, AndCountsTheTimeInWhichItsProgramsWait) {
   const Counters counters = job.worker.counters();
   EXPECT_EQ(counters[CounterId::kShardTimeNs], 14'000'000'000u);
   EXPECT_EQ(counters[CounterId::kShardWaitNs], 5'000'000'000u);
+}
+
+TEST(WorkerComputes, AndCountsWhatProgramsExchangeThemselves) {
+  for (const auto waited : {1s, 3s}) {
+    Computing job;
+    job.exchanged = {1000, waited};
+    const std::uint64_t before = job.worker.counters()[CounterId::kSentBytes];
+    job.now = job.now + 2s;
+    const Sent pushed = job.finish();
+    const Counters counters = job.worker.counters();
+    EXPECT_EQ(counters[CounterId::kSentBytes], before + pushed[0].second.size_bytes() + 1000);
+    EXPECT_EQ(counters[CounterId::kShardWaitNs], waited == 1s ? 1'000'000'000u : 2'000'000'000u);
+  }
 }
 
 TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {

@@ -118,6 +118,8 @@ TEST_F(DenseProgram, ShardsExchangeAmongThemselves) {
     const json result = told(job + exchange);
     EXPECT_EQ(result["model_digest"], servers["model_digest"]) << exchange;
     EXPECT_EQ(result["valid_logloss"], servers["valid_logloss"]) << exchange;
+    EXPECT_LT(result["bytes_sent"], servers["bytes_sent"]) << exchange;
+    EXPECT_GT(result["exchange_seconds_exposed"], 0) << exchange;
     EXPECT_LT(result["pushed_bytes"].get<double>(), 0.1 * servers["pushed_bytes"].get<double>());
   }
 }

@@ -15,11 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-template <class Number>
-std::optional<double> as_double(const std::optional<Number>& number) {
-  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
-}
-
 std::optional<double> finite(std::optional<double> number) {
   return number && std::isfinite(*number) ? number : std::nullopt;
 }
@@ -38,10 +33,10 @@ std::vector<Field> fields_of(const ComparedTraining& run, const std::optional<Ta
   const LossPoint& at = met == nullptr ? none : *met;
   return {{"target_seconds", at_target(at.seconds)},
           {"target_steps", at_target(static_cast<double>(at.costs.steps))},
-          {"target_bytes", met == nullptr ? std::nullopt : as_double(at.costs.bytes_sent)},
+          {"target_bytes", at_target(static_cast<double>(at.costs.bytes_sent))},
           {"seconds", r.seconds},
           {"steps", static_cast<double>(r.steps)},
-          {"bytes_sent", as_double(r.bytes_sent)},
+          {"bytes_sent", static_cast<double>(r.bytes_sent)},
           {"samples_per_second", r.samples_per_second},
           {"train_loss", r.complete ? finite(r.train_loss) : std::nullopt},
           {"valid_loss", finite(r.valid_loss)},
@@ -77,9 +72,10 @@ std::string curves_csv(const std::vector<ComparedTraining>& all) {
   std::string text = "run,seconds,steps,bytes_sent,train_loss,valid_loss,valid_accuracy\n";
   for (const ComparedTraining& run : all) {
     for (const LossPoint& p : run.points) {
-      text += fmt::format("{},{},{},{},{},{},{}\n", run.name, p.seconds, p.costs.steps,
-                          csv_number(as_double(p.costs.bytes_sent)), csv_number(finite(p.train_loss)),
-                          csv_number(finite(p.valid_loss)), csv_number(finite(p.valid_accuracy)));
+      text +=
+          fmt::format("{},{},{},{},{},{},{}\n", run.name, p.seconds, p.costs.steps,
+                      csv_number(static_cast<double>(p.costs.bytes_sent)), csv_number(finite(p.train_loss)),
+                      csv_number(finite(p.valid_loss)), csv_number(finite(p.valid_accuracy)));
     }
   }
   return text;
@@ -142,7 +138,7 @@ Bars staleness_bars(const std::vector<ComparedTraining>& all) {
 Bars idle_bars(const std::vector<ComparedTraining>& all) {
   Bars bars{{"idle"}, {}};
   for (const ComparedTraining& run : all) {
-    if (run.result.idle_share) bars.groups.push_back({run.name, {*run.result.idle_share}});
+    bars.groups.push_back({run.name, {run.result.idle_share}});
   }
   return bars;
 }
@@ -216,12 +212,13 @@ std::string comparison_table(const std::vector<ComparedTraining>& all, const std
       const LossPoint* at = run.met(target);
       row.push_back(at ? fmt::format("{:.2f}", at->seconds) : "-");
       row.push_back(at ? fmt::format("{}", at->costs.steps) : "-");
-      row.push_back(at ? bytes_cell(as_double(at->costs.bytes_sent)) : "-");
+      row.push_back(at ? bytes_cell(static_cast<double>(at->costs.bytes_sent)) : "-");
     }
     if (r.complete) {
       for (const std::string& text :
-           {fmt::format("{:.2f}", r.seconds), fmt::format("{}", r.steps), bytes_cell(as_double(r.bytes_sent)),
-            cell(finite(r.train_loss), 5), cell(finite(r.valid_loss), 5), cell(finite(r.valid_accuracy), 4),
+           {fmt::format("{:.2f}", r.seconds), fmt::format("{}", r.steps),
+            bytes_cell(static_cast<double>(r.bytes_sent)), cell(finite(r.train_loss), 5),
+            cell(finite(r.valid_loss), 5), cell(finite(r.valid_accuracy), 4),
             fmt::format("{:.2f}", r.staleness_mean), fmt::format("{}", r.staleness_p99),
             fmt::format("{}", r.staleness_max), cell(r.idle_share, 3)})
         row.push_back(text);

@@ -29,11 +29,6 @@ nlohmann::ordered_json finite_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-template <class Number>
-nlohmann::ordered_json maybe_number(const std::optional<Number>& number) {
-  return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
-}
-
 // NaN where no row was held out.
 double number_of(const Metric& metric, const std::optional<HeldOutNumbers>& rows) {
   return rows ? rows->metrics.at(std::string(metric.name)) : std::nan("");
@@ -63,7 +58,7 @@ void add_loss(nlohmann::ordered_json& line, Loss loss, double mean) {
 void add_costs(nlohmann::ordered_json& line, const TrainCosts& costs) {
   line["steps"] = costs.steps;
   line["bytes_pushed"] = costs.bytes_pushed;
-  if (costs.bytes_sent) line["bytes_sent"] = *costs.bytes_sent;
+  line["bytes_sent"] = costs.bytes_sent;
   line["staleness_mean"] = costs.staleness_mean;
 }
 
@@ -95,9 +90,9 @@ void add_numbers(nlohmann::ordered_json& json, const TrainResult& result) {
   json["train_loss"] = finite_number(result.train_loss);
   if (result.valid_loss) json["valid_loss"] = finite_number(*result.valid_loss);
   if (result.valid_accuracy) json["valid_accuracy"] = finite_number(*result.valid_accuracy);
-  json["bytes_sent"] = maybe_number(result.bytes_sent);
-  json["idle_share"] = maybe_number(result.idle_share);
-  json["exchange_seconds_exposed"] = maybe_number(result.exchange_seconds_exposed);
+  json["bytes_sent"] = result.bytes_sent;
+  json["idle_share"] = result.idle_share;
+  json["exchange_seconds_exposed"] = result.exchange_seconds_exposed;
   json["staleness_mean"] = result.staleness_mean;
   json["staleness_p99"] = result.staleness_p99;
   nlohmann::ordered_json counts = nlohmann::ordered_json::array();

@@ -34,7 +34,8 @@ Status GroupRounds::settle(std::span<float> vector, const Mine& mine) {
   words[kHasStep] = mine.has_step ? 1.0f : 0.0f;
   words[kAskedToClose] = mine.asked_to_close ? 1.0f : 0.0f;
   words[kWeight] = static_cast<float>(mine.weight);
-  Status status = ranks_->group->all_reduce<float>(vector, Reduction::kSum, ranks_->route);
+  Status status =
+      ranks_->wait([&] { return ranks_->group->all_reduce<float>(vector, Reduction::kSum, ranks_->route); });
   if (!status.ok()) return status;
   any_has_step_ = words[kHasStep] > 0;
   closing_ = closing_ || words[kAskedToClose] > 0;
@@ -88,12 +89,13 @@ Status GroupRounds::gather_keys(std::span<const std::uint64_t> own, std::vector<
   const std::uint64_t mine[] = {own.size()};
   std::vector<std::uint64_t> said(ranks_->size());
   Group& group = *ranks_->group;
-  if (Status status = group.all_gather<std::uint64_t>(mine, said); !status.ok()) return status;
+  Status status = ranks_->wait([&] { return group.all_gather<std::uint64_t>(mine, said); });
+  if (!status.ok()) return status;
   counts.assign(said.begin(), said.end());
   std::size_t keys = 0;
   for (const std::size_t count : counts) keys += count;
   all.resize(keys);
-  return group.all_gather<std::uint64_t>(own, all, counts);
+  return ranks_->wait([&] { return group.all_gather<std::uint64_t>(own, all, counts); });
 }
 
 Status GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& push) {
@@ -105,8 +107,9 @@ Status GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& 
   if (Status status = gather_keys(own, keys, counts); !status.ok()) return status;
   for (const std::size_t count : counts) floats.push_back(count * dim);
   std::vector<float> grads(keys.size() * dim);
-  if (Status status = ranks_->group->all_gather<float>(push.grads.span(), grads, floats); !status.ok())
-    return status;
+  Status gathered =
+      ranks_->wait([&] { return ranks_->group->all_gather<float>(push.grads.span(), grads, floats); });
+  if (!gathered.ok()) return gathered;
   std::vector<Contribution> parts;
   std::size_t at = 0;
   for (std::uint32_t r = 0; r < counts.size(); ++r) {
@@ -156,8 +159,9 @@ Status GroupRounds::mean_sparse(Replica& replica, TableId table, const Mine& min
   replica.read_stored(table, keys, rows);
   const float weight = static_cast<float>(mine.weight / weight_);
   for (float& value : rows) value = weight > 0 ? value * weight : 0.0f;
-  if (Status status = ranks_->group->all_reduce<float>(rows, Reduction::kSum, ranks_->route); !status.ok())
-    return status;
+  Status summed =
+      ranks_->wait([&] { return ranks_->group->all_reduce<float>(rows, Reduction::kSum, ranks_->route); });
+  if (!summed.ok()) return summed;
   replica.write_stored(table, keys, rows);
   return ok_status();
 }

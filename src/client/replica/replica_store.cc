@@ -25,10 +25,11 @@ Pending completed(Status status) {
 }  // namespace
 
 ReplicaStore::ReplicaStore(Store& shared, Replica replica, std::unique_ptr<ReplicaAlgorithm> algorithm,
-                           Step first)
+                           Step first, std::shared_ptr<ShardGroup> ranks)
     : shared_(shared),
       replica_(std::move(replica)),
       algorithm_(std::move(algorithm)),
+      ranks_(std::move(ranks)),
       step_(first),
       pushes_(replica_.tables()) {}
 
@@ -62,8 +63,14 @@ Pending ReplicaStore::pull(TableId table, Keys keys) {
   return begin(pulled(table, std::move(keys)));
 }
 
+void ReplicaStore::tell_exchanged() {
+  if (ranks_) shared_.exchanged(ranks_->take_exchanged());
+}
+
 Task<Answer> ReplicaStore::pulled(TableId table, Keys keys) {
-  if (Status status = co_await algorithm_->before_pull(work(), table, keys); !status.ok()) {
+  Status status = co_await algorithm_->before_pull(work(), table, keys);
+  tell_exchanged();
+  if (!status.ok()) {
     if (failure_.ok()) failure_ = status;
     co_return answer(std::move(status));
   }
@@ -78,6 +85,7 @@ Pending ReplicaStore::advance() {
 
 Task<Answer> ReplicaStore::advanced() {
   Status status = co_await algorithm_->end_step(work());
+  tell_exchanged();
   forget_pushes();
   step_ = step_.next();
   if (!status.ok()) failure_ = status;
@@ -100,6 +108,7 @@ Pending ReplicaStore::end_epoch() {
 
 Task<Answer> ReplicaStore::epoch_ended() {
   Status status = co_await algorithm_->end_pass(work());
+  tell_exchanged();
   if (Replica* const shown = status.ok() ? algorithm_->shown(replica_) : nullptr) {
     status = co_await publish(*shown);
   }

@@ -9,6 +9,7 @@
 
 #include "client/replica/replica_algorithm.h"
 #include "client/replica/request_task.h"
+#include "client/replica/shard_group.h"
 #include "thalweg/store.h"
 
 namespace thalweg {
@@ -16,7 +17,8 @@ namespace thalweg {
 class ReplicaStore final : public Store {
  public:
   // `shared` outlives the store; its first tables are the replica's. The program begins at step `first`.
-  ReplicaStore(Store& shared, Replica replica, std::unique_ptr<ReplicaAlgorithm> algorithm, Step first);
+  ReplicaStore(Store& shared, Replica replica, std::unique_ptr<ReplicaAlgorithm> algorithm, Step first,
+               std::shared_ptr<ShardGroup> ranks = nullptr);
   ~ReplicaStore() override;
 
   ShardId shard() const override { return shared_.shard(); }
@@ -39,6 +41,7 @@ class ReplicaStore final : public Store {
  private:
   // Runs what a request is, until it waits; the request is done when the task is.
   Pending begin(Task<Answer> work);
+  void tell_exchanged();
   Task<Answer> pulled(TableId table, Keys keys);
   Task<Answer> advanced();
   Task<Answer> epoch_ended();
@@ -50,6 +53,7 @@ class ReplicaStore final : public Store {
   Store& shared_;
   Replica replica_;
   std::unique_ptr<ReplicaAlgorithm> algorithm_;
+  const std::shared_ptr<ShardGroup> ranks_;  // Null where shards form no group.
   Step step_;
   std::vector<StepPush> pushes_;  // By table.
   std::uint64_t rows_ = 0;

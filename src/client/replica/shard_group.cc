@@ -52,6 +52,11 @@ Pending the_end() { return Completion::pending(std::make_shared<Completion>()); 
 
 }  // namespace
 
+Exchanged ShardGroup::take_exchanged() {
+  const std::uint64_t sent = group ? group->bytes_sent() : bytes_told_;
+  return {sent - std::exchange(bytes_told_, sent), std::exchange(waited_, {})};
+}
+
 std::vector<std::shared_ptr<ShardGroup>> shard_groups(std::uint32_t shards, const RouteChoice& route,
                                                       std::chrono::nanoseconds timeout) {
   std::vector<std::shared_ptr<ShardGroup>> all;

@@ -25,6 +25,21 @@ struct ShardGroup {
 
   std::uint32_t rank() const { return group->rank(); }
   std::uint32_t size() const { return group->size(); }
+
+  // Runs what blocks until other ranks have done their part.
+  template <class Wait>
+  auto wait(Wait&& wait) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = wait();
+    waited_ += std::chrono::steady_clock::now() - begin;
+    return result;
+  }
+  // Since the last call.
+  Exchanged take_exchanged();
+
+ private:
+  std::chrono::nanoseconds waited_{0};
+  std::uint64_t bytes_told_ = 0;
 };
 
 // For ranks that are threads: by data shard.

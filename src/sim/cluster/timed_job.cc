@@ -73,6 +73,7 @@ class TimedStore final : public Store {
     watch_.on_gradient(shard());
     store_.learnt(rows);
   }
+  void exchanged(const Exchanged& more) override { store_.exchanged(more); }
   Pending advance() override { return store_.advance(); }
   Pending end_epoch() override { return store_.end_epoch(); }
   Pending end_work() override { return store_.end_work(); }

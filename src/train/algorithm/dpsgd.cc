@@ -102,7 +102,7 @@ Status Gossip::exchange(const ReplicaWork& work, bool ended) {
   }
   Status status;
   for (GroupWork& operation : under_way_) {
-    Status ends = operation.wait();
+    Status ends = rounds_.ranks().wait([&] { return operation.wait(); });
     if (status.ok()) status = std::move(ends);
   }
   under_way_.clear();
