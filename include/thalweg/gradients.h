@@ -10,12 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/group.h"
 #include "thalweg/reduction.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
-
-class Group;
 
 // One tensor of a model, in the order of registration: the order in which the forward pass uses them.
 struct GradientSpec {
@@ -44,6 +43,7 @@ struct GradientOptions {
   // Lossy compression with error feedback, of f32 sums and means: "f16", "bf16", "int8", "top-k:0.01",
   // "random-k:0.01", "sign"; empty: none. It works on pieces.
   std::string codec;
+  RouteChoice route = {};  // Of what travels uncompressed.
 
   // Horovod's way: up to 64 MB of what is ready, whole.
   static GradientOptions threshold() {

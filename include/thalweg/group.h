@@ -123,6 +123,9 @@ class Group {
   // What this rank's operations have sent so far, without headers. What others read from shared memory is not
   // sent.
   std::uint64_t bytes_sent() const;
+  // Whether what is started is likely to be done beside the ranks' own work: they are on several machines, or
+  // there is a core for each rank's thread and one for its group's. The same at all ranks.
+  bool has_time_to_overlap() const;
   // After a failure: the whole group anew, without the ranks that are lost, were given up, have left or do
   // not call this in time. Those that do keep their order. This group then serves no more but for its memory.
   // Errors: kUsage (threads of one process), kRefused (the others gave this rank up, or went on without it),

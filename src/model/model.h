@@ -1,7 +1,9 @@
 // A model: the tables it keeps its parameters in, and how a batch and its rows become a loss and gradients.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,6 +67,16 @@ class Model {
   // over the rows of the batch in their order, not a mean.
   virtual LossSum gradient(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                            std::span<float> scores, std::span<const std::span<float>> grads) = 0;
+  // The same, and calls `ready` with each table once its gradient is whole, while others may still be
+  // computed; with none where the loss is not finite.
+  using GradientReady = std::function<void(std::size_t table)>;
+  virtual LossSum gradient_by_table(const LocalBatch& batch, std::span<const std::span<const float>> rows,
+                                    std::span<float> scores, std::span<const std::span<float>> grads,
+                                    const GradientReady& ready) {
+    const LossSum sum = gradient(batch, rows, scores, grads);
+    for (std::size_t t = 0; t < grads.size() && std::isfinite(sum.loss); ++t) ready(t);
+    return sum;
+  }
 };
 
 // kUsage for an unknown name, a rank outside [1, 1024], ffm without fields, or a factor of more than 65,536

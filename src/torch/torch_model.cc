@@ -1,6 +1,7 @@
 #include "torch/torch_model.h"
 
 #include <ATen/Parallel.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/generated/variable_factories.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -45,7 +46,11 @@ class TorchModel final : public Model {
   Status validate(const Batch& batch) const override;
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override;
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
-                   TableGrads grads) override;
+                   TableGrads grads) override {
+    return gradient_by_table(batch, rows, scores, grads, nullptr);
+  }
+  LossSum gradient_by_table(const LocalBatch& batch, TableRows rows, std::span<float> scores,
+                            TableGrads grads, const GradientReady& ready) override;
   bool score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) override;
 
  private:
@@ -212,8 +217,22 @@ bool TorchModel::score_next(const LocalBatch& row, TableRows rows, std::vector<f
   return true;
 }
 
-LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
-                             TableGrads grads) {
+// Tells that a parameter's gradient of a backward pass has been added to what was there.
+class GradientAdded final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit GradientAdded(std::function<void()> then) : then_(std::move(then)) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
+                                            const torch::autograd::variable_list&) override {
+    then_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> then_;
+};
+
+LossSum TorchModel::gradient_by_table(const LocalBatch& batch, TableRows rows, std::span<float> scores,
+                                      TableGrads grads, const GradientReady& ready) {
   THALWEG_CHECK(scores.size() == batch.size(), "one score a row");
   at::init_num_threads();  // OpenMP keeps their number by thread.
   std::vector<at::Tensor> parameters = tensors_over(rows);
@@ -222,17 +241,29 @@ LossSum TorchModel::gradient(const LocalBatch& batch, TableRows rows, std::span<
     parameters[t].requires_grad_(true);
     parameters[t].mutable_grad() = torch::from_blob(grads[t].data(), parameters_[t].shape);
   }
+  std::vector<bool> told(parameters.size(), !ready);
+  const auto tell = [&](std::size_t t) {
+    if (!told[t]) ready(t);
+    told[t] = true;
+  };
   LossSum sum;
   for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
     const at::Tensor inputs = inputs_of(batch, range);
     const at::Tensor outputs = network_->forward(parameters, inputs);
     const at::Tensor losses = row_losses(outputs, inputs, batch, range);
-    losses.sum().backward();
     take(outputs.detach(), losses.detach(), batch, range, scores, sum);
+    if (!std::isfinite(sum.loss)) return sum;
+    std::vector<std::shared_ptr<torch::autograd::Node>> adders;  // Parameters do not own theirs.
+    for (std::size_t t = 0; range.end == batch.size() && t < parameters.size(); ++t) {
+      adders.push_back(torch::autograd::impl::grad_accumulator(parameters[t]));
+      adders.back()->add_post_hook(std::make_unique<GradientAdded>([&tell, t] { tell(t); }));
+    }
+    losses.sum().backward();
   }
   for (std::size_t t = 0; t < parameters.size(); ++t) {
     THALWEG_CHECK(parameters[t].grad().data_ptr() == grads[t].data(),
                   "gradients are added up where they are wanted");
+    tell(t);
   }
   return sum;
 }

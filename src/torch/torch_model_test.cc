@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -77,6 +78,31 @@ class TorchModelTest : public testing::TestWithParam<std::tuple<const char*, Los
   LocalBatch batch_;
   std::vector<float> scores_;
 };
+
+TEST_P(TorchModelTest, TellsOfEachGradientOnceItIsWhole) {
+  std::vector<std::size_t> told;
+  std::vector<std::vector<float>> seen(grads_.size());
+  const auto ready = [&](std::size_t table) {
+    told.push_back(table);
+    seen[table] = grads_[table];
+  };
+  const std::vector<std::span<float>> grads(grads_.begin(), grads_.end());
+  const LossSum early = model_->gradient_by_table(batch_, rows(), scores_, grads, ready);
+  EXPECT_EQ(seen, grads_);
+  EXPECT_GT(told.front(), told.back()) << "the last layers' come first";
+  std::sort(told.begin(), told.end());
+  for (std::size_t t = 0; t < grads_.size(); ++t) EXPECT_EQ(told[t], t);
+  EXPECT_EQ(told.size(), grads_.size());
+  EXPECT_EQ(early.loss, gradient().loss);
+  EXPECT_EQ(seen, grads_);
+}
+
+TEST_P(TorchModelTest, TellsOfNoGradientOfALossThatIsNotFinite) {
+  for (float& value : values_.back()) value = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::span<float>> grads(grads_.begin(), grads_.end());
+  const auto ready = [](std::size_t) { FAIL() << "a gradient of no number"; };
+  EXPECT_FALSE(std::isfinite(model_->gradient_by_table(batch_, rows(), scores_, grads, ready).loss));
+}
 
 TEST_P(TorchModelTest, ForwardAndGradientAgreeOnLossesAndScores) {
   const LossSum learnt = gradient();

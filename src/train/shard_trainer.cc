@@ -153,7 +153,14 @@ Status ShardTrainer::learn(const Prepared& prepared) {
     grad_spans[t] = {grads[t].get(), rows_[t].size()};
   }
   scores_.resize(prepared.rows);
-  const LossSum sum = model_->gradient(prepared.batch, row_spans_, scores_, grad_spans);
+  store_.learnt(prepared.rows);
+  const auto push = [&](std::size_t t) {
+    const bool dense = tables_[t].kind == TableSpec::Kind::kDense;
+    Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
+    store_.push(TableId{static_cast<std::uint16_t>(t)}, std::move(keys), Rows(grads[t], grad_spans[t]))
+        .forget();
+  };
+  const LossSum sum = model_->gradient_by_table(prepared.batch, row_spans_, scores_, grad_spans, push);
   if (!std::isfinite(sum.loss)) return {Code::kNonFinite, "the loss is no longer finite"};
   report_.sum += sum;
   pass_rows_ += prepared.rows;
@@ -162,12 +169,6 @@ Status ShardTrainer::learn(const Prepared& prepared) {
     report_.scores.push_back(scores_[r]);
     report_.labels.push_back(batch.labels[r]);
     if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
-  }
-  store_.learnt(prepared.rows);
-  for (std::uint16_t t = 0; t < tables_.size(); ++t) {
-    const bool dense = tables_[t].kind == TableSpec::Kind::kDense;
-    Keys keys = dense ? Keys::block(0, tables_[t].rows) : prepared.keys;
-    store_.push(TableId{t}, std::move(keys), Rows(std::move(grads[t]), grad_spans[t])).forget();
   }
   return ok_status();
 }

@@ -26,6 +26,7 @@ GroupWork GradientPiece::begin(Group& group, GradientMemory& memory, const Gradi
     call.count = block_.count;
     call.type = options.type;
     call.combine = options.reduction;
+    call.route = options.route;
     return group.start(call);
   }
   const Codec& codec = *memory.codec;

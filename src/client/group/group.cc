@@ -225,6 +225,7 @@ std::vector<Group> Group::in_process(std::uint32_t size, std::chrono::nanosecond
 std::uint32_t Group::rank() const { return impl_->rank; }
 std::uint32_t Group::size() const { return impl_->size; }
 std::uint64_t Group::bytes_sent() const { return impl_->view->bytes_sent(); }
+bool Group::has_time_to_overlap() const { return impl_->routes().have_time_to_overlap(); }
 Status Group::status() const { return impl_->view->failure(); }
 
 Result<Group> Group::regroup() {

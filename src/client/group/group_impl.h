@@ -52,6 +52,8 @@ class Group::Impl {
   // A group split off this one; `members` are ranks of it.
   std::optional<Group> made(std::vector<std::uint32_t> members, std::uint32_t block, std::uint64_t id) const;
 
+  const GroupRoutes& routes() const { return routes_; }
+
   const std::shared_ptr<GroupLinks> links;
   const std::shared_ptr<GroupView> view;
   const std::uint32_t rank;

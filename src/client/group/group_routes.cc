@@ -194,4 +194,10 @@ Result<std::shared_ptr<const RoutePlans>> GroupRoutes::shape(const std::shared_p
   return shaped_;
 }
 
+bool GroupRoutes::have_time_to_overlap() const {
+  const auto elsewhere = [&](const RankPlace& place) { return place.machine != places_.front().machine; };
+  return std::any_of(places_.begin(), places_.end(), elsewhere) ||
+         places_.front().cores >= 2 * places_.size();
+}
+
 }  // namespace thalweg

@@ -46,6 +46,8 @@ class GroupRoutes {
   // Where the plans leave rings or levels to the group, the same with this group's; else the plans
   // themselves. Errors: kUsage.
   Result<std::shared_ptr<const RoutePlans>> shape(const std::shared_ptr<const RoutePlans>& plans);
+  // Group::has_time_to_overlap() of such ranks.
+  bool have_time_to_overlap() const;
 
  private:
   struct Candidate {

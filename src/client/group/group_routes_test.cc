@@ -73,6 +73,13 @@ TEST(GroupRoutes, FollowTransportRanksAndSize) {
   EXPECT_EQ(all_reduces(machines(1, 1, 2, true)), "recursive-doubling; shared from 64 KiB");
 }
 
+TEST(GroupRoutes, HaveTimeToOverlapWhereTheyWaitOrHaveCoresToSpare) {
+  EXPECT_FALSE(GroupRoutes(machines(1, 2, 2, true)).have_time_to_overlap());
+  EXPECT_FALSE(GroupRoutes(machines(1, 4, 7, true)).have_time_to_overlap());
+  EXPECT_TRUE(GroupRoutes(machines(1, 4, 8, true)).have_time_to_overlap());
+  EXPECT_TRUE(GroupRoutes(machines(2, 2, 2, true)).have_time_to_overlap());
+}
+
 TEST(GroupRoutes, StayInsideMachinesWhereAGroupSpansSome) {
   EXPECT_EQ(all_reduces(machines(2, 4, 4, true)),
             "recursive-doubling; hierarchical:4x2 from 16 KiB; hierarchical:4x2 in 4 slices from 2048 KiB");

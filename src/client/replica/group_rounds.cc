@@ -9,8 +9,6 @@ namespace {
 // Behind a round's vector.
 enum Word : std::size_t { kHasStep, kAskedToClose, kWeight, kWords };
 
-bool is_dense_push(const Replica& replica, std::uint16_t t) { return replica.is_dense(TableId{t}); }
-
 }  // namespace
 
 GroupRounds::~GroupRounds() {
@@ -43,43 +41,12 @@ Status GroupRounds::settle(std::span<float> vector, const Mine& mine) {
   return ok_status();
 }
 
-Status GroupRounds::sum(Replica& replica, std::span<const StepPush> pushes, const Mine& mine) {
-  const auto floats_of = [&](std::uint16_t t) {
-    const TableSpec& spec = replica.spec(TableId{t});
-    return is_dense_push(replica, t) ? spec.rows * spec.dim : 0;
-  };
-  std::size_t floats = 0;
-  for (std::uint16_t t = 0; t < replica.tables(); ++t) floats += floats_of(t);
-  const auto vector = vector_of(floats);
-  if (!vector) return vector.status();
-  std::size_t at = 0;
+Status GroupRounds::sum_sparse(Replica& replica, std::span<const StepPush> pushes) {
+  const StepPush none;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
-    const std::span<float> part = vector->subspan(at, floats_of(t));
-    at += part.size();
-    if (pushes.empty() || !pushes[t].pushed || part.empty()) {
-      std::fill(part.begin(), part.end(), 0.0f);
-      continue;
-    }
-    const std::span<const float> grads = pushes[t].grads.span();
-    const std::size_t first = (*pushes[t].keys.values())[0] * replica.spec(TableId{t}).dim;
-    if (grads.size() != part.size()) std::fill(part.begin(), part.end(), 0.0f);
-    std::copy(grads.begin(), grads.end(), part.begin() + static_cast<std::ptrdiff_t>(first));
-  }
-  if (Status status = settle(*vector, mine); !status.ok() || !any_has_step_) return status;
-  at = 0;
-  for (std::uint16_t t = 0; t < replica.tables(); ++t) {
-    const TableId table{t};
-    if (!replica.is_dense(table)) {
-      const StepPush none;
-      if (Status status = sum_sparse(replica, table, pushes.empty() ? none : pushes[t]); !status.ok())
-        return status;
-      continue;
-    }
-    const std::span<const float> sums = vector->subspan(at, floats_of(t));
-    at += sums.size();
-    const Keys rows = Keys::block(0, replica.spec(table).rows);
-    if (Status status = replica.check_push(table, rows, sums); !status.ok()) return status;
-    replica.apply(table, rows, sums);
+    if (replica.is_dense(TableId{t})) continue;
+    const StepPush& push = pushes.empty() ? none : pushes[t];
+    if (Status status = sum_sparse(replica, TableId{t}, push); !status.ok()) return status;
   }
   return ok_status();
 }

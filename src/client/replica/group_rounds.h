@@ -1,4 +1,5 @@
-// What all shards of a group settle at once: sums of pushes, means of replicas, who still has steps to do.
+// What all shards of a group settle at once: sums of sparse pushes, means of replicas, who still has steps to
+// do.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +26,9 @@ class GroupRounds {
     bool asked_to_close = false;
     double weight = 1;  // Of its replica in means.
   };
-  // Adds up the ranks' pushes and applies the sum to each replica. Dense pushes go by the group's route;
-  // sparse ones are gathered and added up as servers do, by rank.
-  Status sum(Replica& replica, std::span<const StepPush> pushes, const Mine& mine);
+  // Gathers the ranks' pushes to sparse tables, adds them up as servers do, by rank, and applies the sums to
+  // each replica. `pushes`: by table, or none at all.
+  Status sum_sparse(Replica& replica, std::span<const StepPush> pushes);
   // Makes each replica the weighted mean of all, with the optimizer's state; of sparse tables the rows that
   // any rank has updated since the last mean. Nothing changes where all weights are 0.
   Status mean(Replica& replica, const Mine& mine);

@@ -34,6 +34,8 @@ class ReplicaAlgorithm {
   virtual ~ReplicaAlgorithm() = default;
   // Makes rows of the replica fit to be shown to the program.
   virtual Task<Status> before_pull(ReplicaWork, TableId, Keys) { co_return ok_status(); }
+  // The step has its push to a table; those to other tables may still be computed.
+  virtual void pushed(const ReplicaWork& /*work*/, TableId /*table*/) {}
   // Takes the step's pushes.
   virtual Task<Status> end_step(ReplicaWork work) = 0;
   // The shard has no more steps in this pass.

@@ -54,6 +54,7 @@ Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
                                    replica_.spec(table).name, step_.epoch, step_.index)});
   }
   push = {true, std::move(keys), std::move(grads)};
+  algorithm_->pushed(work(), table);
   return completed(ok_status());
 }
 

@@ -62,8 +62,10 @@ std::vector<std::shared_ptr<ShardGroup>> shard_groups(std::uint32_t shards, cons
   std::vector<std::shared_ptr<ShardGroup>> all;
   for (Group& group : Group::in_process(shards, timeout)) {
     all.push_back(std::make_shared<ShardGroup>());
+    all.back()->overlaps = group.has_time_to_overlap();
     all.back()->group = std::move(group);
     all.back()->route = route;
+    all.back()->timeout = timeout;
     all.back()->of_threads = true;
   }
   return all;
@@ -113,6 +115,8 @@ Task<Status> meet(Store& shared, TableId meeting, std::uint32_t shards, MeetingP
   auto group = Group::join(place.options);
   if (!group) co_return group.status();
   made.group = std::move(group).value();
+  made.timeout = place.options.timeout;
+  made.overlaps = made.group->has_time_to_overlap();
   co_return ok_status();
 }
 

@@ -19,6 +19,8 @@ namespace thalweg {
 struct ShardGroup {
   std::optional<Group> group;
   RouteChoice route;
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of an exchange.
+  bool overlaps = false;  // Dense gradients travel while others are computed; the same at all ranks.
   // Whether ranks are threads of this process, so that one can be lost only by a failure that its own program
   // tells of.
   bool of_threads = false;

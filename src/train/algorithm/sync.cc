@@ -1,14 +1,20 @@
+#include "client/replica/dense_sums.h"
 #include "client/replica/group_rounds.h"
 #include "train/algorithm/algorithm.h"
 
 namespace thalweg {
 namespace {
 
-// Over the ranks of a group: each adds up all gradients of a step and applies the same update.
+// Over the ranks of a group: each adds up all gradients of a step and applies the same update. Dense ones
+// may travel while others are computed.
 class SummedGradients final : public ReplicaAlgorithm {
  public:
-  explicit SummedGradients(std::shared_ptr<ShardGroup> ranks) : rounds_(std::move(ranks)) {}
+  explicit SummedGradients(std::shared_ptr<ShardGroup> ranks) : dense_(ranks), rounds_(std::move(ranks)) {}
 
+  void pushed(const ReplicaWork& work, TableId table) override {
+    if (work.replica.is_dense(table))
+      dense_.pushed(work.replica, table, work.pushes[table.value], work.asked_to_close);
+  }
   Task<Status> end_step(ReplicaWork work) override {
     co_return co_await or_wait_for_the_end(rounds_.ranks(), round(work, true));
   }
@@ -16,17 +22,20 @@ class SummedGradients final : public ReplicaAlgorithm {
     Status status;
     do {
       status = round(work, false);
-    } while (status.ok() && rounds_.any_has_step());
+    } while (status.ok() && dense_.any_has_step());
     co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
   Replica* shown(Replica& replica) override { return &replica; }
-  bool closing(bool) const override { return rounds_.closing(); }
+  bool closing(bool) const override { return dense_.closing(); }
 
  private:
   Status round(const ReplicaWork& work, bool has_step) {
-    return rounds_.sum(work.replica, work.pushes, {has_step, work.asked_to_close, 1});
+    Status status = dense_.sum(work.replica, {has_step, work.asked_to_close, 1});
+    if (!status.ok() || !dense_.any_has_step()) return status;
+    return rounds_.sum_sparse(work.replica, has_step ? work.pushes : std::span<const StepPush>());
   }
 
+  DenseSums dense_;
   GroupRounds rounds_;
 };
 
