@@ -30,6 +30,11 @@ Exchanges phantoms(const Demand& demand, const Layout& layout) {
   return exchanges;
 }
 
+Picoseconds picoseconds(double seconds) {
+  constexpr double kMost = 1e19;
+  return static_cast<Picoseconds>(std::min(1e12 * seconds, kMost));
+}
+
 void count(const Topology& topology, const Network& network, const Exchanges& exchanges,
            SimulatedExchange& result) {
   for (const auto& exchange : exchanges) {
@@ -79,7 +84,13 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
   SimulatedGroup group(network, layout.endpoints, true);
   const Exchanges exchanges = phantoms(demand, layout);
   std::vector<Picoseconds> finished;
-  if (Status status = group.run(exchanges, &finished); !status.ok()) return status;
+  const auto done = group.run_until(picoseconds(options.give_up_after), exchanges, &finished);
+  if (!done.ok()) return done.status();
+  if (!*done) {
+    result.seconds = options.give_up_after;
+    result.given_up = true;
+    return result;
+  }
   result.seconds = seconds(*std::max_element(finished.begin(), finished.end()));
   count(topology, network, exchanges, result);
   for (const Network::Transfer& transfer : transfers) {
