@@ -25,6 +25,7 @@ Exchanges phantoms(const Demand& demand, const Layout& layout) {
   call.phantom = true;
   Exchanges exchanges;
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
+    if (demand.operation == Operation::kNeighbours) call.neighbours = ring_neighbours(rank, layout.size());
     exchanges.push_back(std::make_unique<Exchange>(call, layout.plan, rank, layout.size()));
   }
   return exchanges;
