@@ -233,7 +233,6 @@ class CaseBuffers {
         break;
       }
       case Operation::kBarrier:
-      case Operation::kNeighbours:
         break;
       case Operation::kPointToPoint:
         if (at_root) give(all, mine);

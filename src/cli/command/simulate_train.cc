@@ -101,15 +101,15 @@ void show(const sim::TimedJob& job, const TrainProgram& program, const sim::Time
                                 {"steps", steps},
                                 {"gradients_per_second", run.gradients_per_second()},
                                 {"samples_per_second", run.gradients_per_second() * program.shard_batch_rows},
-                                {"staleness_mean", run.staleness_mean()},
-                                {"staleness_p99", run.staleness_at(0.99)},
-                                {"staleness_max", stalest},
+                                {"push_staleness_mean", run.staleness_mean()},
+                                {"push_staleness_p99", run.staleness_at(0.99)},
+                                {"push_staleness_max", stalest},
                                 {"steps_ahead_max", run.lead_max},
                                 {"idle_share", run.idle_share},
                                 {"bytes_sent", run.bytes_sent},
                                 {"events", run.events},
                                 {"trace_hash", fmt::format("{:016x}", run.trace_hash)}};
-  object["staleness"] = run.staleness;
+  object["push_staleness"] = run.staleness;
   object["curve"] = nlohmann::ordered_json::array();
   std::string lines = fmt::format("{:>12}  {}\n", "time", "loss");
   for (const LossCurve::Point& point : points) {
@@ -119,7 +119,7 @@ void show(const sim::TimedJob& job, const TrainProgram& program, const sim::Time
   out.json(object);
   out.human(fmt::format(
       "{} by {} workers and {} servers: {} simulated, {} gradients ({:.1f} steps), {:.2f} a second\n"
-      "staleness: mean {:.2f}, p99 {}, max {}; at most {} steps ahead of the slowest\n"
+      "push staleness: mean {:.2f}, p99 {}, max {}; at most {} steps ahead of the slowest\n"
       "idle: {:.1f} %; sent: {}\n\n{}",
       program.algorithm, job.workers, job.servers, seconds_text(seconds_of(run.time)), run.gradients, steps,
       run.gradients_per_second(), run.staleness_mean(), run.staleness_at(0.99), stalest, run.lead_max,
