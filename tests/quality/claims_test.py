@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Runs the commands of docs/claims.md and holds what the program shows against the page.
+
+claims_test.py THALWEG SOURCE_DIR. On the page `...` stands for any lines, in a line for any text.
+"""
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+
+def commands_of(page):
+    """(words, lines that it shows) of each command of a console block."""
+    found = []
+    for block in re.findall(r"^```console\n(.*?)^```", page, re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((shlex.split(line[2:]), []))
+            else:
+                found[-1][1].append(line)
+    return found
+
+
+def agree(expected, shown):
+    patterns = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(re.escape("..."), ".+") + r"\n"
+                for line in expected]
+    return re.fullmatch("".join(patterns), shown) is not None
+
+
+def main():
+    thalweg, source = os.path.abspath(sys.argv[1]), sys.argv[2]
+    with open(os.path.join(source, "docs/claims.md"), encoding="utf-8") as page:
+        commands = commands_of(page.read())
+    assert len(commands) >= 20, "the commands were not found"
+    assert agree(["a ... c", "...", "d"], "a b c\nx\nd\n") and not agree(["a", "..."], "b\n")
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for words, expected in commands:
+            assert words[0] == "thalweg", words
+            done = subprocess.run([thalweg, *words[1:]], cwd=folder, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            good = done.returncode == 0 and agree(expected, done.stdout)
+            wrong += not good
+            print("%s: %s" % (shlex.join(words), "as on the page" if good else "NOT as on the page; exit code %d\n%s"
+                              % (done.returncode, done.stdout)), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
