@@ -1,7 +1,8 @@
 // How far the planner is from the best of all plans, by simulation, and how long it takes to choose.
 //   plan_search [--topology NAME[;NAME...]] [--op NAME[,NAME...]] [--ranks N[,N...]] [--bytes B[,B...]]
-//               [--messages M] [--all]
-// One line a point that is more than 5 % off, all of them with --all, and a summary.
+//               [--messages M] [--all] [--plan-only]
+// One line a point that is more than 5 % off, all of them with --all, and a summary. --plan-only searches
+// nothing: one line a point that takes more than 50 ms of processor time to plan.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -19,7 +20,7 @@
 namespace thalweg {
 namespace {
 
-constexpr double kGoal = 1.05;
+constexpr double kGoal = 1.05, kPlanGoalSeconds = 0.05;
 
 std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts(1);
@@ -41,11 +42,11 @@ struct Grid {
   std::string bytes =
       "64,1000,4000,16000,64000,256000,1000000,4000000,16000000,64000000,256000000,1000000000";
   SearchLimits limits;
-  bool all = false;
+  bool all = false, plan_only = false;
 };
 
 struct Summary {
-  int points = 0, off = 0;
+  int points = 0, off = 0, slow = 0;
   double worst = 1, slowest_plan = 0;
 };
 
@@ -64,6 +65,18 @@ bool run_point(const Topology& room, const Demand& demand, const Grid& grid, Sum
     fmt::print(stderr, "{}\n", chosen.status().message());
     return false;
   }
+  summary.slow += planning > kPlanGoalSeconds ? 1 : 0;
+  summary.slowest_plan = std::max(summary.slowest_plan, planning);
+  if (grid.plan_only) {
+    ++summary.points;
+    if (planning > kPlanGoalSeconds || grid.all) {
+      fmt::print("{:<22}{:<15}{:>5}{:>11}  {:<46} {:>9.1f} ms\n", room.name(),
+                 operation_name(demand.operation), demand.ranks, demand.bytes, plan_text(*chosen),
+                 1e3 * planning);
+      std::fflush(stdout);
+    }
+    return true;
+  }
   const auto result = simulate_exchange(room, demand, *chosen);
   const auto best = best_plan(room, demand, grid.limits);
   if (!result.ok() || !best.ok()) return false;
@@ -76,7 +89,6 @@ bool run_point(const Topology& room, const Demand& demand, const Grid& grid, Sum
   ++summary.points;
   summary.off += ratio > kGoal ? 1 : 0;
   summary.worst = std::max(summary.worst, ratio);
-  summary.slowest_plan = std::max(summary.slowest_plan, planning);
   if (ratio <= kGoal && !grid.all) return true;
   fmt::print(
       "{:<22}{:<15}{:>5}{:>11}  x{:<6.3f} {:>10.2f} us {:<46} {:>10.2f} us {:<46} {:>7.1f} ms  {} of {}\n",
@@ -107,8 +119,9 @@ int run(const Grid& grid) {
     }
   }
   for (const auto& [operation, summary] : by_operation) {
-    fmt::print("{}: {} of {} points more than 5 % off, worst x{:.2f}; slowest plan {:.1f} ms\n", operation,
-               summary.off, summary.points, summary.worst, 1e3 * summary.slowest_plan);
+    fmt::print(
+        "{}: {} of {} points more than 5 % off, worst x{:.2f}; slowest plan {:.1f} ms, {} above 50 ms\n",
+        operation, summary.off, summary.points, summary.worst, 1e3 * summary.slowest_plan, summary.slow);
   }
   return 0;
 }
@@ -122,6 +135,10 @@ int main(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (name == "--all") {
       grid.all = true;
+      continue;
+    }
+    if (name == "--plan-only") {
+      grid.plan_only = true;
       continue;
     }
     const char* value = i + 1 < argc ? argv[++i] : nullptr;

@@ -74,6 +74,7 @@ struct GroupCall {
   // rank, and in `counts_out` of the part from each.
   std::span<const std::size_t> counts{};
   std::span<const std::size_t> counts_out{};
+  std::span<const std::uint32_t> neighbours{};  // Of this rank; each of them names it as well.
   RouteChoice route{};
   std::chrono::nanoseconds timeout{0};  // 0: GroupOptions::timeout.
 };
@@ -271,6 +272,37 @@ class Group {
     call.root = from;
     call.peer = rank();
     return run(call);
+  }
+  // Sends `in` to each of `neighbours`, which name this rank as well: out = their vectors, in the order of
+  // `neighbours`. Any graph will do. All ranks call it; one without neighbours neither sends nor waits.
+  template <class T>
+  Status exchange_with(std::span<const std::uint32_t> neighbours, std::span<const T> in, std::span<T> out) {
+    if (out.size() != neighbours.size() * in.size())
+      return unequal("neighbours", neighbours.size() * in.size(), out.size());
+    GroupCall call = typed<T>(Operation::kNeighbours, in.data(), out.data(), in.size());
+    call.neighbours = neighbours;
+    return run(call);
+  }
+  // A step of gossip: exchange_with(), then mix(); weights[k] is that of neighbour k.
+  template <class T>
+  Status mix_with(std::span<const std::uint32_t> neighbours, std::span<const T> weights, std::span<T> data) {
+    if (weights.size() != neighbours.size()) return unequal("neighbours", neighbours.size(), weights.size());
+    std::vector<T> theirs(neighbours.size() * data.size());
+    Status status = exchange_with<T>(neighbours, data, theirs);
+    std::vector<const T*> vectors;
+    for (std::size_t k = 0; k < neighbours.size(); ++k) vectors.push_back(theirs.data() + k * data.size());
+    if (status.ok()) mix<T>(data, vectors, weights);
+    return status;
+  }
+  // data[i] = (1 - sum of weights) * data[i] + sum over k of weights[k] * vectors[k][i], in the order of k.
+  template <class T>
+  static void mix(std::span<T> data, std::span<const T* const> vectors, std::span<const T> weights) {
+    T own = 1;
+    for (const T weight : weights) own -= weight;
+    for (T& value : data) value *= own;
+    for (std::size_t k = 0; k < vectors.size(); ++k) {
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] += weights[k] * vectors[k][i];
+    }
   }
   // The call that a typed member makes, to be changed and then run or started.
   template <class T>

@@ -6,7 +6,7 @@
 
 namespace thalweg {
 
-// Every operation is about one vector of `count` elements, cut into parts, one per rank.
+// Every operation is about one vector of `count` elements; parts are those of it, one a rank.
 enum class Operation : std::uint8_t {
   kAllReduce,      // In: all of it. Out: its sum, everywhere.
   kReduce,         // In: all of it. Out: its sum, at the root.
@@ -18,7 +18,8 @@ enum class Operation : std::uint8_t {
   kAllToAll,       // In: a part for each rank. Out: a part from each rank.
   kBarrier,        // Nobody leaves before all have come.
   kPointToPoint,   // From the root to `peer`.
+  kNeighbours,     // In: all of it. Out: all of each neighbour's, one behind the other.
 };
-inline constexpr std::size_t kOperations = 10;
+inline constexpr std::size_t kOperations = 11;
 
 }  // namespace thalweg

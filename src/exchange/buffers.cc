@@ -44,6 +44,7 @@ Block Buffers::part(std::uint32_t rank) const {
 }
 
 Block Buffers::work_block() const {
+  if (call_.operation == Operation::kNeighbours) return {0, call_.count * call_.neighbours.size()};
   return {0, call_.parts_out.empty() ? call_.count : call_.parts_out.back()};
 }
 

@@ -21,10 +21,11 @@ struct Call {
   std::byte* out = nullptr;       // May be `in` (of all-gather and the like: in's place within it).
   // Where each rank's part begins, and the end: ranks + 1 numbers. Empty: nearly equal parts.
   std::vector<std::uint64_t> parts;
-  std::vector<std::uint64_t> parts_out;  // All-to-all: the same of what this rank receives.
-  bool phantom = false;                  // Sizes only: nothing is read, written or checked.
-  bool sent = false;                     // What this rank has to send, in one message, is on its way.
-  bool stages = false;                   // Between two ranks: nothing is to be fetched if this one says so.
+  std::vector<std::uint64_t> parts_out;   // All-to-all: the same of what this rank receives.
+  std::vector<std::uint32_t> neighbours;  // Of a neighbour exchange: in the order of their vectors in `out`.
+  bool phantom = false;                   // Sizes only: nothing is read, written or checked.
+  bool sent = false;                      // What this rank has to send, in one message, is on its way.
+  bool stages = false;                    // Between two ranks: nothing is to be fetched if this one says so.
 };
 
 }  // namespace thalweg

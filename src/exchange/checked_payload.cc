@@ -56,6 +56,8 @@ Block CheckedPayload::output_of(std::uint32_t rank) const {
       return rank == demand_.peer ? Block{0, count_} : Block{};
     case Operation::kAllToAll:
       return {0, group_ * part(rank).count};
+    case Operation::kNeighbours:
+      return {0, ring_neighbours(rank, group_).size() * count_};
     case Operation::kBarrier:
       return {};
     default:
@@ -72,6 +74,7 @@ Call CheckedPayload::call(std::uint32_t rank) {
   call.peer = demand_.peer;
   call.in = bytes_of(in_[rank]);
   call.out = bytes_of(out_[rank]);
+  if (demand_.operation == Operation::kNeighbours) call.neighbours = ring_neighbours(rank, group_);
   if (demand_.operation != Operation::kAllToAll) return call;
   for (std::uint32_t peer = 0; peer <= group_; ++peer) {
     call.parts.push_back(peer == group_ ? count_ : part(peer).begin);
@@ -98,6 +101,8 @@ std::int32_t CheckedPayload::expected(std::uint32_t rank, std::uint64_t element,
       const Block own = part(rank);
       return contribution(static_cast<std::uint32_t>(element / own.count), own.begin + element % own.count);
     }
+    case Operation::kNeighbours:
+      return contribution(ring_neighbours(rank, group_)[element / count_], element % count_);
     default:
       return sums[element];
   }

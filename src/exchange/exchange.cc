@@ -59,6 +59,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   }
   work.root = call.root;
   work.peer = call.peer;
+  work.neighbours = call.neighbours;
   THALWEG_CHECK(!work.parts || call.parts.size() == ranks + 1, "one part a rank");
   return work;
 }

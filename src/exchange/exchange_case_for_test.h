@@ -233,6 +233,7 @@ class CaseBuffers {
         break;
       }
       case Operation::kBarrier:
+      case Operation::kNeighbours:
         break;
       case Operation::kPointToPoint:
         if (at_root) give(all, mine);

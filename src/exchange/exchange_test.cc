@@ -9,6 +9,7 @@
 
 #include "exchange/exchange_case_for_test.h"
 #include "exchange/loop_fabric_for_test.h"
+#include "exchange/plan/layout.h"
 #include "exchange/route/lanes.h"
 
 namespace thalweg {
@@ -43,7 +44,18 @@ struct RankData {
   Vector in, out, expected;
 };
 
+RankData neighbours_data(const Case& c, std::uint32_t rank) {
+  RankData data;
+  for (std::uint64_t e = 0; e < c.count; ++e) data.in.push_back(contribution(rank, e));
+  for (const std::uint32_t r : ring_neighbours(rank, c.ranks)) {
+    for (std::uint64_t e = 0; e < c.count; ++e) data.expected.push_back(contribution(r, e));
+  }
+  data.out.assign(data.expected.size(), -7);
+  return data;
+}
+
 RankData data_of(const Case& c, const Plan& plan, std::uint32_t rank, std::uint32_t root) {
+  if (c.operation == Operation::kNeighbours) return neighbours_data(c, rank);
   const std::uint32_t workers = c.ranks - plan.servers;
   const auto part = [&](std::uint32_t r) { return part_of({0, c.count}, c.ranks, r); };
   Vector full(c.count), sum(c.count), gathered(c.count);
@@ -100,6 +112,7 @@ RankData data_of(const Case& c, const Plan& plan, std::uint32_t rank, std::uint3
       }
       break;
     case Operation::kBarrier:
+    case Operation::kNeighbours:
       break;
     case Operation::kPointToPoint:
       if (rank == root) data.in = full;
@@ -152,6 +165,7 @@ void run_case(const Case& c, std::uint64_t seed) {
       call.in = data[r].in.empty() ? nullptr : bytes(data[r].in);
     }
     call.out = data[r].expected.empty() ? nullptr : bytes(data[r].out);
+    if (c.operation == Operation::kNeighbours) call.neighbours = ring_neighbours(r, c.ranks);
     if (c.operation == Operation::kAllToAll) {
       const std::uint64_t mine = part_of({0, c.count}, c.ranks, r).count;
       for (std::uint32_t p = 0; p <= c.ranks; ++p) {

@@ -92,7 +92,9 @@ Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& pla
   const Block own = !has_parts(call.operation) ? Block{}
                     : call.parts.empty()       ? part_of({0, call.count}, size, rank)
                                          : Block{call.parts[rank], call.parts[rank + 1] - call.parts[rank]};
-  const std::size_t out_count = call.parts_out.empty() ? call.count : call.parts_out.back();
+  const std::size_t out_count = call.operation == Operation::kNeighbours ? call.count * call.neighbours.size()
+                                : call.parts_out.empty()                 ? call.count
+                                                                         : call.parts_out.back();
   if (Status status = check_overlap(asked, rank, {element, own, call.count, out_count}); !status.ok())
     return status;
   if (to_all && call.in == call.out && call.count > 0) {  // What comes in would overwrite what goes out.

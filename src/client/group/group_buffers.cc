@@ -45,6 +45,9 @@ Status check_buffers(const GroupCall& asked, const Call& call, std::uint32_t ran
       needs_in = at_root;
       needs_out = asked.peer == rank;
       break;
+    case Operation::kNeighbours:
+      needs_in = needs_out = !asked.neighbours.empty();
+      break;
     default:
       break;
   }
@@ -75,6 +78,8 @@ Status check_overlap(const GroupCall& asked, std::uint32_t rank, const Extents& 
   if (!in.overlaps(out)) return {};
   if (gathers && in.begin == out.begin + own) return {};
   if (scatters && out.begin == in.begin + own) return {};
+  if (asked.operation == Operation::kNeighbours)
+    return wrong_call(asked, "`in` and `out` overlap; expected none in common");
   if (!gathers && !scatters && in.begin == out.begin) return {};
   std::string expected = "the same memory";
   if (gathers) expected = fmt::format("in == out + {}, the rank's own part of `out`", extents.own.begin);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace thalweg {
@@ -83,6 +84,24 @@ Status make_all_parts(const GroupCall& asked, std::uint32_t ranks, Call& made) {
   return to_all ? make_parts(asked, asked.counts_out, ranks, made.parts_out) : ok_status();
 }
 
+Status make_neighbours(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made) {
+  if (asked.operation != Operation::kNeighbours && !asked.neighbours.empty())
+    return wrong_call(asked, "it has no neighbours");
+  made.neighbours.assign(asked.neighbours.begin(), asked.neighbours.end());
+  for (std::size_t i = 0; i < made.neighbours.size(); ++i) {
+    const std::uint32_t each = made.neighbours[i];
+    if (each >= ranks || each == rank) {
+      return wrong_call(
+          asked, fmt::format("rank {} names {} as its neighbour; expected another one of a group of {}", rank,
+                             each, ranks));
+    }
+    const auto before = made.neighbours.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(made.neighbours.begin(), before, each) != before)
+      return wrong_call(asked, fmt::format("rank {} names its neighbour {} twice", rank, each));
+  }
+  return ok_status();
+}
+
 }  // namespace
 
 Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks, Call& made) {
@@ -100,6 +119,7 @@ Status make_call(const GroupCall& asked, std::uint32_t rank, std::uint32_t ranks
   }
   if (Status status = make_arithmetic(asked, made.arithmetic); !status.ok()) return status;
   if (Status status = make_all_parts(asked, ranks, made); !status.ok()) return status;
+  if (Status status = make_neighbours(asked, rank, ranks, made); !status.ok()) return status;
   made.operation = asked.operation;
   made.count = asked.count;
   made.root = asked.root;

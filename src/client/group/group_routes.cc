@@ -120,6 +120,9 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
       case Operation::kAllToAll:
       case Operation::kPointToPoint:
         add(operation, plan_by(routes::kBinomialTree), 0);
+        break;
+      case Operation::kNeighbours:
+        add(operation, plan_by(routes::kSpread), piece);
     }
   }
 }

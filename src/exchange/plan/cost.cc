@@ -45,8 +45,13 @@ double predicted_seconds(const Topology& topology, const Demand& demand, const L
 
 double predicted_messages(const Demand& demand, const Layout& layout) {
   const Route& route = *layout.plan.route;
-  if (route.messages) return route.messages(demand, layout);
-  return 2.0 * layout.size() * pieces_of(layout, static_cast<double>(demand.elements()));
+  const std::uint32_t channels = layout.plan.channels;
+  Demand part = demand;
+  part.bytes = (demand.bytes + channels - 1) / channels;
+  const double messages = route.messages
+                              ? route.messages(part, layout)
+                              : 2.0 * layout.size() * pieces_of(layout, static_cast<double>(part.elements()));
+  return (is_half(demand.operation) ? 0.5 : 1) * channels * messages;
 }
 
 }  // namespace thalweg

@@ -230,6 +230,34 @@ TEST(Figures, LatencyDecidesForSmallMessagesAndBandwidthForLargeOnes) {
   EXPECT_WITHIN(static_cast<double>(low), crossover, 0.05);
 }
 
+// Lian et al., "Can decentralized algorithms outperform centralized algorithms?", section 5: where latency is
+// high, a step of gossip on a ring takes one of it, an all-reduce 2(n-1). A vector takes 8 ms.
+TEST(Figures, GossipOutrunsARingWhereLatencyIsHigh) {
+  struct Point {
+    std::uint32_t ranks;
+    const char* latency;
+    double ratio;
+  };
+  for (const Point& point : {Point{8, "100us", 0.96},
+                             {8, "1ms", 1.65},
+                             {8, "10ms", 5.92},
+                             {16, "100us", 1.12},
+                             {16, "1ms", 2.65},
+                             {16, "10ms", 12.1}}) {
+    SCOPED_TRACE(fmt::format("{} ranks, {}", point.ranks, point.latency));
+    const Topology room = uniform(point.ranks, "1GB/s", point.latency);
+    Demand demand = all_reduce(point.ranks, 8 * kMB);
+    const double ring = run(room, demand, "ring").seconds;
+    demand.operation = Operation::kNeighbours;
+    const SimulatedExchange gossip = run(room, demand, "spread");
+    EXPECT_WITHIN(ring / gossip.seconds, point.ratio, 0.03);
+    EXPECT_EQ(gossip.max_rank_bytes_sent, 2 * demand.bytes);
+    demand.operation = Operation::kAllReduce;
+    const Topology central = uniform(point.ranks + 1, "1GB/s", point.latency);
+    EXPECT_EQ(run(central, demand, "servers:1").max_rank_bytes_sent, point.ranks * demand.bytes);
+  }
+}
+
 // Every operation, by every route that fits, on rooms whose ranks are and are not evenly spread.
 TEST(Figures, EveryOperationIsRightOnEveryRoom) {
   for (std::size_t i = 0; i < kOperations; ++i) {

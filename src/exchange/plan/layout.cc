@@ -31,6 +31,12 @@ Status seat(const Topology& topology, const Demand& demand, Layout& layout) {
 
 }  // namespace
 
+std::vector<std::uint32_t> ring_neighbours(std::uint32_t rank, std::uint32_t ranks) {
+  if (ranks < 2) return {};
+  const std::uint32_t after = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+  return after == before ? std::vector{after} : std::vector{after, before};
+}
+
 Result<Layout> lay_out(const Topology& topology, const Demand& demand, std::string_view name,
                        std::span<const Route* const> own) {
   auto plan = parse_route(name, own);

@@ -26,6 +26,9 @@ struct Demand {
   std::uint64_t elements() const { return (bytes + kElementBytes - 1) / kElementBytes; }
 };
 
+// The neighbours of a rank in a simulated neighbour exchange: those beside it on a ring.
+std::vector<std::uint32_t> ring_neighbours(std::uint32_t rank, std::uint32_t ranks);
+
 struct Layout {
   std::string route;  // As it was asked for, by its present name.
   Plan plan;

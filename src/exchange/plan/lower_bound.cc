@@ -155,6 +155,10 @@ Must must(const Part& part, const Demand& demand) {
       return {part.members * others * all / demand.ranks, part.members * others * all / demand.ranks};
     case Operation::kPointToPoint:
       return {part.has_root && !part.has_peer ? all : 0, part.has_peer && !part.has_root ? all : 0};
+    case Operation::kNeighbours: {
+      const double edges = demand.ranks == 2 ? 1 : 2;  // Of a ring, that leave any part of it.
+      return {edges * all, edges * all};
+    }
     case Operation::kBarrier:
       break;
   }
@@ -196,6 +200,10 @@ double longest_latency(const Topology& topology, const Demand& demand, const Lay
   };
   const auto depends = [&](std::uint32_t rank, bool on_root) {
     if (operation == Operation::kPointToPoint) return on_root && rank == demand.peer;
+    if (operation == Operation::kNeighbours) {
+      const std::uint32_t away = (rank + demand.ranks - demand.root) % demand.ranks;
+      return away == 1 || away == demand.ranks - 1;
+    }
     if (operation == Operation::kAllGather) return has_part(on_root ? demand.root : rank);
     if (operation == Operation::kReduceScatter) return has_part(on_root ? rank : demand.root);
     return has_part(rank) && !(on_root ? to_one(operation) : from_one(operation));

@@ -11,8 +11,8 @@ namespace thalweg {
 namespace {
 
 constexpr std::array<const char*, kOperations> kOperationNames = {
-    "all-reduce", "reduce",  "reduce-scatter", "all-gather", "broadcast",
-    "gather",     "scatter", "all-to-all",     "barrier",    "point-to-point"};
+    "all-reduce", "reduce",     "reduce-scatter", "all-gather",     "broadcast", "gather",
+    "scatter",    "all-to-all", "barrier",        "point-to-point", "neighbours"};
 
 }  // namespace
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "exchange/plan/cost.h"
+#include "exchange/plan/estimate.h"
 #include "exchange/plan/hierarchies.h"
-#include "exchange/plan/simulate_exchange.h"
+#include "exchange/plan/lower_bound.h"
+#include "exchange/plan/tune.h"
 #include "exchange/route/route.h"
 
 namespace thalweg {
@@ -51,10 +54,83 @@ Result<std::vector<Forecast>> candidates(const Topology& topology, const Demand&
 
 bool faster(const Forecast& a, const Forecast& b) { return a.seconds < b.seconds; }
 
-}  // namespace
+// All forecasts, or no more than it takes to know the first.
+enum class Effort : std::uint8_t { kAll, kFirst };
 
-Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& asked,
-                                              std::span<const Route* const> own) {
+class Ranking {
+ public:
+  Ranking(const Topology& topology, const Demand& demand, Effort effort, std::vector<Forecast> forecasts)
+      : topology_(topology), demand_(demand), effort_(effort), forecasts_(std::move(forecasts)) {}
+
+  Result<std::vector<Forecast>> run() {
+    std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
+    bound_ = lowest_bound();
+    for (Forecast& forecast : forecasts_) {
+      if (Status status = simulate(forecast); !status.ok()) return status;
+    }
+    std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
+    if (demand_.pipelined) {
+      if (Status status = add_tuned(); !status.ok()) return status;
+    }
+    return std::move(forecasts_);
+  }
+
+ private:
+  Status simulate(Forecast& forecast) {
+    const bool hopeless = forecast.seconds > kFormulaTrust * best_;
+    if (hopeless || good_enough_ ||
+        estimated_messages(topology_, demand_, forecast.layout) > kForecastMessagesMax) {
+      if (good_enough_) forecast.seconds = std::max(forecast.seconds, best_);
+      return ok_status();
+    }
+    const double give_up_after = effort_ == Effort::kFirst ? kTunedWithin * best_ : kNever;
+    const auto seconds = estimated_seconds(topology_, demand_, forecast.layout, give_up_after);
+    if (!seconds.ok()) return seconds.status();
+    forecast.seconds = *seconds;
+    forecast.simulated = *seconds < kNever;
+    if (*seconds >= best_) return ok_status();
+    best_ = *seconds;
+    good_enough_ = effort_ == Effort::kFirst && best_ <= kGoodEnough * bound_;
+    return ok_status();
+  }
+
+  // Puts the best tuning of the fastest before them where it gains anything to speak of.
+  Status add_tuned() {
+    Forecast best = forecasts_.front();
+    if (best.seconds <= kGoodEnough * bound_) return ok_status();
+    for (std::size_t i = 0; i < std::min(forecasts_.size(), kRoutesTuned); ++i) {
+      if (!forecasts_[i].simulated || forecasts_[i].seconds > kTunedWithin * best_) continue;
+      auto tuned = tune(topology_, demand_, forecasts_[i]);
+      if (!tuned.ok()) return tuned.status();
+      if (tuned->seconds < best.seconds) best = *std::move(tuned);
+    }
+    if (best.seconds < kWorthTuning * forecasts_.front().seconds)
+      forecasts_.insert(forecasts_.begin(), std::move(best));
+    return ok_status();
+  }
+
+  // Of any of them: those with servers may be faster than what all others cannot beat.
+  double lowest_bound() const {
+    std::set<std::uint32_t> sizes;
+    double bound = kNever;
+    for (const Forecast& forecast : forecasts_) {
+      if (!sizes.insert(forecast.layout.size()).second) continue;
+      bound = std::min(bound, lower_bound_seconds(topology_, demand_, forecast.layout));
+    }
+    return bound;
+  }
+
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  const Topology& topology_;
+  const Demand& demand_;
+  const Effort effort_;
+  std::vector<Forecast> forecasts_;
+  double best_ = kNever, bound_ = 0;
+  bool good_enough_ = false;
+};
+
+Result<std::vector<Forecast>> rank(const Topology& topology, const Demand& asked,
+                                   std::span<const Route* const> own, Effort effort) {
   Demand demand = asked;
   if (demand.operation == Operation::kBarrier) demand.bytes = Demand::kElementBytes;
   auto forecasts = candidates(topology, demand, own);
@@ -64,24 +140,19 @@ Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const De
                                     " on topology " + topology.name() + " with " +
                                     std::to_string(demand.ranks) + " ranks");
   }
-  std::stable_sort(forecasts->begin(), forecasts->end(), faster);
-  double best = std::numeric_limits<double>::infinity();
-  for (Forecast& forecast : *forecasts) {
-    const bool hopeless = forecast.seconds > kFormulaTrust * best;
-    if (hopeless || predicted_messages(demand, forecast.layout) > kForecastMessagesMax) continue;
-    const auto result = simulate_exchange(topology, demand, forecast.layout);
-    if (!result) return result.status();
-    forecast.seconds = result->seconds;
-    forecast.simulated = true;
-    best = std::min(best, forecast.seconds);
-  }
-  std::stable_sort(forecasts->begin(), forecasts->end(), faster);
-  return forecasts;
+  return Ranking(topology, demand, effort, *std::move(forecasts)).run();
+}
+
+}  // namespace
+
+Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand,
+                                              std::span<const Route* const> own) {
+  return rank(topology, demand, own, Effort::kAll);
 }
 
 Result<Layout> choose_route(const Topology& topology, const Demand& demand,
                             std::span<const Route* const> own) {
-  auto forecasts = forecast_routes(topology, demand, own);
+  auto forecasts = rank(topology, demand, own, Effort::kFirst);
   if (!forecasts.ok()) return forecasts.status();
   return std::move(forecasts->front().layout);
 }

@@ -17,17 +17,24 @@ struct Forecast {
 };
 
 // Messages in all that one forecast simulates.
-inline constexpr double kForecastMessagesMax = 2e6;
+inline constexpr double kForecastMessagesMax = 3e4;
 // A route whose formula says more than so many times the best simulated time is not simulated.
 inline constexpr double kFormulaTrust = 4;
 // Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula.
 inline constexpr std::size_t kHierarchiesTried = 3;
+// The fastest, whose channels and pieces are tuned where they take at most so many times the best time, and
+// the share of the best time below which that counts.
+inline constexpr std::size_t kRoutesTuned = 5;
+inline constexpr double kTunedWithin = 1.5;
+inline constexpr double kWorthTuning = 0.98;
+// A choice that takes at most so many times what no route can beat is not improved.
+inline constexpr double kGoodEnough = 1.01;
 
-// Every route that fits, `own` ones included, and hierarchies of other levels, in pieces and whole unless
-// `demand.pipelined` is false, the fastest first.
+// Every route that fits, `own` ones included, and hierarchies of other levels, in pieces and whole, and the
+// best tuning of the first ones, unless `demand.pipelined` is false, the fastest first.
 Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand,
                                               std::span<const Route* const> own = {});
-// The first of them.
+// The first of them, or one that is good enough, without the times of the others.
 Result<Layout> choose_route(const Topology& topology, const Demand& demand,
                             std::span<const Route* const> own = {});
 

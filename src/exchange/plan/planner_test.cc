@@ -94,6 +94,31 @@ TEST(Planner, ChoosesLevelsAsWellAsTryingAllHierarchies) {
   EXPECT_GE(points, 24);
 }
 
+TEST(Planner, TunesChannelsAndPieces) {
+  for (const char* name : {"rack-100g", "fat-tree"}) {
+    for (const std::uint32_t ranks : {4u, 8u, 16u}) {
+      const auto room = preset(name, ranks);
+      ASSERT_TRUE(room.ok()) << room.status().message();
+      for (const std::uint64_t bytes : {16'000u, 256'000u}) {
+        const Demand demand{.bytes = bytes, .ranks = ranks};
+        const auto choice = choose_route(*room, demand);
+        const auto best = best_plan(*room, demand, {.messages = 3e3});
+        ASSERT_TRUE(choice.ok() && best.ok());
+        EXPECT_LE(simulated(*room, demand, *choice), 1.05 * best->seconds)
+            << name << " " << ranks << " " << bytes << ": chose " << choice->route << ", better "
+            << best->layout.route;
+      }
+    }
+  }
+}
+
+// A machine to spare makes faster routes than any without it can be.
+TEST(Planner, DoesNotStopAtWhatServersBeat) {
+  const Topology room = room_of("rack-100g", 4);
+  const Demand demand{.bytes = 4'000'000, .ranks = 4};
+  EXPECT_EQ(choose_route(room, demand).value().route, "byteps:1");
+}
+
 TEST(Planner, FormulasAgreeWithTheSimulation) {
   for (const char* name : {"uniform:16,1GB/s,10us", "uniform:13,1GB/s,10us", "rack-10g"}) {
     const Topology room = room_of(name);

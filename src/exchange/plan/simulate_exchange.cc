@@ -25,9 +25,15 @@ Exchanges phantoms(const Demand& demand, const Layout& layout) {
   call.phantom = true;
   Exchanges exchanges;
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
+    if (demand.operation == Operation::kNeighbours) call.neighbours = ring_neighbours(rank, layout.size());
     exchanges.push_back(std::make_unique<Exchange>(call, layout.plan, rank, layout.size()));
   }
   return exchanges;
+}
+
+Picoseconds picoseconds(double seconds) {
+  constexpr double kMost = 1e19;
+  return static_cast<Picoseconds>(std::min(1e12 * seconds, kMost));
 }
 
 void count(const Topology& topology, const Network& network, const Exchanges& exchanges,
@@ -79,7 +85,13 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
   SimulatedGroup group(network, layout.endpoints, true);
   const Exchanges exchanges = phantoms(demand, layout);
   std::vector<Picoseconds> finished;
-  if (Status status = group.run(exchanges, &finished); !status.ok()) return status;
+  const auto done = group.run_until(picoseconds(options.give_up_after), exchanges, &finished);
+  if (!done.ok()) return done.status();
+  if (!*done) {
+    result.seconds = options.give_up_after;
+    result.given_up = true;
+    return result;
+  }
   result.seconds = seconds(*std::max_element(finished.begin(), finished.end()));
   count(topology, network, exchanges, result);
   for (const Network::Transfer& transfer : transfers) {

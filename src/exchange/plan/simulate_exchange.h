@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Passage {
 };
 
 struct SimulatedExchange {
-  double seconds = 0;  // Until the last rank is done.
+  double seconds = 0;     // Until the last rank is done.
+  bool given_up = false;  // After so many seconds some are not.
   std::uint64_t messages = 0;
   std::uint64_t events = 0;
   std::uint64_t max_rank_bytes_sent = 0;
@@ -42,6 +44,7 @@ struct SimulatedExchange {
 struct SimulateOptions {
   bool check = false;
   bool record = false;
+  double give_up_after = std::numeric_limits<double>::infinity();  // Seconds of virtual time.
 };
 
 // The time is one of phantom payload. kRefused when an exchange fails or a checked result is wrong.

@@ -145,6 +145,12 @@ void SimulatedGroup::fetch_ahead(std::span<const std::unique_ptr<Exchange>> exch
 
 Status SimulatedGroup::run(std::span<const std::unique_ptr<Exchange>> exchanges,
                            std::vector<Picoseconds>* finished) {
+  return run_until(~Picoseconds{0}, exchanges, finished).status();
+}
+
+Result<bool> SimulatedGroup::run_until(Picoseconds deadline,
+                                       std::span<const std::unique_ptr<Exchange>> exchanges,
+                                       std::vector<Picoseconds>* finished) {
   THALWEG_CHECK(exchanges.size() == endpoints_.size(), "one exchange a rank");
   if (finished) finished->assign(exchanges.size(), 0);
   std::size_t left = exchanges.size();
@@ -159,16 +165,18 @@ Status SimulatedGroup::run(std::span<const std::unique_ptr<Exchange>> exchanges,
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) advance(rank);
   std::uint32_t changed = 0;
   while (status.ok() && next(changed)) {
+    if (network_.now() > deadline) return false;
     fetch_ahead(exchanges);
     advance(changed);
   }
-  if (!status.ok() || left == 0) return status;
+  if (!status.ok()) return status;
+  if (left == 0) return true;
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) {
     if (exchanges[rank]->done()) continue;
-    return {Code::kRefused, exchanges[rank]->name() + " stands still: rank " + std::to_string(rank) +
-                                " is at " + exchanges[rank]->waiting().step};
+    return Status(Code::kRefused, exchanges[rank]->name() + " stands still: rank " + std::to_string(rank) +
+                                      " is at " + exchanges[rank]->waiting().step);
   }
-  return status;
+  return true;
 }
 
 }  // namespace thalweg

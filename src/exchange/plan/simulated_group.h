@@ -32,6 +32,9 @@ class SimulatedGroup {
   // null: when each rank was done.
   Status run(std::span<const std::unique_ptr<Exchange>> exchanges,
              std::vector<Picoseconds>* finished = nullptr);
+  // The same, and gives up at `deadline`: false.
+  Result<bool> run_until(Picoseconds deadline, std::span<const std::unique_ptr<Exchange>> exchanges,
+                         std::vector<Picoseconds>* finished = nullptr);
   // For drivers of their own: goes on to the next moment at which a rank's links have changed, or its alarm
   // goes, and says which rank's; false when nothing is under way.
   bool next(std::uint32_t& rank);

@@ -118,6 +118,13 @@ double halving_doubling_fetched_bytes(const Demand& demand, const Layout&, doubl
   return sum;
 }
 
+double halving_doubling_messages(const Demand& demand, const Layout& layout) {
+  double messages = 0;
+  for (std::uint32_t parts = 2; parts / 2 < demand.ranks; parts *= 2)
+    messages += 2.0 * layout.size() * pieces_of(layout, static_cast<double>(demand.elements()) / parts);
+  return messages;
+}
+
 }  // namespace
 
 constinit const Route routes::kHalvingDoubling{
@@ -130,7 +137,7 @@ constinit const Route routes::kHalvingDoubling{
     .seconds = halving_doubling_seconds,
     .added_bytes = halving_doubling_added_bytes,
     .fetched_bytes = halving_doubling_fetched_bytes,
-    .messages = doubling_messages,
+    .messages = halving_doubling_messages,
 };
 
 }  // namespace thalweg

@@ -134,10 +134,11 @@ double hierarchical_fetched_bytes(const Demand& demand, const Layout& layout, do
   return sum;
 }
 
-double hierarchical_messages(const Demand&, const Layout& layout) {
-  double messages = 0;
-  for (const std::uint32_t level : layout.plan.levels) messages += 2.0 * layout.size() * (level - 1);
-  return messages * layout.plan.channels;
+double hierarchical_messages(const Demand& demand, const Layout& layout) {
+  double messages = 0, block = static_cast<double>(demand.elements());
+  for (const std::uint32_t level : layout.plan.levels)
+    messages += 2.0 * layout.size() * (level - 1) * pieces_of(layout, block /= level);
+  return messages;
 }
 
 }  // namespace

@@ -6,12 +6,14 @@ namespace thalweg {
 namespace {
 
 Lane alone(Work work) {
+  if (work.operation == Operation::kNeighbours) co_return;
   co_yield copy(work.whole, work.in);
   co_yield finish(work.whole);
 }
 
 void add_slice(const Work& work, LaneMaker& to) {
   work.operation == Operation::kAllToAll       ? to.add(all_to_all_lane(to.all, work))
+  : work.operation == Operation::kNeighbours   ? to.add(neighbours_lane(to.all, work))
   : work.operation == Operation::kPointToPoint ? to.add(point_to_point_lane(to.all.me, work))
                                                : to.plan.route->add_lanes(work, to);
 }

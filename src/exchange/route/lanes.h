@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,17 +22,18 @@ struct Work {
   Operation operation{};
   Block whole{};
   const std::uint64_t* parts = nullptr;  // Where the members' parts begin, and the end; null: nearly equal.
-  const std::uint64_t* parts_out = nullptr;  // All-to-all: of kWork.
-  bool by_rank = false;                      // A member's part is the one of its rank, not of its place.
-  std::uint64_t piece = 0;                   // Elements; 0: whole blocks.
-  std::uint64_t staged = 0;                  // Elements that a staging area holds of each part.
-  std::uint32_t root = 0;                    // Rank.
-  std::uint32_t peer = 0;                    // Point to point: the rank that receives.
-  Buffer in = Buffer::kIn;                   // Where the team's contributions are.
-  bool in_place = false;                     // kIn and kWork are the same memory.
-  bool in_order = false;                     // Contributions combine in the order of ranks.
-  bool finishes = true;                      // What is summed up here is the operation's result.
-  double slice_begin = 0, slice_end = 1;     // Of every part, or of the whole.
+  const std::uint64_t* parts_out = nullptr;     // All-to-all: of kWork.
+  bool by_rank = false;                         // A member's part is the one of its rank, not of its place.
+  std::uint64_t piece = 0;                      // Elements; 0: whole blocks.
+  std::uint64_t staged = 0;                     // Elements that a staging area holds of each part.
+  std::uint32_t root = 0;                       // Rank.
+  std::uint32_t peer = 0;                       // Point to point: the rank that receives.
+  std::span<const std::uint32_t> neighbours{};  // Ranks.
+  Buffer in = Buffer::kIn;                      // Where the team's contributions are.
+  bool in_place = false;                        // kIn and kWork are the same memory.
+  bool in_order = false;                        // Contributions combine in the order of ranks.
+  bool finishes = true;                         // What is summed up here is the operation's result.
+  double slice_begin = 0, slice_end = 1;        // Of every part, or of the whole.
 
   Block slice(Block block) const {
     const auto at = [&block](double share) {
@@ -107,5 +109,6 @@ Lane recursive_doubling_lane(Team team, Work work);
 Lane doubling_all_gather_lane(Team team, Work work);
 Lane all_to_all_lane(Team team, Work work);
 Lane point_to_point_lane(std::uint32_t rank, const Work& work);
+Lane neighbours_lane(Team all, Work work);
 
 }  // namespace thalweg

@@ -91,7 +91,7 @@ struct Route {
 
   // Of an all-reduce, see cost.h: seconds for moving the bytes (null only if in_memory), bytes that the rank
   // which adds most adds to others (null: S(N-1)/N), bytes of blocks that are sent when no cache has them any
-  // more (null: S), and messages of all ranks (null: 2N, in pieces).
+  // more (null: S), and messages of all ranks in one channel of so many bytes (null: 2N, in pieces).
   double (*seconds)(RoundCosts& costs, const Demand& demand, const Layout& layout) = nullptr;
   double (*added_bytes)(const Demand& demand, const Layout& layout) = nullptr;
   double (*fetched_bytes)(const Demand& demand, const Layout& layout, double cache_bytes) = nullptr;

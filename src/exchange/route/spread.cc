@@ -75,7 +75,7 @@ constinit const Route routes::kSpread{
     .name = "spread",
     .alias = "colocated",
     .summary = "each rank owns a part",
-    .supports = {Operation::kReduceScatter, Operation::kAllGather},
+    .supports = {Operation::kReduceScatter, Operation::kAllGather, Operation::kNeighbours},
     .keeps_order = {Operation::kAllReduce, Operation::kReduceScatter},
     .touches_own_part_only = {Operation::kReduceScatter},
     .add_lanes = add_spread,

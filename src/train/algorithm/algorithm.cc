@@ -22,7 +22,8 @@
   ALGORITHM(kCompensatedAlgorithm)    \
   ALGORITHM(kLocalAlgorithm)          \
   ALGORITHM(kFederatedAlgorithm)      \
-  ALGORITHM(kGossipAlgorithm)
+  ALGORITHM(kGossipAlgorithm)         \
+  ALGORITHM(kPairsAlgorithm)
 
 namespace thalweg {
 
@@ -120,8 +121,8 @@ Result<ChosenAlgorithm> chosen(const Algorithm& algorithm, std::string_view text
     return refused_algorithm(text, fmt::format("has nothing to set; expected {}", algorithm.name));
   }
   if (!algorithm.word.empty()) {
-    if (more.empty()) return refused_algorithm(text, "is incomplete; " + expected(algorithm));
-    made.values.word = more;
+    made.values.word = has_more ? more : algorithm.word_unsaid;
+    if (made.values.word.empty()) return refused_algorithm(text, "is incomplete; " + expected(algorithm));
   } else if ((has_more && !take_parts(more, algorithm.numbers, made.values)) ||
              !fill_in(algorithm.numbers, made.values)) {
     return refused_algorithm(text, "is incomplete or out of range; " + expected(algorithm));
@@ -144,7 +145,11 @@ std::span<const Algorithm* const> algorithms() { return kAlgorithms; }
 
 std::string spelling(const Algorithm& algorithm) {
   std::string text(algorithm.name);
-  if (!algorithm.word.empty()) return fmt::format("{}:{}", text, algorithm.word);
+  if (!algorithm.word.empty()) {
+    const bool may_be_left_out = !algorithm.word_unsaid.empty();
+    return fmt::format("{}{}:{}{}", text, may_be_left_out ? "[" : "", algorithm.word,
+                       may_be_left_out ? "]" : "");
+  }
   char joint = ':';
   for (const AlgorithmNumber& number : algorithm.numbers) {
     text += fmt::format("{}{}{}{}", joint, number.name, number.name.empty() ? "" : "=", number.placeholder);
@@ -170,6 +175,7 @@ std::string explain_algorithms() {
     const auto more = [&](std::string_view what, std::string_view line) {
       text += fmt::format("{:12}{}: {}\n", "", what, line);
     };
+    if (!algorithm->word_unsaid.empty()) more("graph", fmt::format("unset is {}", algorithm->word_unsaid));
     for (const AlgorithmNumber& number : algorithm->numbers) {
       std::string line = fmt::format("{}, {:.17g} to {:.17g}", number.summary, number.low, number.high);
       if (number.fallback) line += fmt::format("; unset is {:g}", *number.fallback);

@@ -56,8 +56,9 @@ struct Algorithm {
   std::string_view result;   // What the model's bits depend on.
   std::string_view paper;
   std::span<const AlgorithmNumber> numbers = {};
-  std::string_view word = {};  // Not empty: what the word behind the colon is, "GRAPH".
-  bool combines = false;       // Pushes may be added up on their way to the servers.
+  std::string_view word = {};         // Not empty: what the word behind the colon is, "GRAPH".
+  std::string_view word_unsaid = {};  // What it is where it is left out; empty: it must be given.
+  bool combines = false;              // Pushes may be added up on their way to the servers.
   // Shards form a group, and servers get the model when a pass ends.
   enum class Group : std::uint8_t { kUnused, kIfAsked, kAlways } group = Group::kUnused;
   bool sparse = true;  // Models with sparse tables make sense.

@@ -36,6 +36,7 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     refused(text, "expected downpour:fetch=N,push=N, where N is steps from one fetch");
   for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0"})
     refused(text, "expected fedavg:C=X");
+  refused("adpsgd:", "expected adpsgd[:ring|torus|exponential|complete|FILE]");
   refused("dpsgd", "expected dpsgd:ring|torus|exponential|complete|FILE");
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
     refused(text,
@@ -51,6 +52,8 @@ TEST(Algorithms, NumbersThatAreNotGivenAreTheirFallbacks) {
   EXPECT_EQ(chosen->values.whole("fetch"), 1u);
   EXPECT_EQ(choose_algorithm("easgd:rho=0.5,tau=2")->values["rho"], 0.5);
   EXPECT_EQ(choose_algorithm("dpsgd:some/file,odd")->values.word, "some/file,odd");
+  EXPECT_EQ(choose_algorithm("adpsgd")->values.word, "ring");
+  EXPECT_EQ(choose_algorithm("adpsgd:torus")->values.word, "torus");
 }
 
 TEST(Algorithms, EachIsExplainedAndSaysTruly) {

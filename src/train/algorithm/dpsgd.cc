@@ -22,12 +22,17 @@ class Gossip final : public ReplicaAlgorithm {
     for (std::uint32_t j = 0; j < shard.shards; ++j) {
       const double weight = shard.mixing[std::size_t{shard.shard.value} * shard.shards + j];
       if (j != shard.shard.value && weight > 0)
-        neighbours_.push_back({j, static_cast<float>(weight), {}, true});
+        neighbours_.push_back({j, static_cast<float>(weight), nullptr, true});
     }
   }
 
+  // What is under way uses this one's memory.
+  ~Gossip() override {
+    if (under_way_) (void)under_way_->wait();
+  }
+
   Task<Status> before_pull(ReplicaWork work, TableId, Keys) override {
-    if (!under_way_.empty()) co_return ok_status();
+    if (under_way_) co_return ok_status();
     co_return co_await settled(begin(work, false));
   }
   Task<Status> end_step(ReplicaWork work) override {
@@ -37,10 +42,14 @@ class Gossip final : public ReplicaAlgorithm {
     co_return ok_status();
   }
   Task<Status> end_pass(ReplicaWork work) override {
-    if (Status status = co_await settled(exchange(work, true)); !status.ok()) co_return status;
+    Status status = exchange(work, true);
+    if (status.ok()) status = catch_up();
+    if (status.ok()) {
+      const GroupRounds::Mine mine{false, work.asked_to_close || closing_, 1};
+      status = rounds_.mean_of_dense(work.replica, mine, *mean_);
+    }
     for (Neighbour& neighbour : neighbours_) neighbour.active = true;
-    const GroupRounds::Mine mine{false, work.asked_to_close || closing_, 1};
-    co_return co_await settled(rounds_.mean_of_dense(work.replica, mine, *mean_));
+    co_return co_await settled(std::move(status));
   }
   Replica* shown(Replica&) override { return &*mean_; }
   bool closing(bool) const override { return closing_ || rounds_.closing(); }
@@ -49,19 +58,24 @@ class Gossip final : public ReplicaAlgorithm {
   struct Neighbour {
     std::uint32_t rank = 0;
     float weight = 0;
-    std::vector<float> message;
-    bool active = true;  // Neither it nor this shard has come to the end of the pass.
+    const float* message = nullptr;  // In theirs_, of the last exchange.
+    bool active = true;              // Neither it nor this shard has come to the end of the pass.
   };
 
   Task<Status> settled(Status status) { return or_wait_for_the_end(rounds_.ranks(), std::move(status)); }
   Status begin(const ReplicaWork& work, bool ended);
+  void start(std::span<const std::uint32_t> neighbours);
+  Status wait();
   Status exchange(const ReplicaWork& work, bool ended);
+  Status catch_up();
   void mix(Replica& replica);
 
   GroupRounds rounds_;
   std::vector<Neighbour> neighbours_;
-  std::vector<float> own_;  // The message: rows, then words.
-  std::vector<GroupWork> under_way_;
+  std::vector<float> own_;     // The message: rows, then words.
+  std::vector<float> theirs_;  // Of the neighbours that are active when the exchange begins.
+  std::optional<GroupWork> under_way_;
+  std::uint64_t exchanges_ = 0;
   std::optional<Replica> mean_;
   bool closing_ = false;
 };
@@ -75,38 +89,39 @@ Status Gossip::begin(const ReplicaWork& work, bool ended) {
     if (!mean) return mean.status();
     mean_ = std::move(mean).value();
     own_.resize(rows + kGossipWords);
-    for (Neighbour& neighbour : neighbours_) neighbour.message.resize(rows + kGossipWords);
+    theirs_.resize(neighbours_.size() * own_.size());
   }
   work.replica.read_dense(std::span(own_).first(rows));
   own_[rows + kEnded] = ended ? 1.0f : 0.0f;
   own_[rows + kClosing] = work.asked_to_close || closing_ ? 1.0f : 0.0f;
-  Group& group = *rounds_.ranks().group;
+  std::vector<std::uint32_t> active;
   for (Neighbour& neighbour : neighbours_) {
     if (!neighbour.active) continue;
-    GroupCall send = Group::typed<float>(Operation::kPointToPoint, own_.data(), nullptr, own_.size());
-    send.root = group.rank();
-    send.peer = neighbour.rank;
-    GroupCall receive =
-        Group::typed<float>(Operation::kPointToPoint, nullptr, neighbour.message.data(), own_.size());
-    receive.root = neighbour.rank;
-    receive.peer = group.rank();
-    under_way_.push_back(group.start(receive));
-    under_way_.push_back(group.start(send));
+    neighbour.message = theirs_.data() + active.size() * own_.size();
+    active.push_back(neighbour.rank);
   }
+  start(active);
   return ok_status();
 }
 
+void Gossip::start(std::span<const std::uint32_t> neighbours) {
+  GroupCall call = Group::typed<float>(Operation::kNeighbours, own_.data(), theirs_.data(), own_.size());
+  call.neighbours = neighbours;
+  under_way_ = rounds_.ranks().group->start(call);
+  ++exchanges_;
+}
+
+Status Gossip::wait() {
+  Status status = rounds_.ranks().wait([&] { return under_way_->wait(); });
+  under_way_.reset();
+  return status;
+}
+
 Status Gossip::exchange(const ReplicaWork& work, bool ended) {
-  if (under_way_.empty()) {
+  if (!under_way_) {
     if (Status status = begin(work, ended); !status.ok()) return status;
   }
-  Status status;
-  for (GroupWork& operation : under_way_) {
-    Status ends = rounds_.ranks().wait([&] { return operation.wait(); });
-    if (status.ok()) status = std::move(ends);
-  }
-  under_way_.clear();
-  if (!status.ok()) return status;
+  if (Status status = wait(); !status.ok()) return status;
   const std::size_t rows = own_.size() - kGossipWords;
   for (Neighbour& neighbour : neighbours_) {
     if (!neighbour.active) continue;
@@ -117,20 +132,30 @@ Status Gossip::exchange(const ReplicaWork& work, bool ended) {
   return ok_status();
 }
 
+// Ranks of a group make the same calls: those of the shard with most steps.
+Status Gossip::catch_up() {
+  std::uint64_t most = exchanges_;
+  Status status = rounds_.ranks().wait(
+      [&] { return rounds_.ranks().group->all_reduce<std::uint64_t>(std::span(&most, 1), Reduction::kMax); });
+  while (status.ok() && exchanges_ < most) {
+    start({});
+    status = wait();
+  }
+  return status;
+}
+
 // A neighbour that has ended its pass stays as it is, and so does this one's part of it: what is left of the
 // matrix is symmetric, and its rows add up to 1.
 void Gossip::mix(Replica& replica) {
-  const std::size_t rows = own_.size() - kGossipWords;
-  float self = 1;
-  for (const Neighbour& neighbour : neighbours_) {
-    if (neighbour.active) self -= neighbour.weight;
-  }
-  for (std::size_t i = 0; i < rows; ++i) own_[i] *= self;
+  std::vector<const float*> messages;
+  std::vector<float> weights;
   for (const Neighbour& neighbour : neighbours_) {
     if (!neighbour.active) continue;
-    for (std::size_t i = 0; i < rows; ++i) own_[i] += neighbour.weight * neighbour.message[i];
+    messages.push_back(neighbour.message);
+    weights.push_back(neighbour.weight);
   }
-  replica.write_dense(std::span<const float>(own_).first(rows));
+  Group::mix<float>(own_, messages, weights);
+  replica.write_dense(std::span<const float>(own_).first(own_.size() - kGossipWords));
 }
 
 }  // namespace

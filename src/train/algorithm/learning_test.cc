@@ -1,7 +1,11 @@
 // What the algorithms promise, on jobs' own servers, workers and groups.
+#include <fmt/format.h>
+
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "train/algorithm/least_squares_for_test.h"
 
@@ -269,6 +273,37 @@ TEST(Learning, GossipOnARingLearnsWhatSyncDoes) {
   c.algorithm = "sync", c.exchange = {}, c.rule.rate = c.rule.rate / 8;
   const double sync = problem.loss(learn(problem, c).w);
   EXPECT_NEAR(gossip / sync, 1, 0.02);
+}
+
+TEST(Learning, PairsAtTheirOwnPaceLearnWhatGossipDoes) {
+  const LeastSquares problem = LeastSquares::make(8, 64);
+  for (const char* graph : {"ring", "torus", "complete"}) {
+    LearningCase c{.exchange = "auto", .shards = 8, .steps = 400};
+    c.rule.rate = 0.04f;
+    c.algorithm = fmt::format("dpsgd:{}", graph);
+    const double gossip = problem.loss(learn(problem, c).w);
+    // Shards that compute next to nothing would end before others begin.
+    c.watch = [](std::uint32_t, Step, const Point&, const Point&) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    };
+    c.algorithm = fmt::format("adpsgd:{}", graph);
+    EXPECT_LE(problem.loss(learn(problem, c).w), 1.02 * gossip) << graph;
+  }
+}
+
+// Averaging in pairs moves no mean: what all rows move by is what gradients move them by.
+TEST(Learning, PairsMoveTheMeanByTheMeanGradient) {
+  const LeastSquares problem = LeastSquares::make(5, 64, 0.5);
+  LearningCase c{.algorithm = "adpsgd", .exchange = "auto", .shards = 5, .steps = 60, .passes = 2};
+  c.steps_each = {60, 31, 0, 47, 60};
+  std::mutex mutex;
+  Point moved(problem.width);
+  c.watch = [&](std::uint32_t, Step, const Point&, const Point& gradient) {
+    const std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < moved.size(); ++i)
+      moved[i] -= static_cast<double>(c.rule.rate) * gradient[i] / c.shards;
+  };
+  EXPECT_LE(distance(learn(problem, c).w, moved), 1e-5);
 }
 
 TEST(Learning, TheCentreOfElasticAveragingLearnsWhatTheShardsDo) {

@@ -88,7 +88,7 @@ Result<MixingMatrix> from_file(const std::string& path, std::uint32_t size) {
   std::ifstream file(path);
   if (!file) {
     return Status(Code::kUsage,
-                  fmt::format("--algorithm dpsgd:{}: no such graph, and no file of that name; expected ring, "
+                  fmt::format("graph {}: no such graph, and no file of that name; expected ring, "
                               "torus, exponential, complete or a file",
                               path));
   }
@@ -153,7 +153,7 @@ Status check(const MixingMatrix& matrix) {
 Result<MixingMatrix> mixing_matrix(std::string_view graph, std::uint32_t size) {
   if (size > kSizeMax) {
     return Status(Code::kUsage,
-                  fmt::format("dpsgd with {} data shards; expected at most {}", size, kSizeMax));
+                  fmt::format("a graph of {} data shards; expected at most {}", size, kSizeMax));
   }
   auto matrix = made(graph, size);
   if (!matrix) return matrix;
