@@ -53,13 +53,15 @@ struct TableSpec {
 
 // When a push counts and when a pull may return.
 struct Consistency {
-  enum class Kind : std::uint8_t { kSync, kBounded, kAsync, kSoftsync } kind = Kind::kSync;
-  std::uint32_t bound = 0;  // Steps that a data shard may lead the slowest one. Softsync: n.
+  enum class Kind : std::uint8_t { kSync, kBounded, kAsync, kSoftsync, kBackup } kind = Kind::kSync;
+  std::uint32_t bound = 0;  // Steps that a data shard may lead the slowest one. Softsync: n. Backup: k.
   static constexpr Consistency sync() { return {}; }
   static constexpr Consistency bounded(std::uint32_t steps) { return {Kind::kBounded, steps}; }
   static constexpr Consistency async() { return {Kind::kAsync, std::numeric_limits<std::uint32_t>::max()}; }
   // floor(shards / n) pushes from any shards are one update. Precondition: n > 0.
   static constexpr Consistency softsync(std::uint32_t n) { return {Kind::kSoftsync, n}; }
+  // A step is closed when all shards but `late` have pushed to it; what comes then is dropped.
+  static constexpr Consistency backup(std::uint32_t late) { return {Kind::kBackup, late}; }
   bool operator==(const Consistency&) const = default;
 };
 

@@ -69,6 +69,7 @@ struct Answer {
   Status status;
   Rows rows;                        // Pull: dim floats a key.
   std::vector<std::uint64_t> keys;  // Scan: the placed keys of `rows`.
+  bool late = false;                // Pull: the step has closed, and a push to it would be dropped.
 };
 
 struct Completion;  // How a store ends a request: its own affair.

@@ -170,6 +170,7 @@ struct TrainResult {
   // Of the data shards' time, in which they waited for answers or for each other; and that time, the mean of
   // a data shard.
   double idle_share = 0, exchange_seconds_exposed = 0;
+  std::uint64_t pushes_dropped = 0;          // That reached a server when their step had closed.
   std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
   std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
 };

@@ -23,6 +23,7 @@ enum class CounterId : std::uint16_t {
   kStalenessSum = 9,  // Of the steps that shards of answered pulls led the slowest one; a repeat is none.
   kShardTimeNs = 10,  // Of programs of data shards, from their begin to their latest halt.
   kShardWaitNs = 11,  // Of that, in which one waits for an answer that has not come, or other shards.
+  kPushesDropped = 12,  // Pushes that came when their step had closed.
   kLeadFirst = 64,    // Answered pulls by their lead, see lead_counter().
   kLeadLast = 153,
 };

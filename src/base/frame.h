@@ -45,7 +45,9 @@ inline constexpr std::uint8_t kEndOfEpoch = 1;  // Push: the shard has no more s
 inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. Scan: only count the rows.
 // Push: the shard has no more steps in any epoch. Report: its program has ended well.
 inline constexpr std::uint8_t kEndOfWork = 4;
-inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork;
+inline constexpr std::uint8_t kLate =
+    8;  // A pull's answer: its step has closed, and a push to it is dropped.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate;
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.

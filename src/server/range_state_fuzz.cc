@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto state = decode_range_state(bytes, spec, kShards);
   THALWEG_CHECK(!state || encode(*state).text() == bytes.text(), "a state has one form");
   constexpr Consistency kModes[] = {Consistency::sync(), Consistency::async(), Consistency::softsync(1),
-                                    Consistency::softsync(2)};
-  if (state) adopt(*std::move(state), spec, kModes[which / 8 % 4]);
+                                    Consistency::softsync(2), Consistency::backup(1)};
+  if (state) adopt(*std::move(state), spec, kModes[which / 8 % 5]);
   return 0;
 }

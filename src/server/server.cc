@@ -14,11 +14,11 @@ Server::Server(ServerOptions options)
     : options_(std::move(options)), member_(Role::kServer, options_.member) {}
 
 void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first,
-                   Bytes second, Transport& out) {
+                   Bytes second, Transport& out, std::uint8_t flags) {
   Frame frame;
   frame.head = request;
   frame.head.op = op;
-  frame.head.flags = 0;
+  frame.head.flags = flags;
   frame.first = std::move(first);
   member_.stamp(frame.head);
   put_status(frame, status);
@@ -204,7 +204,9 @@ bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   }
   auto rows = (*host)->pull(frame);
   if (rows.status().code() == Code::kRetry) return false;
-  reply(from, frame.head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(), out);
+  const bool late = rows.ok() && (*host)->is_late(frame.head.step);
+  reply(from, frame.head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(), out,
+        late ? frame_flags::kLate : std::uint8_t{0});
   return true;
 }
 
@@ -291,6 +293,7 @@ Counters Server::counters() const {
     sum.count(CounterId::kTableBytes, stats.bytes);
     host->leads().count_in(sum);
     sum.count(CounterId::kRepeats, host->repeats());
+    sum.count(CounterId::kPushesDropped, host->pushes_dropped());
   }
   sum.count(CounterId::kPulls, pulls_);
   sum.count(CounterId::kPushes, pushes_);

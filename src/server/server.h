@@ -73,7 +73,7 @@ class Server final : public Node {
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
-             Transport& out);
+             Transport& out, std::uint8_t flags = 0);
 
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;

@@ -14,7 +14,9 @@ wire::Map job_map(std::uint8_t mode) {
   map.epoch = 1;
   map.timeout = std::chrono::seconds(10);
   if (mode % 3 == 1) map.consistency = Consistency::bounded(2);
-  if (mode % 3 == 2) map.consistency = mode / 12 % 2 == 0 ? Consistency::async() : Consistency::softsync(1);
+  constexpr Consistency kAtOnce[] = {Consistency::async(), Consistency::softsync(1), Consistency::async(),
+                                     Consistency::backup(1)};
+  if (mode % 3 == 2) map.consistency = kAtOnce[mode / 12 % 4];
   TableSpec sparse;
   sparse.name = "sparse";
   sparse.dim = 2;

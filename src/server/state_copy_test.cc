@@ -39,10 +39,11 @@ Job draw_job(Random& random) {
     job.spec.kind = TableSpec::Kind::kDense;
     job.spec.rows = 23;
   }
-  const auto mode = random.below(6);
+  const auto mode = random.below(7);
   if (mode == 2) job.consistency = Consistency::bounded(2);
   if (mode == 3) job.consistency = Consistency::async();
-  if (mode > 3)
+  if (mode == 6) job.consistency = Consistency::backup(static_cast<std::uint32_t>(1 + random.below(2)));
+  if (mode == 4 || mode == 5)
     job.consistency = Consistency::softsync(static_cast<std::uint32_t>(1 + random.below(kShards)));
   return job;
 }

@@ -171,7 +171,9 @@ void TableHost::mark(const PushEntry& entry) {
 
 void TableHost::apply(PushEntry entry) {
   mark(entry);
-  if (!rounds_.counts()) {
+  if (is_late(entry.step)) {
+    if (entry.ends == LastOf::kNothing && !entry.fresh.empty()) ++dropped_;
+  } else if (!rounds_.counts()) {
     for (const RangeSpan run : entry.fresh.runs()) apply_part(entry, run);
   } else if (entry.ends == LastOf::kNothing || !entry.payload.empty()) {  // A mere end is no gradient.
     rounds_.count(entry.stale);
@@ -179,6 +181,10 @@ void TableHost::apply(PushEntry entry) {
     rounds_.on_pushed(entry.shard, entry.fresh);
   }
   for (std::uint32_t i = 0; i < entry.shards; ++i) advance_clock(ShardId{entry.shard.value + i});
+}
+
+bool TableHost::is_late(Step step) const {
+  return policy_->drops_late() && step < std::max(applied_, policy_->closed(gate_.clocks()));
 }
 
 void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {

@@ -68,6 +68,9 @@ class TableHost {
   // How many pushes were so many updates behind what they were computed on; none where pushes are not
   // counted.
   const std::map<std::uint32_t, std::uint64_t>& pushes_behind() const { return rounds_.counted(); }
+  // Whether a push to this step is dropped, if it is not a repeat.
+  bool is_late(Step step) const;
+  std::uint64_t pushes_dropped() const { return dropped_; }
   std::size_t steps_open() const { return open_steps_.size(); }
   std::size_t replies_remembered() const { return replies_.size(); }
   // Grows whenever a waiting pull may have become answerable.
@@ -102,6 +105,7 @@ class TableHost {
   Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
   Leads leads_;
   std::uint64_t repeats_ = 0;
+  std::uint64_t dropped_ = 0;
   std::uint64_t version_ = 0;
 };
 

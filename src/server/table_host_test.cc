@@ -56,6 +56,28 @@ std::vector<float> read(TableHost& host, std::uint32_t shard, Step step) {
 
 using Floats = std::vector<float>;
 
+TEST(TableHost, AStepThatClosedWithoutAShardDropsItsPush) {
+  TableHost t = host(Consistency::backup(1), 3);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).ok());
+  EXPECT_FALSE(t.pull(pull(0, {0, 1})).ok());
+  EXPECT_FALSE(t.is_late({0, 0}));
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).ok());
+  EXPECT_EQ(read(t, 0, {0, 1}), Floats(kRanges, 3));
+  EXPECT_TRUE(t.is_late({0, 0}));
+  EXPECT_FALSE(t.is_late({0, 1}));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 4)).ok()) << "the second is a repeat";
+  EXPECT_EQ(t.pushes_dropped(), 1u);
+  EXPECT_EQ(t.repeats(), 1u);
+  EXPECT_EQ(read(t, 2, {0, 1}), Floats(kRanges, 3));
+  EXPECT_TRUE(t.push(push(2, {0, 1}, kAll, 4)).ok()) << "it goes on with the others";
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1)).ok());
+  EXPECT_EQ(read(t, 1, {0, 1}), Floats(kRanges, 8));
+  Frame end = push(1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch);
+  end.first = end.second = {};
+  EXPECT_TRUE(t.push(end).ok());
+  EXPECT_EQ(t.pushes_dropped(), 1u) << "an end is none";
+}
+
 TEST(TableHost, CountsTheRowsThatOpenStepsWillMake) {
   TableHost t = host(Consistency::sync(), 2);
   const std::uint64_t empty = t.bytes_in_use();

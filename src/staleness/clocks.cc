@@ -18,6 +18,13 @@ void Clocks::advance(ShardId shard, Step clock) {
   if (was_slowest) slowest_ = *std::min_element(clocks_.begin(), clocks_.end());
 }
 
+Step Clocks::slowest_but(std::uint32_t late) const {
+  std::vector<Step> sorted = clocks_;
+  const auto nth = sorted.begin() + std::min<std::ptrdiff_t>(late, std::ssize(sorted) - 1);
+  std::nth_element(sorted.begin(), nth, sorted.end());
+  return *nth;
+}
+
 std::uint32_t Clocks::lead(Step step) const {
   if (slowest_ >= step) return 0;
   return slowest_.epoch == step.epoch ? step.index - slowest_.index : step.index;

@@ -15,6 +15,8 @@ class Clocks {
   void advance(ShardId shard, Step clock);
   Step of(ShardId shard) const { return clocks_[shard.value]; }
   Step slowest() const { return slowest_; }
+  // The first step that has not arrived of all shards but the `late` slowest, or of the one that is fastest.
+  Step slowest_but(std::uint32_t late) const;
   std::uint32_t shards() const { return static_cast<std::uint32_t>(clocks_.size()); }
   // By how many steps `step` leads the slowest shard.
   std::uint32_t lead(Step step) const;

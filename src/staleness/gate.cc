@@ -5,7 +5,7 @@
 namespace thalweg {
 
 bool Gate::open(ShardId shard, Step wanted) const {
-  const bool others = policy_->lets_read(clocks_.slowest(), wanted);
+  const bool others = policy_->lets_read(policy_->awaited(clocks_), wanted);
   if (THALWEG_BUG(kOwnWritesMissed)) return others;
   return others && clocks_.of(shard) >= wanted;
 }

@@ -19,7 +19,8 @@ class Gate {
   // Whether a shard about to work on step `wanted` may read: its own earlier steps have arrived, and the
   // policy holds it back for nobody. A shard that has ended its epoch holds nobody back.
   bool open(ShardId shard, Step wanted) const;
-  // The shards that keep open(shard, wanted) from being true, at most `count_max` of them.
+  // The shards that keep open(shard, wanted) from being true, or of which some do, at most `count_max` of
+  // them.
   std::vector<ShardId> missing(ShardId shard, Step wanted, std::size_t count_max) const;
 
  private:

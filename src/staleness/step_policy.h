@@ -16,6 +16,8 @@ class StepPolicy {
   virtual ~StepPolicy() = default;
   // Whether others that are about to work on `wanted` may read while a shard has come as far as `clock`.
   virtual bool lets_read(Step clock, Step wanted) const = 0;
+  // How far those have come whom readers wait for.
+  virtual Step awaited(const Clocks& clocks) const { return clocks.slowest(); }
   // What is pushed to steps before this one goes into the rows, step by step, each as one update; what is
   // pushed to later ones is kept until then. Never goes back while clocks do not.
   virtual Step closed(const Clocks& clocks) const = 0;
@@ -23,6 +25,8 @@ class StepPolicy {
   virtual bool takes(const Clocks& clocks, Step step) const = 0;
   // Whether one push may be the sum of several shards'.
   virtual bool combines() const = 0;
+  // Whether a push to a step that is closed is dropped, instead of being an update of its own.
+  virtual bool drops_late() const { return false; }
   // How many pushes to a range, of any shards, are one update of it; 0: updates are by step, as closed()
   // says, else that ends what is not a whole update.
   virtual std::uint32_t pushes_an_update(std::uint32_t /*shards*/) const { return 0; }
@@ -40,6 +44,9 @@ std::unique_ptr<const StepPolicy> immediate();
 // As many pushes as there are shards, divided by `n`, are one update, and nobody waits for others. Gupta,
 // Zhang, Wang, "Model accuracy and runtime tradeoff in distributed deep learning", ICDM 2016, section 3.
 std::unique_ptr<const StepPolicy> softsync(std::uint32_t n);
+// Sync that waits for all shards but the `late` slowest of a step, whose pushes are dropped. Chen, Pan,
+// Monga, Bengio, Jozefowicz, "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3.
+std::unique_ptr<const StepPolicy> backup(std::uint32_t late);
 
 std::unique_ptr<const StepPolicy> step_policy(Consistency consistency);
 

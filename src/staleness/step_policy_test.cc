@@ -58,6 +58,25 @@ TEST(StepPolicy, SoftsyncDividesTheShardsAndEndsWhatAPassLeaves) {
     EXPECT_EQ(step_policy(mode)->pushes_an_update(30), 0u);
 }
 
+TEST(StepPolicy, BackupClosesWithoutTheSlowest) {
+  const Clocks at = clocks({{0, 3}, {1, 2}, {0, 7}, {0, 5}});
+  for (const auto& [late, closed] :
+       {std::pair{0u, Step{0, 3}}, {1u, {0, 5}}, {2u, {0, 7}}, {3u, {1, 2}}, {9u, {1, 2}}}) {
+    const auto policy = step_policy(Consistency::backup(late));
+    EXPECT_EQ(policy->closed(at), closed) << late;
+    EXPECT_EQ(policy->awaited(at), closed) << late;
+  }
+  const auto policy = backup(1);
+  EXPECT_TRUE(policy->drops_late());
+  EXPECT_FALSE(policy->lets_read({0, 4}, {0, 5}));
+  EXPECT_TRUE(policy->takes(at, {0, 0}));
+  EXPECT_TRUE(policy->takes(at, {0, 5 + limits::kStepWindow - 1}));
+  EXPECT_FALSE(policy->takes(at, {0, 5 + limits::kStepWindow}));
+  EXPECT_TRUE(policy->takes(at, {1, 3}));
+  EXPECT_FALSE(policy->takes(at, {2, 0}));
+  EXPECT_FALSE(lockstep()->drops_late());
+}
+
 TEST(StepPolicy, ReadersLeadByTheBoundAndNoMore) {
   EXPECT_FALSE(lockstep()->lets_read({0, 4}, {0, 5}));
   EXPECT_TRUE(lockstep()->lets_read({0, 5}, {0, 5}));

@@ -23,6 +23,8 @@ std::string text_of(const Consistency& consistency) {
       return fmt::format("ssp:{}", consistency.bound);
     case Consistency::Kind::kAsync:
       return "async";
+    case Consistency::Kind::kBackup:
+      return fmt::format("backup:{}", consistency.bound);
     case Consistency::Kind::kSoftsync:
       return fmt::format("softsync:{}", consistency.bound);
   }

@@ -63,6 +63,7 @@ class ShardTrainer {
   std::vector<TableSpec> tables_;
   std::vector<Rows> rows_;  // By table, of the batch being worked on.
   std::vector<std::span<const float>> row_spans_;
+  bool late_ = false;  // No server takes anything for the present step any more.
   std::vector<float> scores_;
   TrainReport report_;
   std::uint64_t pass_rows_ = 0;    // Of this pass, learnt here or by an earlier owner.
@@ -135,9 +136,11 @@ Status ShardTrainer::explained(Status status) const {
 }
 
 Task<Status> ShardTrainer::receive(std::vector<Pending> pending) {
+  late_ = true;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     Answer answer = co_await pending[t];
     if (!answer.status.ok()) co_return explained(answer.status);
+    late_ = late_ && answer.late;
     rows_[t] = std::move(answer.rows);
     row_spans_[t] = rows_[t].span();
   }
@@ -182,7 +185,11 @@ Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, Batc
   if (Status status = co_await prepare(source, spec_.shard_batch_rows(), next); !status.ok())
     co_return status;
   if (Status status = co_await receive(std::move(pending)); !status.ok()) co_return status;
-  if (Status status = learn(current); !status.ok()) co_return status;
+  if (late_) {
+    pass_rows_ += current.rows;  // It catches up.
+  } else if (Status status = learn(current); !status.ok()) {
+    co_return status;
+  }
   co_return explained((co_await store_.advance()).status);
 }
 

@@ -283,6 +283,7 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
 void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResult& result) const {
   const TrainCosts all = costs(counted, steps);
   result.steps = all.steps;
+  result.pushes_dropped = counted[CounterId::kPushesDropped];
   result.pushed_bytes = all.bytes_pushed;
   result.bytes_sent = all.bytes_sent;
   result.staleness_mean = all.staleness_mean;

@@ -17,6 +17,10 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   ASSERT_TRUE(named.status.ok()) << named.status.message();
   EXPECT_EQ(named.model_digest, lockstep.model_digest);
   EXPECT_EQ(named.staleness_max, 0u);
+  options_.algorithm = "backup:0";
+  const TrainResult none_late = run(options_);
+  EXPECT_EQ(none_late.model_digest, lockstep.model_digest);
+  EXPECT_EQ(none_late.pushes_dropped, 0u);
   options_.algorithm = "ssp:2";
   const TrainResult bounded = run(options_);
   ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
@@ -68,8 +72,8 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
   options_.out.clear();
   options_.epochs = 4;
   options_.data_shards = 3;
-  for (const char* algorithm :
-       {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+  for (const char* algorithm : {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "backup:0", "backup:1",
+                                "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
     options_.algorithm = algorithm;
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();

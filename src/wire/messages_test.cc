@@ -13,7 +13,7 @@ namespace {
 Map some_map() {
   Map map;
   map.epoch = 9;
-  map.consistency = Consistency::softsync(4);
+  map.consistency = Consistency::backup(4);
   map.closing = true;
   map.timeout = std::chrono::seconds(30);
   TableSpec sparse;

@@ -30,6 +30,7 @@ struct Request {
   Instant deadline;
   std::vector<ShardId> missing;  // Whom the peer waits for.
   std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
+  std::size_t late = 0;          // Pull: parts of which a push would be dropped.
   std::vector<Bytes> keys;       // Scan: keys by block.
   std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.

@@ -198,6 +198,7 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
                                                    describe(asked), frame.second.size(), rows, spec.dim)});
       }
       request->answers[part.position] = frame.second;
+      request->late += (frame.head.flags & frame_flags::kLate) != 0;
       break;
     }
     case RequestKind::kScan: {
@@ -260,7 +261,10 @@ void RequestBook::drop_parts(const Request& request) {
 
 void RequestBook::finish(std::shared_ptr<Request> request, Status status) {
   Answer answer;
-  if (status.ok() && request->kind == RequestKind::kPull) answer.rows = gathered(request->answers);
+  if (status.ok() && request->kind == RequestKind::kPull) {
+    answer.late = request->late == request->answers.size();
+    answer.rows = gathered(request->answers);
+  }
   if (status.ok() && request->kind == RequestKind::kScan) {
     for (const Bytes& block : request->keys) {
       const auto keys = block.as<std::uint64_t>();

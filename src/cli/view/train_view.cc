@@ -276,6 +276,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["max_rss_bytes"] = max_rss_bytes();
   add_numbers(json, result);
   json["staleness_max"] = result.staleness_max;
+  json["pushes_dropped"] = result.pushes_dropped;
   json["pushed_bytes"] = result.pushed_bytes;
   json["skipped_rows"] = result.skipped_rows;
   json["interrupted"] = interrupted;

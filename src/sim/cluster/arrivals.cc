@@ -95,17 +95,20 @@ Step Arrivals::clock(TableId table, const RangeSet& owned, ShardId shard) const 
   return low;
 }
 
-Step Arrivals::slowest(TableId table, const RangeSet& owned) const {
-  Step low{~0u, 0};
+// But for so many that are slower.
+Step Arrivals::slowest(TableId table, const RangeSet& owned, std::uint32_t but) const {
+  std::vector<Step> clocks;
   for (std::uint32_t s = 0; s < workload_.plan().shards; ++s)
-    low = std::min(low, clock(table, owned, ShardId{s}));
-  return low;
+    clocks.push_back(clock(table, owned, ShardId{s}));
+  std::ranges::sort(clocks);
+  return clocks[std::min<std::size_t>(but, clocks.size() - 1)];
 }
 
 bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
   if (clock(table, owned, shard) < wanted) return false;
   const Consistency& mode = workload_.plan().consistency;
   if (mode.kind == Consistency::Kind::kAsync || mode.kind == Consistency::Kind::kSoftsync) return true;
+  if (mode.kind == Consistency::Kind::kBackup) return slowest(table, owned, mode.bound) >= wanted;
   const std::uint32_t bound = mode.kind == Consistency::Kind::kSync ? 0 : mode.bound;
   return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};
 }

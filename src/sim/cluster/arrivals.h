@@ -43,7 +43,7 @@ class Arrivals {
   std::string accept_of(ShardId shard, const FrameHeader& push);
   std::string check_end(ShardId shard, const FrameHeader& push);
   std::size_t place(TableId table, ShardId shard, std::uint16_t range) const;
-  Step slowest(TableId table, const RangeSet& owned) const;
+  Step slowest(TableId table, const RangeSet& owned, std::uint32_t but = 0) const;
 
   const Workload& workload_;
   std::vector<std::vector<Cell>> cells_;    // Table; shard x ranges.

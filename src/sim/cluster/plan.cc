@@ -250,8 +250,9 @@ Plan draw_plan(std::uint64_t seed) {
   if (starter.chance(0.5)) plan.node_faults.told = starter.unit();
   draw_computing(plan, Random(seed).split(11));
   Random soft = Random(seed).split(12);
-  if (plan.consistency.kind == Consistency::Kind::kAsync && soft.chance(0.5))
-    plan.consistency = Consistency::softsync(count(soft, 1, plan.shards));
+  if (plan.consistency.kind == Consistency::Kind::kAsync && soft.chance(0.6))
+    plan.consistency = soft.chance(0.5) ? Consistency::softsync(count(soft, 1, plan.shards))
+                                        : Consistency::backup(count(soft, 0, plan.shards - 1));
   return plan;
 }
 
@@ -283,10 +284,9 @@ Plan fault_free(const Plan& plan) {
 }
 
 std::string describe(const Plan& plan) {
-  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync"};
+  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync", "backup"};
   std::string mode(kModes[static_cast<std::size_t>(plan.consistency.kind)]);
-  if (plan.consistency.kind == Consistency::Kind::kBounded ||
-      plan.consistency.kind == Consistency::Kind::kSoftsync)
+  if (plan.consistency.kind != Consistency::Kind::kSync && plan.consistency.kind != Consistency::Kind::kAsync)
     mode += fmt::format(" {}", plan.consistency.bound);
   if (plan.combine.kind == Combining::Kind::kMachine)
     mode += fmt::format(" combined on {} machines", plan.machines);

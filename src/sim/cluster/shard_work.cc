@@ -70,7 +70,7 @@ Task<Status> ShardWork::read_all(ShardStore& store) {
   const Plan& plan = workload_.plan();
   std::vector<Contents> read(plan.tables.size());
   for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
-    const bool known = workload_.whole(TableId{t}) && !plan.stops();
+    const bool known = workload_.whole(TableId{t}) && workload_.sums_all() && !plan.stops();
     const std::map<Key, std::vector<float>> none;
     const auto& sums = known ? workload_.oracle(TableId{t}, plan.epochs() - 1) : none;
     std::size_t found = 0;
@@ -245,6 +245,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
     // Of all shards' pushes to a range fewer than these are no update yet.
     if (mode.kind == Consistency::Kind::kSoftsync)
       least = std::max(0.0f, least - static_cast<float>(pushes_an_update(workload_.plan()) - 1));
+    if (!workload_.sums_all()) least = 0;
   } else if (mode.kind == Consistency::Kind::kBounded) {
     least = before({now.epoch, now.index - std::min(now.index, mode.bound)});
   }
@@ -262,7 +263,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
 void ShardWork::check_look(const ShardStore& store, const Run& run, TableId table, std::uint32_t epoch,
                            const RowSet& set, std::span<const float> read) {
   // An heir may look while others, past the second barrier, are in the next epoch.
-  if (run.heir || workload_.plan().stops()) return;
+  if (run.heir || workload_.plan().stops() || !workload_.sums_all()) return;
   const std::size_t dim = workload_.plan().tables[table.value].dim;
   const auto& sums = workload_.oracle(table, epoch);
   for (std::size_t i = 0; i < set.rows.size(); ++i) {

@@ -33,6 +33,9 @@ class Workload {
   // Rule kAdd: pushed values are whole numbers, so that sums are exact in any order.
   bool whole(TableId table) const { return plan_.tables[table.value].rule.kind == RuleKind::kAdd; }
 
+  // Whether each push is applied, so that the sum of all is known. Precondition: whole(table).
+  bool sums_all() const { return plan_.consistency.kind != Consistency::Kind::kBackup; }
+
   // What a shard pulls and pushes in a step; empty when nothing. For a table that is no whole(), both are
   // equal.
   std::optional<RowSet> pulled(TableId table, ShardId shard, Step step) const;

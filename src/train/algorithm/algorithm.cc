@@ -17,6 +17,7 @@
   ALGORITHM(kBoundedAlgorithm)        \
   ALGORITHM(kAsyncAlgorithm)          \
   ALGORITHM(kSoftsyncAlgorithm)       \
+  ALGORITHM(kBackupAlgorithm)         \
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \
   ALGORITHM(kCompensatedAlgorithm)    \
