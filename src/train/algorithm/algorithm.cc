@@ -15,6 +15,7 @@
 #define THALWEG_ALGORITHMS(ALGORITHM) \
   ALGORITHM(kSyncAlgorithm)           \
   ALGORITHM(kBoundedAlgorithm)        \
+  ALGORITHM(kMaxWaitAlgorithm)        \
   ALGORITHM(kAsyncAlgorithm)          \
   ALGORITHM(kSoftsyncAlgorithm)       \
   ALGORITHM(kBackupAlgorithm)         \

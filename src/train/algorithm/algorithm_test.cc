@@ -17,6 +17,7 @@ TEST(Algorithms, AreConsistenciesByTheirNames) {
   EXPECT_EQ(chosen("sync"), Consistency::sync());
   EXPECT_EQ(chosen("ssp:0"), Consistency::bounded(0));
   EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
+  EXPECT_EQ(chosen("max-wait:3"), Consistency::bounded(3));
   EXPECT_EQ(chosen("async"), Consistency::async());
   EXPECT_EQ(chosen("softsync:15"), Consistency::softsync(15));
   EXPECT_EQ(chosen("backup:2"), Consistency::backup(2));
@@ -30,7 +31,8 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     EXPECT_NE(algorithm.status().message().find(expected), std::string::npos) << algorithm.status().message();
   };
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
-    refused(unknown, "expected sync, ssp:S, async, softsync:N, backup:K, downpour:fetch=N,push=N");
+    refused(unknown,
+            "expected sync, ssp:S, max-wait:S, async, softsync:N, backup:K, downpour:fetch=N,push=N");
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})

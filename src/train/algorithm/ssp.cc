@@ -12,6 +12,8 @@ constexpr AlgorithmNumber kBoundNumber[] = {{
     .summary = "steps that a shard may lead the slowest",
 }};
 
+Consistency bounded(const AlgorithmValues& values) { return Consistency::bounded(values.whole()); }
+
 }  // namespace
 
 extern constinit const Algorithm kBoundedAlgorithm = {
@@ -22,7 +24,17 @@ extern constinit const Algorithm kBoundedAlgorithm = {
         "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, "
         "NIPS 2013, section 2",
     .numbers = kBoundNumber,
-    .consistency = [](const AlgorithmValues& values) { return Consistency::bounded(values.whole()); },
+    .consistency = bounded,
+};
+
+// The same as others put it: of a bound on how long sync waits, not on how stale its reads are.
+extern constinit const Algorithm kMaxWaitAlgorithm = {
+    .name = "max-wait",
+    .summary = "ssp by its other name: no shard waits for one that is at most S steps behind",
+    .result = kBoundedAlgorithm.result,
+    .paper = kBoundedAlgorithm.paper,
+    .numbers = kBoundNumber,
+    .consistency = bounded,
 };
 
 }  // namespace thalweg
