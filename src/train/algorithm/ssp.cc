@@ -12,6 +12,11 @@ constexpr AlgorithmNumber kBoundNumber[] = {{
     .summary = "steps that a shard may lead the slowest",
 }};
 
+constexpr char kResult[] = "depends on timing, within the bound";
+constexpr char kPaper[] =
+    "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, NIPS 2013, "
+    "section 2";
+
 Consistency bounded(const AlgorithmValues& values) { return Consistency::bounded(values.whole()); }
 
 }  // namespace
@@ -19,10 +24,8 @@ Consistency bounded(const AlgorithmValues& values) { return Consistency::bounded
 extern constinit const Algorithm kBoundedAlgorithm = {
     .name = "ssp",
     .summary = "each push is an update as it comes; no shard reads more than S steps ahead of the slowest",
-    .result = "depends on timing, within the bound",
-    .paper =
-        "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, "
-        "NIPS 2013, section 2",
+    .result = kResult,
+    .paper = kPaper,
     .numbers = kBoundNumber,
     .consistency = bounded,
 };
@@ -31,8 +34,8 @@ extern constinit const Algorithm kBoundedAlgorithm = {
 extern constinit const Algorithm kMaxWaitAlgorithm = {
     .name = "max-wait",
     .summary = "ssp by its other name: no shard waits for one that is at most S steps behind",
-    .result = kBoundedAlgorithm.result,
-    .paper = kBoundedAlgorithm.paper,
+    .result = kResult,
+    .paper = kPaper,
     .numbers = kBoundNumber,
     .consistency = bounded,
 };
