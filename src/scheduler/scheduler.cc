@@ -85,8 +85,9 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
     member.heard = now;  // Its welcome was lost on the way.
     return send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   }
-  if (join->observer && from != options_.observer) {
-    return send(from, Op::kStop, {Code::kRefused, "a job is observed by its scheduler's process only"}, {},
+  if (join->observer && (from != options_.observer || join->role != Role::kWorker)) {
+    return send(from, Op::kStop,
+                {Code::kRefused, "a job is observed by one worker, that of its scheduler's process"}, {},
                 out);
   }
   const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;

@@ -174,10 +174,13 @@ TEST(Scheduler, StrangersAreNotHeard) {
 
 TEST(Scheduler, OnlyItsOwnObserverEndsTheJobWell) {
   Cluster c;
-  const auto answers = c.tell(temporary(9), join(Role::kWorker, true));
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
-  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  // The observer's own process may not take a server's place either.
+  for (const auto& [from, role] : {std::pair(temporary(9), Role::kWorker), {temporary(100), Role::kServer}}) {
+    const auto answers = c.tell(from, join(role, true));
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+    EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  }
   const Frame ended = make_frame(Op::kEnded);
   for (const NodeId from :
        {temporary(9), worker_node(wire::kFirstObserver), worker_node(0), server_node(0)}) {
