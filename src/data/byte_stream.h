@@ -11,6 +11,8 @@
 namespace thalweg {
 
 enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kIdx, kText };
+// Rows that this program makes, images and windows of text.
+constexpr bool is_computed(Packing packing) { return packing == Packing::kIdx || packing == Packing::kText; }
 
 // One thread at a time.
 class ByteStream {

@@ -91,43 +91,66 @@ StreamChunkRef ChunkCutter::cut(std::size_t size) {
   return chunk;
 }
 
+Result<bool> ChunkCutter::read_on(std::size_t size) {
+  const Result<bool> more = read_more(size);
+  if (more || more.status().code() == Code::kRetry) return more;
+  return Status(more.status().code(), fmt::format("{} (after line {})", more.status().message(),
+                                                  lines_ + std::count(text_.begin(), text_.end(), '\n')));
+}
+
+// The chunk's last line is the one that holds its last byte, and ends with the first '\n' from there on.
+Result<std::size_t> ChunkCutter::end_of_bytes() {
+  std::size_t from = kStreamChunkBytes - 1 - offset_ % kStreamChunkBytes;
+  for (;;) {
+    if (text_.size() > from) {
+      const char* begin = text_.data();
+      if (const char* newline = line_end(begin + from, begin + text_.size()); newline != nullptr)
+        return static_cast<std::size_t>(newline + 1 - begin);
+      from = text_.size();
+      if (text_.size() > kMaxLineBytes + 2 * kStreamChunkBytes) {
+        return Status(Code::kData,
+                      fmt::format("{}: a line near byte {} is longer than {} bytes, expected rows one a line",
+                                  files_[file_].path, offset_ + text_.size(), kMaxLineBytes));
+      }
+    }
+    const Result<bool> more = read_on(kStreamChunkBytes);
+    if (!more) return more.status();
+    if (!*more) return text_.size();
+  }
+}
+
+Result<std::size_t> ChunkCutter::end_of_rows() {
+  std::size_t from = 0;
+  for (std::size_t lines = 0; lines < kComputedRowsPerChunk;) {
+    const char* begin = text_.data();
+    const char* newline = from < text_.size() ? line_end(begin + from, begin + text_.size()) : nullptr;
+    if (newline != nullptr) {
+      from = static_cast<std::size_t>(newline + 1 - begin);
+      ++lines;
+      continue;
+    }
+    const Result<bool> more = read_on(kComputedReadBytes);
+    if (!more) return more.status();
+    if (!*more) return text_.size();
+  }
+  return from;
+}
+
 Result<StreamChunkRef> ChunkCutter::next(std::uint64_t& index) {
   for (; file_ < files_.size(); ++file_) {
     if (!stream_) {
       if (const Status status = open_file(); !status.ok()) return status;
     }
-    const std::uint64_t chunk = offset_ / kStreamChunkBytes;
-    // The chunk's last line is the one that holds its last byte, and ends with the first '\n' from there on.
-    const std::size_t last_byte = (chunk + 1) * kStreamChunkBytes - 1 - offset_;
-    for (std::size_t from = last_byte;;) {
-      if (text_.size() > from) {
-        const char* begin = text_.data();
-        const char* newline = line_end(begin + from, begin + text_.size());
-        if (newline != nullptr) {
-          index = chunks_before_file_ + chunk;
-          return cut(static_cast<std::size_t>(newline + 1 - begin));
-        }
-        from = text_.size();
-        if (text_.size() > kMaxLineBytes + 2 * kStreamChunkBytes) {
-          return Status(
-              Code::kData,
-              fmt::format("{}: a line near byte {} is longer than {} bytes, expected rows one a line",
-                          files_[file_].path, offset_ + text_.size(), kMaxLineBytes));
-        }
-      }
-      const Result<bool> more = read_more(kStreamChunkBytes);
-      if (more.status().code() == Code::kRetry) return more.status();
-      if (!more)
-        return Status(more.status().code(),
-                      fmt::format("{} (after line {})", more.status().message(),
-                                  lines_ + std::count(text_.begin(), text_.end(), '\n')));
-      if (!*more) break;
+    const bool computed = is_computed(stream_->packing());
+    const Result<std::size_t> size = computed ? end_of_rows() : end_of_bytes();
+    if (!size) return size.status();
+    const std::uint64_t at = computed ? lines_ : offset_;
+    const std::uint64_t length = computed ? kComputedRowsPerChunk : kStreamChunkBytes;
+    if (*size > 0) {
+      index = chunks_before_file_ + at / length;
+      return cut(*size);
     }
-    if (!text_.empty()) {
-      index = chunks_before_file_ + chunk;
-      return cut(text_.size());
-    }
-    chunks_before_file_ += (offset_ + kStreamChunkBytes - 1) / kStreamChunkBytes;
+    chunks_before_file_ += (at + length - 1) / length;
     consumed_before_file_ += stream_->bytes_consumed();
     stream_.reset();
   }

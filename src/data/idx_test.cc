@@ -75,6 +75,7 @@ TEST(Idx, ShardsHaveAllImagesOnceAndEachPassTheSame) {
     ASSERT_TRUE(reader.ok()) << reader.status().message();
     Batch first, second;
     rows += (*reader)->next(kCount, first).value();
+    EXPECT_NEAR(static_cast<double>(first.rows()), kCount / 3.0, kComputedRowsPerChunk) << "fall evenly";
     ASSERT_EQ((*reader)->next(1, second).value(), 0u);
     ASSERT_TRUE((*reader)->rewind().ok());
     ASSERT_EQ((*reader)->next(kCount, second).value(), first.rows());

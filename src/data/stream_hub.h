@@ -1,5 +1,6 @@
 // Compressed files and pipes: one unpacking pass over the data serves all shards that this process reads. The
-// text is cut into chunks of kStreamChunkBytes (a line belongs to the chunk in which it starts); chunk i goes
+// text is cut into chunks of kStreamChunkBytes (a line belongs to the chunk in which it starts), images and
+// windows of text into chunks of few rows, since rows that are dear to compute must fall evenly; chunk i goes
 // to shard i mod shards, waits in a bounded stash for its reader, or is dropped if nobody here reads that
 // shard.
 #pragma once
@@ -45,6 +46,10 @@ class ChunkCutter {
   Status open_file();
   Status skip_first_line();
   Result<bool> read_more(std::size_t size);
+  Result<bool> read_on(std::size_t size);
+  // Of the next chunk in text_; 0: nothing is left of the file.
+  Result<std::size_t> end_of_bytes();
+  Result<std::size_t> end_of_rows();
   StreamChunkRef cut(std::size_t size);
 
   std::vector<InputFile>& files_;
