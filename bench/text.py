@@ -2,7 +2,8 @@
 """Measures training of a transformer beside PyTorch, in turn: tokens a second, medians [least..greatest].
 
 bench/text.py TEXT [ROUNDS]   TEXT: a file of a megabyte or so. Needs python3-torch and a release build.
-                              A worker's step has 16 windows of 128 bytes; a run has about 50 steps.
+                              A worker's step has 16 windows of 128 bytes; a run has 50 steps. The rate is that
+                              of the steps, without the start of processes: samples_per_second, and PyTorch's loop.
 """
 import json
 import os
@@ -15,16 +16,17 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 THALWEG, PEER = ROOT / "build/release/thalweg", ROOT / "bench/peers/transformer.py"
 WINDOWS, CONTEXT, STEPS = 16, 128, 50
-BYTES_OF_WORKER = WINDOWS * CONTEXT * STEPS * 10 // 9  # A tenth is held out.
+BYTES_OF_WORKER = WINDOWS * CONTEXT * STEPS
 
 
 def thalweg(text, workers, *more):
-    with tempfile.NamedTemporaryFile() as part:
+    with tempfile.NamedTemporaryFile() as part, tempfile.NamedTemporaryFile() as held_out:
         with open(text, "rb") as whole:
-            part.write(whole.read(workers * BYTES_OF_WORKER))
-        part.flush()
+            part.write(whole.read(workers * BYTES_OF_WORKER + 1))
+            held_out.write(whole.read(2 * CONTEXT))  # PyTorch's loop holds nothing out.
+        part.flush(), held_out.flush()
         command = [THALWEG, "train", part.name, "--model", "gpt", "--batch", str(workers * WINDOWS), "--epochs", "1",
-                   "--json", "--quiet", *more]
+                   "--valid", held_out.name, "--json", "--quiet", *more]
         report = json.loads(subprocess.run(command, check=True, text=True, capture_output=True).stdout)
     exposed = report["exchange_seconds_exposed"] / report["seconds"]
     return report["samples_per_second"] * CONTEXT, exposed

@@ -45,6 +45,7 @@ struct TrainCosts {
 struct TrainEpoch {
   std::uint32_t number = 1;  // From 1.
   std::uint64_t examples = 0;
+  double seconds = 0;     // From the start of the job's nodes to the pass's end.
   TrainCosts costs;       // Up to its end.
   double train_loss = 0;  // Mean before each step's update: logloss, or half the squared error.
   std::optional<HeldOutNumbers> held_out;  // Nothing: no row was held out, or the pass was cut short.
@@ -155,6 +156,8 @@ struct TrainResult {
   std::uint64_t skipped_rows = 0;  // Bad ones, of the first pass and its held-out rows.
   double train_loss = 0;           // Of the last pass, and of the first one, as TrainEpoch has it.
   double progressive_loss = 0;
+  // While it trained: from when all data shards were ready to read to the end of the last pass, held-out rows
+  // included.
   double samples_per_second = 0;
   // On the held-out rows after the last pass; the loss as TrainEpoch::train_loss has it, the accuracy not of
   // squared loss.

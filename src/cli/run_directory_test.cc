@@ -54,6 +54,7 @@ TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
   for (const char* field : {"samples_per_second", "valid_loss", "valid_accuracy", "bytes_sent", "idle_share",
                             "exchange_seconds_exposed"})
     EXPECT_GT(result[field], 0) << field;
+  EXPECT_GE(result["samples_per_second"], result["examples_per_second"]) << "nodes that start learn nothing";
   EXPECT_EQ(result["train_loss"], result["train_logloss"]);
   EXPECT_EQ(result["staleness_mean"], 0);
   EXPECT_EQ(result["staleness_counts"][0]["steps_max"], 0);
@@ -62,6 +63,7 @@ TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
   for (const json& line : metrics()) {
     EXPECT_GE(line["seconds"], before_s);
     before_s = line["seconds"];
+    EXPECT_LE(before_s, result["seconds"]);
     if (line["kind"] != "epoch") continue;
     epochs.push_back(line["epoch"]);
     EXPECT_GT(line["valid_auc"], 0.6);

@@ -1,6 +1,7 @@
 // What the program finds in this component's file.
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#include <malloc.h>
 
 #include "model/dense/component.h"
 #include "torch/torch_model.h"
@@ -51,6 +52,15 @@ void compute_on_one_thread() {
   if (set != nullptr) set(1);
 }
 
+// Each step asks for the memory that the last one has freed; by default the kernel takes it back in between,
+// and fills it with zeros again.
+void keep_freed_memory() {
+  constexpr int kMapAlone = 32 << 20,
+                kFreeAtMost = 512 << 20;  // The first is the greatest that there may be.
+  mallopt(M_MMAP_THRESHOLD, kMapAlone);
+  mallopt(M_TRIM_THRESHOLD, kFreeAtMost);
+}
+
 constexpr DenseComponent kComponent = {THALWEG_VERSION, check, make};
 
 }  // namespace
@@ -59,6 +69,7 @@ extern "C" __attribute__((visibility("default"))) const DenseComponent* thalweg_
 
 extern "C" const DenseComponent* thalweg_dense_component() {
   compute_on_one_thread();
+  keep_freed_memory();
   return &kComponent;
 }
 

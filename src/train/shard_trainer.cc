@@ -17,7 +17,6 @@
 namespace thalweg {
 namespace {
 
-constexpr BarrierId kReadersBarrier{0, ~0u};
 constexpr std::uint32_t kStepsPerReport = 8;
 constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
 constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.

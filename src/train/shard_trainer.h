@@ -43,6 +43,9 @@ struct TrainInputs {
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,
                                                        std::shared_ptr<DataSet> pipe = nullptr);
 
+// Where all shards are ready to read their first rows.
+inline constexpr BarrierId kReadersBarrier{0, ~0u};
+
 // From store.step() on, which is not the beginning when the shard was another worker's.
 Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs);
 

@@ -92,16 +92,20 @@ ShardProgram TrainJob::observer() {
 }
 
 Task<Status> TrainJob::observe(ShardStore& store) {
+  if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
+  begun_ = clock_.now();
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
     if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
+    numbers.ended = clock_.now();
     const std::lock_guard lock(epochs_mutex_);
     if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
     epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
+  trained_ = clock_.now();
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
   const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
@@ -157,6 +161,7 @@ TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   TrainEpoch out;
   out.number = static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
+  out.seconds = std::chrono::duration<double>(numbers.ended - Instant{}).count();
   out.costs.steps = numbers.steps_before + numbers.steps;
   out.train_loss = mean(numbers.train);
   if (numbers.has_valid) out.held_out = held_out_numbers(numbers.valid);
@@ -268,7 +273,8 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
   result.train_loss = mean(numbers.last);
   result.progressive_loss = mean(numbers.progressive);
   for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
-  if (result.seconds > 0) result.samples_per_second = static_cast<double>(numbers.examples) / result.seconds;
+  const double trained_s = std::chrono::duration<double>(trained_ - begun_).count();
+  if (trained_s > 0) result.samples_per_second = static_cast<double>(numbers.examples) / trained_s;
   if (!epochs_.empty() && epochs_.back().has_valid) {
     const Measured& valid = epochs_.back().valid;
     result.valid_loss = mean_of(valid.sums.loss, valid);

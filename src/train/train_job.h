@@ -71,6 +71,7 @@ class TrainJob {
   std::mutex epochs_mutex_;        // Guards epochs_ while the job runs.
   // Written by the observer's turns; all but epochs_ is read once the job is over.
   std::vector<EpochNumbers> epochs_;
+  Instant begun_{}, trained_{};  // When all shards could read their rows, and had done all passes.
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
   bool collected_ = false;  // The whole model, and saved if that was asked for.

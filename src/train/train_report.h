@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/instant.h"
 #include "model/metric/metric.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
@@ -56,6 +57,7 @@ struct EpochNumbers {
   Measured valid;
   bool has_valid = false;
   std::uint64_t steps_before = 0;  // In all passes before.
+  Instant ended{};                 // By the job's clock.
 };
 
 struct TrainNumbers {

@@ -72,13 +72,8 @@ ComparedTraining run_one(const ComparedRun& run, const std::string& directory, O
     done.result.status = wanted.status();
     return done;
   }
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin = Clock::now();
   Loss loss = Loss::kLogistic;
-  wanted->on_epoch = [&](const TrainEpoch& epoch) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    done.points.push_back(point_of(epoch, seconds, loss));
-  };
+  wanted->on_epoch = [&](const TrainEpoch& epoch) { done.points.push_back(point_of(epoch, loss)); };
   wanted->on_progress = [&](const TrainProgress& now) {
     if (!now.missing.empty() || !now.train_loss) return;
     const double seconds = std::chrono::duration<double>(now.elapsed).count();
@@ -87,11 +82,8 @@ ComparedTraining run_one(const ComparedRun& run, const std::string& directory, O
   nlohmann::ordered_json json;
   done.result = show_one_training(options, *std::move(wanted), out, json, [&](Trainer& trainer) {
     loss = trainer.options().loss.value_or(loss);
-    begin = Clock::now();
     return run_trainer(options, trainer);
   });
-  // The job's own clock begins a little later.
-  for (LossPoint& point : done.points) point.seconds = std::min(point.seconds, done.result.seconds);
   return done;
 }
 

@@ -180,8 +180,8 @@ std::string bytes_cell(const std::optional<double>& bytes) {
 
 }  // namespace
 
-LossPoint point_of(const TrainEpoch& epoch, double seconds, Loss loss) {
-  LossPoint point{seconds, epoch.costs, epoch.train_loss, {}, {}};
+LossPoint point_of(const TrainEpoch& epoch, Loss loss) {
+  LossPoint point{epoch.seconds, epoch.costs, epoch.train_loss, {}, {}};
   if (!epoch.held_out) return point;
   const HeldOutNumbers& rows = *epoch.held_out;
   point.valid_loss = loss == Loss::kSquared ? rows.rmse * rows.rmse / 2 : rows.logloss;

@@ -30,7 +30,7 @@ struct ComparedTraining {
 };
 
 // The loss and the accuracy of one pass's held-out rows, where there are any.
-LossPoint point_of(const TrainEpoch& epoch, double seconds, Loss loss);
+LossPoint point_of(const TrainEpoch& epoch, Loss loss);
 
 std::string comparison_table(const std::vector<ComparedTraining>& all, const std::optional<Target>& target);
 nlohmann::ordered_json comparison_json(const std::vector<ComparedTraining>& all,

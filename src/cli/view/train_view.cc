@@ -180,7 +180,7 @@ void TrainView::say(TrainMessage kind, const std::string& line) {
 }
 
 void TrainView::show(const TrainEpoch& epoch) {
-  if (record_) record_->add(line_of(epoch, loss_));
+  if (record_) record_->add(epoch.seconds, line_of(epoch, loss_));
   const Metric& judge = judging_metric(loss_);
   std::string line = fmt::format("epoch {}/{}  {} examples  train {} {:.5f}", epoch.number, epochs_,
                                  epoch.examples, judge.name, judge.of_mean_loss(epoch.train_loss));
@@ -212,7 +212,8 @@ void TrainView::show(const TrainProgress& now) {
     nag_at_ = at + kNagEvery;
     return;
   }
-  if (record_ && record_->is_progress_due()) record_->add(line_of(now, loss_));
+  const double seconds = std::chrono::duration<double>(now.elapsed).count();
+  if (record_ && record_->is_progress_due(seconds)) record_->add(seconds, line_of(now, loss_));
   ProgressNumbers p;
   p.epoch = now.epoch;
   p.epochs = epochs_;

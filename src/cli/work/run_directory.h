@@ -19,11 +19,12 @@ class RunDirectory {
   // Makes `path`, which must be absent or empty, with config.json and environment.json. kUsage, kIo.
   static Result<RunDirectory> make(const std::string& path, const Options& options);
 
-  // A line of metrics.jsonl, whose "seconds" are those since make(). What cannot be written end() tells.
-  void add(nlohmann::ordered_json line);
+  // A line of metrics.jsonl, of `seconds` after the run's begin, or of the last line's if that is later. What
+  // cannot be written end() tells.
+  void add(double seconds, nlohmann::ordered_json line);
   // Whether enough time has gone by for a line about progress: a tenth of a second at first, later half a
   // percent of the run's time, so that the file grows with its logarithm.
-  bool is_progress_due();
+  bool is_progress_due(double seconds);
   // Writes result.json: `result`, null where there is none, and how the run ended.
   Status end(nlohmann::ordered_json result, const Status& how);
 
@@ -34,7 +35,7 @@ class RunDirectory {
 
   std::string path_;
   Clock::time_point begin_ = Clock::now();
-  double progress_due_s_ = 0;
+  double progress_due_s_ = 0, last_line_s_ = 0;
   std::ofstream metrics_;
 };
 
