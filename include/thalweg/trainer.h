@@ -93,20 +93,21 @@ struct TrainerOptions {
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
 
-  std::string model = "lr";             // lr, fm or ffm; dense: softmax, mlp, convnet or gpt
+  std::string model = "lr";             // lr, fm, ffm or deepfm; dense: softmax, mlp, convnet or gpt
   std::optional<Loss> loss;             // Unset: logistic, of a dense model classes, of gpt bytes.
-  std::uint32_t rank = 8;               // fm, ffm: floats of a factor.
-  std::optional<std::uint32_t> fields;  // ffm
-  float init_scale = 0.02f;             // fm, ffm: standard deviation of factors at first.
+  std::uint32_t rank = 8;               // fm, ffm, deepfm: floats of a factor.
+  std::optional<std::uint32_t> fields;  // ffm, deepfm
+  float init_scale = 0.02f;             // fm, ffm, deepfm: standard deviation of factors at first.
   std::uint64_t seed = 1;
   std::optional<std::uint32_t> inputs, classes;                // Dense models; unset: as the data has them.
-  std::optional<std::vector<std::uint32_t>> hidden;            // mlp: widths of the layers between.
+  std::optional<std::vector<std::uint32_t>> hidden;            // mlp, deepfm: widths of the layers between.
   std::optional<std::uint32_t> layers, width, heads, context;  // gpt; unset: 4, 128, 4 and 128 bytes.
 
   std::optional<std::uint32_t> epochs;  // Unset: 1, of a dense model by its kind.
   std::optional<std::uint32_t> batch;   // Rows of a step, over all data shards.
   std::optional<RuleKind> optimizer, factor_optimizer;
   std::optional<float> rate, bias_rate, l1, l2, factor_rate, factor_l2;
+  std::optional<float> layer_rate;  // deepfm: of its layers.
 
   // In sync mode the model's bits depend on this number, on no other below. Unset: 8, of a dense model 2.
   std::optional<std::uint32_t> data_shards;

@@ -20,26 +20,10 @@ class FieldAwareMachine final : public Scorer {
     return all;
   }
 
-  Status validate(const Batch& batch) const override {
-    if (batch.fields.size() != batch.entries()) {
-      return {Code::kData,
-              "model ffm needs a field for each entry, and the data has none; expected a format with "
-              "fields, such as libffm"};
-    }
-    for (std::size_t r = 0; r < batch.rows(); ++r) {
-      for (std::size_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
-        if (batch.fields[e] < spec().fields) continue;
-        return {Code::kData, "row " + std::to_string(r) + ", entry " +
-                                 std::to_string(e - batch.row_begin[r]) + ": field " +
-                                 std::to_string(batch.fields[e]) + " is out of range; expected less than " +
-                                 std::to_string(spec().fields)};
-      }
-    }
-    return ok_status();
-  }
+  Status validate(const Batch& batch) const override { return check_fields(batch, spec()); }
 
- protected:
-  void add_scores(const LocalBatch& batch, std::span<const float> factors, std::span<float> scores) override {
+  void add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) override {
+    const std::span<const float> factors = above[0];
     THALWEG_CHECK(factors.size() == batch.keys().size() * key_floats(), "factors of the batch's keys");
     THALWEG_CHECK(batch.rows().fields.size() == batch.local().size(), "validate() came first");
     for (std::size_t r = 0; r < scores.size(); ++r) {
@@ -59,8 +43,10 @@ class FieldAwareMachine final : public Scorer {
     }
   }
 
-  void add_gradients(const LocalBatch& batch, std::span<const float> factors, std::span<const float> slopes,
-                     std::span<float> grads) override {
+  void add_gradients(const LocalBatch& batch, TableRows above, std::span<const float> slopes,
+                     TableGrads grads_above) override {
+    const std::span<const float> factors = above[0];
+    const std::span<float> grads = grads_above[0];
     for (std::size_t r = 0; r < slopes.size(); ++r) {
       for_pairs(batch, r, [&, slope = slopes[r]](std::size_t left, std::size_t right, float x) {
         const float scale = slope * x;

@@ -25,8 +25,8 @@ class FactorizationMachine final : public Scorer {
     return all;
   }
 
- protected:
-  void add_scores(const LocalBatch& batch, std::span<const float> factors, std::span<float> scores) override {
+  void add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) override {
+    const std::span<const float> factors = above[0];
     THALWEG_CHECK(factors.size() == batch.keys().size() * rank(), "factors of the batch's keys");
     row_sums_.resize(scores.size() * rank());
     const bool has_values = !batch.rows().values.empty();
@@ -37,8 +37,10 @@ class FactorizationMachine final : public Scorer {
   }
 
   // d(score)/d(v_if) = x_i (sum_j v_jf x_j - v_if x_i); add_scores() has left each row's sums in row_sums_.
-  void add_gradients(const LocalBatch& batch, std::span<const float> factors, std::span<const float> slopes,
-                     std::span<float> grads) override {
+  void add_gradients(const LocalBatch& batch, TableRows above, std::span<const float> slopes,
+                     TableGrads grads_above) override {
+    const std::span<const float> factors = above[0];
+    const std::span<float> grads = grads_above[0];
     const bool has_values = !batch.rows().values.empty();
     for (std::size_t r = 0; r < slopes.size(); ++r) {
       if (has_values) {
@@ -102,7 +104,11 @@ class FactorizationMachine final : public Scorer {
   std::vector<float> row_sums_;
 };
 
-std::unique_ptr<Model> make_fm(const ModelSpec& spec) {
+std::unique_ptr<Model> make_fm(const ModelSpec& spec) { return make_factorization_machine(spec); }
+
+}  // namespace
+
+std::unique_ptr<Scorer> make_factorization_machine(const ModelSpec& spec) {
   switch (spec.rank) {
     case 4:
       return std::make_unique<FactorizationMachine<4>>(spec);
@@ -116,8 +122,6 @@ std::unique_ptr<Model> make_fm(const ModelSpec& spec) {
       return std::make_unique<FactorizationMachine<0>>(spec);
   }
 }
-
-}  // namespace
 
 extern constinit const ModelKind kFactorizationKind = {.name = "fm", .factors = true, .make = make_fm};
 

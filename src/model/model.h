@@ -24,16 +24,17 @@ struct ModelSpec {
   std::string name = "lr";  // Of a ModelKind.
   Loss loss = Loss::kLogistic;
   std::uint32_t rank = 8;    // fm, ffm: length of a factor.
-  std::uint32_t fields = 0;  // ffm: number of fields.
+  std::uint32_t fields = 0;  // ffm: number of fields; deepfm: 0 for rows without.
   float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
   std::uint32_t inputs = 0;   // Dense models: numbers of a row, whose features are 0 to inputs - 1,
   std::uint32_t classes = 0;  // classes where that is the loss,
-  std::vector<std::uint32_t> hidden = {};          // and widths of the layers between.
+  std::vector<std::uint32_t> hidden = {};          // and widths of the layers between; deepfm has some, too.
   std::uint32_t layers = 0, width = 0, heads = 0;  // gpt: blocks, floats of a position, parts of attention.
   RuleSpec weights;                                // Update rule of bias and linear weights.
   std::optional<float> bias_rate;            // Learning rate of the bias if it is not that of the weights.
   RuleSpec factors;                          // Update rule of factors.
+  RuleSpec layers_rule;                      // deepfm: of its layers.
   std::vector<const ModelKind*> kinds = {};  // Beside the built-in ones; they outlive the model.
   bool operator==(const ModelSpec&) const = default;
 };
@@ -44,10 +45,10 @@ class Model {
  public:
   virtual ~Model() = default;
   // In the order in which gradient() wants them. Of a sparse model table 0 is the dense one-row "bias", table
-  // 1 the sparse "weights" of one float a key; fm and ffm have a third, "factors". Those of a dense one are
-  // its tensors, all dense.
+  // 1 the sparse "weights" of one float a key; fm, ffm and deepfm have a third, "factors", and deepfm its
+  // layers' tensors behind it. Those of a dense one are its tensors, all dense.
   virtual std::vector<TableSpec> tables() const = 0;
-  // Of a dense model: the shape of the table's tensor, whose first dimension is its rows. Empty: it is none.
+  // The shape of the table's tensor, whose first dimension is its rows. Empty: it is none.
   virtual std::vector<std::uint64_t> tensor_shape(std::size_t /*table*/) const { return {}; }
   // Whether the model can take these rows; ffm: every entry has a field below ModelSpec::fields. kData,
   // naming the row and entry (0-based, within the batch). Must pass before the two below, which trust the

@@ -7,6 +7,7 @@
   KIND(kLinearKind)               \
   KIND(kFactorizationKind)        \
   KIND(kFieldAwareKind)           \
+  KIND(kDeepFactorizationKind)    \
   KIND(kSoftmaxKind)              \
   KIND(kPerceptronKind)           \
   KIND(kConvnetKind)              \
@@ -20,24 +21,28 @@ constexpr std::uint32_t kMaxFactorFloats = 65536;
 constexpr std::uint32_t kMaxWidth = 1u << 20;
 constexpr std::size_t kMaxLayers = 16;
 
-Status check_dense(const ModelSpec& spec) {
-  const auto outside = [&](const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
-    return value >= low && value <= high
-               ? ok_status()
-               : Status(Code::kUsage, std::string(what) + " of model " + spec.name + ": " +
-                                          std::to_string(value) + "; expected " + std::to_string(low) +
-                                          " to " + std::to_string(high));
-  };
-  if (Status status = outside("inputs", spec.inputs, 1, kMaxWidth); !status.ok()) return status;
-  if (!is_of_score(spec.loss)) {
-    if (Status status = outside("classes", spec.classes, 2, kMaxWidth); !status.ok()) return status;
-  }
-  if (Status status = outside("hidden layers", spec.hidden.size(), 0, kMaxLayers); !status.ok())
+Status outside(const ModelSpec& spec, const char* what, std::uint64_t value, std::uint64_t low,
+               std::uint64_t high) {
+  if (value >= low && value <= high) return ok_status();
+  return {Code::kUsage, std::string(what) + " of model " + spec.name + ": " + std::to_string(value) +
+                            "; expected " + std::to_string(low) + " to " + std::to_string(high)};
+}
+
+Status check_hidden(const ModelSpec& spec) {
+  if (Status status = outside(spec, "hidden layers", spec.hidden.size(), 0, kMaxLayers); !status.ok())
     return status;
   for (const std::uint32_t width : spec.hidden) {
-    if (Status status = outside("a hidden layer's width", width, 1, kMaxWidth); !status.ok()) return status;
+    if (Status status = outside(spec, "a hidden layer's width", width, 1, kMaxWidth); !status.ok())
+      return status;
   }
   return ok_status();
+}
+
+Status check_dense(const ModelSpec& spec) {
+  if (Status status = outside(spec, "inputs", spec.inputs, 1, kMaxWidth); !status.ok()) return status;
+  if (is_of_score(spec.loss)) return check_hidden(spec);
+  if (Status status = outside(spec, "classes", spec.classes, 2, kMaxWidth); !status.ok()) return status;
+  return check_hidden(spec);
 }
 
 }  // namespace
@@ -71,7 +76,8 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
                                     " is out of range; expected 1 to " + std::to_string(kMaxRank));
   }
   const std::uint32_t fields_max = (*kind)->factors ? kMaxFactorFloats / spec.rank : kMaxFactorFloats;
-  if ((*kind)->fields && (spec.fields < 1 || spec.fields > fields_max)) {
+  const bool too_few = (*kind)->fields && spec.fields < 1;
+  if (too_few || spec.fields > fields_max) {
     return Status(Code::kUsage, "model " + spec.name + " with " + std::to_string(spec.fields) +
                                     " fields of rank " + std::to_string(spec.rank) +
                                     "; expected at least one field and fields * rank <= " +
@@ -79,6 +85,9 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
   }
   if ((*kind)->dense != nullptr) {
     if (Status status = check_dense(spec); !status.ok()) return status;
+  }
+  if ((*kind)->deep != nullptr) {
+    if (Status status = check_hidden(spec); !status.ok()) return status;
   }
   if ((*kind)->check != nullptr) {
     if (Status status = (*kind)->check(spec); !status.ok()) return status;

@@ -27,6 +27,13 @@ struct DenseDefaults {
   const TextDefaults* text = nullptr;  // Not null: it is of text, by Loss::kBytes.
 };
 
+// What a model of factors and layers takes where its user leaves it open.
+struct DeepDefaults {
+  std::span<const std::uint32_t> hidden = {};
+  std::uint32_t epochs = 1;
+  float rate = 0.01f;  // Of its layers.
+};
+
 // One a file in this folder; what a model of an application's own is as well, see ModelSpec::kinds.
 struct ModelKind {
   std::string_view name;  // As --model says it.
@@ -36,11 +43,16 @@ struct ModelKind {
       false;  // Each entry needs a field below ModelSpec::fields; the factors of a key have as many parts.
   // Not null: all of the model's tables are dense, and the features of a row are numbers of its inputs.
   const DenseDefaults* dense = nullptr;
+  // Not null: layers are above the factors, by ModelSpec::hidden; entries may have a field.
+  const DeepDefaults* deep = nullptr;
   // Whether such a model can be made here; null: always. kUsage otherwise. Sizes of 0 are not known yet.
   Status (*check)(const ModelSpec& spec) = nullptr;
   // Called once a thread. The spec's rank and fields are in their limits where they mean something.
   std::unique_ptr<Model> (*make)(const ModelSpec& spec) = nullptr;
 };
+inline bool takes_hidden(const ModelKind& kind) {
+  return kind.deep != nullptr || (kind.dense != nullptr && kind.dense->takes_hidden);
+}
 using ModelKinds = std::vector<const ModelKind*>;
 
 // The built-in ones, then `more`.

@@ -81,6 +81,23 @@ TableSpec Scorer::factor_table(std::uint32_t dim) const {
 
 Status Scorer::validate(const Batch&) const { return ok_status(); }
 
+Status check_fields(const Batch& batch, const ModelSpec& spec) {
+  if (batch.fields.size() != batch.entries()) {
+    return {Code::kData, "model " + spec.name +
+                             " needs a field for each entry, and the data has none; expected a format with "
+                             "fields, such as libffm"};
+  }
+  for (std::size_t r = 0; r < batch.rows(); ++r) {
+    for (std::size_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
+      if (batch.fields[e] < spec.fields) continue;
+      return {Code::kData, "row " + std::to_string(r) + ", entry " + std::to_string(e - batch.row_begin[r]) +
+                               ": field " + std::to_string(batch.fields[e]) +
+                               " is out of range; expected less than " + std::to_string(spec.fields)};
+    }
+  }
+  return ok_status();
+}
+
 void Scorer::check_shapes(const LocalBatch& batch, TableRows rows, std::span<const float> scores) const {
   THALWEG_CHECK(rows.size() >= 2 && rows[0].size() == 1 && rows[1].size() == batch.keys().size(),
                 "bias and weights of the batch's keys");
@@ -90,7 +107,7 @@ void Scorer::check_shapes(const LocalBatch& batch, TableRows rows, std::span<con
 LossSum Scorer::forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) {
   check_shapes(batch, rows, scores);
   score_linear(batch, rows[0][0], rows[1], scores);
-  if (rows.size() > 2) add_scores(batch, rows[2], scores);
+  if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
   return sum_losses(spec_.loss, scores, batch.rows().labels, batch.rows().weights, {});
 }
 
@@ -102,14 +119,14 @@ LossSum Scorer::gradient(const LocalBatch& batch, TableRows rows, std::span<floa
     std::fill(grads[t].begin(), grads[t].end(), 0.0f);
   }
   score_linear(batch, rows[0][0], rows[1], scores);
-  if (rows.size() > 2) add_scores(batch, rows[2], scores);
+  if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
   slopes_.resize(batch.size());
   const LossSum sum = sum_losses(spec_.loss, scores, batch.rows().labels, batch.rows().weights, slopes_);
   float bias = 0;
   for (const float slope : slopes_) bias += slope;
   grads[0][0] = bias;
   add_linear_gradients(batch, slopes_, grads[1]);
-  if (rows.size() > 2) add_gradients(batch, rows[2], slopes_, grads[2]);
+  if (rows.size() > 2) add_gradients(batch, rows.subspan(2), slopes_, grads.subspan(2));
   return sum;
 }
 

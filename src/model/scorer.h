@@ -1,6 +1,7 @@
 // What all models share: a score per row, then the link's losses and slopes, then slopes back to parameters.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,13 +20,14 @@ class Scorer : public Model {
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) final;
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads) final;
 
+  // The model's part above the linear one; `above` has the rows of the tables behind bias and weights.
+  // Adds to `scores`; nothing for the linear model.
+  virtual void add_scores(const LocalBatch&, TableRows /*above*/, std::span<float> /*scores*/) {}
+  // Adds slope * d(score)/d(rows) for each row to `grads`; follows add_scores() of the same batch.
+  virtual void add_gradients(const LocalBatch&, TableRows /*above*/, std::span<const float> /*slopes*/,
+                             TableGrads /*grads*/) {}
+
  protected:
-  // Adds the model's part above the linear one to scores; nothing for the linear model.
-  virtual void add_scores(const LocalBatch&, std::span<const float> /*factors*/,
-                          std::span<float> /*scores*/) {}
-  // Adds slope * d(score)/d(factors) for each row to `grads`, which starts at zero.
-  virtual void add_gradients(const LocalBatch&, std::span<const float> /*factors*/,
-                             std::span<const float> /*slopes*/, std::span<float> /*grads*/) {}
   TableSpec factor_table(std::uint32_t dim) const;
   const ModelSpec& spec() const { return spec_; }
 
@@ -35,5 +37,9 @@ class Scorer : public Model {
   ModelSpec spec_;
   std::vector<float> slopes_;
 };
+
+std::unique_ptr<Scorer> make_factorization_machine(const ModelSpec& spec);
+// Whether each entry has a field below spec.fields; see Model::validate().
+Status check_fields(const Batch& batch, const ModelSpec& spec);
 
 }  // namespace thalweg

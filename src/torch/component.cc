@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include "model/dense/component.h"
+#include "torch/deepfm.h"
 #include "torch/torch_model.h"
 
 // A new network is a file that defines it, and its line here; and its kind in src/model/dense.
@@ -21,6 +22,8 @@ THALWEG_NETWORKS(THALWEG_DECLARE_NETWORK)
 
 namespace {
 
+constexpr std::string_view kDeepFm = "deepfm";  // It is no network: its factors are in a sparse table.
+
 const NetworkKind* network_of(const ModelSpec& spec) {
 #define THALWEG_LIST_NETWORK(name) &name,
   static constexpr const NetworkKind* kNetworks[] = {THALWEG_NETWORKS(THALWEG_LIST_NETWORK)};
@@ -33,11 +36,13 @@ const NetworkKind* network_of(const ModelSpec& spec) {
 
 Status check(const ModelSpec& spec) {
   const NetworkKind* const network = network_of(spec);
+  if (spec.name == kDeepFm) return ok_status();
   if (network == nullptr) return {Code::kUsage, "the component of dense models has no " + spec.name};
   return network->check == nullptr ? ok_status() : network->check(spec);
 }
 
 std::unique_ptr<Model> make(const ModelSpec& spec) {
+  if (spec.name == kDeepFm) return make_deepfm(spec);
   return make_torch_model(spec, network_of(spec)->make(spec));
 }
 

@@ -9,12 +9,10 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/mix.h"
+#include "torch/parameter_table.h"
 
 namespace thalweg {
 namespace {
-
-constexpr std::uint16_t kRangesMax = 32;
 
 using TableRows = std::span<const std::span<const float>>;
 using TableGrads = std::span<const std::span<float>>;
@@ -69,26 +67,10 @@ class TorchModel final : public Model {
   std::vector<float> inputs_;
 };
 
-// PyTorch has no tensors of what must not change; these are only read.
-at::Tensor view_of(std::span<const float> values, at::IntArrayRef shape) {
-  return torch::from_blob(const_cast<float*>(values.data()), shape);
-}
-
 std::vector<TableSpec> TorchModel::tables() const {
   std::vector<TableSpec> out;
-  for (const Parameter& parameter : parameters_) {
-    TableSpec table;
-    table.kind = TableSpec::Kind::kDense;
-    table.name = parameter.name;
-    table.rows = static_cast<std::uint64_t>(parameter.shape[0]);
-    for (std::size_t d = 1; d < parameter.shape.size(); ++d) {
-      table.dim *= static_cast<std::uint32_t>(parameter.shape[d]);
-    }
-    table.ranges = static_cast<std::uint16_t>(std::min<std::uint64_t>(table.rows, kRangesMax));
-    table.rule = spec_.weights;
-    table.init = {parameter.init, parameter.scale, place(spec_.seed ^ place(out.size()))};
-    out.push_back(std::move(table));
-  }
+  for (const Parameter& parameter : parameters_)
+    out.push_back(table_of(parameter, spec_.weights, spec_.seed, out.size()));
   return out;
 }
 
@@ -131,20 +113,20 @@ at::Tensor TorchModel::inputs_of(const LocalBatch& batch, RowRange range) {
       row[batch.local()[e]] += rows.values.empty() ? 1.0f : rows.values[e];
     }
   }
-  return view_of(inputs_, {range.count(), static_cast<std::int64_t>(width)});
+  return tensor_over(inputs_, {range.count(), static_cast<std::int64_t>(width)});
 }
 
 std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
   THALWEG_CHECK(rows.size() == parameters_.size(), "one table a parameter");
   std::vector<at::Tensor> out;
-  for (std::size_t t = 0; t < rows.size(); ++t) out.push_back(view_of(rows[t], parameters_[t].shape));
+  for (std::size_t t = 0; t < rows.size(); ++t) out.push_back(tensor_over(rows[t], parameters_[t].shape));
   return out;
 }
 
 // Of each row, times its weight. Labels that are no class are those of rows that are only scored.
 at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& inputs,
                                   const LocalBatch& batch, RowRange range) const {
-  const at::Tensor targets = view_of(range.of(batch.rows().labels), {range.count()});
+  const at::Tensor targets = tensor_over(range.of(batch.rows().labels), {range.count()});
   at::Tensor losses;
   if (spec_.loss == Loss::kBytes) {
     losses = byte_losses(outputs, inputs, targets);
@@ -158,7 +140,7 @@ at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& i
     losses = (outputs.squeeze(1) - targets).square() / 2;
   }
   const std::vector<float>& weights = batch.rows().weights;
-  return weights.empty() ? losses : losses * view_of(range.of(weights), {range.count()});
+  return weights.empty() ? losses : losses * tensor_over(range.of(weights), {range.count()});
 }
 
 // Each byte of a row is what follows the one before; `last` are those that follow the rows.

@@ -93,7 +93,8 @@ Status check_model(const TrainerOptions& options, const Algorithm& algorithm, co
 
 Status choose_shards(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {
   if (spec.exchange.empty()) {
-    spec.shards = options.data_shards.value_or(kind.dense != nullptr ? kDenseShards : kShards);
+    spec.shards =
+        options.data_shards.value_or(kind.dense != nullptr || kind.deep != nullptr ? kDenseShards : kShards);
     return ok_status();
   }
   const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());

@@ -147,21 +147,26 @@ Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec
   return ok_status();
 }
 
-Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
-  const DenseDefaults& defaults = *kind.dense;
-  ModelSpec& model = spec.model;
-  if (defaults.text == nullptr) {
-    if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
-  }
-  if (options.hidden && !defaults.takes_hidden) {
+Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
+                     std::span<const std::uint32_t> usual, ModelSpec& model) {
+  if (options.hidden && !takes_hidden(kind)) {
     return {Code::kUsage, fmt::format("--hidden has no meaning with --model {}", kind.name)};
   }
   for (const std::uint32_t width : options.hidden.value_or(std::vector<std::uint32_t>())) {
     if (width == 0)
       return {Code::kUsage, "--hidden; expected widths from 1 with commas between, such as 512,512"};
   }
-  model.hidden =
-      options.hidden.value_or(std::vector<std::uint32_t>(defaults.hidden.begin(), defaults.hidden.end()));
+  model.hidden = options.hidden.value_or(std::vector<std::uint32_t>(usual.begin(), usual.end()));
+  return ok_status();
+}
+
+Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
+  const DenseDefaults& defaults = *kind.dense;
+  ModelSpec& model = spec.model;
+  if (defaults.text == nullptr) {
+    if (Status status = choose_sizes(options, data, spec); !status.ok()) return status;
+  }
+  if (Status status = choose_hidden(options, kind, defaults.hidden, model); !status.ok()) return status;
   spec.batch_rows = options.batch.value_or(defaults.batch);
   model.weights.kind = options.optimizer.value_or(defaults.rule);
   return ok_status();

@@ -12,6 +12,10 @@ namespace thalweg {
 // classes are not told; null: only the workers have the data. Errors: kUsage, kData naming file and line.
 Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec);
 
+// spec.model's layers between; `usual`: where they are left open. kUsage for a kind that has none.
+Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
+                     std::span<const std::uint32_t> usual, ModelSpec& model);
+
 // Of a kind of text: sizes of spec.model, and how its text is read. kUsage for options of rows.
 Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec);
 

@@ -93,6 +93,13 @@ void choose_rules(const TrainerOptions& options, double entries, TrainSpec& spec
   model.factors.l2 = options.factor_l2.value_or(default_factor_l2(factors, model.loss));
 }
 
+// Above the factors.
+Status choose_layers(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model) {
+  if (kind.deep == nullptr) return ok_status();
+  model.layers_rule = rule(RuleKind::kAdagrad, options.layer_rate.value_or(kind.deep->rate));
+  return choose_hidden(options, kind, kind.deep->hidden, model);
+}
+
 // As plan_dense(), and the update rule's numbers.
 Status choose_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec) {
   if (Status status = plan_dense(options, kind, data, spec); !status.ok()) return status;
@@ -107,10 +114,11 @@ Status choose_dense(const TrainerOptions& options, const ModelKind& kind, DataSe
 
 // Steps should be many for small data, and large for much data, where they cost less a row. Larger steps
 // touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
-// clicks.
-std::uint32_t choose_batch(const ModelSpec& model, bool factors, double entries, std::uint64_t total_bytes) {
+// clicks, but layers need many, as each one changes all of them.
+std::uint32_t choose_batch(const ModelSpec& model, const ModelKind& kind, double entries,
+                           std::uint64_t total_bytes) {
   constexpr double kBytesPerEntry = 8;
-  const double clicks = factors ? 50 : 100;
+  const double clicks = kind.deep != nullptr ? 1000 : kind.factors ? 50 : 100;
   const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
   const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
   return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
@@ -221,6 +229,7 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
   model.fields = options.fields.value_or(0);
   plan.spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
   choose_rules(options, kUnknownEntries, plan.spec);
+  if (Status status = choose_layers(options, kind, model); !status.ok()) return status;
   plan.notes.push_back(fmt::format(
       "no training files are named here: unless options say otherwise, a step takes {} rows and rates are "
       "for {:g} entries a row; given the workers' files too, the scheduler chooses as thalweg train does",
@@ -228,7 +237,9 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
   return ok_status();
 }
 
-Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, TrainSpec& spec) {
+// `needed`: a model without any makes no sense.
+Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, bool needed,
+                     TrainSpec& spec) {
   auto fields = options.fields;
   if (!fields && !data->seekable()) {
     return {Code::kUsage, fmt::format("--fields must be given when {} reads standard input", options.model)};
@@ -239,7 +250,7 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
     fields = *counted;
     if (*counted > kFieldsUsual) spec.fields_from = place_of_field(*data, *counted - 1);
   }
-  if (*fields == 0) {
+  if (*fields == 0 && needed) {
     return {Code::kData,
             fmt::format("{} needs rows with fields (libffm or criteo); this input has none", options.model)};
   }
@@ -319,7 +330,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   model.rank = options.rank;
   model.init_scale = options.init_scale;
   model.seed = options.seed;
-  spec.epochs = options.epochs.value_or(dense ? dense->epochs : 1);
+  spec.epochs = options.epochs.value_or(dense ? dense->epochs : (*kind)->deep ? (*kind)->deep->epochs : 1);
   const auto consistency = plan_algorithm(options, **kind, spec);
   if (!consistency) return consistency.status();
   plan.consistency = *consistency;
@@ -356,11 +367,11 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
   spec.batch_rows = options.batch.value_or(
-      plan.pipe ? kBatchRowsUnknown
-                : choose_batch(model, (*kind)->factors, *entries, (*data)->total_bytes()));
+      plan.pipe ? kBatchRowsUnknown : choose_batch(model, **kind, *entries, (*data)->total_bytes()));
   choose_rules(options, *entries, spec);
-  if ((*kind)->fields) {
-    if (status = choose_fields(options, *data, spec); !status.ok()) return status;
+  if (status = choose_layers(options, **kind, model); !status.ok()) return status;
+  if ((*kind)->fields || (*kind)->deep != nullptr) {
+    if (status = choose_fields(options, *data, (*kind)->fields, spec); !status.ok()) return status;
   }
   return plan;
 }
@@ -396,6 +407,7 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   options.factor_optimizer = model.factors.kind;
   options.factor_rate = model.factors.rate;
   options.factor_l2 = model.factors.l2;
+  if (model.layers_rule != RuleSpec()) options.layer_rate = model.layers_rule.rate;
   return options;
 }
 

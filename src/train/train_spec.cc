@@ -79,7 +79,8 @@ std::string to_text(const TrainSpec& spec) {
                     {"heads", m.heads},
                     {"weights", rule_json(m.weights)},
                     {"bias_rate", m.bias_rate ? Json(*m.bias_rate) : Json(nullptr)},
-                    {"factors", rule_json(m.factors)}}},
+                    {"factors", rule_json(m.factors)},
+                    {"layers_rule", rule_json(m.layers_rule)}}},
                   {"train", read_json(spec.train)},
                   {"valid", read_json(spec.valid)},
                   {"epochs", spec.epochs},
@@ -112,6 +113,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.weights = rule_from(m.at("weights"));
     if (const Json& rate = m.at("bias_rate"); !rate.is_null()) spec.model.bias_rate = rate.get<float>();
     spec.model.factors = rule_from(m.at("factors"));
+    spec.model.layers_rule = rule_from(m.at("layers_rule"));
     spec.train = read_from(j.at("train"));
     spec.valid = read_from(j.at("valid"));
     spec.epochs = j.at("epochs").get<std::uint32_t>();

@@ -20,8 +20,8 @@ class SquareModel final : public Scorer {
     return all;
   }
 
- protected:
-  void add_scores(const LocalBatch& batch, std::span<const float> factors, std::span<float> scores) override {
+  void add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) override {
+    const std::span<const float> factors = above[0];
     sums_.assign(scores.size() * spec().rank, 0.0f);
     for_entries(batch, [&](std::size_t row, std::size_t key, float x) {
       for (std::size_t f = 0; f < spec().rank; ++f) sums_[row + f] += factors[key + f] * x;
@@ -35,11 +35,11 @@ class SquareModel final : public Scorer {
   }
 
   // d(score)/d(v_i) = x_i sum_j v_j x_j, which add_scores() has left in sums_.
-  void add_gradients(const LocalBatch& batch, std::span<const float>, std::span<const float> slopes,
-                     std::span<float> grads) override {
+  void add_gradients(const LocalBatch& batch, TableRows, std::span<const float> slopes,
+                     TableGrads grads) override {
     for_entries(batch, [&](std::size_t row, std::size_t key, float x) {
       const float scale = slopes[row / spec().rank] * x;
-      for (std::size_t f = 0; f < spec().rank; ++f) grads[key + f] += scale * sums_[row + f];
+      for (std::size_t f = 0; f < spec().rank; ++f) grads[0][key + f] += scale * sums_[row + f];
     });
   }
 

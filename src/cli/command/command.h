@@ -25,7 +25,8 @@ inline constexpr std::string_view kTrainOptions =
     "valid|valid-part|model|rank|fields|loss|hidden|layers|width|heads|context|inputs|classes|init-scale|"
     "epochs|batch|optimizer|rate|"
     "bias-rate|l1|l2|"
-    "factor-optimizer|factor-rate|factor-l2|seed|algorithm|exchange|sync|combine|servers|workers|data-shards|"
+    "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|workers|"
+    "data-shards|"
     "timeout|"
     "out|run-dir";
 inline constexpr std::string_view kPlanOptions = "topology|op|no-pipeline";

@@ -201,7 +201,7 @@ extern constinit const Command kSimulateTrainCommand = {
         "x4'",
     .run = run_simulate_train,
     .options = {kReadOptions, "model|rank|fields|loss|hidden|inputs|classes|init-scale|epochs|batch",
-                "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|seed",
+                "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|layer-rate|seed",
                 "algorithm|servers|workers|data-shards|memory"},
     .own = kOwn,
     .arguments = "FILE...",

@@ -59,7 +59,8 @@ std::string_view factor_model_choices() {
 }
 
 std::string_view field_model_choices() {
-  static const std::string kWords = models_where([](const ModelKind& kind) { return kind.fields; });
+  static const std::string kWords =
+      models_where([](const ModelKind& kind) { return kind.fields || kind.deep != nullptr; });
   return kWords;
 }
 
@@ -69,8 +70,12 @@ std::string_view dense_model_choices() {
 }
 
 std::string_view hidden_model_choices() {
-  static const std::string kWords =
-      models_where([](const ModelKind& kind) { return kind.dense != nullptr && kind.dense->takes_hidden; });
+  static const std::string kWords = models_where(takes_hidden);
+  return kWords;
+}
+
+std::string_view deep_model_choices() {
+  static const std::string kWords = models_where([](const ModelKind& kind) { return kind.deep != nullptr; });
   return kWords;
 }
 

@@ -13,6 +13,7 @@ std::string_view factor_model_choices();  // Those that have factors.
 std::string_view field_model_choices();   // Those that need fields.
 std::string_view dense_model_choices();   // Those whose tables are all dense.
 std::string_view hidden_model_choices();
+std::string_view deep_model_choices();  // Those with layers above their factors.
 std::string_view text_model_choices();  // Those with layers between.
 std::string_view rule_choices();        // Update rules of gradients.
 std::string_view l1_rule_choices();     // Those that --l1 means something to.

@@ -31,6 +31,7 @@ constexpr Rule kRules[] = {
     {RuleType::kOnlyWith, "factor-l2", "model", factor_model_choices},
     {RuleType::kOnlyWith, "fields", "model", field_model_choices},
     {RuleType::kOnlyWith, "hidden", "model", hidden_model_choices},
+    {RuleType::kOnlyWith, "layer-rate", "model", deep_model_choices},
     {RuleType::kOnlyWith, "layers", "model", text_model_choices},
     {RuleType::kOnlyWith, "width", "model", text_model_choices},
     {RuleType::kOnlyWith, "heads", "model", text_model_choices},

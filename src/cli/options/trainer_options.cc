@@ -97,6 +97,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.l2 = maybe_float(options, "l2");
   out.factor_rate = maybe_float(options, "factor-rate");
   out.factor_l2 = maybe_float(options, "factor-l2");
+  out.layer_rate = maybe_float(options, "layer-rate");
   out.data_shards = maybe_count(options, "data-shards");
   out.algorithm = options.maybe_text("algorithm").value_or("");
   out.exchange = options.maybe_text("exchange").value_or("");

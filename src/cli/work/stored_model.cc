@@ -71,8 +71,7 @@ Status check_given_columns(const Manifest& manifest, const Options& options, con
   const std::string known = stored(manifest, "columns");
   const bool given = options.has("columns") || options.has("label-column") || options.has("weight-column");
   if (!given || known.empty() || !data.format().columns) return ok_status();
-  const auto kind = find_kind(manifest.model);
-  const Status status = check_same_features(data.columns(), known, kind.ok() && (*kind)->fields);
+  const Status status = check_same_features(data.columns(), known, manifest.model.fields != 0);
   if (status.ok()) return status;
   return with_hint({status.code(), fmt::format("{}: {}", data.paths().front(), status.message())},
                    "leave out --columns, --label-column and --weight-column: the model knows its columns");

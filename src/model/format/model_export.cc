@@ -30,7 +30,7 @@ Result<std::vector<Shape>> shapes_of(const ModelReader& model) {
   const Manifest& manifest = model.manifest();
   std::vector<Shape> shapes(manifest.tables.size());
   const auto kind = find_kind(manifest.model);
-  if (!kind || (*kind)->dense == nullptr) return shapes;
+  if (!kind || ((*kind)->dense == nullptr && (*kind)->deep == nullptr)) return shapes;
   const auto made = make_model(manifest.model);
   if (!made) return made.status();
   const std::vector<TableSpec> tables = (*made)->tables();

@@ -134,7 +134,7 @@ std::string to_text(const ModelSummary& summary) {
   std::string out = fmt::format("model    {}, {} loss", model.name, loss_name(model.loss));
   const auto kind = find_kind(model);
   if (!kind.ok() || (*kind)->factors) out += fmt::format(", rank {}", model.rank);
-  if (kind.ok() && (*kind)->fields) out += fmt::format(", {} fields", model.fields);
+  if (model.fields != 0) out += fmt::format(", {} fields", model.fields);
   out += fmt::format("\ndigest   {}\nwritten  by version {}, format {}\n", digest_text(manifest.digest),
                      manifest.library_version, kModelFormatVersion);
   std::size_t widest = 12;

@@ -1,0 +1,142 @@
+// DeepFM (H. Guo et al., "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction", IJCAI
+// 2017, section 2): score = bias + <w, x> + pairs of the factorization machine + perceptron(a), where a has
+// for each field the sum of x_i v_i over its entries (equation 4); of rows without fields the sum over all
+// entries, as in their pooling by P. Covington et al., RecSys 2016, section 3.2.
+#include "torch/deepfm.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "model/scorer.h"
+#include "torch/network.h"
+#include "torch/parameter_table.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kTablesBelow = 3;  // Bias, weights, factors.
+constexpr std::size_t kFactors = 0;      // Of the tables above the linear part.
+
+std::vector<Parameter> layers_of(const ModelSpec& spec) {
+  std::vector<std::int64_t> widths = {static_cast<std::int64_t>(spec.rank) * std::max(spec.fields, 1u)};
+  widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
+  widths.push_back(1);
+  std::vector<Parameter> out;
+  for (std::size_t l = 0; l + 1 < widths.size(); ++l)
+    add_layer(out, "mlp." + std::to_string(2 * l), {widths[l + 1], widths[l]});
+  return out;
+}
+
+// Gradients are worked out by hand: what comes in is sparse, and the rest is a product or two a layer.
+class DeepFm final : public Scorer {
+ public:
+  explicit DeepFm(const ModelSpec& spec)
+      : Scorer(spec), pairs_(make_factorization_machine(spec)), layers_(layers_of(spec)) {}
+
+  std::vector<TableSpec> tables() const override;
+  std::vector<std::uint64_t> tensor_shape(std::size_t table) const override;
+  Status validate(const Batch& batch) const override {
+    return spec().fields == 0 ? ok_status() : check_fields(batch, spec());
+  }
+  void add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) override;
+  void add_gradients(const LocalBatch& batch, TableRows above, std::span<const float> slopes,
+                     TableGrads grads) override;
+
+ private:
+  std::size_t width() const { return std::size_t{spec().rank} * std::max(spec().fields, 1u); }
+  // Calls visit(place of the entry's factor among all, its place among the inputs, the entry's value).
+  template <class Visit>
+  void for_entries(const LocalBatch& batch, Visit visit) const;
+  at::Tensor parameter(TableRows above, std::size_t p) const;
+
+  const std::unique_ptr<Scorer> pairs_;
+  const std::vector<Parameter> layers_;  // Weight and bias of each.
+  std::vector<float> pooled_;
+  std::vector<at::Tensor> inputs_;  // Of each layer, as add_scores() has left them.
+};
+
+std::vector<TableSpec> DeepFm::tables() const {
+  std::vector<TableSpec> all = pairs_->tables();
+  for (std::size_t p = 0; p < layers_.size(); ++p)
+    all.push_back(table_of(layers_[p], spec().layers_rule, spec().seed, kTablesBelow + p));
+  return all;
+}
+
+std::vector<std::uint64_t> DeepFm::tensor_shape(std::size_t table) const {
+  if (table < kTablesBelow) return {};
+  const auto& shape = layers_[table - kTablesBelow].shape;
+  return {shape.begin(), shape.end()};
+}
+
+template <class Visit>
+void DeepFm::for_entries(const LocalBatch& batch, Visit visit) const {
+  const Batch& rows = batch.rows();
+  const std::size_t rank = spec().rank;
+  for (std::size_t r = 0; r < batch.size(); ++r) {
+    for (std::size_t e = rows.row_begin[r]; e < rows.row_begin[r + 1]; ++e) {
+      const std::size_t part = spec().fields == 0 ? 0 : rows.fields[e];
+      visit(batch.local()[e] * rank, r * width() + part * rank, rows.values.empty() ? 1.0f : rows.values[e]);
+    }
+  }
+}
+
+at::Tensor DeepFm::parameter(TableRows above, std::size_t p) const {
+  return tensor_over(above[p + 1], layers_[p].shape);
+}
+
+void DeepFm::add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) {
+  THALWEG_CHECK(above.size() == layers_.size() + 1, "factors, and one table a parameter");
+  pairs_->add_scores(batch, above.first(1), scores);
+  const std::size_t rank = spec().rank;
+  pooled_.assign(batch.size() * width(), 0.0f);
+  for_entries(batch, [&](std::size_t factor, std::size_t input, float x) {
+    const float* __restrict const from = above[kFactors].data() + factor;
+    float* __restrict const to = pooled_.data() + input;
+    for (std::size_t f = 0; f < rank; ++f) to[f] += x * from[f];
+  });
+  at::init_num_threads();  // OpenMP keeps their number by thread.
+  const c10::InferenceMode guard;
+  inputs_ = {
+      tensor_over(pooled_, {static_cast<std::int64_t>(batch.size()), static_cast<std::int64_t>(width())})};
+  for (std::size_t p = 0; p < layers_.size(); p += 2) {
+    at::Tensor out = at::linear(inputs_.back(), parameter(above, p), parameter(above, p + 1));
+    if (p + 2 < layers_.size()) out.relu_();
+    inputs_.push_back(std::move(out));
+  }
+  const at::Tensor last = inputs_.back().contiguous();
+  inputs_.pop_back();
+  const float* const deep = last.data_ptr<float>();
+  for (std::size_t r = 0; r < scores.size(); ++r) scores[r] += deep[r];
+}
+
+void DeepFm::add_gradients(const LocalBatch& batch, TableRows above, std::span<const float> slopes,
+                           TableGrads grads) {
+  THALWEG_CHECK(inputs_.size() * 2 == layers_.size(), "add_scores() came first");
+  pairs_->add_gradients(batch, above.first(1), slopes, grads.first(1));
+  const c10::InferenceMode guard;
+  at::Tensor out = tensor_over(slopes, {static_cast<std::int64_t>(slopes.size()), 1});
+  for (std::size_t p = layers_.size(); p > 0; p -= 2) {
+    const at::Tensor& in = inputs_[p / 2 - 1];
+    at::Tensor weight = tensor_over(grads[p - 1], layers_[p - 2].shape);
+    at::Tensor bias = tensor_over(grads[p], layers_[p - 1].shape);
+    at::mm_out(weight, out.t(), in);
+    at::sum_out(bias, out, {0});
+    out = at::mm(out, parameter(above, p - 2));
+    if (p > 2) out.mul_(in.gt(0));
+  }
+  const at::Tensor whole = out.contiguous();
+  const std::size_t rank = spec().rank;
+  for_entries(batch, [&](std::size_t factor, std::size_t input, float x) {
+    const float* __restrict const from = whole.data_ptr<float>() + input;
+    float* __restrict const to = grads[kFactors].data() + factor;
+    for (std::size_t f = 0; f < rank; ++f) to[f] += x * from[f];
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_deepfm(const ModelSpec& spec) { return std::make_unique<DeepFm>(spec); }
+
+}  // namespace thalweg

@@ -1,0 +1,105 @@
+// deepfm through the program: trained, measured, told about.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "base/temporary_folder_for_test.h"
+#include "cli/run_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using nlohmann::json;
+
+class DeepFmProgram : public testing::Test {
+ protected:
+  DeepFmProgram() {
+    rows_ = folder_ / "rows.ffm";
+    flat_ = folder_ / "rows.svm";
+    EXPECT_EQ(run("data synth --rows 4000 --format libffm -o " + rows_).code, 0);
+    EXPECT_EQ(run("data synth --rows 4000 -o " + flat_).code, 0);
+  }
+  json told(const std::string& arguments) const {
+    const Ran ran = run(arguments + " --json --quiet");
+    EXPECT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
+    return ran.code == 0 ? json::parse(ran.out) : json();
+  }
+  const TemporaryFolder folder_;
+  std::string rows_, flat_;
+};
+
+TEST_F(DeepFmProgram, LearnsFromRowsWithFieldsAndWithout) {
+  for (const std::string& rows : {rows_, flat_}) {
+    const json result = told("train --model deepfm --valid-part 5 --epochs 2 " + rows);
+    EXPECT_GT(result["valid_auc"].get<double>(), 0.62) << rows;
+    EXPECT_EQ(result["examples"], 6400) << rows;
+  }
+}
+
+TEST_F(DeepFmProgram, NoBitDependsOnServersWorkersOrTheRoute) {
+  const std::string job = "train --model deepfm --hidden 8 --batch 200 --data-shards 4 " + rows_;
+  const json one = told(job + " --servers 1 --workers 1");
+  for (const std::string nodes : {" --servers 3 --workers 2", " --processes --servers 2 --workers 4"})
+    EXPECT_EQ(told(job + nodes)["model_digest"], one["model_digest"]) << nodes;
+  EXPECT_EQ(told(job + " --workers 4 --exchange auto --optimizer adagrad")["model_digest"],
+            told(job + " --workers 4 --optimizer adagrad")["model_digest"]);
+  EXPECT_NE(told(job + " --seed 2")["model_digest"], one["model_digest"]);
+  EXPECT_NE(told(job + " --layer-rate 0.05")["model_digest"], one["model_digest"]);
+}
+
+TEST_F(DeepFmProgram, EveryAlgorithmThatMakesSenseTrainsIt) {
+  const std::string job = "train --model deepfm --hidden 8 --valid-part 5 --batch 200 --data-shards 3 ";
+  for (const std::string algorithm :
+       {"ssp:2", "async", "softsync:2", "backup:1", "downpour", "easgd", "dcasgd", "local:4", "fedavg"}) {
+    const json result = told(job + "--algorithm " + algorithm + " --optimizer adagrad " + rows_);
+    EXPECT_GT(result["valid_auc"].get<double>(), 0.55) << algorithm;
+  }
+  const Ran gossip = run(job + "--algorithm dpsgd:ring " + rows_);
+  EXPECT_EQ(gossip.code, 2);
+  EXPECT_NE(gossip.err.find("makes no sense with --model deepfm"), std::string::npos) << gossip.err;
+}
+
+TEST_F(DeepFmProgram, ASavedModelIsMeasuredScoredShownAndExported) {
+  const std::string model = folder_ / "model";
+  const json trained =
+      told("train --model deepfm --hidden 8,4 --valid " + rows_ + " --out " + model + " " + rows_);
+  const json measured = told("eval --model " + model + " " + rows_);
+  EXPECT_NEAR(measured["auc"].get<double>(), trained["valid_auc"].get<double>(), 1e-6);
+  EXPECT_EQ(told("predict --model " + model + " " + rows_ + " -o " + folder_ / "scores")["examples"], 4000);
+  const Ran shown = run("model inspect " + model);
+  EXPECT_NE(shown.out.find("model    deepfm, logistic loss, rank 8, 39 fields"), std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("mlp.4.bias"), std::string::npos) << shown.out;
+  EXPECT_EQ(run("model digest " + model).out.substr(0, 16), trained["model_digest"].get<std::string>());
+  const std::string exported = folder_ / "model.safetensors";
+  ASSERT_EQ(run("model export " + model + " -o " + exported).code, 0);
+  std::string head(16384, ' ');
+  std::FILE* const file = std::fopen(exported.c_str(), "rb");
+  ASSERT_NE(file, nullptr);
+  head.resize(std::fread(head.data(), 1, head.size(), file));
+  std::fclose(file);
+  EXPECT_NE(head.find(R"("mlp.0.weight":{)"), std::string::npos) << head;
+  EXPECT_NE(head.find(R"("shape":[8,312])"), std::string::npos) << head;
+  EXPECT_NE(head.find(R"("factors.keys")"), std::string::npos) << head;
+}
+
+TEST_F(DeepFmProgram, WrongFlagsSayWhatIsExpected) {
+  const auto refusal = [&](const std::string& flags, const std::string& rows) {
+    const Ran ran = run("train --model deepfm " + flags + " " + rows);
+    EXPECT_EQ(ran.code, 2) << flags;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("--hidden 8,,4", rows_).find("expected widths from 1"), std::string::npos);
+  EXPECT_NE(refusal("--layers 2", rows_).find("--layers"), std::string::npos);
+  EXPECT_NE(refusal("--loss classes", rows_).find("for dense models"), std::string::npos);
+  EXPECT_NE(refusal("--rank 1024 --fields 100", rows_).find("fields * rank <= 65536"), std::string::npos);
+  const Ran linear = run("train --model fm --layer-rate 0.1 " + flat_);
+  EXPECT_EQ(linear.code, 2);
+  EXPECT_NE(linear.err.find("--layer-rate"), std::string::npos) << linear.err;
+}
+
+}  // namespace
+}  // namespace thalweg
