@@ -9,9 +9,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/dense/dense_rows.h"
 #include "model/scorer.h"
 #include "torch/network.h"
-#include "torch/parameter_table.h"
+#include "torch/tensor_over.h"
 
 namespace thalweg {
 namespace {

@@ -9,17 +9,12 @@
 #include <vector>
 
 #include "model/model.h"
-#include "thalweg/options.h"
+#include "thalweg/dense_model.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
 
-struct Parameter {
-  std::string name;  // As PyTorch's state_dict() has it.
-  std::vector<std::int64_t> shape;
-  InitSpec::Kind init = InitSpec::Kind::kZero;  // How it begins, as InitSpec has it.
-  float scale = 0;
-};
+using Parameter = DenseParameter;
 
 // Immutable: any number of threads may use one.
 class Network {

@@ -9,7 +9,8 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "torch/parameter_table.h"
+#include "model/dense/dense_rows.h"
+#include "torch/tensor_over.h"
 
 namespace thalweg {
 namespace {
@@ -75,17 +76,9 @@ std::vector<TableSpec> TorchModel::tables() const {
 }
 
 Status TorchModel::validate(const Batch& batch) const {
+  if (spec_.loss != Loss::kBytes) return check_inputs(batch, spec_);
   for (std::size_t r = 0; r < batch.rows(); ++r) {
-    if (spec_.loss == Loss::kBytes) {
-      if (Status status = validate_text(batch, r); !status.ok()) return status;
-      continue;
-    }
-    for (std::uint32_t e = batch.row_begin[r]; e < batch.row_begin[r + 1]; ++e) {
-      if (batch.keys[e] < spec_.inputs) continue;
-      return {Code::kData, "row " + std::to_string(r) + " of a batch has feature " +
-                               std::to_string(batch.keys[e]) + "; model " + spec_.name + " takes 0 to " +
-                               std::to_string(spec_.inputs - 1)};
-    }
+    if (Status status = validate_text(batch, r); !status.ok()) return status;
   }
   return ok_status();
 }
@@ -104,16 +97,8 @@ Status TorchModel::validate_text(const Batch& batch, std::size_t row) const {
 }
 
 at::Tensor TorchModel::inputs_of(const LocalBatch& batch, RowRange range) {
-  const Batch& rows = batch.rows();
-  const std::size_t width = spec_.inputs;
-  inputs_.assign(range.size() * width, 0.0f);
-  for (std::size_t r = range.begin; r < range.end; ++r) {
-    float* const row = inputs_.data() + (r - range.begin) * width;
-    for (std::uint32_t e = rows.row_begin[r]; e < rows.row_begin[r + 1]; ++e) {
-      row[batch.local()[e]] += rows.values.empty() ? 1.0f : rows.values[e];
-    }
-  }
-  return tensor_over(inputs_, {range.count(), static_cast<std::int64_t>(width)});
+  write_inputs(batch, range.begin, range.end, spec_.inputs, inputs_);
+  return tensor_over(inputs_, {range.count(), static_cast<std::int64_t>(spec_.inputs)});
 }
 
 std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
