@@ -66,7 +66,8 @@ typedef enum {
   THALWEG_SCATTER = 6,
   THALWEG_ALL_TO_ALL = 7,
   THALWEG_BARRIER = 8,
-  THALWEG_POINT_TO_POINT = 9
+  THALWEG_POINT_TO_POINT = 9,
+  THALWEG_NEIGHBOURS = 10
 } thalweg_operation;
 
 /* A reduction of your own: sets each of `count` elements of `into` to its combination with the one of `from`.
@@ -141,6 +142,9 @@ typedef struct {
   double timeout_seconds;       /* 0: the group's. */
   size_t piece_bytes;           /* With a route: its blocks travel in pieces of this size; 0: whole. */
   uint32_t channels;            /* With a route: parts of the vector that travel side by side; 0: one. */
+  const uint32_t* neighbours; /* Neighbours: with whom, who name this rank as well; `out` gets their vectors,
+                                 one behind the other. Copied by the call. */
+  size_t neighbour_count;     /* 0: this rank has nobody to talk to. */
 } thalweg_call;
 
 thalweg_code thalweg_run(thalweg_group* group, const thalweg_call* call);
@@ -159,6 +163,10 @@ thalweg_code thalweg_broadcast(thalweg_group* group, void* data, size_t count, t
 thalweg_code thalweg_barrier(thalweg_group* group);
 thalweg_code thalweg_send(thalweg_group* group, const void* data, size_t count, thalweg_type type,
                           uint32_t to);
+/* `in` goes to each neighbour, and theirs come into `out`, count elements each in the order of `neighbours`.
+ * All ranks call it. */
+thalweg_code thalweg_exchange_with(thalweg_group* group, const uint32_t* neighbours, size_t neighbour_count,
+                                   const void* in, void* out, size_t count, thalweg_type type);
 thalweg_code thalweg_receive(thalweg_group* group, void* data, size_t count, thalweg_type type,
                              uint32_t from);
 

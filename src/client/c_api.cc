@@ -48,8 +48,8 @@ Status check(const thalweg_call* call) {
     return {Code::kUsage, "call.struct_bytes must be sizeof(thalweg_call) of this library, " +
                               std::to_string(sizeof(thalweg_call))};
   }
-  if (static_cast<unsigned>(call->operation) > THALWEG_POINT_TO_POINT) {
-    return {Code::kUsage, "call.operation is " + std::to_string(call->operation) + "; expected 0 to 9"};
+  if (static_cast<unsigned>(call->operation) > THALWEG_NEIGHBOURS) {
+    return {Code::kUsage, "call.operation is " + std::to_string(call->operation) + "; expected 0 to 10"};
   }
   if (!is_type(call->type)) {
     return {Code::kUsage, "call.type is " + std::to_string(call->type) + "; expected 0 to 6"};
@@ -59,6 +59,10 @@ Status check(const thalweg_call* call) {
   }
   if (call->monoid && (!call->monoid->combine || call->monoid->element_bytes == 0)) {
     return {Code::kUsage, "call.monoid needs a function and a size of its elements"};
+  }
+  if (!call->neighbours && call->neighbour_count != 0) {
+    return {Code::kUsage, "call.neighbour_count is " + std::to_string(call->neighbour_count) +
+                              ", and call.neighbours is null"};
   }
   if (!is_timeout(call->timeout_seconds)) return {Code::kUsage, "call.timeout_seconds must be 0 or above"};
   return thalweg::ok_status();
@@ -80,6 +84,7 @@ thalweg::Result<thalweg::GroupCall> group_call_of(const thalweg::Group& group, c
   }
   call.root = given->root;
   call.peer = given->peer;
+  call.neighbours = {given->neighbours, given->neighbour_count};
   if (given->counts) call.counts = {given->counts, group.size()};
   if (given->counts_out) call.counts_out = {given->counts_out, group.size()};
   if (given->route) {
@@ -273,6 +278,14 @@ thalweg_code thalweg_receive(thalweg_group* group, void* data, size_t count, tha
   thalweg_call call = call_of(THALWEG_POINT_TO_POINT, nullptr, data, count, type);
   call.root = from;
   call.peer = thalweg_rank(group);
+  return thalweg_run(group, &call);
+}
+
+thalweg_code thalweg_exchange_with(thalweg_group* group, const uint32_t* neighbours, size_t neighbour_count,
+                                   const void* in, void* out, size_t count, thalweg_type type) {
+  thalweg_call call = call_of(THALWEG_NEIGHBOURS, in, out, count, type);
+  call.neighbours = neighbours;
+  call.neighbour_count = neighbour_count;
   return thalweg_run(group, &call);
 }
 

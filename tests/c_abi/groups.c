@@ -72,6 +72,36 @@ static void gather_in_place(thalweg_group* group, uint32_t rank, uint32_t size) 
   check(thalweg_run(group, &call) == THALWEG_USAGE, "tuning without a route is refused");
 }
 
+/* A ring of four, at once and as work; and what cannot be. */
+static void exchange_with_neighbours(thalweg_group* group, uint32_t rank, uint32_t size) {
+  const uint32_t beside[2] = {(rank + size - 1) % size, (rank + 1) % size};
+  const float mine[2] = {(float)rank, (float)(10 * rank)};
+  float theirs[4];
+  thalweg_work* work;
+  int k, round;
+  thalweg_call call = call_of(THALWEG_NEIGHBOURS, mine, theirs, 2, THALWEG_F32);
+  for (round = 0; round < 2; ++round) {
+    memset(theirs, 0, sizeof theirs);
+    if (round == 0) {
+      must(thalweg_exchange_with(group, beside, 2, mine, theirs, 2, THALWEG_F32), "exchange");
+    } else {
+      call.neighbours = beside;
+      call.neighbour_count = 2;
+      must(thalweg_start(group, &call, &work), "start of an exchange");
+      must(thalweg_wait(work), "wait for an exchange");
+    }
+    for (k = 0; k < 2; ++k)
+      check(theirs[2 * k] == (float)beside[k] && theirs[2 * k + 1] == (float)(10 * beside[k]), "a neighbour's");
+  }
+  call.neighbours = NULL;
+  check(thalweg_run(group, &call) == THALWEG_USAGE, "neighbours that are nowhere are refused");
+  check(strstr(thalweg_message(), "call.neighbours is null") != NULL, "its message");
+  call = call_of(THALWEG_ALL_REDUCE, mine, theirs, 2, THALWEG_F32);
+  call.neighbours = beside;
+  call.neighbour_count = 2;
+  check(thalweg_run(group, &call) == THALWEG_USAGE, "neighbours of an all-reduce are refused");
+}
+
 /* x -> slope x + offset, first `into`, then `from`. */
 static void compose(void* into, const void* from, size_t count, void* context) {
   int64_t* a = (int64_t*)into;
@@ -165,6 +195,7 @@ int main(void) {
   must(thalweg_status(group), "status");
   split(group, rank);
   gather_in_place(group, rank, size);
+  exchange_with_neighbours(group, rank, size);
   sums(group, rank);
   gradients(group, rank);
   if (rank + 1 < size) go_on(group, rank, size);

@@ -7,7 +7,7 @@ from thalweg_in_python import Call, Monoid, Options, library_at
 
 library = library_at(sys.argv[1])
 F32, F64, I32, I64, SUM, THRESHOLD = 0, 1, 4, 5, 0, 1
-ALL_REDUCE, ALL_GATHER = 0, 3
+ALL_REDUCE, ALL_GATHER, NEIGHBOURS = 0, 3, 10
 USAGE, PEER_LOST = 1, 8
 library.thalweg_gradients_tensor.restype = ctypes.c_void_p
 
@@ -71,6 +71,19 @@ def gather_in_place(group, rank, size):
         call.in_ = start
         assert library.thalweg_run(group, ctypes.byref(call)) == USAGE
         assert b'in == out + ' in library.thalweg_message()
+
+
+def exchange_with_neighbours(group, rank, size):
+    beside = (ctypes.c_uint32 * 2)((rank - 1) % size, (rank + 1) % size)
+    mine, theirs = (ctypes.c_float * 2)(rank, 10 * rank), (ctypes.c_float * 4)()
+    must(library.thalweg_exchange_with(group, beside, ctypes.c_size_t(2), mine, theirs, ctypes.c_size_t(2), F32))
+    assert list(theirs) == [beside[0], 10 * beside[0], beside[1], 10 * beside[1]]
+    call = Call(struct_bytes=ctypes.sizeof(Call), operation=NEIGHBOURS, in_=ctypes.addressof(mine),
+                out=ctypes.addressof(theirs), count=2, type=F32, neighbours=ctypes.addressof(beside), neighbour_count=2)
+    work = ctypes.c_void_p()
+    must(library.thalweg_start(group, ctypes.byref(call), ctypes.byref(work)))
+    must(library.thalweg_wait(work))
+    assert list(theirs) == [beside[0], 10 * beside[0], beside[1], 10 * beside[1]]
 
 
 @Monoid.COMBINE
@@ -143,6 +156,7 @@ def main():
     rank, size = library.thalweg_rank(group), library.thalweg_size(group)
     split(group, rank)
     gather_in_place(group, rank, size)
+    exchange_with_neighbours(group, rank, size)
     sums(group, rank)
     gradients(group, rank)
     if rank + 1 < size:

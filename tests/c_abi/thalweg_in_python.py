@@ -28,7 +28,7 @@ class Call(ctypes.Structure):
                 ('reduction', ctypes.c_int), ('monoid', ctypes.POINTER(Monoid)), ('root', ctypes.c_uint32),
                 ('peer', ctypes.c_uint32), ('counts', ctypes.c_void_p), ('counts_out', ctypes.c_void_p),
                 ('route', ctypes.c_char_p), ('timeout_seconds', ctypes.c_double), ('piece_bytes', ctypes.c_size_t),
-                ('channels', ctypes.c_uint32)]
+                ('channels', ctypes.c_uint32), ('neighbours', ctypes.c_void_p), ('neighbour_count', ctypes.c_size_t)]
 
 
 def library_at(path):
