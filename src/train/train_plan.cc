@@ -241,6 +241,8 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
 Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSet>& data, bool needed,
                      TrainSpec& spec) {
   auto fields = options.fields;
+  const bool there_are = data->format().parser(spec.train, data->columns())->with_fields();
+  if (!fields && !there_are) fields = 0;
   if (!fields && !data->seekable()) {
     return {Code::kUsage, fmt::format("--fields must be given when {} reads standard input", options.model)};
   }

@@ -39,6 +39,14 @@ TEST_F(DeepFmProgram, LearnsFromRowsWithFieldsAndWithout) {
   }
 }
 
+TEST_F(DeepFmProgram, APipeMustSayItsFieldsWhereItHasSome) {
+  EXPECT_EQ(told("train --model deepfm --batch 500 - <" + flat_)["examples"], 4000);
+  EXPECT_EQ(told("train --model deepfm --batch 500 --fields 39 - <" + rows_)["examples"], 4000);
+  const Ran ran = run("train --model deepfm - <" + rows_);
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--fields must be given"), std::string::npos) << ran.err;
+}
+
 TEST_F(DeepFmProgram, NoBitDependsOnServersWorkersOrTheRoute) {
   const std::string job = "train --model deepfm --hidden 8 --batch 200 --data-shards 4 " + rows_;
   const json one = told(job + " --servers 1 --workers 1");
