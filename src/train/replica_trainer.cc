@@ -15,11 +15,28 @@ Result<std::vector<TableSpec>> tables_of(const TrainSpec& spec) {
   return (*model)->tables();
 }
 
+// Gives up a rank whose program fails or is destroyed where it waits, so that nobody waits for it.
+class RankHeld {
+ public:
+  explicit RankHeld(std::shared_ptr<ShardGroup> ranks) : ranks_(std::move(ranks)) {}
+  ~RankHeld() {
+    if (ranks_ != nullptr) ranks_->group.reset();
+  }
+  RankHeld(const RankHeld&) = delete;
+  RankHeld& operator=(const RankHeld&) = delete;
+
+  void release() { ranks_.reset(); }
+
+ private:
+  std::shared_ptr<ShardGroup> ranks_;
+};
+
 }  // namespace
 
 Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs,
                                 std::shared_ptr<ShardGroup> ranks) {
   const TrainSpec& spec = inputs->spec;
+  RankHeld rank(ranks);
   const auto chosen = algorithm_of(spec);
   if (!chosen) co_return chosen.status();
   const auto make = chosen->algorithm->make;
@@ -34,7 +51,7 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
   const Step first = ranks != nullptr ? Step{} : store.step();
   ReplicaStore replicas(store, std::move(replica).value(), std::move(algorithm), first, ranks);
   Status status = co_await train_shard(replicas, std::move(inputs));
-  if (!status.ok() && ranks != nullptr && ranks->of_threads) ranks->group.reset();
+  if (status.ok()) rank.release();
   co_return status;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "cluster/pace.h"
 
 namespace thalweg {
@@ -84,7 +83,7 @@ void Worker::on_time(Instant now, Transport& out) {
 void Worker::on_computed(Instant now, Transport& out) {
   Turn turn(*this, now, out);
   ShardStore& store = runner_.computed();
-  if (stopped()) return;  // What it asks for and how it ended concern nobody any more.
+  if (stopped()) return runner_.clear();  // What it asks for and how it ended concern nobody any more.
   send_calls(store);
   end_programs();
 }
@@ -119,12 +118,12 @@ void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
 void Worker::lose_scheduler(std::string why) {
   if (stopped()) return;
   member_.leave({Code::kPeerLost, std::move(why)});
-  abandon_requests(*member_.stopped());
+  give_up(*member_.stopped());
 }
 
 void Worker::on_stop() {
   const Status& why = *member_.stopped();
-  abandon_requests(why.ok() ? Status(Code::kAborted, "the job is over") : why);
+  give_up(why.ok() ? Status(Code::kAborted, "the job is over") : why);
   if (member_.id())
     member_.speak(turn_.now, counters(), *turn_.out);  // The last numbers, for the job's summary.
   member_.confirm_stop(*turn_.out);
@@ -139,9 +138,11 @@ Counters Worker::counters() const {
   return sum;
 }
 
-void Worker::abandon_requests(const Status& why) {
+// Nothing resumes the programs of a stopped worker: they end here, and let go of what others wait for.
+void Worker::give_up(const Status& why) {
   book_.fail_all(why);
   relay_.stop();
+  if (!runner_.computing()) runner_.clear();
 }
 
 void Worker::on_map() {
@@ -203,12 +204,6 @@ void Worker::end_programs() {
   for (const Status& status : runner_.take_ended()) {
     if (!status.ok() || member_.observer()) end(status);
   }
-}
-
-void Worker::drop_programs() {
-  THALWEG_CHECK(stopped() && !computing() && book_.open() == 0,
-                "nothing resumes a program of a stopped worker");
-  runner_.clear();
 }
 
 void Worker::on_ended(const Request& request, Answer answer) {

@@ -45,8 +45,6 @@ class Worker final : public Node {
   bool computing() const { return runner_.computing(); }
   // Runs `program` on a shard that was started, as if it had been its own. In a turn.
   void run(ShardId shard, const ShardProgram& program) { runner_.run(shard, program); }
-  // Destroys what is left of the programs. Precondition: finished(), and none computes.
-  void drop_programs();
   // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
   Status overdue(ShardId shard, const Completion& completion) const {
     return book_.overdue(shard, completion);
@@ -69,7 +67,7 @@ class Worker final : public Node {
   void end_programs();
   void keep_in_touch();
   void lose_scheduler(std::string why);
-  void abandon_requests(const Status& why);
+  void give_up(const Status& why);
   void forgive_own_pause();
   void on_push(NodeId from, Frame frame);
   void on_ended(const Request& request, Answer answer);

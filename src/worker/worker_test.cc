@@ -222,7 +222,6 @@ TEST(Worker, AMapAfterTheStopBeginsNothing) {
   late.shards[0].owner_epoch = 1;
   EXPECT_TRUE(job.tell(kScheduler, make_frame(Op::kMap, encode(late))).empty());
   EXPECT_EQ(job.worker.requests_open(), 0u);
-  job.worker.drop_programs();
 }
 
 constexpr TableId kTable{0};
@@ -244,6 +243,8 @@ struct Computing : Started {
     EXPECT_NE(work, nullptr);
   }
   Task<Status> program(ShardStore& store) {
+    const auto own = std::make_shared<int>();
+    held = own;
     Pending first = store.pull(kTable, one_key(1)), second = store.pull(kTable, one_key(2));
     if (Answer rows = co_await first; !rows.status.ok()) co_return rows.status;
     computed = true;
@@ -267,7 +268,8 @@ struct Computing : Started {
   Sent asked;
   Computation* work = nullptr;
   bool computed = false;
-  Exchanged exchanged;  // By the program, while it computes.
+  std::weak_ptr<int> held;  // By the program, while there is one.
+  Exchanged exchanged;      // By the program, while it computes.
   std::optional<Status> seen;
 };
 
@@ -324,10 +326,20 @@ TEST(WorkerComputes, AndIsStoppedAtOnce) {
   ASSERT_EQ(sent.size(), 2u) << "its last numbers, and that it has heard";
   EXPECT_EQ(sent[1].second.head.op, Op::kStop);
   EXPECT_TRUE(job.worker.finished());
+  EXPECT_FALSE(job.held.expired()) << "nobody touches a program that computes";
   EXPECT_TRUE(job.finish().empty()) << "nobody is told of what it asked for then";
+  EXPECT_TRUE(job.held.expired()) << "it ends where it waits";
   job.worker.on_time(job.now, job.out);
   EXPECT_EQ(job.worker.take_work(), nullptr) << "nor does it go on";
-  job.worker.drop_programs();
+  EXPECT_FALSE(job.seen);
+}
+
+TEST(WorkerComputes, AndIsStoppedWhereItWaits) {
+  Computing job;
+  job.finish();
+  EXPECT_FALSE(job.held.expired());
+  job.tell(kScheduler, make_frame(Op::kStop));
+  EXPECT_TRUE(job.held.expired()) << "what it holds is for others to have";
   EXPECT_FALSE(job.seen);
 }
 

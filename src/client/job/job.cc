@@ -86,7 +86,7 @@ class Job::Impl {
     ended_well_ = cluster_->wait_until([&] { return ended_.size() == options_.data_shards; });
     if (here) calls_->refuse(nullptr);
     if (ended_well_) return ok_status();
-    cluster_->drop_programs();
+    cluster_->wait_programs_gone();
     const Status status = cluster_->status();
     return status.ok() ? Status(Code::kAborted, "the job ended before its programs") : status;
   }

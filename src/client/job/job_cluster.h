@@ -23,9 +23,9 @@ class JobCluster : public Cluster {
                           Instant deadline) = 0;
   // Blocks until `done`, evaluated between turns of the scheduler, holds; false once the job is over.
   virtual bool wait_until(const std::function<bool()>& done) = 0;
-  // Waits until every worker of this process knows that the job is over, and destroys what is left of their
-  // programs.
-  virtual void drop_programs() = 0;
+  // Waits until every worker of this process knows that the job is over, and has destroyed what is left of
+  // its programs.
+  virtual void wait_programs_gone() = 0;
   virtual Instant now() const = 0;
 };
 

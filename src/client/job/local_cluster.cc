@@ -130,13 +130,10 @@ bool LocalCluster::wait_until(const std::function<bool()>& done) {
   return !over;
 }
 
-void LocalCluster::drop_programs() {
+void LocalCluster::wait_programs_gone() {
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
-    driver_.wait_until(worker_node(wire::kFirstTemporary + w), [&] {
-      if (!workers_[w]->membership().stopped() || workers_[w]->computing()) return false;
-      workers_[w]->drop_programs();
-      return true;
-    });
+    driver_.wait_until(worker_node(wire::kFirstTemporary + w),
+                       [&] { return workers_[w]->finished() && !workers_[w]->computing(); });
   }
 }
 

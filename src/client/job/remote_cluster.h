@@ -55,7 +55,7 @@ class RemoteCluster final : public JobCluster {
   void turn(ShardId shard, const std::function<void(Worker&, ShardStore&)>& act) override;
   bool wait_until(ShardId shard, const std::function<bool(const Worker&)>& done, Instant deadline) override;
   bool wait_until(const std::function<bool()>& done) override;
-  void drop_programs() override {}
+  void wait_programs_gone() override {}
   Instant now() const override { return driver_.now(); }
 
  private:
