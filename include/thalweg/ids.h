@@ -54,6 +54,8 @@ struct BarrierId {
 };
 // The last of a job, which holds shards even when the job has been asked to end early.
 inline constexpr BarrierId kLastBarrier{~0u, 0};
+// Opens once the job's observer comes to it, which may have loaded rows by then.
+inline constexpr BarrierId kLoadedBarrier{~0u, 1};
 
 // Numbers of the caller's choice for a shard's report, ordered epoch first.
 struct ReportId {

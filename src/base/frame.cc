@@ -201,7 +201,7 @@ const char* op_name(Op op) {
       "get-map", "push",       "push-reply",    "pull",        "pull-reply",
       "waiting", "barrier",    "barrier-reply", "report",      "report-reply",
       "scan",    "scan-reply", "marks",         "marks-reply", "heartbeat",
-      "stop",    "ended"};
+      "stop",    "ended",      "load",          "load-reply"};
   const auto index = static_cast<std::size_t>(op);
   return index <= kOpMax ? kNames[index] : "?";
 }
@@ -219,6 +219,9 @@ std::string node_name(NodeId node) {
 }
 
 std::string describe(const FrameHeader& h) {
+  if (h.shard == kNoShard)
+    return fmt::format("{} table {} ranges [{},{})", op_name(h.op), h.table.value, h.ranges.begin,
+                       h.ranges.end);
   const std::string shards =
       h.block == 0 ? fmt::format("shard {}", h.shard.value)
                    : fmt::format("shards {} to {}", h.shard.value, h.shard.value + h.shard_count() - 1);

@@ -36,8 +36,10 @@ enum class Op : std::uint8_t {
   kHeartbeat = 19,  // Node to scheduler, which answers with an empty one or something newer.
   kStop = 20,       // Scheduler to all: the job is over, with this status.
   kEnded = 21,  // Node to scheduler: my part is over. Unless OK, so is the job; an observer's ends it anyway.
+  kLoad = 22,   // Observer to server: rows that a key range begins with. Answered by kLoadReply.
+  kLoadReply = 23,
 };
-inline constexpr std::uint8_t kOpMax = 21;
+inline constexpr std::uint8_t kOpMax = 23;
 const char* op_name(Op op);
 
 namespace frame_flags {
@@ -51,7 +53,7 @@ inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kL
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
-inline constexpr std::uint16_t kWireVersion = 3;
+inline constexpr std::uint16_t kWireVersion = 4;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 

@@ -72,6 +72,14 @@ TEST(Frame, BytesAreThoseOfTheGoldenFiles) {
   EXPECT_EQ(encode_frame(empty), golden("frame_heartbeat.hex"));
 }
 
+TEST(Frame, SaysNoShardOfAnObserversRequest) {
+  FrameHeader head;
+  head.op = Op::kLoad;
+  head.shard = kNoShard;
+  head.ranges = {3, 4};
+  EXPECT_EQ(describe(head), "load table 0 ranges [3,4)");
+}
+
 TEST(Frame, GoldenFilesAreReadBack) {
   const auto frame = decode_frame(golden("frame_push.hex"));
   ASSERT_TRUE(frame.ok()) << frame.status().message();

@@ -70,6 +70,8 @@ enum class Bug {
   kDeadLeaderCalled,     // A rank goes on calling a leader that it knows to be lost.
   kGuestsByArrival,      // Ranks of a group that forms anew are numbered as they came.
   kGuiltyExpected,       // A group that forms anew waits for the rank that was given up.
+  kLoadedLate,           // A range that has been pushed to takes rows to begin with.
+  kLoadAwaitedByNone,    // Shards begin before the rows are there that the job begins with.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

@@ -177,7 +177,8 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
   // While servers are at work, nobody waits at a barrier in vain.
   Counters& counted = member->second.counters;
   const auto has_grown = [&](CounterId id) { return beat->counters[id] > counted[id]; };
-  if (has_grown(CounterId::kPulls) || has_grown(CounterId::kPushes)) ++progress_;
+  if (has_grown(CounterId::kPulls) || has_grown(CounterId::kPushes) || has_grown(CounterId::kRows))
+    ++progress_;
   counted = beat->counters;
   member->second.map_epoch = frame.head.map_epoch;
   if (stopped_) {
@@ -307,8 +308,10 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   if (!watches && barrier.arrived.insert(head.shard).second) ++progress_;
   const std::size_t wanted =
       map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
-  const bool held_by_none = map_.closing && id != kLastBarrier;
-  if (barrier.open || held_by_none || barrier.arrived.size() >= wanted) {
+  const bool held_by_none = map_.closing && id != kLastBarrier && id != kLoadedBarrier;
+  const bool waits_for_observer = id == kLoadedBarrier && !THALWEG_BUG(kLoadAwaitedByNone);
+  barrier.open = barrier.open || (waits_for_observer ? watches : barrier.arrived.size() >= wanted);
+  if (barrier.open || held_by_none) {
     barrier.open = true;
     answer(from, head, Op::kBarrierReply, ok_status(), out);
     return release(id, out);
@@ -378,7 +381,7 @@ void Scheduler::close(Transport& out) {
   publish(out);
   std::vector<BarrierId> held;
   for (auto& [id, barrier] : barriers_) {
-    if (id == kLastBarrier) continue;
+    if (id == kLastBarrier || id == kLoadedBarrier) continue;
     barrier.open = true;
     held.push_back(id);
   }

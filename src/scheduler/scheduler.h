@@ -62,7 +62,7 @@ class Scheduler final : public Node {
 
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
-  // Asks the data shards to end early; from then on only kLastBarrier holds anybody.
+  // Asks the data shards to end early; from then on only kLoadedBarrier and kLastBarrier hold anybody.
   void close(Transport& out);
   // Gives ranges of a table to a chain of servers, the first of which is to own them, by a new map. kRetry:
   // not yet, or no more. kUsage: there are no such ranges or servers.

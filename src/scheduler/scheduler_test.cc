@@ -113,6 +113,24 @@ TEST(Scheduler, APauseOfItsOwnIsNobodysSilence) {
   ASSERT_TRUE(c.scheduler->stopped().has_value());  // Who is silent afterwards is lost.
 }
 
+TEST(Scheduler, TheLoadedBarrierOpensWhenAnObserverComes) {
+  const auto come = [](Cluster& c, std::uint32_t worker, ShardId shard) {
+    Frame frame = of_shard(Op::kBarrier, shard.value, 0);
+    frame.head.step = in_place_of_step(kLoadedBarrier);
+    return c.tell(worker_node(worker), frame);
+  };
+  Cluster c;
+  for (std::uint32_t shard = 0; shard < 4; ++shard) {
+    const auto answers = come(c, shard % 2, ShardId{shard});
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.op, Op::kWaiting);
+  }
+  c.scheduler->close(c.out);
+  for (const auto& [to, frame] : c.out.take()) EXPECT_NE(frame.head.op, Op::kBarrierReply);
+  EXPECT_EQ(come(c, 0, kNoShard).size(), 5u) << "it and all who wait";
+  EXPECT_EQ(come(c, 0, ShardId{0}).at(0).second.head.op, Op::kBarrierReply) << "and whoever comes later";
+}
+
 TEST(Scheduler, ABarrierOpensOnceForEachShardHoweverOftenItAsks) {
   Cluster c;
   for (int repeat = 0; repeat < 3; ++repeat) {

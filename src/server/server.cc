@@ -52,6 +52,8 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_scan(from, frame, out);
     case Op::kMarks:
       return on_marks(from, frame, out);
+    case Op::kLoad:
+      return on_load(from, frame, out);
     default:
       return;  // Nothing else is for a server; a stray answer is no reason to stop.
   }
@@ -283,6 +285,15 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
     reply(from, head, Op::kScanReply, ok_status(), Bytes::of(std::move(blocks[b].keys)),
           Bytes::of(std::move(blocks[b].rows)), out);
   }
+}
+
+void Server::on_load(NodeId from, const Frame& frame, Transport& out) {
+  const auto host = admit(frame.head);
+  Status status = host.status();
+  if (host && frame.head.shard != kNoShard)
+    status = {Code::kRefused, fmt::format("{}: rows are loaded by an observer", describe(frame.head))};
+  if (status.ok()) status = (*host)->load(frame, room_for(**host, frame));
+  reply(from, frame.head, Op::kLoadReply, status, {}, {}, out);
 }
 
 Counters Server::counters() const {

@@ -69,6 +69,7 @@ class Server final : public Node {
   void on_push(NodeId from, const Frame& frame, Transport& out);
   void on_pull(NodeId from, Frame frame, Transport& out);
   void on_scan(NodeId from, const Frame& frame, Transport& out);
+  void on_load(NodeId from, const Frame& frame, Transport& out);
   void on_marks(NodeId from, const Frame& frame, Transport& out);
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);

@@ -85,7 +85,7 @@ void give_back(Server& server, FuzzTransport& out) {
 }
 
 Frame next_frame(FuzzInput& in, const Server& server) {
-  constexpr Op kOften[] = {Op::kPush, Op::kPull, Op::kScan, Op::kMarks, Op::kPush, Op::kMap};
+  constexpr Op kOften[] = {Op::kPush, Op::kPull, Op::kScan, Op::kMarks, Op::kLoad, Op::kMap};
   Frame frame;
   const std::uint8_t op = in.byte();
   frame.head.op = op < 128 ? kOften[op % 6] : static_cast<Op>(1 + op % kOpMax);

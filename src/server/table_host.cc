@@ -129,6 +129,26 @@ Status TableHost::push(const Frame& frame, std::uint64_t room) {
   return ok_status();
 }
 
+Status TableHost::load(const Frame& frame, std::uint64_t room) {
+  const FrameHeader& head = frame.head;
+  if (head.ranges.size() != 1 || !owned().contains(head.ranges))
+    return refused(head, fmt::format("expected one of ranges {}, which this server owns", text_of(owned())));
+  for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
+    if (marks_.at(ShardId{s}, head.ranges.begin) != Mark{} && !THALWEG_BUG(kLoadedLate))
+      return refused(head, "rows are loaded before the first push");
+  }
+  const std::size_t rows = frame.first.size() / sizeof(std::uint64_t);
+  const std::size_t width = rows == 0 ? 0 : frame.second.size() / sizeof(float) / rows;
+  if (rows == 0 || frame.first.size() != rows * sizeof(std::uint64_t) ||
+      frame.second.size() != rows * width * sizeof(float)) {
+    return refused(head, fmt::format("{} bytes of keys and {} of rows, expected some of both",
+                                     frame.first.size(), frame.second.size()));
+  }
+  if (Status keys = table_->check_keys(frame.keys(), head.ranges); !keys.ok()) return keys;
+  if (Status fits = check_room(frame, room); !fits.ok()) return fits;
+  return table_->load(RangeId{head.ranges.begin}, {frame.keys(), frame.values(), width});
+}
+
 Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
   Run fresh(entry.fresh), ended(entry.ended);
   for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {

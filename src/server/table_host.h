@@ -36,6 +36,9 @@ class TableHost {
   void apply(PushEntry entry);
   // Both: kOk where the push was applied or kept, or is a repeat of one that was.
   Status push(const Frame& frame, std::uint64_t room = kAllRoom);
+  // Rows of one range, dim or stored_width() floats each, as if it had begun with them; a repeat changes
+  // nothing. kRefused: not all of the range's pushes are still to come. kData as check() has it.
+  Status load(const Frame& frame, std::uint64_t room = kAllRoom);
   // The rows, or kRetry while the gate is shut.
   Result<Bytes> pull(const Frame& frame);
   wire::Waiting waiting_for(const FrameHeader& head) const;

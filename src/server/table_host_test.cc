@@ -56,6 +56,43 @@ std::vector<float> read(TableHost& host, std::uint32_t shard, Step step) {
 
 using Floats = std::vector<float>;
 
+Frame load(RangeSpan ranges, const Floats& rows) {
+  Frame frame = push(kNoShard.value, {}, ranges);
+  frame.head.op = Op::kLoad;
+  frame.second = Bytes::of(rows);
+  return frame;
+}
+
+TEST(TableHost, ARangeBeginsWithWhatIsLoadedUntilSomethingIsPushed) {
+  TableHost t = host(Consistency::sync(), 2);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    for (std::uint16_t r = 0; r < 3; ++r)
+      ASSERT_TRUE(t.load(load({r, static_cast<std::uint16_t>(r + 1)}, {r + 1.0f})).ok());
+  }
+  EXPECT_EQ(read(t, 0, {}), (Floats{1, 2, 3, 0}));
+  EXPECT_TRUE(t.push(push(1, {}, {0, 2})).ok());
+  EXPECT_EQ(t.load(load({1, 2}, {7})).code(), Code::kRefused);
+  EXPECT_TRUE(t.load(load({2, 3}, {7})).ok()) << "nothing has been pushed there";
+  EXPECT_TRUE(t.push(push(0, {}, kAll)).ok());
+  EXPECT_TRUE(t.push(push(1, {}, {2, 4})).ok());
+  EXPECT_EQ(read(t, 0, {0, 1}), (Floats{3, 4, 9, 2}));
+  EXPECT_EQ(t.load(load({3, 4}, {7})).code(), Code::kRefused);
+}
+
+TEST(TableHost, WhatCannotBeLoadedChangesNothing) {
+  TableHost t = host(Consistency::sync(), 1);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(t.load(load({0, 2}, {1, 2})).code(), Code::kRefused) << "one range at a time";
+  EXPECT_EQ(t.load(load({0, 1}, {1, 2})).code(), Code::kModel) << "wider than the table's";
+  EXPECT_EQ(t.load(load({0, 1}, {})).code(), Code::kModel);
+  EXPECT_EQ(t.load(load({0, 1}, {nan})).code(), Code::kNonFinite);
+  Frame astray = load({0, 1}, {1});
+  astray.head.ranges = {2, 3};
+  EXPECT_EQ(t.load(astray).code(), Code::kRefused) << "a key of another range";
+  EXPECT_EQ(t.load(load({0, 1}, {1}), 3).code(), Code::kData) << "no room";
+  EXPECT_EQ(t.table().stats().rows, 0u);
+}
+
 TEST(TableHost, AStepThatClosedWithoutAShardDropsItsPush) {
   TableHost t = host(Consistency::backup(1), 3);
   EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).ok());

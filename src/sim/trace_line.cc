@@ -96,6 +96,8 @@ std::string content(const Frame& frame) {
     case Op::kPullReply:
     case Op::kScan:
     case Op::kScanReply:
+    case Op::kLoad:
+    case Op::kLoadReply:
       return data_text(frame.head);
   }
   return "?";

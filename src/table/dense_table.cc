@@ -192,15 +192,14 @@ void DenseTable::scan(RangeId range, const std::function<void(const RowsView&)>&
 
 Status DenseTable::load(RangeId range, const RowsView& rows) {
   if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
-  if (rows.width != width_) {
-    return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
-                                      rows.width, width_)};
-  }
-  Status values =
-      check_values(spec_, rows.rows, width_, rows.keys.size(), [&](std::size_t i) { return rows.keys[i]; });
+  if (Status width = check_width(spec_, rows.width, width_); !width.ok()) return width;
+  Status values = check_values(spec_, rows.rows, rows.width, rows.keys.size(),
+                               [&](std::size_t i) { return rows.keys[i]; });
   if (!values.ok()) return values;
+  std::vector<float> made;
+  const std::span<const float> stored = rule_.stored(rows.rows, rows.width, made);
   for (std::size_t i = 0; i < rows.keys.size(); ++i)
-    put_row(rows.keys[i], rows.rows.subspan(i * width_, width_));
+    put_row(rows.keys[i], stored.subspan(i * width_, width_));
   return ok_status();
 }
 

@@ -207,20 +207,12 @@ void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>
 
 Status SparseTable::load(RangeId range, const RowsView& rows) {
   if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
-  if (rows.width != width_) {
-    return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}", spec_.name,
-                                      rows.width, width_)};
-  }
-  Status values = check_values(spec_, rows.rows, width_, rows.keys.size(),
+  if (Status width = check_width(spec_, rows.width, width_); !width.ok()) return width;
+  Status values = check_values(spec_, rows.rows, rows.width, rows.keys.size(),
                                [&](std::size_t i) { return unplace(rows.keys[i]); });
   if (!values.ok()) return values;
-  SparseBlock& block = blocks_[range.value];
-  block.reserve(rows.keys.size());
-  for (std::size_t i = 0; i < rows.keys.size(); ++i) {
-    std::size_t slot = block.find(rows.keys[i]);
-    if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
-    copy_floats(rows.rows.data() + i * width_, width_, block.row(slot));
-  }
+  std::vector<float> made;
+  write(rows.keys, width_, rule_.stored(rows.rows, rows.width, made));
   return ok_status();
 }
 

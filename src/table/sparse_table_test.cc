@@ -311,6 +311,27 @@ TEST(SparseTable, AnyRangesTogetherAreTheWholeTable) {
   }
 }
 
+// As rows that begin so have it: of FTRL the state follows from the row.
+TEST(SparseTable, RowsThatAreLoadedWithoutStateGetOne) {
+  Random random(7);
+  const TableSpec begins_so = [] {
+    TableSpec spec = spec_of(RuleKind::kFtrl, 2);
+    spec.init = {InitSpec::Kind::kNormal, 0.5f, 3};
+    return spec;
+  }();
+  SparseTable born(begins_so, all(begins_so), nullptr);
+  SparseTable loaded(spec_of(RuleKind::kFtrl, 2), all(begins_so), nullptr);
+  const Part part = part_of(some_keys(random, 300, 1u << 12), 2, random);
+  std::vector<float> rows(part.keys.size() * 2);
+  born.read(part.keys, rows);
+  for (std::size_t i = 0; i < part.keys.size(); ++i) {
+    const RangeId range = range_of(part.keys[i], begins_so.ranges);
+    ASSERT_TRUE(loaded.load(range, {{&part.keys[i], 1}, {&rows[2 * i], 2}, 2}).ok());
+  }
+  for (SparseTable* table : {&born, &loaded}) table->apply(std::vector{part.view()});
+  EXPECT_EQ(contents(loaded), contents(born));
+}
+
 TEST(SparseTable, ScanAndLoadCopyATable) {
   Random random(6);
   const TableSpec spec = spec_of(RuleKind::kAdam, 4);
@@ -329,8 +350,8 @@ TEST(SparseTable, ScanAndLoadCopyATable) {
   EXPECT_EQ(to.digest(), from.digest());
   EXPECT_EQ(contents(to), contents(from));
   const std::vector<std::uint64_t> key = {0};
-  const std::vector<float> narrow(4), broken(from.stored_width(), NAN), fine(from.stored_width());
-  EXPECT_EQ(to.load(RangeId{0}, {key, narrow, 4}).code(), Code::kModel);
+  const std::vector<float> narrow(5), broken(from.stored_width(), NAN), fine(from.stored_width());
+  EXPECT_EQ(to.load(RangeId{0}, {key, narrow, 5}).code(), Code::kModel);
   EXPECT_EQ(to.load(RangeId{0}, {key, broken, from.stored_width()}).code(), Code::kNonFinite);
   EXPECT_EQ(to.load(RangeId{1}, {key, fine, from.stored_width()}).code(), Code::kRefused);
   EXPECT_EQ(to.load(RangeId{9}, {key, fine, from.stored_width()}).code(), Code::kRefused);

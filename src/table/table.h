@@ -62,6 +62,7 @@ class Table {
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
   // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
+  // `rows` have their state or not. kModel, kRefused: not as they should be; nothing has changed.
   virtual Status load(RangeId range, const RowsView& rows) = 0;
   // Holds these ranges as well, as if nothing had been pushed to them yet. Precondition: it holds none of
   // them. kIo: no memory, and nothing has changed.

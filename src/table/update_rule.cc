@@ -61,6 +61,20 @@ void UpdateRule::fill_state(std::span<const float> row, std::span<float> state) 
   std::fill(state.begin(), state.end(), 0.0f);
 }
 
+std::span<const float> UpdateRule::stored(std::span<const float> rows, std::size_t width,
+                                          std::vector<float>& made) const {
+  const std::size_t dim = params_.dim;
+  if (width == dim + state_floats_) return rows;
+  made.resize(rows.size() / dim * (dim + state_floats_));
+  const std::span<float> all(made);
+  for (std::size_t i = 0; i * dim < rows.size(); ++i) {
+    const auto row = all.subspan(i * (dim + state_floats_), dim + state_floats_);
+    std::copy_n(rows.data() + i * dim, dim, row.data());
+    fill_state(row.first(dim), row.subspan(dim));
+  }
+  return made;
+}
+
 void UpdateRule::update_rows(float* const* rows, const float* grads, std::size_t count) const {
   if (!custom_) return kernels::update_rows(params_, rows, grads, count);
   const std::size_t dim = params_.dim;

@@ -27,6 +27,10 @@ class UpdateRule {
   bool is_custom() const { return custom_ != nullptr; }
   // Fills the state of a row that has its initial value.
   void fill_state(std::span<const float> row, std::span<float> state) const;
+  // Rows of `width` floats as they are stored: those without state get that of a row that begins so. The
+  // result is in `rows` or in `made`.
+  std::span<const float> stored(std::span<const float> rows, std::size_t width,
+                                std::vector<float>& made) const;
   // Applies the rule once to each stored row (dim floats, then the state); grads holds count * dim floats.
   void update_rows(float* const* rows, const float* grads, std::size_t count) const;
   // The same to rows kept as planes. A custom rule's state is planes.state0, state_floats() a row.

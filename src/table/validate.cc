@@ -99,6 +99,13 @@ Status check_row_numbers(const TableSpec& spec, const RangeSet& owned, std::span
                             bad - rows.begin(), *bad, begin, end, ranges.begin, ranges.end));
 }
 
+Status check_width(const TableSpec& spec, std::size_t width, std::size_t stored_width) {
+  if (width == spec.dim || width == stored_width) return ok_status();
+  return {Code::kModel, fmt::format("table '{}': stored rows are {} floats wide, expected {}, or {} with the "
+                                    "optimizer's state",
+                                    spec.name, width, spec.dim, stored_width)};
+}
+
 Status check_values(const TableSpec& spec, std::span<const float> values, std::size_t width,
                     std::size_t count, const std::function<std::uint64_t(std::size_t)>& key_at) {
   if (values.size() / width != count || values.size() % width != 0) {

@@ -28,6 +28,8 @@ Status check_row_numbers(const TableSpec& spec, const RangeSet& owned, std::span
 Status check_contribution(const TableSpec& spec, const RangeSet& owned, const Contribution& part,
                           RangeSpan ranges);
 
+// Rows that are loaded have `width` floats: dim, or `stored_width` with their state.
+Status check_width(const TableSpec& spec, std::size_t width, std::size_t stored_width);
 // `values` holds `width` finite floats for each of `count` rows; key_at(i) names row i's key in messages.
 Status check_values(const TableSpec& spec, std::span<const float> values, std::size_t width,
                     std::size_t count, const std::function<std::uint64_t(std::size_t)>& key_at);

@@ -17,7 +17,17 @@
 
 namespace thalweg {
 
-enum class RequestKind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kMarks, kCombined };
+enum class RequestKind : std::uint8_t {
+  kPush,
+  kPull,
+  kBarrier,
+  kReport,
+  kScan,
+  kCount,
+  kLoad,
+  kMarks,
+  kCombined
+};
 
 struct Request {
   RequestKind kind{};

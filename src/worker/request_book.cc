@@ -109,6 +109,15 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
       request->table = call.table;
       return ask_servers(request);
     }
+    case StoreCall::Kind::kLoad: {
+      frame.head = {};
+      frame.head.op = Op::kLoad;
+      frame.head.table = call.table;
+      frame.head.ranges = only(call.range);
+      frame.first = Bytes(call.keys.values(), std::as_bytes(std::span(*call.keys.values())));
+      frame.second = Bytes(call.grads.owner(), std::as_bytes(call.grads.span()));
+      return send_part(open(RequestKind::kLoad), 0, *owner_of(map(), frame.head), std::move(frame));
+    }
     case StoreCall::Kind::kYield:
       THALWEG_CHECK(false, "a yield is nobody's to answer");
   }

@@ -220,4 +220,12 @@ Pending ShardStore::scan(TableId table, RangeId range) {
   return call({.kind = StoreCall::Kind::kScan, .table = table, .range = range});
 }
 
+Pending ShardStore::load(TableId table, RangeId range, std::vector<std::uint64_t> keys, Rows rows) {
+  return call({.kind = StoreCall::Kind::kLoad,
+               .table = table,
+               .keys = placed_keys(std::move(keys)),
+               .grads = std::move(rows),
+               .range = range});
+}
+
 }  // namespace thalweg

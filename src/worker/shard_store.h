@@ -42,6 +42,10 @@ class ShardStore final : public Store {
   Pending end_program();
   // All stored rows (with optimizer state) of one range of a table; Completion::keys names them.
   Pending scan(TableId table, RangeId range);
+  // Of an observer, before it comes to kLoadedBarrier: the range begins with these rows. `keys` are placed
+  // and ascend, of a dense table they are row numbers; each row has its state or not, all alike. kRefused:
+  // the range has been pushed to.
+  Pending load(TableId table, RangeId range, std::vector<std::uint64_t> keys, Rows rows);
   // Number of stored rows of a sparse table, in Completion::keys[0].
   Pending count(TableId table);
 

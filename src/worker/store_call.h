@@ -12,7 +12,7 @@
 namespace thalweg {
 
 struct StoreCall {
-  enum class Kind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kYield };
+  enum class Kind : std::uint8_t { kPush, kPull, kBarrier, kReport, kScan, kCount, kLoad, kYield };
 
   Kind kind{};
   TableId table{};
@@ -21,7 +21,7 @@ struct StoreCall {
   Rows grads{};
   std::uint8_t flags = 0;  // Of the frames.
   std::string text{};      // Report.
-  RangeId range{};         // Scan.
+  RangeId range{};         // Scan, load.
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
 };
 

@@ -59,6 +59,7 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kReportReply:
     case Op::kScanReply:
     case Op::kMarksReply:
+    case Op::kLoadReply:
       return book_.on_answer(from, frame);
     default:
       return;  // Nothing else is for a worker.

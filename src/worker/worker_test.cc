@@ -106,6 +106,20 @@ TEST(Worker, TakesAnAnswerOnlyFromWhomItAskedAndOfTheRightKind) {
   EXPECT_EQ(job.worker.requests_open(), 0u);
 }
 
+TEST(Worker, LoadsRowsOfARange) {
+  Started job;
+  const auto [asked, completion] = job.ask([](ShardStore& store) {
+    return store.load(TableId{0}, RangeId{2}, {range_first_key(2, 4)}, Rows(std::vector<float>{5}));
+  });
+  EXPECT_EQ(asked.head.op, Op::kLoad);
+  EXPECT_EQ(asked.head.ranges, (RangeSpan{2, 3}));
+  EXPECT_EQ(asked.keys()[0], range_first_key(2, 4));
+  EXPECT_EQ(asked.values()[0], 5.0f);
+  job.tell(server_node(0), answer(asked, Op::kLoadReply, {}));
+  ASSERT_TRUE(completion->done);
+  EXPECT_TRUE(completion->answer.status.ok());
+}
+
 TEST(Worker, AnAnswerOfTheWrongSizeFailsTheRequest) {
   Started job;
   const auto [asked, completion] = job.pull();

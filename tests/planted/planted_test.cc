@@ -57,6 +57,8 @@ constexpr Planted kBugs[] = {
     {Bug::kClockFromZero, "ClockFromZero", Checker::kEnds},
     {Bug::kScanStopsShort, "ScanStopsShort", Checker::kReaders},
     {Bug::kRowUpdatedTwice, "RowUpdatedTwice", Checker::kReaders},
+    {Bug::kLoadedLate, "LoadedLate", Checker::kReaders},
+    {Bug::kLoadAwaitedByNone, "LoadAwaitedByNone", Checker::kEnds},
     {Bug::kSumsInARow, "SumsInARow", Checker::kBits},
 };
 

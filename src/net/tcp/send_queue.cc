@@ -19,6 +19,7 @@ bool is_answer(Op op) {
     case Op::kReportReply:
     case Op::kScanReply:
     case Op::kMarksReply:
+    case Op::kLoadReply:
     case Op::kMap:
     case Op::kWelcome:
       return true;

@@ -253,6 +253,7 @@ Plan draw_plan(std::uint64_t seed) {
   if (plan.consistency.kind == Consistency::Kind::kAsync && soft.chance(0.6))
     plan.consistency = soft.chance(0.5) ? Consistency::softsync(count(soft, 1, plan.shards))
                                         : Consistency::backup(count(soft, 0, plan.shards - 1));
+  plan.loads = Random(seed).split(13).chance(0.3);
   return plan;
 }
 
@@ -315,11 +316,11 @@ std::string describe(const Plan& plan) {
   const NodeFaults& n = plan.node_faults;
   return fmt::format(
       "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
       f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
       n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", n.told > 0 ? " deaths are told" : "",
-      plan.stops() ? " stop" : "",
+      plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
       computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
 }

@@ -78,6 +78,7 @@ struct Plan {
   // the job ends well. Else it may end with an error, for a cause.
   bool spares_core = true;
   std::vector<CoreFault> core_faults;
+  bool loads = false;  // The observer loads rows before shards begin.
   // Key ranges that are given to other servers, `move_every` apart on average; each is on its way for some
   // times `move_takes`.
   std::uint32_t moves = 0;

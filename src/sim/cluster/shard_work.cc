@@ -30,6 +30,10 @@ Task<Status> ShardWork::run(ShardStore& store) {
   run.heir = store.owner_epoch() > 0;
   const std::uint32_t epochs = workload_.plan().epochs();
   const Step begin = store.step();
+  if (workload_.plan().loads) {
+    const Status loaded = (co_await store.barrier(kLoadedBarrier)).status;
+    if (!loaded.ok()) co_return loaded;
+  }
   if (begin != kEndOfWork && begin.epoch > 0 && begin.index == 0) {
     // The former owner may have fallen between its last push of an epoch and the meeting after it.
     const Status met = co_await meet(store, run, begin.epoch - 1);
@@ -60,7 +64,31 @@ Task<Status> ShardWork::run(ShardStore& store) {
 }
 
 ShardProgram ShardWork::observer() {
-  return [this](ShardStore& store, const wire::Map&) { return read_all(store); };
+  return [this](ShardStore& store, const wire::Map&) { return observe(store); };
+}
+
+Task<Status> ShardWork::observe(ShardStore& store) {
+  if (workload_.plan().loads) {
+    const Status loaded = co_await load_all(store);
+    if (!loaded.ok()) co_return loaded;
+  }
+  co_return co_await read_all(store);
+}
+
+Task<Status> ShardWork::load_all(ShardStore& store) {
+  std::vector<Pending> asked;
+  for (std::uint16_t t = 0; t < workload_.plan().tables.size(); ++t) {
+    for (std::uint16_t r = 0; r < workload_.plan().tables[t].ranges; ++r) {
+      RowsToLoad rows = workload_.loaded(TableId{t}, RangeId{r});
+      if (rows.keys.empty()) continue;
+      asked.push_back(store.load(TableId{t}, RangeId{r}, std::move(rows.keys), Rows(std::move(rows.values))));
+    }
+  }
+  for (Pending& one : asked) {
+    const Status status = (co_await one).status;
+    if (!status.ok()) co_return status;
+  }
+  co_return (co_await store.barrier(kLoadedBarrier)).status;
 }
 
 Task<Status> ShardWork::read_all(ShardStore& store) {

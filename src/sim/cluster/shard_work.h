@@ -32,7 +32,8 @@ class ShardWork {
       : workload_(workload), findings_(findings), now_(std::move(now)) {}
 
   ShardProgram program();
-  // Waits until all shards are done, then reads every row of every table and keeps it, as if to save it.
+  // Loads what the plan says; waits until all shards are done, then reads every row of every table and keeps
+  // it, as if to save it.
   ShardProgram observer();
   // By table; none until the observer is through.
   const std::vector<Contents>& saved() const { return saved_; }
@@ -54,6 +55,8 @@ class ShardWork {
   };
 
   Task<Status> run(ShardStore& store);
+  Task<Status> observe(ShardStore& store);
+  Task<Status> load_all(ShardStore& store);
   Task<Status> read_all(ShardStore& store);
   Task<Status> one_step(ShardStore& store, Run& run);
   Task<Status> settle(Run& run, std::size_t keep);

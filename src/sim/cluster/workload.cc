@@ -4,10 +4,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/check.h"
+#include "base/mix.h"
+#include "table/table.h"
+
 namespace thalweg::sim {
 namespace {
 
-constexpr std::uint64_t kPull = 1, kPush = 2, kValues = 3, kLook = 4;
+constexpr std::uint64_t kPull = 1, kPush = 2, kValues = 3, kLook = 4, kLoad = 5;
 constexpr std::uint32_t kRowsMax = 6;
 
 }  // namespace
@@ -118,6 +122,34 @@ RowSet Workload::looked_at(TableId table, ShardId shard, std::uint32_t epoch) co
   return sparse_rows(chance, counters, kRowsMax);
 }
 
+RowsToLoad Workload::loaded(TableId table, RangeId range) const {
+  RowsToLoad rows;
+  if (!plan_.loads) return rows;
+  Random chance = random(table, {}, {range.value, 0}, kLoad);
+  const TableSpec& spec = plan_.tables[table.value];
+  if (spec.kind == TableSpec::Kind::kDense) {
+    const std::uint64_t first = range_first_row(range.value, spec.ranges, spec.rows);
+    const std::uint64_t end = range_first_row(range.value + 1u, spec.ranges, spec.rows);
+    for (std::uint64_t row = std::max<std::uint64_t>(first, plan_.shards); row < end; ++row)
+      if (chance.chance(0.7)) rows.keys.push_back(row);
+  } else {
+    for (Key key = 0; key < plan_.keys + 2u; ++key)
+      if (range_of(place(key), spec.ranges) == range && chance.chance(0.7)) rows.keys.push_back(place(key));
+    std::sort(rows.keys.begin(), rows.keys.end());
+  }
+  std::size_t width = spec.dim;
+  if (!whole(table) && chance.chance(0.5)) {
+    const auto made = make_table(spec, {});
+    THALWEG_CHECK(made.ok(), "a table of the plan can be made");
+    width = (*made)->stored_width();
+  }
+  for (std::size_t i = 0; i < rows.keys.size() * width; ++i) {
+    const auto drawn = static_cast<float>(chance.below(9));
+    rows.values.push_back(whole(table) ? drawn - 4 : drawn / 8);
+  }
+  return rows;
+}
+
 std::uint32_t Workload::pushes_before(TableId table, ShardId shard, Step step) const {
   const auto& by_epoch = before_[table.value][shard.value];
   if (step.epoch >= by_epoch.size()) return by_epoch.back().back();
@@ -135,8 +167,17 @@ const std::map<Key, std::vector<float>>& Workload::oracle(TableId table, std::ui
   const auto known = oracles_.find({table, epoch});
   if (known != oracles_.end()) return known->second;
   std::map<Key, std::vector<float>> sums;
+  const TableSpec& spec = plan_.tables[table.value];
+  const std::size_t dim = spec.dim;
   if (epoch > 0) sums = oracle(table, epoch - 1);
-  const std::size_t dim = plan_.tables[table.value].dim;
+  for (std::uint16_t r = 0; epoch == 0 && r < spec.ranges; ++r) {
+    const RowsToLoad rows = loaded(table, RangeId{r});
+    for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+      const Key key = spec.kind == TableSpec::Kind::kDense ? rows.keys[i] : unplace(rows.keys[i]);
+      const float* const row = rows.values.data() + i * dim;
+      sums[key].assign(row, row + dim);
+    }
+  }
   for (std::uint32_t s = 0; s < plan_.shards; ++s) {
     for (std::uint32_t i = 0; i < steps(ShardId{s}, epoch); ++i) {
       const auto rows = pushed(table, ShardId{s}, {epoch, i});

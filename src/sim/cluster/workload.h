@@ -24,6 +24,12 @@ struct RowSet {
   std::vector<Key> rows;  // User keys or dense row numbers, in the order of the rows.
 };
 
+// As ShardStore::load() takes them.
+struct RowsToLoad {
+  std::vector<std::uint64_t> keys;
+  std::vector<float> values;
+};
+
 class Workload {
  public:
   explicit Workload(const Plan& plan);
@@ -35,6 +41,9 @@ class Workload {
 
   // Whether each push is applied, so that the sum of all is known. Precondition: whole(table).
   bool sums_all() const { return plan_.consistency.kind != Consistency::Kind::kBackup; }
+
+  // Rows that a range begins with where the plan loads some; no counters among them.
+  RowsToLoad loaded(TableId table, RangeId range) const;
 
   // What a shard pulls and pushes in a step; empty when nothing. For a table that is no whole(), both are
   // equal.
