@@ -93,9 +93,13 @@ struct TrainerOptions {
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
 
-  std::string model = "lr";             // lr, fm, ffm or deepfm; dense: softmax, mlp, convnet or gpt
-  std::optional<Loss> loss;             // Unset: logistic, of a dense model classes, of gpt bytes.
-  std::uint32_t rank = 8;               // fm, ffm, deepfm: floats of a factor.
+  // A saved model that training goes on with, optimizer state included; what shapes the model and is not set
+  // here is as it was there.
+  std::string init;
+  bool init_weights_only = false;  // Without the state, so that rules and rates are chosen as for a new one.
+  std::string model;               // lr, fm, ffm or deepfm; dense: softmax, mlp, convnet or gpt. Empty: lr.
+  std::optional<Loss> loss;        // Unset: logistic, of a dense model classes, of gpt bytes.
+  std::optional<std::uint32_t> rank;    // fm, ffm, deepfm: floats of a factor. Unset: 8.
   std::optional<std::uint32_t> fields;  // ffm, deepfm
   float init_scale = 0.02f;             // fm, ffm, deepfm: standard deviation of factors at first.
   std::uint64_t seed = 1;

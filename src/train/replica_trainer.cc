@@ -15,6 +15,23 @@ Result<std::vector<TableSpec>> tables_of(const TrainSpec& spec) {
   return (*model)->tables();
 }
 
+Task<Status> wait_loaded(Store& store, const TrainSpec& spec) {
+  if (!spec.loads) co_return ok_status();
+  co_return (co_await store.barrier(kLoadedBarrier)).status;
+}
+
+// With what the servers' dense tables hold.
+Task<Status> fill(Replica& replica, Store& store) {
+  for (std::uint16_t t = 0; t < replica.tables(); ++t) {
+    if (!replica.is_dense(TableId{t})) continue;
+    const Keys rows = Keys::block(0, replica.spec(TableId{t}).rows);
+    const Answer answer = co_await store.read(TableId{t}, rows);
+    if (!answer.status.ok()) co_return answer.status;
+    if (Status status = replica.load(TableId{t}, answer.rows.span()); !status.ok()) co_return status;
+  }
+  co_return ok_status();
+}
+
 // Gives up a rank whose program fails or is destroyed where it waits, so that nobody waits for it.
 class RankHeld {
  public:
@@ -37,6 +54,7 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
                                 std::shared_ptr<ShardGroup> ranks) {
   const TrainSpec& spec = inputs->spec;
   RankHeld rank(ranks);
+  if (Status status = co_await wait_loaded(store, spec); !status.ok()) co_return status;
   const auto chosen = algorithm_of(spec);
   if (!chosen) co_return chosen.status();
   const auto make = chosen->algorithm->make;
@@ -47,6 +65,9 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
   if (!tables) co_return tables.status();
   auto replica = Replica::make(*tables);
   if (!replica) co_return replica.status();
+  if (spec.loads) {
+    if (Status status = co_await fill(*replica, store); !status.ok()) co_return status;
+  }
   // The steps of a group are its own: the servers' are those in which it meets and shows what it has.
   const Step first = ranks != nullptr ? Step{} : store.step();
   ReplicaStore replicas(store, std::move(replica).value(), std::move(algorithm), first, ranks);
@@ -58,6 +79,7 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
 Task<Status> train_in_process(Store& store, std::shared_ptr<const TrainInputs> inputs, MeetingPlace place) {
   const TrainSpec& spec = inputs->spec;
   if (spec.exchange.empty()) co_return co_await train_by_algorithm(store, std::move(inputs), nullptr);
+  if (Status status = co_await wait_loaded(store, spec); !status.ok()) co_return status;
   const auto tables = tables_of(spec);
   const auto route = exchange_route(spec.exchange);
   for (const Status& status : {tables.status(), route.status()}) {

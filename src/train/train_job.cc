@@ -13,6 +13,7 @@
 #include "train/report/train_costs.h"
 #include "train/train_advice.h"
 #include "train/train_plan.h"
+#include "train/warm_start/load_rows.h"
 
 namespace thalweg {
 namespace {
@@ -32,19 +33,28 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
   if (options_.on_message && !line.empty()) options_.on_message(kind, line);
 }
 
-Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& options) {
-  if (!options.out.empty()) {
-    if (Status status = check_model_destination(SystemDisk(), options.out); !status.ok()) return status;
+Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) {
+  if (!given.out.empty()) {
+    if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
-  auto plan = plan_training(options);
+  auto start = WarmStart::open(given);
+  if (!start) return start.status();
+  const auto options = *start != nullptr ? (*start)->settle(given) : given;
+  if (!options) return options.status();
+  auto plan = plan_training(*options, start->get());
   if (!plan) return plan.status();
   auto model = make_model(plan->spec.model);
   if (!model) return model.status();
-  std::unique_ptr<TrainJob> job(new TrainJob(chosen(options, *plan)));
+  if (*start != nullptr) {
+    if (Status status = (*start)->check(plan->spec, (*model)->tables()); !status.ok()) return status;
+  }
+  std::unique_ptr<TrainJob> job(new TrainJob(chosen(*options, *plan)));
+  job->start_ = std::move(start).value();
+  if (job->start_ != nullptr) job->notes_.push_back(job->start_->description());
   for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
-  job->notes_ = std::move(plan->notes);
+  job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
   job->inputs_ = std::move(inputs).value();
   job->tables_ = (*model)->tables();
   const TrainSpec& s = job->spec();
@@ -92,6 +102,12 @@ ShardProgram TrainJob::observer() {
 }
 
 Task<Status> TrainJob::observe(ShardStore& store) {
+  if (start_ != nullptr) {
+    Status loaded = co_await load_rows(store, start_->model(), tables_, start_->with_state());
+    if (!loaded.ok()) co_return loaded;
+    loaded = (co_await store.barrier(kLoadedBarrier)).status;
+    if (!loaded.ok()) co_return loaded;
+  }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   begun_ = clock_.now();
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
@@ -134,6 +150,7 @@ std::map<std::string, double> TrainJob::metrics() const {
 std::map<std::string, std::string> TrainJob::options_to_store() const {
   auto stored = options_.stored;
   const ReadOptions& read = spec().train;
+  stored["model"] = spec().model.name;
   if (read.hash_bits != 0) stored.emplace("hash-bits", std::to_string(read.hash_bits));
   if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);

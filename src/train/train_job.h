@@ -16,20 +16,22 @@
 #include "thalweg/trainer.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"
+#include "train/warm_start/warm_start.h"
 
 namespace thalweg {
 
 // The job's own part: what is trained, and what is known of it so far.
 class TrainJob {
  public:
-  static Result<std::unique_ptr<TrainJob>> create(const TrainerOptions& options);
+  static Result<std::unique_ptr<TrainJob>> create(const TrainerOptions& given);
 
   const TrainerOptions& options() const { return options_; }  // With what was chosen.
   const TrainSpec& spec() const { return inputs_->spec; }
   const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
   // The cluster's part that does not depend on how its nodes are driven. Its time runs from here on.
   SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
-  // Waits for each pass and takes its numbers; then scans the tables, and saves them when asked to.
+  // Loads the model that it goes on with; waits for each pass and takes its numbers; then scans the tables,
+  // and saves them when asked to.
   ShardProgram observer();
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
@@ -61,6 +63,7 @@ class TrainJob {
 
   const TrainerOptions options_;
   std::shared_ptr<const TrainInputs> inputs_;
+  std::unique_ptr<WarmStart> start_;  // Null: with nothing.
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.

@@ -244,7 +244,8 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
   const bool there_are = data->format().parser(spec.train, data->columns())->with_fields();
   if (!fields && !there_are) fields = 0;
   if (!fields && !data->seekable()) {
-    return {Code::kUsage, fmt::format("--fields must be given when {} reads standard input", options.model)};
+    return {Code::kUsage,
+            fmt::format("--fields must be given when {} reads standard input", spec.model.name)};
   }
   if (!fields) {
     const auto counted = count_fields(data);
@@ -253,8 +254,8 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
     if (*counted > kFieldsUsual) spec.fields_from = place_of_field(*data, *counted - 1);
   }
   if (*fields == 0 && needed) {
-    return {Code::kData,
-            fmt::format("{} needs rows with fields (libffm or criteo); this input has none", options.model)};
+    return {Code::kData, fmt::format("{} needs rows with fields (libffm or criteo); this input has none",
+                                     spec.model.name)};
   }
   spec.model.fields = *fields;
   const auto made = make_model(spec.model);
@@ -297,6 +298,16 @@ Status check_numbers(const TrainerOptions& options) {
   return ok_status();
 }
 
+Status choose_loss(const TrainerOptions& options, const DenseDefaults* dense, ModelSpec& model) {
+  const bool of_text = dense != nullptr && dense->text != nullptr;
+  model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
+  if (model.loss == Loss::kClasses && !dense)
+    return {Code::kUsage, "--loss classes is for dense models, not for --model " + model.name};
+  if (model.loss == Loss::kBytes && !of_text)
+    return {Code::kUsage, "the loss of bytes is for models of text, not for --model " + model.name};
+  return ok_status();
+}
+
 void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
   const std::uint32_t shards = plan.spec.shards;
   if (options.data_shards || options.workers <= shards) return;
@@ -308,28 +319,22 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 
 }  // namespace
 
-Result<TrainPlan> plan_training(const TrainerOptions& options) {
+Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* start) {
   if (Status status = check_numbers(options); !status.ok()) return status;
   TrainPlan plan;
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
-  model.name = options.model;
+  if (!options.model.empty()) model.name = options.model;
   model.kinds = options.more.models;
   const auto kind = find_kind(model);
   if (!kind.ok()) return kind.status();
   const DenseDefaults* const dense = (*kind)->dense;
   const bool of_text = dense != nullptr && dense->text != nullptr;
-  model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
-  if (model.loss == Loss::kClasses && !dense) {
-    return Status(Code::kUsage, "--loss classes is for dense models, not for --model " + model.name);
-  }
-  if (model.loss == Loss::kBytes && !of_text) {
-    return Status(Code::kUsage, "the loss of bytes is for models of text, not for --model " + model.name);
-  }
+  if (Status status = choose_loss(options, dense, model); !status.ok()) return status;
   if ((*kind)->check != nullptr) {
     if (Status status = (*kind)->check(model); !status.ok()) return status;
   }
-  model.rank = options.rank;
+  model.rank = options.rank.value_or(model.rank);
   model.init_scale = options.init_scale;
   model.seed = options.seed;
   spec.epochs = options.epochs.value_or(dense ? dense->epochs : (*kind)->deep ? (*kind)->deep->epochs : 1);
@@ -341,6 +346,10 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
   Status status = of_text ? plan_text(options, **kind, spec) : choose_inputs(options, spec);
   if (status.ok()) status = plan_pipe(options, spec);
   if (!status.ok()) return status;
+  if (start != nullptr) {
+    spec.loads = true;
+    spec.train.known_columns = spec.valid.known_columns = start->known_columns();
+  }
   if (options.files.empty() && dense) {
     if (status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
     return plan;
@@ -381,6 +390,8 @@ Result<TrainPlan> plan_training(const TrainerOptions& options) {
 TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   const TrainSpec& spec = plan.spec;
   const ModelSpec& model = spec.model;
+  options.model = model.name;
+  options.rank = model.rank;
   if (model.fields != 0) options.fields = model.fields;
   if (model.layers != 0) {
     options.context = model.inputs;

@@ -8,6 +8,7 @@
 #include "data/data_set.h"
 #include "thalweg/trainer.h"
 #include "train/train_spec.h"
+#include "train/warm_start/warm_start.h"
 
 namespace thalweg {
 
@@ -18,8 +19,9 @@ struct TrainPlan {
   std::vector<std::string> notes, warnings;  // For people.
 };
 // kUsage for combinations that cannot be meant. Reads a little of the input where an option is left to be
-// chosen from the data.
-Result<TrainPlan> plan_training(const TrainerOptions& options);
+// chosen from the data. `start`: what the training goes on with, which has settled the options; null:
+// nothing.
+Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* start = nullptr);
 // The options with what the plan chose.
 TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan);
 

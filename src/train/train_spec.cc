@@ -89,6 +89,7 @@ std::string to_text(const TrainSpec& spec) {
                   {"algorithm", spec.algorithm},
                   {"exchange", spec.exchange},
                   {"mixing", spec.mixing},
+                  {"loads", spec.loads},
                   {"fields_from", spec.fields_from}};
   return j.dump();
 }
@@ -122,6 +123,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.algorithm = j.at("algorithm").get<std::string>();
     spec.exchange = j.at("exchange").get<std::string>();
     spec.mixing = j.at("mixing").get<std::vector<double>>();
+    spec.loads = j.value("loads", false);
     spec.fields_from = j.value("fields_from", std::string());
     return spec;
   } catch (const Json::exception& error) {

@@ -27,6 +27,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.epochs = 3;
   spec.batch_rows = 1000;
   spec.shards = 5;
+  spec.loads = true;
   spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));
   ASSERT_TRUE(back.ok()) << back.status().message();

@@ -54,6 +54,23 @@ class DenseProgram : public testing::Test {
   const TemporaryFolder folder_;
 };
 
+// By servers with the optimizer's state; data shards that exchange take the weights from the servers.
+TEST_F(DenseProgram, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
+  const std::string one = quoted(folder_ / "one");
+  const auto digest = [&](const std::string& flags) {
+    return told("train --batch 32 --model mlp --hidden 16 " + flags + " " + data())["model_digest"];
+  };
+  const json by_servers = digest("--optimizer adam --epochs 2");
+  EXPECT_NE(digest("--optimizer adam --epochs 1 --out " + one), by_servers);
+  EXPECT_EQ(digest("--epochs 1 --servers 2 --init " + one), by_servers);
+  const std::string ring = "--exchange ring --optimizer sgd --rate 0.01 ";
+  const json by_ring = digest(ring + "--epochs 2 --workers 2");
+  EXPECT_NE(digest(ring + "--epochs 1 --workers 2 --out " + one), by_ring);
+  for (const std::string how : {"--workers 2", "--workers 2 --processes", "--workers 2 --servers 2"})
+    EXPECT_EQ(digest(ring + "--epochs 1 --init-weights " + one + " " + how), by_ring) << how;
+  EXPECT_EQ(run("train --exchange ring --epochs 1 --optimizer adam --init " + one + " " + data()).code, 2);
+}
+
 TEST_F(DenseProgram, EachModelLearnsWhatTheImagesShow) {
   for (const std::string model : {"softmax", "mlp --hidden 32", "convnet"}) {
     const json result = told("train --batch 32 --epochs 2 --model " + model + " " + data());

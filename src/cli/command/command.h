@@ -22,7 +22,8 @@ inline constexpr int kManyArguments = 1 << 30;
 inline constexpr std::string_view kReadOptions =
     "format|on-bad-row|hash-bits|columns|label-column|weight-column";
 inline constexpr std::string_view kTrainOptions =
-    "valid|valid-part|model|rank|fields|loss|hidden|layers|width|heads|context|inputs|classes|init-scale|"
+    "valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|heads|context|inputs|"
+    "classes|init-scale|"
     "epochs|batch|optimizer|rate|"
     "bias-rate|l1|l2|"
     "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|workers|"

@@ -22,6 +22,7 @@ struct Rule {
 constexpr Rule kRules[] = {
     {RuleType::kExclusive, "valid", "valid-part"},
     {RuleType::kExclusive, "algorithm", "sync"},
+    {RuleType::kExclusive, "init", "init-weights"},
     {RuleType::kExclusive, "seeds", "replay"},
     {RuleType::kExclusive, "quiet", "verbose"},
     {RuleType::kOnlyWith, "rank", "model", factor_model_choices},
@@ -72,6 +73,10 @@ Status check(const Options& options, const Rule& rule) {
       // A weaker origin, say the configuration file, may hold values for other choices.
       const auto choice = options.maybe_choice(rule.other);
       const auto words = split(rule.words(), '|');
+      // Which model that one is, is not known here.
+      const bool goes_on = given(options, "init") || given(options, "init-weights");
+      if (goes_on && rule.other == "model" && options.origin(rule.other) == Origin::kDefault)
+        return ok_status();
       if (!choice || options.origin(rule.option) < options.origin(rule.other)) return ok_status();
       if (std::find(words.begin(), words.end(), choice->word) != words.end()) return ok_status();
       Status status = refuse("has no meaning with");

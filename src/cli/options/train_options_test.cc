@@ -88,7 +88,7 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
   }
   EXPECT_TRUE(help_says("rate", "0.1 for momentum and nesterov (a quarter of that for squared loss)"));
   const TrainerOptions fm = spec(9, 2, {"--model", "fm"});
-  EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", fm.rank)));
+  EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", *fm.rank)));
   EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.init_scale)));
   EXPECT_TRUE(help_says("data-shards", fmt::format("unset is {}", *fm.data_shards)));
 }

@@ -74,7 +74,11 @@ void set_input(const Options& options, TrainerOptions& out) {
 TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   TrainerOptions out;
   set_input(options, out);
-  out.model = options.choice("model").word;
+  out.init = options.maybe_text("init").value_or("");
+  out.init_weights_only = options.has("init-weights");
+  if (out.init_weights_only) out.init = options.text("init-weights");
+  if (out.init.empty() || options.origin("model") != Origin::kDefault)
+    out.model = options.choice("model").word;
   out.loss = maybe_loss(options);
   out.inputs = maybe_count(options, "inputs");
   out.classes = maybe_count(options, "classes");
@@ -83,7 +87,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.width = maybe_count(options, "width");
   out.heads = maybe_count(options, "heads");
   out.context = maybe_count(options, "context");
-  out.rank = maybe_count(options, "rank").value_or(out.rank);
+  out.rank = maybe_count(options, "rank");
   out.fields = maybe_count(options, "fields");
   out.init_scale = maybe_float(options, "init-scale").value_or(out.init_scale);
   out.seed = static_cast<std::uint64_t>(options.integer("seed"));

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <utility>
 
+#include "base/range.h"
 #include "client/job/custom_rules.h"
 
 namespace thalweg {
@@ -90,6 +92,19 @@ void Replica::write(TableId table, const Keys& keys, std::span<const float> rows
   if (rows.empty()) return;
   if (!keys.dense() && logs_keys_) tables_[table.value].changed.add(*keys.values());
   tables_[table.value].table->write(table_keys(keys), spec(table).dim, rows);
+}
+
+Status Replica::load(TableId table, std::span<const float> rows) {
+  const TableSpec& of = spec(table);
+  std::vector<std::uint64_t> keys;
+  for (std::uint16_t range = 0; range < of.ranges; ++range) {
+    const std::uint64_t begin = range_first_row(range, of.ranges, of.rows);
+    keys.resize(range_first_row(range + 1u, of.ranges, of.rows) - begin);
+    std::iota(keys.begin(), keys.end(), begin);
+    const RowsView view{keys, rows.subspan(begin * of.dim, keys.size() * of.dim), of.dim};
+    if (Status status = tables_[table.value].table->load(RangeId{range}, view); !status.ok()) return status;
+  }
+  return ok_status();
 }
 
 std::size_t Replica::dense_floats() const {

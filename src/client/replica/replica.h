@@ -39,6 +39,10 @@ class Replica {
   // Sets rows, dim floats a key, and leaves the optimizer's state.
   void write(TableId table, const Keys& keys, std::span<const float> rows);
 
+  // Sets all rows of a dense table, whose optimizer state becomes that of rows that begin so. Errors:
+  // kNonFinite.
+  Status load(TableId table, std::span<const float> rows);
+
   // Stored rows of all dense tables, one table after the other.
   std::size_t dense_floats() const;
   void read_dense(std::span<float> out) const;

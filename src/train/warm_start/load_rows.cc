@@ -1,0 +1,79 @@
+#include "train/warm_start/load_rows.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "base/mix.h"
+#include "base/range.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kLoadsAhead = 16;  // Blocks of a model are a MiB each, and some take part in two loads.
+
+RangeId range_of_row(const TableSpec& spec, std::uint64_t key) {
+  if (spec.kind == TableSpec::Kind::kSparse) return range_of(key, spec.ranges);
+  std::uint16_t low = 0, high = spec.ranges;
+  while (high - low > 1) {
+    const auto middle = static_cast<std::uint16_t>((low + high) / 2);
+    (range_first_row(middle, spec.ranges, spec.rows) <= key ? low : high) = middle;
+  }
+  return RangeId{low};
+}
+
+// Rows of one table on their way to the servers.
+class Loading {
+ public:
+  Loading(ShardStore& store, TableId table, const TableSpec& spec)
+      : store_(store), table_(table), spec_(spec) {}
+
+  // One load for each range that the block has rows of.
+  void begin(const StoredRows& block) {
+    std::vector<std::uint64_t> placed(block.keys.begin(), block.keys.end());
+    if (spec_.kind == TableSpec::Kind::kSparse) std::ranges::transform(placed, placed.begin(), place);
+    for (std::size_t done = 0; done < placed.size();) {
+      const RangeId range = range_of_row(spec_, placed[done]);
+      std::size_t end = done + 1;
+      while (end < placed.size() && range_of_row(spec_, placed[end]) == range) ++end;
+      const auto rows = block.rows.subspan(done * block.width, (end - done) * block.width);
+      const auto at = [&](std::size_t i) { return placed.begin() + static_cast<std::ptrdiff_t>(i); };
+      open_.push_back(store_.load(table_, range, {at(done), at(end)},
+                                  Rows(std::vector<float>(rows.begin(), rows.end()))));
+      done = end;
+    }
+  }
+  // Waits until no more than so many are under way.
+  Task<Status> settle(std::size_t left) {
+    for (; open_.size() > left; open_.pop_front()) {
+      if (Status status = (co_await open_.front()).status; !status.ok()) co_return status;
+    }
+    co_return ok_status();
+  }
+
+ private:
+  ShardStore& store_;
+  const TableId table_;
+  const TableSpec& spec_;
+  std::deque<Pending> open_;
+};
+
+}  // namespace
+
+Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<TableSpec> tables,
+                       bool with_state) {
+  for (std::uint16_t t = 0; t < tables.size(); ++t) {
+    Loading loading(store, TableId{t}, tables[t]);
+    ModelReader::Cursor cursor = model.rows(t, with_state);
+    for (bool more = true; more;) {
+      const auto block = cursor.next();
+      if (!block) co_return block.status();
+      more = !block->keys.empty();
+      loading.begin(*block);
+      if (Status status = co_await loading.settle(more ? kLoadsAhead : 0); !status.ok()) co_return status;
+    }
+  }
+  co_return ok_status();
+}
+
+}  // namespace thalweg

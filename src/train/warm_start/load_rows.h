@@ -1,0 +1,18 @@
+// The rows of a saved model, given to the servers of a job.
+#pragma once
+
+#include <vector>
+
+#include "client/job/job_cluster.h"
+#include "model/format/model_dir.h"
+#include "thalweg/options.h"
+#include "thalweg/task.h"
+
+namespace thalweg {
+
+// Loads the rows of all tables, those of the job's that come first, with their state where `with_state` and
+// there is some. For an observer, before it comes to kLoadedBarrier. `model` outlives the task.
+Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<TableSpec> tables,
+                       bool with_state);
+
+}  // namespace thalweg

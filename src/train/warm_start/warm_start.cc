@@ -1,0 +1,198 @@
+#include "train/warm_start/warm_start.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+#include "base/rule_fields.h"
+#include "model/model_kind.h"
+#include "net/system_disk.h"
+#include "train/algorithm_plan.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kBias = 0;  // The table of a sparse model.
+
+std::string shape(const TableSpec& spec) {
+  return spec.kind == TableSpec::Kind::kDense ? fmt::format("{} rows of {} floats", spec.rows, spec.dim)
+                                              : fmt::format("{} floats a key", spec.dim);
+}
+
+template <class Value>
+void settle_number(std::optional<Value>& open, Value known) {
+  if (!open) open = known;
+}
+
+bool has_state(RuleKind kind) {
+  return kind != RuleKind::kSgd && kind != RuleKind::kAdd && kind != RuleKind::kAssign;
+}
+
+// Whether data shards have tables of their own.
+bool by_replicas(const TrainSpec& spec) {
+  const auto chosen = algorithm_of(spec);
+  if (!chosen || chosen->algorithm->make == nullptr) return false;
+  return !spec.exchange.empty() || chosen->algorithm->group == Algorithm::Group::kUnused;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options) {
+  if (options.init.empty()) return std::unique_ptr<WarmStart>();
+  auto reader = ModelReader::open(SystemDisk(), options.init);
+  if (!reader) return Status(Code::kModel, fmt::format("--init: {}", reader.status().message()));
+  return std::unique_ptr<WarmStart>(new WarmStart(std::move(reader).value(), options.init_weights_only));
+}
+
+std::string WarmStart::stored(const char* flag) const {
+  const auto& options = reader_.manifest().options;
+  const auto found = options.find(flag);
+  return found == options.end() ? std::string() : found->second;
+}
+
+std::string WarmStart::description() const {
+  const Manifest& manifest = reader_.manifest();
+  std::uint64_t rows = 0;
+  for (const TableManifest& table : manifest.tables) {
+    if (table.spec.kind == TableSpec::Kind::kSparse) rows += table.rows;
+  }
+  const std::string keys = rows > 0 ? fmt::format(", {} rows", rows) : "";
+  return fmt::format("goes on with model {} at {}, digest {}{}{}", manifest.model.name, reader_.path(),
+                     digest_text(manifest.digest), keys, weights_only_ ? "; its weights alone" : "");
+}
+
+Status WarmStart::differs(const std::string& what, const std::string& here, const std::string& there) const {
+  return {Code::kUsage, fmt::format("{} {}, but the model at {} has {}; leave {} out", what, here,
+                                    reader_.path(), there, what)};
+}
+
+// Features must be the ones that the model knows.
+Status WarmStart::settle_reading(TrainerOptions& options) const {
+  unsigned bits = 0;
+  const std::string text = stored("hash-bits");
+  std::from_chars(text.data(), text.data() + text.size(), bits);
+  if (options.hash_bits != 0 && options.hash_bits != bits) {
+    return differs("--hash-bits", std::to_string(options.hash_bits),
+                   bits == 0 ? "64-bit ids" : fmt::format("{} bits", bits));
+  }
+  options.hash_bits = bits;
+  if (!options.columns.empty() && !known_columns().empty())
+    return differs("--columns", options.columns, "columns that it knows, " + known_columns());
+  if (options.label_column.empty()) options.label_column = stored("label-column");
+  if (options.weight_column.empty()) options.weight_column = stored("weight-column");
+  return ok_status();
+}
+
+Status WarmStart::settle_shape(TrainerOptions& options) const {
+  const ModelSpec& model = reader_.manifest().model;
+  if (!options.model.empty() && options.model != model.name)
+    return differs("--model", options.model, "model " + model.name);
+  options.model = model.name;
+  if (options.loss && *options.loss != model.loss)
+    return differs("--loss", std::string(loss_name(*options.loss)), std::string(loss_name(model.loss)));
+  if (model.loss != Loss::kBytes) options.loss = model.loss;
+  settle_number(options.rank, model.rank);
+  if (model.fields != 0) settle_number(options.fields, model.fields);
+  if (model.layers != 0) {
+    settle_number(options.context, model.inputs);
+    settle_number(options.layers, model.layers);
+    settle_number(options.width, model.width);
+    settle_number(options.heads, model.heads);
+    return ok_status();
+  }
+  if (model.inputs != 0) settle_number(options.inputs, model.inputs);
+  if (model.classes != 0) settle_number(options.classes, model.classes);
+  if (!model.hidden.empty()) settle_number(options.hidden, model.hidden);
+  return ok_status();
+}
+
+// State means something to the rule alone that has left it.
+Status WarmStart::settle_rules(TrainerOptions& options) const {
+  const Manifest& manifest = reader_.manifest();
+  const ModelSpec& model = manifest.model;
+  const auto other = [&](const char* flag, const std::optional<RuleKind>& wanted, RuleKind had) {
+    if (!wanted || *wanted == had) return ok_status();
+    return Status(
+        Code::kUsage,
+        fmt::format("{} {}, but the optimizer state of the model at {} is that of {}; leave it out, or "
+                    "begin with the weights alone: --init-weights {}",
+                    flag, rule_name(*wanted), reader_.path(), rule_name(had), reader_.path()));
+  };
+  for (const Status& status : {other("--optimizer", options.optimizer, model.weights.kind),
+                               other("--factor-optimizer", options.factor_optimizer, model.factors.kind)}) {
+    if (!status.ok()) return status;
+  }
+  options.optimizer = model.weights.kind;
+  settle_number(options.rate, model.weights.rate);
+  settle_number(options.l1, model.weights.l1);
+  settle_number(options.l2, model.weights.l2);
+  ModelSpec named = model;
+  named.kinds = options.more.models;
+  const auto kind = find_kind(named);
+  if (!kind) return kind.status();
+  if ((*kind)->dense == nullptr && !manifest.tables.empty())
+    settle_number(options.bias_rate, manifest.tables[kBias].spec.rule.rate);
+  if ((*kind)->factors) {
+    options.factor_optimizer = model.factors.kind;
+    settle_number(options.factor_rate, model.factors.rate);
+    settle_number(options.factor_l2, model.factors.l2);
+  }
+  if ((*kind)->deep != nullptr) settle_number(options.layer_rate, manifest.tables.back().spec.rule.rate);
+  return ok_status();
+}
+
+Result<TrainerOptions> WarmStart::settle(TrainerOptions options) const {
+  for (const auto step : {&WarmStart::settle_reading, &WarmStart::settle_shape}) {
+    if (Status status = (this->*step)(options); !status.ok()) return status;
+  }
+  if (weights_only_) return options;
+  if (Status status = settle_rules(options); !status.ok()) return status;
+  return options;
+}
+
+Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted) const {
+  const TableSpec& spec = had.spec;
+  if (spec.name == wanted.name && spec.kind == wanted.kind && spec.dim == wanted.dim &&
+      spec.rows == wanted.rows) {
+    return ok_status();
+  }
+  return {Code::kUsage,
+          fmt::format("--init {}: its table {} has {}; this training's table {} has {}: options and "
+                      "data must lead to the same sizes",
+                      reader_.path(), spec.name, shape(spec), wanted.name, shape(wanted))};
+}
+
+Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const {
+  const std::vector<TableManifest>& had = reader_.manifest().tables;
+  if (had.size() != tables.size()) {
+    return {Code::kUsage,
+            fmt::format("--init {}: it has {} tables, and this training {}: options and data must "
+                        "lead to the same sizes",
+                        reader_.path(), had.size(), tables.size())};
+  }
+  const std::vector<TableSpec> at_servers = server_tables(spec, tables);
+  bool state = false, sparse = false, kept = true, wanted = false;
+  for (std::size_t t = 0; t < had.size(); ++t) {
+    if (Status status = check_table(had[t], tables[t]); !status.ok()) return status;
+    state = state || had[t].state_floats > 0;
+    wanted = wanted || has_state(tables[t].rule.kind);
+    sparse = sparse || tables[t].kind == TableSpec::Kind::kSparse;
+    kept = kept && at_servers[t].rule.kind == tables[t].rule.kind;
+  }
+  if (sparse && by_replicas(spec)) {
+    return {Code::kUsage,
+            fmt::format("--init makes no sense with --algorithm {}{}{} and --model {}: each data shard would "
+                        "begin by taking every row; expected sync or another by servers, or a dense model",
+                        spec.algorithm, spec.exchange.empty() ? "" : " by --exchange ", spec.exchange,
+                        spec.model.name)};
+  }
+  if (weights_only_ || !wanted || (state && kept)) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--init {}: {}; begin with the weights alone: --init-weights {}", reader_.path(),
+                      state ? "data shards that exchange by themselves begin without optimizer state"
+                            : "its optimizer state was not saved, as after an exchange among data shards",
+                      reader_.path())};
+}
+
+}  // namespace thalweg

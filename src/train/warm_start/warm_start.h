@@ -1,0 +1,46 @@
+// A saved model that a training goes on with.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/format/model_dir.h"
+#include "thalweg/trainer.h"
+#include "train/train_spec.h"
+
+namespace thalweg {
+
+class WarmStart {
+ public:
+  // By TrainerOptions::init; null where that is empty. kModel: it is no model, or damaged.
+  static Result<std::unique_ptr<WarmStart>> open(const TrainerOptions& options);
+
+  // The options with what the model settles where they leave it open. kUsage where they say otherwise.
+  Result<TrainerOptions> settle(TrainerOptions options) const;
+  // How the rows' columns were read; empty: they have no names.
+  std::string known_columns() const { return stored("columns"); }
+  // Whether a training that was planned so can begin with the model's rows. kUsage says what differs.
+  Status check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const;
+
+  // For people.
+  std::string description() const;
+
+  const ModelReader& model() const { return reader_; }
+  bool with_state() const { return !weights_only_; }
+
+ private:
+  WarmStart(ModelReader reader, bool weights_only)
+      : reader_(std::move(reader)), weights_only_(weights_only) {}
+  std::string stored(const char* flag) const;
+  Status differs(const std::string& what, const std::string& here, const std::string& there) const;
+  Status settle_reading(TrainerOptions& options) const;
+  Status settle_shape(TrainerOptions& options) const;
+  Status settle_rules(TrainerOptions& options) const;
+  Status check_table(const TableManifest& had, const TableSpec& wanted) const;
+
+  ModelReader reader_;
+  bool weights_only_ = false;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,98 @@
+#include <string>
+
+#include "train/trainer_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using WarmStart = TrainerTest;
+
+bool says(const Status& status, const std::string& text) {
+  return status.message().find(text) != std::string::npos;
+}
+
+// Optimizer state, and the rows that only the second pass finds, included.
+TEST_F(WarmStart, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
+  for (const char* model : {"lr", "fm"}) {
+    for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {
+      TrainerOptions whole = options_;
+      whole.model = model, whole.optimizer = rule;
+      whole.out = folder_ / "whole";
+      const TrainResult expected = run(whole);
+      ASSERT_TRUE(expected.status.ok()) << expected.status.message();
+      whole.out = folder_ / "first", whole.epochs = 1;
+      ASSERT_NE(run(whole).model_digest, expected.model_digest);
+      TrainerOptions second = options_;
+      second.init = folder_ / "first", second.out = folder_ / "second", second.epochs = 1;
+      for (const std::uint32_t servers : {1u, 3u}) {
+        second.servers = servers, second.workers = 4 - servers;
+        const TrainResult result = run(second);
+        ASSERT_TRUE(result.status.ok()) << result.status.message();
+        EXPECT_EQ(result.model_digest, expected.model_digest) << model << " " << static_cast<int>(rule);
+      }
+    }
+  }
+  EXPECT_NE(lines_.find("goes on with model fm at " + (folder_ / "first")), std::string::npos) << lines_;
+}
+
+TEST_F(WarmStart, WeightsAloneGoOnByAnyRule) {
+  options_.epochs = 1;
+  ASSERT_TRUE(run(options_).complete);
+  TrainerOptions next = options_;
+  next.init = options_.out, next.out = folder_ / "next";
+  next.optimizer = RuleKind::kSgd;
+  const Status other = refused(next);
+  EXPECT_EQ(other.code(), Code::kUsage);
+  EXPECT_TRUE(says(other, "optimizer state of the model at " + options_.out + " is that of ftrl"))
+      << other.message();
+  next.init_weights_only = true, next.rate = 0.0f, next.bias_rate = 0.0f;
+  const TrainResult still = run(next);
+  ASSERT_TRUE(still.complete) << still.status.message();
+  next.init.clear(), next.init_weights_only = false;
+  const TrainResult none = run(next);
+  EXPECT_GT(still.epochs.back().held_out->auc, 0.65) << "the weights are there, and nothing moves them";
+  EXPECT_EQ(none.epochs.back().held_out->auc, 0.5);
+}
+
+TEST_F(WarmStart, KnowsTheColumnsOfItsData) {
+  options_.files = {csv_};
+  options_.label_column = "click";
+  ASSERT_TRUE(run(options_).complete);
+  TrainerOptions next = options_;
+  next.label_column.clear();
+  next.init = options_.out, next.out = folder_ / "next";
+  ASSERT_TRUE(run(next).complete);
+  next.columns = "hour:num";
+  EXPECT_TRUE(says(refused(next), "--columns hour:num, but the model at")) << refused(next).message();
+  next.columns.clear();
+  next.files = {folder_.write("other.csv", "ad,day,click\nad1,h2,1\n")};
+  EXPECT_TRUE(says(refused(next), "has no column \"hour\"")) << refused(next).message();
+}
+
+TEST_F(WarmStart, WhatDiffersIsRefusedWithTheReason) {
+  options_.model = "fm", options_.epochs = 1;
+  ASSERT_TRUE(run(options_).complete);
+  const auto refusal = [this](auto change) {
+    TrainerOptions next;
+    next.files = options_.files;
+    next.init = options_.out;
+    change(next);
+    const Status status = refused(next);
+    EXPECT_EQ(status.code(), Code::kUsage) << status.message();
+    return status;
+  };
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.model = "lr"; }), "has model fm; leave --model out"));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.rank = 4; }),
+                   "its table factors has 8 floats a key; this training's table factors has 4"));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.loss = Loss::kSquared; }), "has logistic"));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.hash_bits = 18; }), "has 64-bit ids"));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.factor_optimizer = RuleKind::kSgd; }),
+                   "--init-weights " + options_.out));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.exchange = "ring"; }), "expected sync"));
+  TrainerOptions next = options_;
+  next.init = options_.files[0];
+  EXPECT_EQ(refused(next).code(), Code::kModel);
+}
+
+}  // namespace
+}  // namespace thalweg
