@@ -97,8 +97,9 @@ struct TrainerOptions {
   // here is as it was there.
   std::string init;
   bool init_weights_only = false;  // Without the state, so that rules and rates are chosen as for a new one.
-  std::string model;               // lr, fm, ffm or deepfm; dense: softmax, mlp, convnet or gpt. Empty: lr.
-  std::optional<Loss> loss;        // Unset: logistic, of a dense model classes, of gpt bytes.
+  // lr, fm, ffm or deepfm; dense: softmax, mlp, convnet, gpt or script:FILE, a TorchScript module. Empty: lr.
+  std::string model;
+  std::optional<Loss> loss;             // Unset: logistic, of a dense model classes, of gpt bytes.
   std::optional<std::uint32_t> rank;    // fm, ffm, deepfm: floats of a factor. Unset: 8.
   std::optional<std::uint32_t> fields;  // ffm, deepfm
   float init_scale = 0.02f;             // fm, ffm, deepfm: standard deviation of factors at first.

@@ -29,6 +29,7 @@ struct ModelSpec {
   std::uint64_t seed = 1;
   std::uint32_t inputs = 0;   // Dense models: numbers of a row, whose features are 0 to inputs - 1,
   std::uint32_t classes = 0;  // classes where that is the loss,
+  std::string script = {};    // script: the module's file,
   std::vector<std::uint32_t> hidden = {};          // and widths of the layers between; deepfm has some, too.
   std::uint32_t layers = 0, width = 0, heads = 0;  // gpt: blocks, floats of a position, parts of attention.
   RuleSpec weights;                                // Update rule of bias and linear weights.
@@ -50,6 +51,8 @@ class Model {
   virtual std::vector<TableSpec> tables() const = 0;
   // The shape of the table's tensor, whose first dimension is its rows. Empty: it is none.
   virtual std::vector<std::uint64_t> tensor_shape(std::size_t /*table*/) const { return {}; }
+  // What a dense table begins with; empty: as its spec says.
+  virtual std::span<const float> initial(std::size_t /*table*/) const { return {}; }
   // Whether the model can take these rows; ffm: every entry has a field below ModelSpec::fields. kData,
   // naming the row and entry (0-based, within the batch). Must pass before the two below, which trust the
   // batch.

@@ -11,7 +11,8 @@
   KIND(kSoftmaxKind)              \
   KIND(kPerceptronKind)           \
   KIND(kConvnetKind)              \
-  KIND(kGptKind)
+  KIND(kGptKind)                  \
+  KIND(kScriptKind)
 
 namespace thalweg {
 namespace {

@@ -36,7 +36,8 @@ struct DeepDefaults {
 
 // One a file in this folder; what a model of an application's own is as well, see ModelSpec::kinds.
 struct ModelKind {
-  std::string_view name;  // As --model says it.
+  std::string_view name;    // As --model says it.
+  bool takes_file = false;  // Behind a colon, ModelSpec::script.
   bool factors =
       false;  // Has a table of factors: ModelSpec::rank, init_scale and factors mean something to it.
   bool fields =

@@ -12,7 +12,8 @@
   NETWORK(kSoftmaxNetwork)        \
   NETWORK(kMlpNetwork)            \
   NETWORK(kConvnetNetwork)        \
-  NETWORK(kGptNetwork)
+  NETWORK(kGptNetwork)            \
+  NETWORK(kScriptNetwork)
 
 namespace thalweg {
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace thalweg {
 
 using Parameter = DenseParameter;
 
-// Immutable: any number of threads may use one.
+// Used by one thread.
 class Network {
  public:
   virtual ~Network() = default;
@@ -24,6 +25,10 @@ class Network {
   // `inputs`: f32 [rows, ModelSpec::inputs]. Returns f32 [rows, outputs_of(spec)]; of Loss::kBytes
   // [rows, inputs, outputs_of(spec)], for the byte behind each.
   virtual at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const = 0;
+  // What a parameter begins with; empty: as it says.
+  virtual std::span<const float> initial(std::size_t /*parameter*/) const { return {}; }
+  // The loss of each row, of forward()'s outputs and f32 [rows] labels; undefined: as ModelSpec::loss has it.
+  virtual at::Tensor losses(const at::Tensor& /*outputs*/, const at::Tensor& /*labels*/) const { return {}; }
   // Rows that are computed on together, which bounds what lies between layers: 200 KB a row of a convnet.
   virtual std::size_t rows_at_once() const { return 256; }
 };

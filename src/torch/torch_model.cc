@@ -42,6 +42,7 @@ class TorchModel final : public Model {
   std::vector<std::uint64_t> tensor_shape(std::size_t table) const override {
     return {parameters_[table].shape.begin(), parameters_[table].shape.end()};
   }
+  std::span<const float> initial(std::size_t table) const override { return network_->initial(table); }
   Status validate(const Batch& batch) const override;
   LossSum forward(const LocalBatch& batch, TableRows rows, std::span<float> scores) override;
   LossSum gradient(const LocalBatch& batch, TableRows rows, std::span<float> scores,
@@ -112,8 +113,10 @@ std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
 at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& inputs,
                                   const LocalBatch& batch, RowRange range) const {
   const at::Tensor targets = tensor_over(range.of(batch.rows().labels), {range.count()});
-  at::Tensor losses;
-  if (spec_.loss == Loss::kBytes) {
+  at::Tensor losses = network_->losses(outputs, targets);
+  if (losses.defined()) {
+    // The network's own.
+  } else if (spec_.loss == Loss::kBytes) {
     losses = byte_losses(outputs, inputs, targets);
   } else if (spec_.loss == Loss::kClasses) {
     const double last = static_cast<double>(spec_.classes - 1);

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "base/mix.h"
+#include "model/format/file.h"
 #include "model/model.h"
 #include "model/model_kind.h"
+#include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/train_report.h"
 
@@ -357,6 +359,15 @@ Status check_same_keys(const TrainInputs& inputs) {
                       inputs.valid->paths().front(), valid.name, train.name, inputs.train->paths().front())};
 }
 
+// Whether the module here is the one that the job was made with.
+Status check_script(const TrainSpec& spec) {
+  if (spec.script_hash.empty()) return ok_status();
+  const auto hash = hash_of(spec.model.script);
+  if (!hash) return hash.status();
+  if (*hash == spec.script_hash) return ok_status();
+  return {Code::kData, spec.model.script + ": is another module here than where the job was started"};
+}
+
 // For the comparison in TrainMonitor.
 ReadOptions with_hashes(ReadOptions options) {
   options.hash_text = true;
@@ -364,6 +375,13 @@ ReadOptions with_hashes(ReadOptions options) {
 }
 
 }  // namespace
+
+Result<std::string> hash_of(const std::string& path) {
+  const SystemDisk disk;
+  const auto file = disk.open(path);
+  if (!file) return file.status();
+  return hash_file(**file);
+}
 
 void TrainInputs::set_memory(std::uint64_t limit) const {
   constexpr std::uint64_t kKeptMax = std::uint64_t{512} << 20, kKeptPart = 8;
@@ -377,6 +395,7 @@ Workbench& Workbenches::mine() {
 }
 
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
+  if (Status status = check_script(spec); !status.ok()) return status;
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
   inputs->train = std::move(pipe);

@@ -39,6 +39,8 @@ struct TrainInputs {
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.
 };
+// Of a file, as TrainSpec::script_hash has it. Errors: kIo.
+Result<std::string> hash_of(const std::string& path);
 // `pipe`: the training data if it is open already and can be read once only.
 Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,
                                                        std::shared_ptr<DataSet> pipe = nullptr);

@@ -152,6 +152,17 @@ TEST_F(ShardTrainerTest, AnHeirWithAnotherFileIsFoundOutBeforeItLearns) {
   }
 }
 
+TEST_F(ShardTrainerTest, AnotherModuleThanWhereTheJobWasStartedIsFoundOut) {
+  TrainSpec spec;
+  spec.model.script = folder_.write("net.pt", "one");
+  spec.script_hash = *hash_of(spec.model.script);
+  EXPECT_TRUE(open_inputs(spec).ok());
+  folder_.write("net.pt", "two");
+  const Status status = open_inputs(spec).status();
+  EXPECT_EQ(status.code(), Code::kData);
+  EXPECT_NE(status.message().find("net.pt: is another module here"), std::string::npos) << status.message();
+}
+
 TEST_F(ShardTrainerTest, ALaterPassOverAnotherFileIsFoundOut) {
   const std::vector<Report> owner = train(file("a"));
   for (const std::uint32_t other : {100u, 200u, kRows - 1}) {

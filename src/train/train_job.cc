@@ -48,15 +48,22 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   if (*start != nullptr) {
     if (Status status = (*start)->check(plan->spec, (*model)->tables()); !status.ok()) return status;
   }
+  plan->spec.loads = plan->spec.loads || has_initial(**model);
+  if (const std::string& script = plan->spec.model.script; !script.empty()) {
+    auto hash = hash_of(script);
+    if (!hash) return hash.status();
+    plan->spec.script_hash = std::move(hash).value();
+  }
   std::unique_ptr<TrainJob> job(new TrainJob(chosen(*options, *plan)));
   job->start_ = std::move(start).value();
+  job->model_ = std::move(model).value();
   if (job->start_ != nullptr) job->notes_.push_back(job->start_->description());
   for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
   job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
   job->inputs_ = std::move(inputs).value();
-  job->tables_ = (*model)->tables();
+  job->tables_ = job->model_->tables();
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
   job->warn_of_inputs();
@@ -102,8 +109,13 @@ ShardProgram TrainJob::observer() {
 }
 
 Task<Status> TrainJob::observe(ShardStore& store) {
-  if (start_ != nullptr) {
-    Status loaded = co_await load_rows(store, start_->model(), tables_, start_->with_state());
+  if (spec().loads) {
+    Status loaded;
+    if (start_ != nullptr) {
+      loaded = co_await load_rows(store, start_->model(), tables_, start_->with_state());
+    } else {
+      loaded = co_await load_initial(store, *model_);
+    }
     if (!loaded.ok()) co_return loaded;
     loaded = (co_await store.barrier(kLoadedBarrier)).status;
     if (!loaded.ok()) co_return loaded;

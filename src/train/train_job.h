@@ -30,7 +30,7 @@ class TrainJob {
   const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
   // The cluster's part that does not depend on how its nodes are driven. Its time runs from here on.
   SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
-  // Loads the model that it goes on with; waits for each pass and takes its numbers; then scans the tables,
+  // Loads what the model begins with; waits for each pass and takes its numbers; then scans the tables,
   // and saves them when asked to.
   ShardProgram observer();
   // Runs until the model is saved, the job failed or close() was answered by saving.
@@ -64,6 +64,7 @@ class TrainJob {
   const TrainerOptions options_;
   std::shared_ptr<const TrainInputs> inputs_;
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
+  std::unique_ptr<Model> model_;      // As the observer knows it.
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.

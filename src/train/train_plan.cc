@@ -298,6 +298,14 @@ Status check_numbers(const TrainerOptions& options) {
   return ok_status();
 }
 
+// "fm", or "script:net.pt".
+void name_model(const std::string& text, ModelSpec& model) {
+  if (text.empty()) return;
+  const std::size_t colon = text.find(':');
+  model.name = text.substr(0, colon);
+  if (colon != text.npos) model.script = text.substr(colon + 1);
+}
+
 Status choose_loss(const TrainerOptions& options, const DenseDefaults* dense, ModelSpec& model) {
   const bool of_text = dense != nullptr && dense->text != nullptr;
   model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
@@ -324,7 +332,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   TrainPlan plan;
   TrainSpec& spec = plan.spec;
   ModelSpec& model = spec.model;
-  if (!options.model.empty()) model.name = options.model;
+  name_model(options.model, model);
   model.kinds = options.more.models;
   const auto kind = find_kind(model);
   if (!kind.ok()) return kind.status();
@@ -390,7 +398,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
 TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   const TrainSpec& spec = plan.spec;
   const ModelSpec& model = spec.model;
-  options.model = model.name;
+  options.model = model.script.empty() ? model.name : model.name + ":" + model.script;
   options.rank = model.rank;
   if (model.fields != 0) options.fields = model.fields;
   if (model.layers != 0) {

@@ -73,6 +73,7 @@ std::string to_text(const TrainSpec& spec) {
                     {"seed", m.seed},
                     {"inputs", m.inputs},
                     {"classes", m.classes},
+                    {"script", m.script},
                     {"hidden", m.hidden},
                     {"layers", m.layers},
                     {"width", m.width},
@@ -90,6 +91,7 @@ std::string to_text(const TrainSpec& spec) {
                   {"exchange", spec.exchange},
                   {"mixing", spec.mixing},
                   {"loads", spec.loads},
+                  {"script_hash", spec.script_hash},
                   {"fields_from", spec.fields_from}};
   return j.dump();
 }
@@ -107,6 +109,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.seed = m.at("seed").get<std::uint64_t>();
     spec.model.inputs = m.at("inputs").get<std::uint32_t>();
     spec.model.classes = m.at("classes").get<std::uint32_t>();
+    spec.model.script = m.at("script").get<std::string>();
     spec.model.hidden = m.at("hidden").get<std::vector<std::uint32_t>>();
     spec.model.layers = m.at("layers").get<std::uint32_t>();
     spec.model.width = m.at("width").get<std::uint32_t>();
@@ -124,6 +127,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.exchange = j.at("exchange").get<std::string>();
     spec.mixing = j.at("mixing").get<std::vector<double>>();
     spec.loads = j.value("loads", false);
+    spec.script_hash = j.value("script_hash", std::string());
     spec.fields_from = j.value("fields_from", std::string());
     return spec;
   } catch (const Json::exception& error) {

@@ -23,6 +23,7 @@ struct TrainSpec {
   std::string exchange;            // The route between shards that form a group; empty: servers.
   std::vector<double> mixing;      // shards * shards weights, where the algorithm mixes.
   bool loads = false;              // The observer loads rows before shards begin.
+  std::string script_hash;         // Of model.script where the job was made, as hash_file() has it.
   std::string fields_from;         // Where the data has the field that model.fields comes from, for people.
 
   std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }

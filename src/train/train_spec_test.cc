@@ -10,6 +10,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.model.name = "ffm";
   spec.model.loss = Loss::kSquared;
   spec.model.fields = 39;
+  spec.model.script = "a net.pt";
   spec.model.rank = 4;
   spec.model.seed = ~std::uint64_t{0};
   spec.model.weights.kind = RuleKind::kAdamW;
@@ -28,6 +29,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.batch_rows = 1000;
   spec.shards = 5;
   spec.loads = true;
+  spec.script_hash = "ab";
   spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));
   ASSERT_TRUE(back.ok()) << back.status().message();
@@ -37,6 +39,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   EXPECT_EQ(back->train.max_bad_rows, 7u);
   EXPECT_EQ(back->valid.part, Part::kHeldOut);
   EXPECT_EQ(back->fields_from, spec.fields_from);
+  EXPECT_EQ(back->script_hash, "ab");
   EXPECT_EQ(to_text(*back), to_text(spec));
 }
 

@@ -46,9 +46,10 @@ TEST(Model, OfAFileOfItsOwnTrainsByItsNameAndPredicts) {
 
   std::vector<float> predictions;
   const auto take = [&](float p) { predictions.push_back(p); };
-  EXPECT_EQ(predict_rows(folder / "model", {file}, take).message(),
-            (folder / "model") +
-                ": model 'square' is unknown; expected lr, fm, ffm, deepfm, softmax, mlp, convnet or gpt");
+  EXPECT_EQ(
+      predict_rows(folder / "model", {file}, take).message(),
+      (folder / "model") +
+          ": model 'square' is unknown; expected lr, fm, ffm, deepfm, softmax, mlp, convnet, gpt or script");
   TrainParts more;
   more.models = {&kSquareKind};
   const Status predicted = predict_rows(folder / "model", {file}, take, more);

@@ -38,7 +38,7 @@ constexpr Planted kBugs[] = {
     {Bug::kEndSaidOnce, "EndSaidOnce", Checker::kProgress},
     {Bug::kHeirEndsEarly, "HeirEndsEarly", Checker::kArrivals},
     {Bug::kLeadAcksEarly, "LeadAcksEarly", Checker::kCombiners},
-    {Bug::kBlockAddedTwice, "BlockAddedTwice", Checker::kBits},
+    {Bug::kBlockAddedTwice, "BlockAddedTwice", Checker::kBits, Checker::kReaders},
     {Bug::kBlockMarksFirst, "BlockMarksFirst", Checker::kPromptness},
     {Bug::kCombineInARow, "CombineInARow", Checker::kBits},
     {Bug::kPullForgotten, "PullForgotten", Checker::kPromptness},

@@ -49,7 +49,12 @@ std::string_view column_format_choices() {
 }
 
 std::string_view model_choices() {
-  static const std::string kWords = models_where([](const ModelKind&) { return true; });
+  static const std::string kWords = [] {
+    std::vector<std::string> names;
+    for (const ModelKind* kind : model_kinds())
+      names.push_back(fmt::format("{}{}", kind->name, kind->takes_file ? ":FILE" : ""));
+    return fmt::format("{}", fmt::join(names, "|"));
+  }();
   return kWords;
 }
 

@@ -46,7 +46,7 @@ constexpr OptionRow kRows[] = {
      .help = "Hold out every N-th row of the input; gpt: the last N-th part of each file, unset 10", .example = "10", .placeholder = "N", .low = 2,
      .high = 1e9},
     {.name = "model", .key = "model.kind", .type = T::kChoice, .group = kModel,
-     .help = "Logistic or linear regression, factorization machine, field-aware factorization machine, and deepfm, one with layers above its factors; dense: softmax regression, perceptron, convolutional network, transformer of text",
+     .help = "Logistic or linear regression, factorization machine, field-aware factorization machine, and deepfm, one with layers above its factors; dense: softmax regression, perceptron, convolutional network, transformer of text, TorchScript module in a file",
      .example = "fm", .fallback = "lr", .list = model_choices},
     {.name = "init", .key = "model.init", .type = T::kText, .group = kModel,
      .help = "Go on with a saved model, optimizer state included; what shapes the model is as it was there", .example = "runs/monday", .placeholder = "DIR"},

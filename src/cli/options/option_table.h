@@ -15,7 +15,8 @@ enum class OptionType : std::uint8_t {
   kInt,       // Whole number in [low, high].
   kReal,      // Finite number in [low, high].
   kText,      // Any text but the empty one.
-  kChoice,    // One of `choices`; a choice written "word:N" takes a whole number in [low, high].
+  kChoice,    // One of `choices`; a choice written "word:N" takes a whole number in [low, high], and
+              // "word:FILE" any text.
   kDuration,  // Seconds, or a number with the unit ms, s, m or h; in [low, high] seconds.
   kInterval   // A:B, whole numbers with 0 <= A <= B.
 };

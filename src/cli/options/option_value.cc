@@ -42,11 +42,16 @@ std::optional<double> to_seconds(std::string_view text) {
   return std::nullopt;
 }
 
+constexpr std::string_view kFile = "FILE";
+
 std::optional<Choice> to_choice(const OptionRow& row, std::string_view text) {
   for (const std::string_view choice : split(choices_of(row), '|')) {
     if (choice == text && choice.find(':') == choice.npos) return Choice{std::string(text), std::nullopt};
     const std::size_t colon = choice.find(':');
     if (colon == choice.npos || text.substr(0, colon + 1) != choice.substr(0, colon + 1)) continue;
+    const bool of_text = choice.substr(colon + 1) == kFile;
+    if (of_text && text.size() > colon + 1)
+      return Choice{std::string(text.substr(0, colon)), std::nullopt, std::string(text.substr(colon + 1))};
     const auto number = to_number<std::int64_t>(text.substr(colon + 1));
     if (number && in_range(row, *number)) return Choice{std::string(text.substr(0, colon)), number};
   }
@@ -123,7 +128,9 @@ std::string expectation(const OptionRow& row) {
     case OptionType::kText:
       return fmt::format("a text, such as {}", row.example);
     case OptionType::kChoice: {
-      const std::size_t number = choices_of(row).find(':');
+      std::size_t number = choices_of(row).find(':');
+      if (number != std::string_view::npos && choices_of(row).substr(number + 1, kFile.size()) == kFile)
+        number = std::string_view::npos;
       return fmt::format(
           "{}{}{}", split(choices_of(row), '|').size() > 1 ? "one of " : "", choices_of(row),
           number == std::string_view::npos
@@ -156,6 +163,7 @@ std::string value_text(const OptionValue& value) {
     std::string operator()(double number) const { return fmt::format("{}", number); }
     std::string operator()(const std::string& text) const { return text; }
     std::string operator()(const Choice& choice) const {
+      if (!choice.text.empty()) return fmt::format("{}:{}", choice.word, choice.text);
       return choice.number ? fmt::format("{}:{}", choice.word, *choice.number) : choice.word;
     }
     std::string operator()(const Interval& pair) const {

@@ -13,10 +13,11 @@
 
 namespace thalweg {
 
-// "ssp:4" is {"ssp", 4}; "bsp" is {"bsp", nothing}.
+// "ssp:4" is {"ssp", 4}; "bsp" is {"bsp", nothing}; of a choice "script:FILE" the file is the text.
 struct Choice {
   std::string word;
   std::optional<std::int64_t> number;
+  std::string text = {};
   bool operator==(const Choice&) const = default;
 };
 

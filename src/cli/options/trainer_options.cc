@@ -78,7 +78,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.init_weights_only = options.has("init-weights");
   if (out.init_weights_only) out.init = options.text("init-weights");
   if (out.init.empty() || options.origin("model") != Origin::kDefault)
-    out.model = options.choice("model").word;
+    out.model = value_text(options.value("model"));
   out.loss = maybe_loss(options);
   out.inputs = maybe_count(options, "inputs");
   out.classes = maybe_count(options, "classes");

@@ -187,6 +187,14 @@ void read_model(Members in, ModelSpec& out) {
   read_rule(in.object("factors"), out.factors);
 }
 
+void read_script(Members model, Manifest& out) {
+  if (!model.has("script")) return;
+  Members script = model.object("script");
+  script.whole("bytes", out.script_bytes);
+  script.text("xxh3_128", out.script_hash);
+  out.model.script = kScriptFile;
+}
+
 void read_maps(Members& in, Manifest& out) {
   const Json& options = in.member("options");
   const Json& metrics = in.member("metrics");
@@ -273,6 +281,8 @@ std::string to_json(const Manifest& manifest) {
     json["model"]["width"] = model.width;
     json["model"]["heads"] = model.heads;
   }
+  if (!model.script.empty())
+    json["model"]["script"] = {{"bytes", manifest.script_bytes}, {"xxh3_128", manifest.script_hash}};
   for (const TableManifest& table : manifest.tables) json["tables"].push_back(table_json(table));
   for (const auto& [name, value] : manifest.options) json["options"][name] = value;
   for (const auto& [name, value] : manifest.metrics) {
@@ -308,6 +318,7 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text) 
   const auto end = std::from_chars(digest.data(), digest.data() + digest.size(), out.digest, 16);
   if (digest.size() != 16 || end.ptr != digest.data() + digest.size()) in.fail("digest", "16 hex digits");
   read_model(in.object("model"), out.model);
+  read_script(in.object("model"), out);
   const Json& tables = in.member("tables");
   if (!tables.is_array() || tables.size() > limits::kTablesMax)
     in.fail("tables", fmt::format("a list of at most {}", limits::kTablesMax));

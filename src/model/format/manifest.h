@@ -14,6 +14,7 @@
 namespace thalweg {
 
 inline constexpr std::uint32_t kModelFormatVersion = 1;
+inline constexpr const char* kScriptFile = "script.pt";
 
 struct TableManifest {
   TableSpec spec;
@@ -29,6 +30,9 @@ struct Manifest {
   std::string library_version;
   ModelSpec model;
   std::vector<TableManifest> tables;
+  std::uint64_t script_bytes =
+      0;  // Of ModelSpec::script, kScriptFile in the directory, and its hash as of a table's.
+  std::string script_hash;
   std::map<std::string, std::string> options;  // How it was trained, as flags would say it.
   std::map<std::string, double> metrics;       // Finite values only.
   std::uint64_t digest = 0;

@@ -3,7 +3,7 @@
 // A sparse table's file holds `keys` (U64 [n], the keys that the user knows, in ascending order of
 // place(key), each once), `rows` (F32 [n, dim]) and its optimizer state as `state.0`, `state.1`, ... of at
 // most dim floats a row (F32 [n, dim], the last one possibly narrower). A dense table's file is the same
-// without `keys`.
+// without `keys`. Beside them is the module of a model that has one (kScriptFile).
 #pragma once
 
 #include <cstddef>
@@ -63,6 +63,7 @@ class ModelWriter {
 
  private:
   struct OpenTable;
+  Status copy_script(const std::string& from);
   ModelWriter(Disk& disk, std::string path, StagedDirectory directory);
 
   Disk* disk_;
@@ -115,6 +116,8 @@ class ModelReader {
   Result<std::uint64_t> compute_digest() const;
 
  private:
+  Status check_script(const Disk& disk);
+
   std::string path_;
   Manifest manifest_;
   std::vector<std::unique_ptr<File>> files_;

@@ -89,7 +89,24 @@ Result<ModelReader> ModelReader::open(const Disk& disk, const std::string& path)
     reader.files_.push_back(std::move(*file));
     reader.tensors_.push_back(std::move(*tensors));
   }
+  if (!reader.manifest_.model.script.empty()) {
+    if (Status status = reader.check_script(disk); !status.ok()) return status;
+  }
   return reader;
+}
+
+Status ModelReader::check_script(const Disk& disk) {
+  const std::string at = path_ + "/" + kScriptFile;
+  const Result<std::unique_ptr<File>> file = disk.open(at);
+  if (!file) return file.status();
+  const Result<std::uint64_t> size = (*file)->size();
+  if (!size) return size.status();
+  const Result<std::string> hash = *size == manifest_.script_bytes ? hash_file(**file) : std::string();
+  if (!hash) return hash.status();
+  if (*hash != manifest_.script_hash)
+    return {Code::kModel, at + " is damaged: it is not what model.json expects"};
+  manifest_.model.script = at;
+  return ok_status();
 }
 
 ModelReader::Cursor::Cursor(const ModelReader& reader, std::size_t table, bool with_state)

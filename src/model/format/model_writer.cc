@@ -163,12 +163,37 @@ Status ModelWriter::end_table() {
   return ok_status();
 }
 
+Status ModelWriter::copy_script(const std::string& from) {
+  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
+  const Result<std::unique_ptr<File>> source = disk_->open(from);
+  if (!source) return source.status();
+  const Result<std::uint64_t> size = (*source)->size();
+  if (!size) return size.status();
+  const Result<std::unique_ptr<File>> copy = disk_->create(directory_.staging() + "/" + kScriptFile);
+  if (!copy) return copy.status();
+  std::vector<std::byte> part;
+  for (std::uint64_t done = 0; done < *size; done += part.size()) {
+    part.resize(static_cast<std::size_t>(std::min(kPart, *size - done)));
+    if (Status status = (*source)->read_at(done, part); !status.ok()) return status;
+    if (Status status = (*copy)->write_at(done, part); !status.ok()) return status;
+  }
+  if (Status status = (*copy)->sync(); !status.ok()) return status;
+  Result<std::string> hash = hash_file(**copy);
+  if (!hash) return hash.status();
+  manifest_.script_bytes = *size;
+  manifest_.script_hash = std::move(*hash);
+  return ok_status();
+}
+
 Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::string, std::string> options,
                                           std::map<std::string, double> metrics) {
   THALWEG_CHECK(!table_, "the last table was ended");
   manifest_.model = model;
   manifest_.options = std::move(options);
   manifest_.metrics = std::move(metrics);
+  if (!model.script.empty()) {
+    if (Status status = copy_script(model.script); !status.ok()) return status;
+  }
   Result<std::unique_ptr<File>> file = disk_->create(directory_.staging() + "/model.json");
   if (!file) return file.status();
   if (Status status = (*file)->write_at(0, bytes_of(to_json(manifest_))); !status.ok()) return status;

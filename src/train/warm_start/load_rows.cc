@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <utility>
 
 #include "base/mix.h"
@@ -72,6 +73,33 @@ Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<
       loading.begin(*block);
       if (Status status = co_await loading.settle(more ? kLoadsAhead : 0); !status.ok()) co_return status;
     }
+  }
+  co_return ok_status();
+}
+
+bool has_initial(const Model& model) {
+  const std::size_t tables = model.tables().size();
+  for (std::size_t t = 0; t < tables; ++t) {
+    if (!model.initial(t).empty()) return true;
+  }
+  return false;
+}
+
+Task<Status> load_initial(ShardStore& store, const Model& model) {
+  constexpr std::size_t kFloatsAtOnce = std::size_t{1} << 18;
+  const std::vector<TableSpec> tables = model.tables();
+  for (std::uint16_t t = 0; t < tables.size(); ++t) {
+    const std::size_t dim = tables[t].dim;
+    const std::span<const float> values = model.initial(t);
+    Loading loading(store, TableId{t}, tables[t]);
+    std::vector<Key> keys;
+    for (std::size_t row = 0; row * dim < values.size(); row += keys.size()) {
+      keys.resize(std::min(std::max<std::size_t>(1, kFloatsAtOnce / dim), values.size() / dim - row));
+      std::iota(keys.begin(), keys.end(), row);
+      loading.begin({keys, values.subspan(row * dim, keys.size() * dim), dim});
+      if (Status status = co_await loading.settle(kLoadsAhead); !status.ok()) co_return status;
+    }
+    if (Status status = co_await loading.settle(0); !status.ok()) co_return status;
   }
   co_return ok_status();
 }

@@ -1,10 +1,11 @@
-// The rows of a saved model, given to the servers of a job.
+// Rows that tables begin with, of a saved model or of a new one, given to the servers of a job.
 #pragma once
 
 #include <vector>
 
 #include "client/job/job_cluster.h"
 #include "model/format/model_dir.h"
+#include "model/model.h"
 #include "thalweg/options.h"
 #include "thalweg/task.h"
 
@@ -14,5 +15,10 @@ namespace thalweg {
 // there is some. For an observer, before it comes to kLoadedBarrier. `model` outlives the task.
 Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<TableSpec> tables,
                        bool with_state);
+
+// The same of a model's tables that begin with values of their own, see Model::initial(). `model` outlives
+// the task.
+Task<Status> load_initial(ShardStore& store, const Model& model);
+bool has_initial(const Model& model);
 
 }  // namespace thalweg

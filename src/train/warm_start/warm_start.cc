@@ -86,9 +86,10 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
 
 Status WarmStart::settle_shape(TrainerOptions& options) const {
   const ModelSpec& model = reader_.manifest().model;
-  if (!options.model.empty() && options.model != model.name)
-    return differs("--model", options.model, "model " + model.name);
-  options.model = model.name;
+  const std::string name = model.script.empty() ? model.name : model.name + ":" + model.script;
+  if (!options.model.empty() && options.model != name)
+    return differs("--model", options.model, "model " + name);
+  options.model = name;
   if (options.loss && *options.loss != model.loss)
     return differs("--loss", std::string(loss_name(*options.loss)), std::string(loss_name(model.loss)));
   if (model.loss != Loss::kBytes) options.loss = model.loss;

@@ -1,0 +1,163 @@
+// A TorchScript module: `forward` takes f32 [rows, inputs] and returns scores; `loss(scores, labels)`, if it
+// has that, the loss of each row. Its parameters that want gradients are tables by the names of state_dict().
+// It is in evaluation mode throughout, so that equal rows give equal bits: dropout does nothing, and
+// statistics stay as they are.
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "torch/network.h"
+#include "torch/script.h"
+
+namespace thalweg {
+namespace {
+
+// Where a parameter is kept; a tensor that has two names is one parameter.
+struct Slot {
+  torch::jit::Module owner;
+  std::string name;
+};
+struct ScriptParameter {
+  std::string name;
+  at::Tensor initial;
+  std::vector<Slot> slots;
+};
+
+void collect(const torch::jit::Module& module, const std::string& path, std::vector<ScriptParameter>& out) {
+  for (const auto& own : module.named_parameters(false)) {
+    if (!own.value.requires_grad()) continue;
+    const auto same = std::find_if(out.begin(), out.end(), [&](const ScriptParameter& known) {
+      return known.initial.data_ptr() == own.value.data_ptr() && own.value.numel() > 0;
+    });
+    if (same != out.end()) {
+      same->slots.push_back({module, own.name});
+    } else {
+      out.push_back({path + own.name, own.value.detach(), {{module, own.name}}});
+    }
+  }
+  for (const auto& child : module.named_children()) collect(child.value, path + child.name + ".", out);
+}
+
+std::string first_line(const char* text) {
+  const std::string_view all(text);
+  return std::string(all.substr(0, all.find('\n')));
+}
+
+Status refuse(const ModelSpec& spec, const std::string& why) {
+  return {Code::kUsage, spec.script + ": " + why};
+}
+
+class Script final : public Network {
+ public:
+  Script(const ModelSpec& spec, torch::jit::Module module)
+      : module_(std::move(module)), of_score_(is_of_score(spec.loss)) {
+    module_.eval();
+    collect(module_, "", parameters_);
+    for (ScriptParameter& parameter : parameters_) parameter.initial = parameter.initial.contiguous();
+    own_loss_ = module_.find_method("loss").has_value();
+  }
+
+  std::vector<Parameter> parameters() const override {
+    std::vector<Parameter> out;
+    for (const ScriptParameter& parameter : parameters_) {
+      std::vector<std::int64_t> shape = parameter.initial.sizes().vec();
+      if (shape.empty()) shape.push_back(1);
+      out.push_back({parameter.name, std::move(shape)});
+    }
+    return out;
+  }
+  std::span<const float> initial(std::size_t parameter) const override {
+    const at::Tensor& values = parameters_[parameter].initial;
+    return {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())};
+  }
+  at::Tensor forward(const std::vector<at::Tensor>& parameters, const at::Tensor& inputs) const override {
+    const torch::jit::GraphOptimizerEnabledGuard plain(false);  // What is optimized later has other bits.
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      const ScriptParameter& own = parameters_[p];
+      const at::Tensor value = own.initial.dim() == 0 ? parameters[p].view({}) : parameters[p];
+      for (Slot slot : own.slots) slot.owner.setattr(slot.name, value);
+    }
+    const at::Tensor scores = module_.forward({inputs}).toTensor();
+    return of_score_ && scores.dim() == 1 ? scores.unsqueeze(1) : scores;
+  }
+  at::Tensor losses(const at::Tensor& scores, const at::Tensor& labels) const override {
+    if (!own_loss_) return {};
+    const torch::jit::GraphOptimizerEnabledGuard plain(false);
+    return module_.run_method("loss", of_score_ ? scores.squeeze(1) : scores, labels).toTensor();
+  }
+
+ private:
+  mutable torch::jit::Module module_;  // A model's own, and so a thread's.
+  std::vector<ScriptParameter> parameters_;
+  const bool of_score_;
+  bool own_loss_ = false;
+};
+
+Status check_parameters(const ModelSpec& spec, const std::vector<ScriptParameter>& parameters) {
+  if (parameters.empty()) return refuse(spec, "it has no parameters that want gradients");
+  for (const ScriptParameter& parameter : parameters) {
+    const at::Tensor& values = parameter.initial;
+    if (values.scalar_type() == at::kFloat && values.numel() > 0 && values.device().is_cpu()) continue;
+    return refuse(spec, "its parameter " + parameter.name + " is " + values.toString() + " of " +
+                            std::to_string(values.numel()) +
+                            " numbers; expected float32 of some, on the CPU");
+  }
+  return ok_status();
+}
+
+std::string text_of(at::IntArrayRef shape) {
+  std::string out = "[";
+  for (const std::int64_t size : shape) out += (out.size() > 1 ? ", " : "") + std::to_string(size);
+  return out + "]";
+}
+
+// Two rows of zeros, to see what it makes of them.
+Status try_rows(const ModelSpec& spec, const Script& script) {
+  constexpr std::int64_t kRows = 2;
+  const c10::InferenceMode guard;
+  std::vector<at::Tensor> parameters;
+  const auto shapes = script.parameters();
+  for (std::size_t p = 0; p < shapes.size(); ++p) {
+    parameters.push_back(at::from_blob(const_cast<float*>(script.initial(p).data()), shapes[p].shape,
+                                       at::TensorOptions().dtype(at::kFloat)));
+  }
+  const at::Tensor scores = script.forward(parameters, at::zeros({kRows, spec.inputs}));
+  const std::vector<std::int64_t> expected = {kRows, outputs_of(spec)};
+  if (scores.sizes().vec() != expected || scores.scalar_type() != at::kFloat) {
+    return refuse(spec, "of " + text_of({kRows, spec.inputs}) + " its forward makes " + scores.toString() +
+                            " " + text_of(scores.sizes()) + "; expected float32 " + text_of(expected));
+  }
+  const at::Tensor losses = script.losses(scores, at::zeros({kRows}));
+  if (losses.defined() && (losses.sizes() != at::IntArrayRef(kRows) || losses.scalar_type() != at::kFloat)) {
+    return refuse(spec, "its loss of " + std::to_string(kRows) + " rows is " + losses.toString() + " " +
+                            text_of(losses.sizes()) + "; expected float32 [" + std::to_string(kRows) +
+                            "], one a row");
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status check_script(const ModelSpec& spec) {
+  try {
+    const torch::jit::Module module = torch::jit::load(spec.script);
+    std::vector<ScriptParameter> parameters;
+    collect(module, "", parameters);
+    if (Status status = check_parameters(spec, parameters); !status.ok()) return status;
+    return spec.inputs == 0 ? ok_status() : try_rows(spec, Script(spec, module));
+  } catch (const std::exception& error) {
+    return refuse(spec, "cannot be used as a TorchScript module: " + first_line(error.what()));
+  }
+}
+
+std::unique_ptr<Network> make_script(const ModelSpec& spec) {
+  return std::make_unique<Script>(spec, torch::jit::load(spec.script));
+}
+
+extern constinit const NetworkKind kScriptNetwork = {"script", check_script, make_script};
+
+}  // namespace thalweg

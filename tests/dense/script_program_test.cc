@@ -1,0 +1,120 @@
+// TorchScript modules through the program.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/random.h"
+#include "base/temporary_folder_for_test.h"
+#include "cli/run_for_test.h"
+
+namespace thalweg {
+namespace {
+
+using nlohmann::json;
+
+std::string in_quotes(const std::string& path) { return fmt::format("'{}'", path); }
+
+class ScriptProgram : public testing::Test {
+ protected:
+  // Rows of 64 numbers; the class is the third of them in which most are.
+  ScriptProgram() {
+    Random random(4);
+    std::string rows;
+    for (int r = 0; r < 900; ++r) {
+      const std::uint64_t label = random.below(3);
+      rows += std::to_string(label);
+      for (std::uint64_t i = 0; i < 63; ++i) {
+        const bool in_third = i / 21 == label;
+        if (random.chance(in_third ? 0.5 : 0.2)) rows += fmt::format(" {}:{:.3f}", i, random.unit());
+      }
+      rows += fmt::format(" 63:{:.3f}\n", random.unit());
+    }
+    rows_ = folder_.write("rows.svm", rows);
+  }
+  std::string module(const std::string& kind) const {
+    const std::string path = folder_ / (kind + ".pt");
+    EXPECT_EQ(
+        std::system(fmt::format("{} {} {}", in_quotes(THALWEG_MAKE_SCRIPT), kind, in_quotes(path)).c_str()),
+        0);
+    return path;
+  }
+  json told(const std::string& arguments) const {
+    const Ran ran = run(arguments + " --json --quiet");
+    EXPECT_EQ(ran.code, 0) << arguments << "\n" << ran.err;
+    return ran.code == 0 ? json::parse(ran.out) : json();
+  }
+  std::string refused(const std::string& arguments) const {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    return ran.err;
+  }
+  std::string train(const std::string& kind) const {
+    return fmt::format("train {} --model script:{} --valid-part 10 ", in_quotes(rows_),
+                       in_quotes(module(kind)));
+  }
+
+  const TemporaryFolder folder_;
+  std::string rows_;
+};
+
+TEST_F(ScriptProgram, LearnsFromTheWeightsThatComeWithIt) {
+  const std::string begin = train("linear");
+  const json untouched =
+      told(begin + "--epochs 1 --rate 0 --optimizer sgd --out " + in_quotes(folder_ / "begin"));
+  const json learnt = told(begin + "--epochs 5 --out " + in_quotes(folder_ / "model"));
+  EXPECT_GT(learnt["valid_accuracy"], 0.85);
+  EXPECT_LT(untouched["valid_accuracy"], 0.6);
+  const json with_ring = told(begin + "--epochs 1 --rate 0 --optimizer sgd --exchange ring --workers 2");
+  EXPECT_EQ(with_ring["model_digest"], untouched["model_digest"])
+      << "the module's own weights at every shard";
+  const json by_processes = told(begin + "--epochs 5 --processes --servers 2 --workers 2");
+  EXPECT_EQ(by_processes["model_digest"], learnt["model_digest"]);
+  EXPECT_EQ(told(begin + "--epochs 5")["model_digest"], learnt["model_digest"]) << "each time the same bits";
+}
+
+// The directory has all that a model needs.
+TEST_F(ScriptProgram, IsAModelLikeOthersOnceItIsSaved) {
+  const std::string model = folder_ / "model";
+  const json learnt = told(train("linear") + "--epochs 3 --out " + in_quotes(model));
+  std::filesystem::remove(folder_ / "linear.pt");
+  EXPECT_GT(told("eval --model " + in_quotes(model) + " " + in_quotes(rows_))["accuracy"], 0.8);
+  EXPECT_NE(run("model inspect " + in_quotes(model)).out.find("layer.weight"), std::string::npos);
+  const Ran predicted = run("predict --model " + in_quotes(model) + " " + in_quotes(rows_));
+  EXPECT_EQ(std::count(predicted.out.begin(), predicted.out.end(), '\n'), 900);
+  const json gone_on =
+      told("train " + in_quotes(rows_) + " --init " + in_quotes(model) + " --epochs 2 --valid-part 10");
+  const json whole = told(train("linear") + "--epochs 5");
+  EXPECT_EQ(gone_on["model_digest"], whole["model_digest"]);
+  std::ofstream(model + "/script.pt", std::ios::app) << "x";
+  const Ran damaged = run("eval --model " + in_quotes(model) + " " + in_quotes(rows_));
+  EXPECT_EQ(damaged.code, 8);
+  EXPECT_NE(damaged.err.find("script.pt is damaged"), std::string::npos) << damaged.err;
+}
+
+TEST_F(ScriptProgram, UsesTheModulesOwnLoss) {
+  const std::string squared = train("huber") + "--loss squared --rate 0.02 --epochs 4 ";
+  const json own = told(squared);
+  EXPECT_LT(own["valid_rmse"], 0.75);
+  EXPECT_LT(own["train_loss"], 0.3);
+}
+
+TEST_F(ScriptProgram, WhatCannotBeUsedIsRefusedWithTheReason) {
+  const auto says = [](const std::string& text, const char* part) { return text.find(part) != text.npos; };
+  const std::string wrong = refused(train("wrong"));
+  EXPECT_TRUE(says(wrong, "its forward makes CPUFloatType [2, 2]; expected float32 [2, 3]")) << wrong;
+  const std::string frozen = refused(train("frozen"));
+  EXPECT_TRUE(says(frozen, "frozen.pt: it has no parameters that want gradients")) << frozen;
+  const std::string rows = refused(fmt::format("train {0} --model script:{0}", in_quotes(rows_)));
+  EXPECT_TRUE(says(rows, "rows.svm: cannot be used as a TorchScript module")) << rows;
+  const std::string missing = refused(fmt::format("train {} --model script:nowhere.pt", in_quotes(rows_)));
+  EXPECT_TRUE(says(missing, "nowhere.pt: cannot be used as a TorchScript module")) << missing;
+  const std::string bare = refused(fmt::format("train {} --model script", in_quotes(rows_)));
+  EXPECT_TRUE(says(bare, "script:FILE")) << bare;
+}
+
+}  // namespace
+}  // namespace thalweg
