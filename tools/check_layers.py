@@ -39,7 +39,7 @@ ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
-ALLOWED['train'] = {PUBLIC, 'base', 'net', 'client', 'data', 'model'}
+ALLOWED['train'] = {PUBLIC, 'base', 'net', 'sim', 'client', 'data', 'model'}
 ALLOWED['torch'] = {PUBLIC, 'base', 'model'}  # Loaded, not linked: nobody includes it.
 ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'train'}
 

@@ -191,6 +191,8 @@ struct TrainProcesses {
   std::vector<std::string> server, worker;
 };
 
+struct TrainSimulation;
+
 // One training. run() once; close() from any thread, the rest from one.
 class Trainer {
  public:
@@ -209,6 +211,9 @@ class Trainer {
   TrainResult run(const TrainProcesses& processes);
   // As the scheduler at `node.scheduler` of servers and workers that join.
   TrainResult run(const NodeOptions& node);
+  // On simulated nodes, by whose clock all times are: see src/train/simulated/simulation.h, for programs
+  // built in this tree.
+  TrainResult run(const TrainSimulation& simulation);
 
   // Asks for an early end: what has been learnt by then is the model. Nothing, where nodes are still missing.
   void close();

@@ -72,6 +72,34 @@ TEST_F(SimulateTrain, ShardsWithReplicasComputeEachGradient) {
   EXPECT_NEAR(run["gradients_per_second"], 4, 0.08);
 }
 
+// In lockstep the model follows from the data alone, whoever drives the nodes.
+TEST_F(SimulateTrain, ScoresHeldOutRowsAfterEachPassAndHasTheModelOfARealTraining) {
+  const std::string same = "--data-shards 4 --workers 4 --epochs 3 --valid-part 10 ";
+  const json simulated = result(same + "--compute 1s --straggler '1 of 4, x4'");
+  const Ran real = run("train " + rows_ + " --json " + same);
+  ASSERT_EQ(real.code, 0) << real.err;
+  EXPECT_EQ(simulated["model_digest"], json::parse(real.out)["model_digest"]);
+  const json& epochs = simulated["epochs"];
+  ASSERT_EQ(epochs.size(), 3u);
+  EXPECT_EQ(epochs[2]["valid_logloss"], json::parse(real.out)["valid_logloss"]);
+  for (int pass = 0; pass < 3; ++pass) {
+    const double steps = epochs[pass]["steps"];
+    EXPECT_EQ(steps * 3, simulated["epochs"][2]["steps"].get<double>() * (pass + 1));
+    EXPECT_NEAR(epochs[pass]["seconds"], 4 * steps, 0.1) << "the slow worker takes 4 s a step";
+  }
+  const Ran shown = run("simulate train " + rows_ + " " + same);
+  EXPECT_NE(shown.out.find("pass 3 ended after"), std::string::npos) << shown.out;
+}
+
+TEST_F(SimulateTrain, APassThatIsCutShortScoresNothing) {
+  const json run = result("--epochs 3 --valid-part 10 --batch 40 --compute 1s --stop-after 140s");
+  ASSERT_EQ(run["epochs"].size(), 3u);
+  EXPECT_TRUE(run["epochs"][0].contains("valid_logloss"));
+  EXPECT_NEAR(run["epochs"][0]["seconds"], 91, 1);
+  EXPECT_FALSE(run["epochs"][1].contains("valid_logloss"));
+  EXPECT_NEAR(run["simulated_seconds"], 140, 1);
+}
+
 TEST_F(SimulateTrain, RefusesWhatItCannotRead) {
   for (const std::string flags :
        {"--compute soon", "--straggler many", "--bandwidth fast", "--algorithm dpsgd:ring"}) {

@@ -83,7 +83,7 @@ void TrainJob::warn_of_inputs() const {
 }
 
 SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_t workers) {
-  clock_ = RealClock();
+  real_clock_ = RealClock();
   JobOptions wanted;
   wanted.servers = servers;
   wanted.workers = workers;
@@ -104,6 +104,11 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   return job;
 }
 
+void TrainJob::live_by(std::function<Instant()> clock, std::function<void()> on_pass) {
+  clock_ = std::move(clock);
+  on_pass_ = std::move(on_pass);
+}
+
 ShardProgram TrainJob::observer() {
   return [this](ShardStore& store, const wire::Map&) { return observe(store); };
 }
@@ -121,19 +126,21 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (!loaded.ok()) co_return loaded;
   }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
-  begun_ = clock_.now();
+  begun_ = now();
   for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
-    if (store.closing()) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
-    numbers.ended = clock_.now();
+    numbers.cut_short = store.closing();
+    if (numbers.cut_short) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
+    numbers.ended = now();
+    if (on_pass_) on_pass_();
     const std::lock_guard lock(epochs_mutex_);
     if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
     epochs_.push_back(numbers);
   }
   if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
-  trained_ = clock_.now();
+  trained_ = now();
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
   const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
@@ -207,6 +214,7 @@ std::size_t TrainJob::tell_epochs(std::size_t told, Cluster& cluster) {
     TrainEpoch epoch;
     {
       const std::lock_guard lock(epochs_mutex_);
+      if (epochs_[told].cut_short) break;
       epoch = told_epoch(told);
     }
     epoch.costs = costs(cluster.view().counters, epoch.costs.steps);
@@ -236,7 +244,7 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
 }
 
 TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
-  const auto elapsed = [this] { return clock_.now() - Instant{}; };
+  const auto elapsed = [this] { return now() - Instant{}; };
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
   bool closed = false;
   std::size_t told = 0;
@@ -334,11 +342,12 @@ void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResu
 void TrainJob::add_words(bool closed, TrainResult& result) const {
   const Loss loss = spec().model.loss;
   const bool measured = !epochs_.empty() && epochs_.back().has_valid;
+  const bool whole = !closed && (epochs_.empty() || !epochs_.back().cut_short);
   if (std::string text = overfitted(loss, epochs_); !text.empty()) result.notes.push_back(std::move(text));
   std::vector<std::string> warnings;
   if (measured) warnings.push_back(one_label(loss, epochs_.back().valid));
   warnings.push_back(worse_than_none(loss, epochs_));
-  if (spec().has_valid() && !closed && !measured) {
+  if (spec().has_valid() && whole && !measured) {
     warnings.push_back(
         spec().valid.part == Part::kAll
             ? "--valid: no row of it could be read"

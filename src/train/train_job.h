@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,9 @@ class TrainJob {
   // Loads what the model begins with; waits for each pass and takes its numbers; then scans the tables,
   // and saves them when asked to.
   ShardProgram observer();
+  // Where nodes live by a clock of their own: time is that clock's, and `on_pass` is called in the turn in
+  // which a pass ends. Both outlive the run.
+  void live_by(std::function<Instant()> clock, std::function<void()> on_pass);
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
   void close() { closing_ = true; }
@@ -40,6 +44,7 @@ class TrainJob {
 
  private:
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
+  Instant now() const { return clock_ ? clock_() : real_clock_.now(); }
   void warn_of_inputs() const;
   Task<Status> observe(ShardStore& store);
   Task<Status> save(ShardStore& store);
@@ -68,7 +73,9 @@ class TrainJob {
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.
-  RealClock clock_;                 // Since the cluster was about to start.
+  RealClock real_clock_;            // Since the cluster was about to start.
+  std::function<Instant()> clock_;  // In its place, where there is one.
+  std::function<void()> on_pass_;
   std::atomic<bool> closing_{false};
   std::mutex news_mutex_;          // Guards news_.
   std::vector<std::string> news_;  // Of nodes that come and go, not yet told.

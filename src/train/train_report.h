@@ -56,6 +56,7 @@ struct EpochNumbers {
   Measured sampled;
   Measured valid;
   bool has_valid = false;
+  bool cut_short = false;          // The job was asked to end early before the pass had ended.
   std::uint64_t steps_before = 0;  // In all passes before.
   Instant ended{};                 // By the job's clock.
 };

@@ -12,6 +12,8 @@
 #include "client/job/remote_cluster.h"
 #include "train/algorithm_plan.h"
 #include "train/replica_trainer.h"
+#include "train/simulated/simulated_cluster.h"
+#include "train/simulated/simulation.h"
 #include "train/train_job.h"
 
 namespace thalweg {
@@ -41,6 +43,7 @@ class Trainer::Impl {
   TrainResult run_here();
   TrainResult run_processes(const TrainProcesses& processes);
   TrainResult run_listening(const NodeOptions& node);
+  TrainResult run_simulated(const TrainSimulation& simulation);
   Status begin();
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
 
@@ -141,6 +144,25 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   return job->run(**started, servers, workers);
 }
 
+TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
+  for (const Status& status : {begin(), check_simulated(job->options())}) {
+    if (!status.ok()) return failed(status);
+  }
+  const TrainerOptions& options = job->options();
+  const std::uint32_t servers = std::max(options.servers, 1u);
+  const std::uint32_t workers = options.workers != 0 ? options.workers : job->spec().shards;
+  const auto inputs = job->inputs();
+  inputs->set_memory(options.memory);
+  sim::TimedJob timed = timed_job(simulation, options.seed, job->scheduler_options(servers, workers));
+  timed.program = [inputs](Store& store) { return train_by_algorithm(store, inputs, nullptr); };
+  timed.observer = [observe = job->observer()](ShardStore& store) { return observe(store, wire::Map()); };
+  SimulatedCluster cluster(std::move(timed));
+  job->live_by([&cluster] { return cluster.now(); }, [&cluster] { cluster.tell(); });
+  TrainResult result = job->run(cluster, servers, workers);
+  if (simulation.on_end) simulation.on_end(cluster.numbers());
+  return result;
+}
+
 Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -156,6 +178,7 @@ const TrainerOptions& Trainer::options() const { return impl_->job->options(); }
 TrainResult Trainer::run() { return impl_->run_here(); }
 TrainResult Trainer::run(const TrainProcesses& processes) { return impl_->run_processes(processes); }
 TrainResult Trainer::run(const NodeOptions& node) { return impl_->run_listening(node); }
+TrainResult Trainer::run(const TrainSimulation& simulation) { return impl_->run_simulated(simulation); }
 void Trainer::close() { impl_->job->close(); }
 
 }  // namespace thalweg

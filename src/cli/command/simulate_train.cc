@@ -2,30 +2,27 @@
 // network take made up time.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command/command.h"
-#include "cli/options/memory_limit.h"
 #include "cli/options/option_table.h"
 #include "cli/options/options.h"
 #include "cli/options/sizes.h"
-#include "cli/options/trainer_options.h"
 #include "cli/view/output.h"
-#include "sim/cluster/timed_job.h"
-#include "train/simulated/train_program.h"
+#include "cli/work/simulated_run.h"
 
 namespace thalweg {
 namespace {
 
 constexpr std::size_t kCurvePoints = 20;
-constexpr std::uint32_t kWorkers = 4;
 
 double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-Duration duration_of(double seconds) {
-  return Duration{static_cast<std::int64_t>(std::llround(seconds * 1e9))};
-}
 
 // Loss before learning, as shards told of it.
 class LossCurve {
@@ -61,49 +58,53 @@ std::vector<LossCurve::Point> LossCurve::points() const {
   return out;
 }
 
-Result<sim::TimedJob> timed_job(const Options& options, const TrainProgram& program) {
-  sim::TimedJob job;
-  job.seed = static_cast<std::uint64_t>(options.integer("seed"));
-  job.servers = static_cast<std::uint32_t>(options.maybe_integer("servers").value_or(1));
-  job.workers = static_cast<std::uint32_t>(options.maybe_integer("workers").value_or(kWorkers));
-  job.shards = program.shards;
-  job.consistency = program.consistency;
-  job.tables = program.tables;
-  job.program = program.shard;
-  const auto compute = sim::ComputeTime::parse(options.text("compute"));
-  if (!compute) return compute.status();
-  job.compute = *compute;
-  if (const auto text = options.maybe_text("straggler")) {
-    const auto stragglers = sim::Stragglers::parse(*text);
-    if (!stragglers) return stragglers.status();
-    job.stragglers = *stragglers;
+// What there is to show of one simulated training.
+struct Shown {
+  const TrainerOptions& options;  // As chosen.
+  const TrainResult& result;
+  const sim::TimedRun& run;
+  std::vector<LossCurve::Point> curve;
+
+  std::string_view algorithm() const { return options.algorithm; }
+  double steps() const { return static_cast<double>(run.gradients) / *options.data_shards; }
+  std::uint64_t stalest() const { return run.staleness.empty() ? 0 : run.staleness.size() - 1; }
+  double rows_a_gradient() const {
+    return static_cast<double>(std::max(*options.batch / *options.data_shards, 1u));
   }
-  job.latency = duration_of(options.real("latency"));
-  if (const auto text = options.maybe_text("bandwidth")) {
-    const auto bytes = parse_size(*text, "--bandwidth");
-    if (!bytes) return bytes.status();
-    job.bytes_per_second = static_cast<double>(*bytes);
-  }
-  job.stop_after = duration_of(options.maybe_real("stop-after").value_or(0));
-  return job;
+};
+
+nlohmann::ordered_json finite_number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-void show(const sim::TimedJob& job, const TrainProgram& program, const sim::TimedRun& run,
-          const LossCurve& curve, Output& out) {
-  const std::vector<LossCurve::Point> points = curve.points();
-  const double steps = static_cast<double>(run.gradients) / job.shards;
-  const std::uint64_t stalest = run.staleness.empty() ? 0 : run.staleness.size() - 1;
-  nlohmann::ordered_json object{{"algorithm", program.algorithm},
-                                {"workers", job.workers},
-                                {"servers", job.servers},
+nlohmann::ordered_json epochs_json(const TrainResult& result) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const TrainEpoch& epoch : result.epochs) {
+    nlohmann::ordered_json one{{"epoch", epoch.number},
+                               {"seconds", epoch.seconds},
+                               {"steps", epoch.costs.steps},
+                               {"train_loss", finite_number(epoch.train_loss)}};
+    if (epoch.held_out) {
+      for (const auto& [name, value] : epoch.held_out->metrics) one["valid_" + name] = finite_number(value);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+nlohmann::ordered_json to_json(const Shown& shown) {
+  const auto& [options, result, run, curve] = shown;
+  nlohmann::ordered_json object{{"algorithm", shown.algorithm()},
+                                {"workers", options.workers},
+                                {"servers", options.servers},
                                 {"simulated_seconds", seconds_of(run.time)},
                                 {"gradients", run.gradients},
-                                {"steps", steps},
+                                {"steps", shown.steps()},
                                 {"gradients_per_second", run.gradients_per_second()},
-                                {"samples_per_second", run.gradients_per_second() * program.shard_batch_rows},
+                                {"samples_per_second", run.gradients_per_second() * shown.rows_a_gradient()},
                                 {"push_staleness_mean", run.staleness_mean()},
                                 {"push_staleness_p99", run.staleness_at(0.99)},
-                                {"push_staleness_max", stalest},
+                                {"push_staleness_max", shown.stalest()},
                                 {"steps_ahead_max", run.lead_max},
                                 {"idle_share", run.idle_share},
                                 {"bytes_sent", run.bytes_sent},
@@ -111,43 +112,64 @@ void show(const sim::TimedJob& job, const TrainProgram& program, const sim::Time
                                 {"trace_hash", fmt::format("{:016x}", run.trace_hash)}};
   object["push_staleness"] = run.staleness;
   object["curve"] = nlohmann::ordered_json::array();
-  std::string lines = fmt::format("{:>12}  {}\n", "time", "loss");
-  for (const LossCurve::Point& point : points) {
+  for (const LossCurve::Point& point : curve)
     object["curve"].push_back({{"seconds", point.seconds}, {"loss", point.loss}});
-    lines += fmt::format("{:>12}  {:.5f}\n", seconds_text(point.seconds), point.loss);
+  object["model_digest"] = fmt::format("{:016x}", result.model_digest);
+  object["epochs"] = epochs_json(result);
+  return object;
+}
+
+// Of the passes that scored held-out rows; none, where none are held out.
+std::string epochs_text(const TrainResult& result) {
+  std::string text;
+  for (const TrainEpoch& epoch : result.epochs) {
+    if (!epoch.held_out) continue;
+    text += fmt::format("pass {} ended after {}:", epoch.number, seconds_text(epoch.seconds));
+    for (const auto& [name, value] : epoch.held_out->metrics) text += fmt::format("  {} {:.5f}", name, value);
+    text += "\n";
   }
-  out.json(object);
-  out.human(fmt::format(
+  return text.empty() ? text : "held-out rows\n" + text + "\n";
+}
+
+std::string to_text(const Shown& shown) {
+  const sim::TimedRun& run = shown.run;
+  std::string lines = fmt::format("{:>12}  {}\n", "time", "loss");
+  for (const LossCurve::Point& point : shown.curve)
+    lines += fmt::format("{:>12}  {:.5f}\n", seconds_text(point.seconds), point.loss);
+  return fmt::format(
       "{} by {} workers and {} servers: {} simulated, {} gradients ({:.1f} steps), {:.2f} a second\n"
       "push staleness: mean {:.2f}, p99 {}, max {}; at most {} steps ahead of the slowest\n"
-      "idle: {:.1f} %; sent: {}\n\n{}",
-      program.algorithm, job.workers, job.servers, seconds_text(seconds_of(run.time)), run.gradients, steps,
-      run.gradients_per_second(), run.staleness_mean(), run.staleness_at(0.99), stalest, run.lead_max,
-      100 * run.idle_share, size_text(run.bytes_sent), lines));
+      "idle: {:.1f} %; sent: {}\n\n{}{}",
+      shown.algorithm(), shown.options.workers, shown.options.servers, seconds_text(seconds_of(run.time)),
+      run.gradients, shown.steps(), run.gradients_per_second(), run.staleness_mean(), run.staleness_at(0.99),
+      shown.stalest(), run.lead_max, 100 * run.idle_share, size_text(run.bytes_sent),
+      epochs_text(shown.result), lines);
 }
 
 Status run_simulate_train(const Options& options, Output& out) {
-  const auto memory = memory_limit(options);
-  if (!memory) return memory.status();
-  TrainerOptions wanted = trainer_options(options, *memory);
-  if (wanted.workers == 0) wanted.workers = kWorkers;
-  if (!wanted.data_shards) wanted.data_shards = wanted.workers;
-  wanted.on_message = [&](TrainMessage, const std::string& line) { out.warn(line); };
-  const auto program = train_program(wanted);
-  if (!program) return program.status();
-  auto job = timed_job(options, *program);
-  if (!job) return job.status();
-  LossCurve curve;
-  job->on_report = [&](Duration at, ShardId, ReportId id, std::string_view text) {
-    if (const auto sum = learnt_loss(id, text)) curve.add(at, *sum);
+  auto wanted = wanted_simulated_training(options);
+  if (!wanted) return wanted.status();
+  auto simulation = wanted_simulation(options);
+  if (!simulation) return simulation.status();
+  wanted->on_message = [&](TrainMessage kind, const std::string& line) {
+    kind == TrainMessage::kWarning ? out.warn(line) : out.detail(line);
   };
+  auto trainer = Trainer::open(*std::move(wanted));
+  if (!trainer) return trainer.status();
+  LossCurve curve;
+  sim::TimedRun run;
+  simulation->on_learnt = [&](Duration at, const LossSum& sum) { curve.add(at, sum); };
+  simulation->on_end = [&](const sim::TimedRun& numbers) { run = numbers; };
   const auto begin = std::chrono::steady_clock::now();
-  const sim::TimedRun run = sim::run_timed(*job);
+  const TrainResult result = trainer->run(*simulation);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   out.detail(fmt::format("{} events in {:.2f} s of real time", run.events, took.count()));
-  if (!run.status.ok()) return run.status;
-  show(*job, *program, run, curve, out);
-  return ok_status();
+  if (!result.complete) return result.status;
+  for (const std::string& text : result.warnings) out.detail(text);
+  const Shown shown{trainer->options(), result, run, curve.points()};
+  out.json(to_json(shown));
+  out.human(to_text(shown));
+  return result.status;
 }
 
 using T = OptionType;
@@ -200,7 +222,8 @@ extern constinit const Command kSimulateTrainCommand = {
         "thalweg simulate train clicks.svm --workers 4 --algorithm async --compute 1s --straggler '1 of 4, "
         "x4'",
     .run = run_simulate_train,
-    .options = {kReadOptions, "model|rank|fields|loss|hidden|inputs|classes|init-scale|epochs|batch",
+    .options = {kReadOptions,
+                "valid|valid-part|model|rank|fields|loss|hidden|inputs|classes|init-scale|epochs|batch",
                 "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|layer-rate|seed",
                 "algorithm|servers|workers|data-shards|memory"},
     .own = kOwn,

@@ -312,7 +312,9 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   const bool sign_of_life =
       from.kept && to == kScheduler && (frame.head.op == Op::kHeartbeat || frame.head.op == Op::kJoin);
   arrivals_.clear();
-  const bool must_arrive = sign_of_life && now_ - from.heard > kSilenceMax;
+  const Process& other = *processes_[link.to];
+  const bool looks_on = from.observer ? other.server != nullptr : other.observer && from.server != nullptr;
+  const bool must_arrive = (sign_of_life && now_ - from.heard > kSilenceMax) || (looks_on && !plan_.judged);
   const Fate fate = network_.send(now_, link, frame, must_arrive, arrivals_);
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
   const std::uint32_t connection = must_arrive ? kAnyConnection : network_.connection(link);
@@ -432,6 +434,14 @@ void Cluster::ask_to_stop() {
   note("the job is asked to stop");
   Outgoing out(*this, process);
   process.scheduler->close(out);
+  after_turn(0);
+}
+
+void Cluster::end(const Status& status) {
+  Process& process = *processes_[0];
+  if (!process.runs()) return;
+  Outgoing out(*this, process);
+  process.scheduler->stop(process.clock.local(now_), status, out);
   after_turn(0);
 }
 

@@ -89,6 +89,7 @@ class Cluster {
   std::uint64_t trace_hash() const { return trace_hash_; }
   Findings& findings() { return findings_; }
   Network& network() { return network_; }
+  const NetworkCounts& network_counts() const { return network_.counts(); }
   const ServerWatch& watch() const { return watch_; }
   const ShardWork& work() const { return work_; }
   const Workload& workload() const { return workload_; }
@@ -121,6 +122,8 @@ class Cluster {
   bool moving() const;
   void hand_over(const Offer& offer);
   void ask_to_stop();
+  // The job ends at once.
+  void end(const Status& status);
   // Every other node's driver finds that the scheduler is lost.
   void tell_all_of_scheduler(Instant when);
   void note(std::string_view what);

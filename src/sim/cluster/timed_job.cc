@@ -119,52 +119,116 @@ std::uint32_t lead_max(const Cluster& cluster) {
   return lead;
 }
 
-Status ended_with(const Cluster& cluster) {
-  if (!cluster.over())
-    return {Code::kTimeout, "nothing is left to happen, but the simulated job is not over"};
-  return cluster.scheduler().stopped().value_or(ok_status());
-}
-
 }  // namespace
 
-TimedRun run_timed(const TimedJob& job) {
-  const Plan plan = plan_of(job);
-  Stopwatch stopwatch(job);
-  StalenessMeter staleness;
-  Cluster* running = nullptr;
-  Programs programs;
-  programs.shard = [&](ShardStore& store, const wire::Map&) { return run_program(store, job, stopwatch); };
-  programs.observer = [](ShardStore& store, const wire::Map&) { return wait_for_all(store); };
-  programs.computed_for = [&](Instant now) {
-    const bool begun = stopwatch.begin().has_value();
-    const Duration takes = stopwatch.take(now);
-    if (!begun && stopwatch.begin() && job.stop_after > Duration{})
-      running->at(now + job.stop_after, [running] { running->ask_to_stop(); });
-    return takes;
+class TimedCluster::Impl {
+ public:
+  explicit Impl(TimedJob wanted)
+      : job_(std::move(wanted)),
+        plan_(plan_of(job_)),
+        stopwatch_(job_),
+        sync_(job_.consistency.kind == Consistency::Kind::kSync),
+        cluster_(plan_, nullptr, programs()) {}
+
+  bool step() { return !cluster_.over() && cluster_.step(); }
+  Cluster& cluster() { return cluster_; }
+  bool begun() const { return stopwatch_.begin().has_value(); }
+  bool stopping() const { return stopping_; }
+  ClusterView view() const;
+  TimedRun run() const;
+  Status status() const;
+
+ private:
+  Programs programs();
+  Duration takes(Instant now);
+
+  const TimedJob job_;
+  const Plan plan_;
+  Stopwatch stopwatch_;
+  StalenessMeter staleness_;
+  const bool sync_;  // A step is applied as a whole, with nothing of others between.
+  bool stopping_ = false;
+  Cluster cluster_;
+};
+
+Duration TimedCluster::Impl::takes(Instant now) {
+  const bool begun_before = begun();
+  const Duration takes = stopwatch_.take(now);
+  if (begun_before || !begun() || job_.stop_after <= Duration{}) return takes;
+  cluster_.at(now + job_.stop_after, [this] {
+    stopping_ = true;
+    cluster_.ask_to_stop();
+  });
+  return takes;
+}
+
+Programs TimedCluster::Impl::programs() {
+  Programs out;
+  out.shard = [this](ShardStore& store, const wire::Map&) { return run_program(store, job_, stopwatch_); };
+  out.observer = [this](ShardStore& store, const wire::Map&) {
+    return job_.observer ? job_.observer(store) : wait_for_all(store);
   };
-  programs.on_report = [&](Instant now, ShardId shard, ReportId id, std::string_view text) {
-    if (job.on_report) job.on_report(now - stopwatch.begin().value_or(now), shard, id, text);
+  out.computed_for = [this](Instant now) { return takes(now); };
+  out.on_report = [this](Instant now, ShardId shard, ReportId id, std::string_view text) {
+    if (job_.on_report) job_.on_report(now - stopwatch_.begin().value_or(now), shard, id, text);
   };
-  // In sync mode a step is applied as a whole, with nothing of others between.
-  const bool sync = job.consistency.kind == Consistency::Kind::kSync;
-  programs.on_answer = [&](NodeId server, const Frame* asked, const Frame& sent) {
-    if (!sync) staleness.on_answer(server, asked, sent);
+  out.on_answer = [this](NodeId server, const Frame* asked, const Frame& sent) {
+    if (!sync_) staleness_.on_answer(server, asked, sent);
   };
-  Cluster cluster(plan, nullptr, std::move(programs));
-  running = &cluster;
-  while (!cluster.over() && cluster.step()) {
+  return out;
+}
+
+ClusterView TimedCluster::Impl::view() const {
+  ClusterView view = cluster_.scheduler().view();
+  view.counters = {};  // The nodes themselves know better than their last heartbeats.
+  for (const auto& process : cluster_.processes()) {
+    if (process->observer || process->node == nullptr) continue;
+    if (process->server != nullptr) view.counters.count(process->server->counters());
+    if (process->worker != nullptr) view.counters.count(process->worker->counters());
   }
+  return view;
+}
+
+Status TimedCluster::Impl::status() const {
+  const auto& stopped = cluster_.scheduler().stopped();
+  return stopped ? *stopped
+                 : Status(Code::kTimeout, "nothing is left to happen, but the simulated job is not over");
+}
+
+TimedRun TimedCluster::Impl::run() const {
   TimedRun run;
-  run.status = ended_with(cluster);
-  run.time = stopwatch.time();
-  run.gradients = stopwatch.gradients();
-  run.staleness = sync ? std::vector{run.gradients} : staleness.histogram();
-  run.lead_max = lead_max(cluster);
-  run.idle_share = stopwatch.idle_share();
-  run.bytes_sent = cluster.network().counts().bytes;
-  run.events = cluster.events();
-  run.trace_hash = cluster.trace_hash();
+  run.status = status();
+  run.time = stopwatch_.time();
+  run.gradients = stopwatch_.gradients();
+  run.staleness = sync_ ? std::vector{run.gradients} : staleness_.histogram();
+  run.lead_max = lead_max(cluster_);
+  run.idle_share = stopwatch_.idle_share();
+  run.bytes_sent = cluster_.network_counts().bytes;
+  run.events = cluster_.events();
+  run.trace_hash = cluster_.trace_hash();
   return run;
+}
+
+TimedCluster::TimedCluster(TimedJob job) : impl_(std::make_unique<Impl>(std::move(job))) {}
+TimedCluster::~TimedCluster() = default;
+
+bool TimedCluster::step() { return impl_->step(); }
+Instant TimedCluster::now() const { return impl_->cluster().now(); }
+bool TimedCluster::begun() const { return impl_->begun(); }
+bool TimedCluster::ended() const { return impl_->cluster().gone(); }
+Status TimedCluster::status() const { return impl_->status(); }
+ClusterView TimedCluster::view() const { return impl_->view(); }
+std::string TimedCluster::missing() const { return impl_->cluster().scheduler().missing(); }
+bool TimedCluster::stopping() const { return impl_->stopping(); }
+void TimedCluster::close() { impl_->cluster().ask_to_stop(); }
+void TimedCluster::stop(const Status& status) { impl_->cluster().end(status); }
+TimedRun TimedCluster::run() const { return impl_->run(); }
+
+TimedRun run_timed(const TimedJob& job) {
+  TimedCluster cluster(job);
+  while (cluster.step()) {
+  }
+  return cluster.run();
 }
 
 double TimedRun::gradients_per_second() const {

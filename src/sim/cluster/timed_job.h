@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +15,11 @@
 #include "thalweg/status.h"
 #include "thalweg/store.h"
 #include "thalweg/task.h"
+
+namespace thalweg {
+class ShardStore;
+struct ClusterView;
+}  // namespace thalweg
 
 namespace thalweg::sim {
 
@@ -33,6 +40,9 @@ struct TimedJob {
   Duration stop_after{};  // The job is asked to end early so long after its first gradient began; 0: never.
   // `at`: since the first gradient began.
   std::function<void(Duration at, ShardId, ReportId, std::string_view text)> on_report;
+  // Of the node that looks on; the job is over when it ends. What it reads takes the latency alone, and is
+  // not counted. Unset: waits for all shards' kLastBarrier.
+  std::function<Task<Status>(ShardStore&)> observer;
 };
 
 struct TimedRun {
@@ -56,5 +66,32 @@ struct TimedRun {
 
 // The same job, the same run.
 TimedRun run_timed(const TimedJob& job);
+
+// The same, event by event.
+class TimedCluster {
+ public:
+  explicit TimedCluster(TimedJob job);
+  ~TimedCluster();
+
+  // One event; false when nothing is left to happen.
+  bool step();
+  Instant now() const;  // Since the nodes were started.
+  bool begun() const;   // Its first gradient.
+  bool ended() const;   // The scheduler has nothing more to do; status() says how.
+  Status status() const;
+  // As the nodes themselves know it.
+  ClusterView view() const;
+  // Nodes that have not joined yet, in words.
+  std::string missing() const;
+  bool stopping() const;            // stop_after has passed.
+  void close();                     // Asks the shards to end early.
+  void stop(const Status& status);  // Ends the job at once.
+  // Of what has happened so far.
+  TimedRun run() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace thalweg::sim

@@ -1,0 +1,16 @@
+// The options of `thalweg simulate train` as a trainer and a simulation take them.
+#pragma once
+
+#include "cli/options/options.h"
+#include "thalweg/trainer.h"
+#include "train/simulated/simulation.h"
+
+namespace thalweg {
+
+// With numbers of nodes, and as many data shards as workers unless it is said. kUsage: what --memory cannot
+// be.
+Result<TrainerOptions> wanted_simulated_training(const Options& options);
+// kUsage, which says what was expected of which option.
+Result<TrainSimulation> wanted_simulation(const Options& options);
+
+}  // namespace thalweg

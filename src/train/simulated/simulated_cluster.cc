@@ -1,0 +1,74 @@
+#include "train/simulated/simulated_cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+
+namespace thalweg {
+namespace {
+
+// So that the points of a training grow with the logarithm of its time.
+constexpr std::int64_t kLooksPart = 200;
+
+// Of a shard's report on rows that it has learnt: their loss before that. None of another report.
+std::optional<LossSum> learnt_loss(ReportId id, std::string_view report) {
+  if (id.epoch % 2 != 0) return std::nullopt;
+  Reader in(std::as_bytes(std::span(report)));
+  LossSum sum;
+  sum.loss = in.get<double>();
+  sum.weight = in.get<double>();
+  return sum;
+}
+
+}  // namespace
+
+sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, const SchedulerOptions& job) {
+  sim::TimedJob out;
+  out.seed = seed;
+  out.servers = job.servers;
+  out.workers = job.workers;
+  out.shards = job.shards;
+  out.consistency = job.consistency;
+  out.tables = job.tables;
+  out.compute = simulation.compute;
+  out.stragglers = simulation.stragglers;
+  out.latency = simulation.latency;
+  out.bytes_per_second = simulation.bytes_per_second;
+  out.stop_after = simulation.stop_after;
+  out.on_report = [report = job.on_report, learnt = simulation.on_learnt](
+                      Duration at, ShardId shard, ReportId id, std::string_view text) {
+    report(shard, id, text);
+    if (!learnt) return;
+    if (const auto sum = learnt_loss(id, text)) learnt(at, *sum);
+  };
+  return out;
+}
+
+SimulatedCluster::SimulatedCluster(sim::TimedJob job)
+    : timed_(job), least_between_looks_(std::max(job.compute.mean(), Duration{1})) {}
+
+bool SimulatedCluster::wait(Duration /*wait*/) {
+  while (!over_at_) {
+    if (timed_.ended() || !timed_.step()) {
+      end();
+      break;
+    }
+    if (std::exchange(told_, false)) return false;
+    if (!timed_.begun() || timed_.now() < look_at_) continue;
+    look_at_ = timed_.now() + std::max(least_between_looks_, (timed_.now() - Instant{}) / kLooksPart);
+    return false;
+  }
+  return true;
+}
+
+// Other nodes have yet to leave.
+void SimulatedCluster::end() {
+  over_at_ = timed_.now();
+  while (timed_.step()) {
+  }
+}
+
+ClusterView SimulatedCluster::view() { return timed_.view(); }
+
+}  // namespace thalweg
