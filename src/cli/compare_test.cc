@@ -41,19 +41,29 @@ class Compare : public testing::Test {
   }
   std::string head() const { return "files = [\"" + rows_ + "\"]\n"; }
 
+  // The block of the page is the file beside it; here it is run on fewer rows.
+  void take_example(const std::string& name, std::string& toml) const {
+    const std::string source = THALWEG_SOURCE;
+    toml = file_text(source + "/examples/compare/" + name + ".toml");
+    ASSERT_NE(file_text(source + "/docs/compare.md").find("```toml\n" + toml + "```"), std::string::npos);
+    const std::size_t rows = toml.find("rows.svm");
+    ASSERT_NE(rows, std::string::npos);
+    toml.replace(rows, 8, rows_);
+  }
+  json runs_of(const std::string& toml, const std::string& flags = "") const {
+    const Ran ran = compare(toml, "--json " + flags);
+    EXPECT_EQ(ran.code, 0) << toml << "\n" << ran.err;
+    return ran.code == 0 ? json::parse(ran.out)["runs"] : json();
+  }
+
   const std::string rows_ = test_path("compare.svm"), file_ = test_path("compare.toml"),
                     directory_ = test_path("compared");
 };
 
-// The block of the page is the file beside it; here it is run on fewer rows.
 TEST_F(Compare, RunsTheExampleOfItsPage) {
   make_rows();
-  const std::string source = THALWEG_SOURCE;
-  std::string toml = file_text(source + "/examples/compare/algorithms.toml");
-  ASSERT_NE(file_text(source + "/docs/compare.md").find("```toml\n" + toml + "```"), std::string::npos);
-  const std::size_t name = toml.find("rows.svm");
-  ASSERT_NE(name, std::string::npos);
-  toml.replace(name, 8, rows_);
+  std::string toml;
+  ASSERT_NO_FATAL_FAILURE(take_example("algorithms", toml));
   const Ran ran = compare(toml, "--json --out " + directory_);
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json runs = json::parse(ran.out)["runs"];
@@ -132,7 +142,8 @@ TEST_F(Compare, RefusesAFileThatSaysWhatItCannotMean) {
   refuses("files = \"rows.svm\"\n" + one, ":1:9: files is no list of names");
   refuses("files = [\"-\"]\n" + one, ":1:10: files names standard input");
   refuses(head(), ": there is no run; expected [[run]]");
-  refuses(head() + "epochs = 3\n" + one, ":2:1: there is no 'epochs' here; expected files, target, [base]");
+  refuses(head() + "epochs = 3\n" + one,
+          ":2:1: there is no 'epochs' here; expected files, target, simulate, [base]");
   refuses(head() + "target = 3\n" + one, ":2:10: target is not one number");
   refuses(head() + "target = { loss = 3 }\n" + one, ":2:12: target has no 'loss'");
   refuses(head() + "target = { valid_accuracy = 3 }\n" + one,
@@ -146,8 +157,95 @@ TEST_F(Compare, RefusesAFileThatSaysWhatItCannotMean) {
   refuses(head() + one + one, ":5:8: the run of " + file_ + ":2 is called a already");
   refuses(head() + one + "valid-part = 3\nvalid = \"x\"\n",
           ":2:1: run a: --valid x (" + file_ + ":5) cannot");
-  refuses(head() + "simulate = { ranks = 512 }\n" + one, ":2:1: simulate: ");
-  refuses(head() + one + "simulate = { ranks = 512 }\n", ":4:1: simulate: ");
+}
+
+TEST_F(Compare, RefusesASimulationThatCannotBeMeant) {
+  const std::string one = "[[run]]\nname = \"a\"\n";
+  const auto all = [&](const std::string& simulate) {
+    return head() + "simulate = " + simulate + "\n" + one;
+  };
+  refuses(all("3"), ":2:12: simulate is no table; expected such as simulate = { ranks = 64");
+  refuses(all("false"), ":2:12: simulate is no table");
+  refuses(all("{ rank = 3 }"), ":2:14: simulate has no 'rank'; expected ranks, servers, ");
+  refuses(all("{ ranks = 0 }"), ":2:22: simulate.ranks: ");
+  refuses(all("{ ranks = \"3\" }"), ":2:22: simulate.ranks is a string, expected a whole number");
+  refuses(all("{ compute = \"30 parsecs\" }"), ":2:24: simulate.compute: '30 parsecs' is no computing time");
+  refuses(all("{ straggler = \"one\" }"), ":2:26: simulate.straggler: 'one' is no straggler; expected");
+  refuses(all("{ latency = \"1 mile\" }"), ":2:24: simulate.latency: ");
+  refuses(all("{ bandwidth = \"10Gbit/s\" }"), ":2:26: simulate.bandwidth: ");
+  refuses(head() + "[base]\nsimulate = {}\n" + one, ":3:1: simulate is no option of [base]");
+  refuses(head() + one + "simulate = true\n", ":4:12: simulate is no table");
+  refuses(head() + one + "simulate = {}\nprocesses = true\n", ":5: run a is simulated, and processes is of");
+  refuses(head() + one + "simulate = { ranks = 8 }\ndata-shards = 4\n",
+          ":2:1: run a: --workers 8 (" + file_ + ":4) is more than --data-shards 4 (" + file_ + ":5)");
+}
+
+TEST_F(Compare, SimulatesRunsAndHasTheSameBitsAgain) {
+  make_rows();
+  std::string toml;
+  ASSERT_NO_FATAL_FAILURE(take_example("stragglers", toml));
+  const json runs = runs_of(toml, "--out " + directory_);
+  const auto file = [&](const std::string& name) { return file_text(directory_ + "/" + name); };
+  const auto numbers = [&] {
+    std::string all;
+    for (const char* name : {"runs.csv", "curves.csv", "staleness.csv", "sync/metrics.jsonl",
+                             "backup-2/metrics.jsonl", "softsync-1/metrics.jsonl"})
+      all += file(name);
+    return all;
+  };
+  const std::string once = numbers();
+  ASSERT_EQ(runs.size(), 3u);
+  for (const json& one : runs) {
+    EXPECT_TRUE(one["simulated"]);
+    EXPECT_EQ(one["steps"], 3 * 23) << "4,000 rows less a tenth, in steps of 64 shards by 4 rows";
+    EXPECT_EQ(one["target_steps"], 23) << one;
+  }
+  // A step of the stragglers takes 120 ms. Two in 64 are slow, and as many a step does not wait for.
+  EXPECT_GT(runs[0]["seconds"], 69 * 0.12);
+  EXPECT_LT(runs[1]["seconds"], 0.5 * runs[0]["seconds"].get<double>());
+  EXPECT_LT(runs[1]["idle_share"], runs[0]["idle_share"]);
+  EXPECT_EQ(runs[0]["staleness_max"], 0);
+  EXPECT_GT(runs[2]["staleness_max"], 0);
+  EXPECT_NE(file("loss-time.svg").find("simulated seconds"), std::string::npos);
+  EXPECT_EQ(json::parse(file("sync/config.json"))["compute"]["value"], "lognormal(30ms, 0.3)");
+  EXPECT_EQ(json::parse(file("sync/result.json"))["simulated"], true);
+  EXPECT_EQ(json::parse(file("sync/result.json"))["seconds"], runs[0]["seconds"]);
+  fs::remove_all(directory_);
+  EXPECT_EQ(runs_of(toml, "--out " + directory_), runs);
+  EXPECT_EQ(numbers(), once);
+  toml.replace(toml.find("epochs"), 0, "seed = 2\n");
+  EXPECT_NE(runs_of(toml)[0]["seconds"], runs[0]["seconds"]);
+}
+
+TEST_F(Compare, SimulatesOneRunBesideARealOne) {
+  make_rows();
+  const std::string toml =
+      head() + "simulate = { ranks = 4, compute = \"1s\" }\n[base]\ndata-shards = 4\n" +
+      "[[run]]\nname = \"simulated\"\n[[run]]\nname = \"slow\"\nsimulate = { compute = \"2s\" }\n" +
+      "[[run]]\nname = \"real\"\nsimulate = false\n";
+  const Ran shown = compare(toml, "--out " + directory_);
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_NE(shown.err.find("some of these runs are simulated"), std::string::npos) << shown.err;
+  EXPECT_NE(shown.out.find("slow (simulated) "), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("\nreal  "), std::string::npos) << shown.out;
+  EXPECT_NE(file_text(directory_ + "/loss-time.svg").find("slow (simulated), training"), std::string::npos);
+  const auto result = [&](const std::string& name) {
+    return json::parse(file_text(directory_ + "/" + name + "/result.json"));
+  };
+  EXPECT_EQ(result("simulated")["result"]["model_digest"], result("real")["result"]["model_digest"]);
+  EXPECT_NEAR(result("slow")["seconds"], 2 * result("simulated")["seconds"].get<double>(), 0.1);
+  EXPECT_FALSE(result("real").contains("simulated"));
+}
+
+TEST_F(Compare, SaysWhatIsNotSimulatedBeforeTheFirstRun) {
+  make_rows();
+  const Ran ran = compare(head() + "simulate = {}\n[[run]]\nname = \"a\"\n[[run]]\nname = \"b\"\n" +
+                          "algorithm = \"local:8\"\n");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find(file_ + ":5: run b: --algorithm local:8 by --exchange auto is not simulated"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(ran.err.find("run a"), std::string::npos) << ran.err;
 }
 
 TEST_F(Compare, LooksAtAllRunsBeforeTheFirst) {

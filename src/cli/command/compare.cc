@@ -13,6 +13,7 @@
 #include "cli/view/drawing.h"
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
+#include "cli/work/simulated_run.h"
 #include "cli/work/train_run.h"
 
 namespace thalweg {
@@ -36,13 +37,26 @@ Status check_target(const Comparison& all, const ComparedRun& run, const Trainer
   return ok_status();
 }
 
+Result<TrainerOptions> wanted_of(const Options& options, bool simulated) {
+  return simulated ? wanted_simulated_training(options) : wanted_training(options);
+}
+
+// What only simulated runs can have wrong.
+Status check_simulation(const ComparedRun& run, const TrainerOptions& chosen) {
+  if (!run.simulated) return ok_status();
+  if (const auto simulation = wanted_simulation(run.options); !simulation) return simulation.status();
+  return check_simulated(chosen);
+}
+
 // So that what is wrong with the last run is known before the first one has begun.
 Status check_runs(const Comparison& all) {
   for (const ComparedRun& run : all.runs) {
-    const auto wanted = wanted_training(run.options);
+    const auto wanted = wanted_of(run.options, run.simulated);
     if (!wanted) return of_run(run, wanted.status());
     const auto trainer = Trainer::open(*wanted);
     if (!trainer) return of_run(run, trainer.status());
+    if (const Status status = check_simulation(run, trainer->options()); !status.ok())
+      return of_run(run, status);
     if (Status status = check_target(all, run, trainer->options()); !status.ok()) return status;
   }
   return ok_status();
@@ -59,15 +73,24 @@ Status make_directory(const std::string& path) {
   return {Code::kUsage, fmt::format("{} is not empty; expected a new directory for the comparison", path)};
 }
 
+TrainResult run_it(const Options& options, bool simulated, Trainer& trainer) {
+  if (!simulated) return run_trainer(options, trainer);
+  const auto simulation = wanted_simulation(options);
+  if (simulation) return trainer.run(*simulation);
+  TrainResult none;
+  none.status = simulation.status();
+  return none;
+}
+
 // With `directory` not empty, the run directory is made in it.
 ComparedTraining run_one(const ComparedRun& run, const std::string& directory, Output& out) {
-  ComparedTraining done{run.name, {}, {}};
+  ComparedTraining done{run.name, run.simulated, {}, {}};
   Options options = run.options;
   if (!directory.empty()) {
     options.assign(*find_option("run-dir"), directory + "/" + run.name, Origin::kSet,
                    "thalweg compare --out");
   }
-  auto wanted = wanted_training(options);
+  auto wanted = wanted_of(options, run.simulated);
   if (!wanted) {
     done.result.status = wanted.status();
     return done;
@@ -82,7 +105,7 @@ ComparedTraining run_one(const ComparedRun& run, const std::string& directory, O
   nlohmann::ordered_json json;
   done.result = show_one_training(options, *std::move(wanted), out, json, [&](Trainer& trainer) {
     loss = trainer.options().loss.value_or(loss);
-    return run_trainer(options, trainer);
+    return run_it(options, run.simulated, trainer);
   });
   return done;
 }
@@ -98,10 +121,18 @@ Status run_compare(const Options& options, Output& out) {
   if (!directory.empty()) {
     if (Status status = make_directory(directory); !status.ok()) return status;
   }
+  const auto simulated = [](const ComparedRun& run) { return run.simulated; };
+  if (std::any_of(all->runs.begin(), all->runs.end(), simulated) &&
+      !std::all_of(all->runs.begin(), all->runs.end(), simulated)) {
+    out.warn(
+        "some of these runs are simulated: do not compare their seconds with those of the others, whose "
+        "steps, bytes and losses mean the same");
+  }
   std::vector<ComparedTraining> done;
   Status ended;
   for (const ComparedRun& run : all->runs) {
-    out.note(fmt::format("run {} ({} of {})", run.name, done.size() + 1, all->runs.size()));
+    out.note(fmt::format("run {}{} ({} of {})", run.name, run.simulated ? ", simulated" : "", done.size() + 1,
+                         all->runs.size()));
     done.push_back(run_one(run, directory, out));
     const Status& status = done.back().result.status;
     if (status.ok()) continue;

@@ -48,6 +48,19 @@ std::vector<Field> fields_of(const ComparedTraining& run, const std::optional<Ta
           {"exchange_seconds_exposed", r.exchange_seconds_exposed}};
 }
 
+// Whose seconds the runs have.
+enum class Clocks { kReal, kSimulated, kBoth };
+
+Clocks clocks_of(const std::vector<ComparedTraining>& all) {
+  const auto simulated = std::count_if(all.begin(), all.end(), [](const auto& run) { return run.simulated; });
+  if (simulated == 0) return Clocks::kReal;
+  return static_cast<std::size_t>(simulated) == all.size() ? Clocks::kSimulated : Clocks::kBoth;
+}
+
+std::string shown_name(const ComparedTraining& run, Clocks clocks) {
+  return clocks == Clocks::kBoth && run.simulated ? run.name + " (simulated)" : run.name;
+}
+
 std::string csv_number(const std::optional<double>& number) {
   return number ? fmt::format("{}", *number) : std::string();
 }
@@ -59,11 +72,11 @@ std::string runs_csv(const std::vector<ComparedTraining>& all, const std::option
     if (text.empty()) {
       text = "run,code";
       for (const Field& field : fields) text += fmt::format(",{}", field.name);
-      text += "\n";
+      text += ",simulated\n";
     }
     text += fmt::format("{},{}", run.name, code_name(run.result.status.code()));
     for (const Field& field : fields) text += fmt::format(",{}", csv_number(field.value));
-    text += "\n";
+    text += fmt::format(",{}\n", run.simulated);
   }
   return text;
 }
@@ -95,8 +108,10 @@ using Abscissa = double (*)(const LossPoint& point);
 
 std::vector<Curve> loss_curves_by(const std::vector<ComparedTraining>& all, Abscissa x) {
   std::vector<Curve> curves;
+  const Clocks clocks = clocks_of(all);
   for (const ComparedTraining& run : all) {
-    Curve train{run.name + ", training", {}}, valid{run.name + ", held out", {}, true};
+    const std::string name = shown_name(run, clocks);
+    Curve train{name + ", training", {}}, valid{name + ", held out", {}, true};
     for (const LossPoint& point : run.points) {
       if (std::isfinite(point.train_loss)) train.points.emplace_back(x(point), point.train_loss);
       if (finite(point.valid_loss)) valid.points.emplace_back(x(point), *point.valid_loss);
@@ -111,8 +126,9 @@ std::vector<Curve> loss_curves_by(const std::vector<ComparedTraining>& all, Absc
 Bars staleness_bars(const std::vector<ComparedTraining>& all) {
   Bars bars;
   std::vector<std::uint32_t> leads;
+  const Clocks clocks = clocks_of(all);
   for (const ComparedTraining& run : all) {
-    bars.series.push_back(run.name);
+    bars.series.push_back(shown_name(run, clocks));
     for (const LedPulls& some : run.result.led_pulls) leads.push_back(some.steps_min);
   }
   std::sort(leads.begin(), leads.end());
@@ -137,8 +153,9 @@ Bars staleness_bars(const std::vector<ComparedTraining>& all) {
 
 Bars idle_bars(const std::vector<ComparedTraining>& all) {
   Bars bars{{"idle"}, {}};
+  const Clocks clocks = clocks_of(all);
   for (const ComparedTraining& run : all) {
-    bars.groups.push_back({run.name, {run.result.idle_share}});
+    bars.groups.push_back({shown_name(run, clocks), {run.result.idle_share}});
   }
   return bars;
 }
@@ -200,14 +217,16 @@ const LossPoint* ComparedTraining::met(const std::optional<Target>& target) cons
 }
 
 std::string comparison_table(const std::vector<ComparedTraining>& all, const std::optional<Target>& target) {
-  std::vector<std::vector<std::string>> rows = {
-      {"run", "seconds", "steps", "MB", "loss", "held-out", "accuracy", "stale", "p99", "max", "idle"}};
+  const Clocks clocks = clocks_of(all);
+  const std::string simulated = clocks == Clocks::kSimulated ? "simulated " : "";
+  std::vector<std::vector<std::string>> rows = {{"run", simulated + "seconds", "steps", "MB", "loss",
+                                                 "held-out", "accuracy", "stale", "p99", "max", "idle"}};
   if (target) {
-    rows[0].insert(rows[0].begin() + 1, {"to target: s", "steps", "MB"});
+    rows[0].insert(rows[0].begin() + 1, {"to target: " + simulated + "s", "steps", "MB"});
   }
   for (const ComparedTraining& run : all) {
     const TrainResult& r = run.result;
-    std::vector<std::string> row = {run.name};
+    std::vector<std::string> row = {shown_name(run, clocks)};
     if (target) {
       const LossPoint* at = run.met(target);
       row.push_back(at ? fmt::format("{:.2f}", at->seconds) : "-");
@@ -246,6 +265,7 @@ ordered_json comparison_json(const std::vector<ComparedTraining>& all, const std
     ordered_json one = {{"run", run.name}, {"code", code_name(run.result.status.code())}};
     for (const Field& field : fields_of(run, target))
       one[field.name] = field.value ? ordered_json(*field.value) : ordered_json(nullptr);
+    one["simulated"] = run.simulated;
     runs.push_back(std::move(one));
   }
   return {{"runs", std::move(runs)}};
@@ -262,8 +282,9 @@ Status write_comparison(const std::string& directory, const std::vector<Compared
   const auto by_seconds = loss_curves_by(all, [](const LossPoint& p) { return p.seconds; });
   const auto by_steps =
       loss_curves_by(all, [](const LossPoint& p) { return static_cast<double>(p.costs.steps); });
+  const char* const seconds = clocks_of(all) == Clocks::kSimulated ? "simulated seconds" : "seconds";
   for (const Status& status :
-       {draw_curves(at + "loss-time", {"loss", "seconds", "mean loss of a row"}, by_seconds),
+       {draw_curves(at + "loss-time", {"loss", seconds, "mean loss of a row"}, by_seconds),
         draw_curves(at + "loss-steps", {"loss", "steps", "mean loss of a row"}, by_steps),
         draw_bars(at + "staleness",
                   {"staleness", "steps that a pull's data shard led the slowest", "share of pulls"},

@@ -22,6 +22,7 @@ struct LossPoint {
 
 struct ComparedTraining {
   std::string name;
+  bool simulated = false;  // By whose clock its times are.
   TrainResult result;
   std::vector<LossPoint> points;  // By time.
 

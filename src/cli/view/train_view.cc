@@ -112,7 +112,7 @@ class TrainView {
   void finish() { progress_.clear(); }
   // The line of --json.
   nlohmann::ordered_json sum_up(const TrainResult& result);
-  void end_record(nlohmann::ordered_json result, const Status& how);
+  void end_record(nlohmann::ordered_json result, const TrainResult& how, bool simulated);
 
  private:
   void say(TrainMessage kind, const std::string& line);
@@ -230,9 +230,10 @@ void TrainView::show(const TrainProgress& now) {
 }
 
 // The run is over and its model saved: what cannot be written down does not undo that.
-void TrainView::end_record(nlohmann::ordered_json result, const Status& how) {
+void TrainView::end_record(nlohmann::ordered_json result, const TrainResult& how, bool simulated) {
   if (!record_) return;
-  const Status written = record_->end(std::move(result), how);
+  const auto simulated_s = simulated ? std::optional(how.seconds) : std::nullopt;
+  const Status written = record_->end(std::move(result), how.status, simulated_s);
   if (!written.ok()) out_.warn(written.message());
 }
 
@@ -308,7 +309,7 @@ TrainResult show_one_training(const Options& given, TrainerOptions options, Outp
   result = run(*trainer);
   view.finish();
   if (result.complete) json = view.sum_up(result);
-  view.end_record(json, result.status);
+  view.end_record(json, result, given.command().path == "simulate train");
   return result;
 }
 

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
 #include "cli/options/option_rules.h"
 #include "cli/options/suggest.h"
+#include "cli/work/compared_simulation.h"
 #include "cli/work/toml_value.h"
 
 namespace thalweg {
@@ -17,8 +19,6 @@ namespace {
 constexpr std::size_t kNameBytesMax = 64;
 constexpr std::size_t kRunsMax = 100;
 constexpr const char* kTarget = "expected target = { valid_loss = 0.5 } or target = { valid_accuracy = 0.9 }";
-constexpr const char* kNoSimulation =
-    "simulate: trainings by simulation cannot be compared yet; expected real ones alone, leave it out";
 
 bool fits_a_directory(std::string_view name) {
   constexpr std::string_view kAlso = "-_.+=:";
@@ -33,17 +33,16 @@ bool fits_a_directory(std::string_view name) {
 class ComparisonReader {
  public:
   ComparisonReader(const std::string& path, const Options& about)
-      : path_(path), about_(about), train_(find_command(about.commands(), "train")) {
-    THALWEG_CHECK(train_ != nullptr, "a program that compares trainings can train");
+      : path_(path),
+        about_(about),
+        train_(find_command(about.commands(), "train")),
+        simulated_(find_command(about.commands(), "simulate train")) {
+    THALWEG_CHECK(train_ != nullptr && simulated_ != nullptr, "a program that compares trainings can train");
   }
   Result<Comparison> read(const toml::table& file);
 
  private:
-  struct Setting {
-    const OptionRow* row;
-    OptionValue value;
-    std::string place;
-  };
+  using Settings = std::vector<ComparedSetting>;
   Status refuse(const toml::source_position& at, const std::string& message) const {
     return toml_error(path_, at, message);
   }
@@ -58,26 +57,33 @@ class ComparisonReader {
   Status read_runs(const toml::table& file);
   Status read_run(const toml::table& table);
   Result<std::string> name_of(const toml::table& table) const;
-  Status read_settings(const toml::table& table, std::string_view in, std::vector<Setting>& out) const;
+  Status read_settings(const toml::table& table, std::string_view in, Settings& out) const;
+  Status read_simulation(const toml::table& file);
+  // Of a run; nothing of one that is not simulated.
+  Result<std::optional<Settings>> simulation_of(const toml::table& table) const;
+  Result<Options> options_of_run(const std::string& name, const Settings& own,
+                                 const std::optional<Settings>& simulation) const;
   const OptionRow* row_of(std::string_view key) const;
   Status unknown(const toml::key& key, std::string_view in) const;
 
   const std::string path_;
   const Options& about_;
   const Command* train_;
+  const Command* simulated_;
   std::vector<std::string> files_;
-  std::vector<Setting> base_;
+  Settings base_;
+  std::optional<Settings> simulation_;  // Of runs that say nothing else.
   Comparison out_;
 };
 
 Status ComparisonReader::known_keys(const toml::table& file) const {
   for (const auto& [name, node] : file) {
     const std::string_view key = name.str();
-    if (key == "simulate") return refuse(name.source().begin, kNoSimulation);
-    if (key == "files" || key == "target" || key == "base" || key == "run") continue;
+    if (key == "files" || key == "target" || key == "simulate" || key == "base" || key == "run") continue;
     return refuse(
         name.source().begin,
-        fmt::format("there is no '{}' here; expected files, target, [base] and [[run]]{}", key.substr(0, 80),
+        fmt::format("there is no '{}' here; expected files, target, simulate, [base] and [[run]]{}",
+                    key.substr(0, 80),
                     row_of(key) != nullptr ? "\nhint: an option of all runs goes under [base]" : ""));
   }
   return ok_status();
@@ -147,7 +153,10 @@ const OptionRow* ComparisonReader::row_of(std::string_view key) const {
 }
 
 Status ComparisonReader::unknown(const toml::key& key, std::string_view in) const {
-  if (key.str() == "simulate") return refuse(key.source().begin, kNoSimulation);
+  if (key.str() == "simulate") {
+    return refuse(key.source().begin,
+                  "simulate is no option of [base]; expected it above [base], for all runs, or in a [[run]]");
+  }
   std::vector<std::string_view> known;
   for (const OptionRow* row : options_of(*train_)) {
     if (row_of(spelling(*row)) != nullptr) known.push_back(spelling(*row));
@@ -163,10 +172,9 @@ Status ComparisonReader::unknown(const toml::key& key, std::string_view in) cons
                   key.str().substr(0, 80), hint));
 }
 
-Status ComparisonReader::read_settings(const toml::table& table, std::string_view in,
-                                       std::vector<Setting>& out) const {
+Status ComparisonReader::read_settings(const toml::table& table, std::string_view in, Settings& out) const {
   for (const auto& [name, node] : table) {
-    if (in != "[base]" && name.str() == "name") continue;
+    if (in != "[base]" && (name.str() == "name" || name.str() == "simulate")) continue;
     const OptionRow* row = row_of(name.str());
     if (row == nullptr) return unknown(name, in);
     auto value = toml_option(path_, name.str(), *row, node);
@@ -206,26 +214,67 @@ Result<std::string> ComparisonReader::name_of(const toml::table& table) const {
   return *name;
 }
 
+Status ComparisonReader::read_simulation(const toml::table& file) {
+  const toml::node* node = file.get("simulate");
+  if (node == nullptr) return ok_status();
+  auto settings = read_simulate(path_, *simulated_, *node);
+  if (!settings) return settings.status();
+  simulation_ = *std::move(settings);
+  return ok_status();
+}
+
+Result<std::optional<ComparisonReader::Settings>> ComparisonReader::simulation_of(
+    const toml::table& table) const {
+  const toml::node* node = table.get("simulate");
+  if (node == nullptr) return simulation_ ? std::optional(Settings()) : std::nullopt;
+  if (const auto wanted = node->value_exact<bool>(); wanted && !*wanted)
+    return std::optional<Settings>(std::nullopt);
+  auto settings = read_simulate(path_, *simulated_, *node);
+  if (!settings) return settings.status();
+  return std::optional(*std::move(settings));
+}
+
+Result<Options> ComparisonReader::options_of_run(const std::string& name, const Settings& own,
+                                                 const std::optional<Settings>& simulation) const {
+  const Command& command = simulation ? *simulated_ : *train_;
+  Options options(command, about_.commands());
+  options.set_arguments(files_);
+  const Settings none;
+  const Settings& common = simulation && simulation_ ? *simulation_ : none;
+  const std::pair<const Settings*, Origin> all[] = {{&base_, Origin::kFile},
+                                                    {&common, Origin::kFile},
+                                                    {&own, Origin::kSet},
+                                                    {simulation ? &*simulation : &none, Origin::kSet}};
+  for (const auto& [settings, origin] : all) {
+    for (const ComparedSetting& setting : *settings) {
+      if (!applies_to(*setting.row, command)) {
+        return Status(Code::kConfig,
+                      fmt::format("{}: run {} is simulated, and {} is of real trainings alone; expected "
+                                  "options of thalweg simulate train",
+                                  setting.place, name, spelling(*setting.row)));
+      }
+      options.assign(*setting.row, setting.value, origin, setting.place);
+    }
+  }
+  return options;
+}
+
 Status ComparisonReader::read_run(const toml::table& table) {
   const auto name = name_of(table);
   if (!name) return name.status();
-  std::vector<Setting> own;
+  Settings own;
   if (Status status = read_settings(table, "[[run]]", own); !status.ok()) return status;
-  Options options(*train_, about_.commands());
-  options.set_arguments(files_);
-  for (const Setting& setting : base_) {
-    options.assign(*setting.row, setting.value, Origin::kFile, setting.place);
-  }
-  for (Setting& setting : own) {
-    options.assign(*setting.row, std::move(setting.value), Origin::kSet, setting.place);
-  }
+  const auto simulation = simulation_of(table);
+  if (!simulation) return simulation.status();
+  auto options = options_of_run(*name, own, *simulation);
+  if (!options) return options.status();
   CommandLine line;
   line.commands = about_.commands();
-  line.command = train_;
-  if (const Status status = check_rules(options, line); !status.ok()) {
+  line.command = &options->command();
+  if (const Status status = check_rules(*options, line); !status.ok()) {
     return refuse(table.source().begin, fmt::format("run {}: {}", *name, status.message()));
   }
-  out_.runs.push_back({*name, place(table), std::move(options)});
+  out_.runs.push_back({*name, place(table), simulation->has_value(), *std::move(options)});
   return ok_status();
 }
 
@@ -249,8 +298,9 @@ Status ComparisonReader::read_runs(const toml::table& file) {
 
 Result<Comparison> ComparisonReader::read(const toml::table& file) {
   if (Status status = known_keys(file); !status.ok()) return status;
-  for (const auto part : {&ComparisonReader::read_files, &ComparisonReader::read_target,
-                          &ComparisonReader::read_base, &ComparisonReader::read_runs}) {
+  for (const auto part :
+       {&ComparisonReader::read_files, &ComparisonReader::read_target, &ComparisonReader::read_simulation,
+        &ComparisonReader::read_base, &ComparisonReader::read_runs}) {
     if (Status status = (this->*part)(file); !status.ok()) return status;
   }
   return std::move(out_);

@@ -18,7 +18,9 @@ struct Target {
 struct ComparedRun {
   std::string name;   // Fit for a directory.
   std::string place;  // "algorithms.toml:12"
-  Options options;    // As of `thalweg train`; the run directory is whoever runs it to say.
+  bool simulated = false;
+  // As of `thalweg train`, or of `thalweg simulate train`; the run directory is whoever runs it to say.
+  Options options;
 };
 
 struct Comparison {
@@ -27,7 +29,8 @@ struct Comparison {
   std::vector<ComparedRun> runs;
 };
 
-// From the file `path`, see docs/compare.md. `about`: the command that is running, whose program has `train`.
+// From the file `path`, see docs/compare.md. `about`: the command that is running, whose program has both
+// commands.
 // Errors are kConfig and name file, line and key.
 Result<Comparison> read_comparison(const std::string& path, const Options& about);
 

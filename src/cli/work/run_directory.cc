@@ -59,7 +59,11 @@ Result<RunDirectory> RunDirectory::make(const std::string& path, const Options& 
     return Status(Code::kUsage,
                   fmt::format("{} is not empty; expected a new directory, one for each run", path));
   }
-  const ordered_json settings = settings_of(options, &options.command());
+  ordered_json settings = settings_of(options, &options.command());
+  for (const OptionRow& row : options.command().own) {
+    settings[std::string(row.name)] = {{"value", json_value(options.value(row.name))},
+                                       {"origin", options.place(row.name)}};
+  }
   if (Status status = write_file(path + "/config.json", settings); !status.ok()) return status;
   if (Status status = write_file(path + "/environment.json", environment_of(options)); !status.ok())
     return status;
@@ -80,8 +84,9 @@ bool RunDirectory::is_progress_due(double seconds) {
   return true;
 }
 
-Status RunDirectory::end(ordered_json result, const Status& how) {
-  ordered_json whole = {{"seconds", seconds()}, {"code", code_name(how.code())}};
+Status RunDirectory::end(ordered_json result, const Status& how, std::optional<double> simulated_s) {
+  ordered_json whole = {{"seconds", simulated_s.value_or(seconds())}, {"code", code_name(how.code())}};
+  if (simulated_s) whole["simulated"] = true;
   if (!how.ok()) whole["message"] = how.message();
   if (!result.is_null()) whole["result"] = std::move(result);
   if (Status written = write_file(path_ + "/result.json", whole); !written.ok()) return written;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/options/options.h"
@@ -25,8 +26,9 @@ class RunDirectory {
   // Whether enough time has gone by for a line about progress: a tenth of a second at first, later half a
   // percent of the run's time, so that the file grows with its logarithm.
   bool is_progress_due(double seconds);
-  // Writes result.json: `result`, null where there is none, and how the run ended.
-  Status end(nlohmann::ordered_json result, const Status& how);
+  // Writes result.json: `result`, null where there is none, and how the run ended, after `simulated_s` where
+  // its time is simulated.
+  Status end(nlohmann::ordered_json result, const Status& how, std::optional<double> simulated_s = {});
 
  private:
   using Clock = std::chrono::steady_clock;

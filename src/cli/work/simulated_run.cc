@@ -28,6 +28,13 @@ Result<TrainerOptions> wanted_simulated_training(const Options& options) {
   return wanted;
 }
 
+Status check_simulation_option(std::string_view name, const std::string& text) {
+  if (name == "compute") return sim::ComputeTime::parse(text).status();
+  if (name == "straggler") return sim::Stragglers::parse(text).status();
+  if (name == "bandwidth") return parse_size(text, "--bandwidth").status();
+  return ok_status();
+}
+
 Result<TrainSimulation> wanted_simulation(const Options& options) {
   TrainSimulation out;
   const auto compute = sim::ComputeTime::parse(options.text("compute"));
