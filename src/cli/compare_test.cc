@@ -173,6 +173,7 @@ TEST_F(Compare, RefusesASimulationThatCannotBeMeant) {
   refuses(all("{ straggler = \"one\" }"), ":2:26: simulate.straggler: 'one' is no straggler; expected");
   refuses(all("{ latency = \"1 mile\" }"), ":2:24: simulate.latency: ");
   refuses(all("{ bandwidth = \"10Gbit/s\" }"), ":2:26: simulate.bandwidth: ");
+  refuses(all("{ room = \"rock\" }"), ":2:21: simulate.room: there is no preset 'rock'");
   refuses(head() + "[base]\nsimulate = {}\n" + one, ":3:1: simulate is no option of [base]");
   refuses(head() + one + "simulate = true\n", ":4:12: simulate is no table");
   refuses(head() + one + "simulate = {}\nprocesses = true\n", ":5: run a is simulated, and processes is of");
@@ -246,6 +247,12 @@ TEST_F(Compare, SaysWhatIsNotSimulatedBeforeTheFirstRun) {
             std::string::npos)
       << ran.err;
   EXPECT_EQ(ran.err.find("run a"), std::string::npos) << ran.err;
+  const Ran room = compare(head() + "simulate = { room = \"rack-10g\" }\n[[run]]\nname = \"a\"\n" +
+                           "simulate = { latency = \"1ms\" }\n");
+  EXPECT_EQ(room.code, 2);
+  EXPECT_NE(room.err.find(":3: run a: --room rack-10g (" + file_ + ":2) cannot be combined with --latency"),
+            std::string::npos)
+      << room.err;
 }
 
 TEST_F(Compare, LooksAtAllRunsBeforeTheFirst) {

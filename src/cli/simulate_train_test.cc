@@ -100,9 +100,24 @@ TEST_F(SimulateTrain, APassThatIsCutShortScoresNothing) {
   EXPECT_NEAR(run["simulated_seconds"], 140, 1);
 }
 
+// Its links take the place of latency and bandwidth, and it grows to the nodes that there are.
+TEST_F(SimulateTrain, WorkersSitInARoom) {
+  const std::string job = "--workers 16 --batch 16 --algorithm async --compute 1ms --stop-after 50ms ";
+  const json slow = result(job + "--room rack-1g"), fast = result(job + "--room rack-100g");
+  EXPECT_GT(fast["gradients"], slow["gradients"]);
+  EXPECT_LT(fast["idle_share"], slow["idle_share"]);
+  EXPECT_EQ(output(job + "--room rack-1g"), output(job + "--room rack-1g"));
+  const Ran small = run("simulate train " + rows_ + " --room dgx1v --workers 9");
+  EXPECT_EQ(small.code, 2);
+  EXPECT_NE(small.err.find("expected 1 to 8"), std::string::npos) << small.err;
+  const Ran both = run("simulate train " + rows_ + " --room rack-1g --latency 1ms");
+  EXPECT_EQ(both.code, 2);
+  EXPECT_NE(both.err.find("cannot be combined with --latency"), std::string::npos) << both.err;
+}
+
 TEST_F(SimulateTrain, RefusesWhatItCannotRead) {
-  for (const std::string flags :
-       {"--compute soon", "--straggler many", "--bandwidth fast", "--algorithm dpsgd:ring"}) {
+  for (const std::string flags : {"--compute soon", "--straggler many", "--bandwidth fast", "--room nowhere",
+                                  "--algorithm dpsgd:ring"}) {
     const Ran ran = run("simulate train " + rows_ + " " + flags);
     EXPECT_EQ(ran.code, 2) << flags << ran.err;
   }

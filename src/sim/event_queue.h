@@ -11,8 +11,8 @@
 namespace thalweg::sim {
 
 struct Event {
-  enum class Kind : std::uint8_t { kFrame, kInbox, kTimer, kAction } kind{};
-  std::uint32_t place = 0;  // Frame, action: slot. Inbox, timer: process.
+  enum class Kind : std::uint8_t { kFrame, kLink, kInbox, kTimer, kAction } kind{};
+  std::uint32_t place = 0;  // Frame, link, action: slot. Inbox, timer: process.
 };
 
 class EventQueue {
@@ -53,6 +53,7 @@ class Slots {
     things_[slot] = std::move(thing);
     return slot;
   }
+  T& operator[](std::uint32_t slot) { return things_[slot]; }
   T take(std::uint32_t slot) {
     free_.push_back(slot);
     return std::exchange(things_[slot], T());

@@ -17,6 +17,8 @@ bool same_bytes(const Bytes& a, const Bytes& b) {
   return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
 }
 
+std::uint64_t bytes_of(const Frame& frame) { return kHeaderBytes + frame.first.size() + frame.second.size(); }
+
 }  // namespace
 
 Network::Network(const Plan& plan, Findings& findings)
@@ -77,7 +79,7 @@ Duration Network::latency(Instant now, Link link) {
 
 // How long a frame takes through its sender's port and its receiver's, each of which passes one at a time.
 Duration Network::passage(Instant now, Link link, const Frame& frame) {
-  const std::size_t bytes = kHeaderBytes + frame.first.size() + frame.second.size();
+  const std::size_t bytes = bytes_of(frame);
   counts_.bytes += bytes;
   if (plan_.bytes_per_second <= 0) return {};
   const Duration takes = scaled(std::chrono::seconds(1), static_cast<double>(bytes) / plan_.bytes_per_second);
@@ -86,6 +88,12 @@ Duration Network::passage(Instant now, Link link, const Frame& frame) {
   sender.sent = begin + takes;
   receiver.received = std::max(begin, receiver.received) + takes;
   return receiver.received - now;
+}
+
+std::uint64_t Network::count(const Frame& frame) {
+  ++counts_.sent;
+  counts_.bytes += bytes_of(frame);
+  return bytes_of(frame);
 }
 
 // One bit as a rule, at times more of them, near each other or not.

@@ -56,6 +56,8 @@ class Network {
   // From now on nothing goes wrong.
   void heal() { healed_ = true; }
   const NetworkCounts& counts() const { return counts_; }
+  // Counts in a frame that something else carries; returns its bytes.
+  std::uint64_t count(const Frame& frame);
 
  private:
   struct Broken {

@@ -154,6 +154,11 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
   const auto inputs = job->inputs();
   inputs->set_memory(options.memory);
   sim::TimedJob timed = timed_job(simulation, options.seed, job->scheduler_options(servers, workers));
+  if (simulation.room != nullptr) {
+    auto seats = sim::take_seats(*simulation.room, servers, workers);
+    if (!seats) return failed(seats.status());
+    timed.seats = *std::move(seats);
+  }
   timed.program = [inputs](Store& store) { return train_by_algorithm(store, inputs, nullptr); };
   timed.observer = [observe = job->observer()](ShardStore& store) { return observe(store, wire::Map()); };
   SimulatedCluster cluster(std::move(timed));

@@ -203,6 +203,15 @@ constexpr OptionRow kOwn[] = {
      .help = "Bytes a second that a node sends and receives; unset is no limit",
      .example = "1.25G",
      .placeholder = "SIZE"},
+    {.name = "simulated-room",
+     .type = T::kText,
+     .group = kGroup,
+     .help =
+         "The machine room where workers and servers sit, in place of --latency and --bandwidth: a preset or "
+         "a TOML file",
+     .example = "rack-10g",
+     .placeholder = "FILE|PRESET",
+     .flag = "room"},
     {.name = "stop-after",
      .type = T::kDuration,
      .group = kGroup,

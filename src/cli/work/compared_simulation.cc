@@ -16,9 +16,9 @@ struct Key {
   std::string_view name;
   std::string_view option;  // Of thalweg simulate train.
 };
-constexpr Key kKeys[] = {{"ranks", "workers"},        {"servers", "servers"}, {"compute", "compute"},
-                         {"straggler", "straggler"},  {"latency", "latency"}, {"bandwidth", "bandwidth"},
-                         {"stop-after", "stop-after"}};
+constexpr Key kKeys[] = {{"ranks", "workers"},       {"servers", "servers"},      {"compute", "compute"},
+                         {"straggler", "straggler"}, {"latency", "latency"},      {"bandwidth", "bandwidth"},
+                         {"room", "simulated-room"}, {"stop-after", "stop-after"}};
 
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;

@@ -61,8 +61,8 @@ Result<RunDirectory> RunDirectory::make(const std::string& path, const Options& 
   }
   ordered_json settings = settings_of(options, &options.command());
   for (const OptionRow& row : options.command().own) {
-    settings[std::string(row.name)] = {{"value", json_value(options.value(row.name))},
-                                       {"origin", options.place(row.name)}};
+    settings[std::string(spelling(row))] = {{"value", json_value(options.value(row.name))},
+                                            {"origin", options.place(row.name)}};
   }
   if (Status status = write_file(path + "/config.json", settings); !status.ok()) return status;
   if (Status status = write_file(path + "/environment.json", environment_of(options)); !status.ok())

@@ -27,6 +27,7 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       programs_(std::move(programs)),
       clocks_(Random(plan.seed).split(8)),
       computing_(Random(plan.seed).split(10)) {
+  if (plan.room != nullptr) room_.emplace(plan.room, plan.seats);
   if (!programs_.shard) programs_ = Programs{work_.program(), work_.observer()};
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
@@ -125,6 +126,9 @@ bool Cluster::step() {
   switch (event.kind) {
     case Event::Kind::kFrame:
       deliver(event.place);
+      break;
+    case Event::Kind::kLink:
+      carry(event.place);
       break;
     case Event::Kind::kInbox:
       read_inbox(event.place);
@@ -312,6 +316,7 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   const bool sign_of_life =
       from.kept && to == kScheduler && (frame.head.op == Op::kHeartbeat || frame.head.op == Op::kJoin);
   arrivals_.clear();
+  if (room_ && room_->join(link)) return send_in_room(from, link, std::move(frame));
   const Process& other = *processes_[link.to];
   const bool looks_on = from.observer ? other.server != nullptr : other.observer && from.server != nullptr;
   const bool must_arrive = (sign_of_life && now_ - from.heard > kSilenceMax) || (looks_on && !plan_.judged);

@@ -21,6 +21,7 @@
 #include "sim/network.h"
 #include "sim/node_clock.h"
 #include "sim/report.h"
+#include "sim/room_links.h"
 #include "worker/worker.h"
 
 namespace thalweg::sim {
@@ -140,6 +141,7 @@ class Cluster {
     std::vector<std::byte> damaged;  // See Network::Arrival.
     Link link;
     std::uint32_t connection = 0;  // Kept nodes' signs of life do not depend on theirs.
+    RoomLinks::Passage passage{};  // Of a frame in the room.
   };
   static constexpr std::uint32_t kAnyConnection = ~0u;
 
@@ -158,6 +160,8 @@ class Cluster {
   void take_frame(Process& process, Mail mail);
   void after_turn(std::uint32_t place);
   void send(Process& from, NodeId to, Frame frame);
+  void send_in_room(const Process& from, Link link, Frame frame);
+  void carry(std::uint32_t slot);
   void watch_send(const Process& from, NodeId to, const Frame& frame);
   void record(const Process& process, const Mail* mail);
 
@@ -168,6 +172,7 @@ class Cluster {
   ServerWatch watch_;
   PatienceWatch patience_;
   Network network_;
+  std::optional<RoomLinks> room_;
   Trace trace_;
   Programs programs_;
   EventQueue queue_;

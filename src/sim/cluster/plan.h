@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/instant.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
+
+namespace thalweg {
+class Topology;
+}
 
 namespace thalweg::sim {
 
@@ -64,8 +69,10 @@ struct Plan {
   bool barriers = true;              // Meet and read back after each epoch.
   Duration latency{};
   Duration jitter{};
-  double bytes_per_second = 0;        // Of a process, each way; 0: no limit.
-  std::vector<Duration> worker_turn;  // How long one turn takes, by order of birth.
+  double bytes_per_second = 0;           // Of a process, each way; 0: no limit.
+  std::shared_ptr<const Topology> room;  // Where processes sit. Null: nowhere.
+  std::vector<std::uint32_t> seats;      // Endpoints, kNowhere of those who sit outside.
+  std::vector<Duration> worker_turn;     // How long one turn takes, by order of birth.
   Duration server_turn{};
   Duration compute_min{};  // A program computes for so long, or up to compute_max, before it waits again.
   Duration compute_max{};

@@ -104,6 +104,13 @@ Plan plan_of(const TimedJob& job) {
   plan.steps.assign(job.shards, {0});
   plan.latency = job.latency;
   plan.bytes_per_second = job.bytes_per_second;
+  if (job.room != nullptr) {
+    plan.room = job.room;
+    plan.seats = {
+        kNowhere};  // The scheduler, then servers and workers in the order in which they are started.
+    for (const auto* nodes : {&job.seats.servers, &job.seats.workers})
+      plan.seats.insert(plan.seats.end(), nodes->begin(), nodes->end());
+  }
   plan.worker_turn.assign(job.workers, Duration{});
   plan.timeout = plan.suspect_after = kForever;
   plan.judged = false;

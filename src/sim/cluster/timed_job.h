@@ -11,6 +11,7 @@
 
 #include "base/instant.h"
 #include "sim/compute_time.h"
+#include "sim/room_links.h"
 #include "thalweg/options.h"
 #include "thalweg/status.h"
 #include "thalweg/store.h"
@@ -37,6 +38,10 @@ struct TimedJob {
   Stragglers stragglers;
   Duration latency = std::chrono::microseconds(50);
   double bytes_per_second = 0;  // Of each node, each way; 0: no limit.
+  // Where servers and workers sit, whose frames to each other then take its links and not `latency`. Null:
+  // none.
+  std::shared_ptr<const Topology> room;
+  Seats seats;
   Duration stop_after{};  // The job is asked to end early so long after its first gradient began; 0: never.
   // `at`: since the first gradient began.
   std::function<void(Duration at, ShardId, ReportId, std::string_view text)> on_report;

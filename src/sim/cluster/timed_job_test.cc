@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <tuple>
+#include <utility>
+
+#include "topology/presets.h"
 
 namespace thalweg::sim {
 namespace {
@@ -99,6 +103,36 @@ TEST(TimedJob, LatencyAndBandwidthTakeTime) {
   EXPECT_EQ(run_ok(job).time, 100 * 1ms + 99 * 2ms);
   job.bytes_per_second = 1e6;
   EXPECT_GT(run_ok(job).time, 100 * 1ms + 99 * (2ms + 160us));
+}
+
+void sit_in(TimedJob& job, const char* name, std::uint32_t ranks) {
+  auto room = preset(name, ranks);
+  ASSERT_TRUE(room) << room.status().message();
+  auto seats = take_seats(*room, job.servers, job.workers);
+  ASSERT_TRUE(seats) << seats.status().message();
+  job.room = std::make_shared<const Topology>(*std::move(room));
+  job.seats = *std::move(seats);
+}
+
+TEST(TimedJob, ARoomOfEqualLinksIsALatencyAndABandwidth) {
+  TimedJob plain = job_of(4, "1ms", Consistency::async());
+  plain.stop_after = {};
+  plain.program = [](Store& store) { return learn(store, 100); };
+  TimedJob room = plain;
+  plain.latency = 1ms;
+  plain.bytes_per_second = 1e6;
+  sit_in(room, "uniform:5,1MB/s,1ms", 0);
+  const TimedRun by_numbers = run_ok(plain), by_links = run_ok(room);
+  EXPECT_NEAR(static_cast<double>(by_links.time.count()), static_cast<double>(by_numbers.time.count()), 1e6);
+  EXPECT_EQ(run_ok(room).trace_hash, by_links.trace_hash);
+}
+
+// A step of the far worker takes 10 ms more each way.
+TEST(TimedJob, WhoSitsFarFromTheServerMakesFewerSteps) {
+  TimedJob job = job_of(2, "10ms", Consistency::async());
+  job.stop_after = 10s;
+  sit_in(job, "two-sites", 2);
+  EXPECT_NEAR(static_cast<double>(run_ok(job).gradients), 1000 + 333, 15);
 }
 
 TEST(TimedJob, MoreWorkersThanFaultsAreDrawnForTakePart) {

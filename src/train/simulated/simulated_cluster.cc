@@ -35,6 +35,7 @@ sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, c
   out.stragglers = simulation.stragglers;
   out.latency = simulation.latency;
   out.bytes_per_second = simulation.bytes_per_second;
+  out.room = simulation.room;
   out.stop_after = simulation.stop_after;
   out.on_report = [report = job.on_report, learnt = simulation.on_learnt](
                       Duration at, ShardId shard, ReportId id, std::string_view text) {

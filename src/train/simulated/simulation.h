@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 
 #include "base/instant.h"
 #include "model/loss.h"
@@ -19,6 +20,8 @@ struct TrainSimulation {
   sim::Stragglers stragglers;
   Duration latency = std::chrono::microseconds(50);
   double bytes_per_second = 0;  // Of each node, each way; 0: no limit.
+  // In whose place: the room whose links messages between servers and workers take. Null: none.
+  std::shared_ptr<const Topology> room;
   Duration stop_after{};  // The job is asked to end early so long after its first gradient began; 0: never.
   // Rows that a shard has learnt: their loss before that. `at`: since the first gradient began.
   std::function<void(Duration at, const LossSum&)> on_learnt;
