@@ -46,9 +46,9 @@ class Compare : public testing::Test {
     const std::string source = THALWEG_SOURCE;
     toml = file_text(source + "/examples/compare/" + name + ".toml");
     ASSERT_NE(file_text(source + "/docs/compare.md").find("```toml\n" + toml + "```"), std::string::npos);
-    const std::size_t rows = toml.find("rows.svm");
-    ASSERT_NE(rows, std::string::npos);
-    toml.replace(rows, 8, rows_);
+    const std::size_t rows = toml.find("[\"") + 2, end = toml.find("\"]");
+    ASSERT_LT(rows, end);
+    toml.replace(rows, end - rows, rows_);
   }
   json runs_of(const std::string& toml, const std::string& flags = "") const {
     const Ran ran = compare(toml, "--json " + flags);
@@ -185,6 +185,8 @@ TEST_F(Compare, SimulatesRunsAndHasTheSameBitsAgain) {
   make_rows();
   std::string toml;
   ASSERT_NO_FATAL_FAILURE(take_example("stragglers", toml));
+  toml.replace(toml.find("valid_loss = 0.5"), 16, "valid_loss = 0.69");  // There are fewer rows here.
+  toml.replace(toml.find("batch = 512"), 11, "batch = 128");
   const json runs = runs_of(toml, "--out " + directory_);
   const auto file = [&](const std::string& name) { return file_text(directory_ + "/" + name); };
   const auto numbers = [&] {
@@ -198,16 +200,17 @@ TEST_F(Compare, SimulatesRunsAndHasTheSameBitsAgain) {
   ASSERT_EQ(runs.size(), 3u);
   for (const json& one : runs) {
     EXPECT_TRUE(one["simulated"]);
-    EXPECT_EQ(one["steps"], 3 * 23) << "4,000 rows less a tenth, in steps of 64 shards by 4 rows";
-    EXPECT_EQ(one["target_steps"], 23) << one;
+    EXPECT_EQ(one["steps"], runs[0]["steps"]);
+    EXPECT_EQ(one["target_steps"].get<double>() * 3, one["steps"].get<double>()) << "after the first pass";
   }
   // A step of the stragglers takes 120 ms. Two in 64 are slow, and as many a step does not wait for.
-  EXPECT_GT(runs[0]["seconds"], 69 * 0.12);
+  EXPECT_GT(runs[0]["seconds"], runs[0]["steps"].get<double>() * 0.12);
   EXPECT_LT(runs[1]["seconds"], 0.5 * runs[0]["seconds"].get<double>());
   EXPECT_LT(runs[1]["idle_share"], runs[0]["idle_share"]);
   EXPECT_EQ(runs[0]["staleness_max"], 0);
   EXPECT_GT(runs[2]["staleness_max"], 0);
   EXPECT_NE(file("loss-time.svg").find("simulated seconds"), std::string::npos);
+  EXPECT_NE(file("staleness.svg").find("8-15"), std::string::npos) << "many leads share bars";
   EXPECT_EQ(json::parse(file("sync/config.json"))["compute"]["value"], "lognormal(30ms, 0.3)");
   EXPECT_EQ(json::parse(file("sync/result.json"))["simulated"], true);
   EXPECT_EQ(json::parse(file("sync/result.json"))["seconds"], runs[0]["seconds"]);

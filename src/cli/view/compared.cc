@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/new_file.h"
 #include "cli/view/drawing.h"
@@ -123,31 +126,47 @@ std::vector<Curve> loss_curves_by(const std::vector<ComparedTraining>& all, Absc
   return curves;
 }
 
+// Leads that share a group of bars: each its own while there are few, else from 4 on by powers of two.
+LedPulls group_of(const LedPulls& some, bool few) {
+  if (few || some.steps_min < 4) return some;
+  const std::uint32_t least = std::bit_floor(some.steps_min);
+  return {least, std::max(2 * least - 1, some.steps_max), some.pulls};
+}
+
+// By the least lead of the group.
+std::map<std::uint32_t, LedPulls> grouped(const ComparedTraining& run, bool few) {
+  std::map<std::uint32_t, LedPulls> groups;
+  for (const LedPulls& some : run.result.led_pulls) {
+    const LedPulls group = group_of(some, few);
+    const auto [found, fresh] = groups.try_emplace(group.steps_min, group);
+    if (!fresh) found->second.pulls += group.pulls;
+  }
+  return groups;
+}
+
 Bars staleness_bars(const std::vector<ComparedTraining>& all) {
-  Bars bars;
-  std::vector<std::uint32_t> leads;
-  const Clocks clocks = clocks_of(all);
+  constexpr std::size_t kNamesThatFit = 16;
+  std::set<std::uint32_t> leads;
   for (const ComparedTraining& run : all) {
-    bars.series.push_back(shown_name(run, clocks));
-    for (const LedPulls& some : run.result.led_pulls) leads.push_back(some.steps_min);
+    for (const LedPulls& some : run.result.led_pulls) leads.insert(some.steps_min);
   }
-  std::sort(leads.begin(), leads.end());
-  leads.erase(std::unique(leads.begin(), leads.end()), leads.end());
-  for (const std::uint32_t lead : leads) {
-    Bars::Group group;
-    for (const ComparedTraining& run : all) {
-      double pulls = 0, here = 0;
-      for (const LedPulls& some : run.result.led_pulls) {
-        pulls += static_cast<double>(some.pulls);
-        if (some.steps_min != lead) continue;
-        here = static_cast<double>(some.pulls);
-        group.name = some.steps_min == some.steps_max ? fmt::format("{}", some.steps_min)
-                                                      : fmt::format("{}-{}", some.steps_min, some.steps_max);
-      }
-      group.values.push_back(pulls > 0 ? here / pulls : 0);
+  const bool few = leads.size() <= kNamesThatFit;
+  Bars bars;
+  std::map<std::uint32_t, Bars::Group> groups;
+  const Clocks clocks = clocks_of(all);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    bars.series.push_back(shown_name(all[r], clocks));
+    double pulls = 0;
+    for (const LedPulls& some : all[r].result.led_pulls) pulls += static_cast<double>(some.pulls);
+    for (const auto& [least, some] : grouped(all[r], few)) {
+      Bars::Group& group = groups[least];
+      group.values.resize(all.size());
+      group.values[r] = pulls > 0 ? static_cast<double>(some.pulls) / pulls : 0;
+      group.name =
+          least == some.steps_max ? fmt::format("{}", least) : fmt::format("{}-{}", least, some.steps_max);
     }
-    bars.groups.push_back(std::move(group));
   }
+  for (auto& [least, group] : groups) bars.groups.push_back(std::move(group));
   return bars;
 }
 
