@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -89,6 +90,16 @@ TEST_F(SimulateTrain, ScoresHeldOutRowsAfterEachPassAndHasTheModelOfARealTrainin
   }
   const Ran shown = run("simulate train " + rows_ + " " + same);
   EXPECT_NE(shown.out.find("pass 3 ended after"), std::string::npos) << shown.out;
+}
+
+TEST_F(SimulateTrain, GoesOnWithASavedModel) {
+  const std::string model = test_path("model"), same = "--data-shards 4 --workers 4 --batch 64 ";
+  ASSERT_EQ(run("train " + rows_ + " --out " + model + " " + same).code, 0);
+  const Ran real = run("train " + rows_ + " --json --init " + model + " " + same);
+  ASSERT_EQ(real.code, 0) << real.err;
+  EXPECT_EQ(result("--init " + model + " " + same)["model_digest"], json::parse(real.out)["model_digest"]);
+  EXPECT_NE(result(same)["model_digest"], json::parse(real.out)["model_digest"]);
+  std::filesystem::remove_all(model);
 }
 
 TEST_F(SimulateTrain, APassThatIsCutShortScoresNothing) {
