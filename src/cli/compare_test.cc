@@ -239,6 +239,8 @@ TEST_F(Compare, SimulatesOneRunBesideARealOne) {
   EXPECT_EQ(result("simulated")["result"]["model_digest"], result("real")["result"]["model_digest"]);
   EXPECT_NEAR(result("slow")["seconds"], 2 * result("simulated")["seconds"].get<double>(), 0.1);
   EXPECT_FALSE(result("real").contains("simulated"));
+  const Ran plot = run("plot loss " + directory_ + "/slow");
+  EXPECT_NE(plot.out.find("slow (simulated), training"), std::string::npos) << plot.err;
 }
 
 TEST_F(Compare, SaysWhatIsNotSimulatedBeforeTheFirstRun) {

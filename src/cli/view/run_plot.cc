@@ -40,6 +40,14 @@ std::string name_of(const std::string& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
+// By what its directory says of it; one that says nothing was for real.
+bool is_simulated(const std::string& directory) {
+  std::ifstream file(directory + "/environment.json", std::ios::binary);
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  const auto command = json.is_object() ? json.find("command") : json.end();
+  return command != json.end() && *command == "simulate train";
+}
+
 std::string head_of(const Axes& axes, bool png) {
   std::string script = png ? "set terminal pngcairo size 900,560 noenhanced\n"
                            : "set terminal svg size 900,560 noenhanced background rgb 'white'\n";
@@ -113,7 +121,8 @@ Status plot_runs(const Options& options, Output& out, const Axes& axes, CurvesOf
   for (const std::string& directory : options.arguments()) {
     const auto lines = read_run(directory);
     if (!lines) return lines.status();
-    for (Curve& curve : curves_of(name_of(directory), *lines)) {
+    const std::string name = name_of(directory) + (is_simulated(directory) ? " (simulated)" : "");
+    for (Curve& curve : curves_of(name, *lines)) {
       if (!curve.points.empty()) curves.push_back(std::move(curve));
     }
   }
