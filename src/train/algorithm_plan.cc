@@ -61,6 +61,13 @@ Status check_exchange(const TrainerOptions& options, const Algorithm& algorithm)
   return ok_status();
 }
 
+Status check_servers(const TrainerOptions& options, const Algorithm& algorithm) {
+  if (!algorithm.one_server || options.servers <= 1) return ok_status();
+  return {Code::kUsage, fmt::format("--servers {} makes no sense with --algorithm {}, which has one server; "
+                                    "expected 1, or softsync:N, which is the same by any number",
+                                    options.servers, algorithm.name)};
+}
+
 Status check_combining(const TrainerOptions& options, const Algorithm& algorithm, const TrainSpec& spec) {
   if (options.combine.kind == Combining::Kind::kNone) return ok_status();
   if (!algorithm.combines) {
@@ -124,8 +131,8 @@ Result<Consistency> plan_algorithm(const TrainerOptions& options, const ModelKin
   spec.algorithm = options.algorithm.empty() ? text_of(chosen->consistency) : options.algorithm;
   spec.exchange = options.exchange == kServers ? std::string() : options.exchange;
   if (spec.exchange.empty() && algorithm.group == Algorithm::Group::kAlways) spec.exchange = "auto";
-  for (const Status& status :
-       {check_combining(options, algorithm, spec), check_model(options, algorithm, kind)}) {
+  for (const Status& status : {check_servers(options, algorithm), check_combining(options, algorithm, spec),
+                               check_model(options, algorithm, kind)}) {
     if (!status.ok()) return status;
   }
   if (Status status = choose_shards(options, kind, spec); !status.ok()) return status;

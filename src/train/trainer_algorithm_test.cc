@@ -49,6 +49,18 @@ TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
   EXPECT_EQ(refused(options_).code(), Code::kUsage);
 }
 
+TEST_F(TrainerTest, RudraIsSoftsyncByOneServer) {
+  options_.out.clear();
+  options_.algorithm = "rudra";
+  options_.threads = 3;  // Of softsync, as many servers.
+  const auto trainer = Trainer::open(options_);
+  ASSERT_TRUE(trainer) << trainer.status().message();
+  EXPECT_EQ(trainer->options().servers, 1u);
+  EXPECT_EQ(trainer->options().consistency, Consistency::softsync(1));
+  const TrainResult result = run(trainer->options());
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+}
+
 TEST_F(TrainerTest, AnExchangeOfTwoShardsHasTheBitsOfServers) {
   options_.out.clear();
   options_.data_shards = 2;
@@ -72,8 +84,8 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
   options_.out.clear();
   options_.epochs = 4;
   options_.data_shards = 3;
-  for (const char* algorithm : {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "backup:0", "backup:1",
-                                "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+  for (const char* algorithm : {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "rudra:3", "backup:0",
+                                "backup:1", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
     options_.algorithm = algorithm;
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();
@@ -169,6 +181,8 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal("sync", "rnig", as_is), "'rnig' is unknown"));
   EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
   EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));
+  EXPECT_TRUE(says(refusal("rudra:2", "", [](TrainerOptions& o) { o.servers = 2; }),
+                   "--servers 2 makes no sense with --algorithm rudra, which has one server"));
   EXPECT_TRUE(says(refusal("sync", "ring", [](TrainerOptions& o) { o.workers = 2, o.data_shards = 3; }),
                    "expected the same number"));
   EXPECT_TRUE(says(refusal("sync", "ring", [](TrainerOptions& o) { o.combine = Combining::machine(); }),

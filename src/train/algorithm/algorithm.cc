@@ -18,6 +18,7 @@
   ALGORITHM(kMaxWaitAlgorithm)        \
   ALGORITHM(kAsyncAlgorithm)          \
   ALGORITHM(kSoftsyncAlgorithm)       \
+  ALGORITHM(kRudraAlgorithm)          \
   ALGORITHM(kBackupAlgorithm)         \
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \
@@ -188,6 +189,7 @@ std::string explain_algorithms() {
     more("--exchange", algorithm->group == Algorithm::Group::kUnused    ? "makes no sense"
                        : algorithm->group == Algorithm::Group::kIfAsked ? "may take the servers' place"
                                                                         : "by any route but servers");
+    if (algorithm->one_server) more("--servers", "1");
     more("paper", algorithm->paper);
   }
   return text;

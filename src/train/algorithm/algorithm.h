@@ -58,6 +58,7 @@ struct Algorithm {
   std::span<const AlgorithmNumber> numbers = {};
   std::string_view word = {};         // Not empty: what the word behind the colon is, "GRAPH".
   std::string_view word_unsaid = {};  // What it is where it is left out; empty: it must be given.
+  bool one_server = false;            // All rows are on one server.
   bool combines = false;              // Pushes may be added up on their way to the servers.
   // Shards form a group, and servers get the model when a pass ends.
   enum class Group : std::uint8_t { kUnused, kIfAsked, kAlways } group = Group::kUnused;
