@@ -32,7 +32,7 @@ struct JobOptions {
   std::uint32_t workers = 1;      // Each runs its data shards' programs, one at a time.
   std::uint32_t data_shards = 1;  // In sync mode the result's bits depend on this number, on no other here.
   Consistency consistency;
-  Combining combine;        // In sync mode only; Combining::machine() adds up at one worker for all.
+  Combining combine;        // In sync mode and softsync; Combining::machine() adds up at one worker for all.
   std::size_t threads = 2;  // Of the job itself; a thread that waits in a call helps them.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait in which nobody gets on.
   CustomRules rules;

@@ -50,11 +50,11 @@ struct Get {
 
 Status refused(std::string why) { return {Code::kRefused, "frame refused: " + std::move(why)}; }
 
-// Data shards in blocks are pushes' alone, and a block begins at a multiple of its size.
+// Data shards in blocks are pushes' and their answers' alone, and a block begins at a multiple of its size.
 Status check_block(const FrameHeader& head) {
   if (head.block == 0) return ok_status();
-  if (head.op != Op::kPush && head.op != Op::kPushReply)
-    return refused("only pushes are for blocks of shards");
+  if (head.op != Op::kPush && head.op != Op::kPushReply && head.op != Op::kWaiting)
+    return refused("only pushes and their answers are for blocks of shards");
   if (head.block > kBlockMax || head.shard.value % head.shard_count() != 0) {
     return refused(
         fmt::format("2^{} shards from shard {} on are no aligned block", head.block, head.shard.value));

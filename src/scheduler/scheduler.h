@@ -22,7 +22,7 @@ struct SchedulerOptions {
   std::uint32_t workers = 1;  // To start with; more may join later and take over shards of lost ones.
   std::uint32_t shards = 1;
   Consistency consistency;
-  Combining combine;  // In sync mode; ignored in others.
+  Combining combine;  // In sync and softsync mode; ignored in others.
   std::vector<TableSpec> tables;
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.

@@ -7,6 +7,7 @@
 #include "cluster/combine_tree.h"
 #include "placement/placement.h"
 #include "scheduler/scheduler.h"
+#include "staleness/step_policy.h"
 
 namespace thalweg {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::size_t kNamedBytesMax = 100;
 
 void Scheduler::begin(Transport& out) {
   map_.consistency = options_.consistency;
-  if (options_.consistency.kind == Consistency::Kind::kSync) map_.combine = options_.combine;
+  if (step_policy(options_.consistency)->combines()) map_.combine = options_.combine;
   map_.timeout = options_.timeout;
   map_.tables = options_.tables;
   map_.job = options_.job;

@@ -370,7 +370,9 @@ TEST(Scheduler, NeighboursWhoCombineGetNeighbouringShards) {
   const wire::Map single = map_of(Combining::none(), Consistency::sync());
   EXPECT_EQ(owners(single), (Owners{0, 1, 2, 3, 0, 1, 2, 3}));
   EXPECT_TRUE(single.workers.empty());
-  EXPECT_EQ(map_of(Combining::machine(), Consistency::async()).combine, Combining::none());
+  for (const Consistency mode : {Consistency::async(), Consistency::backup(1)})
+    EXPECT_EQ(map_of(Combining::machine(), mode).combine, Combining::none());
+  EXPECT_EQ(map_of(Combining::tree(2), Consistency::softsync(1)).combine, Combining::tree(2));
 }
 
 }  // namespace

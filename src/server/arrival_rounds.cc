@@ -1,6 +1,7 @@
 #include "server/arrival_rounds.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace thalweg {
@@ -33,12 +34,15 @@ void ArrivalRounds::on_read(ShardId shard, RangeSpan ranges) {
   });
 }
 
-std::vector<StaleRun> ArrivalRounds::staleness(ShardId shard, const RangeSet& ranges) const {
+std::vector<StaleRun> ArrivalRounds::staleness(ShardId first, std::uint32_t shards,
+                                               const RangeSet& ranges) const {
   std::vector<StaleRun> runs;
   if (!counts()) return runs;
   for_each(ranges, [&](std::uint16_t range) {
     const OfRange& of = ranges_[range];
-    const std::uint32_t updates = of.round.version - of.read[shard.value].version;
+    std::uint32_t updates = 0;
+    for (const VersionRead& read : std::span(of.read).subspan(first.value, shards))
+      updates = std::max(updates, of.round.version - read.version);
     if (runs.empty() || runs.back().ranges.end != range || runs.back().updates != updates)
       runs.push_back({{range, range}, updates});
     ++runs.back().ranges.end;
@@ -46,8 +50,8 @@ std::vector<StaleRun> ArrivalRounds::staleness(ShardId shard, const RangeSet& ra
   return runs;
 }
 
-void ArrivalRounds::count(const std::vector<StaleRun>& runs) {
-  if (!runs.empty()) ++counted_[std::ranges::max(runs, {}, &StaleRun::updates).updates];
+void ArrivalRounds::count(const std::vector<StaleRun>& runs, std::uint32_t pushes) {
+  if (!runs.empty()) counted_[std::ranges::max(runs, {}, &StaleRun::updates).updates] += pushes;
 }
 
 std::vector<RangeSpan> ArrivalRounds::runs_alike(RangeSpan ranges) const {
@@ -59,18 +63,23 @@ std::vector<RangeSpan> ArrivalRounds::runs_alike(RangeSpan ranges) const {
   return runs;
 }
 
-bool ArrivalRounds::take(RangeSpan ranges, std::uint32_t epoch) {
+bool ArrivalRounds::take(RangeSpan ranges, std::uint32_t epoch, std::uint32_t pushes) {
   Round round = ranges_[ranges.begin].round;
-  if (round.pushes++ == 0) round.epoch = epoch;
-  const bool whole = round.pushes == size_;
-  if (whole) round = {round.version + 1, 0, 0};
+  if (round.pushes == 0) round.epoch = epoch;
+  round.pushes += pushes;
+  const bool whole = round.pushes >= size_;
+  if (whole) {
+    const std::uint32_t more = round.pushes % size_;
+    round = {round.version + round.pushes / size_, more, more > 0 ? epoch : 0};
+  }
   for_each(ranges, [&](std::uint16_t range) { ranges_[range].round = round; });
   return whole;
 }
 
-void ArrivalRounds::on_pushed(ShardId shard, const RangeSet& ranges) {
+void ArrivalRounds::on_pushed(ShardId first, std::uint32_t shards, const RangeSet& ranges) {
   for_each(ranges, [&](std::uint16_t range) {
-    ranges_[range].read[shard.value] = {ranges_[range].round.version, false};
+    for (VersionRead& read : std::span(ranges_[range].read).subspan(first.value, shards))
+      read = {ranges_[range].round.version, false};
   });
 }
 

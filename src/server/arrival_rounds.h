@@ -47,18 +47,20 @@ class ArrivalRounds {
   // The shard is given the rows of these ranges for a step that it has not pushed to. Of several answers the
   // first counts, which is the oldest.
   void on_read(ShardId shard, RangeSpan ranges);
-  std::vector<StaleRun> staleness(ShardId shard, const RangeSet& ranges) const;
-  // Counts a push's staleness, the most over its ranges.
-  void count(const std::vector<StaleRun>& runs);
+  // Of a push of these shards' sum: that of the one which read the oldest rows.
+  std::vector<StaleRun> staleness(ShardId first, std::uint32_t shards, const RangeSet& ranges) const;
+  // Counts so many pushes' staleness, the most over their ranges.
+  void count(const std::vector<StaleRun>& runs, std::uint32_t pushes);
   // How many pushes were so many updates behind.
   const std::map<std::uint32_t, std::uint64_t>& counted() const { return counted_; }
 
   // What `ranges` is made of that collects the same update, in runs.
   std::vector<RangeSpan> runs_alike(RangeSpan ranges) const;
-  // One more push for each of these ranges, which are alike; true where that makes their update whole.
-  bool take(RangeSpan ranges, std::uint32_t epoch);
-  // What the shard pushes next to these ranges is computed on no older rows than those that there are now.
-  void on_pushed(ShardId shard, const RangeSet& ranges);
+  // So many more pushes, which are one sum, for each of these ranges, which are alike; true where that makes
+  // their update whole. Those above its number are in it, and count for the next.
+  bool take(RangeSpan ranges, std::uint32_t epoch, std::uint32_t pushes);
+  // What the shards push next to these ranges is computed on no older rows than those that there are now.
+  void on_pushed(ShardId first, std::uint32_t shards, const RangeSet& ranges);
   // What was begun in epochs before this one is an update.
   void end_epochs_before(std::uint32_t epoch);
 

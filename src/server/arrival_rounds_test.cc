@@ -126,6 +126,56 @@ TEST(ArrivalRounds, TheEndOfAPassMakesAnUpdateOfWhatIsLeft) {
   EXPECT_EQ(look(host), (Floats{-7, -7}));
 }
 
+// Of shards [first, first + 2^log2).
+Frame block(std::uint32_t first, std::uint8_t log2, Step step, float value, RangeSpan ranges = kBoth) {
+  Frame frame = request(Op::kPush, first, step, ranges);
+  frame.head.block = log2;
+  frame.second = Bytes::of(std::vector<float>(ranges.size(), value));
+  return frame;
+}
+
+TEST(ArrivalRounds, ASumCountsForAllItsShardsAndIsAsOldAsTheOldest) {
+  TableHost host = counting_host(1, 4);
+  for (std::uint32_t shard = 0; shard < 4; ++shard) pull(host, shard, {0, 0});
+  for (std::uint32_t step = 0; step < 8; ++step) push(host, 3, {0, step}, 0);  // Two updates.
+  pull(host, 1, {0, 0}, frame_flags::kReadOnly);
+  EXPECT_TRUE(host.push(block(0, 1, {0, 0}, 16)).ok());
+  push(host, 2, {0, 0}, 0);
+  EXPECT_EQ(look(host), (Floats{0, 0}));
+  push(host, 3, {0, 8}, 0);
+  EXPECT_EQ(look(host), (Floats{-2, -2}));  // A quarter of it, halved.
+  EXPECT_EQ(host.pushes_behind(), (Behind{{0, 9}, {2, 3}}));
+}
+
+TEST(ArrivalRounds, WhatASumHasAboveAnUpdateCountsForTheNext) {
+  TableHost host = counting_host(2, 6);  // Three pushes an update.
+  push(host, 5, {0, 0}, 3);
+  EXPECT_TRUE(host.push(block(0, 2, {0, 0}, 6)).ok());
+  EXPECT_EQ(look(host), (Floats{-3, -3}));
+  EXPECT_EQ(host.steps_open(), 0u);
+  push(host, 4, {0, 0}, 3);  // With the two that were above, a whole one.
+  EXPECT_EQ(look(host), (Floats{-4, -4}));
+  pull(host, 5, {0, 1});
+  EXPECT_TRUE(host.push(block(0, 2, {0, 1}, 6)).ok());
+  EXPECT_EQ(look(host), (Floats{-6, -6}));
+}
+
+// Part of it cannot be taken out again.
+TEST(ArrivalRounds, ASumOfWhichSomeHasComeIsPutOffAndChangesNothing) {
+  TableHost host = counting_host(2, 2);
+  push(host, 1, {0, 0}, 2, kSecond);
+  const TableHost& known = host;
+  const std::uint64_t before = known.table().digest();
+  EXPECT_EQ(host.push(block(0, 1, {0, 0}, 2)).code(), Code::kRetry);
+  EXPECT_EQ(known.table().digest(), before);
+  EXPECT_EQ(host.clock(ShardId{0}), (Step{0, 0}));
+  EXPECT_TRUE(host.push(block(0, 1, {0, 0}, 2, kFirst)).ok());
+  push(host, 0, {0, 0}, 2), push(host, 1, {0, 0}, 2);
+  EXPECT_EQ(look(host), (Floats{-2, -4}));
+  EXPECT_TRUE(host.push(block(0, 1, {0, 0}, 2)).ok()) << "all of it has come";
+  EXPECT_EQ(look(host), (Floats{-2, -4}));
+}
+
 TEST(ArrivalRounds, WhatAddsUpIsNotScaled) {
   TableHost host = counting_host(1, 2, kBoth, RuleKind::kAdd);
   push(host, 0, {0, 0}, 4), push(host, 0, {0, 1}, 8);

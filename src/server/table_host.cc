@@ -108,13 +108,13 @@ Result<PushEntry> TableHost::check(const Frame& push, std::uint64_t room) const 
   if (Status payload = check_payload(push); !payload.ok()) return payload;
   if (!policy_->takes(gate_.clocks(), head.step))
     return Status(Code::kRetry, fmt::format("{} is too far ahead of the slowest shard", describe(head)));
-  if (head.block > 0 && !policy_->combines()) return refused(head, "only sync mode combines pushes");
+  if (head.block > 0 && !policy_->combines()) return refused(head, "this mode combines no pushes");
   PushEntry entry{head.shard, head.shard_count(), head.step, ends_of(head), {}, {}, {}, head.ranges, {}};
   if (Status news = find_news(head, entry); !news.ok()) return news;
   if (entry.fresh.empty()) return entry;
   if (Status fits = check_room(push, room); !fits.ok()) return fits;
   entry.payload = {push.first, push.second};
-  entry.stale = rounds_.staleness(entry.shard, entry.fresh);
+  entry.stale = rounds_.staleness(entry.shard, entry.shards, entry.fresh);
   return entry;
 }
 
@@ -152,6 +152,7 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
 Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
   Run fresh(entry.fresh), ended(entry.ended);
   for (std::uint16_t range = head.ranges.begin; range < head.ranges.end; ++range) {
+    std::uint32_t news = 0;
     for (std::uint32_t i = 0; i < entry.shards; ++i) {
       const Mark& known = marks_.at(ShardId{entry.shard.value + i}, range);
       switch (known.classify(entry.step)) {
@@ -166,8 +167,11 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
           if (known.contradicts(entry.step, entry.ends))
             return refused(head, "the shard's end says otherwise");
           fresh.take(range);
+          ++news;
       }
     }
+    if (rounds_.counts() && news > 0 && news < entry.shards)
+      return {Code::kRetry, fmt::format("{}: some of it is applied, and a sum has no parts", describe(head))};
   }
   return ok_status();
 }
@@ -196,9 +200,9 @@ void TableHost::apply(PushEntry entry) {
   } else if (!rounds_.counts()) {
     for (const RangeSpan run : entry.fresh.runs()) apply_part(entry, run);
   } else if (entry.ends == LastOf::kNothing || !entry.payload.empty()) {  // A mere end is no gradient.
-    rounds_.count(entry.stale);
+    rounds_.count(entry.stale, entry.shards);
     for (const StaleRun& run : entry.stale) apply_counted(entry, run);
-    rounds_.on_pushed(entry.shard, entry.fresh);
+    rounds_.on_pushed(entry.shard, entry.shards, entry.fresh);
   }
   for (std::uint32_t i = 0; i < entry.shards; ++i) advance_clock(ShardId{entry.shard.value + i});
 }
@@ -229,7 +233,7 @@ void TableHost::apply_counted(const PushEntry& entry, StaleRun run) {
     if (round.pushes == 0) round.epoch = entry.step.epoch;
     const Step update{round.epoch, round.version};
     open_steps_.keep(update, round.pushes, {alike, std::move(part)});
-    if (rounds_.take(alike, entry.step.epoch))
+    if (rounds_.take(alike, entry.step.epoch, entry.shards))
       open_steps_.close(spec, update, alike,
                         [this](std::span<const Contribution> parts_of) { table_->apply(parts_of); });
   }

@@ -11,6 +11,7 @@ class Softsync final : public AsTheyCome {
   bool lets_read(Step, Step) const override { return true; }
   // What is left of a pass is an update when all have ended it.
   Step closed(const Clocks& clocks) const override { return {clocks.slowest().epoch, 0}; }
+  bool combines() const override { return true; }
   std::uint32_t pushes_an_update(std::uint32_t shards) const override { return std::max(shards / n_, 1u); }
 
  private:

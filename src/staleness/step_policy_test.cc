@@ -53,7 +53,7 @@ TEST(StepPolicy, SoftsyncDividesTheShardsAndEndsWhatAPassLeaves) {
   EXPECT_EQ(policy->closed(clocks({kEndOfWork, kEndOfWork})), kEndOfWork);
   EXPECT_TRUE(policy->takes(clocks({{0, 0}}), {7, 7}));
   EXPECT_TRUE(policy->lets_read({0, 0}, {9, 9}));
-  EXPECT_FALSE(policy->combines());
+  EXPECT_TRUE(policy->combines());
   for (const Consistency mode : {Consistency::sync(), Consistency::bounded(2), Consistency::async()})
     EXPECT_EQ(step_policy(mode)->pushes_an_update(30), 0u);
 }

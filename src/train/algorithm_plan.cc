@@ -68,12 +68,20 @@ Status check_servers(const TrainerOptions& options, const Algorithm& algorithm) 
                                     options.servers, algorithm.name)};
 }
 
-Status check_combining(const TrainerOptions& options, const Algorithm& algorithm, const TrainSpec& spec) {
+Status check_combining(const TrainerOptions& options, const ChosenAlgorithm& chosen, const TrainSpec& spec) {
+  const Algorithm& algorithm = *chosen.algorithm;
   if (options.combine.kind == Combining::Kind::kNone) return ok_status();
+  if (algorithm.combining != nullptr) {
+    if (options.combine == algorithm.combining(chosen.values)) return ok_status();
+    return {Code::kUsage, fmt::format("--combine and --algorithm {} are both given, which says by tree=K how "
+                                      "pushes are added up; expected one of the two",
+                                      algorithm.name)};
+  }
   if (!algorithm.combines) {
-    return {Code::kUsage,
-            "--combine makes no sense but with --algorithm sync: where each push is an update of its own, "
-            "none may be added to another"};
+    return {Code::kUsage, fmt::format("--combine makes no sense with --algorithm {}: where each push is an "
+                                      "update of its own, none may be added to another; expected sync or "
+                                      "softsync:N",
+                                      algorithm.name)};
   }
   if (spec.exchange.empty()) return ok_status();
   return {Code::kUsage,
@@ -131,7 +139,7 @@ Result<Consistency> plan_algorithm(const TrainerOptions& options, const ModelKin
   spec.algorithm = options.algorithm.empty() ? text_of(chosen->consistency) : options.algorithm;
   spec.exchange = options.exchange == kServers ? std::string() : options.exchange;
   if (spec.exchange.empty() && algorithm.group == Algorithm::Group::kAlways) spec.exchange = "auto";
-  for (const Status& status : {check_servers(options, algorithm), check_combining(options, algorithm, spec),
+  for (const Status& status : {check_servers(options, algorithm), check_combining(options, *chosen, spec),
                                check_model(options, algorithm, kind)}) {
     if (!status.ok()) return status;
   }

@@ -413,8 +413,10 @@ TrainerOptions chosen(TrainerOptions options, const TrainPlan& plan) {
   }
   if (!model.hidden.empty()) options.hidden = model.hidden;
   options.consistency = plan.consistency;
-  if (const auto algorithm = algorithm_of(spec); algorithm && algorithm->algorithm->one_server)
-    options.servers = 1;
+  if (const auto algorithm = algorithm_of(spec)) {
+    if (algorithm->algorithm->one_server) options.servers = 1;
+    if (algorithm->algorithm->combining) options.combine = algorithm->algorithm->combining(algorithm->values);
+  }
   options.exchange = spec.exchange.empty() ? "servers" : spec.exchange;
   options.loss = model.loss;
   options.epochs = spec.epochs;

@@ -31,7 +31,7 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   EXPECT_TRUE(counted.status.ok()) << counted.status.message();
 }
 
-TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
+TEST_F(TrainerTest, TwoSpellingsMustAgreeAndFewCombine) {
   options_.algorithm = "ssp:2";
   const auto trainer = Trainer::open(options_);
   ASSERT_TRUE(trainer) << trainer.status().message();
@@ -42,8 +42,12 @@ TEST_F(TrainerTest, TwoSpellingsMustAgreeAndOnlySyncCombines) {
   options_.consistency.reset();
   options_.combine = Combining::machine();
   EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
-  options_.algorithm = "sync";
-  EXPECT_TRUE(Trainer::open(options_));
+  for (const char* combines : {"sync", "softsync:2"}) {
+    options_.algorithm = combines;
+    EXPECT_TRUE(Trainer::open(options_)) << combines;
+  }
+  options_.algorithm = "rudra";
+  EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
   options_.algorithm.clear();
   options_.consistency = Consistency::async();
   EXPECT_EQ(refused(options_).code(), Code::kUsage);

@@ -23,12 +23,15 @@ bool holds(const FrameHeader& block, const FrameHeader& other) {
 
 }  // namespace
 
-void Combiner::reset(std::span<const TableSpec> tables, std::uint32_t shards, std::vector<ShardId> expected) {
+void Combiner::reset(std::span<const TableSpec> tables, std::uint32_t shards, std::vector<ShardId> expected,
+                     WaitFor wait_for) {
   tables_.assign(tables.begin(), tables.end());
   shards_ = shards;
   expected_ = std::move(expected);
   next_.clear();
   groups_.clear();
+  wait_for_ = wait_for;
+  unanswered_.clear();
   due_ = kNever;
 }
 
@@ -45,7 +48,7 @@ void Combiner::add(Instant now, NodeId from, Frame push) {
   Group& group = found->second;
   if (is_new) group.due = now + limits::kCombineHold;
   due_ = std::min(due_, group.due);
-  added_ = true;
+  news_ = true;
   // A block holds another or shares no shard with it: blocks are aligned.
   for (auto& [first, waiting] : group.waiting) {
     if (holds(waiting.frame.head, head)) return waiting.askers.push_back({from, head});
@@ -71,21 +74,38 @@ bool Combiner::complete(const GroupKey& key) const {
          });
 }
 
+bool Combiner::held(Instant now, const GroupKey& key, const Group& group) const {
+  if (group.due <= now || complete(key)) return false;
+  return wait_for_ == WaitFor::kStep || unanswered_.count(std::get<Lane>(key)) > 0;
+}
+
 std::vector<Combiner::Batch> Combiner::take(Instant now) {
   std::vector<Batch> out;
-  if (!added_ && now < due_) return out;
-  added_ = false;
+  if (!news_ && now < due_) return out;
+  news_ = false;
   due_ = kNever;
+  std::map<Lane, std::size_t> leaving;
   for (auto group = groups_.begin(); group != groups_.end();) {
-    if (group->second.due > now && !complete(group->first)) {
+    if (held(now, group->first, group->second)) {
       due_ = std::min(due_, group->second.due);
       ++group;
       continue;
     }
+    const std::size_t before = out.size();
     cover(group->second, out);
+    leaving[std::get<Lane>(group->first)] += out.size() - before;
     group = groups_.erase(group);
   }
+  if (wait_for_ == WaitFor::kStep) return out;
+  for (const auto& [lane, batches] : leaving) unanswered_[lane] += batches;
   return out;
+}
+
+void Combiner::on_answered(TableId table, RangeSpan ranges) {
+  const auto found = unanswered_.find({table, ranges.begin, ranges.end});
+  if (found == unanswered_.end() || --found->second > 0) return;
+  unanswered_.erase(found);
+  news_ = true;
 }
 
 // As few blocks as there can be: two neighbours become one wherever that is aligned and fits a frame.

@@ -1,6 +1,6 @@
 // Adds up the pushes of several data shards before they travel: those of aligned blocks, by the tree of
-// table/reduce.h, so that no bit of the result tells. Sync mode only. It answers nobody and remembers
-// nothing: who asked is handed on with what is sent, and what a map change makes it forget comes again.
+// table/reduce.h, so that no bit of the result tells. It answers nobody and remembers no push that has left:
+// who asked is handed on with what is sent, and what a map change makes it forget comes again.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,19 @@ class Combiner {
     std::vector<Asker> askers;
   };
 
+  // For whom a push waits here, for limits::kCombineHold at most: for all of its step, as whoever reads in
+  // the next one does anyway, or for what left here before it to be answered.
+  enum class WaitFor : std::uint8_t { kStep, kAnswer };
+
   // Forgets all pushes. From now on those of `expected` come through here, out of `shards`.
-  void reset(std::span<const TableSpec> tables, std::uint32_t shards, std::vector<ShardId> expected);
+  void reset(std::span<const TableSpec> tables, std::uint32_t shards, std::vector<ShardId> expected,
+             WaitFor wait_for = WaitFor::kStep);
   // Precondition: `push` is well-formed, and from this combiner's shards.
   void add(Instant now, NodeId from, Frame push);
-  // What waits for no other push, or has waited for limits::kCombineHold.
+  // What waits for nothing, or has waited for long.
   std::vector<Batch> take(Instant now);
+  // One of the batches about these ranges is answered, or will never be.
+  void on_answered(TableId table, RangeSpan ranges);
   Instant next_deadline() const { return due_; }  // kNever when nothing waits.
 
  private:
@@ -54,6 +61,7 @@ class Combiner {
   using Block = std::vector<Waiting*>;  // In order of their shards.
 
   bool complete(const GroupKey& key) const;
+  bool held(Instant now, const GroupKey& key, const Group& group) const;
   void cover(Group& group, std::vector<Batch>& out);
   std::optional<Frame> sum(const Block& block);
   std::optional<Frame> sum_parts(std::span<const Contribution> parts, Frame frame);
@@ -63,7 +71,9 @@ class Combiner {
   std::vector<ShardId> expected_;
   std::map<Lane, std::vector<Step>> next_;  // By shard: the first step whose push has not been here.
   std::map<GroupKey, Group> groups_;
-  bool added_ = false;  // Since the last take().
+  WaitFor wait_for_ = WaitFor::kStep;
+  std::map<Lane, std::size_t> unanswered_;  // Batches; none where nothing waits for answers.
+  bool news_ = false;                       // Since the last take().
   Instant due_ = kNever;
   SparseReducer sparse_;
   DenseReducer dense_;

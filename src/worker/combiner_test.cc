@@ -197,6 +197,29 @@ TEST(Combiner, ASumThatOverflowsIsLeftToTheServer) {
   EXPECT_EQ(values_of(sent[0].frame), (Floats{most}));
 }
 
+TEST(Combiner, WhereNobodyIsWaitedForWhatComesMeanwhileLeavesTogether) {
+  Started c(8);
+  c.combiner.reset(tables(), 8, shards(0, 8), Combiner::WaitFor::kAnswer);
+  c.add(push(0, 0, {5}, {1}));
+  ASSERT_EQ(c.take().size(), 1u);
+  for (const std::uint32_t s : {2u, 3u, 5u}) c.add(push(s, 4, {5}, {1}));
+  c.add(push(3, 5, {5}, {1}));
+  c.add(in_table(2, push(6, 0, {5}, {1})));  // Of another table, which nothing holds up.
+  EXPECT_EQ(c.take().size(), 1u);
+  EXPECT_EQ(c.combiner.next_deadline(), kNow + limits::kCombineHold);
+  c.combiner.on_answered(TableId{0}, {0, 4});
+  const auto sent = c.take();
+  ASSERT_EQ(sent.size(), 3u);
+  EXPECT_EQ(sent[0].frame.head.block, 1);
+  EXPECT_EQ(values_of(sent[0].frame), (Floats{2}));
+  c.add(push(1, 1, {5}, {1}));
+  for (int answers = 0; answers < 2; ++answers) {
+    c.combiner.on_answered(TableId{0}, {0, 4});
+    EXPECT_TRUE(c.take().empty());
+  }
+  EXPECT_EQ(c.take(limits::kCombineHold).size(), 1u) << "an answer that is late holds nothing for long";
+}
+
 TEST(Combiner, ForgetsAllWhenTheMapChanges) {
   Started c(2);
   c.add(push(0, 0, {5}, {1}));

@@ -20,7 +20,9 @@ void PushRelay::restart(Transport& out) {
   for (std::uint32_t s = 0; s < map.shards.size() && !off(); ++s) {
     if (member_.combine_tree().passes(map.shards[s].worker, self)) expected.push_back(ShardId{s});
   }
-  combiner_.reset(map.tables, static_cast<std::uint32_t>(map.shards.size()), std::move(expected));
+  const bool lockstep = map.consistency.kind == Consistency::Kind::kSync;
+  combiner_.reset(map.tables, static_cast<std::uint32_t>(map.shards.size()), std::move(expected),
+                  lockstep ? Combiner::WaitFor::kStep : Combiner::WaitFor::kAnswer);
   const auto parent = member_.combine_tree().parent(self);
   for (const wire::WorkerPlace& worker : map.workers) {
     if (worker.index == parent && !worker.address.empty())

@@ -30,6 +30,8 @@ class PushRelay {
   void add(Instant now, NodeId from, Frame push) { combiner_.add(now, from, std::move(push)); }
   // What is to be sent on now.
   std::vector<Combiner::Batch> take(Instant now);
+  // What was sent on has its answer, or will have none.
+  void on_answered(const FrameHeader& push) { combiner_.on_answered(push.table, push.ranges); }
   Instant next_deadline() const { return combiner_.next_deadline(); }
 
  private:

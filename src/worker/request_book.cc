@@ -174,6 +174,8 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
     case Code::kOk:
       return finish_part(found, frame);
     case Code::kRetry:
+      if (part.request->kind == RequestKind::kCombined && !sums_replace())
+        return finish(part.request, status_of(frame));
       return retry_refused(part);
     case Code::kStale:
       return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);

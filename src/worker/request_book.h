@@ -73,6 +73,9 @@ class RequestBook {
   void drop_parts(const Request& request);
   Status timeout(const RequestPart& part) const;
   const wire::Map& map() const { return member_.map(); }
+  // Whether a server puts a sum in the place of what has come of it. Else it goes back to those who asked for
+  // it, who send what they have straight to the server.
+  bool sums_replace() const { return map().consistency.kind == Consistency::Kind::kSync; }
 
   const WorkerTurn& turn_;
   const cluster::Membership& member_;

@@ -215,6 +215,7 @@ void Worker::on_ended(const Request& request, Answer answer) {
       if (status.ok()) return runner_.start(shard, request.marks);
       return status.code() == Code::kAborted ? void() : end(status);
     case RequestKind::kCombined:
+      relay_.on_answered(request.askers.front().head);
       if (stopped() || status.code() == Code::kTimeout) return;  // No word of the server's.
       for (const Asker& asker : request.askers) answer_asker(asker, status);
       return;

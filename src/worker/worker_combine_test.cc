@@ -14,8 +14,9 @@ using namespace std::chrono_literals;
 using Sent = std::vector<std::pair<NodeId, Frame>>;
 
 // Worker 0 leads worker 1; shards 0 and 1 are theirs, shard 2 is of worker 2 on another machine.
-wire::Map job_map(std::uint32_t epoch) {
+wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
   wire::Map map;
+  map.consistency = consistency;
   map.epoch = epoch;
   map.timeout = 10s;
   map.combine = Combining::machine();
@@ -43,9 +44,9 @@ Frame push_of(std::uint32_t shard, std::uint32_t map_epoch = 1) {
 }
 
 struct Started {
-  explicit Started(std::uint32_t index) {
+  explicit Started(std::uint32_t index, Consistency consistency = Consistency::sync()) {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(index), 7})));
-    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1))));
+    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1, consistency))));
   }
   Sent tell(NodeId from, Frame frame) {
     worker.on_frame(now, from, std::move(frame), out);
@@ -113,6 +114,28 @@ TEST(WorkerCombine, ARefusalIsHandedOn) {
   EXPECT_EQ(answered[0].second.head.code, Code::kRefused);
   ASSERT_TRUE(lead.completion->done);
   EXPECT_EQ(lead.completion->answer.status.code(), Code::kRefused);
+}
+
+// A server that counts cannot put a sum in the place of what it has of it.
+TEST(WorkerCombine, ASumThatIsPutOffGoesBackToItsPushes) {
+  Started lead(0, Consistency::softsync(1));
+  const Sent first = lead.push(0);  // Nothing is on its way, so it waits for nobody.
+  ASSERT_EQ(first.size(), 2u);
+  const Sent second = lead.tell(worker_node(1), push_of(1));
+  ASSERT_EQ(second.size(), 1u);
+  lead.answer(server_node(0), first[0].second);
+  Sent answered = lead.answer(server_node(0), second[0].second, Code::kRetry);
+  ASSERT_EQ(answered.size(), 1u);
+  EXPECT_EQ(answered[0].first, worker_node(1));
+  EXPECT_EQ(answered[0].second.head.code, Code::kRetry);
+  answered = lead.answer(server_node(1), first[1].second, Code::kRetry);
+  const Sent straight = lead.pass(limits::kRefusalWaitFirst);
+  ASSERT_EQ(straight.size(), 1u);
+  EXPECT_EQ(straight[0].first, server_node(1));
+  EXPECT_EQ(straight[0].second.head.shard_count(), 1u);
+  lead.answer(server_node(1), straight[0].second);
+  EXPECT_TRUE(lead.completion->done);
+  EXPECT_EQ(lead.worker.requests_open(), 0u);
 }
 
 TEST(WorkerCombine, APushGoesToTheLeadOnceAndThenStraightToItsServer) {

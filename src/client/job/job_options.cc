@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
+#include "staleness/step_policy.h"
 #include "table/validate.h"
 
 namespace thalweg {
@@ -27,10 +28,10 @@ Status check(const JobOptions& options) {
   for (const Status& status : numbers) {
     if (!status.ok()) return status;
   }
-  const bool sync = options.consistency.kind == Consistency::Kind::kSync;
+  const bool combines = step_policy(options.consistency)->combines();
   const bool tree = options.combine.kind == Combining::Kind::kTree;
-  if (options.combine.kind != Combining::Kind::kNone && !sync) {
-    return {Code::kUsage, "JobOptions::combine is for sync mode"};
+  if (options.combine.kind != Combining::Kind::kNone && !combines) {
+    return {Code::kUsage, "JobOptions::combine is for sync mode and softsync"};
   }
   if (tree != (options.combine.arity > 0)) {
     return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,

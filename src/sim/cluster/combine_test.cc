@@ -76,6 +76,45 @@ TEST(Combine, ThoseWhoLeadMayDieAtAnyMoment) {
   }
 }
 
+// Where pushes are counted a sum has no parts: what its lead takes along comes singly, and once.
+TEST(Combine, CountedPushesAreAppliedOnceWhoeverDies) {
+  std::uint64_t combined = 0, put_off = 0;
+  for (const Combining combine : kWays) {
+    Plan plan = calm_plan(2, 4, 6, combine);
+    plan.consistency = Consistency::softsync(2);
+    plan.tables[0].rule.kind = RuleKind::kAdd;
+    plan.pull_chance = 0.5;
+    plan.unanswered_max = 3;
+    plan.latency = 3ms;
+    plan.frame_faults.split = 0.2;
+    plan.node_faults.until = 24h;
+    std::uint64_t events = 0;
+    {
+      Cluster cluster(plan);
+      ASSERT_EQ(run_to_end(cluster, kFar), "");
+      events = cluster.events();
+    }
+    for (std::uint64_t moment = 20; moment < events; moment += 7) {
+      Cluster cluster(plan, [&](std::string_view line) {
+        put_off += line.find("push-reply") != line.npos && line.find("shards") != line.npos &&
+                   line.find("RETRY") != line.npos;
+      });
+      while (cluster.events() < moment && cluster.step()) {
+      }
+      const std::uint32_t victim = place_of(cluster, worker_node(static_cast<std::uint32_t>(moment / 7 % 2)));
+      if (victim == 0) continue;
+      const NodeId id = cluster.processes()[victim]->id;
+      cluster.kill(victim);
+      if (moment % 2 == 0) cluster.at(cluster.now() + limits::kPeerGrace, [&] { cluster.tell_lost(0, id); });
+      ASSERT_EQ(run_to_end(cluster, kFar), "") << "killed after event " << moment;
+      ASSERT_EQ(compare_with_oracle(cluster), "") << "killed after event " << moment;
+      combined += cluster.network().counts().combined;
+    }
+  }
+  EXPECT_GT(combined, 1000u);
+  EXPECT_GT(put_off, 10u);
+}
+
 // Nobody hears the lead, but all others hear each other: pushes that are sent again pass it by.
 TEST(Combine, ALeadThatNobodyReachesHoldsNobodyUp) {
   Plan plan = calm_plan(2, 3, 6, Combining::machine());

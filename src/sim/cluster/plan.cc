@@ -254,6 +254,11 @@ Plan draw_plan(std::uint64_t seed) {
     plan.consistency = soft.chance(0.5) ? Consistency::softsync(count(soft, 1, plan.shards))
                                         : Consistency::backup(count(soft, 0, plan.shards - 1));
   plan.loads = Random(seed).split(13).chance(0.3);
+  Random combine = Random(seed).split(14);
+  if (plan.consistency.kind == Consistency::Kind::kSoftsync && combine.chance(0.7)) {
+    plan.combine = combine.chance(0.4) ? Combining::machine() : Combining::tree(count(combine, 1, 3));
+    plan.machines = count(combine, 1, 3);
+  }
   return plan;
 }
 

@@ -18,17 +18,21 @@ void StalenessMeter::on_answer(NodeId server, const Frame* asked, const Frame& s
 }
 
 void StalenessMeter::on_push(Part& part, const Frame& push) {
-  if (push.second.size() == 0) return;  // Its shard had nothing for this server.
-  Reader& reader = part.readers[push.head.shard];
-  if (push.head.step < reader.pushed) return;  // It came again.
-  reader.pushed = {push.head.step.epoch, push.head.step.index + 1};
-  if (reader.has_read) {
-    const std::uint64_t staleness = part.updates - reader.read_at;
-    if (histogram_.size() <= staleness) histogram_.resize(staleness + 1);
-    ++histogram_[staleness];
+  if (push.second.size() == 0) return;  // Its shards had nothing for this server.
+  std::uint64_t fresh = 0;
+  for (std::uint32_t i = 0; i < push.head.shard_count(); ++i) {
+    Reader& reader = part.readers[ShardId{push.head.shard.value + i}];
+    if (push.head.step < reader.pushed) continue;  // It came again.
+    reader.pushed = {push.head.step.epoch, push.head.step.index + 1};
+    if (reader.has_read) {
+      const std::uint64_t staleness = part.updates - reader.read_at;
+      if (histogram_.size() <= staleness) histogram_.resize(staleness + 1);
+      ++histogram_[staleness];
+    }
+    reader.has_read = false;
+    ++fresh;
   }
-  reader.has_read = false;
-  ++part.updates;
+  part.updates += fresh;
 }
 
 }  // namespace thalweg::sim

@@ -100,6 +100,7 @@ Plan plan_of(const TimedJob& job) {
   plan.workers = job.workers;
   plan.shards = job.shards;
   plan.consistency = job.consistency;
+  plan.combine = job.combine;
   plan.tables = job.tables;
   plan.steps.assign(job.shards, {0});
   plan.latency = job.latency;

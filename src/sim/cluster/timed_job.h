@@ -30,6 +30,7 @@ struct TimedJob {
   std::uint32_t workers = 1;
   std::uint32_t shards = 1;
   Consistency consistency;
+  Combining combine;
   std::vector<TableSpec> tables;
   // Of a data shard, up to its kLastBarrier. Each of its calls of Store::learnt() ends one gradient, and what
   // it asks for after that leaves once the gradient's time has passed.

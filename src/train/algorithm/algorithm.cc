@@ -185,7 +185,9 @@ std::string explain_algorithms() {
       more(number.name.empty() ? number.placeholder : number.name, line);
     }
     more("result", algorithm->result);
-    more("--combine", algorithm->combines ? "may add up pushes on their way" : "makes no sense");
+    more("--combine", algorithm->combines    ? "may add up pushes on their way"
+                      : algorithm->combining ? "is tree:K as said here"
+                                             : "makes no sense");
     more("--exchange", algorithm->group == Algorithm::Group::kUnused    ? "makes no sense"
                        : algorithm->group == Algorithm::Group::kIfAsked ? "may take the servers' place"
                                                                         : "by any route but servers");

@@ -66,6 +66,8 @@ struct Algorithm {
   bool sums = false;   // Servers add up what is pushed, instead of the model's update rules.
   bool state = true;   // Rules whose rows follow from their state, ftrl, make sense.
   Consistency (*consistency)(const AlgorithmValues& values) = nullptr;  // Of the servers.
+  // How pushes are added up on their way; null: as --combine says.
+  Combining (*combining)(const AlgorithmValues& values) = nullptr;
   // Null: shards push to the servers and pull from them, and nothing else.
   std::unique_ptr<ReplicaAlgorithm> (*make)(const AlgorithmValues& values, AlgorithmShard shard) = nullptr;
   // Whether the shard trains in this pass; null: in each.

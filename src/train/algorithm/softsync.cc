@@ -21,6 +21,7 @@ extern constinit const Algorithm kSoftsyncAlgorithm = {
         "Gupta, Zhang, Wang, Model accuracy and runtime tradeoff in distributed deep learning, ICDM 2016, "
         "section 3; Zhang et al., Staleness-aware async-SGD for distributed deep learning, IJCAI 2016",
     .numbers = kSplitNumber,
+    .combines = true,
     .consistency = [](const AlgorithmValues& values) { return Consistency::softsync(values.whole()); },
 };
 

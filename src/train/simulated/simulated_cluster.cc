@@ -30,6 +30,7 @@ sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, c
   out.workers = job.workers;
   out.shards = job.shards;
   out.consistency = job.consistency;
+  out.combine = job.combine;
   out.tables = job.tables;
   out.compute = simulation.compute;
   out.stragglers = simulation.stragglers;

@@ -10,8 +10,6 @@ Status check_simulated(const TrainerOptions& chosen) {
   for (const std::string& file : chosen.files) {
     if (file == "-") return {Code::kUsage, "rows must be in files here, not in a pipe"};
   }
-  if (chosen.combine.kind != Combining::Kind::kNone)
-    return {Code::kUsage, "--combine is not simulated; expected none"};
   if (chosen.exchange.empty() || chosen.exchange == "servers") return ok_status();
   return with_hint(
       {Code::kUsage,
