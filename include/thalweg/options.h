@@ -53,15 +53,25 @@ struct TableSpec {
 
 // When a push counts and when a pull may return.
 struct Consistency {
-  enum class Kind : std::uint8_t { kSync, kBounded, kAsync, kSoftsync, kBackup } kind = Kind::kSync;
+  enum class Kind : std::uint8_t {
+    kSync,
+    kBounded,
+    kAsync,
+    kSoftsync,
+    kBackup,
+    kFreeSoftsync
+  } kind = Kind::kSync;
   std::uint32_t bound = 0;  // Steps that a data shard may lead the slowest one. Softsync: n. Backup: k.
   static constexpr Consistency sync() { return {}; }
   static constexpr Consistency bounded(std::uint32_t steps) { return {Kind::kBounded, steps}; }
   static constexpr Consistency async() { return {Kind::kAsync, std::numeric_limits<std::uint32_t>::max()}; }
   // floor(shards / n) pushes from any shards are one update. Precondition: n > 0.
   static constexpr Consistency softsync(std::uint32_t n) { return {Kind::kSoftsync, n}; }
+  // The same, and a pull waits for nothing, not even for what its own shard has pushed.
+  static constexpr Consistency free_softsync(std::uint32_t n) { return {Kind::kFreeSoftsync, n}; }
   // A step is closed when all shards but `late` have pushed to it; what comes then is dropped.
   static constexpr Consistency backup(std::uint32_t late) { return {Kind::kBackup, late}; }
+  constexpr bool counts_pushes() const { return kind == Kind::kSoftsync || kind == Kind::kFreeSoftsync; }
   bool operator==(const Consistency&) const = default;
 };
 

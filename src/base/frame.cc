@@ -3,7 +3,8 @@
 //   header  := magic:u32 version:u16 op:u8 flags:u8 cluster:u64 map_epoch:u32 request:u32 table:u16
 //   range_begin:u16
 //              range_end:u16 code:u16 shard:u32 owner_epoch:u32 step_epoch:u32 step_index:u32 first_bytes:u32
-//              second_bytes:u32 block:u8 reserved:u8(0)*7 payload_checksum:u64 header_checksum:u64
+//              second_bytes:u32 block:u8 reserved:u8(0)*3 version:u32 payload_checksum:u64
+//              header_checksum:u64
 //   padding := zero bytes up to a multiple of 8
 // payload_checksum = XXH3-64 over (XXH3-64 of first, XXH3-64 of second).
 // header_checksum = XXH3-64 over the 72 bytes before it: no length is believed that was not sent.
@@ -72,7 +73,7 @@ std::array<std::byte, kHeaderBytes> encode_header(const Frame& frame) {
   put << kMagic << kWireVersion << h.op << h.flags << h.cluster << h.map_epoch << h.request << h.table.value
       << h.ranges.begin << h.ranges.end << static_cast<std::uint16_t>(h.code) << h.shard.value
       << h.owner_epoch << h.step.epoch << h.step.index << static_cast<std::uint32_t>(frame.first.size())
-      << static_cast<std::uint32_t>(frame.second.size()) << std::uint64_t{h.block}
+      << static_cast<std::uint32_t>(frame.second.size()) << std::uint32_t{h.block} << h.version
       << payload_checksum(frame.first, frame.second);
   THALWEG_CHECK(put.at == bytes.data() + kHeaderChecksumAt, "header fields fill the header");
   put << hash64(bytes.data(), kHeaderChecksumAt);
@@ -117,7 +118,8 @@ Result<PayloadLengths> decode_header(std::span<const std::byte, kHeaderBytes> by
   PayloadLengths lengths;
   lengths.first = get.next<std::uint32_t>();
   lengths.second = get.next<std::uint32_t>();
-  const auto block = get.next<std::uint64_t>();
+  const auto block = get.next<std::uint32_t>();
+  head.version = get.next<std::uint32_t>();
   lengths.checksum = get.next<std::uint64_t>();
   if ((block >> 8) != 0) return refused("reserved bytes are not zero");
   head.block = static_cast<std::uint8_t>(block);

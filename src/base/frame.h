@@ -1,6 +1,7 @@
 // A frame: what one node sends another. frame.cc holds its grammar.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -70,9 +71,17 @@ struct FrameHeader {
   std::uint32_t owner_epoch = 0;  // How often the shard has changed hands; a former owner is refused.
   Step step{};                    // Where that has no meaning, another number: numbered().
   std::uint8_t block = 0;         // Pushes: this one stands for data shards [shard, shard + 2^block).
+  // One more than the updates that those rows have had which a pull's answer holds, or on which a push was
+  // computed; 0: not said.
+  std::uint32_t version = 0;
 
   std::uint32_t shard_count() const { return std::uint32_t{1} << block; }
 };
+
+// Of two such versions, where one is known.
+inline std::uint32_t older_version(std::uint32_t a, std::uint32_t b) {
+  return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
+}
 
 // A scan is answered in blocks: the index-th of `count`.
 struct ScanBlock {

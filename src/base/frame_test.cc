@@ -130,6 +130,15 @@ TEST(Frame, EveryFlippedBitOfAHeaderIsRefusedByTheHeaderAlone) {
   }
 }
 
+TEST(Frame, AVersionTravelsAndOfTwoTheOlderOneIsKept) {
+  Frame frame = block();
+  frame.head.version = 0xfedcba98;
+  EXPECT_EQ(decode_frame(encode_frame(frame))->head.version, 0xfedcba98);
+  EXPECT_EQ(older_version(3, 2), 2U);
+  EXPECT_EQ(older_version(0, 2), 2U) << "not said";
+  EXPECT_EQ(older_version(3, 0), 3U);
+}
+
 TEST(Frame, OnlyPushesAreForBlocksAndThoseAreAligned) {
   const auto code_of = [](Op op, std::uint32_t shard, std::uint8_t log2) {
     Frame frame;

@@ -34,20 +34,39 @@ void ArrivalRounds::on_read(ShardId shard, RangeSpan ranges) {
   });
 }
 
-std::vector<StaleRun> ArrivalRounds::staleness(ShardId first, std::uint32_t shards,
-                                               const RangeSet& ranges) const {
+template <class Updates>
+std::vector<StaleRun> ArrivalRounds::runs_of(const RangeSet& ranges, const Updates& updates_of) const {
   std::vector<StaleRun> runs;
   if (!counts()) return runs;
   for_each(ranges, [&](std::uint16_t range) {
-    const OfRange& of = ranges_[range];
-    std::uint32_t updates = 0;
-    for (const VersionRead& read : std::span(of.read).subspan(first.value, shards))
-      updates = std::max(updates, of.round.version - read.version);
+    const std::uint32_t updates = updates_of(ranges_[range]);
     if (runs.empty() || runs.back().ranges.end != range || runs.back().updates != updates)
       runs.push_back({{range, range}, updates});
     ++runs.back().ranges.end;
   });
   return runs;
+}
+
+std::vector<StaleRun> ArrivalRounds::staleness(ShardId first, std::uint32_t shards,
+                                               const RangeSet& ranges) const {
+  return runs_of(ranges, [&](const OfRange& of) {
+    std::uint32_t updates = 0;
+    for (const VersionRead& read : std::span(of.read).subspan(first.value, shards))
+      updates = std::max(updates, of.round.version - read.version);
+    return updates;
+  });
+}
+
+// Of ranges at several servers, some may have had fewer updates than was read of others.
+std::vector<StaleRun> ArrivalRounds::staleness(std::uint32_t version, const RangeSet& ranges) const {
+  return runs_of(ranges,
+                 [&](const OfRange& of) { return of.round.version - std::min(version, of.round.version); });
+}
+
+std::uint32_t ArrivalRounds::version(RangeSpan ranges) const {
+  std::uint32_t version = ~0u;
+  for_each(ranges, [&](std::uint16_t range) { version = std::min(version, ranges_[range].round.version); });
+  return version;
 }
 
 void ArrivalRounds::count(const std::vector<StaleRun>& runs, std::uint32_t pushes) {

@@ -49,6 +49,10 @@ class ArrivalRounds {
   void on_read(ShardId shard, RangeSpan ranges);
   // Of a push of these shards' sum: that of the one which read the oldest rows.
   std::vector<StaleRun> staleness(ShardId first, std::uint32_t shards, const RangeSet& ranges) const;
+  // Of what was computed on rows of this version.
+  std::vector<StaleRun> staleness(std::uint32_t version, const RangeSet& ranges) const;
+  // Of the range that has had fewest updates.
+  std::uint32_t version(RangeSpan ranges) const;
   // Counts so many pushes' staleness, the most over their ranges.
   void count(const std::vector<StaleRun>& runs, std::uint32_t pushes);
   // How many pushes were so many updates behind.
@@ -70,6 +74,9 @@ class ArrivalRounds {
   void restore(RangeId range, Round round, std::vector<VersionRead> read);
 
  private:
+  template <class Updates>
+  std::vector<StaleRun> runs_of(const RangeSet& ranges, const Updates& updates_of) const;
+
   struct OfRange {
     Round round;
     std::vector<VersionRead> read;  // By shard; none where the range is not owned.

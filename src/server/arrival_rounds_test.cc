@@ -13,14 +13,15 @@ constexpr RangeSpan kBoth{0, kTwoRanges}, kFirst{0, 1}, kSecond{1, 2};
 
 // Two rows in two ranges; SGD at rate 1 subtracts what an update is.
 TableHost counting_host(std::uint32_t n, std::uint32_t shards, const RangeSet& owned = kBoth,
-                        RuleKind rule = RuleKind::kSgd) {
+                        RuleKind rule = RuleKind::kSgd,
+                        Consistency (*mode)(std::uint32_t n) = Consistency::softsync) {
   TableSpec spec;
   spec.kind = TableSpec::Kind::kDense;
   spec.name = "t";
   spec.rows = spec.ranges = kTwoRanges;
   spec.rule.kind = rule;
   spec.rule.rate = 1.0f;
-  return TableHost(*make_table(spec, owned), Consistency::softsync(n), shards);
+  return TableHost(*make_table(spec, owned), mode(n), shards);
 }
 
 Frame request(Op op, std::uint32_t shard, Step step, RangeSpan ranges) {
@@ -145,6 +146,25 @@ TEST(ArrivalRounds, ASumCountsForAllItsShardsAndIsAsOldAsTheOldest) {
   push(host, 3, {0, 8}, 0);
   EXPECT_EQ(look(host), (Floats{-2, -2}));  // A quarter of it, halved.
   EXPECT_EQ(host.pushes_behind(), (Behind{{0, 9}, {2, 3}}));
+}
+
+// Of a reader that waits for nothing, the server cannot tell what a push was computed on.
+TEST(ArrivalRounds, APushThatSaysItsVersionIsAsOldAsThat) {
+  TableHost host = counting_host(2, 2, kBoth, RuleKind::kSgd, Consistency::free_softsync);
+  EXPECT_EQ(host.version_of(kBoth), 1u);
+  pull(host, 0, {0, 5});  // Ahead of all that it has pushed.
+  for (std::uint32_t step = 0; step < 3; ++step) push(host, 1, {0, step}, 0);
+  EXPECT_EQ(host.version_of(kBoth), 4u);
+  Frame said = request(Op::kPush, 0, {0, 0}, kBoth);
+  said.head.version = 2;
+  said.second = Bytes::of(Floats{8, 8});
+  EXPECT_TRUE(host.push(said).ok());
+  EXPECT_EQ(look(host), (Floats{-4, -4}));
+  said.head.step = {0, 1};
+  said.head.version = 99;  // Of another server's range, which has had more updates.
+  EXPECT_TRUE(host.push(said).ok());
+  EXPECT_EQ(look(host), (Floats{-12, -12}));
+  EXPECT_EQ(host.pushes_behind(), (Behind{{0, 4}, {2, 1}}));
 }
 
 TEST(ArrivalRounds, WhatASumHasAboveAnUpdateCountsForTheNext) {

@@ -207,7 +207,9 @@ bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   auto rows = (*host)->pull(frame);
   if (rows.status().code() == Code::kRetry) return false;
   const bool late = rows.ok() && (*host)->is_late(frame.head.step);
-  reply(from, frame.head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(), out,
+  FrameHeader head = frame.head;
+  if (rows) head.version = (*host)->version_of(head.ranges);
+  reply(from, head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(), out,
         late ? frame_flags::kLate : std::uint8_t{0});
   return true;
 }

@@ -114,7 +114,8 @@ Result<PushEntry> TableHost::check(const Frame& push, std::uint64_t room) const 
   if (entry.fresh.empty()) return entry;
   if (Status fits = check_room(push, room); !fits.ok()) return fits;
   entry.payload = {push.first, push.second};
-  entry.stale = rounds_.staleness(entry.shard, entry.shards, entry.fresh);
+  entry.stale = head.version > 0 ? rounds_.staleness(head.version - 1, entry.fresh)
+                                 : rounds_.staleness(entry.shard, entry.shards, entry.fresh);
   return entry;
 }
 

@@ -41,6 +41,10 @@ class TableHost {
   Status load(const Frame& frame, std::uint64_t room = kAllRoom);
   // The rows, or kRetry while the gate is shut.
   Result<Bytes> pull(const Frame& frame);
+  // As FrameHeader::version has it. Precondition: the ranges are owned.
+  std::uint32_t version_of(RangeSpan ranges) const {
+    return rounds_.counts() && ranges.size() > 0 ? rounds_.version(ranges) + 1 : 0;
+  }
   wire::Waiting waiting_for(const FrameHeader& head) const;
   Step clock(ShardId shard) const { return gate_.clocks().of(shard); }
   Reached marks(ShardId shard) const {

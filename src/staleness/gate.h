@@ -16,8 +16,9 @@ class Gate {
   Gate(const StepPolicy& policy, std::uint32_t shards) : policy_(&policy), clocks_(shards) {}
   const Clocks& clocks() const { return clocks_; }
   void advance(ShardId shard, Step clock) { clocks_.advance(shard, clock); }
-  // Whether a shard about to work on step `wanted` may read: its own earlier steps have arrived, and the
-  // policy holds it back for nobody. A shard that has ended its epoch holds nobody back.
+  // Whether a shard about to work on step `wanted` may read: its own earlier steps have arrived, where
+  // it waits for them, and the policy holds it back for nobody. A shard that has ended its epoch holds nobody
+  // back.
   bool open(ShardId shard, Step wanted) const;
   // The shards that keep open(shard, wanted) from being true, or of which some do, at most `count_max` of
   // them.

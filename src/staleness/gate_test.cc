@@ -12,6 +12,7 @@ namespace {
 
 // The definition, spelled out over all shards.
 bool may_read(const std::vector<Step>& clocks, Consistency consistency, std::uint32_t shard, Step wanted) {
+  if (consistency.kind == Consistency::Kind::kFreeSoftsync) return true;
   if (clocks[shard] < wanted) return false;
   if (consistency.kind == Consistency::Kind::kAsync) return true;
   return std::all_of(clocks.begin(), clocks.end(), [&](Step clock) {
@@ -28,6 +29,7 @@ TEST(Gate, OpensExactlyWhenTheDefinitionSaysSo) {
     Consistency consistency;
     if (seed % 3 == 1) consistency = Consistency::bounded(static_cast<std::uint32_t>(random.below(4)));
     if (seed % 3 == 2) consistency = Consistency::async();
+    if (seed % 7 == 6) consistency = Consistency::free_softsync(2);
     const auto policy = step_policy(consistency);
     Gate gate(*policy, shards);
     std::vector<Step> clocks(shards);

@@ -5,7 +5,7 @@
 namespace thalweg {
 namespace {
 
-class Softsync final : public AsTheyCome {
+class Softsync : public AsTheyCome {
  public:
   explicit Softsync(std::uint32_t n) : n_(std::max(n, 1u)) {}
   bool lets_read(Step, Step) const override { return true; }
@@ -18,8 +18,15 @@ class Softsync final : public AsTheyCome {
   std::uint32_t n_;
 };
 
+class FreeSoftsync final : public Softsync {
+ public:
+  using Softsync::Softsync;
+  bool waits_for_own() const override { return false; }
+};
+
 }  // namespace
 
 std::unique_ptr<const StepPolicy> softsync(std::uint32_t n) { return std::make_unique<Softsync>(n); }
+std::unique_ptr<const StepPolicy> free_softsync(std::uint32_t n) { return std::make_unique<FreeSoftsync>(n); }
 
 }  // namespace thalweg

@@ -12,6 +12,8 @@ std::unique_ptr<const StepPolicy> step_policy(Consistency consistency) {
       return bounded(consistency.bound);
     case Consistency::Kind::kSoftsync:
       return softsync(consistency.bound);
+    case Consistency::Kind::kFreeSoftsync:
+      return free_softsync(consistency.bound);
     case Consistency::Kind::kBackup:
       return backup(consistency.bound);
     case Consistency::Kind::kAsync:

@@ -16,6 +16,8 @@ class StepPolicy {
   virtual ~StepPolicy() = default;
   // Whether others that are about to work on `wanted` may read while a shard has come as far as `clock`.
   virtual bool lets_read(Step clock, Step wanted) const = 0;
+  // Whether a reader waits for what its own shard has pushed.
+  virtual bool waits_for_own() const { return true; }
   // How far those have come whom readers wait for.
   virtual Step awaited(const Clocks& clocks) const { return clocks.slowest(); }
   // What is pushed to steps before this one goes into the rows, step by step, each as one update; what is
@@ -44,6 +46,8 @@ std::unique_ptr<const StepPolicy> immediate();
 // As many pushes as there are shards, divided by `n`, are one update, and nobody waits for others. Gupta,
 // Zhang, Wang, "Model accuracy and runtime tradeoff in distributed deep learning", ICDM 2016, section 3.
 std::unique_ptr<const StepPolicy> softsync(std::uint32_t n);
+// The same, and readers wait for nothing at all.
+std::unique_ptr<const StepPolicy> free_softsync(std::uint32_t n);
 // Sync that waits for all shards but the `late` slowest of a step, whose pushes are dropped. Chen, Pan,
 // Monga, Bengio, Jozefowicz, "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3.
 std::unique_ptr<const StepPolicy> backup(std::uint32_t late);

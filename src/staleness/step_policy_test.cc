@@ -54,6 +54,8 @@ TEST(StepPolicy, SoftsyncDividesTheShardsAndEndsWhatAPassLeaves) {
   EXPECT_TRUE(policy->takes(clocks({{0, 0}}), {7, 7}));
   EXPECT_TRUE(policy->lets_read({0, 0}, {9, 9}));
   EXPECT_TRUE(policy->combines());
+  EXPECT_TRUE(policy->waits_for_own());
+  EXPECT_FALSE(free_softsync(2)->waits_for_own());
   for (const Consistency mode : {Consistency::sync(), Consistency::bounded(2), Consistency::async()})
     EXPECT_EQ(step_policy(mode)->pushes_an_update(30), 0u);
 }

@@ -27,6 +27,8 @@ std::string text_of(const Consistency& consistency) {
       return fmt::format("backup:{}", consistency.bound);
     case Consistency::Kind::kSoftsync:
       return fmt::format("softsync:{}", consistency.bound);
+    case Consistency::Kind::kFreeSoftsync:
+      return fmt::format("rudra-adv:{}", consistency.bound);
   }
   return {};
 }
@@ -167,8 +169,8 @@ std::uint32_t update_rows(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
   if (!chosen) return spec.batch_rows;
   // Softsync divides pushes by their number, and by staleness, which together come to the number of shards.
-  const bool alone = chosen->algorithm->group == Algorithm::Group::kAlways ||
-                     chosen->consistency.kind == Consistency::Kind::kSoftsync;
+  const bool alone =
+      chosen->algorithm->group == Algorithm::Group::kAlways || chosen->consistency.counts_pushes();
   return alone ? spec.shard_batch_rows() : spec.batch_rows;
 }
 

@@ -48,6 +48,15 @@ TEST_F(TrainerTest, TwoSpellingsMustAgreeAndFewCombine) {
   }
   options_.algorithm = "rudra";
   EXPECT_NE(refused(options_).message().find("--combine"), std::string::npos);
+  options_.algorithm = "rudra-adv:1,tree=3";
+  EXPECT_NE(refused(options_).message().find("by tree=K"), std::string::npos);
+  options_.combine = Combining::none();
+  const auto by_tree = Trainer::open(options_);
+  ASSERT_TRUE(by_tree);
+  EXPECT_EQ(by_tree->options().combine, Combining::tree(3));
+  EXPECT_EQ(by_tree->options().servers, 1u);
+  EXPECT_TRUE(Trainer::open(by_tree->options()));
+  options_.combine = Combining::machine();
   options_.algorithm.clear();
   options_.consistency = Consistency::async();
   EXPECT_EQ(refused(options_).code(), Code::kUsage);
@@ -88,8 +97,9 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
   options_.out.clear();
   options_.epochs = 4;
   options_.data_shards = 3;
-  for (const char* algorithm : {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "rudra:3", "backup:0",
-                                "backup:1", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+  for (const char* algorithm :
+       {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "rudra:3", "rudra-adv", "rudra-adv:3,tree=1",
+        "backup:0", "backup:1", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
     options_.algorithm = algorithm;
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();

@@ -155,7 +155,7 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   Reader in(bytes);
   Map m;
   m.epoch = in.get<std::uint32_t>();
-  m.consistency.kind = get_enum(in, Consistency::Kind::kBackup);
+  m.consistency.kind = get_enum(in, Consistency::Kind::kFreeSoftsync);
   m.consistency.bound = in.get<std::uint32_t>();
   m.combine.kind = get_enum(in, Combining::Kind::kTree);
   m.combine.arity = in.get<std::uint32_t>();

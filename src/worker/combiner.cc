@@ -156,6 +156,7 @@ std::optional<Frame> Combiner::sum(const Block& block) {
   for (const Waiting* waiting : block) {
     const Frame& one = waiting->frame;
     count += one.head.shard_count();
+    frame.head.version = older_version(frame.head.version, one.head.version);
     if (one.first.empty() || one.second.empty()) continue;
     last = waiting;
     const std::uint32_t position =

@@ -127,6 +127,7 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
 void RequestBook::send_rows(const std::shared_ptr<Request>& request, const StoreCall& call,
                             std::uint32_t owner_epoch) {
   const bool push = request->kind == RequestKind::kPush;
+  request->table = call.table;
   const TableSpec& spec = map().tables[call.table.value];
   auto slices = slice(spec, map().placement[call.table.value], {0, spec.ranges},
                       push ? payload_of_push(call.keys, call.grads) : payload_of_pull(call.keys));
@@ -140,6 +141,7 @@ void RequestBook::send_rows(const std::shared_ptr<Request>& request, const Store
   head.head.table = call.table;
   head.head.owner_epoch = owner_epoch;
   head.head.step = call.step;
+  head.head.version = call.version;
   send_slices(request, 0, head, std::move(slices));
 }
 
@@ -210,6 +212,8 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
       }
       request->answers[part.position] = frame.second;
       request->late += (frame.head.flags & frame_flags::kLate) != 0;
+      if ((asked.flags & frame_flags::kReadOnly) == 0)
+        request->version = older_version(request->version, frame.head.version);
       break;
     }
     case RequestKind::kScan: {

@@ -30,7 +30,8 @@ ShardStore::ShardStore(const wire::Map& job, ShardId shard, std::uint32_t owner_
       owner_epoch_(owner_epoch),
       step_(marks.low),
       marks_(marks),
-      pushed_(job.tables.size()) {}
+      pushed_(job.tables.size()),
+      read_(job.tables.size()) {}
 
 Status ShardStore::check(TableId table, const Keys& keys) const {
   if (!failure_.ok()) return failure_;
@@ -67,7 +68,9 @@ Pending ShardStore::push(TableId table, Keys keys, Rows grads) {
   }
   pushed_[table.value] = true;
   count_push();
-  return call({StoreCall::Kind::kPush, table, step_, std::move(keys), std::move(grads)});
+  StoreCall push{StoreCall::Kind::kPush, table, step_, std::move(keys), std::move(grads)};
+  push.version = std::exchange(read_[table.value], 0);
+  return call(std::move(push));
 }
 
 Pending ShardStore::pull(TableId table, Keys keys) {
@@ -152,6 +155,12 @@ Pending ShardStore::end(std::uint8_t flags, Step next) {
   Pending pending = Completion::pending(ending_);
   release_advance();
   return pending;
+}
+
+// Where a pull waits for the shard's own pushes, a server knows what its next one is computed on.
+void ShardStore::note_read(TableId table, std::uint32_t version) {
+  if (job_.consistency.kind != Consistency::Kind::kFreeSoftsync) return;
+  read_[table.value] = older_version(read_[table.value], version);
 }
 
 void ShardStore::push_done(Step step, const Status& status) {

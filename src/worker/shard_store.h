@@ -65,7 +65,9 @@ class ShardStore final : public Store {
   Exchanged take_exchanged() { return std::exchange(exchanged_, {}); }
   // A request of this shard has ended.
   void answer(Completion& completion, Answer answer);
-  // So has a push; follows its answer.
+  // Its program has read rows of this version, as FrameHeader has it, and its next push is computed on them.
+  void note_read(TableId table, std::uint32_t version);
+  // A push has ended; follows its answer.
   void push_done(Step step, const Status& status);
   // No request of this shard can succeed any more.
   void abort(const Status& status);
@@ -93,7 +95,8 @@ class ShardStore final : public Store {
   std::uint32_t owner_epoch_;
   Step step_;
   Reached marks_;
-  std::vector<bool> pushed_;  // By table: this step has its push.
+  std::vector<bool> pushed_;         // By table: this step has its push.
+  std::vector<std::uint32_t> read_;  // By table: the oldest version read since its last push.
   // Unanswered pushes of one step.
   struct InFlight {
     std::uint64_t ordinal = 0;  // Of the step, among all that this store has been through.

@@ -19,9 +19,10 @@ struct StoreCall {
   Step step{};  // Barrier, report: in_place_of_step().
   Keys keys{};
   Rows grads{};
-  std::uint8_t flags = 0;  // Of the frames.
-  std::string text{};      // Report.
-  RangeId range{};         // Scan, load.
+  std::uint8_t flags = 0;     // Of the frames.
+  std::uint32_t version = 0;  // Push: see FrameHeader.
+  std::string text{};         // Report.
+  RangeId range{};            // Scan, load.
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
 };
 

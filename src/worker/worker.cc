@@ -222,8 +222,10 @@ void Worker::on_ended(const Request& request, Answer answer) {
     default:
       break;
   }
-  runner_.tell(shard, [this, kind = request.kind, step = request.step, completion = request.completion,
+  runner_.tell(shard, [this, kind = request.kind, step = request.step, table = request.table,
+                       version = request.version, completion = request.completion,
                        answer = std::move(answer)](ShardStore& store) {
+    if (kind == RequestKind::kPull && version > 0) store.note_read(table, version);
     take_answer(store, kind, step, *completion, answer);
   });
 }

@@ -13,8 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 using Sent = std::vector<std::pair<NodeId, Frame>>;
 
-wire::Map job_map(std::uint32_t epoch) {
+wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
   wire::Map map;
+  map.consistency = consistency;
   map.epoch = epoch;
   map.timeout = 10s;
   TableSpec table;
@@ -29,9 +30,9 @@ wire::Map job_map(std::uint32_t epoch) {
 
 // Worker 0 of a job with one server and one shard, used from outside.
 struct Started {
-  Started() {
+  explicit Started(Consistency consistency = Consistency::sync()) {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})));
-    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1))));
+    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1, consistency))));
   }
   std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
     worker.on_frame(now, from, std::move(frame), out);
@@ -126,6 +127,29 @@ TEST(Worker, AnAnswerOfTheWrongSizeFailsTheRequest) {
   job.tell(server_node(0), answer(asked, Op::kPullReply, {1, 2, 3}));
   ASSERT_TRUE(completion->done);
   EXPECT_EQ(completion->answer.status.code(), Code::kRefused);
+}
+
+TEST(Worker, APushSaysOnWhichVersionItWasComputedWhereItsPullDidNotWait) {
+  for (const Consistency mode : {Consistency::free_softsync(1), Consistency::softsync(1)}) {
+    const bool says = mode.kind == Consistency::Kind::kFreeSoftsync;
+    Started job(mode);
+    const auto version_of_push = [&] {
+      return job
+          .ask([](ShardStore& store) {
+            return store.push(TableId{0}, Keys::of(std::vector<Key>{1}), Rows(std::vector<float>{1}));
+          })
+          .first.head.version;
+    };
+    for (const std::uint32_t version : {7u, 6u, 9u}) {
+      Frame rows = answer(job.pull().first, Op::kPullReply, {1, 2});
+      rows.head.version = version;
+      job.tell(server_node(0), rows);
+    }
+    EXPECT_EQ(version_of_push(), says ? 6u : 0u) << "the oldest";
+    job.worker.turn(job.now, job.out, [&] { job.worker.store(ShardId{0})->advance().forget(); });
+    job.out.take();
+    EXPECT_EQ(version_of_push(), 0u) << "it has read nothing since";
+  }
 }
 
 TEST(Worker, OnlyWhomItAskedMayPutOffADeadline) {

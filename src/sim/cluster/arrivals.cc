@@ -105,8 +105,9 @@ Step Arrivals::slowest(TableId table, const RangeSet& owned, std::uint32_t but) 
 }
 
 bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
-  if (clock(table, owned, shard) < wanted) return false;
   const Consistency& mode = workload_.plan().consistency;
+  if (mode.kind == Consistency::Kind::kFreeSoftsync) return true;
+  if (clock(table, owned, shard) < wanted) return false;
   if (mode.kind == Consistency::Kind::kAsync || mode.kind == Consistency::Kind::kSoftsync) return true;
   if (mode.kind == Consistency::Kind::kBackup) return slowest(table, owned, mode.bound) >= wanted;
   const std::uint32_t bound = mode.kind == Consistency::Kind::kSync ? 0 : mode.bound;

@@ -166,8 +166,7 @@ Duration time_of_work(const Plan& plan) {
 }  // namespace
 
 std::uint32_t pushes_an_update(const Plan& plan) {
-  const bool counts = plan.consistency.kind == Consistency::Kind::kSoftsync;
-  return counts ? std::max(plan.shards / plan.consistency.bound, 1u) : 0;
+  return plan.consistency.counts_pushes() ? std::max(plan.shards / plan.consistency.bound, 1u) : 0;
 }
 
 Duration scaled(Duration duration, double factor) {
@@ -259,6 +258,8 @@ Plan draw_plan(std::uint64_t seed) {
     plan.combine = combine.chance(0.4) ? Combining::machine() : Combining::tree(count(combine, 1, 3));
     plan.machines = count(combine, 1, 3);
   }
+  if (plan.consistency.kind == Consistency::Kind::kSoftsync && combine.chance(0.4))
+    plan.consistency = Consistency::free_softsync(plan.consistency.bound);
   return plan;
 }
 
@@ -290,7 +291,7 @@ Plan fault_free(const Plan& plan) {
 }
 
 std::string describe(const Plan& plan) {
-  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync", "backup"};
+  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync", "backup", "free softsync"};
   std::string mode(kModes[static_cast<std::size_t>(plan.consistency.kind)]);
   if (plan.consistency.kind != Consistency::Kind::kSync && plan.consistency.kind != Consistency::Kind::kAsync)
     mode += fmt::format(" {}", plan.consistency.bound);

@@ -273,7 +273,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
     // Of all shards' pushes to a range fewer than these are no update yet.
     if (mode.kind == Consistency::Kind::kSoftsync)
       least = std::max(0.0f, least - static_cast<float>(pushes_an_update(workload_.plan()) - 1));
-    if (!workload_.sums_all()) least = 0;
+    if (!workload_.sums_all() || mode.kind == Consistency::Kind::kFreeSoftsync) least = 0;
   } else if (mode.kind == Consistency::Kind::kBounded) {
     least = before({now.epoch, now.index - std::min(now.index, mode.bound)});
   }

@@ -10,8 +10,7 @@ void StalenessMeter::on_answer(NodeId server, const Frame* asked, const Frame& s
   if (head.op == Op::kPullReply) {
     Part& part = parts_[{server, head.table}];
     Reader& reader = part.readers[head.shard];
-    reader.read_at = part.updates;
-    reader.has_read = true;
+    reader.read_at[head.step] = part.updates;
   }
   if (head.op == Op::kPushReply && asked != nullptr && asked->head.op == Op::kPush)
     on_push(parts_[{server, asked->head.table}], *asked);
@@ -24,12 +23,12 @@ void StalenessMeter::on_push(Part& part, const Frame& push) {
     Reader& reader = part.readers[ShardId{push.head.shard.value + i}];
     if (push.head.step < reader.pushed) continue;  // It came again.
     reader.pushed = {push.head.step.epoch, push.head.step.index + 1};
-    if (reader.has_read) {
-      const std::uint64_t staleness = part.updates - reader.read_at;
+    if (const auto read = reader.read_at.find(push.head.step); read != reader.read_at.end()) {
+      const std::uint64_t staleness = part.updates - read->second;
       if (histogram_.size() <= staleness) histogram_.resize(staleness + 1);
       ++histogram_[staleness];
     }
-    reader.has_read = false;
+    reader.read_at.erase(reader.read_at.begin(), reader.read_at.upper_bound(push.head.step));
     ++fresh;
   }
   part.updates += fresh;

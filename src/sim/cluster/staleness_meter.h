@@ -20,9 +20,8 @@ class StalenessMeter {
 
  private:
   struct Reader {
-    std::uint64_t read_at = 0;  // How many updates it saw.
-    bool has_read = false;      // Since its last push.
-    Step pushed;                // One past its newest one.
+    std::map<Step, std::uint64_t> read_at;  // How many updates it saw, by steps that it has not pushed to.
+    Step pushed;                            // One past its newest one.
   };
   // What a server has of a table.
   struct Part {

@@ -19,6 +19,7 @@
   ALGORITHM(kAsyncAlgorithm)          \
   ALGORITHM(kSoftsyncAlgorithm)       \
   ALGORITHM(kRudraAlgorithm)          \
+  ALGORITHM(kRudraAdvAlgorithm)       \
   ALGORITHM(kBackupAlgorithm)         \
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \

@@ -31,9 +31,9 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     EXPECT_NE(algorithm.status().message().find(expected), std::string::npos) << algorithm.status().message();
   };
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
-    refused(
-        unknown,
-        "expected sync, ssp:S, max-wait:S, async, softsync:N, rudra:N, backup:K, downpour:fetch=N,push=N");
+    refused(unknown,
+            "expected sync, ssp:S, max-wait:S, async, softsync:N, rudra:N, rudra-adv:N,tree=K, "
+            "backup:K, downpour:fetch=N,push=N");
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})

@@ -108,9 +108,6 @@ TEST_F(SimulationTest, RefusesWhatIsNotSimulated) {
   options_.algorithm = "local:2";
   EXPECT_EQ(simulate(options_).status.code(), Code::kUsage);
   options_.algorithm = "sync";
-  options_.combine = Combining::machine();
-  EXPECT_EQ(simulate(options_).status.code(), Code::kUsage);
-  options_.combine = Combining::none();
   simulation_.latency = 1ms;
   auto trainer = Trainer::open(options_);
   ASSERT_TRUE(trainer);
