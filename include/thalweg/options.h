@@ -75,15 +75,18 @@ struct Consistency {
   bool operator==(const Consistency&) const = default;
 };
 
-// Where pushes of sync mode are added up before they reach a server. No bit of the model depends on it.
+// Where pushes are added up before they reach a server. In sync mode no bit of the model depends on it.
 struct Combining {
-  enum class Kind : std::uint8_t { kNone, kMachine, kTree } kind = Kind::kNone;
+  enum class Kind : std::uint8_t { kNone, kMachine, kTree, kTreeBothWays } kind = Kind::kNone;
   std::uint32_t arity = 0;  // Tree: how many workers send to one.
   static constexpr Combining none() { return {}; }
   // One worker of each machine sends for all of the machine's.
   static constexpr Combining machine() { return {Kind::kMachine, 0}; }
   // Worker i sends to worker (i - 1) / arity, and worker 0 for all. Precondition: arity > 0.
   static constexpr Combining tree(std::uint32_t arity) { return {Kind::kTree, arity}; }
+  // The newest rows of dense tables come down it too. Of free_softsync() alone.
+  static constexpr Combining tree_both_ways(std::uint32_t arity) { return {Kind::kTreeBothWays, arity}; }
+  constexpr bool is_tree() const { return kind == Kind::kTree || kind == Kind::kTreeBothWays; }
   bool operator==(const Combining&) const = default;
 };
 

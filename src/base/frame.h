@@ -50,7 +50,8 @@ inline constexpr std::uint8_t kReadOnly = 2;    // Pull: no push depends on it. 
 inline constexpr std::uint8_t kEndOfWork = 4;
 inline constexpr std::uint8_t kLate =
     8;  // A pull's answer: its step has closed, and a push to it is dropped.
-inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate;
+inline constexpr std::uint8_t kNewer = 16;  // Pull: answered when there are rows of a later version than its.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer;
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
@@ -71,8 +72,8 @@ struct FrameHeader {
   std::uint32_t owner_epoch = 0;  // How often the shard has changed hands; a former owner is refused.
   Step step{};                    // Where that has no meaning, another number: numbered().
   std::uint8_t block = 0;         // Pushes: this one stands for data shards [shard, shard + 2^block).
-  // One more than the updates that those rows have had which a pull's answer holds, or on which a push was
-  // computed; 0: not said.
+  // One more than the updates that those rows have had which a pull's answer holds, on which a push was
+  // computed, or which who pulls newer ones has; 0: not said.
   std::uint32_t version = 0;
 
   std::uint32_t shard_count() const { return std::uint32_t{1} << block; }

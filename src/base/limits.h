@@ -23,6 +23,9 @@ inline constexpr std::uint32_t kStepsInFlightMax = 32;  // Steps of one shard th
 // Sync mode: an heir starts at the first step that some server lacks; this keeps it among the steps whose
 // answers servers remember.
 inline constexpr std::uint32_t kStepsInFlightSync = 2;
+// Where pulls do not wait for pushes, nothing else holds back a shard whose pushes take longer than its
+// steps.
+inline constexpr std::uint32_t kStepsInFlightFree = 4;
 inline constexpr std::size_t kPullsRememberedMax =
     256;  // Sync mode: different pulls of one shard in one step.
 inline constexpr std::size_t kCombineLanesMax = 1u << 16;  // Ranges of tables that a combiner tells apart.

@@ -8,7 +8,7 @@ CombineTree::CombineTree(const wire::Map& map) {
   for (std::size_t i = 0; i < map.workers.size(); ++i) {
     const wire::WorkerPlace& worker = map.workers[i];
     std::optional<std::uint32_t>& parent = parents_[worker.index];
-    if (map.combine.kind == Combining::Kind::kTree) {
+    if (map.combine.is_tree()) {
       if (i > 0) parent = map.workers[(i - 1) / map.combine.arity].index;
       continue;
     }

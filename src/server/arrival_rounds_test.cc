@@ -167,6 +167,27 @@ TEST(ArrivalRounds, APushThatSaysItsVersionIsAsOldAsThat) {
   EXPECT_EQ(host.pushes_behind(), (Behind{{0, 4}, {2, 1}}));
 }
 
+TEST(ArrivalRounds, NewerRowsAreThereWhenAnUpdateIsWhole) {
+  TableHost host = counting_host(1, 2);
+  Frame ask = request(Op::kPull, kNoShard.value, {0, 0}, kBoth);
+  ask.head.flags = frame_flags::kReadOnly | frame_flags::kNewer;
+  ask.first = Bytes::of(std::vector<std::uint64_t>{0, kTwoRanges});
+  EXPECT_TRUE(host.pull(ask).ok()) << "who has none yet";
+  ask.head.version = host.version_of(kBoth);
+  push(host, 0, {0, 0}, 2, kFirst), push(host, 1, {0, 0}, 2);
+  EXPECT_EQ(host.pull(ask).status().code(), Code::kRetry) << "one of two ranges has none";
+  const std::uint64_t news = host.version();
+  push(host, 0, {0, 0}, 2, kSecond);
+  EXPECT_GT(host.version(), news);
+  EXPECT_TRUE(host.pull(ask).ok());
+  TableSpec spec;
+  spec.kind = TableSpec::Kind::kDense;
+  spec.name = "t";
+  spec.rows = spec.ranges = kTwoRanges;
+  TableHost uncounted(*make_table(spec, kBoth), Consistency::async(), 2);
+  EXPECT_EQ(uncounted.pull(ask).status().code(), Code::kRefused);
+}
+
 TEST(ArrivalRounds, WhatASumHasAboveAnUpdateCountsForTheNext) {
   TableHost host = counting_host(2, 6);  // Three pushes an update.
   push(host, 5, {0, 0}, 3);

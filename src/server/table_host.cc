@@ -234,9 +234,10 @@ void TableHost::apply_counted(const PushEntry& entry, StaleRun run) {
     if (round.pushes == 0) round.epoch = entry.step.epoch;
     const Step update{round.epoch, round.version};
     open_steps_.keep(update, round.pushes, {alike, std::move(part)});
-    if (rounds_.take(alike, entry.step.epoch, entry.shards))
-      open_steps_.close(spec, update, alike,
-                        [this](std::span<const Contribution> parts_of) { table_->apply(parts_of); });
+    if (!rounds_.take(alike, entry.step.epoch, entry.shards)) continue;
+    open_steps_.close(spec, update, alike,
+                      [this](std::span<const Contribution> parts_of) { table_->apply(parts_of); });
+    ++version_;
   }
 }
 
@@ -294,6 +295,10 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const bool read_only = (head.flags & frame_flags::kReadOnly) != 0;
   const bool waits = head.shard != kNoShard;  // An observer looks at what there is.
   if (waits && !gate_.open(head.shard, head.step)) return Status(Code::kRetry, "the gate is shut");
+  if ((head.flags & frame_flags::kNewer) != 0) {
+    if (!rounds_.counts()) return refused(head, "this mode counts no updates");
+    if (version_of(head.ranges) <= head.version) return Status(Code::kRetry, "there are none newer");
+  }
   if (!read_only) {
     if (const Bytes* rows = replies_.find(frame); rows != nullptr) return *rows;
   }

@@ -94,9 +94,11 @@ Status check_combining(const TrainerOptions& options, const ChosenAlgorithm& cho
 Status check_model(const TrainerOptions& options, const Algorithm& algorithm, const ModelKind& kind) {
   if (!algorithm.sparse && kind.dense == nullptr) {
     return {Code::kUsage,
-            fmt::format("--algorithm {} makes no sense with --model {}: in each step neighbours would send "
-                        "each other all rows that there are; expected a dense model, or another algorithm",
-                        algorithm.name, kind.name)};
+            fmt::format("--algorithm {} makes no sense with --model {}: in each step {} all rows that there "
+                        "are; expected a dense model, or another algorithm",
+                        algorithm.name, kind.name,
+                        algorithm.group == Algorithm::Group::kUnused ? "workers would pass on"
+                                                                     : "neighbours would send each other")};
   }
   for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
     if (algorithm.state || rule != RuleKind::kFtrl) continue;

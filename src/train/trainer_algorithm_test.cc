@@ -195,6 +195,7 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal("sync", "rnig", as_is), "'rnig' is unknown"));
   EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
   EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));
+  EXPECT_TRUE(says(refusal("rudra-adv*", "", as_is), "workers would pass on all rows"));
   EXPECT_TRUE(says(refusal("rudra:2", "", [](TrainerOptions& o) { o.servers = 2; }),
                    "--servers 2 makes no sense with --algorithm rudra, which has one server"));
   EXPECT_TRUE(says(refusal("sync", "ring", [](TrainerOptions& o) { o.workers = 2, o.data_shards = 3; }),

@@ -157,9 +157,11 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.epoch = in.get<std::uint32_t>();
   m.consistency.kind = get_enum(in, Consistency::Kind::kFreeSoftsync);
   m.consistency.bound = in.get<std::uint32_t>();
-  m.combine.kind = get_enum(in, Combining::Kind::kTree);
+  m.combine.kind = get_enum(in, Combining::Kind::kTreeBothWays);
   m.combine.arity = in.get<std::uint32_t>();
-  if ((m.combine.kind == Combining::Kind::kTree) != (m.combine.arity > 0)) in.fail();
+  if (m.combine.is_tree() != (m.combine.arity > 0)) in.fail();
+  const bool both_ways = m.combine.kind == Combining::Kind::kTreeBothWays;
+  if (both_ways && m.consistency.kind != Consistency::Kind::kFreeSoftsync) in.fail();
   m.timeout = Duration{in.get<std::int64_t>()};
   m.closing = get_bool(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();

@@ -32,8 +32,9 @@ void PushRelay::restart(Transport& out) {
 
 std::optional<NodeId> PushRelay::next_hop(RequestPart& part) const {
   const RequestKind kind = part.request->kind;
-  const bool pushes = kind == RequestKind::kPush || kind == RequestKind::kCombined;
-  if (off() || !pushes) return std::nullopt;
+  const bool by_tree =
+      kind == RequestKind::kPush || kind == RequestKind::kCombined || kind == RequestKind::kFollow;
+  if (off() || !by_tree) return std::nullopt;
   const std::uint32_t epoch = member_.map().epoch;
   if (std::exchange(part.combined_epoch, epoch) == epoch) return std::nullopt;
   if (kind == RequestKind::kPush) return member_.id();

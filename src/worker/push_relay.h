@@ -22,7 +22,8 @@ class PushRelay {
   void restart(Transport& out);
   // Forgets all; the job is over.
   void stop() { combiner_.reset({}, 0, {}); }
-  // Who adds up this push with others before it goes on; none when it goes to its server now.
+  // Who adds up this push with others before it goes on, or has rows on their way down; none when it goes to
+  // its server now.
   std::optional<NodeId> next_hop(RequestPart& part) const;
   // Whether another worker's push is one to be added here.
   Status check(NodeId from, const Frame& frame) const;

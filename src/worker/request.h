@@ -26,12 +26,14 @@ enum class RequestKind : std::uint8_t {
   kCount,
   kLoad,
   kMarks,
-  kCombined
+  kCombined,
+  kFollow
 };
 
 struct Request {
   RequestKind kind{};
-  TableId table;                           // Count, pull.
+  TableId table;                           // Count, pull, follow.
+  RangeSpan ranges;                        // Follow.
   std::shared_ptr<Completion> completion;  // Null: nobody's program waits.
   ShardId shard;
   Step step;
@@ -41,7 +43,7 @@ struct Request {
   std::vector<ShardId> missing;  // Whom the peer waits for.
   std::vector<Bytes> answers;    // Pull: rows by part. Scan: rows by block.
   std::size_t late = 0;          // Pull: parts of which a push would be dropped.
-  std::uint32_t version = 0;     // Pull: of its oldest part, see FrameHeader.
+  std::uint32_t version = 0;     // Pull, follow: of its oldest part, see FrameHeader.
   std::vector<Bytes> keys;       // Scan: keys by block.
   std::size_t width = 0;         // Scan: floats in a row.
   std::uint64_t count = 0;       // Count: the sum of the answers.

@@ -155,6 +155,15 @@ void RequestBook::pass_on(Combiner::Batch batch) {
   if (THALWEG_BUG(kLeadAcksEarly)) finish(request, ok_status());
 }
 
+void RequestBook::follow(Frame ask) {
+  const FrameHeader head = ask.head;
+  auto request = make_request(RequestKind::kFollow, kNoShard, Step{});
+  request->table = head.table;
+  request->ranges = head.ranges;
+  request->answers.resize(1);
+  send_part(request, 0, *owner_of(map(), head), std::move(ask));
+}
+
 void RequestBook::on_waiting(NodeId from, const Frame& frame) {
   const auto found = parts_.find(frame.head.request);
   const auto waiting = wire::decode_waiting(frame.first);
@@ -200,6 +209,7 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
   RequestPart& part = found->second;
   const auto request = part.request;
   switch (request->kind) {
+    case RequestKind::kFollow:
     case RequestKind::kPull: {
       const FrameHeader& asked = part.frame.head;
       const TableSpec& spec = map().tables[asked.table.value];
@@ -212,7 +222,7 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
       }
       request->answers[part.position] = frame.second;
       request->late += (frame.head.flags & frame_flags::kLate) != 0;
-      if ((asked.flags & frame_flags::kReadOnly) == 0)
+      if ((asked.flags & frame_flags::kReadOnly) == 0 || request->kind == RequestKind::kFollow)
         request->version = older_version(request->version, frame.head.version);
       break;
     }
@@ -276,7 +286,8 @@ void RequestBook::drop_parts(const Request& request) {
 
 void RequestBook::finish(std::shared_ptr<Request> request, Status status) {
   Answer answer;
-  if (status.ok() && request->kind == RequestKind::kPull) {
+  const bool pull = request->kind == RequestKind::kPull || request->kind == RequestKind::kFollow;
+  if (status.ok() && pull) {
     answer.late = request->late == request->answers.size();
     answer.rows = gathered(request->answers);
   }
@@ -314,7 +325,10 @@ void RequestBook::forgive(Duration late) {
 }
 
 void RequestBook::drop_sums() {
-  std::erase_if(parts_, [](const auto& part) { return part.second.request->kind == RequestKind::kCombined; });
+  std::erase_if(parts_, [](const auto& part) {
+    const RequestKind kind = part.second.request->kind;
+    return kind == RequestKind::kCombined || kind == RequestKind::kFollow;
+  });
 }
 
 void RequestBook::retry_due() {
@@ -322,6 +336,9 @@ void RequestBook::retry_due() {
   std::vector<std::shared_ptr<Request>> late;
   std::vector<Status> why;
   for (auto& [number, part] : parts_) {
+    // Newer rows may be long in coming; asked under another number, a server would keep both.
+    if (part.request->kind == RequestKind::kFollow)
+      part.request->deadline = std::max(part.request->deadline, turn_.now + map().timeout);
     if (turn_.now >= part.request->deadline) {
       if (std::find(late.begin(), late.end(), part.request) != late.end()) continue;
       late.push_back(part.request);

@@ -30,6 +30,8 @@ class RequestBook {
   void ask_marks(ShardId shard);
   // Sends a sum of pushes on.
   void pass_on(Combiner::Batch batch);
+  // Asks for rows that are newer than this worker's.
+  void follow(Frame ask);
 
   void on_answer(NodeId from, Frame& frame);
   void on_waiting(NodeId from, const Frame& frame);
@@ -37,8 +39,8 @@ class RequestBook {
   void retry_due();
   // All deadlines move by as long as this process was stopped.
   void forgive(Duration late);
-  // When the map changes: drop_sums(), and once shards have come and gone address_anew() with what
-  // sent_to_servers() told before. `moved`: ranges may have other owners.
+  // When the map changes: drop_sums(), which drops what follows rows as well, and once shards have come and
+  // gone address_anew() with what sent_to_servers() told before. `moved`: ranges may have other owners.
   void drop_sums();
   std::vector<std::uint32_t> sent_to_servers() const;
   void address_anew(const std::vector<std::uint32_t>& numbers, bool moved);

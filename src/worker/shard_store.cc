@@ -172,8 +172,10 @@ void ShardStore::push_done(Step step, const Status& status) {
 
 void ShardStore::release_advance() {
   const bool sync = job_.consistency.kind == Consistency::Kind::kSync;
+  const bool free = job_.consistency.kind == Consistency::Kind::kFreeSoftsync;
   std::size_t window =
       sync && !THALWEG_BUG(kHeirTooFarBehind) ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
+  if (free) window = limits::kStepsInFlightFree;
   if (THALWEG_BUG(kNoWindow)) window = ~std::size_t{0};
   if (advancing_ && (!failure_.ok() || steps_behind() < window)) {
     answer(*std::exchange(advancing_, nullptr), {failure_, {}, {}});

@@ -27,6 +27,7 @@ struct Worker::Turn {
 Worker::Worker(WorkerOptions options)
     : member_(Role::kWorker, std::move(options.member)),
       relay_(member_),
+      rows_(member_),
       book_(turn_, member_, relay_,
             [this](const Request& request, Answer answer) { on_ended(request, std::move(answer)); }),
       runner_(turn_, std::move(options.program)) {}
@@ -53,6 +54,8 @@ void Worker::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return book_.on_waiting(from, frame);
     case Op::kPush:
       return on_push(from, std::move(frame));
+    case Op::kPull:
+      return on_ask(from, frame);
     case Op::kPushReply:
     case Op::kPullReply:
     case Op::kBarrierReply:
@@ -143,6 +146,7 @@ Counters Worker::counters() const {
 void Worker::give_up(const Status& why) {
   book_.fail_all(why);
   relay_.stop();
+  refuse(rows_.stop(), why);
   if (!runner_.computing()) runner_.clear();
 }
 
@@ -151,10 +155,12 @@ void Worker::on_map() {
     turn_.out->introduce(server_node(s), map().servers[s]);
   book_.drop_sums();
   relay_.restart(*turn_.out);
+  std::vector<Frame> asks = rows_.restart();
   const std::vector<std::uint32_t> numbers = book_.sent_to_servers();
   runner_.take_map(map());
   adopt_shards();
   book_.address_anew(numbers, member_.ranges_moved());
+  for (Frame& ask : asks) book_.follow(std::move(ask));
 }
 
 void Worker::adopt_shards() {
@@ -185,6 +191,7 @@ void Worker::adopt_shards() {
 
 void Worker::drop_shard(ShardId shard, const Status& why) {
   book_.fail_all_of(shard, why);
+  refuse(rows_.take_of(shard), why);
   runner_.drop(shard, why);
 }
 
@@ -195,6 +202,8 @@ void Worker::send_calls(ShardStore& store) {
       runner_.yield(store, std::move(call.completion));
     } else if (store.failed()) {
       runner_.tell(store, [&](ShardStore& its) { its.answer(*call.completion, {its.failure(), {}, {}}); });
+    } else if (call.kind == StoreCall::Kind::kPull && call.flags == 0 && rows_.follows(call.table)) {
+      pull_here(store, std::move(call));
     } else {
       book_.begin(std::move(call), store.shard(), store.owner_epoch());
     }
@@ -214,6 +223,8 @@ void Worker::on_ended(const Request& request, Answer answer) {
     case RequestKind::kMarks:
       if (status.ok()) return runner_.start(shard, request.marks);
       return status.code() == Code::kAborted ? void() : end(status);
+    case RequestKind::kFollow:
+      return take_rows(request, answer);
     case RequestKind::kCombined:
       relay_.on_answered(request.askers.front().head);
       if (stopped() || status.code() == Code::kTimeout) return;  // No word of the server's.
@@ -228,6 +239,67 @@ void Worker::on_ended(const Request& request, Answer answer) {
     if (kind == RequestKind::kPull && version > 0) store.note_read(table, version);
     take_answer(store, kind, step, *completion, answer);
   });
+}
+
+void Worker::take_rows(const Request& request, const Answer& answer) {
+  if (stopped()) return;
+  if (!answer.status.ok()) {
+    if (answer.status.code() != Code::kTimeout) return end(answer.status);
+    if (auto ask = rows_.ask(request.table, request.ranges)) book_.follow(std::move(*ask));
+    return;
+  }
+  FrameHeader piece;
+  piece.table = request.table;
+  piece.ranges = request.ranges;
+  piece.version = request.version;
+  PullRelay::News news = rows_.on_rows(piece, answer.rows);
+  if (news.ask) book_.follow(std::move(*news.ask));
+  for (auto& [to, frame] : news.answers) send_rows(to, std::move(frame));
+  for (const PullRelay::OwnPull& pull : rows_.take_ready()) {
+    runner_.tell(pull.shard, [pull, shown = *rows_.show(pull.table, pull.keys)](ShardStore& store) {
+      show(store, pull, shown);
+    });
+  }
+}
+
+void Worker::send_rows(NodeId to, Frame frame) {
+  member_.stamp(frame.head);
+  answered_bytes_ += frame.size_bytes();
+  turn_.out->send(to, std::move(frame));
+}
+
+// Of another worker, for rows that come down through this one.
+void Worker::on_ask(NodeId from, const Frame& frame) {
+  if (stopped()) return;
+  if (Status status = rows_.check(from, frame.head); !status.ok()) {
+    Frame refusal;
+    refusal.head = frame.head;
+    refusal.head.op = Op::kPullReply;
+    refusal.head.flags = 0;
+    put_status(refusal, status);
+    return send_rows(from, std::move(refusal));
+  }
+  if (auto rows = rows_.on_ask(from, frame.head)) send_rows(from, std::move(*rows));
+}
+
+void Worker::pull_here(ShardStore& store, StoreCall call) {
+  PullRelay::OwnPull pull{store.shard(), call.table, std::move(call.keys), std::move(call.completion)};
+  const auto shown = rows_.show(pull.table, pull.keys);
+  if (!shown) return rows_.hold(std::move(pull));
+  runner_.tell(store, [&](ShardStore& its) { show(its, pull, *shown); });
+}
+
+void Worker::show(ShardStore& store, const PullRelay::OwnPull& pull, const PullRelay::Shown& shown) {
+  store.note_read(pull.table, shown.version);
+  store.answer(*pull.completion, {ok_status(), shown.rows, {}});
+}
+
+void Worker::refuse(std::vector<PullRelay::OwnPull> pulls, const Status& why) {
+  for (const PullRelay::OwnPull& pull : pulls) {
+    runner_.tell(pull.shard, [pull, why](ShardStore& store) {
+      store.answer(*pull.completion, {why, {}, {}});
+    });
+  }
 }
 
 void Worker::take_answer(ShardStore& store, RequestKind kind, Step step, Completion& completion,

@@ -9,6 +9,7 @@
 
 #include "cluster/membership.h"
 #include "node/node.h"
+#include "worker/pull_relay.h"
 #include "worker/push_relay.h"
 #include "worker/request_book.h"
 #include "worker/shard_runner.h"
@@ -74,6 +75,12 @@ class Worker final : public Node {
   void take_answer(ShardStore& store, RequestKind kind, Step step, Completion& completion,
                    const Answer& answer);
   void send_combined();
+  void on_ask(NodeId from, const Frame& frame);
+  void take_rows(const Request& request, const Answer& answer);
+  void pull_here(ShardStore& store, StoreCall call);
+  static void show(ShardStore& store, const PullRelay::OwnPull& pull, const PullRelay::Shown& shown);
+  void refuse(std::vector<PullRelay::OwnPull> pulls, const Status& why);
+  void send_rows(NodeId to, Frame frame);
   void answer_asker(const Asker& asker, const Status& status);
   bool stopped() const { return member_.stopped().has_value(); }
   Instant due() const;
@@ -81,6 +88,7 @@ class Worker final : public Node {
   cluster::Membership member_;
   WorkerTurn turn_;
   PushRelay relay_;
+  PullRelay rows_;
   std::uint64_t answered_bytes_ = 0;  // Of answers to other workers, whose pushes were combined here.
   RequestBook book_;
   ShardRunner runner_;

@@ -29,9 +29,13 @@ Status check(const JobOptions& options) {
     if (!status.ok()) return status;
   }
   const bool combines = step_policy(options.consistency)->combines();
-  const bool tree = options.combine.kind == Combining::Kind::kTree;
+  const bool tree = options.combine.is_tree();
+  const bool both_ways = options.combine.kind == Combining::Kind::kTreeBothWays;
   if (options.combine.kind != Combining::Kind::kNone && !combines) {
     return {Code::kUsage, "JobOptions::combine is for sync mode and softsync"};
+  }
+  if (both_ways && options.consistency.kind != Consistency::Kind::kFreeSoftsync) {
+    return {Code::kUsage, "JobOptions::combine is a tree both ways, which is for free_softsync alone"};
   }
   if (tree != (options.combine.arity > 0)) {
     return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,

@@ -379,6 +379,11 @@ TEST(Job, NamesTheOptionThatIsWrong) {
               o.consistency = Consistency::async();
             }).find("sync mode"),
             std::string::npos);
+  EXPECT_NE(message([](JobOptions& o) {
+              o.combine = Combining::tree_both_ways(2);
+              o.consistency = Consistency::softsync(1);
+            }).find("both ways"),
+            std::string::npos);
   EXPECT_NE(message([](JobOptions& o) { o.timeout = 0s; }).find("timeout"), std::string::npos);
   const auto for_ever = [](JobOptions& o) { o.timeout = std::chrono::nanoseconds::max(); };
   EXPECT_NE(message(for_ever).find("timeout"), std::string::npos);

@@ -260,6 +260,9 @@ Plan draw_plan(std::uint64_t seed) {
   }
   if (plan.consistency.kind == Consistency::Kind::kSoftsync && combine.chance(0.4))
     plan.consistency = Consistency::free_softsync(plan.consistency.bound);
+  const bool free = plan.consistency.kind == Consistency::Kind::kFreeSoftsync;
+  if (free && plan.combine.is_tree() && combine.chance(0.6))
+    plan.combine = Combining::tree_both_ways(plan.combine.arity);
   return plan;
 }
 
@@ -297,8 +300,10 @@ std::string describe(const Plan& plan) {
     mode += fmt::format(" {}", plan.consistency.bound);
   if (plan.combine.kind == Combining::Kind::kMachine)
     mode += fmt::format(" combined on {} machines", plan.machines);
-  if (plan.combine.kind == Combining::Kind::kTree)
-    mode += fmt::format(" combined in a tree of {}", plan.combine.arity);
+  if (plan.combine.is_tree()) {
+    const bool both_ways = plan.combine.kind == Combining::Kind::kTreeBothWays;
+    mode += fmt::format(" combined in a tree of {}{}", plan.combine.arity, both_ways ? ", both ways" : "");
+  }
   std::string tables;
   for (const TableSpec& table : plan.tables) {
     tables +=

@@ -2,6 +2,9 @@
 // learner's time is computing, where pushing and pulling take nine tenths as long as that.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "sim/cluster/simulate.h"
 #include "sim/cluster/timed_job.h"
 
 namespace thalweg::sim {
@@ -63,13 +66,65 @@ Measured train(Consistency consistency, Combining combine) {
 TEST(Rudra, EachSystemComputesMoreOfItsTime) {
   const Measured base = train(Consistency::softsync(1), Combining::none());
   const Measured adv = train(Consistency::free_softsync(1), Combining::tree(1));
-  for (const auto& [name, of] : {std::pair("base", base), {"adv", adv}})
+  const Measured star = train(Consistency::free_softsync(1), Combining::tree_both_ways(1));
+  for (const auto& [name, of] : {std::pair("base", base), {"adv", adv}, {"adv*", star}})
     std::printf("%s: a step %.2f ms, overlap %.1f %%, staleness %.2f\n", name, of.step_ms, 100 * of.overlap,
                 of.staleness);
-  // Base waits for its push before it reads; adv has its push travel while it computes.
+  // Base waits for its push before it reads; adv has its push travel while it computes, adv* both.
   EXPECT_NEAR(base.step_ms, kComputeMs + kPushMs + kPullMs, 0.03 * base.step_ms);
   EXPECT_NEAR(adv.step_ms, kComputeMs + kPullMs, 0.03 * adv.step_ms);
   EXPECT_LT(base.overlap + 0.1, adv.overlap);
+  EXPECT_LT(adv.overlap + 0.1, star.overlap);
+  EXPECT_GE(star.overlap, 0.95);
+  EXPECT_NEAR(star.step_ms, kComputeMs, 0.05 * kComputeMs);
+  EXPECT_LT(star.staleness, 8);  // Rows are not merely those of long ago.
+}
+
+// Rows come down through others, who may die at any moment: each push is still applied once, and nobody waits
+// for ever.
+TEST(Rudra, ThoseThroughWhomRowsComeMayDieAtAnyMoment) {
+  Plan plan;
+  plan.seed = 5;
+  plan.workers = 4;
+  plan.shards = 6;
+  plan.consistency = Consistency::free_softsync(2);
+  plan.combine = Combining::tree_both_ways(1);
+  TableSpec rows;
+  rows.kind = TableSpec::Kind::kDense;
+  rows.name = "rows";
+  rows.rows = 20;
+  rows.ranges = 4;
+  plan.tables = {rows};
+  plan.steps.assign(plan.shards, {6, 3});
+  plan.latency = 1ms;
+  plan.jitter = 2ms;
+  plan.worker_turn.assign(plan.workers, Duration{});
+  plan.compute_max = 4ms;
+  plan.timeout = 60s;
+  plan.suspect_after = 5s;
+  constexpr Instant kFar{Duration(10min).count()};
+  std::uint64_t events = 0;
+  {
+    Cluster cluster(plan);
+    ASSERT_EQ(run_to_end(cluster, kFar), "");
+    ASSERT_EQ(compare_with_oracle(cluster), "");
+    events = cluster.events();
+  }
+  for (std::uint64_t moment = 20; moment < events; moment += 5) {
+    Cluster cluster(plan);
+    while (cluster.events() < moment && cluster.step()) {
+    }
+    const NodeId victim = worker_node(static_cast<std::uint32_t>(moment / 5 % 3));
+    const auto& processes = cluster.processes();
+    const auto found = std::ranges::find_if(
+        processes, [&](const auto& process) { return process->id == victim && process->runs(); });
+    if (found == processes.end()) continue;
+    cluster.kill((*found)->place);
+    if (moment % 2 == 0)
+      cluster.at(cluster.now() + limits::kPeerGrace, [&] { cluster.tell_lost(0, victim); });
+    ASSERT_EQ(run_to_end(cluster, kFar), "") << "killed after event " << moment;
+    ASSERT_EQ(compare_with_oracle(cluster), "") << "killed after event " << moment;
+  }
 }
 
 }  // namespace

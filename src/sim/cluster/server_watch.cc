@@ -16,6 +16,9 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
                             const Frame& sent) {
   const FrameHeader& head = sent.head;
   const std::pair asker(to, head.request);
+  const bool follows = head.shard == kNoShard && (head.op == Op::kWaiting || head.op == Op::kPullReply);
+  if (follows && head.op == Op::kWaiting) owed_[id].followers.insert(to);
+  if (follows) return;
   if (head.op == Op::kWaiting && asked != nullptr && asked->head.op == Op::kPush) return;  // It comes again.
   if (head.op == Op::kWaiting) {
     if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step)) {
@@ -135,7 +138,10 @@ void ServerWatch::check_limits(NodeId id, const Server& server) const {
   std::size_t pieces = 1;
   for (const TableSpec& table : plan.tables)
     pieces = std::max<std::size_t>(pieces, plan.moves > 0 ? table.ranges * (plan.moves + 1) : 1);
-  check("waiting pulls", server.pulls_waiting(), 2 * pieces * plan.shards * plan.tables.size());
+  // And a worker that follows rows, for what is newer of each.
+  const auto owed = owed_.find(id);
+  const std::size_t followers = owed == owed_.end() ? 0 : owed->second.followers.size();
+  check("waiting pulls", server.pulls_waiting(), pieces * (2 * plan.shards + followers) * plan.tables.size());
   for (const auto& host : server.tables()) {
     check("open steps", host->steps_open(), std::size_t{2} * limits::kStepWindow);
     check("remembered answers", host->replies_remembered(), 2 * pieces * plan.shards);

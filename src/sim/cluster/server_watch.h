@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "server/server.h"
@@ -36,6 +37,7 @@ class ServerWatch {
 
   // What one server owes.
   struct Owed {
+    std::set<NodeId> followers;  // Who has been told to wait for newer rows.
     std::map<std::pair<NodeId, std::uint32_t>, FrameHeader> waiting;  // Pulls, by asker and request.
     std::map<TableId, std::uint32_t> lead_max;                        // Of its answers to pulls.
     bool news = false;                                                // A push has arrived in this turn.

@@ -179,8 +179,10 @@ Task<Status> ShardWork::one_step(ShardStore& store, Run& run) {
 
 // What a shard may leave unanswered bounds its worker's memory.
 void ShardWork::check_window(const ShardStore& store) {
-  const bool sync = workload_.plan().consistency.kind == Consistency::Kind::kSync;
-  const std::uint64_t window = sync ? limits::kStepsInFlightSync : limits::kStepsInFlightMax;
+  const Consistency::Kind kind = workload_.plan().consistency.kind;
+  const std::uint64_t window = kind == Consistency::Kind::kSync           ? limits::kStepsInFlightSync
+                               : kind == Consistency::Kind::kFreeSoftsync ? limits::kStepsInFlightFree
+                                                                          : limits::kStepsInFlightMax;
   behind_max_ = std::max(behind_max_, store.steps_behind());
   if (store.steps_behind() < window) return;
   findings_.add(Checker::kWindow,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,12 @@ class StalenessMeter {
   // What a server has of a table.
   struct Part {
     std::uint64_t updates = 0;
+    std::map<std::uint32_t, std::uint64_t>
+        at_version;  // Where rows say theirs: updates when it was sent first.
     std::map<ShardId, Reader> readers;
   };
+  static std::optional<std::uint64_t> read_by(const Part& part, const Reader& reader,
+                                              const FrameHeader& push);
   void on_push(Part& part, const Frame& push);
 
   std::map<std::pair<NodeId, TableId>, Part> parts_;

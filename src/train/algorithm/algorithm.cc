@@ -20,6 +20,7 @@
   ALGORITHM(kSoftsyncAlgorithm)       \
   ALGORITHM(kRudraAlgorithm)          \
   ALGORITHM(kRudraAdvAlgorithm)       \
+  ALGORITHM(kRudraAdvStarAlgorithm)   \
   ALGORITHM(kBackupAlgorithm)         \
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \

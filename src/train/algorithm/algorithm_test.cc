@@ -33,7 +33,7 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
     refused(unknown,
             "expected sync, ssp:S, max-wait:S, async, softsync:N, rudra:N, rudra-adv:N,tree=K, "
-            "backup:K, downpour:fetch=N,push=N");
+            "rudra-adv*:N,tree=K, backup:K, downpour:fetch=N,push=N");
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
                            "downpour:fetch=1.5", "downpour:pull=2", "downpour:fetch=2,"})

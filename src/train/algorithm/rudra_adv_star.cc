@@ -1,0 +1,40 @@
+#include "base/limits.h"
+#include "train/algorithm/algorithm.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint32_t kFanInMax = 4096;
+
+constexpr AlgorithmNumber kTreeNumbers[] = {
+    {.placeholder = "N",
+     .low = 1,
+     .high = limits::kShardsMax,
+     .fallback = 1,
+     .summary = "updates that are made of as many pushes as there are shards"},
+    {.name = "tree",
+     .placeholder = "K",
+     .low = 1,
+     .high = kFanInMax,
+     .fallback = 2,
+     .summary = "workers that send to one, and get rows from it"},
+};
+
+}  // namespace
+
+extern constinit const Algorithm kRudraAdvStarAlgorithm = {
+    .name = "rudra-adv*",
+    .summary = "as rudra-adv, and the newest rows come down the same tree while shards compute",
+    .result = "depends on timing; a sum is divided by the staleness of what is oldest in it",
+    .paper =
+        "Gupta, Zhang, Wang, Model accuracy and runtime tradeoff in distributed deep learning, ICDM 2016, "
+        "section 3, Rudra-adv*",
+    .numbers = kTreeNumbers,
+    .one_server = true,
+    .sparse = false,
+    .consistency = [](const AlgorithmValues& values) { return Consistency::free_softsync(values.whole()); },
+    .combining =
+        [](const AlgorithmValues& values) { return Combining::tree_both_ways(values.whole("tree")); },
+};
+
+}  // namespace thalweg
