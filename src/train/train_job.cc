@@ -49,6 +49,13 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
     if (Status status = (*start)->check(plan->spec, (*model)->tables()); !status.ok()) return status;
   }
   plan->spec.loads = plan->spec.loads || has_initial(**model);
+  if (plan->spec.loads && chosen(*options, *plan).combine.kind == Combining::Kind::kTreeBothWays) {
+    return Status(
+        Code::kUsage,
+        fmt::format("--algorithm {} makes no sense with weights that come from a file: its workers pass on "
+                    "rows from the first moment, before these are loaded; expected rudra-adv or another",
+                    plan->spec.algorithm));
+  }
   if (const std::string& script = plan->spec.model.script; !script.empty()) {
     auto hash = hash_of(script);
     if (!hash) return hash.status();

@@ -69,6 +69,10 @@ TEST_F(DenseProgram, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
   for (const std::string how : {"--workers 2", "--workers 2 --processes", "--workers 2 --servers 2"})
     EXPECT_EQ(digest(ring + "--epochs 1 --init-weights " + one + " " + how), by_ring) << how;
   EXPECT_EQ(run("train --exchange ring --epochs 1 --optimizer adam --init " + one + " " + data()).code, 2);
+  const Ran passed_on =
+      run("train --algorithm 'rudra-adv*' --optimizer adagrad --init-weights " + one + " " + data());
+  EXPECT_EQ(passed_on.code, 2);
+  EXPECT_NE(passed_on.err.find("weights that come from a file"), std::string::npos) << passed_on.err;
 }
 
 TEST_F(DenseProgram, EachModelLearnsWhatTheImagesShow) {

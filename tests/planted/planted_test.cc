@@ -31,7 +31,7 @@ constexpr Planted kBugs[] = {
     {Bug::kStaleMapAccepted, "StaleMapAccepted", Checker::kOwners},
     {Bug::kEndForgotten, "EndForgotten", Checker::kStaleness, Checker::kPromptness},
     {Bug::kBarrierEarly, "BarrierEarly", Checker::kBarriers},
-    {Bug::kAckBeforeCheck, "AckBeforeCheck", Checker::kPromptness},
+    {Bug::kAckBeforeCheck, "AckBeforeCheck", Checker::kPromptness, Checker::kStaleness},
     {Bug::kReportTwice, "ReportTwice", Checker::kReports},
     {Bug::kOwnWritesMissed, "OwnWritesMissed", Checker::kGate},
     {Bug::kEpochsMixed, "EpochsMixed", Checker::kGate},

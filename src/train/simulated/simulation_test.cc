@@ -44,6 +44,18 @@ TEST_F(SimulationTest, InLockstepItHasTheModelOfThreads) {
   EXPECT_LT(simulated.idle_share, 0.5);
 }
 
+TEST_F(SimulationTest, AddsUpPushesOnTheirWay) {
+  simulation_.latency = 40ms;  // So that pushes wait for answers, and for each other.
+  options_.algorithm = "rudra:1";
+  const TrainResult singly = simulate(options_);
+  options_.algorithm = "rudra-adv:1,tree=2";
+  const TrainResult by_tree = simulate(options_);
+  ASSERT_TRUE(singly.complete && by_tree.complete) << by_tree.status.message();
+  EXPECT_EQ(by_tree.examples, singly.examples);
+  EXPECT_LT(by_tree.pushed_bytes, singly.pushed_bytes) << "at the server";
+  EXPECT_EQ(simulate(options_).model_digest, by_tree.model_digest);
+}
+
 TEST_F(SimulationTest, TellsOfPassesAndProgressTheSameEachTime) {
   options_.algorithm = "async";
   std::vector<double> told;
