@@ -4,7 +4,7 @@
 namespace thalweg {
 namespace {
 
-constexpr AlgorithmNumber kSplitNumber[] = {{
+constexpr AlgorithmNumber kRudraNumber[] = {{
     .placeholder = "N",
     .low = 1,
     .high = limits::kShardsMax,
@@ -21,7 +21,7 @@ extern constinit const Algorithm kRudraAlgorithm = {
     .paper =
         "Gupta, Zhang, Wang, Model accuracy and runtime tradeoff in distributed deep learning, ICDM 2016, "
         "section 3, Rudra-base",
-    .numbers = kSplitNumber,
+    .numbers = kRudraNumber,
     .one_server = true,
     .consistency = [](const AlgorithmValues& values) { return Consistency::softsync(values.whole()); },
 };

@@ -4,9 +4,9 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kFanInMax = 4096;
+constexpr std::uint32_t kAdvFanInMax = 4096;
 
-constexpr AlgorithmNumber kTreeNumbers[] = {
+constexpr AlgorithmNumber kAdvNumbers[] = {
     {.placeholder = "N",
      .low = 1,
      .high = limits::kShardsMax,
@@ -15,7 +15,7 @@ constexpr AlgorithmNumber kTreeNumbers[] = {
     {.name = "tree",
      .placeholder = "K",
      .low = 1,
-     .high = kFanInMax,
+     .high = kAdvFanInMax,
      .fallback = 2,
      .summary = "workers that send to one"},
 };
@@ -29,7 +29,7 @@ extern constinit const Algorithm kRudraAdvAlgorithm = {
     .paper =
         "Gupta, Zhang, Wang, Model accuracy and runtime tradeoff in distributed deep learning, ICDM 2016, "
         "section 3, Rudra-adv",
-    .numbers = kTreeNumbers,
+    .numbers = kAdvNumbers,
     .one_server = true,
     .consistency = [](const AlgorithmValues& values) { return Consistency::free_softsync(values.whole()); },
     .combining = [](const AlgorithmValues& values) { return Combining::tree(values.whole("tree")); },
