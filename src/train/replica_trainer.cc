@@ -32,10 +32,12 @@ Task<Status> fill(Replica& replica, Store& store) {
   co_return ok_status();
 }
 
-// Gives up a rank whose program fails or is destroyed where it waits, so that nobody waits for it.
+// Gives up a rank whose program fails or is destroyed where it waits, so that nobody waits for it. A rank
+// that is a process says first why it fails: others would take it for lost.
 class RankHeld {
  public:
-  explicit RankHeld(std::shared_ptr<ShardGroup> ranks) : ranks_(std::move(ranks)) {}
+  explicit RankHeld(const std::shared_ptr<ShardGroup>& ranks)
+      : ranks_(ranks != nullptr && ranks->of_threads ? ranks : nullptr) {}
   ~RankHeld() {
     if (ranks_ != nullptr) ranks_->group.reset();
   }
