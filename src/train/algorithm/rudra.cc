@@ -1,16 +1,9 @@
-#include "base/limits.h"
-#include "train/algorithm/algorithm.h"
+#include "train/algorithm/rudra_numbers.h"
 
 namespace thalweg {
 namespace {
 
-constexpr AlgorithmNumber kRudraNumber[] = {{
-    .placeholder = "N",
-    .low = 1,
-    .high = limits::kShardsMax,
-    .fallback = 1,
-    .summary = "updates that are made of as many pushes as there are shards",
-}};
+constexpr AlgorithmNumber kRudraNumber[] = {kRudraUpdates};
 
 }  // namespace
 

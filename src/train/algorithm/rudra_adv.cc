@@ -1,24 +1,9 @@
-#include "base/limits.h"
-#include "train/algorithm/algorithm.h"
+#include "train/algorithm/rudra_numbers.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kAdvFanInMax = 4096;
-
-constexpr AlgorithmNumber kAdvNumbers[] = {
-    {.placeholder = "N",
-     .low = 1,
-     .high = limits::kShardsMax,
-     .fallback = 1,
-     .summary = "updates that are made of as many pushes as there are shards"},
-    {.name = "tree",
-     .placeholder = "K",
-     .low = 1,
-     .high = kAdvFanInMax,
-     .fallback = 2,
-     .summary = "workers that send to one"},
-};
+constexpr AlgorithmNumber kAdvNumbers[] = {kRudraUpdates, rudra_tree("workers that send to one")};
 
 }  // namespace
 

@@ -1,24 +1,10 @@
-#include "base/limits.h"
-#include "train/algorithm/algorithm.h"
+#include "train/algorithm/rudra_numbers.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kAdvStarFanInMax = 4096;
-
-constexpr AlgorithmNumber kAdvStarNumbers[] = {
-    {.placeholder = "N",
-     .low = 1,
-     .high = limits::kShardsMax,
-     .fallback = 1,
-     .summary = "updates that are made of as many pushes as there are shards"},
-    {.name = "tree",
-     .placeholder = "K",
-     .low = 1,
-     .high = kAdvStarFanInMax,
-     .fallback = 2,
-     .summary = "workers that send to one, and get rows from it"},
-};
+constexpr AlgorithmNumber kAdvStarNumbers[] = {kRudraUpdates,
+                                               rudra_tree("workers that send to one, and get rows from it")};
 
 }  // namespace
 
