@@ -24,7 +24,6 @@ OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
 NO_COUNTERS = bytes(4)  # A heartbeat's body.
-WIRE_VERSION = 3
 
 
 def u64s(*values):
@@ -42,6 +41,7 @@ def text(value):
 class FrameTool:
     def __init__(self):
         self.tool = subprocess.Popen([FRAME_TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.wire_version = int(self.tool.stdout.readline())
 
     def frame(self, op, flags=0, cluster=0, map_epoch=0, request=1, table=0, ranges=(0, 0), code=0, shard=0,
               owner_epoch=0, step=(0, 0), block=0, first=b"", second=b""):
@@ -73,7 +73,7 @@ class Peer:
             raise
 
     def hello_body(self, me):
-        return struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, WIRE_VERSION, self.incarnation)
+        return struct.pack("<BIBIQHQ", *me, *self.to, self.cluster, self.tool.wire_version, self.incarnation)
 
     def hello(self, me):
         """Says that it has another name from now on."""
@@ -240,7 +240,7 @@ class BadFrameTest(ProgramTest):
     def without_the_secret(self, port, to):
         """The attack that once ended in another digest and exit code 0: a push of 1e30 under a worker's name."""
         push = self.tool.frame(PUSH, table=1, ranges=(0, 256), map_epoch=1, first=u64s(1), second=floats(1e30))
-        hello = struct.pack("<BIBIQHQ", WORKER, 0, *to, 0, WIRE_VERSION, 77)
+        hello = struct.pack("<BIBIQHQ", WORKER, 0, *to, 0, self.tool.wire_version, 77)
         for guess in (bytes(16), b"0123456789abcdef"):
             with connect(port) as stranger, self.assertRaises(Refused) as refused:
                 try:
@@ -262,7 +262,7 @@ class BadFrameTest(ProgramTest):
                               timeout=PATIENCE_S, check=True)
         expected = json.loads(calm.stdout.strip().splitlines()[-1])["model_digest"]
         job = self.start(2, 2, *flags, self.train)
-        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, WIRE_VERSION, 77))
+        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, self.tool.wire_version, 77))
         ports = [(job.scheduler_port, (SCHEDULER, 0))]
         ports += [(port, (SERVER, i)) for i, port in enumerate(job.server_ports)]
         for number in range(8):
