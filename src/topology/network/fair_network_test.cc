@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "base/random.h"
 #include "topology/network/fifo_network.h"

@@ -10,7 +10,7 @@ void MaxMin::clear() {
   used_.clear();
   capacities_.clear();
   uses_.clear();
-  uses_begin_.assign(1, 0);
+  uses_begin_ = {0};
 }
 
 std::uint32_t MaxMin::local(std::uint32_t capacity) {
@@ -24,7 +24,6 @@ std::uint32_t MaxMin::local(std::uint32_t capacity) {
 }
 
 void MaxMin::add(std::span<const Use> uses) {
-  if (uses_begin_.empty()) uses_begin_.push_back(0);
   for (const Use& use : uses) {
     uses_.push_back({local(use.capacity), use.seconds});
     Capacity& capacity = capacities_[uses_.back().capacity];
@@ -59,9 +58,8 @@ void MaxMin::end_growth(std::uint32_t flow, double pace) {
 }
 
 const std::vector<double>& MaxMin::solve() {
-  const std::size_t flows = uses_begin_.empty() ? 0 : uses_begin_.size() - 1;
   index_flows();
-  paces_.assign(flows, 0);
+  paces_.assign(uses_begin_.size() - 1, 0);
   using Next = std::pair<double, std::uint32_t>;  // A capacity that is used up at that pace.
   const auto later = [](const Next& a, const Next& b) {
     return a.first != b.first ? a.first < b.first : a.second > b.second;

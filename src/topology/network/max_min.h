@@ -16,7 +16,7 @@ class MaxMin {
     double seconds = 0;  // Above 0.
   };
 
-  void clear();
+  void clear();  // Forgets all flows.
   // Adds a flow, which has one use or more.
   void add(std::span<const Use> uses);
   // Seconds that each flow takes for a unit, in the order in which they were added: the inverse of its rate.
@@ -41,7 +41,7 @@ class MaxMin {
   std::vector<std::uint32_t> used_;     // Capacities, by number here.
   std::vector<Capacity> capacities_;    // By number here.
   std::vector<Use> uses_;
-  std::vector<std::uint32_t> uses_begin_;  // By flow, and where the next would begin.
+  std::vector<std::uint32_t> uses_begin_ = {0};  // By flow, and where the next would begin.
   std::vector<std::uint32_t> flows_at_;
   std::vector<double> paces_;
 };

@@ -13,7 +13,6 @@ using Use = MaxMin::Use;
 
 std::vector<double> rates(const std::vector<std::vector<Use>>& flows) {
   MaxMin max_min;
-  max_min.clear();
   for (const auto& uses : flows) max_min.add(uses);
   std::vector<double> out;
   for (const double pace : max_min.solve()) out.push_back(1 / pace);
