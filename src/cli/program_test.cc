@@ -308,6 +308,23 @@ TEST(Program, SimulatesWithoutRealNumbersWhenAsked) {
   EXPECT_EQ(checked, counted);
 }
 
+TEST(Program, SimulatesWhatSoftwareCostsAndHowLinksAreShared) {
+  const std::string command =
+      "simulate exchange --topology uniform:4,1GB/s,0 --route star --bytes 4M --no-pipeline --no-check "
+      "--json ";
+  const auto seconds = [&](const std::string& more) {
+    return nlohmann::json::parse(run(command + more).out)["time_seconds"].get<double>();
+  };
+  EXPECT_NEAR(seconds(""), 24e-3, 1e-9);
+  EXPECT_NEAR(seconds("--message-cost 1ms"), 24e-3 + 4e-3, 1e-9);
+  EXPECT_NEAR(seconds("--reduce-rate 1GB/s"), 24e-3 + 4e-3, 1e-9)
+      << "the last vector is added when it is there";
+  EXPECT_NEAR(seconds("--sharing fair"), 24e-3, 1e-9) << "all come at the end";
+  EXPECT_EQ(run(command + "--message-cost soon").code, 2);
+  EXPECT_EQ(run(command + "--reduce-rate 5").code, 2);
+  EXPECT_EQ(run(command + "--sharing first").code, 2);
+}
+
 TEST(Program, OffersListsOnlyWhereTheyAreTaken) {
   EXPECT_EQ(run("topo plan --help").out.find("A,B,C"), std::string::npos);
   EXPECT_NE(run("simulate exchange --help").out.find("A,B,C"), std::string::npos);

@@ -326,7 +326,12 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
   const LaneStep& step = lane.lane.step();
   const std::size_t size = bytes_of(step);
   if (size == 0) return Progress::kStep;
-  if (call_.phantom) return take_receive(lane, fabric);
+  if (call_.phantom) {
+    const std::size_t before = lane.step_bytes;
+    const Progress progress = take_receive(lane, fabric);
+    if (lane.step_bytes > before) fabric.added(lane.step_bytes - before);
+    return progress;
+  }
   if (!greeted_by(lane, fabric, step.peer)) return Progress::kNone;
   const std::size_t element = call_.arithmetic.element_bytes, at = lane.step_bytes;
   std::byte* to = buffers_.address(step.to, step.block) + at;
@@ -344,7 +349,9 @@ Exchange::Progress Exchange::take_reduce(Running& lane, Fabric& fabric) {
     if (!read_split(lane, fabric, step.peer, lane.split.data(), element)) return Progress::kNone;
     apply(step, to, from, lane.split.data(), 1);
   }
-  lane.step_bytes += std::max<std::size_t>(ready, 1) * element;
+  const std::size_t added = std::max<std::size_t>(ready, 1) * element;
+  fabric.added(added);
+  lane.step_bytes += added;
   return lane.step_bytes == size ? Progress::kStep : Progress::kPart;
 }
 

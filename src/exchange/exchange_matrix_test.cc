@@ -8,6 +8,7 @@
 
 #include "exchange/matrix_ranks_for_test.h"
 #include "exchange/plan/simulated_group.h"
+#include "topology/network/fifo_network.h"
 #include "topology/presets.h"
 
 namespace thalweg {
@@ -41,8 +42,8 @@ TEST_P(SimulatedMatrix, IsExact) {
   ASSERT_TRUE(room.ok()) << room.status().message();
   std::vector<std::uint32_t> endpoints(GetParam());
   std::iota(endpoints.begin(), endpoints.end(), 0u);
-  Network network(*room);
-  SimulatedGroup group(network, endpoints, false);
+  FifoNetwork network(*room);
+  SimulatedGroup group(network, endpoints);
   MatrixRanks ranks(GetParam(), [&group](MatrixRanks::Exchanges exchanges) { return group.run(exchanges); });
   ExchangeMatrix matrix(GetParam(), ExchangeMatrix::kUsual);
   EXPECT_EQ(matrix.each([&ranks](const MatrixCase& c) { return ranks.run(c); }), "");

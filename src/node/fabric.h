@@ -42,6 +42,8 @@ class Fabric {
   virtual void consume(Link from, std::size_t bytes) = 0;
   // Moves up to `size` ready bytes to `into` and says how many.
   virtual std::size_t read(Link from, std::byte* into, std::size_t size) = 0;
+  // The rank has added so many received bytes to its own, for fabrics whose ranks' time is simulated.
+  virtual void added(std::size_t /*bytes*/) {}
 
   // Memory that the ranks of one machine share. Offset of [data, data + size) within what this rank shares;
   // kNotShared when it lies elsewhere.

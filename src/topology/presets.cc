@@ -14,8 +14,11 @@ namespace {
 
 constexpr std::uint32_t kGpusPerMachine = 4;
 constexpr std::uint32_t kMachinesPerRack = 8;
+constexpr std::uint32_t kGpusPerBox = 8;
 constexpr double kOversubscription = 4;
 constexpr LinkSpeed kPcie{16e9, 500};  // PCIe 3.0 x16.
+constexpr LinkSpeed kQpi{19.2e9, 300};
+constexpr LinkSpeed kNvlink{18e9, 700};
 
 // What a network card does for one stream of a program, which is four fifths of its line rate, and its way to
 // the switch through the kernel (the fastest: past it).
@@ -28,6 +31,7 @@ constexpr Ethernet kEthernets[] = {{"rack-1g", {0.1e9, 25'000}},
                                    {"rack-25g", {2.5e9, 5'000}},
                                    {"rack-100g", {10e9, 1'500}}};
 constexpr LinkSpeed kNic25g = kEthernets[2].speed;
+constexpr LinkSpeed kNic100g = kEthernets[3].speed;
 
 constexpr PresetInfo kPresets[] = {
     {"pcie-box", "GPUs and a CPU on one non-blocking PCIe switch, 16 GB/s a port, no latency", 4},
@@ -37,6 +41,10 @@ constexpr PresetInfo kPresets[] = {
     {"rack-25g", "machines of 4 GPUs behind one switch, 2.5 GB/s each way", 32},
     {"rack-100g", "machines of 4 GPUs behind one switch, 10 GB/s each way", 32},
     {"fat-tree", "racks of 8 machines of 4 GPUs, 2.5 GB/s each, a quarter of that between racks", 128},
+    {"boxes-1x100g", "boxes of 8 GPUs on NVLink and a PCIe switch with a card of 10 GB/s, behind one switch",
+     32},
+    {"boxes-2x100g", "the same with two PCIe switches of 4 GPUs and such a card", 32},
+    {"boxes-4x100g", "the same with four PCIe switches of 2 GPUs and such a card", 32},
     {"two-sites", "two racks of machines of 4 GPUs, 1 GB/s and 10 ms between them", 32},
     {"uniform:N,BANDWIDTH,LATENCY",
      "N machines of one rank on an ideal switch, for instance uniform:16,1GB/s,5us", 0},
@@ -64,7 +72,6 @@ Room dgx1v(std::uint32_t gpus) {
   constexpr std::uint32_t kPairs[][2] = {{0, 3}, {0, 4}, {1, 2}, {1, 5}, {2, 3}, {4, 7}, {5, 6}, {6, 7},
                                          {0, 1}, {0, 2}, {1, 3}, {2, 6}, {3, 7}, {4, 5}, {4, 6}, {5, 7}};
   constexpr std::size_t kDoublePairs = 8;
-  constexpr LinkSpeed kNvlink{18e9, 700}, kQpi{19.2e9, 300};
   Room room;
   const std::uint32_t place[kLevels] = {0, kNowhere, kNowhere};
   for (std::uint32_t i = 0; i < gpus; ++i) {
@@ -102,6 +109,57 @@ void add_machine(Room& room, std::uint32_t gpus, NodeIndex above, const std::uin
   }
   room.spares.push_back(plug(NodeKind::kHost, fmt::format("m{}.cpu", machine)));
   room.connect(plug(NodeKind::kNic, fmt::format("m{}.nic", machine)), above, ethernet);
+}
+
+// A box of up to eight GPUs, each with six NVLinks to one NVLink switch and a lane to one of `switches` PCIe
+// switches, which are spread over two CPUs. Each PCIe switch has a network card, whose cable goes to `above`,
+// so that the way out of a GPU is over the card beside it.
+void add_box(Room& room, std::uint32_t gpus, std::uint32_t switches, NodeIndex above, std::uint32_t box) {
+  constexpr LinkSpeed kToNvswitch{6 * kNvlink.bytes_per_second, kNvlink.latency_ns / 2};
+  const std::uint32_t place[kLevels] = {box, 0, kNowhere};
+  const auto add = [&](NodeKind kind, std::string_view what, std::uint32_t number) {
+    return room.add(kind, fmt::format("m{}.{}{}", box, what, number), place);
+  };
+  std::vector<NodeIndex> hubs, cpus;
+  for (std::uint32_t i = 0; i < gpus; ++i) room.ranks.push_back(add(NodeKind::kDevice, "gpu", i));
+  const NodeIndex nvswitch = room.add(NodeKind::kSwitch, fmt::format("m{}.nvlink", box), place);
+  for (std::uint32_t i = 0; i < std::min(switches, 2u); ++i) cpus.push_back(add(NodeKind::kHost, "cpu", i));
+  if (cpus.size() == 2) room.connect(cpus[0], cpus[1], kQpi);
+  for (std::uint32_t i = 0; i < switches; ++i) {
+    hubs.push_back(add(NodeKind::kSwitch, "pcie", i));
+    room.connect(hubs[i], cpus[i * cpus.size() / switches], kPcie);
+    const NodeIndex nic = add(NodeKind::kNic, "nic", i);
+    room.connect(nic, hubs[i], kPcie);
+    room.connect(nic, above, kNic100g);
+  }
+  for (std::uint32_t i = 0; i < gpus; ++i) {
+    const NodeIndex gpu = room.ranks[room.ranks.size() - gpus + i];
+    room.connect(gpu, nvswitch, kToNvswitch);
+    room.connect(gpu, hubs[i * switches / kGpusPerBox], kPcie);
+  }
+  room.spares.insert(room.spares.end(), cpus.begin(), cpus.end());
+}
+
+Room boxes(std::uint32_t ranks, std::uint32_t cards) {
+  Room room;
+  const std::uint32_t place[kLevels] = {kNowhere, 0, kNowhere};
+  const NodeIndex top = room.add(NodeKind::kSwitch, "rack0", place);
+  for (std::uint32_t done = 0; done < ranks; done += kGpusPerBox)
+    add_box(room, std::min(kGpusPerBox, ranks - done), cards, top, done / kGpusPerBox);
+  return room;
+}
+
+// PCIe switches, cards and CPUs of boxes lie on cycles, for which there is limited room.
+std::uint32_t box_ranks_max(std::uint32_t cards) {
+  return cards == 1 ? kPresetRanksMax : kGpusPerBox * ((Topology::kCoreNodesMax - 1) / (2 * cards + 2));
+}
+
+// How many cards the preset of that name has in a box; 0: it has no boxes.
+std::uint32_t cards_of(std::string_view name) {
+  for (const std::uint32_t cards : {1u, 2u, 4u}) {
+    if (name == fmt::format("boxes-{}x100g", cards)) return cards;
+  }
+  return 0;
 }
 
 // Racks of at most `machines_per_rack` machines (0: all in one) that together have `ranks` GPUs, all at
@@ -211,11 +269,13 @@ Result<Room> uniform_room(std::string_view name, std::uint32_t ranks) {
 
 Result<Room> preset_room(const PresetInfo& info, std::uint32_t ranks) {
   const bool box = info.name == "pcie-box", dgx = info.name == "dgx1v", sites = info.name == "two-sites";
-  const std::uint32_t most = box ? 16 : dgx ? 8 : kPresetRanksMax;
+  const std::uint32_t cards = cards_of(info.name);
+  const std::uint32_t most = box ? 16 : dgx ? 8 : cards ? box_ranks_max(cards) : kPresetRanksMax;
   if (Status status = check_ranks(info.name, ranks, sites ? 2 : 1, most); !status.ok()) return status;
   if (box) return pcie_box(ranks);
   if (dgx) return dgx1v(ranks);
   if (sites) return two_sites(ranks);
+  if (cards > 0) return boxes(ranks, cards);
   if (info.name == "fat-tree") return fat_tree(ranks);
   Room room;
   for (const Ethernet& ethernet : kEthernets) {

@@ -101,6 +101,34 @@ TEST(Presets, FatTreeIsOversubscribedAndSitesAreFarApart) {
   EXPECT_EQ(made("two-sites", 2).rank_count(), 2u);
 }
 
+TEST(Presets, BoxesHaveACardBesideEachGpuAndNvlinkBetweenThem) {
+  for (const std::uint32_t cards : {1u, 2u, 4u}) {
+    const Topology boxes = made(fmt::format("boxes-{}x100g", cards), 24);
+    EXPECT_EQ(boxes.even_levels(), (std::vector<std::uint32_t>{8, 3}));
+    for (std::uint32_t gpu = 0; gpu < 8; ++gpu) {
+      for (std::uint32_t other = 0; other < 24; ++other) {
+        if (other == gpu) continue;
+        const std::vector<LinkIndex> links = path(boxes, gpu, other);
+        if (other < 8) {
+          ASSERT_EQ(links.size(), 2u);
+          EXPECT_EQ(boxes.link_name(links[0]), fmt::format("m0.gpu{} -> m0.nvlink", gpu));
+          EXPECT_EQ(narrowest(boxes, links), 108e9);
+          continue;
+        }
+        ASSERT_EQ(links.size(), 6u);  // gpu, pcie, nic, rack, nic, pcie, gpu.
+        EXPECT_EQ(boxes.link_name(links[2]), fmt::format("m0.nic{} -> rack0", gpu * cards / 8));
+        EXPECT_EQ(boxes.link_name(links[3]),
+                  fmt::format("rack0 -> m{}.nic{}", other / 8, other % 8 * cards / 8));
+        EXPECT_EQ(narrowest(boxes, links), 10e9);
+      }
+    }
+  }
+  EXPECT_EQ(made("boxes-2x100g", 1360).rank_count(), 1360u);
+  EXPECT_EQ(preset("boxes-2x100g", 1361).status().code(), Code::kUsage);
+  EXPECT_EQ(made("boxes-4x100g", 816).rank_count(), 816u);
+  EXPECT_EQ(preset("boxes-4x100g", 817).status().code(), Code::kUsage);
+}
+
 TEST(Presets, UniformTakesItsParameters) {
   const Topology flat = made("uniform:16,25Gbit/s,2us");
   EXPECT_EQ(flat.rank_count(), 16u);
@@ -123,7 +151,7 @@ TEST(Presets, SayWhatIsExpected) {
   EXPECT_EQ(preset("rack-40g").status().message(),
             "there is no preset 'rack-40g'; expected one of pcie-box, dgx1v, rack-1g, rack-10g, rack-25g, "
             "rack-100g, "
-            "fat-tree, two-sites, uniform:N,BANDWIDTH,LATENCY");
+            "fat-tree, boxes-1x100g, boxes-2x100g, boxes-4x100g, two-sites, uniform:N,BANDWIDTH,LATENCY");
   EXPECT_EQ(preset("dgx1v", 9).status().message(), "preset dgx1v with 9 ranks; expected 1 to 8");
   EXPECT_EQ(preset("two-sites", 1).status().message(), "preset two-sites with 1 ranks; expected 2 to 65536");
   for (const char* wrong :

@@ -282,9 +282,8 @@ class RoomReader {
     }
   }
 
-  // From the first rank to every endpoint; Topology::make() knows the remaining rest.
-  void check_reachable() {
-    if (!in_.ok() || room_.ranks.empty()) return;
+  // Which nodes a way leads to from the first rank, over devices too where they are taken to pass bytes on.
+  std::vector<bool> reached(bool over_devices) const {
     std::vector<std::vector<NodeIndex>> neighbours(room_.nodes.size());
     for (const Cable& cable : room_.cables) {
       neighbours[cable.a].push_back(cable.b);
@@ -292,21 +291,32 @@ class RoomReader {
     }
     const NodeIndex first = room_.ranks.front();
     std::vector<NodeIndex> queue{first};
-    std::vector<bool> reached(room_.nodes.size(), false);
-    reached[first] = true;
+    std::vector<bool> found(room_.nodes.size(), false);
+    found[first] = true;
     for (std::size_t next = 0; next < queue.size(); ++next) {
-      if (queue[next] != first && room_.nodes[queue[next]].kind == NodeKind::kDevice) continue;
+      const bool device = room_.nodes[queue[next]].kind == NodeKind::kDevice;
+      if (queue[next] != first && device && !over_devices) continue;
       for (const NodeIndex other : neighbours[queue[next]]) {
-        if (!reached[other]) queue.push_back(other);
-        reached[other] = true;
+        if (!found[other]) queue.push_back(other);
+        found[other] = true;
       }
     }
+    return found;
+  }
+
+  // From the first rank to every endpoint; Topology::make() knows the remaining rest. A switch may join the
+  // devices of one machine alone.
+  void check_reachable() {
+    if (!in_.ok() || room_.ranks.empty()) return;
+    const std::vector<bool> by_forwarders = reached(false), joined = reached(true);
     for (NodeIndex i = 0; i < room_.nodes.size(); ++i) {
-      if (reached[i]) continue;
+      const NodeKind kind = room_.nodes[i].kind;
+      const bool endpoint = kind == NodeKind::kDevice || kind == NodeKind::kHost;
+      if (endpoint ? by_forwarders[i] : joined[i]) continue;
       return in_.fail(origins_[i].at,
                       fmt::format("no way from '{}' to '{}'; expected links over switches, hosts or "
                                   "NICs (a device passes nothing on)",
-                                  room_.nodes[first].name, room_.nodes[i].name));
+                                  room_.nodes[room_.ranks.front()].name, room_.nodes[i].name));
     }
   }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/claims.md and holds what the program shows against the page.
+"""Runs the commands of the pages below and holds what the program shows against them.
 
 claims_test.py THALWEG SOURCE_DIR. On the page `...` stands for any lines, in a line for any text.
 """
@@ -9,6 +9,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
+
+
+# And at least how many commands each has. Plans of `topo plan` are examples, which may change.
+PAGES = (("docs/claims.md", 20), ("docs/exchange-simulator.md", 15), ("docs/published.md", 1))
 
 
 def commands_of(page):
@@ -31,9 +35,12 @@ def agree(expected, shown):
 
 def main():
     thalweg, source = os.path.abspath(sys.argv[1]), sys.argv[2]
-    with open(os.path.join(source, "docs/claims.md"), encoding="utf-8") as page:
-        commands = commands_of(page.read())
-    assert len(commands) >= 20, "the commands were not found"
+    commands = []
+    for name, least in PAGES:
+        with open(os.path.join(source, name), encoding="utf-8") as page:
+            found = commands_of(page.read())
+        assert len(found) >= least, "the commands of %s were not found" % name
+        commands += [command for command in found if command[0][1] != "topo"]
     assert agree(["a ... c", "...", "d"], "a b c\nx\nd\n") and not agree(["a", "..."], "b\n")
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:

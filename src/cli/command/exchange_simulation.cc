@@ -17,6 +17,7 @@
 #include "exchange/plan/lower_bound.h"
 #include "exchange/plan/planner.h"
 #include "topology/presets.h"
+#include "topology/units.h"
 
 namespace thalweg {
 namespace {
@@ -33,13 +34,28 @@ std::vector<std::string> routes_of(const Options& options, const Topology& topol
 }
 
 Result<SimulatedRow> simulate(const Topology& topology, const Demand& demand, const std::string& route,
-                              SimulateOptions options) {
+                              const SimulateOptions& options) {
   Result<Layout> layout = route == "auto" ? choose_route(topology, demand) : lay_out(topology, demand, route);
   if (!layout) return layout.status();
   auto result = simulate_exchange(topology, demand, *layout, options);
   if (!result) return result.status();
   return SimulatedRow{layout->route, demand, lower_bound_seconds(topology, demand, *layout),
                       *std::move(result)};
+}
+
+// What --sharing, --message-cost, --reduce-rate and --no-check say.
+Result<SimulateOptions> simulate_options(const Options& options) {
+  SimulateOptions out{.check = !options.flag("no-check")};
+  if (options.choice("sharing").word == "fair") out.sharing = Sharing::kFair;
+  const auto cost = parse_latency(options.text("message-cost"));
+  if (!cost) return Status(Code::kUsage, "--message-cost: " + cost.status().message());
+  out.handling.message_seconds = out.handling.far_message_seconds = static_cast<double>(*cost) * 1e-9;
+  if (const auto text = options.maybe_text("reduce-rate")) {
+    const auto rate = parse_bandwidth(*text);
+    if (!rate) return Status(Code::kUsage, "--reduce-rate: " + rate.status().message());
+    out.handling.add_seconds_per_byte = 1 / *rate;
+  }
+  return out;
 }
 
 double busy_seconds(const Topology& topology, const SimulatedExchange& result, LinkIndex link) {
@@ -58,7 +74,8 @@ std::vector<LinkIndex> links_by_time(const Topology& topology, const SimulatedEx
   return order;
 }
 
-nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row, bool all_links) {
+nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row,
+                               const SimulateOptions& options, bool all_links) {
   const SimulatedExchange& result = row.result;
   nlohmann::ordered_json object{{"route", row.route},
                                 {"ranks", row.demand.ranks},
@@ -66,6 +83,9 @@ nlohmann::ordered_json to_json(const Topology& topology, const SimulatedRow& row
                                 {"operation", operation_name(row.demand.operation)},
                                 {"topology", topology.name()},
                                 {"pipelined", row.demand.pipelined},
+                                {"sharing", options.sharing == Sharing::kFair ? "fair" : "fifo"},
+                                {"message_cost_seconds", options.handling.message_seconds},
+                                {"reduce_seconds_per_byte", options.handling.add_seconds_per_byte},
                                 {"time_seconds", result.seconds},
                                 {"lower_bound_seconds", row.lower_bound},
                                 {"max_rank_bytes_sent", result.max_rank_bytes_sent},
@@ -122,24 +142,23 @@ Status write_plot(const std::string& path, const Topology& topology, const std::
 }
 
 // Runs every route on one room, which it returns.
-Result<Topology> run_point(const Options& options, const Wanted& wanted, Demand demand, bool single,
-                           Output& out, std::vector<SimulatedRow>& rows) {
+Result<Topology> run_point(const Options& options, const Wanted& wanted, SimulateOptions how, Demand demand,
+                           bool single, Output& out, std::vector<SimulatedRow>& rows) {
   const std::string& asked = options.text("route");
   auto topology = room_for(wanted.topology, asked == "all" || asked == "auto" ? "" : asked, demand);
   if (!topology) return topology.status();
   const std::vector<std::string> routes = routes_of(options, *topology, demand);
+  how.record = single && routes.size() == 1 && options.has("plot");
   for (const std::string& route : routes) {
     const auto begin = std::chrono::steady_clock::now();
-    auto row = simulate(
-        *topology, demand, route,
-        {.check = !options.flag("no-check"), .record = single && routes.size() == 1 && options.has("plot")});
+    auto row = simulate(*topology, demand, route, how);
     if (!row) return row.status();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.detail(fmt::format("{}: {} messages, {} events in {:.3f} s of real time", row->route,
                            row->result.messages, row->result.events, seconds));
     out.human((rows.empty() ? table_head() : "") + table_row(*topology, *row));
     if (single && routes.size() == 1) out.human(link_table(*topology, row->result));
-    out.json(to_json(*topology, *row, options.choice("links").word == "all"));
+    out.json(to_json(*topology, *row, how, options.choice("links").word == "all"));
     row->result.link_bytes.clear();
     rows.push_back(*std::move(row));
   }
@@ -199,6 +218,8 @@ namespace {
 Status run_simulate_exchange(const Options& options, Output& out) {
   const auto wanted = wanted_exchanges(options, "exchange");
   if (!wanted) return wanted.status();
+  const auto how = simulate_options(options);
+  if (!how) return how.status();
   const bool single = wanted->ranks.size() == 1 && wanted->bytes.size() == 1;
   std::vector<SimulatedRow> rows;
   std::optional<Topology> last;
@@ -206,7 +227,7 @@ Status run_simulate_exchange(const Options& options, Output& out) {
     for (const std::uint64_t bytes : wanted->bytes) {
       const Demand demand{
           .operation = wanted->operation, .bytes = bytes, .ranks = ranks, .pipelined = wanted->pipelined};
-      auto topology = run_point(options, *wanted, demand, single, out, rows);
+      auto topology = run_point(options, *wanted, *how, demand, single, out, rows);
       if (!topology) return topology.status();
       last = *std::move(topology);
     }
@@ -225,7 +246,8 @@ extern constinit const Command kSimulateExchangeCommand = {
     .summary = "Run one exchange over simulated links and report its time and bytes",
     .example = "thalweg simulate exchange --topology pcie-box --route all --bytes 160M --no-pipeline",
     .run = run_simulate_exchange,
-    .options = {kPlanOptions, "exchange-ranks|route|exchange-bytes|no-check|plot|links"},
+    .options = {kPlanOptions,
+                "exchange-ranks|route|exchange-bytes|sharing|message-cost|reduce-rate|no-check|plot|links"},
 };
 
 }  // namespace thalweg

@@ -12,22 +12,25 @@
 
 #include "exchange/pipeline/pipeline.h"
 #include "exchange/plan/simulated_group.h"
+#include "topology/network/fifo_network.h"
 #include "topology/topology.h"
 
 namespace thalweg {
 
 class Training {
  public:
-  // `route` is every exchange's. Control records and exchanges share the links.
+  // `route` is every exchange's. Control records and exchanges share the links. `phantom`: gradients are
+  // sizes.
   Training(const Topology& room, std::uint32_t ranks, std::vector<GradientSpec> tensors,
-           const GradientOptions& options, Plan route)
+           const GradientOptions& options, Plan route, bool phantom = false)
       : network_(room),
         endpoints_(all_of(ranks)),
-        group_(network_, endpoints_, false),
-        plan_(std::move(route)) {
+        group_(network_, endpoints_),
+        plan_(std::move(route)),
+        phantom_(phantom) {
     for (std::uint32_t r = 0; r < ranks; ++r) {
       ranks_.push_back(std::make_unique<Rank>(tensors, options, r, ranks));
-      ranks_.back()->values.resize(ranks_.back()->pipeline.layout().elements());
+      if (!phantom) ranks_.back()->values.resize(ranks_.back()->pipeline.layout().elements());
     }
   }
 
@@ -110,18 +113,22 @@ class Training {
     call.operation = Operation::kAllReduce;
     call.arithmetic = Arithmetic::of(DataType::kF32, Reduction::kSum);
     call.count = piece.count;
-    const auto bytes = std::as_writable_bytes(std::span(self.values).subspan(piece.begin, piece.count));
-    call.in = call.out = bytes.data();
+    call.phantom = phantom_;
+    if (!phantom_) {
+      const auto bytes = std::as_writable_bytes(std::span(self.values).subspan(piece.begin, piece.count));
+      call.in = call.out = bytes.data();
+    }
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
     self.running.push_back({piece, std::make_unique<Exchange>(std::move(call), plan_, rank, ranks,
                                                               self.begun.size(), kControlChannel + 1)});
     self.begun.push_back(piece);
   }
 
-  Network network_;
+  FifoNetwork network_;
   std::vector<std::uint32_t> endpoints_;
   SimulatedGroup group_;
   const Plan plan_;
+  const bool phantom_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   Picoseconds ended_ = 0;
 };

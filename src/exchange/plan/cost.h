@@ -7,6 +7,7 @@ namespace thalweg {
 
 // What ranks' cores do for messages besides moving their bytes. Nothing, where the network alone counts.
 struct Handling {
+  bool operator==(const Handling&) const = default;
   double message_seconds = 0;       // At either end of a message between ranks two links apart.
   double far_message_seconds = 0;   // The same of ranks further apart.
   double add_seconds_per_byte = 0;  // Of one vector that is added to another.

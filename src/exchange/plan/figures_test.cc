@@ -163,7 +163,7 @@ TEST(Figures, PackedTreesUseEveryNvlink) {
 
 // n machines with GPUs, k with only CPUs.
 TEST(Figures, SpareServersTakeTheTimeOfTheFormula) {
-  for (const double n : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0}) {
+  for (const double n : {2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 12.0, 16.0}) {
     for (double k = 0; k <= n; ++k) {
       for (const std::uint64_t bytes : {10 * kMB, 64 * kMB}) {
         const double formula = 2 * n * (n - 1) / (n * n + k * n - 2 * k) * static_cast<double>(bytes) / 1e9;
@@ -255,6 +255,48 @@ TEST(Figures, GossipOutrunsARingWhereLatencyIsHigh) {
     demand.operation = Operation::kAllReduce;
     const Topology central = uniform(point.ranks + 1, "1GB/s", point.latency);
     EXPECT_EQ(run(central, demand, "servers:1").max_rank_bytes_sent, point.ranks * demand.bytes);
+  }
+}
+
+// 32 GPUs in four boxes of which each GPU sends an eighth of 3/4 of the vector out, and as much again: shared
+// by all cards of a box. Inside, over NVLink, a ring of 7/8 there and back.
+TEST(Figures, CardsBesideTheGpusShareWhatLeavesABox) {
+  const Demand demand = all_reduce(32, 160 * kMB);
+  const double inside = 2 * 7.0 / 8 * 160e6 / 108e9;
+  double one = 0;
+  for (const double cards : {1.0, 2.0, 4.0}) {
+    const Topology boxes = room_of(fmt::format("boxes-{}x100g", cards));
+    const double between = run(boxes, demand, "hierarchical", false).seconds - inside;
+    EXPECT_WITHIN(between, 2 * 3.0 / 4 * 160e6 / 10e9 / cards, 0.02) << cards;
+    if (cards == 1) one = between;
+    EXPECT_WITHIN(between, one / cards, 0.02) << cards;
+  }
+}
+
+// A ring crosses each link with one flow. A binomial tree has four crossing a card at once, of which, first
+// come first served, some are early, and the next round begins with them.
+TEST(Figures, FairSharingDelaysWhereFlowsMeetAlone) {
+  const Topology room = room_of("rack-10g");
+  const auto ratio = [&](const char* route) {
+    const Demand demand = all_reduce(32, 16 * kMB);
+    const auto fair =
+        simulate_exchange(room, demand, *lay_out(room, demand, route), {.sharing = Sharing::kFair});
+    EXPECT_TRUE(fair.ok()) << fair.status().message();
+    return fair->seconds / run(room, demand, route, false).seconds;
+  };
+  EXPECT_NEAR(ratio("ring"), 1, 1e-9);
+  EXPECT_NEAR(ratio("hierarchical"), 1, 0.01);
+  EXPECT_NEAR(ratio("binomial-tree"), 1.49, 0.02);
+  for (const char* name : {"pcie-box", "dgx1v", "rack-10g", "two-sites", "boxes-2x100g"}) {
+    const Topology other = room_of(name, 7);
+    const Demand demand = all_reduce(7, 1'000'001, true);
+    for (const std::string& route : all_routes(other, demand)) {
+      const auto layout = lay_out(other, demand, route);
+      const auto fair = simulate_exchange(other, demand, *layout, {.sharing = Sharing::kFair});
+      ASSERT_TRUE(fair.ok()) << name << " " << route << ": " << fair.status().message();
+      EXPECT_GE(fair->seconds * (1 + 1e-9), lower_bound_seconds(other, demand, *layout))
+          << name << " " << route;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "exchange/checked_payload.h"
 #include "exchange/exchange.h"
 #include "exchange/plan/simulated_group.h"
+#include "topology/network/fifo_network.h"
 
 namespace thalweg {
 namespace {
@@ -63,8 +64,8 @@ Status check(const Topology& topology, const Demand& demand, Layout layout) {
         static_cast<std::uint64_t>(static_cast<double>(layout.plan.piece_elements) * share) + 1;
   }
   CheckedPayload payload(demand, layout, count);
-  Network network(topology);
-  SimulatedGroup group(network, layout.endpoints, false);
+  FifoNetwork network(topology);
+  SimulatedGroup group(network, layout.endpoints);
   Exchanges exchanges;
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
     exchanges.push_back(std::make_unique<Exchange>(payload.call(rank), layout.plan, rank, layout.size()));
@@ -79,10 +80,11 @@ Status check(const Topology& topology, const Demand& demand, Layout layout) {
 Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Demand& demand,
                                             const Layout& layout, SimulateOptions options) {
   SimulatedExchange result;
-  Network network(topology);
+  const std::unique_ptr<Network> network = make_network(topology, options.sharing);
   std::vector<Network::Transfer> transfers;
-  if (options.record) network.record(&transfers);
-  SimulatedGroup group(network, layout.endpoints, true);
+  if (options.record) network->record(&transfers);
+  SimulatedGroup group(*network, layout.endpoints,
+                       options.handling == Handling{} ? nullptr : &options.handling);
   const Exchanges exchanges = phantoms(demand, layout);
   std::vector<Picoseconds> finished;
   const auto done = group.run_until(picoseconds(options.give_up_after), exchanges, &finished);
@@ -93,7 +95,7 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
     return result;
   }
   result.seconds = seconds(*std::max_element(finished.begin(), finished.end()));
-  count(topology, network, exchanges, result);
+  count(topology, *network, exchanges, result);
   for (const Network::Transfer& transfer : transfers) {
     const auto ends = group.ends(transfer.flow);
     result.passages.push_back(

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "exchange/plan/cost.h"
 #include "exchange/plan/layout.h"
-#include "topology/network.h"
+#include "topology/network/sharing.h"
 
 namespace thalweg {
 
@@ -45,6 +46,8 @@ struct SimulateOptions {
   bool check = false;
   bool record = false;
   double give_up_after = std::numeric_limits<double>::infinity();  // Seconds of virtual time.
+  Handling handling{};  // What ranks' processors take, but for fetching: that is of formulas alone.
+  Sharing sharing = Sharing::kFifo;
 };
 
 // The time is one of phantom payload. kRefused when an exchange fails or a checked result is wrong.

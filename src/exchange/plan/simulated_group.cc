@@ -23,20 +23,16 @@ class SimulatedFabric final : public Fabric {
       return 0;
     }
     inbox.unread += size;
-    if (!group_->phantom_) {
-      std::vector<std::byte>& bytes = group_->streams_[flow].bytes;
-      for (const Piece& piece : pieces) bytes.insert(bytes.end(), piece.data, piece.data + piece.size);
-    }
-    group_->network_.send(flow, size);
+    if (pieces.front().data) keep(flow, pieces);
+    group_->depart(rank_, flow, size);
     return size;
   }
 
   Piece peek(Link from, std::size_t want) override {
     const Network::Flow flow = find(in_, from, false);
     const std::size_t size = std::min<std::size_t>(want, group_->inboxes_[flow].ready);
-    if (group_->phantom_) return {nullptr, size};
-    const SimulatedGroup::Stream& stream = group_->streams_[flow];
-    return {stream.bytes.data() + stream.begin, size};
+    const SimulatedGroup::Stream* stream = group_->stream(flow);
+    return {stream ? stream->bytes.data() + stream->begin : nullptr, size};
   }
 
   void consume(Link from, std::size_t bytes) override {
@@ -48,13 +44,17 @@ class SimulatedFabric final : public Fabric {
       inbox.wakes_at = SimulatedGroup::kNeverWakes;
       group_->woken_.push_back(from.peer);
     }
-    if (group_->phantom_) return;
-    SimulatedGroup::Stream& stream = group_->streams_[flow];
-    stream.begin += bytes;
-    if (stream.begin * 2 < stream.bytes.size()) return;
-    stream.bytes.erase(stream.bytes.begin(),
-                       stream.bytes.begin() + static_cast<std::ptrdiff_t>(stream.begin));
-    stream.begin = 0;
+    SimulatedGroup::Stream* stream = group_->stream(flow);
+    if (!stream) return;
+    stream->begin += bytes;
+    if (stream->begin * 2 < stream->bytes.size()) return;
+    stream->bytes.erase(stream->bytes.begin(),
+                        stream->bytes.begin() + static_cast<std::ptrdiff_t>(stream->begin));
+    stream->begin = 0;
+  }
+
+  void added(std::size_t bytes) override {
+    if (group_->processors_) group_->processors_->add(rank_, group_->network_.now(), bytes);
   }
 
   std::size_t read(Link from, std::byte* into, std::size_t size) override {
@@ -66,6 +66,14 @@ class SimulatedFabric final : public Fabric {
   }
 
  private:
+  void keep(Network::Flow flow, std::span<const Piece> pieces) {
+    if (flow >= group_->streams_.size()) group_->streams_.resize(flow + 1);
+    SimulatedGroup::Stream& stream = group_->streams_[flow];
+    stream.used = true;
+    for (const Piece& piece : pieces)
+      stream.bytes.insert(stream.bytes.end(), piece.data, piece.data + piece.size);
+  }
+
   struct Known {
     Link link{~0u, 0};
     Network::Flow flow = 0;
@@ -87,9 +95,11 @@ class SimulatedFabric final : public Fabric {
   Known out_[kKnown];
 };
 
-SimulatedGroup::SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints, bool phantom)
-    : network_(network), endpoints_(endpoints.begin(), endpoints.end()), phantom_(phantom) {
+SimulatedGroup::SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints,
+                               const Handling* handling)
+    : network_(network), endpoints_(endpoints.begin(), endpoints.end()) {
   THALWEG_CHECK(endpoints.size() < (1u << 24), "ranks fit the keys of links");
+  if (handling) processors_.emplace(static_cast<std::uint32_t>(endpoints_.size()), *handling);
   fabrics_.reserve(endpoints_.size());
   for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank) fabrics_.emplace_back(*this, rank);
 }
@@ -105,13 +115,21 @@ Network::Flow SimulatedGroup::flow(std::uint32_t from, std::uint32_t to, std::ui
   place->second = network_.open(endpoints_[from], endpoints_[to]);
   THALWEG_CHECK(place->second == inboxes_.size(), "a network carries one group");
   Inbox inbox;
-  inbox.window = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(2 * network_.pipe_bytes(place->second), kWindowBytes, ~std::uint32_t{0}));
+  const Picoseconds at_ends = processors_ ? 2 * processors_->message_time(network_.hops(place->second)) : 0;
+  inbox.window = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      2 * network_.pipe_bytes(place->second, at_ends), kWindowBytes, ~std::uint32_t{0}));
   inbox.rank = to;
   inboxes_.push_back(inbox);
   ends_.push_back({from, to});
-  if (!phantom_) streams_.emplace_back();
   return place->second;
+}
+
+void SimulatedGroup::depart(std::uint32_t rank, Network::Flow flow, std::uint64_t bytes) {
+  if (!processors_) {
+    network_.send(flow, bytes);
+    return;
+  }
+  network_.send_at(flow, bytes, processors_->message(rank, network_.now(), network_.hops(flow)));
 }
 
 bool SimulatedGroup::next(std::uint32_t& rank) {
@@ -122,6 +140,12 @@ bool SimulatedGroup::next(std::uint32_t& rank) {
   }
   Network::Arrival arrival;
   if (!network_.next(arrival)) return false;
+  while (processors_ && !arrival.is_alarm()) {
+    const Picoseconds done =
+        processors_->message(inboxes_[arrival.flow].rank, network_.now(), network_.hops(arrival.flow));
+    network_.alarm(arrival.flow, done, arrival.bytes);
+    if (!network_.next(arrival)) return false;
+  }
   Inbox& inbox = inboxes_[arrival.flow];
   inbox.ready += arrival.bytes;
   rank = inbox.rank;
@@ -159,7 +183,7 @@ Result<bool> SimulatedGroup::run_until(Picoseconds deadline,
     Exchange& exchange = *exchanges[rank];
     if (exchange.done() || !exchange.advance(fabrics_[rank])) return;
     --left;
-    if (finished) (*finished)[rank] = network_.now();
+    if (finished) (*finished)[rank] = std::max(network_.now(), processor_free(rank));
     if (status.ok() && !exchange.status().ok()) status = exchange.status();
   };
   for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) advance(rank);

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "exchange/exchange.h"
+#include "exchange/plan/rank_processors.h"
 #include "node/fabric.h"
-#include "topology/network.h"
+#include "topology/network/network.h"
 
 namespace thalweg {
 
@@ -23,8 +25,10 @@ class SimulatedGroup {
  public:
   static constexpr std::uint64_t kWindowBytes = std::uint64_t{128} << 10;
 
-  // `endpoints`: of the topology, by rank. `phantom`: only sizes travel. The network outlives the group.
-  SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints, bool phantom);
+  // `endpoints`: of the topology, by rank. `handling`: what ranks' processors take for messages and sums;
+  // null: no time. The network outlives the group.
+  SimulatedGroup(Network& network, std::span<const std::uint32_t> endpoints,
+                 const Handling* handling = nullptr);
   ~SimulatedGroup();
 
   // Runs one exchange a rank, `exchanges[r]` being rank r's, until all are done. kRefused names the first
@@ -40,6 +44,8 @@ class SimulatedGroup {
   bool next(std::uint32_t& rank);
   void alarm(std::uint32_t rank, Picoseconds when) { network_.alarm(flow(rank, rank, 0), when); }
   Fabric& fabric(std::uint32_t rank);
+  // When the rank's processor has done all that it was given so far.
+  Picoseconds processor_free(std::uint32_t rank) const { return processors_ ? processors_->free(rank) : 0; }
   // The ranks at both ends of a flow of the network.
   struct Ends {
     std::uint32_t from = 0;
@@ -60,16 +66,22 @@ class SimulatedGroup {
   struct Stream {  // Real bytes, sent and not yet read.
     std::vector<std::byte> bytes;
     std::size_t begin = 0;
+    bool used = false;
   };
+  // Null of a link whose bytes are phantom.
+  Stream* stream(Network::Flow flow) {
+    return flow < streams_.size() && streams_[flow].used ? &streams_[flow] : nullptr;
+  }
   Network::Flow flow(std::uint32_t from, std::uint32_t to, std::uint16_t channel);
+  void depart(std::uint32_t rank, Network::Flow flow, std::uint64_t bytes);
   void fetch_ahead(std::span<const std::unique_ptr<Exchange>> exchanges) const;
 
   Network& network_;
   std::vector<std::uint32_t> endpoints_;
-  const bool phantom_;
+  std::optional<RankProcessors> processors_;
   std::vector<Inbox> inboxes_;   // By flow.
   std::vector<Ends> ends_;       // By flow.
-  std::vector<Stream> streams_;  // By flow; none when phantom.
+  std::vector<Stream> streams_;  // By flow, as far as any has real bytes.
   std::unordered_map<std::uint64_t, Network::Flow> flows_;
   std::vector<SimulatedFabric> fabrics_;
   std::deque<std::uint32_t> woken_;  // Ranks that have room again.

@@ -9,6 +9,7 @@
 #include "exchange/exchange.h"
 #include "exchange/plan/simulate_exchange.h"
 #include "exchange/plan/simulated_group.h"
+#include "topology/network/fifo_network.h"
 #include "topology/room_for_test.h"
 
 namespace thalweg {
@@ -140,8 +141,8 @@ TEST(TreeOfServers, SparesItsRootAndTakesAQuarterOfTheTime) {
 std::vector<std::int64_t> mean_by(const Topology& room, const Layout& layout, std::uint32_t leaves) {
   constexpr std::uint64_t kCount = 1000;
   std::vector<std::vector<std::int64_t>> in(layout.size()), out(layout.size());
-  Network network(room);
-  SimulatedGroup group(network, layout.endpoints, false);
+  FifoNetwork network(room);
+  SimulatedGroup group(network, layout.endpoints);
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
     Call call;
