@@ -18,17 +18,37 @@
 
 namespace thalweg {
 
-inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
-  Plan plan = *parse_route(name);
-  if (plan.route->shape == RouteShape::kByLevels) {
-    for (std::uint32_t left = ranks; left > 1;) {
-      std::uint32_t factor = 2;
-      while (left % factor != 0) ++factor;
-      plan.levels.push_back(factor);
-      left /= factor;
-    }
-    if (ranks == 1) plan.levels = {1};
+// A level for each prime factor. `ways`: from the outermost inwards, the last one of all that are left;
+// empty: rings.
+inline PlanLevels levels_for_test(std::uint32_t ranks, const std::vector<LevelWay>& ways = {}) {
+  PlanLevels levels;
+  for (std::uint32_t left = ranks; left > 1;) {
+    std::uint32_t factor = 2;
+    while (left % factor != 0) ++factor;
+    levels.emplace_back(factor);
+    left /= factor;
   }
+  if (ranks == 1) levels = {1};
+  for (std::size_t i = 0; i < levels.size() && !ways.empty(); ++i)
+    levels[levels.size() - 1 - i].way = ways[std::min(i, ways.size() - 1)];
+  return levels;
+}
+
+// Hierarchies that are told apart by the ways of their levels.
+inline const std::map<std::string, std::vector<LevelWay>>& hierarchies_for_test() {
+  using enum LevelWay;
+  static const std::map<std::string, std::vector<LevelWay>> kWays = {
+      {"hierarchical", {}},
+      {"hierarchical by trees", {kTree}},
+      {"hierarchical by halving, rings, trees", {kHalving, kRing, kTree}},
+      {"hierarchical by doubling, trees, halving", {kDoubling, kTree, kHalving}}};
+  return kWays;
+}
+
+inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
+  Plan plan = *parse_route(name.substr(0, name.find(' ')));
+  if (plan.route->shape == RouteShape::kByLevels)
+    plan.levels = levels_for_test(ranks, hierarchies_for_test().at(name));
   if (plan.route->shape == RouteShape::kByRings) {
     plan.rings.resize(2);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) plan.rings[0].order.push_back(rank);
@@ -336,6 +356,9 @@ inline const std::vector<std::string>& routes_for_test() {
                                                   "recursive-doubling",
                                                   "halving-doubling",
                                                   "hierarchical",
+                                                  "hierarchical by trees",
+                                                  "hierarchical by halving, rings, trees",
+                                                  "hierarchical by doubling, trees, halving",
                                                   "packed-trees",
                                                   "byteps:0",
                                                   "byteps:2",

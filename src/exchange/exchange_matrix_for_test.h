@@ -139,9 +139,9 @@ inline ExchangeMatrix::Size ExchangeMatrix::expected(std::uint32_t ranks, Densit
     std::uint32_t ranks;
     Size whole;
   };
-  static constexpr Known kKnown[] = {{1, {2063, 20986}}, {2, {1984, 20228}}, {3, {2050, 20900}},
-                                     {4, {2116, 21572}}, {5, {2116, 21572}}, {7, {2116, 21572}},
-                                     {8, {2116, 21572}}, {16, {2182, 22244}}};
+  static constexpr Known kKnown[] = {{1, {2261, 23002}}, {2, {2203, 22466}}, {3, {2269, 23138}},
+                                     {4, {2335, 23810}}, {5, {2335, 23810}}, {7, {2335, 23810}},
+                                     {8, {2335, 23810}}, {16, {2401, 24482}}};
   const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [ranks](const Known& one) { return one.ranks == ranks; });
   if (known == std::end(kKnown)) return {};

@@ -64,7 +64,7 @@ GroupCostModel group_cost_model(const std::vector<RankPlace>& places) {
           (all_share ? kSharedMemoryFigures : kLoopbackFigures).piece_bytes};
 }
 
-std::vector<std::uint32_t> machine_levels(const std::vector<RankPlace>& places) {
+PlanLevels machine_levels(const std::vector<RankPlace>& places) {
   const auto ranks = static_cast<std::uint32_t>(places.size());
   const auto on_machine = count_by(places, &RankPlace::machine);
   if (on_machine.size() <= 1) return {ranks};

@@ -43,6 +43,6 @@ GroupCostModel group_cost_model(const std::vector<RankPlace>& places);
 
 // Ranks per machine and machines, where all have as many and are numbered machine by machine; {ranks} of one
 // machine; else empty.
-std::vector<std::uint32_t> machine_levels(const std::vector<RankPlace>& places);
+PlanLevels machine_levels(const std::vector<RankPlace>& places);
 
 }  // namespace thalweg

@@ -60,7 +60,7 @@ class GroupRoutes {
   std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
 
   const std::vector<RankPlace> places_;
-  const std::vector<std::uint32_t> levels_;
+  const PlanLevels levels_;
   const GroupCostModel cost_model_;
   bool shares_memory_ = true;  // All ranks, with each other.
   std::array<std::vector<Candidate>, kOperations> candidates_;

@@ -87,8 +87,6 @@ Lane doubling_all_gather_lane(Team team, Work work) {
   for (std::uint64_t i = 0; folded.takes_in() && i < all.size(); ++i) co_yield send(folded.partner(), all[i]);
 }
 
-namespace {
-
 Lane halving_doubling_lane(Team team, Work work) {
   if (work.operation != Operation::kAllGather) {
     for (Lane halving = halving_lane(team, work); halving.next();) co_yield halving.step();
@@ -97,6 +95,8 @@ Lane halving_doubling_lane(Team team, Work work) {
     for (Lane doubling = doubling_all_gather_lane(team, work); doubling.next();) co_yield doubling.step();
   }
 }
+
+namespace {
 
 void add_halving_doubling(const Work& work, LaneMaker& to) { to.add(halving_doubling_lane(to.all, work)); }
 

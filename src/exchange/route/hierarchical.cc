@@ -1,14 +1,20 @@
 // Hierarchical: reduce-scatter inside a machine, all-reduce of each part among the machines' ranks that own
-// it, all-gather inside; the same again for racks of machines, sites of racks, each level a ring. Slices of
-// the vector are lanes of their own, so that levels work at the same time.
-// Bytes per rank of g in a machine: 2(g-1)S/g inside, 2(M-1)S/(gM) between M machines.
-// Time, two levels: 2(g-1)(l + S/(g b)) + 2(M-1)(L + S/(gM B)).
+// it, all-gather inside; the same again for racks of machines, sites of racks. Each level is a ring, or goes
+// by halving-doubling; or by a binomial tree, up which the vector stays whole, so that one member goes on for
+// all. Slices of the vector are lanes of their own, so that levels work at the same time.
+// Bytes per rank of g in a machine, rings: 2(g-1)S/g inside, 2(M-1)S/(gM) between M machines.
+// Time, two levels of rings: 2(g-1)(l + S/(g b)) + 2(M-1)(L + S/(gM B)); a tree takes 2 log2(g)(l + S/b).
 // M. Cho, U. Finkler, D. Kung, H. Hunter, "BlueConnect: decomposing all-reduce for deep learning on
-// heterogeneous network hierarchy", SysML 2019.
+// heterogeneous network hierarchy", SysML 2019. N. T. Karonis, B. R. de Supinski, I. Foster, W. Gropp, E.
+// Lusk, J. Bresnahan, "Exploiting hierarchy in parallel computer networks to optimize collective operation
+// performance", IPDPS 2000.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "exchange/levels/hierarchy.h"
+#include "exchange/levels/level_lanes.h"
+#include "exchange/levels/level_seconds.h"
 #include "exchange/route/formulas.h"
 #include "exchange/route/lanes.h"
 #include "exchange/route/route.h"
@@ -17,46 +23,51 @@ namespace thalweg {
 namespace {
 
 // `levels` outlive the lane.
-Lane hierarchical_lane(const std::vector<std::uint32_t>& levels, std::uint32_t rank, Work work) {
-  struct Scattered {
+Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
+  struct Climbed {
+    const PlanLevel& level;
     Team team;
     Block block;
   };
-  std::vector<Scattered> done;
+  const Hierarchy hierarchy(levels);
+  std::vector<Climbed> done;
   Work level = work;
   level.parts = nullptr;
   level.by_rank = false;
   level.finishes = false;
+  level.root = Hierarchy::kLeader;
   level.whole = work.all();
   level.slice_begin = 0;
   level.slice_end = 1;
-  std::uint32_t stride = 1;
-  for (std::size_t i = 0; i + 1 < levels.size(); ++i) {
-    const std::uint32_t me = rank / stride % levels[i];
-    const Team team{levels[i], me, rank - me * stride, stride, nullptr};
-    stride *= levels[i];
+  bool goes_on = true;
+  for (std::size_t i = 0; goes_on && i + 1 < levels.size(); ++i) {
+    const Team team = hierarchy.team(rank, i);
     if (team.size == 1) continue;
-    level.operation = Operation::kReduceScatter;
-    for (Lane lane = ring_lane(team, level); lane.next();) co_yield lane.step();
-    done.push_back({team, level.whole});
-    level.whole = part_of(level.whole, team.size, me);
+    level.operation = climb(levels[i]);
+    for (Lane lane = level_lane(levels[i].way, team, level); lane.next();) co_yield lane.step();
+    done.push_back({levels[i], team, level.whole});
+    goes_on = hierarchy.goes_on(rank, i);
+    if (levels[i].divides()) level.whole = part_of(level.whole, team.size, team.me);
     level.in = Buffer::kWork;
     level.in_place = true;
   }
-  const std::uint32_t me = rank / stride;
-  const Team top{levels.back(), me, rank - me * stride, stride, nullptr};
-  level.operation = Operation::kAllReduce;
-  level.finishes = work.finishes;
-  if (top.size > 1) {
-    for (Lane lane = ring_lane(top, level); lane.next();) co_yield lane.step();
-  } else {
-    if (level.in != Buffer::kWork) co_yield copy(level.whole, level.in);
-    if (work.finishes) co_yield finish(level.whole);
+  if (goes_on) {
+    const Team top = hierarchy.team(rank, levels.size() - 1);
+    level.operation = Operation::kAllReduce;
+    level.finishes = work.finishes;
+    if (top.size > 1) {
+      for (Lane lane = level_lane(levels.back().way, top, level); lane.next();) co_yield lane.step();
+    } else {
+      if (level.in != Buffer::kWork) co_yield copy(level.whole, level.in);
+      if (work.finishes) co_yield finish(level.whole);
+    }
   }
+  level.in = Buffer::kWork;
   for (; !done.empty(); done.pop_back()) {
-    level.operation = Operation::kAllGather;
-    level.whole = done.back().block;
-    for (Lane lane = ring_lane(done.back().team, level); lane.next();) co_yield lane.step();
+    const Climbed& back = done.back();
+    level.operation = descend(back.level);
+    level.whole = back.block;
+    for (Lane lane = level_lane(back.level.way, back.team, level); lane.next();) co_yield lane.step();
   }
 }
 
@@ -82,22 +93,22 @@ std::uint32_t even_run(const Topology& topology, Level level, std::uint32_t rank
 
 // Ranks per machine, machines per rack and so on. Where places say nothing, the two factors nearest each
 // other.
-std::vector<std::uint32_t> levels_of(const Topology& topology, std::uint32_t ranks) {
-  std::vector<std::uint32_t> levels;
+PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
+  PlanLevels levels;
   std::uint32_t grouped = 1;
   for (const Level level : {Level::kMachine, Level::kRack, Level::kSite}) {
     const std::uint32_t run = even_run(topology, level, ranks, grouped);
     if (run <= 1 || grouped * run == ranks) continue;
-    levels.push_back(run);
+    levels.emplace_back(run);
     grouped *= run;
   }
   if (grouped == 1) {
     auto factor = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(ranks)));
     while (factor > 1 && ranks % factor != 0) --factor;
-    if (factor > 1) levels.push_back(factor);
+    if (factor > 1) levels.emplace_back(factor);
     grouped = std::max(factor, 1U);
   }
-  levels.push_back(ranks / grouped);
+  levels.emplace_back(ranks / grouped);
   return levels;
 }
 
@@ -117,43 +128,47 @@ void cut_hierarchical(const Demand& demand, Layout& layout) {
 // Slices follow each other through the levels.
 double hierarchical_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
   const double slices = layout.plan.channels, bytes = static_cast<double>(demand.bytes) / slices;
+  const Hierarchy hierarchy(layout.plan.levels);
   double seconds = 0, slowest = 0;
-  std::uint32_t stride = 1;
-  for (const std::uint32_t level : layout.plan.levels) {
-    const double each = level_seconds(costs, demand.ranks, stride, level, bytes);
+  for (std::size_t i = 0; i < hierarchy.depth(); ++i) {
+    const double each = level_seconds(costs, hierarchy, i, demand.ranks, bytes * hierarchy.share(i));
     seconds += each;
     slowest = std::max(slowest, each);
-    stride *= level;
   }
   return seconds + (slices - 1) * slowest;
 }
 
-double hierarchical_fetched_bytes(const Demand& demand, const Layout& layout, double cache_bytes) {
-  double sum = 0, block = static_cast<double>(demand.bytes);
-  for (const std::uint32_t level : layout.plan.levels) sum += bytes_beyond(cache_bytes, block /= level);
+// Calls of(level, block) with each level and what a rank has left of so much below it.
+template <class Of>
+double sum_over_levels(const Layout& layout, double all, const Of& of) {
+  const Hierarchy hierarchy(layout.plan.levels);
+  double sum = 0;
+  for (std::size_t i = 0; i < hierarchy.depth(); ++i) sum += of(hierarchy, i, all * hierarchy.share(i));
   return sum;
 }
 
+double hierarchical_added_bytes(const Demand& demand, const Layout& layout) {
+  return sum_over_levels(layout, static_cast<double>(demand.bytes),
+                         [](const Hierarchy& hierarchy, std::size_t i, double block) {
+                           return level_added_bytes(hierarchy.level(i), block);
+                         });
+}
+
+double hierarchical_fetched_bytes(const Demand& demand, const Layout& layout, double cache_bytes) {
+  return sum_over_levels(layout, static_cast<double>(demand.bytes),
+                         [cache_bytes](const Hierarchy& hierarchy, std::size_t i, double block) {
+                           return level_fetched_bytes(hierarchy.level(i), block, cache_bytes);
+                         });
+}
+
 double hierarchical_messages(const Demand& demand, const Layout& layout) {
-  double messages = 0, block = static_cast<double>(demand.elements());
-  for (const std::uint32_t level : layout.plan.levels)
-    messages += 2.0 * layout.size() * (level - 1) * pieces_of(layout, block /= level);
-  return messages;
+  return sum_over_levels(layout, static_cast<double>(demand.elements()),
+                         [&layout](const Hierarchy& hierarchy, std::size_t i, double block) {
+                           return level_messages(layout, hierarchy, i, block);
+                         });
 }
 
 }  // namespace
-
-double level_seconds(RoundCosts& costs, std::uint32_t ranks, std::uint32_t stride, std::uint32_t level,
-                     double bytes) {
-  if (level <= 1) return 0;
-  const double part = bytes / stride / level;
-  Round round;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    const std::uint32_t place = rank / stride % level;
-    round.push_back({rank, rank - place * stride + (place + 1) % level * stride, part});
-  }
-  return 2.0 * (level - 1) * costs.of(round).whole();
-}
 
 constinit const Route routes::kHierarchical{
     .name = "hierarchical",
@@ -164,6 +179,7 @@ constinit const Route routes::kHierarchical{
     .lay_out = lay_out_hierarchical,
     .cut = cut_hierarchical,
     .seconds = hierarchical_seconds,
+    .added_bytes = hierarchical_added_bytes,
     .fetched_bytes = hierarchical_fetched_bytes,
     .messages = hierarchical_messages,
 };

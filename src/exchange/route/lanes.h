@@ -105,6 +105,7 @@ void add_owners(const Work& work, OwnShares own, LaneMaker& to);
 Lane gather_lane(Team team, Work work, bool binomial);
 Lane scatter_lane(Team team, Work work, bool binomial);
 Lane spread_lane(Team team, Work work);
+Lane halving_doubling_lane(Team team, Work work);
 Lane recursive_doubling_lane(Team team, Work work);
 Lane doubling_all_gather_lane(Team team, Work work);
 Lane all_to_all_lane(Team team, Work work);

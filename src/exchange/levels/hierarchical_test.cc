@@ -1,0 +1,87 @@
+// Levels of a hierarchical route: whose parts meet whose, in which order, and what crosses the network.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "exchange/loop_ranks_for_test.h"
+#include "exchange/plan/simulate_exchange.h"
+#include "exchange/route/route.h"
+#include "topology/room_for_test.h"
+
+namespace thalweg {
+namespace {
+
+float random_float(Random& random) { return static_cast<float>(random.below(1 << 20)) * 1e-3F - 300; }
+
+// Around a ring of n the first sender is behind the owner of a part, and who receives adds to its own.
+float around(const std::vector<float>& members, std::size_t owner) {
+  float sum = members[(owner + 1) % members.size()];
+  for (std::size_t step = 2; step <= members.size(); ++step)
+    sum = members[(owner + step) % members.size()] + sum;
+  return sum;
+}
+
+TEST(Hierarchical, WithoutLettersKeepsTheBitsOfRings) {
+  constexpr std::uint32_t kEach = 4, kMachines = 2, kRanks = kEach * kMachines;
+  constexpr std::size_t kCount = 800;
+  Random random(7);
+  std::vector<std::vector<float>> vectors(kRanks, std::vector<float>(kCount));
+  for (auto& vector : vectors) {
+    for (float& each : vector) each = random_float(random);
+  }
+  std::vector<float> expected;
+  for (std::size_t e = 0; e < kCount; ++e) {
+    const std::size_t owner = e / (kCount / kEach);
+    std::vector<float> machines;
+    for (std::uint32_t machine = 0; machine < kMachines; ++machine) {
+      std::vector<float> members;
+      for (std::uint32_t i = 0; i < kEach; ++i) members.push_back(vectors[machine * kEach + i][e]);
+      machines.push_back(around(members, owner));
+    }
+    expected.push_back(machines[0] + machines[1]);
+  }
+  LoopRanks ranks(kRanks, "hierarchical:4x2");
+  ranks.all_reduce(Arithmetic::of(DataType::kF32, Reduction::kSum), vectors);
+  for (const auto& vector : vectors)
+    EXPECT_EQ(std::memcmp(vector.data(), expected.data(), kCount * sizeof(float)), 0);
+}
+
+// Messages between machines of four of an all-reduce among eight ranks.
+std::size_t crossings(const std::string& route) {
+  const Topology room = room_of("rack-10g", 8);
+  const Demand demand{.bytes = 4000, .ranks = 8, .pipelined = false};
+  const auto layout = lay_out(room, demand, route);
+  EXPECT_TRUE(layout.ok()) << layout.status().message();
+  const auto result = simulate_exchange(room, demand, *layout, {.check = true, .record = true});
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  std::size_t count = 0;
+  for (const Passage& passage : result->passages)
+    count += room.link_name(passage.link).ends_with(".nic -> rack0") ? 1 : 0;
+  return count;
+}
+
+TEST(Hierarchical, OneMemberSpeaksForAllWhereTreesAreInside) {
+  EXPECT_EQ(crossings("hierarchical:4x2"), 4u * 2 * 2);  // Each part: two halves, there and back.
+  EXPECT_EQ(crossings("hierarchical:4tx2"), 2u * 2);     // One part.
+  EXPECT_EQ(crossings("hierarchical:4tx2t"), 2u);        // Whole, there and back.
+  EXPECT_EQ(crossings("hierarchical:4hx2d"), 4u * 2);    // Each part whole, both ways at once.
+  EXPECT_EQ(crossings("hierarchical:2tx2tx2d"), 2u);
+}
+
+TEST(Hierarchical, RefusesLevelsThatDoNotFit) {
+  const auto message = [](const std::string& name) {
+    return check_plan(*parse_route(name), Operation::kAllReduce, 8).message();
+  };
+  EXPECT_EQ(message("hierarchical:2tx4d"), "");
+  EXPECT_NE(message("hierarchical:2x2").find("multiply to the 8 ranks"), std::string::npos);
+  EXPECT_NE(message("hierarchical:2dx4").find("outermost"), std::string::npos);
+  // Their product has a remainder of 8 modulo 2^32.
+  EXPECT_NE(message("hierarchical:4096x4096x4096x8").find("multiply to the 8 ranks"), std::string::npos);
+  EXPECT_NE(parse_route("hierarchical:4q").status().message().find("hierarchical:8tx4h"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg
