@@ -139,9 +139,9 @@ inline ExchangeMatrix::Size ExchangeMatrix::expected(std::uint32_t ranks, Densit
     std::uint32_t ranks;
     Size whole;
   };
-  static constexpr Known kKnown[] = {{1, {2261, 23002}}, {2, {2203, 22466}}, {3, {2269, 23138}},
-                                     {4, {2335, 23810}}, {5, {2335, 23810}}, {7, {2335, 23810}},
-                                     {8, {2335, 23810}}, {16, {2401, 24482}}};
+  static constexpr Known kKnown[] = {{1, {2393, 24346}}, {2, {2349, 23958}}, {3, {2415, 24630}},
+                                     {4, {2481, 25302}}, {5, {2481, 25302}}, {7, {2481, 25302}},
+                                     {8, {2481, 25302}}, {16, {2547, 25974}}};
   const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [ranks](const Known& one) { return one.ranks == ranks; });
   if (known == std::end(kKnown)) return {};

@@ -65,14 +65,16 @@ GroupCostModel group_cost_model(const std::vector<RankPlace>& places) {
 }
 
 PlanLevels machine_levels(const std::vector<RankPlace>& places) {
-  const auto ranks = static_cast<std::uint32_t>(places.size());
-  const auto on_machine = count_by(places, &RankPlace::machine);
-  if (on_machine.size() <= 1) return {ranks};
-  const std::uint32_t each = on_machine.begin()->second;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (places[rank].machine != rank / each * each || on_machine.at(places[rank].machine) != each) return {};
+  std::vector<std::uint32_t> sizes;
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    const bool begins = places[rank].machine == rank;  // Machines go by their first rank.
+    if (!begins && places[rank].machine != places[rank - 1].machine) return {};
+    if (begins) sizes.push_back(0);
+    ++sizes.back();
   }
-  return {each, ranks / each};
+  const auto machines = static_cast<std::uint32_t>(sizes.size());
+  if (machines == 1) return {sizes[0]};
+  return {PlanLevel::of(std::move(sizes)), machines};
 }
 
 }  // namespace thalweg

@@ -41,8 +41,8 @@ struct GroupCostModel {
 // Precondition: `places` is not empty.
 GroupCostModel group_cost_model(const std::vector<RankPlace>& places);
 
-// Ranks per machine and machines, where all have as many and are numbered machine by machine; {ranks} of one
-// machine; else empty.
+// Ranks per machine and machines, where ranks are numbered machine by machine; {ranks} of one machine; else
+// empty.
 PlanLevels machine_levels(const std::vector<RankPlace>& places);
 
 }  // namespace thalweg

@@ -182,8 +182,8 @@ Result<std::shared_ptr<const RoutePlans>> GroupRoutes::shape(const std::shared_p
   if (wants_levels) {
     if (levels_.empty()) {
       return refuse_route(asked.route->name,
-                          "the group's machines have unequal numbers of ranks, or ranks are not numbered "
-                          "machine by machine; expected levels, such as hierarchical:4x2");
+                          "the group's ranks are not numbered machine by machine; expected levels, such as "
+                          "hierarchical:4x2");
     }
     plan.levels = levels_;
   } else {

@@ -89,9 +89,8 @@ TEST(GroupRoutes, StayInsideMachinesWhereAGroupSpansSome) {
   std::vector<RankPlace> unequal = machines(2, 4, 4, true), dealt = unequal;
   unequal.pop_back();
   for (std::uint32_t rank = 0; rank < 8; ++rank) dealt[rank] = {rank % 2, rank % 2, 4};
-  for (const auto& places : {unequal, dealt}) {
-    EXPECT_EQ(all_reduces(places).find("hierarchical"), std::string::npos) << all_reduces(places);
-  }
+  EXPECT_NE(all_reduces(unequal).find("hierarchical:4+3x2"), std::string::npos) << all_reduces(unequal);
+  EXPECT_EQ(all_reduces(dealt).find("hierarchical"), std::string::npos) << all_reduces(dealt);
 }
 
 TEST(GroupRoutes, AreThereForEveryOperationAndAnySize) {
@@ -180,9 +179,13 @@ TEST(RouteChoice, SaysWhatIsWrongWithAName) {
   EXPECT_NE(why("hierarchical:0x2").find("such as hierarchical:4x2"), std::string::npos);
   EXPECT_NE(all_reduce_by("rings:3", 4).find("route rings:3: 4 ranks have 2 rings"), std::string::npos);
   EXPECT_NE(all_reduce_by("hierarchical:2x3", 4).find("must multiply to the 4 ranks"), std::string::npos);
-  GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}});
-  const auto shaped = unequal.shape(RoutePlans::behind(*RouteChoice::named("hierarchical")));
-  EXPECT_NE(shaped.status().message().find("unequal numbers of ranks"), std::string::npos);
+  const RouteChoice named = *RouteChoice::named("hierarchical");
+  GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}}), dealt({{0, 0, 2}, {1, 1, 2}, {0, 0, 2}});
+  const auto shaped = unequal.shape(RoutePlans::behind(named));
+  ASSERT_TRUE(shaped.ok()) << shaped.status().message();
+  EXPECT_EQ((*shaped)->of(1).name(), "hierarchical:2+1x2");
+  EXPECT_NE(dealt.shape(RoutePlans::behind(named)).status().message().find("not numbered machine by machine"),
+            std::string::npos);
 }
 
 }  // namespace

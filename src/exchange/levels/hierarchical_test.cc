@@ -71,12 +71,46 @@ TEST(Hierarchical, OneMemberSpeaksForAllWhereTreesAreInside) {
   EXPECT_EQ(crossings("hierarchical:2tx2tx2d"), 2u);
 }
 
+TEST(Hierarchical, EachMachineOfAnyNumberOfRanksIsALevel) {
+  const auto levels = [](std::initializer_list<std::uint32_t> machines) {
+    Room room;
+    room.name = "odd";
+    const NodeIndex between = room.add(NodeKind::kSwitch, "network", {kNowhere, kNowhere, kNowhere});
+    for (std::uint32_t machine = 0; const std::uint32_t ranks : machines) {
+      const std::uint32_t at[kLevels] = {machine, kNowhere, kNowhere};
+      const NodeIndex host = room.add(NodeKind::kHost, "m" + std::to_string(machine++), at);
+      room.connect(host, between, {1e9, 1000});
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::string name = room.nodes[host].name + ".gpu" + std::to_string(rank);
+        room.ranks.push_back(room.add(NodeKind::kDevice, name, at));
+        room.connect(room.ranks.back(), host, {10e9, 100});
+      }
+    }
+    const auto topology = Topology::make(std::move(room));
+    EXPECT_TRUE(topology.ok()) << topology.status().message();
+    const Demand demand{.bytes = 1000, .ranks = topology->rank_count()};
+    const auto layout = lay_out(*topology, demand, "hierarchical");
+    EXPECT_TRUE(layout.ok()) << layout.status().message();
+    const auto result = simulate_exchange(*topology, demand, *layout, {.check = true});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return layout->plan.name();
+  };
+  EXPECT_EQ(levels({4, 4}), "hierarchical:4x2");
+  EXPECT_EQ(levels({3, 5}), "hierarchical:3+5x2");
+  EXPECT_EQ(levels({8, 8, 4}), "hierarchical:8+8+4x3");
+  EXPECT_EQ(levels({1, 7}), "hierarchical:1+7x2");
+}
+
 TEST(Hierarchical, RefusesLevelsThatDoNotFit) {
   const auto message = [](const std::string& name) {
     return check_plan(*parse_route(name), Operation::kAllReduce, 8).message();
   };
   EXPECT_EQ(message("hierarchical:2tx4d"), "");
   EXPECT_NE(message("hierarchical:2x2").find("multiply to the 8 ranks"), std::string::npos);
+  EXPECT_EQ(message("hierarchical:3+5x2"), "");
+  EXPECT_EQ(message("hierarchical:2x1+3x2"), "");
+  EXPECT_NE(message("hierarchical:3+4x2").find("make up the 8 ranks"), std::string::npos);
+  EXPECT_NE(message("hierarchical:3+5").find("make up the 8 ranks"), std::string::npos);
   EXPECT_NE(message("hierarchical:2dx4").find("outermost"), std::string::npos);
   // Their product has a remainder of 8 modulo 2^32.
   EXPECT_NE(message("hierarchical:4096x4096x4096x8").find("multiply to the 8 ranks"), std::string::npos);

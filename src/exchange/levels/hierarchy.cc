@@ -1,15 +1,48 @@
 #include "exchange/levels/hierarchy.h"
 
+#include <algorithm>
+
 namespace thalweg {
 
-std::uint32_t Hierarchy::stride(std::size_t level) const {
-  std::uint32_t stride = 1;
-  for (std::size_t below = 0; below < level; ++below) stride *= levels_[below].size;
-  return stride;
+Hierarchy::Hierarchy(const PlanLevels& levels) : levels_(levels) {
+  while (equal_ < levels.size() && levels[equal_].sizes.empty()) ++equal_;
+  if (equal_ == levels.size()) return;
+  first_.resize(levels.size());
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    std::uint32_t next = 0;
+    for (const std::uint32_t size : levels[i].sizes) {
+      first_[i].push_back(next);
+      next += size;
+    }
+  }
+}
+
+std::uint32_t Hierarchy::first_child(std::uint32_t group, std::size_t level) const {
+  return levels_[level].sizes.empty() ? group * levels_[level].size : first_[level][group];
+}
+
+std::uint32_t Hierarchy::group_size(std::uint32_t group, std::size_t level) const {
+  return levels_[level].sizes.empty() ? levels_[level].size : levels_[level].sizes[group];
+}
+
+Hierarchy::Seat Hierarchy::seat_of_child(std::uint32_t child, std::size_t level) const {
+  if (levels_[level].sizes.empty()) return {child / levels_[level].size, child % levels_[level].size};
+  const std::vector<std::uint32_t>& first = first_[level];
+  const auto behind = std::upper_bound(first.begin(), first.end(), child);
+  return {static_cast<std::uint32_t>(behind - first.begin()) - 1, child - *(behind - 1)};
+}
+
+Hierarchy::Seat Hierarchy::seat(std::uint32_t rank, std::size_t level) const {
+  Seat seat{rank, 0};
+  for (std::size_t at = 0; at <= level; ++at) seat = seat_of_child(seat.group, at);
+  return seat;
 }
 
 bool Hierarchy::goes_on(std::uint32_t rank, std::size_t level) const {
-  return levels_[level].way != LevelWay::kTree || rank / stride(level) % levels_[level].size == kLeader;
+  const PlanLevel& which = levels_[level];
+  if (which.divides() && which.sizes.empty()) return true;
+  const std::uint32_t index = seat(rank, level).index;
+  return which.divides() ? index < which.size : which.way != LevelWay::kTree || index == kLeader;
 }
 
 bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
@@ -19,9 +52,23 @@ bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
   return true;
 }
 
-Team Hierarchy::team(std::uint32_t rank, std::size_t level) const {
-  const std::uint32_t distance = stride(level), me = rank / distance % levels_[level].size;
-  return {levels_[level].size, me, rank - me * distance, distance, nullptr};
+std::uint32_t Hierarchy::counterpart(std::uint32_t like, std::uint32_t child, std::size_t level) const {
+  for (std::size_t below = level; below-- > 0;) child = first_child(child, below) + seat(like, below).index;
+  return child;
+}
+
+Team Hierarchy::team(std::uint32_t rank, std::size_t level, TeamOrder& order) const {
+  if (level < equal_) {
+    std::uint32_t distance = 1;
+    for (std::size_t below = 0; below < level; ++below) distance *= levels_[below].size;
+    const std::uint32_t me = rank / distance % levels_[level].size;
+    return {levels_[level].size, me, rank - me * distance, distance, nullptr};
+  }
+  const Seat mine = seat(rank, level);
+  order.resize(group_size(mine.group, level));
+  for (std::uint32_t member = 0; member < order.size(); ++member)
+    order[member] = counterpart(rank, first_child(mine.group, level) + member, level);
+  return {static_cast<std::uint32_t>(order.size()), mine.index, 0, 0, order.data()};
 }
 
 double Hierarchy::share(std::size_t level) const {
@@ -30,6 +77,15 @@ double Hierarchy::share(std::size_t level) const {
     if (levels_[below].divides()) share /= levels_[below].size;
   }
   return share;
+}
+
+double Hierarchy::share_going_on(std::size_t level) const {
+  const PlanLevel& which = levels_[level];
+  const double going = which.way == LevelWay::kTree ? 1 : which.size;
+  if (which.sizes.empty()) return going / which.size;
+  double all = 0;
+  for (const std::uint32_t size : which.sizes) all += size;
+  return going * static_cast<double>(which.sizes.size()) / all;
 }
 
 }  // namespace thalweg

@@ -13,14 +13,20 @@ class LevelRounds {
  public:
   LevelRounds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks)
       : costs_(costs) {
+    teams_.reserve(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      if (hierarchy.takes_part(rank, level)) teams_.push_back(hierarchy.team(rank, level));
+      if (hierarchy.index(rank, level) != 0 || !hierarchy.takes_part(rank, level)) continue;
+      TeamOrder order;
+      Team team = hierarchy.team(rank, level, order);
+      for (team.me = 0; team.me < team.size; ++team.me) teams_.push_back(team);
+      if (!order.empty()) orders_.push_back(std::move(order));
     }
   }
 
   double ring(std::uint32_t size, double block) {
     return 2.0 * (size - 1) * round([block](const Team& team, Round& to) {
-             to.push_back({team.rank(team.me), team.rank(team.after(team.me)), block / team.size});
+             if (team.size > 1)
+               to.push_back({team.rank(team.me), team.rank(team.after(team.me)), block / team.size});
            });
   }
   double tree(std::uint32_t size, double block) {
@@ -34,17 +40,15 @@ class LevelRounds {
     return seconds;
   }
   double doubling(std::uint32_t size, double block, bool halves) {
-    const std::uint32_t folded = std::bit_floor(size);
     double seconds = 0;
-    for (std::uint32_t distance = 1; distance < folded; distance *= 2) {
-      const double each = halves ? block * distance / folded : block;
-      seconds += (halves ? 2 : 1) * round([each, distance](const Team& team, Round& to) {
+    for (std::uint32_t distance = 1; distance < std::bit_floor(size); distance *= 2) {
+      seconds += (halves ? 2 : 1) * round([=](const Team& team, Round& to) {
                    const FoldedTeam among(team);
-                   if (!among.hands_in())
+                   const double each = halves ? block * distance / among.size() : block;
+                   if (!among.hands_in() && distance < among.size())
                      to.push_back({team.rank(team.me), among.rank(among.me() ^ distance), each});
                  });
     }
-    if (folded == size) return seconds;
     return seconds + 2 * round([block](const Team& team, Round& to) {
                        const FoldedTeam among(team);
                        if (among.hands_in()) to.push_back({team.rank(team.me), among.partner(), block});
@@ -61,6 +65,7 @@ class LevelRounds {
 
   RoundCosts& costs_;
   std::vector<Team> teams_;  // Of those who take part.
+  std::vector<TeamOrder> orders_;
 };
 
 }  // namespace
@@ -68,45 +73,44 @@ class LevelRounds {
 double level_seconds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks,
                      double block) {
   const PlanLevel& which = hierarchy.level(level);
-  if (which.size <= 1) return 0;
+  const std::uint32_t size = which.largest();
+  if (size <= 1) return 0;
   LevelRounds rounds(costs, hierarchy, level, ranks);
   switch (which.way) {
     case LevelWay::kTree:
-      return rounds.tree(which.size, block);
+      return rounds.tree(size, block);
     case LevelWay::kHalving:
     case LevelWay::kDoubling:
-      return rounds.doubling(which.size, block, which.divides());
+      return rounds.doubling(size, block, which.divides());
     case LevelWay::kRing:
       break;
   }
-  return rounds.ring(which.size, block);
+  return rounds.ring(size, block);
 }
 
 double level_messages(const Layout& layout, const Hierarchy& hierarchy, std::size_t level, double block) {
   const PlanLevel& which = hierarchy.level(level);
   double members = layout.size(), messages = 0;
-  for (std::size_t below = 0; below < level; ++below) {
-    if (hierarchy.level(below).way == LevelWay::kTree) members /= hierarchy.level(below).size;
-  }
-  const std::uint32_t folded = std::bit_floor(which.size);
+  for (std::size_t below = 0; below < level; ++below) members *= hierarchy.share_going_on(below);
+  const std::uint32_t size = which.largest(), folded = std::bit_floor(size);
   switch (which.way) {
     case LevelWay::kTree:
-      return 2 * members * (which.size - 1) / which.size * pieces_of(layout, block);
+      return 2 * members * (size - 1) / size * pieces_of(layout, block);
     case LevelWay::kHalving:
     case LevelWay::kDoubling:
       for (std::uint32_t parts = 2; parts <= folded; parts *= 2) {
         messages += which.divides() ? 2 * members * pieces_of(layout, block / parts)
                                     : members * pieces_of(layout, block);
       }
-      return messages + (folded < which.size ? members * pieces_of(layout, block) : 0);
+      return messages + (folded < size ? members * pieces_of(layout, block) : 0);
     case LevelWay::kRing:
       break;
   }
-  return 2 * members * (which.size - 1) * pieces_of(layout, block / which.size);
+  return 2 * members * (size - 1) * pieces_of(layout, block / size);
 }
 
 double level_added_bytes(const PlanLevel& level, double block) {
-  const double size = level.size;
+  const double size = level.largest();
   return block * (level.divides() ? (size - 1) / size : std::ceil(std::log2(size)));
 }
 

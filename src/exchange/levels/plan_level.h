@@ -1,5 +1,5 @@
 // Levels of a hierarchical route, innermost first, as its name has them: "4tx2h" is machines of four ranks
-// by trees, and two machines by halving-doubling.
+// by trees, and two machines by halving-doubling; "3+5x2" a machine of three and one of five.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,19 @@ enum class LevelWay : std::uint8_t {
 struct PlanLevel {
   PlanLevel() = default;
   PlanLevel(std::uint32_t each, LevelWay by = LevelWay::kRing) : size(each), way(by) {}
-  std::uint32_t size = 1;  // Members of every group.
+  // Groups of these sizes.
+  static PlanLevel of(std::vector<std::uint32_t> groups, LevelWay by = LevelWay::kRing);
+  std::uint32_t size = 1;  // Members of every group, or of the smallest; so many go on with a part each.
   LevelWay way = LevelWay::kRing;
+  std::vector<std::uint32_t> sizes{};  // Of the groups, where they differ.
+  std::uint32_t largest() const;
   // Whether each member goes on with a part of its own.
   bool divides() const { return way == LevelWay::kRing || way == LevelWay::kHalving; }
   bool operator==(const PlanLevel&) const = default;
 };
 using PlanLevels = std::vector<PlanLevel>;
 
-// Sizes above this are refused.
+// Sizes above this are refused, and more groups that differ.
 inline constexpr std::uint32_t kLevelSizeMax = 4096;
 
 std::string levels_text(const PlanLevels& levels);  // "4tx2h"

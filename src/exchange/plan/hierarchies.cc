@@ -37,20 +37,35 @@ Split with_level(const Split& split, std::uint32_t stride, const PlanLevel& leve
   return longer;
 }
 
-// The fastest splits of the first `stride` ranks, by stride. What a level takes depends on who is left of the
-// ranks below it, on their blocks and on its own size and way, so the fastest continue the fastest of these.
+// Levels of unequal groups, and those below them.
+PlanLevels unequal_prefix(PlanLevels levels) {
+  while (!levels.empty() && levels.back().sizes.empty()) levels.pop_back();
+  return levels;
+}
+
+// The fastest splits of the first `stride` ranks, or of so many groups of unequal levels, by stride. What a
+// level takes depends on who is left of the ranks below it, on their blocks and on its own size and way, so
+// the fastest continue the fastest of these.
 class Splits {
  public:
-  Splits(const Topology& topology, const Demand& demand, const Layout& layout, std::size_t count)
-      : demand_(demand), costs_(topology, layout, unhandled_), count_(count) {
-    by_stride_[1].push_back({});
+  // All splits begin with `prefix`, if that is not empty.
+  Splits(const Topology& topology, const Demand& demand, const Layout& layout, const PlanLevels& prefix,
+         std::size_t count)
+      : demand_(demand), units_(demand.ranks), costs_(topology, layout, unhandled_), count_(count) {
+    if (prefix.empty()) {
+      by_stride_[1].push_back({});
+    } else {
+      units_ = static_cast<std::uint32_t>(prefix.back().sizes.size());
+      for (const LevelWay way : {LevelWay::kRing, LevelWay::kTree, LevelWay::kHalving})
+        by_stride_[1].push_back(begin_with(prefix, way));
+    }
   }
 
   std::vector<Split> all() {
-    for (std::uint32_t stride = 1; stride < demand_.ranks; ++stride) {
-      if (demand_.ranks % stride == 0) extend(stride);
+    for (std::uint32_t stride = 1; stride < units_; ++stride) {
+      if (units_ % stride == 0) extend(stride);
     }
-    auto& splits = by_stride_[demand_.ranks];
+    auto& splits = by_stride_[units_];
     sort(splits);
     if (splits.size() > count_) splits.resize(count_);
     return splits;
@@ -70,8 +85,8 @@ class Splits {
   void extend(std::uint32_t stride) {
     keep_fastest(by_stride_[stride]);
     for (const Split& split : by_stride_[stride]) {
-      for (std::uint32_t size = 2; size <= demand_.ranks / stride; ++size) {
-        if (demand_.ranks / stride % size != 0 || size == demand_.ranks) continue;
+      for (std::uint32_t size = 2; size <= units_ / stride; ++size) {
+        if (units_ / stride % size != 0 || size == demand_.ranks) continue;
         for (const LevelWay way :
              {LevelWay::kRing, LevelWay::kTree, LevelWay::kHalving, LevelWay::kDoubling}) {
           if (!is_tried(split, stride, {size, way})) continue;
@@ -85,7 +100,7 @@ class Splits {
   // Among many ranks not all ways at all levels, each of which is a walk over all of them: trees below the
   // levels of rings, and at last whatever there is.
   bool is_tried(const Split& split, std::uint32_t stride, const PlanLevel& level) const {
-    const bool few = demand_.ranks <= kAllWaysRanksMax, last = stride * level.size == demand_.ranks;
+    const bool few = demand_.ranks <= kAllWaysRanksMax, last = stride * level.size == units_;
     switch (level.way) {
       case LevelWay::kRing:
         return true;
@@ -97,6 +112,20 @@ class Splits {
         return last && (few || std::has_single_bit(level.size));
     }
     return false;
+  }
+
+  Split begin_with(const PlanLevels& prefix, LevelWay way) {
+    Split split;
+    for (PlanLevel level : prefix) {
+      level.way = way;
+      split.levels.push_back(std::move(level));
+      const Hierarchy hierarchy(split.levels);
+      split.seconds += level_seconds(costs_, hierarchy, hierarchy.depth() - 1, demand_.ranks,
+                                     static_cast<double>(demand_.bytes) / split.parts);
+      if (split.levels.back().divides()) split.parts *= split.levels.back().size;
+    }
+    if (way == LevelWay::kTree) split.stopped.emplace_back(0, 1);
+    return split;
   }
 
   double seconds_of(const Split& split, std::uint32_t stride, const PlanLevel& level) {
@@ -119,6 +148,7 @@ class Splits {
   }
 
   const Demand& demand_;
+  std::uint32_t units_;  // That are split.
   const Handling unhandled_{};
   RoundCosts costs_;
   std::size_t count_;
@@ -137,9 +167,17 @@ std::vector<std::string> fastest_hierarchies(const Topology& topology, const Dem
   whole.pipelined = false;
   const auto layout = lay_out(topology, whole, routes::kHierarchical.name);
   if (!layout.ok() || demand.ranks > kSplitRanksMax) return {};
+  std::vector<Split> splits = Splits(topology, whole, *layout, {}, count).all();
+  const PlanLevels prefix = unequal_prefix(layout->plan.levels);
+  if (!prefix.empty()) {
+    for (Split& split : Splits(topology, whole, *layout, prefix, count).all())
+      splits.push_back(std::move(split));
+    std::stable_sort(splits.begin(), splits.end(),
+                     [](const Split& a, const Split& b) { return a.seconds < b.seconds; });
+  }
   std::vector<std::string> names;
-  for (const Split& split : Splits(topology, whole, *layout, count).all())
-    names.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(split.levels));
+  for (std::size_t i = 0; i < std::min(count, splits.size()); ++i)
+    names.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(splits[i].levels));
   return names;
 }
 

@@ -58,12 +58,12 @@ Status parse_rest(std::string_view name, std::string_view rest, Plan& plan) {
   const Route& route = *plan.route;
   if (route.shape == RouteShape::kByLevels) {
     if (parse_levels(rest, plan.levels)) return ok_status();
-    return {Code::kUsage, "route '" + std::string(name) +
-                              "': expected numbers of ranks per machine, machines per rack, ... such as " +
-                              route.name +
-                              ":4x2, each with a letter for its way if it is no ring: t (tree), h "
-                              "(halving-doubling), and at last d (recursive doubling), such as " +
-                              route.name + ":8tx4h"};
+    return {Code::kUsage,
+            "route '" + std::string(name) +
+                "': expected numbers of ranks per machine, machines per rack, ... such as " + route.name +
+                ":4x2, each with a letter for its way if it is no ring: t (tree), h "
+                "(halving-doubling), and at last d (recursive doubling), such as " +
+                route.name + ":8tx4h, or with machines of 3 and of 5 ranks " + route.name + ":3+5x2"};
   }
   std::uint32_t number = 0;
   if (route.number.where && parse_number(rest, number) && number >= route.number.least) {

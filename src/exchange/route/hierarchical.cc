@@ -10,6 +10,8 @@
 // performance", IPDPS 2000.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "exchange/levels/hierarchy.h"
@@ -22,13 +24,25 @@
 namespace thalweg {
 namespace {
 
+// One rank at one level that it has passed on the way up.
+struct Climbed {
+  const PlanLevel& level;
+  Team team;
+  TeamOrder order{};                   // That `team` refers to.
+  std::vector<std::uint64_t> parts{};  // Of a block that so many divide as every group has members.
+  Block block{};
+};
+
+// The parts of a block among the members of a team, of which some own nothing.
+std::vector<std::uint64_t> parts_of_owners(Block block, std::uint32_t owners, std::uint32_t members) {
+  std::vector<std::uint64_t> parts;
+  for (std::uint32_t i = 0; i <= members; ++i)
+    parts.push_back(i < owners ? part_of(block, owners, i).begin : block.end());
+  return parts;
+}
+
 // `levels` outlive the lane.
 Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
-  struct Climbed {
-    const PlanLevel& level;
-    Team team;
-    Block block;
-  };
   const Hierarchy hierarchy(levels);
   std::vector<Climbed> done;
   Work level = work;
@@ -41,18 +55,26 @@ Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) 
   level.slice_end = 1;
   bool goes_on = true;
   for (std::size_t i = 0; goes_on && i + 1 < levels.size(); ++i) {
-    const Team team = hierarchy.team(rank, i);
-    if (team.size == 1) continue;
-    level.operation = climb(levels[i]);
-    for (Lane lane = level_lane(levels[i].way, team, level); lane.next();) co_yield lane.step();
-    done.push_back({levels[i], team, level.whole});
+    Climbed at{levels[i], {}};
+    at.team = hierarchy.team(rank, i, at.order);
+    if (at.team.size == 1) continue;
+    at.block = level.whole;
+    const bool some_own_none = at.level.divides() && !at.level.sizes.empty();
+    if (some_own_none) at.parts = parts_of_owners(at.block, at.level.size, at.team.size);
+    done.push_back(std::move(at));
+    const Climbed& now = done.back();
+    level.parts = some_own_none ? now.parts.data() : nullptr;
+    level.operation = climb(now.level);
+    for (Lane lane = level_lane(now.level.way, now.team, level); lane.next();) co_yield lane.step();
     goes_on = hierarchy.goes_on(rank, i);
-    if (levels[i].divides()) level.whole = part_of(level.whole, team.size, team.me);
+    if (goes_on && now.level.divides()) level.whole = part_of(now.block, now.level.size, now.team.me);
     level.in = Buffer::kWork;
     level.in_place = true;
   }
+  level.parts = nullptr;
   if (goes_on) {
-    const Team top = hierarchy.team(rank, levels.size() - 1);
+    TeamOrder order;
+    const Team top = hierarchy.team(rank, levels.size() - 1, order);
     level.operation = Operation::kAllReduce;
     level.finishes = work.finishes;
     if (top.size > 1) {
@@ -67,6 +89,7 @@ Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) 
     const Climbed& back = done.back();
     level.operation = descend(back.level);
     level.whole = back.block;
+    level.parts = back.parts.empty() ? nullptr : back.parts.data();
     for (Lane lane = level_lane(back.level.way, back.team, level); lane.next();) co_yield lane.step();
   }
 }
@@ -75,40 +98,53 @@ void add_hierarchical(const Work& work, LaneMaker& to) {
   to.add(hierarchical_lane(to.plan.levels, to.all.me, work));
 }
 
-// How many consecutive groups of `before` ranks share a place; 0 unless all groups of equals are equally
-// large.
-std::uint32_t even_run(const Topology& topology, Level level, std::uint32_t ranks, std::uint32_t before) {
-  std::uint32_t run = 0;
-  for (std::uint32_t begin = 0; begin < ranks;) {
-    std::uint32_t end = begin;
-    const std::uint32_t place = topology.place(level, begin);
-    if (place == kNowhere) return 0;
-    while (end < ranks && topology.place(level, end) == place) ++end;
-    if (run == 0) run = end - begin;
-    if (end - begin != run) return 0;
-    begin = end;
+// How many consecutive groups, of which `first` are the first ranks, share each place, in order. Empty where
+// a place divides a group, or nothing is known.
+std::vector<std::uint32_t> groups_by_place(const Topology& topology, Level level,
+                                           const std::vector<std::uint32_t>& first, std::uint32_t ranks) {
+  std::vector<std::uint32_t> sizes;
+  std::size_t group = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const std::uint32_t place = topology.place(level, rank);
+    if (place == kNowhere) return {};
+    const bool begins_group = group < first.size() && first[group] == rank;
+    if (rank == 0 || place != topology.place(level, rank - 1)) {
+      if (!begins_group) return {};
+      sizes.push_back(0);
+    }
+    if (!begins_group) continue;
+    ++group;
+    ++sizes.back();
   }
-  return run % before == 0 ? run / before : 0;
+  return sizes;
 }
 
 // Ranks per machine, machines per rack and so on. Where places say nothing, the two factors nearest each
 // other.
 PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
   PlanLevels levels;
-  std::uint32_t grouped = 1;
+  std::vector<std::uint32_t> first(ranks);  // Of each group so far.
+  std::iota(first.begin(), first.end(), 0U);
   for (const Level level : {Level::kMachine, Level::kRack, Level::kSite}) {
-    const std::uint32_t run = even_run(topology, level, ranks, grouped);
-    if (run <= 1 || grouped * run == ranks) continue;
-    levels.emplace_back(run);
-    grouped *= run;
+    std::vector<std::uint32_t> sizes = groups_by_place(topology, level, first, ranks);
+    if (sizes.size() <= 1 || sizes.size() == first.size()) continue;
+    std::vector<std::uint32_t> firsts;
+    std::uint32_t begin = 0;
+    for (const std::uint32_t size : sizes) {
+      firsts.push_back(first[begin]);
+      begin += size;
+    }
+    first = std::move(firsts);
+    levels.push_back(PlanLevel::of(std::move(sizes)));
   }
-  if (grouped == 1) {
+  auto groups = static_cast<std::uint32_t>(first.size());
+  if (levels.empty()) {
     auto factor = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(ranks)));
     while (factor > 1 && ranks % factor != 0) --factor;
     if (factor > 1) levels.emplace_back(factor);
-    grouped = std::max(factor, 1U);
+    groups /= std::max(factor, 1U);
   }
-  levels.emplace_back(ranks / grouped);
+  levels.emplace_back(groups);
   return levels;
 }
 
