@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,10 +52,11 @@ TEST(Hierarchical, WithoutLettersKeepsTheBitsOfRings) {
     EXPECT_EQ(std::memcmp(vector.data(), expected.data(), kCount * sizeof(float)), 0);
 }
 
-// Messages between machines of four of an all-reduce among eight ranks.
-std::size_t crossings(const std::string& route) {
+// Messages between machines of four of an operation among eight ranks.
+std::size_t crossings(const std::string& route, Operation operation = Operation::kAllReduce,
+                      std::uint32_t root = 0) {
   const Topology room = room_of("rack-10g", 8);
-  const Demand demand{.bytes = 4000, .ranks = 8, .pipelined = false};
+  const Demand demand{.operation = operation, .bytes = 4000, .ranks = 8, .root = root, .pipelined = false};
   const auto layout = lay_out(room, demand, route);
   EXPECT_TRUE(layout.ok()) << layout.status().message();
   const auto result = simulate_exchange(room, demand, *layout, {.check = true, .record = true});
@@ -69,6 +73,46 @@ TEST(Hierarchical, OneMemberSpeaksForAllWhereTreesAreInside) {
   EXPECT_EQ(crossings("hierarchical:4tx2t"), 2u);        // Whole, there and back.
   EXPECT_EQ(crossings("hierarchical:4hx2d"), 4u * 2);    // Each part whole, both ways at once.
   EXPECT_EQ(crossings("hierarchical:2tx2tx2d"), 2u);
+}
+
+TEST(Hierarchical, CrossesOnceForEachMachineOrPart) {
+  for (const Operation operation : {Operation::kReduce, Operation::kBroadcast}) {
+    for (const std::uint32_t root : {0u, 3u, 6u}) {
+      EXPECT_EQ(crossings("hierarchical:4tx2t", operation, root), 1u);
+      EXPECT_EQ(crossings("hierarchical:4tx2", operation, root),
+                2u + 1u);                                              // Halves, and one to or from the root.
+      EXPECT_EQ(crossings("hierarchical:4x2t", operation, root), 4u);  // Each part.
+    }
+  }
+  for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather}) {
+    EXPECT_EQ(crossings("hierarchical:4x2", operation), 4u * 2);
+    EXPECT_EQ(crossings("hierarchical:4hx2h", operation), 4u * 2);
+    EXPECT_EQ(crossings("hierarchical:2x4", operation), 2u * 2 * 3);  // Both ways around, of each pair.
+  }
+}
+
+// A root by parts gets back what it has sent, but not into what it contributes.
+TEST(Hierarchical, NeverWritesWhatTheRootOfABroadcastGives) {
+  static constexpr float kGiven[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};  // Memory that cannot be written.
+  const Plan plan = *parse_route("hierarchical:2x2");
+  std::vector<std::vector<float>> out(4, std::vector<float>(std::size(kGiven)));
+  LoopNetwork network(1, 1 << 14, true);
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    Call call;
+    call.operation = Operation::kBroadcast;
+    call.count = std::size(kGiven);
+    call.root = 2;
+    if (rank == call.root) {
+      call.in = static_cast<const std::byte*>(static_cast<const void*>(kGiven));
+    } else {
+      call.out = static_cast<std::byte*>(static_cast<void*>(out[rank].data()));
+    }
+    exchanges.push_back(std::make_unique<Exchange>(std::move(call), plan, rank, 4));
+  }
+  ASSERT_TRUE(run_all(network, exchanges));
+  for (const std::uint32_t rank : {0u, 1u, 3u})
+    EXPECT_EQ(out[rank], std::vector<float>(std::begin(kGiven), std::end(kGiven)));
 }
 
 TEST(Hierarchical, EachMachineOfAnyNumberOfRanksIsALevel) {
@@ -111,6 +155,17 @@ TEST(Hierarchical, RefusesLevelsThatDoNotFit) {
   EXPECT_EQ(message("hierarchical:2x1+3x2"), "");
   EXPECT_NE(message("hierarchical:3+4x2").find("make up the 8 ranks"), std::string::npos);
   EXPECT_NE(message("hierarchical:3+5").find("make up the 8 ranks"), std::string::npos);
+  const auto message_of = [](const std::string& name, Operation operation) {
+    return check_plan(*parse_route(name), operation, 8).message();
+  };
+  for (const char* name : {"hierarchical:4tx2", "hierarchical:3+5x2", "hierarchical:4x2d"}) {
+    for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather})
+      EXPECT_NE(message_of(name, operation).find("levels of equal sizes by r or h"), std::string::npos)
+          << name;
+  }
+  EXPECT_NE(message_of("hierarchical:4x2d", Operation::kReduce).find("expected r, t or h"),
+            std::string::npos);
+  EXPECT_EQ(message_of("hierarchical:3+5tx2h", Operation::kBroadcast), "");
   EXPECT_NE(message("hierarchical:2dx4").find("outermost"), std::string::npos);
   // Their product has a remainder of 8 modulo 2^32.
   EXPECT_NE(message("hierarchical:4096x4096x4096x8").find("multiply to the 8 ranks"), std::string::npos);

@@ -4,17 +4,23 @@
 
 namespace thalweg {
 
-Hierarchy::Hierarchy(const PlanLevels& levels) : levels_(levels) {
+Hierarchy::Hierarchy(const PlanLevels& levels, std::uint32_t root) : levels_(levels) {
   while (equal_ < levels.size() && levels[equal_].sizes.empty()) ++equal_;
-  if (equal_ == levels.size()) return;
-  first_.resize(levels.size());
-  for (std::size_t i = 0; i < levels.size(); ++i) {
+  if (equal_ < levels.size()) first_.resize(levels.size());
+  for (std::size_t i = equal_; i < levels.size(); ++i) {
     std::uint32_t next = 0;
     for (const std::uint32_t size : levels[i].sizes) {
       first_[i].push_back(next);
       next += size;
     }
   }
+  Seat seat{root, 0};
+  for (std::size_t i = 0; i < levels.size(); ++i) root_.push_back(seat = seat_of_child(seat.group, i));
+}
+
+std::uint32_t Hierarchy::leader_of(std::uint32_t group, std::size_t level) const {
+  const Seat& root = root_[level];
+  return group == root.group ? root.index : std::min(root.index, group_size(group, level) - 1);
 }
 
 std::uint32_t Hierarchy::first_child(std::uint32_t group, std::size_t level) const {
@@ -41,8 +47,9 @@ Hierarchy::Seat Hierarchy::seat(std::uint32_t rank, std::size_t level) const {
 bool Hierarchy::goes_on(std::uint32_t rank, std::size_t level) const {
   const PlanLevel& which = levels_[level];
   if (which.divides() && which.sizes.empty()) return true;
-  const std::uint32_t index = seat(rank, level).index;
-  return which.divides() ? index < which.size : which.way != LevelWay::kTree || index == kLeader;
+  const Seat at = seat(rank, level);
+  return which.divides() ? at.index < which.size
+                         : which.way != LevelWay::kTree || at.index == leader_of(at.group, level);
 }
 
 bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
@@ -53,7 +60,10 @@ bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
 }
 
 std::uint32_t Hierarchy::counterpart(std::uint32_t like, std::uint32_t child, std::size_t level) const {
-  for (std::size_t below = level; below-- > 0;) child = first_child(child, below) + seat(like, below).index;
+  for (std::size_t below = level; below-- > 0;) {
+    const bool leads = levels_[below].way == LevelWay::kTree;
+    child = first_child(child, below) + (leads ? leader_of(child, below) : seat(like, below).index);
+  }
   return child;
 }
 

@@ -3,7 +3,9 @@
 #include <bit>
 #include <cmath>
 
+#include "exchange/levels/level_lanes.h"
 #include "exchange/route/folded_team.h"
+#include "exchange/route/formulas.h"
 
 namespace thalweg {
 namespace {
@@ -54,13 +56,27 @@ class LevelRounds {
                        if (among.hands_in()) to.push_back({team.rank(team.me), among.partner(), block});
                      });
   }
+  // All parts to the root, or from it.
+  double parts_of_root(std::uint32_t root, std::uint32_t size, double block) {
+    const Round round = round_of([=](const Team& team, Round& to) {
+      for (std::uint32_t member = 0; team.rank(team.me) == root && member < team.size; ++member) {
+        if (member != team.me) to.push_back({team.rank(member), root, block / team.size});
+      }
+    });
+    const RoundCosts::Cost cost = costs_.of(round);
+    return log2_depth(size) * cost.latency + cost.load;
+  }
 
  private:
   template <class Add>
-  double round(const Add& add) {
+  Round round_of(const Add& add) const {
     Round made;
     for (const Team& team : teams_) add(team, made);
-    return costs_.of(made).whole();
+    return made;
+  }
+  template <class Add>
+  double round(const Add& add) {
+    return costs_.of(round_of(add)).whole();
   }
 
   RoundCosts& costs_;
@@ -70,43 +86,59 @@ class LevelRounds {
 
 }  // namespace
 
-double level_seconds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks,
+double level_seconds(RoundCosts& costs, const Demand& demand, const Hierarchy& hierarchy, std::size_t level,
                      double block) {
   const PlanLevel& which = hierarchy.level(level);
   const std::uint32_t size = which.largest();
   if (size <= 1) return 0;
-  LevelRounds rounds(costs, hierarchy, level, ranks);
+  LevelRounds rounds(costs, hierarchy, level, demand.ranks);
+  const double beside =
+      is_rooted(demand.operation) && which.divides() ? 2 * rounds.parts_of_root(demand.root, size, block) : 0;
   switch (which.way) {
     case LevelWay::kTree:
       return rounds.tree(size, block);
     case LevelWay::kHalving:
     case LevelWay::kDoubling:
-      return rounds.doubling(size, block, which.divides());
+      return rounds.doubling(size, block, which.divides()) + beside;
     case LevelWay::kRing:
       break;
   }
-  return rounds.ring(size, block);
+  return rounds.ring(size, block) + beside;
 }
 
-double level_messages(const Layout& layout, const Hierarchy& hierarchy, std::size_t level, double block) {
+namespace {
+
+// In how many runs of ranks lie those whose parts are in one: where each rank has a part of its own.
+double runs_of(const Demand& demand, const Hierarchy& hierarchy, std::size_t level) {
+  if (demand.operation != Operation::kReduceScatter && demand.operation != Operation::kAllGather) return 1;
+  double runs = demand.ranks;
+  for (std::size_t i = 0; i <= level; ++i) runs /= hierarchy.level(i).size;
+  return runs;
+}
+
+}  // namespace
+
+double level_messages(const Demand& demand, const Layout& layout, const Hierarchy& hierarchy,
+                      std::size_t level, double block) {
   const PlanLevel& which = hierarchy.level(level);
   double members = layout.size(), messages = 0;
   for (std::size_t below = 0; below < level; ++below) members *= hierarchy.share_going_on(below);
   const std::uint32_t size = which.largest(), folded = std::bit_floor(size);
+  const double runs = runs_of(demand, hierarchy, level);
   switch (which.way) {
     case LevelWay::kTree:
       return 2 * members * (size - 1) / size * pieces_of(layout, block);
     case LevelWay::kHalving:
     case LevelWay::kDoubling:
       for (std::uint32_t parts = 2; parts <= folded; parts *= 2) {
-        messages += which.divides() ? 2 * members * pieces_of(layout, block / parts)
+        messages += which.divides() ? 2 * members * runs * pieces_of(layout, block / parts / runs)
                                     : members * pieces_of(layout, block);
       }
       return messages + (folded < size ? members * pieces_of(layout, block) : 0);
     case LevelWay::kRing:
       break;
   }
-  return 2 * members * (size - 1) * pieces_of(layout, block / size);
+  return 2 * members * runs * (size - 1) * pieces_of(layout, block / size / runs);
 }
 
 double level_added_bytes(const PlanLevel& level, double block) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "exchange/levels/hierarchy.h"
+#include "exchange/levels/level_lanes.h"
 #include "exchange/levels/level_seconds.h"
 #include "exchange/plan/round_costs.h"
 #include "exchange/route/route.h"
@@ -51,7 +52,11 @@ class Splits {
   // All splits begin with `prefix`, if that is not empty.
   Splits(const Topology& topology, const Demand& demand, const Layout& layout, const PlanLevels& prefix,
          std::size_t count)
-      : demand_(demand), units_(demand.ranks), costs_(topology, layout, unhandled_), count_(count) {
+      : demand_(demand),
+        root_(is_rooted(demand.operation) ? demand.root : 0),
+        units_(demand.ranks),
+        costs_(topology, layout, unhandled_),
+        count_(count) {
     if (prefix.empty()) {
       by_stride_[1].push_back({});
     } else {
@@ -101,6 +106,10 @@ class Splits {
   // levels of rings, and at last whatever there is.
   bool is_tried(const Split& split, std::uint32_t stride, const PlanLevel& level) const {
     const bool few = demand_.ranks <= kAllWaysRanksMax, last = stride * level.size == units_;
+    Plan alone;
+    alone.route = &routes::kHierarchical;
+    alone.levels = {level};
+    if (!alone.route->check(alone, demand_.operation, demand_.ranks).ok()) return false;
     switch (level.way) {
       case LevelWay::kRing:
         return true;
@@ -119,8 +128,8 @@ class Splits {
     for (PlanLevel level : prefix) {
       level.way = way;
       split.levels.push_back(std::move(level));
-      const Hierarchy hierarchy(split.levels);
-      split.seconds += level_seconds(costs_, hierarchy, hierarchy.depth() - 1, demand_.ranks,
+      const Hierarchy hierarchy(split.levels, root_);
+      split.seconds += level_seconds(costs_, demand_, hierarchy, hierarchy.depth() - 1,
                                      static_cast<double>(demand_.bytes) / split.parts);
       if (split.levels.back().divides()) split.parts *= split.levels.back().size;
     }
@@ -134,9 +143,9 @@ class Splits {
     if (!is_new) return known->second;
     PlanLevels levels = split.levels;
     levels.push_back(level);
-    const Hierarchy hierarchy(levels);
+    const Hierarchy hierarchy(levels, root_);
     const double block = static_cast<double>(demand_.bytes) / split.parts;
-    known->second = level_seconds(costs_, hierarchy, levels.size() - 1, demand_.ranks, block);
+    known->second = level_seconds(costs_, demand_, hierarchy, levels.size() - 1, block);
     return known->second;
   }
 
@@ -148,6 +157,7 @@ class Splits {
   }
 
   const Demand& demand_;
+  const std::uint32_t root_;
   std::uint32_t units_;  // That are split.
   const Handling unhandled_{};
   RoundCosts costs_;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "exchange/levels/level_lanes.h"
 #include "exchange/plan/cost.h"
 #include "exchange/plan/estimate.h"
 #include "exchange/plan/hierarchies.h"
@@ -23,6 +24,11 @@ std::vector<std::string> names_to_try(const Topology& topology, const Demand& de
                                       std::span<const Route* const> own) {
   std::vector<std::string> names = candidate_routes(topology, demand, own);
   const auto suggested = lay_out(topology, demand, routes::kHierarchical.name);
+  if (suggested.ok() && is_rooted(demand.operation)) {
+    PlanLevels trees = suggested->plan.levels;  // In pieces these are one tree.
+    for (PlanLevel& level : trees) level.way = LevelWay::kTree;
+    names.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(trees));
+  }
   for (std::string& name : fastest_hierarchies(topology, demand, kHierarchiesTried)) {
     const auto layout = lay_out(topology, demand, name);
     if (layout.ok() && layout->plan.levels != suggested->plan.levels) names.push_back(std::move(name));

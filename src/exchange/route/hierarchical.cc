@@ -24,78 +24,130 @@
 namespace thalweg {
 namespace {
 
-// One rank at one level that it has passed on the way up.
-struct Climbed {
-  const PlanLevel& level;
-  Team team;
-  TeamOrder order{};                   // That `team` refers to.
-  std::vector<std::uint64_t> parts{};  // Of a block that so many divide as every group has members.
+// One rank at one level.
+struct Stage {
+  std::size_t number = 0;
+  Team team{};
+  TeamOrder order{};  // That `team` refers to.
   Block block{};
+  std::vector<std::uint64_t> parts{};  // Of a block that so many divide as every group has members.
 };
 
-// The parts of a block among the members of a team, of which some own nothing.
-std::vector<std::uint64_t> parts_of_owners(Block block, std::uint32_t owners, std::uint32_t members) {
-  std::vector<std::uint64_t> parts;
-  for (std::uint32_t i = 0; i <= members; ++i)
-    parts.push_back(i < owners ? part_of(block, owners, i).begin : block.end());
-  return parts;
+Stage stage_of(const Hierarchy& hierarchy, std::uint32_t rank, std::size_t number, Block block) {
+  Stage made;
+  made.number = number;
+  made.team = hierarchy.team(rank, number, made.order);
+  made.block = block;
+  const PlanLevel& level = hierarchy.level(number);
+  if (level.sizes.empty() || !level.divides()) return made;
+  for (std::uint32_t i = 0; i <= made.team.size; ++i)
+    made.parts.push_back(i < level.size ? part_of(block, level.size, i).begin : block.end());
+  return made;
 }
 
-// `levels` outlive the lane.
+// What of `work` the rank does there, in one of its phases. `stage` outlives the lane.
+Lane stage_lane(const Hierarchy& hierarchy, std::uint32_t rank, LevelPhase phase, const Stage& stage,
+                Operation operation, Work work) {
+  work.operation = operation;
+  work.finishes = work.finishes && phase == LevelPhase::kOutermost;
+  work.parts = stage.parts.empty() ? nullptr : stage.parts.data();
+  work.by_rank = 0;
+  work.whole = stage.block;
+  work.root = hierarchy.leader(rank, stage.number);
+  return level_lane(hierarchy.level(stage.number).way, stage.team, work);
+}
+
+bool all_are_trees(const PlanLevels& levels) {
+  return std::all_of(levels.begin(), levels.end(),
+                     [](const PlanLevel& level) { return level.way == LevelWay::kTree; });
+}
+
+// In the tree that trees of all levels make up.
+TreePlace place_in(const Hierarchy& hierarchy, std::uint32_t rank) {
+  TreePlace place;
+  for (std::size_t i = 0; i < hierarchy.depth() && place.is_root(); ++i) {
+    TeamOrder order;
+    TreePlace at = place_among(hierarchy.team(rank, i, order), hierarchy.leader(rank, i));
+    place.parent = at.parent;
+    place.children.insert(place.children.end(), at.children.begin(), at.children.end());
+  }
+  return place;
+}
+
+// All-reduce, reduce or broadcast. `levels` outlive the lane.
 Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
-  const Hierarchy hierarchy(levels);
-  std::vector<Climbed> done;
+  const Hierarchy hierarchy(levels, is_rooted(work.operation) ? work.root : 0);
+  const auto what = [&, whole = work.operation](LevelPhase phase, std::size_t at) {
+    return level_operation(whole, phase, levels[at], hierarchy.is_with_root(rank, at));
+  };
+  std::vector<Stage> done;
   Work level = work;
-  level.parts = nullptr;
-  level.by_rank = false;
-  level.finishes = false;
-  level.root = Hierarchy::kLeader;
-  level.whole = work.all();
   level.slice_begin = 0;
   level.slice_end = 1;
+  Block block = work.all();
   bool goes_on = true;
   for (std::size_t i = 0; goes_on && i + 1 < levels.size(); ++i) {
-    Climbed at{levels[i], {}};
-    at.team = hierarchy.team(rank, i, at.order);
-    if (at.team.size == 1) continue;
-    at.block = level.whole;
-    const bool some_own_none = at.level.divides() && !at.level.sizes.empty();
-    if (some_own_none) at.parts = parts_of_owners(at.block, at.level.size, at.team.size);
-    done.push_back(std::move(at));
-    const Climbed& now = done.back();
-    level.parts = some_own_none ? now.parts.data() : nullptr;
-    level.operation = climb(now.level);
-    for (Lane lane = level_lane(now.level.way, now.team, level); lane.next();) co_yield lane.step();
+    Stage stage = stage_of(hierarchy, rank, i, block);
+    if (stage.team.size == 1) continue;
+    done.push_back(std::move(stage));
+    const Stage& now = done.back();
+    if (const auto operation = what(LevelPhase::kThere, i)) {
+      for (Lane lane = stage_lane(hierarchy, rank, LevelPhase::kThere, now, *operation, level); lane.next();)
+        co_yield lane.step();
+      level.in = Buffer::kWork;
+      level.in_place = true;
+    }
     goes_on = hierarchy.goes_on(rank, i);
-    if (goes_on && now.level.divides()) level.whole = part_of(now.block, now.level.size, now.team.me);
-    level.in = Buffer::kWork;
-    level.in_place = true;
+    if (goes_on && levels[i].divides()) block = part_of(now.block, levels[i].size, now.team.me);
   }
-  level.parts = nullptr;
   if (goes_on) {
-    TeamOrder order;
-    const Team top = hierarchy.team(rank, levels.size() - 1, order);
-    level.operation = Operation::kAllReduce;
-    level.finishes = work.finishes;
-    if (top.size > 1) {
-      for (Lane lane = level_lane(levels.back().way, top, level); lane.next();) co_yield lane.step();
+    const Stage top = stage_of(hierarchy, rank, levels.size() - 1, block);
+    if (top.team.size > 1) {
+      for (Lane lane = stage_lane(hierarchy, rank, LevelPhase::kOutermost, top, work.operation, level);
+           lane.next();)
+        co_yield lane.step();
     } else {
-      if (level.in != Buffer::kWork) co_yield copy(level.whole, level.in);
-      if (work.finishes) co_yield finish(level.whole);
+      if (level.in != Buffer::kWork) co_yield copy(block, level.in);
+      if (work.finishes) co_yield finish(block);
     }
   }
   level.in = Buffer::kWork;
   for (; !done.empty(); done.pop_back()) {
-    const Climbed& back = done.back();
-    level.operation = descend(back.level);
-    level.whole = back.block;
-    level.parts = back.parts.empty() ? nullptr : back.parts.data();
-    for (Lane lane = level_lane(back.level.way, back.team, level); lane.next();) co_yield lane.step();
+    const auto operation = what(LevelPhase::kBack, done.back().number);
+    if (!operation) continue;
+    for (Lane lane = stage_lane(hierarchy, rank, LevelPhase::kBack, done.back(), *operation, level);
+         lane.next();)
+      co_yield lane.step();
+  }
+}
+
+// Reduce-scatter, from the innermost level on, or all-gather, from the outermost: at each level of those
+// parts alone that belong to ranks below. `levels` outlive the lane.
+Lane hierarchical_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
+  const bool scatters = work.operation == Operation::kReduceScatter;
+  const Hierarchy hierarchy(levels);
+  Work level = work;
+  for (std::size_t n = 0; n < levels.size(); ++n) {
+    const std::size_t at = scatters ? n : levels.size() - 1 - n;
+    TeamOrder order;
+    const Team team = hierarchy.team(rank, at, order);
+    if (team.size == 1) continue;
+    level.every = team.stride * team.size;
+    level.finishes = work.finishes && level.every == work.by_rank;
+    for (Lane lane = level_lane(levels[at].way, team, level); lane.next();) co_yield lane.step();
+    level.in = Buffer::kWork;
   }
 }
 
 void add_hierarchical(const Work& work, LaneMaker& to) {
-  to.add(hierarchical_lane(to.plan.levels, to.all.me, work));
+  const PlanLevels& levels = to.plan.levels;
+  const std::uint32_t me = to.all.me;
+  const bool by_parts =
+      work.operation == Operation::kReduceScatter || work.operation == Operation::kAllGather;
+  if (by_parts) return to.add(hierarchical_parts_lane(levels, me, work));
+  if (is_rooted(work.operation) && all_are_trees(levels))
+    return add_tree(work, place_in(Hierarchy(levels, work.root), me), to);
+  to.add(hierarchical_lane(levels, me, work));
 }
 
 // How many consecutive groups, of which `first` are the first ranks, share each place, in order. Empty where
@@ -153,28 +205,56 @@ Status lay_out_hierarchical(const Topology& topology, const Demand& demand, Layo
   return ok_status();
 }
 
+Status check_hierarchical(const Plan& plan, Operation operation, std::uint32_t) {
+  const bool by_parts = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
+  const bool reduces_all = operation == Operation::kAllReduce || operation == Operation::kBarrier;
+  for (const PlanLevel& level : plan.levels) {
+    if (by_parts && (!level.divides() || !level.sizes.empty())) {
+      return refuse_route(plan.name(),
+                          std::string(operation_name(operation)) +
+                              " leaves each rank a part of its own; expected levels of equal sizes "
+                              "by r or h");
+    }
+    if (level.way == LevelWay::kDoubling && !reduces_all) {
+      return refuse_route(plan.name(), std::string(operation_name(operation)) +
+                                           " has no use for d, recursive doubling; expected r, t or h");
+    }
+  }
+  return ok_status();
+}
+
 constexpr std::uint32_t kSlices = 4;
 constexpr std::uint64_t kSliceBytes = 64 << 10;  // Of each rank's part, at least.
 
 void cut_hierarchical(const Demand& demand, Layout& layout) {
+  if (all_are_trees(layout.plan.levels) && is_rooted(demand.operation)) {
+    std::uint32_t depth = 0;
+    for (const PlanLevel& level : layout.plan.levels) depth += log2_depth(level.largest());
+    return cut_by_depth(demand, layout, depth);
+  }
   const double part = static_cast<double>(demand.bytes) / layout.size();
   if (layout.plan.levels.size() > 1 && part >= kSlices * kSliceBytes) layout.plan.channels = kSlices;
 }
 
 // Slices follow each other through the levels.
 double hierarchical_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout) {
+  const PlanLevels& levels = layout.plan.levels;
+  const Hierarchy hierarchy(levels, is_rooted(demand.operation) ? demand.root : 0);
+  if (all_are_trees(levels) && is_rooted(demand.operation)) {
+    const auto place = [&hierarchy](std::uint32_t rank) { return place_in(hierarchy, rank); };
+    return tree_seconds(costs, demand, layout, {tree_of(demand.ranks, place)});
+  }
   const double slices = layout.plan.channels, bytes = static_cast<double>(demand.bytes) / slices;
-  const Hierarchy hierarchy(layout.plan.levels);
   double seconds = 0, slowest = 0;
-  for (std::size_t i = 0; i < hierarchy.depth(); ++i) {
-    const double each = level_seconds(costs, hierarchy, i, demand.ranks, bytes * hierarchy.share(i));
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const double each = level_seconds(costs, demand, hierarchy, i, bytes * hierarchy.share(i));
     seconds += each;
     slowest = std::max(slowest, each);
   }
   return seconds + (slices - 1) * slowest;
 }
 
-// Calls of(level, block) with each level and what a rank has left of so much below it.
+// Calls of(hierarchy, level, block) with each level and what a rank has left of so much below it.
 template <class Of>
 double sum_over_levels(const Layout& layout, double all, const Of& of) {
   const Hierarchy hierarchy(layout.plan.levels);
@@ -199,8 +279,8 @@ double hierarchical_fetched_bytes(const Demand& demand, const Layout& layout, do
 
 double hierarchical_messages(const Demand& demand, const Layout& layout) {
   return sum_over_levels(layout, static_cast<double>(demand.elements()),
-                         [&layout](const Hierarchy& hierarchy, std::size_t i, double block) {
-                           return level_messages(layout, hierarchy, i, block);
+                         [&](const Hierarchy& hierarchy, std::size_t i, double block) {
+                           return level_messages(demand, layout, hierarchy, i, block);
                          });
 }
 
@@ -210,6 +290,9 @@ constinit const Route routes::kHierarchical{
     .name = "hierarchical",
     .summary = "inside machines, between them, back",
     .shape = RouteShape::kByLevels,
+    .supports = {Operation::kReduceScatter, Operation::kAllGather, Operation::kReduce, Operation::kBroadcast},
+    .root_receives = true,
+    .check = check_hierarchical,
     .add_lanes = add_hierarchical,
     .tried = {"hierarchical"},
     .lay_out = lay_out_hierarchical,
