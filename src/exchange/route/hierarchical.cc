@@ -207,7 +207,6 @@ Status lay_out_hierarchical(const Topology& topology, const Demand& demand, Layo
 
 Status check_hierarchical(const Plan& plan, Operation operation, std::uint32_t) {
   const bool by_parts = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
-  const bool reduces_all = operation == Operation::kAllReduce || operation == Operation::kBarrier;
   for (const PlanLevel& level : plan.levels) {
     if (by_parts && (!level.divides() || !level.sizes.empty())) {
       return refuse_route(plan.name(),
@@ -215,7 +214,7 @@ Status check_hierarchical(const Plan& plan, Operation operation, std::uint32_t) 
                               " leaves each rank a part of its own; expected levels of equal sizes "
                               "by r or h");
     }
-    if (level.way == LevelWay::kDoubling && !reduces_all) {
+    if (level.way == LevelWay::kDoubling && is_rooted(operation)) {
       return refuse_route(plan.name(), std::string(operation_name(operation)) +
                                            " has no use for d, recursive doubling; expected r, t or h");
     }
