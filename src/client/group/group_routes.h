@@ -57,6 +57,10 @@ class GroupRoutes {
   static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
   static constexpr std::uint8_t kUnknown = 255;
   void add(Operation operation, Plan plan, std::size_t piece_bytes);
+  struct LevelWays {
+    LevelWay inside, between;  // Machines.
+  };
+  void add_hierarchy(Operation operation, LevelWays ways, std::uint32_t slices, std::size_t piece_bytes);
   std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
 
   const std::vector<RankPlace> places_;
