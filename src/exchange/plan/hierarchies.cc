@@ -91,9 +91,11 @@ class Splits {
     keep_fastest(by_stride_[stride]);
     for (const Split& split : by_stride_[stride]) {
       for (std::uint32_t size = 2; size <= units_ / stride; ++size) {
-        if (units_ / stride % size != 0 || size == demand_.ranks) continue;
+        if (units_ / stride % size != 0) continue;
         for (const LevelWay way :
              {LevelWay::kRing, LevelWay::kTree, LevelWay::kHalving, LevelWay::kDoubling}) {
+          const bool flat = size == demand_.ranks;  // A route of its own, but for parts of a root's vector.
+          if (flat && !(is_rooted(demand_.operation) && PlanLevel(size, way).divides())) continue;
           if (!is_tried(split, stride, {size, way})) continue;
           const double each = seconds_of(split, stride, {size, way});
           by_stride_[stride * size].push_back(with_level(split, stride, {size, way}, each));

@@ -121,6 +121,11 @@ Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) 
   }
 }
 
+// Whether each rank contributes or gets a part of its own.
+bool gives_parts(Operation operation) {
+  return operation == Operation::kReduceScatter || operation == Operation::kAllGather;
+}
+
 // Reduce-scatter, from the innermost level on, or all-gather, from the outermost: at each level of those
 // parts alone that belong to ranks below. `levels` outlive the lane.
 Lane hierarchical_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
@@ -142,9 +147,7 @@ Lane hierarchical_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work 
 void add_hierarchical(const Work& work, LaneMaker& to) {
   const PlanLevels& levels = to.plan.levels;
   const std::uint32_t me = to.all.me;
-  const bool by_parts =
-      work.operation == Operation::kReduceScatter || work.operation == Operation::kAllGather;
-  if (by_parts) return to.add(hierarchical_parts_lane(levels, me, work));
+  if (gives_parts(work.operation)) return to.add(hierarchical_parts_lane(levels, me, work));
   if (is_rooted(work.operation) && all_are_trees(levels))
     return add_tree(work, place_in(Hierarchy(levels, work.root), me), to);
   to.add(hierarchical_lane(levels, me, work));
@@ -171,6 +174,18 @@ std::vector<std::uint32_t> groups_by_place(const Topology& topology, Level level
   return sizes;
 }
 
+// Of the ranks, two levels as near each other as may be.
+PlanLevels nearest_factors(std::uint32_t ranks) {
+  auto factor = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(ranks)));
+  while (factor > 1 && ranks % factor != 0) --factor;
+  return factor > 1 ? PlanLevels{factor, ranks / factor} : PlanLevels{ranks};
+}
+
+bool are_equal(const PlanLevels& levels) {
+  return std::all_of(levels.begin(), levels.end(),
+                     [](const PlanLevel& level) { return level.sizes.empty(); });
+}
+
 // Ranks per machine, machines per rack and so on. Where places say nothing, the two factors nearest each
 // other.
 PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
@@ -189,24 +204,21 @@ PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
     first = std::move(firsts);
     levels.push_back(PlanLevel::of(std::move(sizes)));
   }
-  auto groups = static_cast<std::uint32_t>(first.size());
-  if (levels.empty()) {
-    auto factor = static_cast<std::uint32_t>(std::sqrt(static_cast<double>(ranks)));
-    while (factor > 1 && ranks % factor != 0) --factor;
-    if (factor > 1) levels.emplace_back(factor);
-    groups /= std::max(factor, 1U);
-  }
-  levels.emplace_back(groups);
+  if (levels.empty()) return nearest_factors(ranks);
+  levels.emplace_back(static_cast<std::uint32_t>(first.size()));
   return levels;
 }
 
 Status lay_out_hierarchical(const Topology& topology, const Demand& demand, Layout& layout) {
-  if (layout.plan.levels.empty()) layout.plan.levels = levels_of(topology, demand.ranks);
+  if (!layout.plan.levels.empty()) return ok_status();
+  layout.plan.levels = levels_of(topology, demand.ranks);
+  if (gives_parts(demand.operation) && !are_equal(layout.plan.levels))
+    layout.plan.levels = nearest_factors(demand.ranks);
   return ok_status();
 }
 
 Status check_hierarchical(const Plan& plan, Operation operation, std::uint32_t) {
-  const bool by_parts = operation == Operation::kReduceScatter || operation == Operation::kAllGather;
+  const bool by_parts = gives_parts(operation);
   for (const PlanLevel& level : plan.levels) {
     if (by_parts && (!level.divides() || !level.sizes.empty())) {
       return refuse_route(plan.name(),
