@@ -76,7 +76,9 @@ Result<std::vector<Candidate>> candidates_of(const Point& point, std::uint32_t r
   for (const std::string& name : names_of(ranks, shares)) {
     const auto plan = parse_route(name);
     if (!plan) return plan.status();
+    const bool has_levels = plan->route->shape == RouteShape::kByLevels;
     if (!supports(point.operation, *plan->route)) continue;
+    if (has_levels && !check_plan(*plan, point.operation, ranks).ok()) continue;
     for (const std::size_t piece : {std::size_t{0}, shares ? kSharedMemoryPieceBytes : kLoopbackPieceBytes}) {
       if (piece >= point.bytes) continue;
       auto route = RouteChoice::named(name, {piece, 1});
