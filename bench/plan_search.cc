@@ -1,8 +1,9 @@
 // How far the planner is from the best of all plans, by simulation, and how long it takes to choose.
 //   plan_search [--topology NAME[;NAME...]] [--op NAME[,NAME...]] [--ranks N[,N...]] [--bytes B[,B...]]
-//               [--messages M] [--all] [--plan-only]
+//               [--messages M] [--every K [--from I]] [--all] [--plan-only]
 // One line a point that is more than 5 % off, all of them with --all, and a summary. --plan-only searches
-// nothing: one line a point that takes more than 50 ms of processor time to plan.
+// nothing: one line a point that takes more than 50 ms of processor time to plan. --every K draws one point
+// in K, others for each I below K.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "exchange/plan/every_plan_for_test.h"
 #include "exchange/plan/planner.h"
 #include "topology/presets.h"
@@ -42,6 +44,7 @@ struct Grid {
   std::string bytes =
       "64,1000,4000,16000,64000,256000,1000000,4000000,16000000,64000000,256000000,1000000000";
   SearchLimits limits;
+  std::uint64_t every = 1, from = 0;
   bool all = false, plan_only = false;
 };
 
@@ -101,6 +104,7 @@ bool run_point(const Topology& room, const Demand& demand, const Grid& grid, Sum
 
 int run(const Grid& grid) {
   std::map<std::string, Summary> by_operation;
+  std::uint64_t point = 0;
   for (const std::string& name : split(grid.topologies, ';')) {
     for (const std::string& ranks : split(grid.ranks, ',')) {
       const auto room = preset(name, static_cast<std::uint32_t>(std::stoul(ranks)));
@@ -113,6 +117,7 @@ int run(const Grid& grid) {
             return 2;
           }
           const Demand demand{.operation = *parsed, .bytes = std::stoull(bytes), .ranks = room->rank_count()};
+          if (splitmix(point++) % grid.every != grid.from) continue;
           if (!run_point(*room, demand, grid, by_operation[operation])) return 1;
         }
       }
@@ -152,6 +157,10 @@ int main(int argc, char** argv) {
       grid.bytes = value;
     else if (value && name == "--messages")
       grid.limits.messages = std::stod(value);
+    else if (value && name == "--every")
+      grid.every = std::max<std::uint64_t>(1, std::stoull(value));
+    else if (value && name == "--from")
+      grid.from = std::stoull(value);
     else {
       fmt::print(stderr, "see the beginning of bench/plan_search.cc\n");
       return 2;

@@ -43,15 +43,18 @@ struct GroupOptions {
   bool reads_memory = true;
   // Before sleeping; never where ranks outnumber cores.
   std::chrono::nanoseconds spin = std::chrono::microseconds(50);
+  // What this machine's transports and cores take, as `thalweg topo bench --costs` writes it, by which routes
+  // are chosen; all ranks go by what the lowest one of each machine has. Empty: what one machine took.
+  std::string costs_file;
   int socket_buffer_bytes = 0;  // Of TCP. 0: 2 MiB on loopback, elsewhere as the system has it.
 };
 
 // Options as launchers put them into the environment: thalweg run and torchrun (RANK, WORLD_SIZE,
 // MASTER_ADDR, MASTER_PORT), Open MPI and PMIx (OMPI_COMM_WORLD_*, PMIX_RANK), Slurm (SLURM_PROCID,
 // SLURM_NTASKS, the first host of SLURM_NODELIST); and THALWEG_MASTER_PORT, which goes before MASTER_PORT,
-// with rank 0's THALWEG_LISTENER, THALWEG_TRANSPORT, THALWEG_SECRET_FILE and THALWEG_INSECURE_NO_AUTH=1, as
-// thalweg run or who starts it sets them. `variable` looks one up, null when it is not set: std::getenv does.
-// Without any of them: a group of one. Errors: kConfig, naming the variable.
+// with rank 0's THALWEG_LISTENER, THALWEG_TRANSPORT, THALWEG_COSTS_FILE, THALWEG_SECRET_FILE and
+// THALWEG_INSECURE_NO_AUTH=1, as thalweg run or who starts it sets them. `variable` looks one up, null when
+// it is not set: std::getenv does. Without any of them: a group of one. Errors: kConfig, naming the variable.
 Result<GroupOptions> group_options_from(const std::function<const char*(const char* name)>& variable);
 
 }  // namespace thalweg

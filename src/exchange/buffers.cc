@@ -27,7 +27,8 @@ Buffers::Buffers(const Call& call, const Plan& plan, std::uint32_t rank, std::ui
       out_begin_ = part_begin();
       break;
     case Operation::kBroadcast:
-      if (rank == call.root && !out_) out_ = const_cast<std::byte*>(in_);  // Sent from, never written.
+      if (rank == call.root && !out_ && !plan.route->root_receives)
+        out_ = const_cast<std::byte*>(in_);  // Sent from, never written.
       break;
     default:
       break;

@@ -49,7 +49,7 @@ Work work_of(const Call& call, const Plan& plan, std::uint32_t ranks) {
   work.operation = call.operation;
   work.in_place = call.in == call.out;
   work.in_order = combines(call.operation) && call.arithmetic.is_ordered();
-  work.by_rank = true;
+  work.by_rank = ranks;
   work.whole = {0, call.count};
   if (!call.parts.empty()) work.parts = call.parts.data();
   if (!call.parts_out.empty()) work.parts_out = call.parts_out.data();

@@ -9,6 +9,7 @@
 #include <memory_resource>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -18,17 +19,65 @@
 
 namespace thalweg {
 
-inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
-  Plan plan = *parse_route(name);
-  if (plan.route->shape == RouteShape::kByLevels) {
-    for (std::uint32_t left = ranks; left > 1;) {
-      std::uint32_t factor = 2;
-      while (left % factor != 0) ++factor;
-      plan.levels.push_back(factor);
-      left /= factor;
-    }
-    if (ranks == 1) plan.levels = {1};
+// A level for each prime factor.
+inline PlanLevels prime_levels(std::uint32_t ranks) {
+  PlanLevels levels;
+  for (std::uint32_t left = ranks; left > 1;) {
+    std::uint32_t factor = 2;
+    while (left % factor != 0) ++factor;
+    levels.emplace_back(factor);
+    left /= factor;
   }
+  if (ranks == 1) levels = {1};
+  return levels;
+}
+
+// Levels whose groups have one member more each than the one before: 2+3+4+7 of 16, then 1+3, then 2.
+inline PlanLevels unequal_levels(std::uint32_t ranks) {
+  PlanLevels levels;
+  std::uint32_t least = ranks > 4 ? 2 : 1;
+  for (std::uint32_t groups = ranks; groups > 1 || levels.empty(); least = 1) {
+    std::vector<std::uint32_t> sizes;
+    for (std::uint32_t left = groups, next = least; left > 0; ++next) {
+      sizes.push_back(left <= 2 * next ? left : next);
+      left -= sizes.back();
+    }
+    groups = static_cast<std::uint32_t>(sizes.size());
+    levels.push_back(PlanLevel::of(std::move(sizes)));
+  }
+  return levels;
+}
+
+// Hierarchies that are told apart by their levels' sizes and ways.
+struct HierarchyForTest {
+  PlanLevels (*levels)(std::uint32_t ranks) = prime_levels;
+  std::vector<LevelWay>
+      ways{};  // From the outermost inwards, the last one of all that are left; empty: rings.
+};
+inline const std::map<std::string, HierarchyForTest>& hierarchies_for_test() {
+  using enum LevelWay;
+  static const std::map<std::string, HierarchyForTest> kHierarchies = {
+      {"hierarchical", {}},
+      {"hierarchical by trees", {prime_levels, {kTree}}},
+      {"hierarchical by halving, rings, trees", {prime_levels, {kHalving, kRing, kTree}}},
+      {"hierarchical by doubling, trees, halving", {prime_levels, {kDoubling, kTree, kHalving}}},
+      {"hierarchical of unequal groups", {unequal_levels, {kRing}}},
+      {"hierarchical of unequal groups by halving, rings", {unequal_levels, {kHalving, kRing}}},
+      {"hierarchical of unequal groups by rings, halving, trees", {unequal_levels, {kRing, kHalving, kTree}}},
+      {"hierarchical of unequal groups by doubling, trees", {unequal_levels, {kDoubling, kTree}}}};
+  return kHierarchies;
+}
+inline PlanLevels levels_for_test(const std::string& name, std::uint32_t ranks) {
+  const HierarchyForTest& which = hierarchies_for_test().at(name);
+  PlanLevels levels = which.levels(ranks);
+  for (std::size_t i = 0; i < levels.size() && !which.ways.empty(); ++i)
+    levels[levels.size() - 1 - i].way = which.ways[std::min(i, which.ways.size() - 1)];
+  return levels;
+}
+
+inline Plan plan_for_test(const std::string& name, std::uint32_t ranks) {
+  Plan plan = *parse_route(name.substr(0, name.find(' ')));
+  if (plan.route->shape == RouteShape::kByLevels) plan.levels = levels_for_test(name, ranks);
   if (plan.route->shape == RouteShape::kByRings) {
     plan.rings.resize(2);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) plan.rings[0].order.push_back(rank);
@@ -336,6 +385,11 @@ inline const std::vector<std::string>& routes_for_test() {
                                                   "recursive-doubling",
                                                   "halving-doubling",
                                                   "hierarchical",
+                                                  "hierarchical by trees",
+                                                  "hierarchical by halving, rings, trees",
+                                                  "hierarchical by doubling, trees, halving",
+                                                  "hierarchical of unequal groups by halving, rings",
+                                                  "hierarchical of unequal groups by rings, halving, trees",
                                                   "packed-trees",
                                                   "byteps:0",
                                                   "byteps:2",

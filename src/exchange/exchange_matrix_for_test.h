@@ -139,9 +139,9 @@ inline ExchangeMatrix::Size ExchangeMatrix::expected(std::uint32_t ranks, Densit
     std::uint32_t ranks;
     Size whole;
   };
-  static constexpr Known kKnown[] = {{1, {2063, 20986}}, {2, {1984, 20228}}, {3, {2050, 20900}},
-                                     {4, {2116, 21572}}, {5, {2116, 21572}}, {7, {2116, 21572}},
-                                     {8, {2116, 21572}}, {16, {2182, 22244}}};
+  static constexpr Known kKnown[] = {{1, {3101, 31522}}, {2, {2880, 29340}}, {3, {2828, 28816}},
+                                     {4, {2894, 29488}}, {5, {2894, 29488}}, {7, {2894, 29488}},
+                                     {8, {2835, 28890}}, {16, {2901, 29562}}};
   const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [ranks](const Known& one) { return one.ranks == ranks; });
   if (known == std::end(kKnown)) return {};

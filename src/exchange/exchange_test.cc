@@ -397,19 +397,23 @@ TEST(Plan, RefusesWhatItsRanksCannotDo) {
   EXPECT_NE(parse_route("tree:x").status().message().find("tree:N"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Exchange, RouteTest,
-                         testing::Values("star", "servers:1", "servers:3", "spread", "chain", "ring",
-                                         "bidirectional-ring", "rings", "binomial-tree", "tree:2", "tree:3",
-                                         "double-tree", "recursive-doubling", "halving-doubling",
-                                         "hierarchical", "packed-trees", "shared", "byteps:0", "byteps:2",
-                                         "byteps:9"),
-                         [](const auto& route) {
-                           std::string name = route.param;
-                           for (char& c : name) {
-                             if (c == '-' || c == ':') c = '_';
-                           }
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Exchange, RouteTest,
+    testing::Values("star", "servers:1", "servers:3", "spread", "chain", "ring", "bidirectional-ring",
+                    "rings", "binomial-tree", "tree:2", "tree:3", "double-tree", "recursive-doubling",
+                    "halving-doubling", "hierarchical", "hierarchical by trees",
+                    "hierarchical by halving, rings, trees", "hierarchical by doubling, trees, halving",
+                    "hierarchical of unequal groups", "hierarchical of unequal groups by halving, rings",
+                    "hierarchical of unequal groups by rings, halving, trees",
+                    "hierarchical of unequal groups by doubling, trees", "packed-trees", "shared", "byteps:0",
+                    "byteps:2", "byteps:9"),
+    [](const auto& route) {
+      std::string name = route.param;
+      for (char& c : name) {
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+      }
+      return name;
+    });
 
 }  // namespace
 }  // namespace thalweg

@@ -22,7 +22,7 @@ std::uint64_t hash_of(const Plan& plan) {
   add(plan.channels);
   add(plan.servers);
   add(plan.fanout);
-  for (const std::uint32_t level : plan.levels) add(level);
+  for (const PlanLevel& level : plan.levels) add(level.size | static_cast<std::uint64_t>(level.way) << 32);
   for (const Ring& ring : plan.rings) {
     add_weight(ring.weight);
     for (const std::uint32_t rank : ring.order) add(rank);

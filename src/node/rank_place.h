@@ -3,12 +3,15 @@
 
 #include <cstdint>
 
+#include "base/machine_costs.h"
+
 namespace thalweg {
 
 struct RankPlace {
   std::uint32_t machine = 0;  // The lowest rank on the same machine.
   std::uint32_t memory = 0;   // The lowest rank that sees the same allocate()d memory.
   std::uint32_t cores = 1;    // That the ranks of this machine may run on.
+  MachineCosts costs{};       // As the lowest rank on the machine knows them.
   bool operator==(const RankPlace&) const = default;
 };
 

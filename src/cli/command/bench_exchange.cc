@@ -18,7 +18,7 @@ namespace {
 
 struct BenchPlan {
   ExchangeTask task;
-  std::string op, type, redop, transport, memory, route;
+  std::string op, type, redop, transport, memory, route, costs;
   std::uint32_t ranks = 2;
   std::uint64_t bytes_min = 0, bytes_max = 0;
   std::uint32_t iterations = 0;  // 0: by size.
@@ -55,6 +55,7 @@ Result<BenchPlan> read_plan(const Options& options) {
   plan.memory = options.choice("bench-memory").word;
   plan.route = present_name(options.maybe_text("bench-route").value_or("auto"));
   plan.ranks = static_cast<std::uint32_t>(options.integer("bench-ranks"));
+  plan.costs = options.maybe_text("bench-costs").value_or("");
   plan.iterations = static_cast<std::uint32_t>(options.maybe_integer("iterations").value_or(0));
   plan.task.operation = *parse_operation(plan.op);  // One of the choices.
   plan.task.type = parse_type(plan.type);
@@ -183,9 +184,10 @@ Status run_bench_exchange(const Options& options, Output& out) {
   std::fflush(out.results());
   Table table(*plan, out);
   std::fflush(out.results());
-  const Status status = run_local_ranks(plan->ranks, plan->transport, [&](Group& group) {
-    return run_rank(group, *plan, group.rank() == 0 ? &table : nullptr);
-  });
+  const Status status = run_local_ranks(
+      plan->ranks, plan->transport,
+      [&](Group& group) { return run_rank(group, *plan, group.rank() == 0 ? &table : nullptr); },
+      plan->costs);
   return status.ok() ? table.finish() : status;
 }
 
@@ -197,7 +199,7 @@ extern constinit const Command kBenchExchangeCommand = {
     .example = "thalweg bench exchange --ranks 2 --transport shm --op all-reduce --bytes 4K:64M",
     .run = run_bench_exchange,
     .options = {"bench-ranks|bench-transport|bench-memory|bench-op|bench-bytes|bench-route|bench-piece|bench-"
-                "channels|bench-type|bench-redop|iterations"},
+                "channels|bench-costs|bench-type|bench-redop|iterations"},
 };
 
 }  // namespace thalweg

@@ -1,4 +1,5 @@
-// topo bench: measures the link between two ranks of this machine and fits the model's two numbers to it.
+// topo bench: measures the link between two ranks of this machine and fits the model's two numbers to it, and
+// what its transports and cores take.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "cli/work/local_ranks.h"
+#include "cli/work/machine_meter.h"
+#include "topology/costs/costs_file.h"
 #include "topology/fit.h"
 #include "topology/render.h"
 #include "topology/units.h"
@@ -54,6 +57,43 @@ Status measure_link(Group& group, std::vector<Sample>& samples) {
   return ok_status();
 }
 
+Status write_file(const std::string& path, const std::string& text, Output& out) {
+  NewFile file(path);
+  if (Status written = file.write(text); !written.ok()) return written;
+  if (Status committed = file.commit(); !committed.ok()) return committed;
+  out.note(fmt::format("wrote {}", path));
+  return ok_status();
+}
+
+Result<MachineCosts> measure_costs() {
+  MachineCosts costs;
+  for (const auto& [transport, of] :
+       {std::pair{"shm", &costs.shared_memory}, std::pair{"tcp", &costs.loopback}}) {
+    const Result<TransportCosts> measured = measure_transport(transport);
+    if (!measured) return measured.status();
+    *of = *measured;
+  }
+  measure_core(costs);
+  return costs;
+}
+
+nlohmann::ordered_json show_costs(const MachineCosts& costs, Output& out) {
+  out.human(fmt::format("\n{:<14} {:>12} {:>12} {:>12}\n", "transport", "latency us", "message us", "GB/s"));
+  for (const auto& [name, of] :
+       {std::pair{"shared memory", costs.shared_memory}, std::pair{"loopback TCP", costs.loopback}}) {
+    out.human(fmt::format("{:<14} {:>12.2f} {:>12.2f} {:>12.2f}\n", name, of.latency_seconds * 1e6,
+                          of.message_seconds * 1e6, of.bytes_per_second * 1e-9));
+  }
+  out.human(fmt::format(
+      "a core adds {:.1f} GB/s, and fetches what has left its {:.1f} MB cache in {:.3f} ns a byte\n",
+      1e-9 / std::max(costs.add_seconds_per_byte, 1e-15), costs.cache_bytes * 1e-6,
+      costs.fetch_seconds_per_byte * 1e9));
+  nlohmann::ordered_json object;
+  each_cost(costs,
+            [&object](const char* part, const char* key, double value, auto) { object[part][key] = value; });
+  return object;
+}
+
 Status run_topo_bench(const Options& options, Output& out) {
   const std::string transport = options.choice("link-transport").word;
   std::vector<Sample> samples;
@@ -79,31 +119,31 @@ Status run_topo_bench(const Options& options, Output& out) {
   out.human(fmt::format("latency {}, bandwidth {}; the model is off by {:.0f} % at the median\n",
                         latency_text(fit->speed.latency_ns), bandwidth_text(fit->speed.bytes_per_second),
                         fit->error * 100));
+  const Result<MachineCosts> costs = measure_costs();
+  if (!costs) return costs.status();
   out.json({{"transport", transport},
             {"latency_seconds", latency_seconds},
             {"bytes_per_second", fit->speed.bytes_per_second},
             {"median_error", fit->error},
-            {"samples", rows}});
+            {"samples", rows},
+            {"costs", show_costs(*costs, out)}});
+  if (const auto file = options.maybe_text("costs-out")) {
+    if (Status written = write_file(*file, to_toml(*costs), out); !written.ok()) return written;
+  }
   const auto path = options.maybe_text("room");
   if (!path) return ok_status();
   const auto ranks = static_cast<std::uint32_t>(options.integer("room-ranks"));
-  NewFile file(*path);
-  if (Status written = file.write(to_toml(measured_room("this-machine", ranks, fit->speed))); !written.ok()) {
-    return written;
-  }
-  if (Status committed = file.commit(); !committed.ok()) return committed;
-  out.note(fmt::format("wrote {}", *path));
-  return ok_status();
+  return write_file(*path, to_toml(measured_room("this-machine", ranks, fit->speed)), out);
 }
 
 }  // namespace
 
 extern constinit const Command kTopoBenchCommand = {
     .path = "topo bench",
-    .summary = "Measure the link between two ranks of this machine, and fit a model to it",
-    .example = "thalweg topo bench --transport tcp --room here.toml",
+    .summary = "Measure the link between two ranks of this machine, and what its transports and cores take",
+    .example = "thalweg topo bench --transport tcp --room here.toml --costs costs.toml",
     .run = run_topo_bench,
-    .options = {"link-transport|room|room-ranks"},
+    .options = {"link-transport|room|room-ranks|costs-out"},
 };
 
 }  // namespace thalweg

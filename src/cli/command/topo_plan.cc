@@ -29,7 +29,10 @@ nlohmann::ordered_json to_json(const Forecast& forecast) {
                                 {"by", forecast.simulated ? "simulation" : "formula"},
                                 {"piece_bytes", plan.piece_elements * Demand::kElementBytes},
                                 {"channels", plan.channels}};
-  if (!plan.levels.empty()) object["levels"] = plan.levels;
+  for (const PlanLevel& level : plan.levels) {
+    object["levels"].push_back(level.size);
+    object["level_ways"].push_back(level_way_name(level.way));
+  }
   for (const Ring& ring : plan.rings)
     object["rings"].push_back({{"weight", ring.weight}, {"order", ring.order}});
   for (const Tree& tree : plan.trees) {

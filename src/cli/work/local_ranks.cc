@@ -76,13 +76,15 @@ Status run_processes(GroupOptions options, const Body& body) {
 
 }  // namespace
 
-Status run_local_ranks(std::uint32_t ranks, std::string_view transport, const Body& body) {
+Status run_local_ranks(std::uint32_t ranks, std::string_view transport, const Body& body,
+                       const std::string& costs_file) {
   if (transport == "inproc") return run_threads(ranks, body);
   GroupOptions options;
   options.size = ranks;
   const Result<GroupTransport> known = parse_group_transport(transport);
   if (!known) return known.status();
   options.transport = *known;
+  options.costs_file = costs_file;
   return run_processes(options, body);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "base/random.h"
 #include "client/collective/reproducible_sum.h"
@@ -12,6 +13,7 @@
 #include "exchange/block.h"
 #include "net/group/form_group.h"
 #include "net/in_process/in_process_fabric.h"
+#include "topology/costs/costs_file.h"
 
 namespace thalweg {
 
@@ -209,8 +211,25 @@ Group::Group(Group&& other) noexcept = default;
 Group& Group::operator=(Group&& other) noexcept = default;
 Group::~Group() = default;
 
+namespace {
+
+Result<MachineCosts> read_costs_file(const std::string& path) {
+  if (path.empty()) return MachineCosts{};
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kCostsBytesMax + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.empty() && !file.eof())
+    return Status(Code::kConfig, path + ": cannot be read; expected a file of thalweg topo bench --costs");
+  return parse_costs(text, path);
+}
+
+}  // namespace
+
 Result<Group> Group::join(const GroupOptions& options) {
-  Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options);
+  Result<MachineCosts> costs = read_costs_file(options.costs_file);
+  if (!costs) return costs.status();
+  Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options, *costs);
   if (!fabric) return fabric.status();
   return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout);
 }

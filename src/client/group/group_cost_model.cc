@@ -1,6 +1,7 @@
 #include "client/group/group_cost_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -40,12 +41,12 @@ GroupCostModel group_cost_model(const std::vector<RankPlace>& places) {
                                        kNowhere};
     if (is_new) host->second = room.add(NodeKind::kHost, "machine" + std::to_string(number), at);
     const bool shares = on_memory.at(place.memory) > 1;
-    const TransportFigures& figures = shares ? kSharedMemoryFigures : kLoopbackFigures;
+    const TransportCosts& costs = shares ? place.costs.shared_memory : place.costs.loopback;
     const std::uint32_t turns = ranks_per_core(place, on_machine.at(place.machine));
-    const double speed = figures.bytes_per_second / turns;
+    const double speed = costs.bytes_per_second / turns;
+    const auto latency_ns = static_cast<std::uint64_t>(std::llround(costs.latency_seconds * 1e9));
     room.ranks.push_back(room.add(NodeKind::kDevice, "rank" + std::to_string(rank), at));
-    room.cables.push_back(
-        {room.ranks.back(), host->second, {speed, figures.latency_ns * turns}, {speed, 0}, true});
+    room.cables.push_back({room.ranks.back(), host->second, {speed, latency_ns * turns}, {speed, 0}, true});
     crowd = std::max(crowd, turns);
     sharers += shares ? 1 : 0;
   }
@@ -57,22 +58,25 @@ GroupCostModel group_cost_model(const std::vector<RankPlace>& places) {
   const bool all_share = on_memory.size() == 1 && sharers > 0;
   auto topology = Topology::make(std::move(room));
   THALWEG_CHECK(topology.ok(), "machines around a switch are one network");
-  const double near = sharers > 0 ? kSharedMemoryFigures.message_seconds : kLoopbackFigures.message_seconds;
+  const MachineCosts& costs = places.front().costs;  // One for all, as the formulas have it.
+  const double near = (sharers > 0 ? costs.shared_memory : costs.loopback).message_seconds;
   return {*std::move(topology),
-          {near * crowd, kLoopbackFigures.message_seconds * crowd, kAddSecondsPerByte * crowd,
-           kFetchSecondsPerByte * crowd, kCacheBytes},
-          (all_share ? kSharedMemoryFigures : kLoopbackFigures).piece_bytes};
+          {near * crowd, costs.loopback.message_seconds * crowd, costs.add_seconds_per_byte * crowd,
+           costs.fetch_seconds_per_byte * crowd, costs.cache_bytes},
+          all_share ? kSharedMemoryPieceBytes : kLoopbackPieceBytes};
 }
 
-std::vector<std::uint32_t> machine_levels(const std::vector<RankPlace>& places) {
-  const auto ranks = static_cast<std::uint32_t>(places.size());
-  const auto on_machine = count_by(places, &RankPlace::machine);
-  if (on_machine.size() <= 1) return {ranks};
-  const std::uint32_t each = on_machine.begin()->second;
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    if (places[rank].machine != rank / each * each || on_machine.at(places[rank].machine) != each) return {};
+PlanLevels machine_levels(const std::vector<RankPlace>& places) {
+  std::vector<std::uint32_t> sizes;
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    const bool begins = places[rank].machine == rank;  // Machines go by their first rank.
+    if (!begins && places[rank].machine != places[rank - 1].machine) return {};
+    if (begins) sizes.push_back(0);
+    ++sizes.back();
   }
-  return {each, ranks / each};
+  const auto machines = static_cast<std::uint32_t>(sizes.size());
+  if (machines == 1) return {sizes[0]};
+  return {PlanLevel::of(std::move(sizes)), machines};
 }
 
 }  // namespace thalweg

@@ -117,6 +117,7 @@ Result<GroupOptions> group_options_from(const Lookup& variable) {
     if (!parsed) return Status(Code::kConfig, "THALWEG_TRANSPORT: " + parsed.status().message());
     options.transport = *parsed;
   }
+  if (const char* costs = variable("THALWEG_COSTS_FILE")) options.costs_file = costs;
   if (const char* secret = variable("THALWEG_SECRET_FILE")) options.secret_file = secret;
   if (const char* accepts = variable("THALWEG_INSECURE_NO_AUTH"); accepts && *accepts) {
     const std::optional<bool> parsed = truth(accepts);

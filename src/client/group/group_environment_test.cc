@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "thalweg/group.h"
 #include "thalweg/group_options.h"
 
 namespace thalweg {
@@ -35,6 +36,17 @@ TEST(GroupEnvironment, ReadsWhatTorchrunSets) {
   EXPECT_EQ(options->size, 8u);
   EXPECT_EQ(options->master_host, "10.0.0.7");
   EXPECT_EQ(options->master_port, 29555);
+}
+
+TEST(GroupEnvironment, NamesWhatTheMachineTakes) {
+  const Result<GroupOptions> options = options_in({{"THALWEG_COSTS_FILE", "/etc/costs.toml"}});
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->costs_file, "/etc/costs.toml");
+  GroupOptions missing;
+  missing.costs_file = "/nowhere/costs.toml";
+  const auto group = Group::join(missing);
+  EXPECT_EQ(group.status().code(), Code::kConfig);
+  EXPECT_NE(group.status().message().find("/nowhere/costs.toml: cannot be read"), std::string::npos);
 }
 
 // What mpirun of Open MPI 4.1 sets, in part.

@@ -78,7 +78,7 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
     : places_(std::move(places)),
       levels_(machine_levels(places_)),
       cost_model_(group_cost_model(places_)),
-      shared_(plan_by(routes::kShared), kSharedMemoryFigures.piece_bytes),
+      shared_(plan_by(routes::kShared), kSharedMemoryPieceBytes),
       doubling_(plan_by(routes::kRecursiveDoubling), cost_model_.piece_bytes),
       tree_(plan_by(routes::kBinomialTree), cost_model_.piece_bytes),
       spread_(plan_by(routes::kSpread), cost_model_.piece_bytes) {
@@ -94,23 +94,25 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
         add(operation, plan_by(routes::kRing), piece);
         add(operation, plan_by(routes::kHalvingDoubling), piece);
         if (few) add(operation, plan_by(routes::kSpread), piece);
-        for (const std::uint32_t slices : {1U, kSlices}) {
-          Plan plan = plan_by(routes::kHierarchical, slices);
-          plan.levels = levels_;
-          if (levels_.size() > 1) add(operation, std::move(plan), piece);
-        }
+        for (const std::uint32_t slices : {1U, kSlices})
+          add_hierarchy(operation, {LevelWay::kRing, LevelWay::kRing}, slices, piece);
+        add_hierarchy(operation, {LevelWay::kTree, LevelWay::kDoubling}, 1, piece);
+        add_hierarchy(operation, {LevelWay::kHalving, LevelWay::kDoubling}, 1, piece);
         break;
       case Operation::kReduceScatter:
       case Operation::kAllGather:
         add(operation, plan_by(routes::kRing), piece);
         add(operation, plan_by(routes::kHalvingDoubling), piece);
         if (few) add(operation, plan_by(routes::kSpread), piece);
+        add_hierarchy(operation, {LevelWay::kRing, LevelWay::kRing}, 1, piece);
         break;
       case Operation::kReduce:
       case Operation::kBroadcast:
         add(operation, plan_by(routes::kBinomialTree), 0);
         add(operation, plan_by(routes::kBinomialTree), piece);
         add(operation, plan_by(routes::kChain), piece);
+        for (const std::size_t in_pieces : {std::size_t{0}, piece})
+          add_hierarchy(operation, {LevelWay::kTree, LevelWay::kTree}, 1, in_pieces);
         break;
       case Operation::kBarrier:
         add(operation, plan_by(routes::kRecursiveDoubling), 0);
@@ -125,6 +127,18 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
         add(operation, plan_by(routes::kSpread), piece);
     }
   }
+}
+
+// By machines, where their ranks allow it.
+void GroupRoutes::add_hierarchy(Operation operation, LevelWays ways, std::uint32_t slices,
+                                std::size_t piece_bytes) {
+  if (levels_.size() <= 1) return;
+  Plan plan = plan_by(routes::kHierarchical, slices);
+  plan.levels = levels_;
+  plan.levels.front().way = ways.inside;
+  plan.levels.back().way = ways.between;
+  if (check_plan(plan, operation, static_cast<std::uint32_t>(places_.size())).ok())
+    add(operation, std::move(plan), piece_bytes);
 }
 
 void GroupRoutes::add(Operation operation, Plan plan, std::size_t piece_bytes) {
@@ -182,8 +196,8 @@ Result<std::shared_ptr<const RoutePlans>> GroupRoutes::shape(const std::shared_p
   if (wants_levels) {
     if (levels_.empty()) {
       return refuse_route(asked.route->name,
-                          "the group's machines have unequal numbers of ranks, or ranks are not numbered "
-                          "machine by machine; expected levels, such as hierarchical:4x2");
+                          "the group's ranks are not numbered machine by machine; expected levels, such as "
+                          "hierarchical:4x2");
     }
     plan.levels = levels_;
   } else {

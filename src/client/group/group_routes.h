@@ -57,10 +57,14 @@ class GroupRoutes {
   static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
   static constexpr std::uint8_t kUnknown = 255;
   void add(Operation operation, Plan plan, std::size_t piece_bytes);
+  struct LevelWays {
+    LevelWay inside, between;  // Machines.
+  };
+  void add_hierarchy(Operation operation, LevelWays ways, std::uint32_t slices, std::size_t piece_bytes);
   std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
 
   const std::vector<RankPlace> places_;
-  const std::vector<std::uint32_t> levels_;
+  const PlanLevels levels_;
   const GroupCostModel cost_model_;
   bool shares_memory_ = true;  // All ranks, with each other.
   std::array<std::vector<Candidate>, kOperations> candidates_;

@@ -81,17 +81,28 @@ TEST(GroupRoutes, HaveTimeToOverlapWhereTheyWaitOrHaveCoresToSpare) {
 }
 
 TEST(GroupRoutes, StayInsideMachinesWhereAGroupSpansSome) {
-  EXPECT_EQ(all_reduces(machines(2, 4, 4, true)),
-            "recursive-doubling; hierarchical:4x2 from 16 KiB; hierarchical:4x2 in 4 slices from 2048 KiB");
-  EXPECT_EQ(all_reduces(machines(2, 4, 4, false)),
-            "recursive-doubling; hierarchical:4x2 from 32 KiB; hierarchical:4x2 in 4 slices from 1024 KiB");
+  EXPECT_EQ(
+      all_reduces(machines(2, 4, 4, true)),
+      "recursive-doubling; hierarchical:4tx2d from 2 KiB; hierarchical:4hx2d from 4 KiB; hierarchical:4x2 "
+      "in 4 slices from 2048 KiB");
+  EXPECT_EQ(
+      all_reduces(machines(2, 4, 4, false)),
+      "recursive-doubling; hierarchical:4tx2d from 4 KiB; hierarchical:4hx2d from 32 KiB; hierarchical:4x2 "
+      "in 4 slices from 1024 KiB");
   // Unequal machines, and ranks dealt to machines by turns.
   std::vector<RankPlace> unequal = machines(2, 4, 4, true), dealt = unequal;
   unequal.pop_back();
   for (std::uint32_t rank = 0; rank < 8; ++rank) dealt[rank] = {rank % 2, rank % 2, 4};
-  for (const auto& places : {unequal, dealt}) {
-    EXPECT_EQ(all_reduces(places).find("hierarchical"), std::string::npos) << all_reduces(places);
-  }
+  EXPECT_NE(all_reduces(unequal).find("hierarchical:4+3x2"), std::string::npos) << all_reduces(unequal);
+  EXPECT_EQ(all_reduces(dealt).find("hierarchical"), std::string::npos) << all_reduces(dealt);
+}
+
+TEST(GroupRoutes, FollowWhatTheMachineTakes) {
+  std::vector<RankPlace> places = machines(1, 4, 4, false);
+  const std::string usual = all_reduces(places);
+  for (RankPlace& place : places) place.costs.loopback.latency_seconds = 100e-6;
+  EXPECT_EQ(all_reduces(places), "recursive-doubling; spread from 128 KiB; ring from 4096 KiB");
+  EXPECT_NE(usual, all_reduces(places));
 }
 
 TEST(GroupRoutes, AreThereForEveryOperationAndAnySize) {
@@ -112,8 +123,8 @@ TEST(GroupRoutes, AreThereForEveryOperationAndAnySize) {
 TEST(GroupRoutes, PiecesAreOfBytesWhateverTheElements) {
   GroupRoutes routes(machines(1, 2, 2, false));
   const std::size_t bytes = std::size_t{4} << 20;
-  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 4).piece_elements, kLoopbackFigures.piece_bytes / 4);
-  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 8).piece_elements, kLoopbackFigures.piece_bytes / 8);
+  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 4).piece_elements, kLoopbackPieceBytes / 4);
+  EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 8).piece_elements, kLoopbackPieceBytes / 8);
 }
 
 // Ranks whose plans differ refuse each other, so agreement shows in that every operation succeeds.
@@ -180,9 +191,13 @@ TEST(RouteChoice, SaysWhatIsWrongWithAName) {
   EXPECT_NE(why("hierarchical:0x2").find("such as hierarchical:4x2"), std::string::npos);
   EXPECT_NE(all_reduce_by("rings:3", 4).find("route rings:3: 4 ranks have 2 rings"), std::string::npos);
   EXPECT_NE(all_reduce_by("hierarchical:2x3", 4).find("must multiply to the 4 ranks"), std::string::npos);
-  GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}});
-  const auto shaped = unequal.shape(RoutePlans::behind(*RouteChoice::named("hierarchical")));
-  EXPECT_NE(shaped.status().message().find("unequal numbers of ranks"), std::string::npos);
+  const RouteChoice named = *RouteChoice::named("hierarchical");
+  GroupRoutes unequal({{0, 0, 2}, {0, 0, 2}, {2, 2, 2}}), dealt({{0, 0, 2}, {1, 1, 2}, {0, 0, 2}});
+  const auto shaped = unequal.shape(RoutePlans::behind(named));
+  ASSERT_TRUE(shaped.ok()) << shaped.status().message();
+  EXPECT_EQ((*shaped)->of(1).name(), "hierarchical:2+1x2");
+  EXPECT_NE(dealt.shape(RoutePlans::behind(named)).status().message().find("not numbered machine by machine"),
+            std::string::npos);
 }
 
 }  // namespace

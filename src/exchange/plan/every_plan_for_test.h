@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exchange/plan/cost.h"
+#include "exchange/plan/hierarchies.h"
 #include "exchange/plan/simulate_exchange.h"
 #include "exchange/route/route.h"
 
@@ -27,11 +28,38 @@ inline void add_factorisations(std::uint32_t ranks, const std::string& before, s
   }
 }
 
+// The same with each way of each level, but halving of two, which is as a ring: "2tx3d".
+inline void add_hierarchies(std::uint32_t ranks, const std::string& before, std::vector<std::string>& to) {
+  const auto ways = [](std::uint32_t size, std::string_view all) {
+    return size > 2 ? all : all.substr(0, all.size() - 1);
+  };
+  for (const char way : ways(ranks, "rtdh")) to.push_back(before + std::to_string(ranks) + way);
+  for (std::uint32_t size = 2; size * 2 <= ranks; ++size) {
+    if (ranks % size != 0) continue;
+    for (const char way : ways(size, "rth"))
+      add_hierarchies(ranks / size, before + std::to_string(size) + way + "x", to);
+  }
+}
+
+// Of more ranks than these, hierarchies of rings, and of all others the fastest by formula.
+inline constexpr std::uint32_t kEveryWayRanksMax = 16;
+inline constexpr std::size_t kHierarchiesSearched = 100;
+
+inline std::vector<std::string> every_hierarchy(const Topology& topology, const Demand& demand) {
+  std::vector<std::string> levels, names;
+  if (demand.ranks <= kEveryWayRanksMax) {
+    add_hierarchies(demand.ranks, "", levels);
+  } else {
+    add_factorisations(demand.ranks, "", levels);
+    names = fastest_hierarchies(topology, demand, kHierarchiesSearched);
+  }
+  for (const std::string& level : levels) names.push_back("hierarchical:" + level);
+  return names;
+}
+
 inline std::vector<std::string> every_route(const Topology& topology, const Demand& demand) {
   std::vector<std::string> names = candidate_routes(topology, demand), more = {"tree:3", "tree:4", "tree:16"};
-  std::vector<std::string> levels;
-  add_factorisations(demand.ranks, "", levels);
-  for (const std::string& level : levels) more.push_back("hierarchical:" + level);
+  for (std::string& each : every_hierarchy(topology, demand)) more.push_back(std::move(each));
   for (const std::string& name : more) {
     if (lay_out(topology, demand, name).ok()) names.push_back(name);
   }

@@ -327,7 +327,7 @@ TEST(Figures, AThousandRanksTakeTheTimeOfTheFormulas) {
   // 25 ranks a machine, 40 machines.
   const auto layout = lay_out(room, all_reduce(n, 100 * kMB), "hierarchical");
   ASSERT_TRUE(layout.ok());
-  EXPECT_EQ(layout->plan.levels, (std::vector<std::uint32_t>{25, 40}));
+  EXPECT_EQ(layout->plan.levels, (PlanLevels{25, 40}));
   const double hierarchical = run(room, all_reduce(n, 100 * kMB), *layout, false).seconds;
   EXPECT_WITHIN(hierarchical, 2 * (24 * (1e-6 + whole / 25) + 39 * (1e-6 + whole / n)), 0.001);
   const double trees = run(room, all_reduce(n, 20 * kMB, true), "double-tree", false).seconds;

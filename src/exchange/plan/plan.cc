@@ -36,8 +36,7 @@ Result<Operation> parse_operation(std::string_view name) {
 
 std::string Plan::name() const {
   std::string text = route->name;
-  for (std::size_t i = 0; i < levels.size(); ++i)
-    text.append(i ? "x" : ":").append(std::to_string(levels[i]));
+  if (!levels.empty()) text.append(":").append(levels_text(levels));
   const RouteNumber& number = route->number;
   if (number.where && this->*number.where >= number.least)
     text.append(":").append(std::to_string(this->*number.where));
@@ -54,25 +53,17 @@ bool parse_number(std::string_view text, std::uint32_t& number) {
   return error == std::errc() && end == text.data() + text.size() && number <= kNumberMax;
 }
 
-// "4x2", innermost first.
-bool parse_levels(std::string_view text, std::vector<std::uint32_t>& levels) {
-  for (std::size_t x = 0; x != text.npos; text = text.substr(x == text.npos ? x : x + 1)) {
-    x = text.find('x');
-    levels.push_back(0);
-    if (!parse_number(text.substr(0, x), levels.back()) || levels.back() == 0) return false;
-    if (x == text.npos) break;
-  }
-  return true;
-}
-
 // What stands behind a route's name.
 Status parse_rest(std::string_view name, std::string_view rest, Plan& plan) {
   const Route& route = *plan.route;
   if (route.shape == RouteShape::kByLevels) {
     if (parse_levels(rest, plan.levels)) return ok_status();
-    return {Code::kUsage, "route '" + std::string(name) +
-                              "': expected numbers of ranks per machine, machines per rack, ... such as " +
-                              route.name + ":4x2"};
+    return {Code::kUsage,
+            "route '" + std::string(name) +
+                "': expected numbers of ranks per machine, machines per rack, ... such as " + route.name +
+                ":4x2, each with a letter for its way if it is no ring: t (tree), h "
+                "(halving-doubling), and at last d (recursive doubling), such as " +
+                route.name + ":8tx4h, or with machines of 3 and of 5 ranks " + route.name + ":3+5x2"};
   }
   std::uint32_t number = 0;
   if (route.number.where && parse_number(rest, number) && number >= route.number.least) {
@@ -216,10 +207,8 @@ Status check_trees(const Plan& plan, std::uint32_t ranks) {
 Status check_shape(const Plan& plan, std::uint32_t ranks) {
   switch (plan.route->shape) {
     case RouteShape::kByLevels: {
-      std::uint64_t product = 1;
-      for (const std::uint32_t level : plan.levels) product *= level;
-      if (!plan.levels.empty() && product == ranks) return ok_status();
-      return refuse(plan, "its levels must multiply to the " + std::to_string(ranks) + " ranks");
+      std::string why = why_not_levels(plan.levels, ranks);
+      return why.empty() ? ok_status() : refuse(plan, std::move(why));
     }
     case RouteShape::kByRings:
       return check_rings(plan, ranks);

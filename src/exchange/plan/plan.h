@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "exchange/levels/plan_level.h"
 #include "exchange/route/routes.h"
 #include "thalweg/operation.h"
 #include "thalweg/status.h"
@@ -34,8 +35,7 @@ struct Plan {
   std::uint32_t channels = 1;        // Equal parts of the vector, each a lane of its own.
   std::uint32_t servers = 0;
   std::uint32_t fanout = 2;
-  std::vector<std::uint32_t>
-      levels;                    // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
+  PlanLevels levels;             // Hierarchical: ranks per machine, machines per rack, ...; product = ranks.
   std::uint32_t ring_count = 0;  // Of `rings` that are still to be made, by rings_by_stride(); 0: two.
   std::vector<Ring> rings;
   std::vector<Tree> trees;
@@ -43,7 +43,7 @@ struct Plan {
   std::string name() const;  // "tree:8", as parse_route() takes it.
 };
 
-// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "star", "hierarchical:4x2".
+// A plan with that route and defaults elsewhere: "ring", "servers:2", "tree:8", "star", "hierarchical:4tx2".
 // `own`: the application's routes, beside those of routes.h; they outlive the plan, and all ranks give the
 // same. Errors: kUsage, with the names there are.
 Result<Plan> parse_route(std::string_view name, std::span<const Route* const> own = {});

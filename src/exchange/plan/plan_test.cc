@@ -10,14 +10,20 @@ namespace {
 
 TEST(Plan, NamesAreReadAsTheyAreWritten) {
   for (const char* name : {"star", "servers:3", "tree:8", "rings", "rings:3", "hierarchical",
-                           "hierarchical:4x2", "hierarchical:2x3x5"}) {
+                           "hierarchical:4x2", "hierarchical:2x3x5", "hierarchical:4tx2h",
+                           "hierarchical:8x4tx2d", "hierarchical:3+5tx2h", "hierarchical:4x1+2x2"}) {
     const auto plan = parse_route(name);
     ASSERT_TRUE(plan) << plan.status().message();
     EXPECT_EQ(plan->name(), name);
   }
-  EXPECT_EQ(parse_route("hierarchical:4x2")->levels, (std::vector<std::uint32_t>{4, 2}));
-  for (const char* name : {"rings:0", "rings:x", "ring:2", "hierarchical:", "hierarchical:4x",
-                           "hierarchical:x2", "hierarchical:4x0", "hierarchical:4y2", "hierarchical:4097"}) {
+  EXPECT_EQ(parse_route("hierarchical:4x2")->levels, (PlanLevels{4, 2}));
+  EXPECT_EQ(parse_route("hierarchical:4rx2r")->name(), "hierarchical:4x2");
+  EXPECT_EQ(parse_route("hierarchical:8tx4x2hx2d")->levels,
+            (PlanLevels{{8, LevelWay::kTree}, 4, {2, LevelWay::kHalving}, {2, LevelWay::kDoubling}}));
+  for (const char* name :
+       {"rings:0", "rings:x", "ring:2", "hierarchical:", "hierarchical:4x", "hierarchical:x2",
+        "hierarchical:4x0", "hierarchical:4y2", "hierarchical:4097", "hierarchical:4ttx2", "hierarchical:tx2",
+        "hierarchical:4qx2", "hierarchical:3+x2", "hierarchical:3t+5x2", "hierarchical:3+0x2"}) {
     EXPECT_EQ(parse_route(name).status().code(), Code::kUsage) << name;
   }
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "exchange/levels/level_lanes.h"
 #include "exchange/plan/cost.h"
 #include "exchange/plan/estimate.h"
 #include "exchange/plan/hierarchies.h"
@@ -23,9 +24,19 @@ std::vector<std::string> names_to_try(const Topology& topology, const Demand& de
                                       std::span<const Route* const> own) {
   std::vector<std::string> names = candidate_routes(topology, demand, own);
   const auto suggested = lay_out(topology, demand, routes::kHierarchical.name);
-  for (std::string& name : fastest_hierarchies(topology, demand, kHierarchiesTried)) {
+  const bool rooted = is_rooted(demand.operation);
+  std::vector<std::string> more =
+      fastest_hierarchies(topology, demand, rooted ? kRootedHierarchiesTried : kHierarchiesTried);
+  if (suggested.ok() && rooted && suggested->plan.levels.size() > 1) {
+    PlanLevels trees = suggested->plan.levels;  // In pieces these are one tree.
+    for (PlanLevel& level : trees) level.way = LevelWay::kTree;
+    more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(trees));
+  }
+  for (std::string& name : more) {
     const auto layout = lay_out(topology, demand, name);
-    if (layout.ok() && layout->plan.levels != suggested->plan.levels) names.push_back(std::move(name));
+    const bool is_there = std::find(names.begin(), names.end(), name) != names.end();
+    if (layout.ok() && !is_there && layout->plan.levels != suggested->plan.levels)
+      names.push_back(std::move(name));
   }
   return names;
 }
@@ -77,12 +88,17 @@ class Ranking {
 
  private:
   Status simulate(Forecast& forecast) {
-    const bool hopeless = forecast.seconds > kFormulaTrust * best_;
-    if (hopeless || good_enough_ ||
-        estimated_messages(topology_, demand_, forecast.layout) > kForecastMessagesMax) {
+    const double messages = estimated_messages(topology_, demand_, forecast.layout);
+    const double trust = messages > kForecastMessagesFew ? kFormulaTrustClose : kFormulaTrust;
+    // Given up, it takes about as many as it has until then.
+    const double run =
+        effort_ == Effort::kFirst ? messages * std::min(1.0, kTunedWithin * best_ / forecast.seconds) : 0;
+    if (forecast.seconds > trust * best_ || good_enough_ || messages > kForecastMessagesMax ||
+        messages_ + run > kChoiceMessagesMax) {
       if (good_enough_) forecast.seconds = std::max(forecast.seconds, best_);
       return ok_status();
     }
+    messages_ += run;
     const double give_up_after = effort_ == Effort::kFirst ? kTunedWithin * best_ : kNever;
     const auto seconds = estimated_seconds(topology_, demand_, forecast.layout, give_up_after);
     if (!seconds.ok()) return seconds.status();
@@ -94,13 +110,28 @@ class Ranking {
     return ok_status();
   }
 
+  // Whether it is of another route, and not of yet another hierarchy.
+  static bool adds_variety(const std::vector<const Forecast*>& starts, const Forecast& forecast) {
+    std::size_t hierarchies = 0;
+    for (const Forecast* start : starts) {
+      if (start->layout.route == forecast.layout.route) return false;
+      if (start->layout.plan.route == &routes::kHierarchical) ++hierarchies;
+    }
+    const bool one_more = forecast.layout.plan.route == &routes::kHierarchical;
+    return starts.size() < kRoutesTuned && (!one_more || hierarchies < kHierarchiesTuned);
+  }
+
   // Puts the best tuning of the fastest before them where it gains anything to speak of.
   Status add_tuned() {
     Forecast best = forecasts_.front();
     if (best.seconds <= kGoodEnough * bound_) return ok_status();
-    for (std::size_t i = 0; i < std::min(forecasts_.size(), kRoutesTuned); ++i) {
-      if (!forecasts_[i].simulated || forecasts_[i].seconds > kTunedWithin * best_) continue;
-      auto tuned = tune(topology_, demand_, forecasts_[i]);
+    std::vector<const Forecast*> starts;
+    for (const Forecast& forecast : forecasts_) {
+      if (forecast.simulated && forecast.seconds <= kTunedWithin * best_ && adds_variety(starts, forecast))
+        starts.push_back(&forecast);
+    }
+    for (const Forecast* start : starts) {
+      auto tuned = tune(topology_, demand_, *start);
       if (!tuned.ok()) return tuned.status();
       if (tuned->seconds < best.seconds) best = *std::move(tuned);
     }
@@ -126,6 +157,7 @@ class Ranking {
   const Effort effort_;
   std::vector<Forecast> forecasts_;
   double best_ = kNever, bound_ = 0;
+  double messages_ = 0;
   bool good_enough_ = false;
 };
 

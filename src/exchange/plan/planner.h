@@ -18,14 +18,18 @@ struct Forecast {
 
 // Messages in all that one forecast simulates.
 inline constexpr double kForecastMessagesMax = 3e4;
-// A route whose formula says more than so many times the best simulated time is not simulated.
-inline constexpr double kFormulaTrust = 4;
+// A route whose formula says more than so many times the best simulated time is not simulated; the second,
+// where that takes more than a few messages.
+inline constexpr double kFormulaTrust = 4, kFormulaTrustClose = 2;
+inline constexpr double kForecastMessagesFew = 5e3;
+// Messages in all that forecasts simulate when only the choice is wanted; what comes after keeps its formula.
+inline constexpr double kChoiceMessagesMax = 3e4;
 // Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula.
-inline constexpr std::size_t kHierarchiesTried = 3;
+inline constexpr std::size_t kHierarchiesTried = 3, kRootedHierarchiesTried = 5;
 // The fastest, whose channels and pieces are tuned where they take at most so many times the best time, and
 // the share of the best time below which that counts.
-inline constexpr std::size_t kRoutesTuned = 5;
-inline constexpr double kTunedWithin = 1.5;
+inline constexpr std::size_t kRoutesTuned = 5, kHierarchiesTuned = 3;
+inline constexpr double kTunedWithin = 1.8;
 inline constexpr double kWorthTuning = 0.98;
 // A choice that takes at most so many times what no route can beat is not improved.
 inline constexpr double kGoodEnough = 1.01;

@@ -79,10 +79,8 @@ TEST(Planner, ChoosesLevelsAsWellAsTryingAllHierarchies) {
         const auto choice = choose_route(*room, demand);
         ASSERT_TRUE(choice.ok()) << choice.status().message();
         const double chosen = simulated(*room, demand, *choice);
-        std::vector<std::string> levels;
-        add_factorisations(ranks, "", levels);
-        for (const std::string& each : levels) {
-          const auto layout = lay_out(*room, demand, "hierarchical:" + each);
+        for (const std::string& each : every_hierarchy(*room, demand)) {
+          const auto layout = lay_out(*room, demand, each);
           ASSERT_TRUE(layout.ok()) << layout.status().message();
           EXPECT_LE(chosen, 1.05 * simulated(*room, demand, *layout))
               << room->name() << " " << bytes << ": chose " << choice->route << ", better " << each;

@@ -19,7 +19,9 @@ constexpr std::uint64_t kPiecesTimesRanksMax = std::uint64_t{1}
                                                << 22;  // So that large groups can be simulated.
 constexpr std::uint64_t kTreePieceBytes = 16 << 10;    // At least.
 
-constexpr double kSpreadPairsMax = 1 << 20;  // Beyond it one distance stands for all.
+// Of workers and owners; beyond it some distances stand for all, as many as these at least.
+constexpr std::uint32_t kSpreadPairsMax = 1 << 15;
+constexpr std::uint32_t kDistancesMin = 16;
 
 }  // namespace
 
@@ -168,26 +170,48 @@ std::uint32_t log2_depth(std::uint32_t ranks) {
   return static_cast<std::uint32_t>(std::bit_width(std::max(ranks, 2U) - 1));
 }
 
+namespace {
+
+// Distances from a worker to those who own parts for it, or a sample of them, each of which stands for as
+// many as that leaves out.
+struct OwnerDistances {
+  std::vector<std::uint32_t> distances;
+  double each = 1;
+};
+OwnerDistances distances_of(std::uint32_t workers, std::uint32_t first, std::uint32_t end) {
+  OwnerDistances made;
+  const std::uint32_t all = end - first;
+  const std::uint32_t most = std::max(kDistancesMin, kSpreadPairsMax / workers);
+  // Multiples of the golden ratio fall evenly, and into step with no number of ranks a machine.
+  constexpr double kGolden = 0.6180339887498949;
+  for (std::uint32_t i = 0; i < std::min(all, most); ++i) {
+    const double at = all <= most ? i : std::floor(std::fmod((i + 0.5) * kGolden, 1.0) * all);
+    made.distances.push_back(first + static_cast<std::uint32_t>(at));
+  }
+  made.each = static_cast<double>(all) / static_cast<double>(made.distances.size());
+  return made;
+}
+
+}  // namespace
+
 double owners_seconds(RoundCosts& costs, const Demand& demand, const Layout& layout, OwnShares own) {
   const std::uint32_t n = layout.size(), m = demand.ranks, servers = n - m;
-  const double bytes = static_cast<double>(demand.bytes);
-  if (static_cast<double>(m) * n > kSpreadPairsMax) {
-    const RoundCosts::Cost cost = costs.of(shift(n, n / 2, bytes / (servers ? servers : n)));
-    return 2 * (cost.latency + (servers ? m : n - 1) * cost.load);
-  }
-  Round in, both;
+  const bool workers_own = own.worker > 0, whole = layout.plan.piece_elements == 0;
+  const std::uint32_t owners = workers_own ? n : servers;
+  const OwnerDistances to = distances_of(m, workers_own ? 1 : 0, owners);
+  const double bytes = static_cast<double>(demand.bytes) * to.each;
+  Round round;  // There, and in pieces back as well at the same time.
+  round.reserve((whole ? 1 : 2) * to.distances.size() * m);
   for (std::uint32_t from = 0; from < m; ++from) {
-    for (std::uint32_t owner = 0; owner < n; ++owner) {
-      const double share = owner < m ? own.worker : own.server;
-      if (owner == from || share <= 0) continue;
-      in.push_back({from, owner, bytes * share});
-      both.push_back(in.back());
-      both.push_back({owner, from, bytes * share});
+    for (const std::uint32_t distance : to.distances) {
+      const std::uint32_t owner = n - owners + (from + distance) % owners;
+      const double part = bytes * (owner < m ? own.worker : own.server);
+      round.push_back({from, owner, part});
+      if (!whole) round.push_back({owner, from, part});
     }
   }
-  if (layout.plan.piece_elements == 0) return 2 * costs.of(in).whole();
-  const RoundCosts::Cost cost = costs.of(both);
-  return 2 * cost.latency + cost.load * (1 + 1.0 / 64);
+  const RoundCosts::Cost cost = costs.of(round);
+  return whole ? 2 * cost.whole() : 2 * cost.latency + cost.load * (1 + 1.0 / 64);
 }
 
 double owners_added_bytes(const Demand& demand, const Layout& layout) {

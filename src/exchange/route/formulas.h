@@ -50,11 +50,6 @@ Status check_owners_barrier(const Plan& plan, Operation operation, std::uint32_t
 double doubling_seconds(RoundCosts& costs, const Demand& demand, bool halves);
 double doubling_messages(const Demand& demand, const Layout& layout);
 
-// One level of a hierarchy, there and back: rings of `level` ranks that are `stride` apart, of `bytes` in
-// all.
-double level_seconds(RoundCosts& costs, std::uint32_t ranks, std::uint32_t stride, std::uint32_t level,
-                     double bytes);
-
 std::uint64_t elements_of(double bytes);  // At least one.
 
 }  // namespace thalweg

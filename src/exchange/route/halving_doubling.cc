@@ -14,80 +14,83 @@
 namespace thalweg {
 namespace {
 
-// The block of folded numbers [first, last).
-Block block_of(const Team& team, const FoldedTeam& folded, const Work& work, std::uint32_t first,
-               std::uint32_t last) {
-  if (work.operation == Operation::kAllReduce) return parts_between(work.all(), folded.size(), first, last);
-  const Block begin = work.part(team, folded.first_member(first));
+// The parts of folded numbers [first, last).
+PartPieces parts_of(const Team& team, const FoldedTeam& folded, const Work& work, std::uint32_t first,
+                    std::uint32_t last, std::uint64_t piece) {
+  if (work.operation == Operation::kAllReduce)
+    return {parts_between(work.all(), folded.size(), first, last), piece};
   const std::uint32_t end = last == folded.size() ? team.size : folded.first_member(last);
-  return {begin.begin, work.part(team, end - 1).end() - begin.begin};
+  return {work, team, folded.first_member(first), end, piece};
 }
 
 Lane halving_lane(Team team, Work work) {
   const FoldedTeam folded(team);
-  const Block whole = block_of(team, folded, work, 0, folded.size());
-  const Pieces all(whole, work.piece);
+  const auto parts = [&](std::uint32_t first, std::uint32_t last) {
+    return parts_of(team, folded, work, first, last, work.piece);
+  };
   if (folded.hands_in()) {
-    for (std::uint64_t i = 0; i < all.size(); ++i) co_yield send(folded.partner(), all[i], work.in);
-    if (work.operation == Operation::kReduceScatter) {
-      co_yield receive(folded.partner(), work.part(team, team.me));
-    }
+    for (PartPieces all = parts(0, folded.size()); all.next();)
+      co_yield send(folded.partner(), all.piece(), work.in);
+    if (work.operation != Operation::kReduceScatter) co_return;
+    for (PartPieces own(work, team, team.me, team.me + 1, 0); own.next();)
+      co_yield receive(folded.partner(), own.piece());
     co_return;
   }
   Buffer now = work.in;
-  for (std::uint64_t i = 0; folded.takes_in() && i < all.size(); ++i) {
-    co_yield reduce(folded.partner(), all[i], work.in);
+  if (folded.takes_in()) {
+    for (PartPieces all = parts(0, folded.size()); all.next();)
+      co_yield reduce(folded.partner(), all.piece(), work.in);
     now = Buffer::kWork;
   }
   std::uint32_t first = 0, last = folded.size();
   for (std::uint32_t distance = folded.size() / 2; distance > 0; distance /= 2) {
     const bool upper = folded.me() & distance;
     const std::uint32_t middle = first + distance, peer = folded.rank(folded.me() ^ distance);
-    const Pieces theirs(
-        upper ? block_of(team, folded, work, first, middle) : block_of(team, folded, work, middle, last),
-        work.piece);
+    for (PartPieces theirs = upper ? parts(first, middle) : parts(middle, last); theirs.next();)
+      co_yield send(peer, theirs.piece(), now);
     (upper ? first : last) = middle;
-    const Pieces mine(block_of(team, folded, work, first, last), work.piece);
-    for (std::uint64_t i = 0; i < theirs.size(); ++i) co_yield send(peer, theirs[i], now);
-    for (std::uint64_t i = 0; i < mine.size(); ++i) co_yield reduce(peer, mine[i], now);
+    for (PartPieces mine = parts(first, last); mine.next();) co_yield reduce(peer, mine.piece(), now);
     now = Buffer::kWork;
   }
-  const Block mine = block_of(team, folded, work, first, last);
-  if (now != Buffer::kWork) co_yield copy(mine, now);
-  if (work.finishes) co_yield finish(mine);
-  if (work.operation == Operation::kReduceScatter && folded.takes_in()) {
-    co_yield send(folded.partner(), work.part(team, team.after(team.me)));
+  for (PartPieces mine = parts_of(team, folded, work, first, last, 0); mine.next();) {
+    if (now != Buffer::kWork) co_yield copy(mine.piece(), now);
+    if (work.finishes) co_yield finish(mine.piece());
   }
+  if (work.operation != Operation::kReduceScatter || !folded.takes_in()) co_return;
+  for (PartPieces theirs(work, team, team.after(team.me), team.after(team.me) + 1, 0); theirs.next();)
+    co_yield send(folded.partner(), theirs.piece());
 }
 
 }  // namespace
 
 Lane doubling_all_gather_lane(Team team, Work work) {
   const FoldedTeam folded(team);
-  const Block whole = block_of(team, folded, work, 0, folded.size());
+  const auto parts = [&](std::uint32_t first, std::uint32_t last) {
+    return parts_of(team, folded, work, first, last, work.piece);
+  };
   const bool alone = work.operation == Operation::kAllGather;  // Else halving has left a block here.
-  const Pieces all(whole, work.piece);
   if (folded.hands_in()) {
-    if (alone) co_yield send(folded.partner(), work.part(team, team.me), work.in);
-    for (std::uint64_t i = 0; i < all.size(); ++i) co_yield receive(folded.partner(), all[i]);
+    for (PartPieces own(work, team, team.me, team.me + 1, 0); alone && own.next();)
+      co_yield send(folded.partner(), own.piece(), work.in);
+    for (PartPieces all = parts(0, folded.size()); all.next();)
+      co_yield receive(folded.partner(), all.piece());
     co_return;
   }
-  if (alone) {
-    co_yield copy(work.part(team, team.me), work.in);
-    if (folded.takes_in()) co_yield receive(folded.partner(), work.part(team, team.after(team.me)));
+  if (alone && work.in != Buffer::kWork) co_yield copy(work.part(team, team.me), work.in);
+  if (alone && folded.takes_in()) {
+    for (PartPieces theirs(work, team, team.after(team.me), team.after(team.me) + 1, 0); theirs.next();)
+      co_yield receive(folded.partner(), theirs.piece());
   }
   for (std::uint32_t distance = 1; distance < folded.size(); distance *= 2) {
     const std::uint32_t first = folded.me() & ~(distance - 1), peer_number = folded.me() ^ distance;
     const std::uint32_t peer_first = peer_number & ~(distance - 1), peer = folded.rank(peer_number);
-    const Pieces mine(block_of(team, folded, work, first, first + distance), work.piece);
-    const Pieces theirs(block_of(team, folded, work, peer_first, peer_first + distance), work.piece);
-    for (std::uint64_t i = 0; i < mine.size(); ++i) co_yield send(peer, mine[i]);
-    for (std::uint64_t i = 0; i < theirs.size(); ++i) co_yield receive(peer, theirs[i]);
+    for (PartPieces mine = parts(first, first + distance); mine.next();) co_yield send(peer, mine.piece());
+    for (PartPieces theirs = parts(peer_first, peer_first + distance); theirs.next();)
+      co_yield receive(peer, theirs.piece());
   }
-  for (std::uint64_t i = 0; folded.takes_in() && i < all.size(); ++i) co_yield send(folded.partner(), all[i]);
+  if (!folded.takes_in()) co_return;
+  for (PartPieces all = parts(0, folded.size()); all.next();) co_yield send(folded.partner(), all.piece());
 }
-
-namespace {
 
 Lane halving_doubling_lane(Team team, Work work) {
   if (work.operation != Operation::kAllGather) {
@@ -97,6 +100,8 @@ Lane halving_doubling_lane(Team team, Work work) {
     for (Lane doubling = doubling_all_gather_lane(team, work); doubling.next();) co_yield doubling.step();
   }
 }
+
+namespace {
 
 void add_halving_doubling(const Work& work, LaneMaker& to) { to.add(halving_doubling_lane(to.all, work)); }
 

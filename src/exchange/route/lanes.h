@@ -22,12 +22,13 @@ struct Work {
   Operation operation{};
   Block whole{};
   const std::uint64_t* parts = nullptr;  // Where the members' parts begin, and the end; null: nearly equal.
-  const std::uint64_t* parts_out = nullptr;     // All-to-all: of kWork.
-  bool by_rank = false;                         // A member's part is the one of its rank, not of its place.
-  std::uint64_t piece = 0;                      // Elements; 0: whole blocks.
-  std::uint64_t staged = 0;                     // Elements that a staging area holds of each part.
-  std::uint32_t root = 0;                       // Rank.
-  std::uint32_t peer = 0;                       // Point to point: the rank that receives.
+  const std::uint64_t* parts_out = nullptr;  // All-to-all: of kWork.
+  std::uint32_t by_rank = 0;  // So many ranks have parts, and a member that of its rank; 0: of its place.
+  std::uint32_t every = 0;    // By rank: a member's part is those of all ranks at multiples of this distance.
+  std::uint64_t piece = 0;    // Elements; 0: whole blocks.
+  std::uint64_t staged = 0;   // Elements that a staging area holds of each part.
+  std::uint32_t root = 0;     // Rank.
+  std::uint32_t peer = 0;     // Point to point: the rank that receives.
   std::span<const std::uint32_t> neighbours{};  // Ranks.
   Buffer in = Buffer::kIn;                      // Where the team's contributions are.
   bool in_place = false;                        // kIn and kWork are the same memory.
@@ -44,10 +45,57 @@ struct Work {
   }
   Block all() const { return slice(whole); }
   Block part(const Team& team, std::uint32_t member) const {
-    const std::uint32_t index = by_rank ? team.rank(member) : member;
-    return slice(parts ? Block{parts[index], parts[index + 1] - parts[index]}
-                       : part_of(whole, team.size, index));
+    return part_at(team, by_rank ? team.rank(member) : member);
   }
+  Block part_at(const Team& team, std::uint32_t index) const {
+    return slice(parts ? Block{parts[index], parts[index + 1] - parts[index]}
+                       : part_of(whole, by_rank ? by_rank : team.size, index));
+  }
+};
+
+// The parts of some members of a team, in pieces; as one where they lie side by side.
+class PartPieces {
+ public:
+  PartPieces(Block block, std::uint64_t piece) : piece_(piece), pieces_(block, piece) {}
+  PartPieces(const Work& work, const Team& team, std::uint32_t member)
+      : PartPieces(work, team, member, member + 1, work.piece) {}
+  // Of members [first, last).
+  PartPieces(const Work& work, const Team& team, std::uint32_t first, std::uint32_t last, std::uint64_t piece)
+      : work_(&work), team_(team), first_(first), piece_(piece), pieces_({}, 0) {
+    const bool in_a_row = work.by_rank == 0 || (team.stride == 1 && !team.order);
+    merged_ = in_a_row && work.slice_begin == 0 && work.slice_end == 1 ? last - first : 1;
+    blocks_ = (last - first) / merged_ * (work.every ? work.by_rank / work.every : 1);
+    members_ = last - first;
+    pieces_ = Pieces(block(0), piece);
+  }
+
+  bool next() {
+    if (index_ == pieces_.size()) {
+      if (++block_ >= blocks_) return false;
+      pieces_ = Pieces(block(block_), piece_);
+      index_ = 0;
+    }
+    now_ = pieces_[index_++];
+    return true;
+  }
+  Block piece() const { return now_; }
+
+ private:
+  Block block(std::uint32_t number) const {
+    const std::uint32_t in_turn = members_ / merged_, member = first_ + number % in_turn;
+    std::uint32_t index = work_->by_rank ? team_.rank(member) : member;
+    if (work_->every) index = index % work_->every + number / in_turn * work_->every;
+    const Block begin = work_->part_at(team_, index);
+    return {begin.begin, work_->part_at(team_, index + merged_ - 1).end() - begin.begin};
+  }
+
+  const Work* work_ = nullptr;
+  Team team_{};
+  std::uint32_t first_ = 0, members_ = 1, merged_ = 1;
+  std::uint32_t block_ = 0, blocks_ = 1;
+  std::uint64_t piece_, index_ = 0;
+  Pieces pieces_;
+  Block now_{};
 };
 
 // Where a route puts one rank's lanes. `plan` and `places` outlive them; `places` is of routes in_memory
@@ -105,6 +153,7 @@ void add_owners(const Work& work, OwnShares own, LaneMaker& to);
 Lane gather_lane(Team team, Work work, bool binomial);
 Lane scatter_lane(Team team, Work work, bool binomial);
 Lane spread_lane(Team team, Work work);
+Lane halving_doubling_lane(Team team, Work work);
 Lane recursive_doubling_lane(Team team, Work work);
 Lane doubling_all_gather_lane(Team team, Work work);
 Lane all_to_all_lane(Team team, Work work);

@@ -19,26 +19,22 @@ Lane ring_lane(Team team, Work work) {
   const std::uint32_t start = own_first ? team.me : team.before(team.me);
   const std::uint32_t last = THALWEG_BUG(kRingStepLost) && !gathers ? n - 1 : n;
   if (scatters) {
-    const Pieces first(work.part(team, start), work.piece);
-    for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i], work.in);
+    for (PartPieces first(work, team, start); first.next();) co_yield send(next, first.piece(), work.in);
     for (std::uint32_t t = 1; t < last; ++t) {
-      const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
-      for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-        co_yield reduce(previous, pieces[i], work.in);
-        if (t + 1 == n && work.finishes) co_yield finish(pieces[i]);
-        if (t + 1 < n || gathers) co_yield send(next, pieces[i]);
+      for (PartPieces pieces(work, team, team.before(start, t)); pieces.next();) {
+        co_yield reduce(previous, pieces.piece(), work.in);
+        if (t + 1 == n && work.finishes) co_yield finish(pieces.piece());
+        if (t + 1 < n || gathers) co_yield send(next, pieces.piece());
       }
     }
   } else {
-    const Pieces first(work.part(team, team.me), work.piece);
-    co_yield copy(work.part(team, team.me), work.in);
-    for (std::uint64_t i = 0; i < first.size(); ++i) co_yield send(next, first[i]);
+    if (work.in != Buffer::kWork) co_yield copy(work.part(team, team.me), work.in);
+    for (PartPieces first(work, team, team.me); first.next();) co_yield send(next, first.piece());
   }
   for (std::uint32_t t = 0; gathers && t + 1 < n; ++t) {
-    const Pieces pieces(work.part(team, team.before(start, t)), work.piece);
-    for (std::uint64_t i = 0; i < pieces.size(); ++i) {
-      co_yield receive(previous, pieces[i]);
-      if (t + 2 < n) co_yield send(next, pieces[i]);
+    for (PartPieces pieces(work, team, team.before(start, t)); pieces.next();) {
+      co_yield receive(previous, pieces.piece());
+      if (t + 2 < n) co_yield send(next, pieces.piece());
     }
   }
 }

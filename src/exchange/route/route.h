@@ -72,8 +72,9 @@ struct Route {
   Operations keeps_order{};
   // A rank's kWork holds its own part and nothing else.
   Operations touches_own_part_only{};
-  Operations one_channel{};  // Its lanes cannot be doubled.
-  bool in_memory = false;    // Goes through the memory of one machine, which no network carries.
+  Operations one_channel{};    // Its lanes cannot be doubled.
+  bool root_receives = false;  // Of a broadcast the root gets back some of what it has sent.
+  bool in_memory = false;      // Goes through the memory of one machine, which no network carries.
   // OK, or what else of a plan for that many ranks is impossible. Null: nothing.
   Status (*check)(const Plan& plan, Operation operation, std::uint32_t ranks) = nullptr;
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/machine_costs.h"
 #include "net/group/process_group.h"
 #include "thalweg/group_options.h"
 #include "thalweg/status.h"
@@ -12,7 +13,8 @@ namespace thalweg {
 
 Result<GroupTransport> parse_group_transport(std::string_view name);  // "auto", "shm", "tcp", "ucx"
 
-// Blocks until all ranks are there. Errors name the ranks that are missing or why this one was refused.
-Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options);
+// Blocks until all ranks are there. `costs`: of this machine, which all ranks are told. Errors name the ranks
+// that are missing or why this one was refused.
+Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options, const MachineCosts& costs = {});
 
 }  // namespace thalweg

@@ -112,6 +112,20 @@ TEST(FormGroup, EachPairHasATransportOfItsOwn) {
   });
 }
 
+TEST(FormGroup, AllRanksGoByWhatTheLowestOfAMachineTakes) {
+  std::vector<MachineCosts> costs(3);
+  costs[0].loopback = {1.5e9, 3e-6, 1e-6};
+  costs[0].cache_bytes = 12345;
+  costs[2].loopback.latency_seconds = 1;
+  with_groups(
+      all_of(3),
+      [&costs](std::uint32_t, Formed& formed) {
+        ASSERT_TRUE(formed) << formed.status().message();
+        for (const RankPlace& place : (*formed)->places()) EXPECT_EQ(place.costs, costs[0]);
+      },
+      costs);
+}
+
 TEST(FormGroup, SharedMemoryThatCannotBeIsAnError) {
   auto all = all_of(2);
   all[1].transport = GroupTransport::kShm;

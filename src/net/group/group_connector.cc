@@ -91,6 +91,7 @@ std::vector<RankPlace> GroupConnector::places() const {
     const auto& [all, ranks] = cores.at(place.machine);
     const auto known = static_cast<std::uint32_t>(CPU_COUNT(&all));
     place.cores = known > 0 ? known : ranks;
+    place.costs = table_.members[place.machine].costs;
   }
   return places;
 }

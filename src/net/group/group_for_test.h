@@ -31,14 +31,16 @@ inline GroupOptions options_for(std::uint32_t rank, std::uint32_t size, std::uin
 
 using Formed = Result<std::unique_ptr<ProcessGroup>>;
 
-// Forms a group of threads, and calls `act` on each one's outcome while all still have theirs.
+// Forms a group of threads, and calls `act` on each one's outcome while all still have theirs. `costs`: of
+// each rank.
 inline void with_groups(const std::vector<GroupOptions>& all,
-                        const std::function<void(std::uint32_t, Formed&)>& act) {
+                        const std::function<void(std::uint32_t, Formed&)>& act,
+                        const std::vector<MachineCosts>& costs = {}) {
   std::vector<std::thread> threads;
   std::atomic<std::size_t> done = 0;
   for (const GroupOptions& options : all) {
-    threads.emplace_back([&all, &options, &act, &done] {
-      Formed formed = form_group(options);
+    threads.emplace_back([&all, &options, &act, &costs, &done] {
+      Formed formed = form_group(options, costs.empty() ? MachineCosts{} : costs[options.rank]);
       act(options.rank, formed);
       ++done;
       while (done < all.size()) std::this_thread::sleep_for(1ms);

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/machine_costs.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
 
-inline constexpr std::uint16_t kGroupWireVersion = 2;
+inline constexpr std::uint16_t kGroupWireVersion = 3;
 
 // Drawn anew for each group that forms, so that no connection meant for another is taken for one of its own.
 using GroupNonce = std::array<std::uint64_t, 2>;
@@ -51,6 +52,7 @@ struct Member {
   std::uint32_t uid = 0;
   std::uint32_t pid = 0;
   bool over_ucx = false;  // Its streams are UCX's.
+  MachineCosts costs{};   // Of its machine, as it knows them.
   bool operator==(const Member&) const = default;
 };
 

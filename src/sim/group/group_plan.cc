@@ -51,7 +51,7 @@ constexpr std::string_view kDrawnRoutes[] = {"star",
                                              "byteps:1"};
 
 // Two, whose product is the number of ranks.
-std::vector<std::uint32_t> draw_levels(Random& random, std::uint32_t ranks) {
+PlanLevels draw_levels(Random& random, std::uint32_t ranks) {
   std::uint32_t inside = 1 + below32(random, ranks);
   while (ranks % inside != 0) --inside;
   return {inside, ranks / inside};

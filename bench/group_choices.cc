@@ -1,0 +1,226 @@
+// Whether the route that a group chooses is among the two fastest of all that it has, measured on this
+// machine.
+//   group_choices [--ranks N[,N...]] [--transport shm|tcp[,...]] [--op NAME[,NAME...]] [--bytes B[,B...]]
+//                 [--costs FILE] [--runs N]
+// One line a point: the choice, its time, its place among all routes, and the two fastest. A route is timed
+// whole and in pieces as groups cut it, and its better time counts; vectors are in ordinary memory. The runs
+// of all routes take turns, so that what else the machine does falls on all of them alike; the fastest run
+// counts.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/work/exchange_meter.h"
+#include "cli/work/local_ranks.h"
+#include "client/group/group_routes.h"
+#include "exchange/route/route.h"
+#include "topology/costs/costs_file.h"
+
+namespace thalweg {
+namespace {
+
+struct Settings {
+  std::string ranks = "2,4", transports = "shm,tcp",
+              operations = "all-reduce,reduce-scatter,all-gather,broadcast,reduce";
+  std::string bytes = "256,4096,32768,262144,2097152,16777216", costs;
+  int runs = 5;
+};
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (const char each : text) {
+    if (each == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += each;
+    }
+  }
+  return parts;
+}
+
+struct Point {
+  Operation operation{};
+  std::uint64_t bytes = 0;
+};
+
+std::vector<std::string> names_of(std::uint32_t ranks, bool shares) {
+  std::vector<std::string> names;
+  for (const Route* route : routes::all()) {
+    if (route->shape == RouteShape::kByTrees || route->number.where == &Plan::servers) continue;
+    if (route->in_memory && !shares) continue;
+    if (route->shape != RouteShape::kByLevels) names.emplace_back(route->name);
+  }
+  if (ranks == 4) names.insert(names.end(), {"hierarchical:2x2", "hierarchical:2tx2d"});
+  return names;
+}
+
+// Seconds of one call by each route, by name, of rank 0.
+using Times = std::map<std::string, double>;
+
+struct Candidate {
+  std::string name;
+  RouteChoice route;
+};
+
+Result<std::vector<Candidate>> candidates_of(const Point& point, std::uint32_t ranks, bool shares) {
+  std::vector<Candidate> made;
+  for (const std::string& name : names_of(ranks, shares)) {
+    const auto plan = parse_route(name);
+    if (!plan) return plan.status();
+    const bool has_levels = plan->route->shape == RouteShape::kByLevels;
+    if (!supports(point.operation, *plan->route)) continue;
+    if (has_levels && !check_plan(*plan, point.operation, ranks).ok()) continue;
+    for (const std::size_t piece : {std::size_t{0}, shares ? kSharedMemoryPieceBytes : kLoopbackPieceBytes}) {
+      if (piece >= point.bytes) continue;
+      auto route = RouteChoice::named(name, {piece, 1});
+      if (!route) return route.status();
+      made.push_back({name, *std::move(route)});
+    }
+  }
+  return made;
+}
+
+Status time_point(Group& group, const Point& point, bool shares, int runs, Times& times) {
+  ExchangeTask task;
+  task.operation = point.operation;
+  task.count = std::max<std::uint64_t>(point.bytes / sizeof(float) / group.size(), 1) * group.size();
+  task.iterations =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{8} << 20) / point.bytes, 2, 200));
+  std::vector<std::byte> memory(2 * task.count * sizeof(float));
+  const auto all = candidates_of(point, group.size(), shares);
+  if (!all) return all.status();
+  for (int run = 0; run < runs; ++run) {
+    for (const Candidate& each : *all) {
+      task.route = each.route;
+      const auto timing = measure(group, task, memory.data());
+      if (!timing) return timing.status();
+      const auto [known, is_new] = times.try_emplace(each.name, timing->seconds);
+      known->second = std::min(known->second, timing->seconds);
+    }
+  }
+  return ok_status();
+}
+
+struct Summary {
+  int points = 0, among_two = 0, within = 0;
+  double worst = 1;
+};
+
+void show(const std::string& transport, std::uint32_t ranks, const Point& point, const std::string& choice,
+          const Times& times, Summary& summary) {
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [name, seconds] : times) order.emplace_back(seconds, name);
+  std::sort(order.begin(), order.end());
+  const auto is_it = [&choice](const auto& each) { return each.second == choice; };
+  const auto found = std::find_if(order.begin(), order.end(), is_it);
+  if (found == order.end()) {
+    fmt::print("{} {} {} {}: {} was not timed\n", transport, ranks, operation_name(point.operation),
+               point.bytes, choice);
+    return;
+  }
+  const auto place = found - order.begin() + 1;
+  const double second = order[std::min<std::size_t>(1, order.size() - 1)].first;
+  ++summary.points;
+  summary.among_two += place <= 2 ? 1 : 0;
+  summary.within += found->first <= 1.05 * second ? 1 : 0;
+  summary.worst = std::max(summary.worst, found->first / order[0].first);
+  fmt::print(
+      "{:<4} {:>2} {:<15}{:>10}  {:<20}{:>12.2f} us  {:>2} of {:<3} {:<20}{:>12.2f} us  {:<20}{:>12.2f} us\n",
+      transport, ranks, operation_name(point.operation), point.bytes, choice, found->first * 1e6, place,
+      order.size(), order[0].second, order[0].first * 1e6,
+      order[std::min<std::size_t>(1, order.size() - 1)].second, second * 1e6);
+  std::fflush(stdout);
+}
+
+std::uint32_t cores() {
+  cpu_set_t set{};
+  ::sched_getaffinity(0, sizeof set, &set);
+  return static_cast<std::uint32_t>(CPU_COUNT(&set));
+}
+
+Status run(const Settings& settings, const MachineCosts& costs, std::uint32_t ranks,
+           const std::string& transport, Summary& summary) {
+  const bool shares = transport == "shm";
+  std::vector<RankPlace> places;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank)
+    places.push_back({0, shares ? 0 : rank, std::min(cores(), ranks), costs});
+  GroupRoutes routes(places);  // As each rank of such a group makes them.
+  return run_local_ranks(
+      ranks, transport,
+      [&](Group& group) {
+        for (const std::string& name : split(settings.operations)) {
+          const auto operation = parse_operation(name);
+          if (!operation) return operation.status();
+          for (const std::string& bytes : split(settings.bytes)) {
+            const Point point{*operation, std::stoull(bytes)};
+            Times times;
+            if (Status status = time_point(group, point, shares, settings.runs, times); !status.ok())
+              return status;
+            if (group.rank() == 0)
+              show(transport, ranks, point, routes.choose(point.operation, point.bytes, sizeof(float)).name(),
+                   times, summary);
+          }
+        }
+        return group.barrier();
+      },
+      settings.costs);
+}
+
+Status run_all(const Settings& settings) {
+  MachineCosts costs;
+  if (!settings.costs.empty()) {
+    std::ifstream file(settings.costs);
+    std::ostringstream text;
+    text << file.rdbuf();
+    const auto read = parse_costs(text.str(), settings.costs);
+    if (!read) return read.status();
+    costs = *read;
+  }
+  Summary summary;
+  for (const std::string& transport : split(settings.transports)) {
+    for (const std::string& ranks : split(settings.ranks)) {
+      const auto number = static_cast<std::uint32_t>(std::stoul(ranks));
+      if (Status status = run(settings, costs, number, transport, summary); !status.ok()) return status;
+    }
+  }
+  fmt::print(
+      "{} of {} choices are among the two fastest routes, {} at most 5 % behind the second; the worst takes "
+      "{:.2f} times the best\n",
+      summary.among_two, summary.points, summary.within, summary.worst);
+  return ok_status();
+}
+
+}  // namespace
+}  // namespace thalweg
+
+int main(int argc, char** argv) {
+  thalweg::Settings settings;
+  const std::map<std::string_view, std::string*> texts = {{"--ranks", &settings.ranks},
+                                                          {"--transport", &settings.transports},
+                                                          {"--op", &settings.operations},
+                                                          {"--bytes", &settings.bytes},
+                                                          {"--costs", &settings.costs}};
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const auto text = texts.find(argv[i]);
+    if (text != texts.end()) {
+      *text->second = argv[i + 1];
+    } else if (std::string_view(argv[i]) == "--runs") {
+      settings.runs = std::atoi(argv[i + 1]);
+    } else {
+      fmt::print(stderr, "see the beginning of bench/group_choices.cc\n");
+      return 2;
+    }
+  }
+  const thalweg::Status status = thalweg::run_all(settings);
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.message());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,101 @@
+#include "exchange/levels/hierarchy.h"
+
+#include <algorithm>
+
+namespace thalweg {
+
+Hierarchy::Hierarchy(const PlanLevels& levels, std::uint32_t root) : levels_(levels) {
+  while (equal_ < levels.size() && levels[equal_].sizes.empty()) ++equal_;
+  if (equal_ < levels.size()) first_.resize(levels.size());
+  for (std::size_t i = equal_; i < levels.size(); ++i) {
+    std::uint32_t next = 0;
+    for (const std::uint32_t size : levels[i].sizes) {
+      first_[i].push_back(next);
+      next += size;
+    }
+  }
+  Seat seat{root, 0};
+  for (std::size_t i = 0; i < levels.size(); ++i) root_.push_back(seat = seat_of_child(seat.group, i));
+}
+
+std::uint32_t Hierarchy::leader_of(std::uint32_t group, std::size_t level) const {
+  const Seat& root = root_[level];
+  return group == root.group ? root.index : std::min(root.index, group_size(group, level) - 1);
+}
+
+std::uint32_t Hierarchy::first_child(std::uint32_t group, std::size_t level) const {
+  return levels_[level].sizes.empty() ? group * levels_[level].size : first_[level][group];
+}
+
+std::uint32_t Hierarchy::group_size(std::uint32_t group, std::size_t level) const {
+  return levels_[level].sizes.empty() ? levels_[level].size : levels_[level].sizes[group];
+}
+
+Hierarchy::Seat Hierarchy::seat_of_child(std::uint32_t child, std::size_t level) const {
+  if (levels_[level].sizes.empty()) return {child / levels_[level].size, child % levels_[level].size};
+  const std::vector<std::uint32_t>& first = first_[level];
+  const auto behind = std::upper_bound(first.begin(), first.end(), child);
+  return {static_cast<std::uint32_t>(behind - first.begin()) - 1, child - *(behind - 1)};
+}
+
+Hierarchy::Seat Hierarchy::seat(std::uint32_t rank, std::size_t level) const {
+  Seat seat{rank, 0};
+  for (std::size_t at = 0; at <= level; ++at) seat = seat_of_child(seat.group, at);
+  return seat;
+}
+
+bool Hierarchy::goes_on(std::uint32_t rank, std::size_t level) const {
+  const PlanLevel& which = levels_[level];
+  if (which.divides() && which.sizes.empty()) return true;
+  const Seat at = seat(rank, level);
+  return which.divides() ? at.index < which.size
+                         : which.way != LevelWay::kTree || at.index == leader_of(at.group, level);
+}
+
+bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
+  for (std::size_t below = 0; below < level; ++below) {
+    if (!goes_on(rank, below)) return false;
+  }
+  return true;
+}
+
+std::uint32_t Hierarchy::counterpart(std::uint32_t like, std::uint32_t child, std::size_t level) const {
+  for (std::size_t below = level; below-- > 0;) {
+    const bool leads = levels_[below].way == LevelWay::kTree;
+    child = first_child(child, below) + (leads ? leader_of(child, below) : seat(like, below).index);
+  }
+  return child;
+}
+
+Team Hierarchy::team(std::uint32_t rank, std::size_t level, TeamOrder& order) const {
+  if (level < equal_) {
+    std::uint32_t distance = 1;
+    for (std::size_t below = 0; below < level; ++below) distance *= levels_[below].size;
+    const std::uint32_t me = rank / distance % levels_[level].size;
+    return {levels_[level].size, me, rank - me * distance, distance, nullptr};
+  }
+  const Seat mine = seat(rank, level);
+  order.resize(group_size(mine.group, level));
+  for (std::uint32_t member = 0; member < order.size(); ++member)
+    order[member] = counterpart(rank, first_child(mine.group, level) + member, level);
+  return {static_cast<std::uint32_t>(order.size()), mine.index, 0, 0, order.data()};
+}
+
+double Hierarchy::share(std::size_t level) const {
+  double share = 1;
+  for (std::size_t below = 0; below < level; ++below) {
+    if (levels_[below].divides()) share /= levels_[below].size;
+  }
+  return share;
+}
+
+double Hierarchy::share_going_on(std::size_t level) const {
+  const PlanLevel& which = levels_[level];
+  const double going = which.way == LevelWay::kTree ? 1 : which.size;
+  if (which.sizes.empty()) return going / which.size;
+  double all = 0;
+  for (const std::uint32_t size : which.sizes) all += size;
+  return going * static_cast<double>(which.sizes.size()) / all;
+}
+
+}  // namespace thalweg

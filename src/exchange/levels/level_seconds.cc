@@ -1,0 +1,153 @@
+#include "exchange/levels/level_seconds.h"
+
+#include <bit>
+#include <cmath>
+
+#include "exchange/levels/level_lanes.h"
+#include "exchange/route/folded_team.h"
+#include "exchange/route/formulas.h"
+
+namespace thalweg {
+namespace {
+
+// Seconds of rounds that ranks take one after another at one level.
+class LevelRounds {
+ public:
+  LevelRounds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks)
+      : costs_(costs) {
+    teams_.reserve(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      if (hierarchy.index(rank, level) != 0 || !hierarchy.takes_part(rank, level)) continue;
+      TeamOrder order;
+      Team team = hierarchy.team(rank, level, order);
+      for (team.me = 0; team.me < team.size; ++team.me) teams_.push_back(team);
+      if (!order.empty()) orders_.push_back(std::move(order));
+    }
+  }
+
+  double ring(std::uint32_t size, double block) {
+    return 2.0 * (size - 1) * round([block](const Team& team, Round& to) {
+             if (team.size > 1)
+               to.push_back({team.rank(team.me), team.rank(team.after(team.me)), block / team.size});
+           });
+  }
+  double tree(std::uint32_t size, double block) {
+    double seconds = 0;
+    for (std::uint32_t distance = 1; distance < size; distance *= 2) {
+      seconds += 2 * round([block, distance](const Team& team, Round& to) {
+                   if (team.me % (2 * distance) == distance)
+                     to.push_back({team.rank(team.me), team.rank(team.me - distance), block});
+                 });
+    }
+    return seconds;
+  }
+  double doubling(std::uint32_t size, double block, bool halves) {
+    double seconds = 0;
+    for (std::uint32_t distance = 1; distance < std::bit_floor(size); distance *= 2) {
+      seconds += (halves ? 2 : 1) * round([=](const Team& team, Round& to) {
+                   const FoldedTeam among(team);
+                   const double each = halves ? block * distance / among.size() : block;
+                   if (!among.hands_in() && distance < among.size())
+                     to.push_back({team.rank(team.me), among.rank(among.me() ^ distance), each});
+                 });
+    }
+    return seconds + 2 * round([block](const Team& team, Round& to) {
+                       const FoldedTeam among(team);
+                       if (among.hands_in()) to.push_back({team.rank(team.me), among.partner(), block});
+                     });
+  }
+  // All parts to the root, or from it.
+  double parts_of_root(std::uint32_t root, std::uint32_t size, double block) {
+    const Round round = round_of([=](const Team& team, Round& to) {
+      for (std::uint32_t member = 0; team.rank(team.me) == root && member < team.size; ++member) {
+        if (member != team.me) to.push_back({team.rank(member), root, block / team.size});
+      }
+    });
+    const RoundCosts::Cost cost = costs_.of(round);
+    return log2_depth(size) * cost.latency + cost.load;
+  }
+
+ private:
+  template <class Add>
+  Round round_of(const Add& add) const {
+    Round made;
+    for (const Team& team : teams_) add(team, made);
+    return made;
+  }
+  template <class Add>
+  double round(const Add& add) {
+    return costs_.of(round_of(add)).whole();
+  }
+
+  RoundCosts& costs_;
+  std::vector<Team> teams_;  // Of those who take part.
+  std::vector<TeamOrder> orders_;
+};
+
+}  // namespace
+
+double level_seconds(RoundCosts& costs, const Demand& demand, const Hierarchy& hierarchy, std::size_t level,
+                     double block) {
+  const PlanLevel& which = hierarchy.level(level);
+  const std::uint32_t size = which.largest();
+  if (size <= 1) return 0;
+  LevelRounds rounds(costs, hierarchy, level, demand.ranks);
+  const double beside =
+      is_rooted(demand.operation) && which.divides() ? 2 * rounds.parts_of_root(demand.root, size, block) : 0;
+  switch (which.way) {
+    case LevelWay::kTree:
+      return rounds.tree(size, block);
+    case LevelWay::kHalving:
+    case LevelWay::kDoubling:
+      return rounds.doubling(size, block, which.divides()) + beside;
+    case LevelWay::kRing:
+      break;
+  }
+  return rounds.ring(size, block) + beside;
+}
+
+namespace {
+
+// In how many runs of ranks lie those whose parts are in one: where each rank has a part of its own.
+double runs_of(const Demand& demand, const Hierarchy& hierarchy, std::size_t level) {
+  if (demand.operation != Operation::kReduceScatter && demand.operation != Operation::kAllGather) return 1;
+  double runs = demand.ranks;
+  for (std::size_t i = 0; i <= level; ++i) runs /= hierarchy.level(i).size;
+  return runs;
+}
+
+}  // namespace
+
+double level_messages(const Demand& demand, const Layout& layout, const Hierarchy& hierarchy,
+                      std::size_t level, double block) {
+  const PlanLevel& which = hierarchy.level(level);
+  double members = layout.size(), messages = 0;
+  for (std::size_t below = 0; below < level; ++below) members *= hierarchy.share_going_on(below);
+  const std::uint32_t size = which.largest(), folded = std::bit_floor(size);
+  const double runs = runs_of(demand, hierarchy, level);
+  switch (which.way) {
+    case LevelWay::kTree:
+      return 2 * members * (size - 1) / size * pieces_of(layout, block);
+    case LevelWay::kHalving:
+    case LevelWay::kDoubling:
+      for (std::uint32_t parts = 2; parts <= folded; parts *= 2) {
+        messages += which.divides() ? 2 * members * runs * pieces_of(layout, block / parts / runs)
+                                    : members * pieces_of(layout, block);
+      }
+      return messages + (folded < size ? members * pieces_of(layout, block) : 0);
+    case LevelWay::kRing:
+      break;
+  }
+  return 2 * members * runs * (size - 1) * pieces_of(layout, block / size / runs);
+}
+
+double level_added_bytes(const PlanLevel& level, double block) {
+  const double size = level.largest();
+  return block * (level.divides() ? (size - 1) / size : std::ceil(std::log2(size)));
+}
+
+double level_fetched_bytes(const PlanLevel& level, double block, double cache_bytes) {
+  return bytes_beyond(cache_bytes, level.divides() ? block / level.size : block);
+}
+
+}  // namespace thalweg
