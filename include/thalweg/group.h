@@ -17,6 +17,7 @@
 #include "thalweg/group_options.h"
 #include "thalweg/operation.h"
 #include "thalweg/reduction.h"
+#include "thalweg/sparse_rows.h"
 #include "thalweg/status.h"
 #include "thalweg/task.h"
 
@@ -187,6 +188,13 @@ class Group {
     const std::vector<const void*> vectors(contributions.begin(), contributions.end());
     return reproducible_sum(vectors, out.data(), out.size(), DataTypeOf<T>::value, std::move(route));
   }
+  // sum = the union of all ranks' keys, ascending, with the sum of the rows that each rank has of it: `dim`
+  // floats a key, none where the keys alone are wanted. `keys` ascend strictly, as numbers or as a store
+  // orders its own (`*Keys::of(...).values()`). The same bits on every rank, whichever way, and those of the
+  // servers' sums over data shards. `sum` is none of the buffers that go in. Errors besides: kUsage at all
+  // ranks, which may go on, where their options differ or they bring more than SparseOptions::bytes_max.
+  Status all_reduce_sparse(std::span<const std::uint64_t> keys, std::span<const float> rows, std::size_t dim,
+                           SparseRows& sum, const SparseOptions& options = {});
   // As all_reduce, for `root` alone; elsewhere `out` may be empty.
   template <class T>
   Status reduce(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, Combine how = {},

@@ -178,6 +178,20 @@ thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* o
 thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
                                       void* out, size_t count, thalweg_type type);
 
+/* Rows by key, added up over all ranks. Each brings `count` keys, strictly ascending, with `dim` floats for
+ * each; all get the union of the keys, ascending, with their sums or means, and the same bits. Keys alone:
+ * `dim` is 0.
+ * `*sum` is null or that of an earlier call, whose memory is used again. */
+typedef struct thalweg_sparse_rows thalweg_sparse_rows;
+thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                       size_t count, size_t dim, thalweg_reduction reduction,
+                                       thalweg_sparse_rows** sum);
+size_t thalweg_sparse_count(const thalweg_sparse_rows* sum);
+const uint64_t* thalweg_sparse_keys(const thalweg_sparse_rows* sum);
+const float* thalweg_sparse_values(const thalweg_sparse_rows* sum);
+/* Null is fine. */
+void thalweg_sparse_free(thalweg_sparse_rows* sum);
+
 /* Memory that the ranks of one machine share, so that large operations on it copy less: 64-byte aligned,
  * zeroed. Freed with the group at the latest. Null: see thalweg_message(). */
 void* thalweg_allocate(thalweg_group* group, size_t bytes);

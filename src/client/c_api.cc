@@ -1,5 +1,6 @@
 // The C interface over Group: checks what C cannot, and turns statuses into codes.
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -9,6 +10,10 @@
 
 #include "client/c_api.h"
 #include "net/group/form_group.h"
+
+struct thalweg_sparse_rows {
+  thalweg::SparseRows sum;
+};
 
 namespace {
 
@@ -311,6 +316,29 @@ thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* c
     return not_a_float("thalweg_reproducible_sum");
   });
 }
+
+thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                       size_t count, size_t dim, thalweg_reduction reduction,
+                                       thalweg_sparse_rows** sum) {
+  if (!group || !sum || (count > 0 && (!keys || (dim > 0 && !rows))))
+    return wrong("thalweg_all_reduce_sparse: expected a group, keys and rows, and where to put the sum");
+  if (!is_reduction(reduction)) return wrong("thalweg_all_reduce_sparse: the reduction is unknown");
+  return guarded([&] {
+    std::unique_ptr<thalweg_sparse_rows> made;
+    if (!*sum) made = std::make_unique<thalweg_sparse_rows>();
+    thalweg::SparseOptions options;
+    options.reduction = static_cast<thalweg::Reduction>(reduction);
+    const Status ended = group->group.all_reduce_sparse({keys, count}, {rows, count * dim}, dim,
+                                                        (*sum ? *sum : made.get())->sum, options);
+    if (ended.ok() && made) *sum = made.release();
+    return report(ended);
+  });
+}
+
+size_t thalweg_sparse_count(const thalweg_sparse_rows* sum) { return sum->sum.keys.size(); }
+const uint64_t* thalweg_sparse_keys(const thalweg_sparse_rows* sum) { return sum->sum.keys.data(); }
+const float* thalweg_sparse_values(const thalweg_sparse_rows* sum) { return sum->sum.rows.data(); }
+void thalweg_sparse_free(thalweg_sparse_rows* sum) { delete sum; }
 
 void* thalweg_allocate(thalweg_group* group, size_t bytes) {
   if (!group) return wrong("thalweg_allocate: expected a group"), nullptr;

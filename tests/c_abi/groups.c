@@ -142,6 +142,34 @@ static void sums(thalweg_group* group, uint32_t rank) {
   check(thalweg_run(group, &call) == THALWEG_USAGE, "a route that does not keep it");
 }
 
+/* Every rank has a key of its own and one that all have. */
+static void sparse(thalweg_group* group, uint32_t rank, uint32_t size) {
+  uint64_t keys[2];
+  const float rows[4] = {1.0f, (float)rank, 0.5f, 0.25f};
+  thalweg_sparse_rows* sum = NULL;
+  uint32_t r;
+  int round;
+  keys[0] = 5 + rank;
+  keys[1] = (uint64_t)1 << 40;
+  for (round = 0; round < 2; ++round) {
+    must(thalweg_all_reduce_sparse(group, keys, rows, 2, 2, round == 0 ? THALWEG_SUM : THALWEG_MEAN, &sum),
+         "sparse");
+    check(thalweg_sparse_count(sum) == size + 1, "the union of the keys");
+    for (r = 0; r < size; ++r) {
+      const float share = round == 0 ? 1.0f : 1.0f / (float)size;
+      check(thalweg_sparse_keys(sum)[r] == 5 + r, "a key of one rank");
+      check(thalweg_sparse_values(sum)[2 * r + 1] == share * (float)r, "a row of one rank");
+    }
+    check(thalweg_sparse_values(sum)[2 * size] == (round == 0 ? 2.0f : 0.5f), "a row of all");
+  }
+  thalweg_sparse_free(sum);
+  keys[1] = keys[0];
+  sum = NULL;
+  check(thalweg_all_reduce_sparse(group, keys, rows, 2, 2, THALWEG_SUM, &sum) == THALWEG_USAGE,
+        "a key twice");
+  check(sum == NULL && strstr(thalweg_message(), "key 1 is") != NULL, "its message");
+}
+
 static void gradients(thalweg_group* group, uint32_t rank) {
   const thalweg_tensor tensors[3] = {{"embedding", 5}, {"hidden", 7}, {"out", 3}};
   thalweg_gradient_options options;
@@ -197,6 +225,7 @@ int main(void) {
   gather_in_place(group, rank, size);
   exchange_with_neighbours(group, rank, size);
   sums(group, rank);
+  sparse(group, rank, size);
   gradients(group, rank);
   if (rank + 1 < size) go_on(group, rank, size);
   thalweg_leave(group);

@@ -6,7 +6,7 @@ import sys
 from thalweg_in_python import Call, Monoid, Options, library_at
 
 library = library_at(sys.argv[1])
-F32, F64, I32, I64, SUM, THRESHOLD = 0, 1, 4, 5, 0, 1
+F32, F64, I32, I64, SUM, MEAN, THRESHOLD = 0, 1, 4, 5, 0, 1, 1
 ALL_REDUCE, ALL_GATHER, NEIGHBOURS = 0, 3, 10
 USAGE, PEER_LOST = 1, 8
 library.thalweg_gradients_tensor.restype = ctypes.c_void_p
@@ -117,6 +117,22 @@ def sums(group, rank):
     assert list(mapping) == [2 * 3 * 4 * 5, ((0 * 3 + 1) * 4 + 2) * 5 + 3]
 
 
+def sparse(group, rank, size):
+    rows, total = (ctypes.c_float * 4)(1, rank, 0.5, 0.25), ctypes.c_void_p()
+    keys = (ctypes.c_uint64 * 2)(5 + rank, 1 << 40)
+    library.thalweg_sparse_keys.restype = ctypes.POINTER(ctypes.c_uint64)
+    library.thalweg_sparse_values.restype = ctypes.POINTER(ctypes.c_float)
+    library.thalweg_sparse_count.restype = ctypes.c_size_t
+    for reduction, share in ((SUM, 1), (MEAN, 1 / size)):
+        must(library.thalweg_all_reduce_sparse(group, keys, rows, ctypes.c_size_t(2), ctypes.c_size_t(2), reduction,
+                                               ctypes.byref(total)))
+        count = library.thalweg_sparse_count(total)
+        assert library.thalweg_sparse_keys(total)[:count] == [5 + r for r in range(size)] + [1 << 40]
+        expected = [x for r in range(size) for x in (share, share * r)] + [0.5 * share * size, 0.25 * share * size]
+        assert library.thalweg_sparse_values(total)[:2 * count] == expected
+    library.thalweg_sparse_free(total)
+
+
 def gradients(group, rank):
     tensors = (Tensor * 3)((b'embedding', 5), (b'hidden', 7), (b'out', 3))
     options, everything, stats = GradientOptions(), ctypes.c_void_p(), GradientStats()
@@ -158,6 +174,7 @@ def main():
     gather_in_place(group, rank, size)
     exchange_with_neighbours(group, rank, size)
     sums(group, rank)
+    sparse(group, rank, size)
     gradients(group, rank)
     if rank + 1 < size:
         go_on(group, rank, size)
