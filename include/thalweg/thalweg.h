@@ -178,6 +178,13 @@ thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* o
 thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
                                       void* out, size_t count, thalweg_type type);
 
+/* The same, started; `contributions` may go, but not the vectors. */
+thalweg_code thalweg_start_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                         thalweg_type type, double weight, thalweg_work** work);
+thalweg_code thalweg_start_reproducible_sum(thalweg_group* group, const void* const* contributions,
+                                            size_t vectors, void* out, size_t count, thalweg_type type,
+                                            thalweg_work** work);
+
 /* Rows by key, added up over all ranks. Each brings `count` keys, strictly ascending, with `dim` floats for
  * each; all get the union of the keys, ascending, with their sums or means, and the same bits. Keys alone:
  * `dim` is 0.
@@ -186,6 +193,10 @@ typedef struct thalweg_sparse_rows thalweg_sparse_rows;
 thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
                                        size_t count, size_t dim, thalweg_reduction reduction,
                                        thalweg_sparse_rows** sum);
+/* The same, started: `*sum` is made, if need be, and is not to be looked at before the end. */
+thalweg_code thalweg_start_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                             size_t count, size_t dim, thalweg_reduction reduction,
+                                             thalweg_sparse_rows** sum, thalweg_work** work);
 size_t thalweg_sparse_count(const thalweg_sparse_rows* sum);
 const uint64_t* thalweg_sparse_keys(const thalweg_sparse_rows* sum);
 const float* thalweg_sparse_values(const thalweg_sparse_rows* sum);

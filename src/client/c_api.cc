@@ -117,22 +117,45 @@ thalweg_call call_of(thalweg_operation operation, const void* in, void* out, siz
   return call;
 }
 
-// The elements of one type, as group.h wants them.
-template <class T>
-Status weighted_mean(thalweg::Group& group, const void* in, void* out, std::size_t count, double weight) {
-  return group.weighted_mean<T>({static_cast<const T*>(in), count}, {static_cast<T*>(out), count}, weight);
+// body(T) of the floating-point type T.
+template <class Body>
+thalweg_code with_float(thalweg_type type, const char* function, const Body& body) {
+  return guarded([&] {
+    if (type == THALWEG_F32) return body(float{});
+    if (type == THALWEG_F64) return body(double{});
+    return wrong(std::string(function) + ": expected elements of type THALWEG_F32 or THALWEG_F64");
+  });
 }
 
 template <class T>
-Status reproducible_sum(thalweg::Group& group, std::span<const void* const> contributions, void* out,
-                        std::size_t count) {
-  std::vector<const T*> vectors;
-  for (const void* vector : contributions) vectors.push_back(static_cast<const T*>(vector));
-  return group.reproducible_sum<T>(vectors, {static_cast<T*>(out), count});
+std::vector<const T*> vectors_of(const void* const* contributions, std::size_t vectors) {
+  std::vector<const T*> all;
+  for (std::size_t i = 0; i < vectors; ++i) all.push_back(static_cast<const T*>(contributions[i]));
+  return all;
 }
 
-thalweg_code not_a_float(const char* function) {
-  return wrong(std::string(function) + ": expected elements of type THALWEG_F32 or THALWEG_F64");
+// body(sum, options) where there is something to do; a sum that is made for it stays if it succeeds.
+template <class Body>
+thalweg_code with_sparse(const thalweg_group* group, std::span<const uint64_t> keys,
+                         std::span<const float> rows, thalweg_sparse_rows** sum, thalweg_reduction reduction,
+                         const Body& body) {
+  if (!group || !sum || (!keys.data() && !keys.empty()) || (!rows.data() && !rows.empty()))
+    return wrong("a sparse all-reduce: expected a group, keys and rows, and where to put the sum");
+  if (!is_reduction(reduction)) return wrong("a sparse all-reduce: the reduction is unknown");
+  return guarded([&] {
+    std::unique_ptr<thalweg_sparse_rows> made;
+    if (!*sum) made = std::make_unique<thalweg_sparse_rows>();
+    thalweg::SparseOptions options;
+    options.reduction = static_cast<thalweg::Reduction>(reduction);
+    const thalweg_code code = body((*sum ? *sum : made.get())->sum, options);
+    if (code == THALWEG_OK && made) *sum = made.release();
+    return code;
+  });
+}
+
+thalweg_code begun(thalweg::GroupWork work, thalweg_work** where) {
+  *where = new thalweg_work{std::move(work)};
+  return THALWEG_OK;
 }
 
 }  // namespace
@@ -233,8 +256,7 @@ thalweg_code thalweg_start(thalweg_group* group, const thalweg_call* call, thalw
   return guarded([&] {
     auto made = group_call_of(group->group, call);
     if (!made) return report(made.status());
-    *work = new thalweg_work{group->group.start(*made)};
-    return THALWEG_OK;
+    return begun(group->group.start(*made), work);
   });
 }
 
@@ -297,42 +319,68 @@ thalweg_code thalweg_exchange_with(thalweg_group* group, const uint32_t* neighbo
 thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
                                    thalweg_type type, double weight) {
   if (!group) return wrong("thalweg_weighted_mean: expected a group");
-  return guarded([&] {
-    if (type == THALWEG_F32) return report(weighted_mean<float>(group->group, in, out, count, weight));
-    if (type == THALWEG_F64) return report(weighted_mean<double>(group->group, in, out, count, weight));
-    return not_a_float("thalweg_weighted_mean");
+  return with_float(type, "thalweg_weighted_mean", [&]<class T>(T) {
+    return report(group->group.weighted_mean<T>({static_cast<const T*>(in), count},
+                                                {static_cast<T*>(out), count}, weight));
+  });
+}
+
+thalweg_code thalweg_start_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                         thalweg_type type, double weight, thalweg_work** work) {
+  if (!group || !work)
+    return wrong("thalweg_start_weighted_mean: expected a group and where to put the work");
+  *work = nullptr;
+  return with_float(type, "thalweg_start_weighted_mean", [&]<class T>(T) {
+    return begun(group->group.weighted_mean_async<T>({static_cast<const T*>(in), count},
+                                                     {static_cast<T*>(out), count}, weight),
+                 work);
   });
 }
 
 thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
                                       void* out, size_t count, thalweg_type type) {
-  if (!group || (!contributions && vectors > 0)) {
+  if (!group || (!contributions && vectors > 0))
     return wrong("thalweg_reproducible_sum: expected a group and contributions");
-  }
-  return guarded([&] {
-    const std::span<const void* const> all(contributions, vectors);
-    if (type == THALWEG_F32) return report(reproducible_sum<float>(group->group, all, out, count));
-    if (type == THALWEG_F64) return report(reproducible_sum<double>(group->group, all, out, count));
-    return not_a_float("thalweg_reproducible_sum");
+  return with_float(type, "thalweg_reproducible_sum", [&]<class T>(T) {
+    return report(group->group.reproducible_sum<T>(vectors_of<T>(contributions, vectors),
+                                                   std::span(static_cast<T*>(out), count)));
+  });
+}
+
+thalweg_code thalweg_start_reproducible_sum(thalweg_group* group, const void* const* contributions,
+                                            size_t vectors, void* out, size_t count, thalweg_type type,
+                                            thalweg_work** work) {
+  if (!group || !work || (!contributions && vectors > 0))
+    return wrong("thalweg_start_reproducible_sum: expected a group, contributions and where to put the work");
+  *work = nullptr;
+  return with_float(type, "thalweg_start_reproducible_sum", [&]<class T>(T) {
+    return begun(group->group.reproducible_sum_async<T>(vectors_of<T>(contributions, vectors),
+                                                        std::span(static_cast<T*>(out), count)),
+                 work);
   });
 }
 
 thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
                                        size_t count, size_t dim, thalweg_reduction reduction,
                                        thalweg_sparse_rows** sum) {
-  if (!group || !sum || (count > 0 && (!keys || (dim > 0 && !rows))))
-    return wrong("thalweg_all_reduce_sparse: expected a group, keys and rows, and where to put the sum");
-  if (!is_reduction(reduction)) return wrong("thalweg_all_reduce_sparse: the reduction is unknown");
-  return guarded([&] {
-    std::unique_ptr<thalweg_sparse_rows> made;
-    if (!*sum) made = std::make_unique<thalweg_sparse_rows>();
-    thalweg::SparseOptions options;
-    options.reduction = static_cast<thalweg::Reduction>(reduction);
-    const Status ended = group->group.all_reduce_sparse({keys, count}, {rows, count * dim}, dim,
-                                                        (*sum ? *sum : made.get())->sum, options);
-    if (ended.ok() && made) *sum = made.release();
-    return report(ended);
-  });
+  return with_sparse(
+      group, {keys, count}, {rows, count * dim}, sum, reduction,
+      [&](thalweg::SparseRows& into, const thalweg::SparseOptions& options) {
+        return report(group->group.all_reduce_sparse({keys, count}, {rows, count * dim}, dim, into, options));
+      });
+}
+
+thalweg_code thalweg_start_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                             size_t count, size_t dim, thalweg_reduction reduction,
+                                             thalweg_sparse_rows** sum, thalweg_work** work) {
+  if (!work) return wrong("thalweg_start_all_reduce_sparse: expected where to put the work");
+  *work = nullptr;
+  return with_sparse(group, {keys, count}, {rows, count * dim}, sum, reduction,
+                     [&](thalweg::SparseRows& into, const thalweg::SparseOptions& options) {
+                       return begun(group->group.all_reduce_sparse_async({keys, count}, {rows, count * dim},
+                                                                         dim, into, options),
+                                    work);
+                     });
 }
 
 size_t thalweg_sparse_count(const thalweg_sparse_rows* sum) { return sum->sum.keys.size(); }

@@ -142,6 +142,31 @@ static void sums(thalweg_group* group, uint32_t rank) {
   check(thalweg_run(group, &call) == THALWEG_USAGE, "a route that does not keep it");
 }
 
+/* Operations of several calls, side by side. */
+static void start_sums(thalweg_group* group, uint32_t rank, uint32_t size) {
+  double mean = 10.0 * rank;
+  float one[2], sum[2];
+  const void* vectors[1];
+  const uint64_t keys[2] = {rank, 100};
+  const float rows[2] = {0.5f, 2.0f};
+  thalweg_sparse_rows* sparse_sum = NULL;
+  thalweg_work *first, *second, *third;
+  one[0] = one[1] = (float)rank;
+  vectors[0] = one;
+  must(thalweg_start_weighted_mean(group, &mean, &mean, 1, THALWEG_F64, rank, &first), "start of a mean");
+  must(thalweg_start_reproducible_sum(group, vectors, 1, sum, 2, THALWEG_F32, &second), "start of a sum");
+  must(thalweg_start_all_reduce_sparse(group, keys, rows, 2, 1, THALWEG_SUM, &sparse_sum, &third),
+       "start of a sparse sum");
+  must(thalweg_wait(third), "wait for a sparse sum");
+  must(thalweg_wait(second), "wait for a sum");
+  must(thalweg_wait(first), "wait for a mean");
+  check(mean > 23.333333 && mean < 23.333334, "a started mean");
+  check(sum[0] == 6.0f && sum[1] == 6.0f, "a started sum");
+  check(thalweg_sparse_count(sparse_sum) == size + 1, "the keys of a started sum");
+  check(thalweg_sparse_values(sparse_sum)[size] == 2.0f * (float)size, "the row of a started sum");
+  thalweg_sparse_free(sparse_sum);
+}
+
 /* Every rank has a key of its own and one that all have. */
 static void sparse(thalweg_group* group, uint32_t rank, uint32_t size) {
   uint64_t keys[2];
@@ -226,6 +251,7 @@ int main(void) {
   exchange_with_neighbours(group, rank, size);
   sums(group, rank);
   sparse(group, rank, size);
+  start_sums(group, rank, size);
   gradients(group, rank);
   if (rank + 1 < size) go_on(group, rank, size);
   thalweg_leave(group);

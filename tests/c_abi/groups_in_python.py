@@ -133,6 +133,27 @@ def sparse(group, rank, size):
     library.thalweg_sparse_free(total)
 
 
+def start_sums(group, rank, size):
+    mean, total = ctypes.c_double(10 * rank), (ctypes.c_float * 2)()
+    one = (ctypes.c_float * 2)(rank, rank)
+    vectors = (ctypes.c_void_p * 1)(ctypes.addressof(one))
+    keys, rows, sparse_sum = (ctypes.c_uint64 * 2)(rank, 100), (ctypes.c_float * 2)(0.5, 2), ctypes.c_void_p()
+    works = [ctypes.c_void_p() for _ in range(3)]
+    must(library.thalweg_start_weighted_mean(group, ctypes.byref(mean), ctypes.byref(mean), ctypes.c_size_t(1), F64,
+                                             ctypes.c_double(rank), ctypes.byref(works[0])))
+    must(library.thalweg_start_reproducible_sum(group, vectors, ctypes.c_size_t(1), total, ctypes.c_size_t(2), F32,
+                                                ctypes.byref(works[1])))
+    must(library.thalweg_start_all_reduce_sparse(group, keys, rows, ctypes.c_size_t(2), ctypes.c_size_t(1), SUM,
+                                                 ctypes.byref(sparse_sum), ctypes.byref(works[2])))
+    for work in works:
+        must(library.thalweg_wait(work))
+    assert abs(mean.value - 140 / 6) < 1e-12
+    assert list(total) == [6, 6]
+    assert library.thalweg_sparse_count(sparse_sum) == size + 1
+    assert library.thalweg_sparse_values(sparse_sum)[size] == 2 * size
+    library.thalweg_sparse_free(sparse_sum)
+
+
 def gradients(group, rank):
     tensors = (Tensor * 3)((b'embedding', 5), (b'hidden', 7), (b'out', 3))
     options, everything, stats = GradientOptions(), ctypes.c_void_p(), GradientStats()
@@ -175,6 +196,7 @@ def main():
     exchange_with_neighbours(group, rank, size)
     sums(group, rank)
     sparse(group, rank, size)
+    start_sums(group, rank, size)
     gradients(group, rank)
     if rank + 1 < size:
         go_on(group, rank, size)

@@ -4,7 +4,10 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <functional>
+#include <optional>
 
+#include "client/group/group_driver.h"
 #include "thalweg/group.h"
 #include "thalweg/status.h"
 #include "thalweg/task.h"
@@ -43,16 +46,39 @@ class GroupSteps {
   std::coroutine_handle<> waiter_;
 };
 
+// Makes an operation, which awaits nothing but steps of these. Nothing that it makes points to it.
+using GroupOperation = std::function<Task<Status>(GroupSteps& steps)>;
+
 // Each call on the caller's thread.
-class BlockingSteps final : public GroupSteps {
+Status run_in_steps(Group& group, const GroupOperation& operation);
+
+// Each call on the group's thread, all of them in the place of one that was started.
+class StartedSteps final : public GroupSteps, public GroupSequel {
  public:
-  explicit BlockingSteps(Group& group) : GroupSteps(group.rank(), group.size()), group_(group) {}
-  // Of a task that awaits nothing but steps of this.
-  static Status run(Task<Status> task);
+  // OK, or why there cannot be such a call; it is in the job then.
+  using Plan = std::function<Status(const GroupCall& call, GroupJob& job)>;
+  // Goes up to the first call, which `job` then has, or to the end, if that comes first.
+  StartedSteps(std::uint32_t its_rank, std::uint32_t its_size, Plan plan, const GroupOperation& operation,
+               GroupJob& job);
+  bool over() const { return task_->done(); }
+  Status ended() { return task_->take(); }
+
+  bool next(GroupJob& job, Status& how) override;
 
  private:
   bool begin(const GroupCall& call) override;
-  Group& group_;
+
+  const Plan plan_;
+  GroupJob* job_ = nullptr;  // Of the next call.
+  std::optional<Task<Status>> task_;
+};
+
+// Starts operations of several calls in a group.
+class StartedSeries {
+ public:
+  // `route`: that its calls are given, if any.
+  static GroupWork start(Group& group, const GroupOperation& operation, const RouteChoice& route);
+  static GroupWork failed(Status status);
 };
 
 }  // namespace thalweg

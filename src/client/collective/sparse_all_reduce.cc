@@ -378,13 +378,20 @@ Task<Status> all_reduce_sparse(GroupSteps& steps, SparseCall call) {
 
 Status all_reduce_sparse(Group& group, const SparseCall& call) {
   if (Status status = check_sparse(call); !status.ok()) return status;
-  BlockingSteps steps(group);
-  return BlockingSteps::run(all_reduce_sparse(steps, call));
+  return run_in_steps(group, [&](GroupSteps& steps) { return all_reduce_sparse(steps, call); });
 }
 
 Status Group::all_reduce_sparse(std::span<const std::uint64_t> keys, std::span<const float> rows,
                                 std::size_t dim, SparseRows& sum, const SparseOptions& options) {
   return thalweg::all_reduce_sparse(*this, {keys, rows, dim, options, false, &sum});
+}
+
+GroupWork Group::all_reduce_sparse_async(std::span<const std::uint64_t> keys, std::span<const float> rows,
+                                         std::size_t dim, SparseRows& sum, const SparseOptions& options) {
+  const SparseCall call{keys, rows, dim, options, false, &sum};
+  if (Status status = check_sparse(call); !status.ok()) return failed(std::move(status));
+  return StartedSeries::start(*this,
+                              [&](GroupSteps& steps) { return thalweg::all_reduce_sparse(steps, call); }, {});
 }
 
 }  // namespace thalweg

@@ -404,18 +404,29 @@ void GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, std::v
     };
     const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
     if (!running.begun && std::any_of(all.begin(), me, goes_before)) continue;
-    if (!advance(running, now)) {
+    Status how;
+    if (!advance_to_end(running, now, how)) {
       earliest = std::min(earliest, running.watch->next());
       continue;
     }
-    const Status how = end(running);
-    ended.push_back({running.state, how, running.counts ? running.job.view : nullptr});
+    end_work(running.counts ? running.job.view.get() : nullptr);
+    ended.push_back({running.state, std::move(how), running.counts ? running.job.view : nullptr});
     all[i].reset();
   }
   std::erase(all, nullptr);
 }
 
-// True when it has ended.
+// True when it has ended, with all calls that follow it.
+bool GroupDriver::advance_to_end(Running& running, Instant now, Status& how) {
+  while (advance(running, now)) {
+    how = end_call(running);
+    if (!running.job.sequel || !running.job.sequel->next(running.job, how)) return true;
+    ++running.job.place.sequence;
+  }
+  return false;
+}
+
+// True when its call has ended.
 bool GroupDriver::advance(Running& running, Instant now) {
   GroupJob& job = running.job;
   if (!running.begun && job.view->failed()) return true;
@@ -437,8 +448,8 @@ bool GroupDriver::advance(Running& running, Instant now) {
   return true;
 }
 
-// Says how; afterwards the operation's memory is its caller's.
-Status GroupDriver::end(Running& running) {
+// Says how; afterwards the call's memory is its caller's.
+Status GroupDriver::end_call(Running& running) {
   GroupView& view = *running.job.view;
   const Status how =
       running.begun ? outcome(*running.exchange, view, running.job.place.first_channel) : view.failure();
@@ -449,7 +460,6 @@ Status GroupDriver::end(Running& running) {
   }
   running.exchange = nullptr;
   running.own.reset();
-  end_work(running.counts ? &view : nullptr);
   return how;
 }
 

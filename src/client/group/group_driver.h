@@ -50,6 +50,8 @@ inline void give_up(GroupView& view, const GroupPlace& place, const Status& why)
   view.fail(why);
 }
 
+class GroupSequel;
+
 struct GroupJob {
   Call call;
   const Plan* plan = nullptr;
@@ -60,6 +62,17 @@ struct GroupJob {
   std::uint32_t ranks = 1;
   GroupPlace place;
   Duration timeout{};
+  std::shared_ptr<GroupSequel> sequel;  // Null: the call is all.
+};
+
+// The calls that follow one that was started, in its place, so that whatever is started besides does not come
+// between them at one rank and behind them at another.
+class GroupSequel {
+ public:
+  virtual ~GroupSequel() = default;
+  // The last call ended with `how`. True: `job` is the next one's, but for its number. False: there is none,
+  // and `how` is how all of it ended.
+  virtual bool next(GroupJob& job, Status& how) = 0;
 };
 
 // Work of a driver's thread that is more than one operation.
@@ -118,7 +131,8 @@ class GroupDriver {
   void advance_all(std::vector<std::unique_ptr<Running>>& all, std::vector<Ended>& ended, Instant now,
                    Instant& earliest);
   bool advance(Running& running, Instant now);
-  Status end(Running& running);
+  bool advance_to_end(Running& running, Instant now, Status& how);
+  Status end_call(Running& running);
   void begin_work();  // With mutex_.
   void end_work(GroupView* counted = nullptr);
   void say(Ended& ended);
