@@ -40,6 +40,24 @@ class [[nodiscard]] GroupWork {
   std::shared_ptr<State> state_;
 };
 
+// An operation on buffers that stay where they are, planned, checked and given its memory once, to be done as
+// often as its caller likes: run() makes none of it anew. It goes as Group::run() and start() of the call do,
+// and matches those of ranks that have not prepared it. One at a time; the group outlives it.
+class [[nodiscard]] PreparedOperation {
+ public:
+  PreparedOperation(PreparedOperation&& other) noexcept;
+  PreparedOperation& operator=(PreparedOperation&& other) noexcept;
+  ~PreparedOperation();  // Waits for what was started.
+  Status run();
+  GroupWork start();
+
+ private:
+  friend class Group;
+  struct State;
+  explicit PreparedOperation(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 // This rank's membership. All ranks call the same operations in the same order, with equal counts, types,
 // roots and routes; what differs is found out and refused. Blocking calls run on the caller's thread; those
 // begun with start() run side by side on one thread of the group, and match only operations begun with
@@ -95,6 +113,8 @@ class Group {
   // none.
   GroupWork start(const GroupCall& call);
   static constexpr std::uint32_t kStartedMax = 64;
+  // What the call points to but its buffers need not outlive this. Errors: kUsage, as of run().
+  Result<PreparedOperation> prepare(const GroupCall& call);
 
   // What follows is run, or with _async started; a buffer of another size than said is kUsage.
   //
@@ -326,6 +346,7 @@ class Group {
 
  private:
   friend class Gradients;
+  friend class PreparedOperation;
   friend class StartedSeries;
   class Impl;
   explicit Group(std::unique_ptr<Impl> impl);

@@ -155,6 +155,15 @@ int thalweg_done(const thalweg_work* work);
 /* Blocks until it has ended, says how, and frees `work`. */
 thalweg_code thalweg_wait(thalweg_work* work);
 
+/* The call, planned, checked and given its memory once, to be done as often as wanted on the same buffers: as
+ * run or started, and matching ranks that do either without it. One at a time. To be freed before its group
+ * is left; that waits for what was started, and null is fine. No reproducible sums. */
+typedef struct thalweg_prepared thalweg_prepared;
+thalweg_code thalweg_prepare(thalweg_group* group, const thalweg_call* call, thalweg_prepared** prepared);
+thalweg_code thalweg_run_prepared(thalweg_prepared* prepared);
+thalweg_code thalweg_start_prepared(thalweg_prepared* prepared, thalweg_work** work);
+void thalweg_free_prepared(thalweg_prepared* prepared);
+
 /* The most used ones, by all ranks with equal counts. */
 thalweg_code thalweg_all_reduce(thalweg_group* group, const void* in, void* out, size_t count,
                                 thalweg_type type, thalweg_reduction reduction);

@@ -11,6 +11,9 @@
 #include "client/c_api.h"
 #include "net/group/form_group.h"
 
+struct thalweg_prepared {
+  thalweg::PreparedOperation operation;
+};
 struct thalweg_sparse_rows {
   thalweg::SparseRows sum;
 };
@@ -270,6 +273,34 @@ thalweg_code thalweg_wait(thalweg_work* work) {
     return report(ended);
   });
 }
+
+thalweg_code thalweg_prepare(thalweg_group* group, const thalweg_call* call, thalweg_prepared** prepared) {
+  if (!group || !prepared)
+    return wrong("thalweg_prepare: expected a group and where to put what is prepared");
+  *prepared = nullptr;
+  return guarded([&] {
+    auto made = group_call_of(group->group, call);
+    if (!made) return report(made.status());
+    auto operation = group->group.prepare(*made);
+    if (!operation) return report(operation.status());
+    *prepared = new thalweg_prepared{*std::move(operation)};
+    return THALWEG_OK;
+  });
+}
+
+thalweg_code thalweg_run_prepared(thalweg_prepared* prepared) {
+  if (!prepared) return wrong("thalweg_run_prepared: expected what is prepared");
+  return guarded([&] { return report(prepared->operation.run()); });
+}
+
+thalweg_code thalweg_start_prepared(thalweg_prepared* prepared, thalweg_work** work) {
+  if (!prepared || !work)
+    return wrong("thalweg_start_prepared: expected what is prepared and where to put the work");
+  *work = nullptr;
+  return guarded([&] { return begun(prepared->operation.start(), work); });
+}
+
+void thalweg_free_prepared(thalweg_prepared* prepared) { delete prepared; }
 
 thalweg_code thalweg_all_reduce(thalweg_group* group, const void* in, void* out, size_t count,
                                 thalweg_type type, thalweg_reduction reduction) {

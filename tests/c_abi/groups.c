@@ -167,6 +167,27 @@ static void start_sums(thalweg_group* group, uint32_t rank, uint32_t size) {
   thalweg_sparse_free(sparse_sum);
 }
 
+/* The same sum three times, of other numbers. */
+static void prepare(thalweg_group* group, uint32_t rank) {
+  float data[3];
+  thalweg_prepared* prepared;
+  thalweg_work* work;
+  int round;
+  const thalweg_call call = call_of(THALWEG_ALL_REDUCE, data, data, 3, THALWEG_F32);
+  must(thalweg_prepare(group, &call, &prepared), "prepare");
+  for (round = 0; round < 3; ++round) {
+    data[2] = (float)rank + (float)round;
+    if (round < 2) {
+      must(thalweg_run_prepared(prepared), "run of a prepared sum");
+    } else {
+      must(thalweg_start_prepared(prepared, &work), "start of a prepared sum");
+      must(thalweg_wait(work), "wait for a prepared sum");
+    }
+    check(data[2] == 6.0f + 4.0f * (float)round, "a prepared sum");
+  }
+  thalweg_free_prepared(prepared);
+}
+
 /* Every rank has a key of its own and one that all have. */
 static void sparse(thalweg_group* group, uint32_t rank, uint32_t size) {
   uint64_t keys[2];
@@ -250,6 +271,7 @@ int main(void) {
   gather_in_place(group, rank, size);
   exchange_with_neighbours(group, rank, size);
   sums(group, rank);
+  prepare(group, rank);
   sparse(group, rank, size);
   start_sums(group, rank, size);
   gradients(group, rank);

@@ -117,6 +117,22 @@ def sums(group, rank):
     assert list(mapping) == [2 * 3 * 4 * 5, ((0 * 3 + 1) * 4 + 2) * 5 + 3]
 
 
+def prepare(group, rank):
+    data, prepared, work = (ctypes.c_float * 3)(), ctypes.c_void_p(), ctypes.c_void_p()
+    address = ctypes.addressof(data)
+    call = Call(struct_bytes=ctypes.sizeof(Call), operation=ALL_REDUCE, in_=address, out=address, count=3, type=F32)
+    must(library.thalweg_prepare(group, ctypes.byref(call), ctypes.byref(prepared)))
+    for turn in range(3):
+        data[2] = rank + turn
+        if turn < 2:
+            must(library.thalweg_run_prepared(prepared))
+        else:
+            must(library.thalweg_start_prepared(prepared, ctypes.byref(work)))
+            must(library.thalweg_wait(work))
+        assert data[2] == 6 + 4 * turn
+    library.thalweg_free_prepared(prepared)
+
+
 def sparse(group, rank, size):
     rows, total = (ctypes.c_float * 4)(1, rank, 0.5, 0.25), ctypes.c_void_p()
     keys = (ctypes.c_uint64 * 2)(5 + rank, 1 << 40)
@@ -195,6 +211,7 @@ def main():
     gather_in_place(group, rank, size)
     exchange_with_neighbours(group, rank, size)
     sums(group, rank)
+    prepare(group, rank)
     sparse(group, rank, size)
     start_sums(group, rank, size)
     gradients(group, rank)

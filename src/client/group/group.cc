@@ -155,20 +155,27 @@ GroupPlace Group::Impl::take_started_place(std::uint32_t channels, std::uint64_t
   return {splitmix(view->id() ^ kStarted), number, first, static_cast<std::uint16_t>(channels), 0};
 }
 
+Status Group::Impl::must_start() {
+  return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
+}
+
 Status Group::Impl::run(const GroupCall& asked) {
-  if (links->driver.on_own_thread()) {
-    return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
-  }
+  if (links->driver.on_own_thread()) return must_start();
   Call call;
   const Plan* plan = nullptr;
   std::shared_ptr<std::byte[]> scratch;
   if (Status status = prepare(asked, call, plan, scratch); !status.ok()) return status;
   const GroupPlace place = take_place(asked, *plan, false);
   if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return ok_status();
-  const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank);
-  call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
-  Status status = links->driver.run(exchange, view, place, timeout_of(asked));
+  return drive(exchange, *plan, place, timeout_of(asked));
+}
+
+Status Group::Impl::drive(Exchange& exchange, const Plan& plan, const GroupPlace& place,
+                          Duration its_timeout) {
+  const CopyTuner::Trial trial = view->begin_copies(exchange.call(), plan, rank);
+  exchange.call().stages = trial.way == CopyTuner::Way::kStage;
+  Status status = links->driver.run(exchange, view, place, its_timeout);
   if (!status.ok()) give_up(*view, place, status);
   view->end_copies(trial, exchange);
   return status;

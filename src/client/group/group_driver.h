@@ -21,6 +21,8 @@ namespace thalweg {
 // Shared between who waits for an operation and who ends it.
 struct GroupWork::State {
   void end(Status how);
+  // Precondition: it has ended, and nobody waits.
+  void begin_again() { done.store(false, std::memory_order_relaxed); }
   bool ended() const { return done.load(std::memory_order_acquire); }
 
   std::atomic<bool> done{false};
@@ -105,6 +107,8 @@ class GroupDriver {
   enum class Sum : std::uint8_t { kNotBegun, kSent, kDone };
   Sum sum_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, const Call& call);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
+  // The same where its caller has made the exchange, and keeps it and the plan until the end.
+  void start(Exchange& exchange, const GroupJob& job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);
   void drain();                       // Waits for all that was started,
@@ -115,6 +119,7 @@ class GroupDriver {
  private:
   struct Running;
   struct Watch;
+  void start(std::unique_ptr<Running> running);
   bool borrow();
   void give_back();
   void take();
