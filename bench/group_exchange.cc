@@ -1,5 +1,6 @@
-// All-reduces, messages and lists of small tensors among processes, by thalweg::Group:
-//   group_exchange RANKS shm|tcp|ucx [sizes|messages|lists]
+// All-reduces, messages, lists of small tensors, sparse sums and prepared operations among processes, by
+// thalweg::Group:
+//   group_exchange RANKS shm|tcp|ucx [sizes|messages|lists|sparse|prepared]
 // All-reduces and lists as bench/exchange_method.h says, with vectors in ordinary memory; over shm, where it
 // makes a difference, all-reduces with vectors in the group's memory too.
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include "net/socket/reserved_port.h"
 #include "thalweg/gradients.h"
 #include "thalweg/group.h"
+#include "thalweg/store.h"
 
 namespace {
 
@@ -129,6 +131,87 @@ void measure_tensors(Group& group, const std::string& transport) {
   measure_gradients(group, transport, 0);
 }
 
+constexpr std::size_t kSparseDim = 16;
+
+// What a sparse sum takes the place of: all rows of all ranks come to each, which is then to add them up
+// itself.
+void gather_rows(Group& group, std::span<const std::uint64_t> keys, std::span<const float> rows) {
+  const std::uint64_t mine[] = {keys.size()};
+  std::vector<std::uint64_t> said(group.size());
+  require(group.all_gather<std::uint64_t>(mine, said));
+  std::vector<std::size_t> counts(said.begin(), said.end()), floats;
+  std::size_t total = 0;
+  for (const std::size_t count : counts) total += count, floats.push_back(count * kSparseDim);
+  std::vector<std::uint64_t> all_keys(total);
+  std::vector<float> all_rows(total * kSparseDim);
+  require(group.all_gather<std::uint64_t>(keys, all_keys, counts));
+  require(group.all_gather<float>(rows, all_rows, floats));
+}
+
+// Rows of which half of each rank's are at all ranks.
+void measure_sparse(Group& group, const std::string& transport) {
+  using Way = SparseOptions::Way;
+  GroupRanks ranks(group);
+  bind_to_core(ranks);
+  for (const std::size_t count : {10, 100, 300, 1000, 10'000, 100'000}) {
+    std::vector<Key> named;
+    for (std::size_t i = 0; i < count; ++i)
+      named.push_back(i % 2 == 0 ? i : (group.rank() + 1) * 2 * count + i);
+    const Keys keys = Keys::of(named);
+    const std::vector<float> rows(count * kSparseDim, 1.0F);
+    const std::size_t bytes = count * (sizeof(Key) + kSparseDim * sizeof(float));
+    SparseRows sum;
+    const auto add_up = [&](Way way) {
+      SparseOptions options;
+      options.way = way;
+      require(group.all_reduce_sparse(*keys.values(), rows, kSparseDim, sum, options));
+    };
+    const auto each = [&](const char* way, const auto& operation) {
+      const std::uint64_t before = group.bytes_sent();
+      operation();
+      const auto sent = static_cast<double>(group.bytes_sent() - before) / static_cast<double>(bytes);
+      measure(ranks, {"thalweg", transport, fmt::format("{}, sends {:.2f} times its own", way, sent)},
+              "sparse", bytes, operation);
+    };
+    each("doubling", [&] { add_up(Way::kDoubling); });
+    each("ranges", [&] { add_up(Way::kRanges); });
+    each("gathered", [&] { gather_rows(group, *keys.values(), rows); });
+  }
+}
+
+// A call and the same prepared, in turn, so that what else the machine does falls on both.
+void measure_prepared(Group& group, const std::string& transport) {
+  constexpr int kTurns = 41, kOperations = 500;
+  GroupRanks ranks(group);
+  bind_to_core(ranks);
+  for (const std::size_t bytes : {4, 1024, 4096, 16384}) {
+    std::vector<float> data(bytes / sizeof(float));
+    const GroupCall call = Group::typed<float>(Operation::kAllReduce, data.data(), data.data(), data.size());
+    auto prepared = group.prepare(call);
+    require(prepared.status());
+    std::vector<double> micros[2];
+    for (int turn = 0; turn < 2 * kTurns; ++turn) {
+      std::fill(data.begin(), data.end(), 0.0F);
+      ranks.barrier();
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kOperations; ++i) {
+        require(turn % 2 == 0 ? group.all_reduce<float>(data) : prepared->run());
+      }
+      const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+      micros[turn % 2].push_back(took.count() / kOperations);
+    }
+    for (const int way : {0, 1}) {
+      std::sort(micros[way].begin(), micros[way].end());
+      if (ranks.rank() != 0) continue;
+      fmt::print(
+          "{{\"what\":\"all-reduce, "
+          "{}\",\"transport\":\"{}\",\"ranks\":{},\"bytes\":{},\"us\":{:.3f},\"us_min\":{:.3f}}}\n",
+          way == 0 ? "called" : "prepared", transport, ranks.size(), bytes, micros[way][kTurns / 2],
+          micros[way].front());
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -151,6 +234,8 @@ int main(int argc, char** argv) {
     Result<Group> group = Group::join(options);
     require(group.status());
     what == "lists"      ? measure_tensors(*group, transport)
+    : what == "sparse"   ? measure_sparse(*group, transport)
+    : what == "prepared" ? measure_prepared(*group, transport)
     : what == "messages" ? measure_messages(*group, transport)
                          : measure_sizes(*group, transport);
     require(group->barrier());

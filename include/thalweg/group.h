@@ -6,6 +6,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,70 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/group_call.h"
 #include "thalweg/group_options.h"
-#include "thalweg/operation.h"
-#include "thalweg/reduction.h"
+#include "thalweg/sparse_rows.h"
 #include "thalweg/status.h"
 #include "thalweg/task.h"
 
 namespace thalweg {
-
-struct RoutePlans;
-
-// Which way an operation's bytes go. All ranks must choose the same.
-class RouteChoice {
- public:
-  struct Tuning {
-    std::size_t piece_bytes = 0;  // Blocks travel in pieces of this size; 0: whole.
-    std::uint32_t channels = 1;   // Equal parts of the vector that travel side by side.
-  };
-  RouteChoice() = default;  // The group chooses by operation and size.
-  // "ring", "tree:4", "hierarchical:4x2", ... What "rings" and "hierarchical" leave open, the group fills in.
-  // Errors: kUsage, with the names there are.
-  static Result<RouteChoice> named(std::string_view name, Tuning tuning = {0, 1});
-
- private:
-  friend struct RoutePlans;
-  std::shared_ptr<const RoutePlans> plans_;  // Null: the group chooses.
-};
-
-// How elements combine: a built-in reduction, or one of your own.
-class Combine {
- public:
-  Combine(Reduction reduction = Reduction::kSum)
-      : reduction_(reduction) {}                      // NOLINT(google-explicit-constructor)
-  Combine(const Monoid& monoid) : monoid_(monoid) {}  // NOLINT(google-explicit-constructor)
-  Reduction reduction() const { return reduction_; }
-  const Monoid& monoid() const { return monoid_; }  // Without `combine` where the reduction counts.
-
- private:
-  Reduction reduction_ = Reduction::kSum;
-  Monoid monoid_{};
-};
-
-// One operation on elements of any type, as run() and start() take it; Group's typed members make these.
-struct GroupCall {
-  Operation operation = Operation::kAllReduce;
-  // What this rank contributes, and where its result goes; see Operation. Null where the operation has none
-  // for this rank; an `out` that is given is written to, on its way, also where the root alone gets a result.
-  // In place, as NCCL has it: in == out + own_part().begin for an all-gather or gather, out == in +
-  // own_part().begin for a reduce-scatter or scatter, in == out for all others. Buffers that overlap in
-  // another way are refused with kUsage.
-  const void* in = nullptr;
-  void* out = nullptr;
-  std::size_t count = 0;           // Elements of the whole vector; all-to-all: of what this rank contributes.
-  DataType type = DataType::kF32;  // A monoid's elements have its own size instead.
-  Combine combine{};
-  std::uint32_t root = 0;  // Point to point: who sends.
-  std::uint32_t peer = 0;  // Point to point: who receives.
-  // Elements of each rank's part, one number a rank; empty: Group::part(). All-to-all: of the part for each
-  // rank, and in `counts_out` of the part from each.
-  std::span<const std::size_t> counts{};
-  std::span<const std::size_t> counts_out{};
-  std::span<const std::uint32_t> neighbours{};  // Of this rank; each of them names it as well.
-  RouteChoice route{};
-  std::chrono::nanoseconds timeout{0};  // 0: GroupOptions::timeout.
-};
 
 // An operation under way. Its buffers, and its group, stay as they are until it is done.
 class [[nodiscard]] GroupWork {
@@ -94,6 +38,24 @@ class [[nodiscard]] GroupWork {
 
  private:
   std::shared_ptr<State> state_;
+};
+
+// An operation on buffers that stay where they are, planned, checked and given its memory once, to be done as
+// often as its caller likes: run() makes none of it anew. It goes as Group::run() and start() of the call do,
+// and matches those of ranks that have not prepared it. One at a time; the group outlives it.
+class [[nodiscard]] PreparedOperation {
+ public:
+  PreparedOperation(PreparedOperation&& other) noexcept;
+  PreparedOperation& operator=(PreparedOperation&& other) noexcept;
+  ~PreparedOperation();  // Waits for what was started.
+  Status run();
+  GroupWork start();
+
+ private:
+  friend class Group;
+  struct State;
+  explicit PreparedOperation(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 // This rank's membership. All ranks call the same operations in the same order, with equal counts, types,
@@ -151,23 +113,25 @@ class Group {
   // none.
   GroupWork start(const GroupCall& call);
   static constexpr std::uint32_t kStartedMax = 64;
+  // What the call points to but its buffers need not outlive this. Errors: kUsage, as of run().
+  Result<PreparedOperation> prepare(const GroupCall& call);
 
+  // What follows is run, or with _async started; a buffer of another size than said is kUsage.
+  //
   // out[i] = the combination of all ranks' in[i], on every rank. Sums of one configuration have the same bits
   // every time and on every rank. `in` and `out` may be the same memory, else must not overlap.
   template <class T>
   Status all_reduce(std::span<const T> in, std::span<T> out, Combine how = {}, RouteChoice route = {}) {
-    if (in.size() != out.size()) return unequal("all-reduce", in.size(), out.size());
-    return run(typed<T>(Operation::kAllReduce, in.data(), out.data(), in.size(), how, std::move(route)));
-  }
-  template <class T>
-  Status all_reduce(std::span<T> data, Combine how = {}, RouteChoice route = {}) {
-    return all_reduce<T>(data, data, how, std::move(route));
+    return run(all_reduce_call<T>(in, out, how, std::move(route)));
   }
   template <class T>
   GroupWork all_reduce_async(std::span<const T> in, std::span<T> out, Combine how = {},
                              RouteChoice route = {}) {
-    if (in.size() != out.size()) return failed(unequal("all-reduce", in.size(), out.size()));
-    return start(typed<T>(Operation::kAllReduce, in.data(), out.data(), in.size(), how, std::move(route)));
+    return start(all_reduce_call<T>(in, out, how, std::move(route)));
+  }
+  template <class T>
+  Status all_reduce(std::span<T> data, Combine how = {}, RouteChoice route = {}) {
+    return all_reduce<T>(data, data, how, std::move(route));
   }
   template <class T>
   GroupWork all_reduce_async(std::span<T> data, Combine how = {}, RouteChoice route = {}) {
@@ -177,111 +141,143 @@ class Group {
   // of all items when each rank gives the mean of `weight` of its own. Weights are >= 0, one of them above 0.
   template <class T>
   Status weighted_mean(std::span<const T> in, std::span<T> out, double weight, RouteChoice route = {}) {
-    if (in.size() != out.size()) return unequal("weighted mean", in.size(), out.size());
-    return weighted_mean(in.data(), out.data(), in.size(), DataTypeOf<T>::value, weight, std::move(route));
+    const Result<GroupCall> call = all_reduce_call<T>(in, out, {}, std::move(route));
+    return call ? weighted_mean(*call, weight) : call.status();
+  }
+  template <class T>
+  GroupWork weighted_mean_async(std::span<const T> in, std::span<T> out, double weight,
+                                RouteChoice route = {}) {
+    const Result<GroupCall> call = all_reduce_call<T>(in, out, {}, std::move(route));
+    return call ? weighted_mean_async(*call, weight) : failed(call.status());
   }
   // out = the sum of all ranks' contributions, any number of vectors of out.size() elements each, with bits
   // that depend on the set of contributions alone, for float and double. At most 65535 in all.
   template <class T>
   Status reproducible_sum(std::span<const T* const> contributions, std::span<T> out, RouteChoice route = {}) {
     const std::vector<const void*> vectors(contributions.begin(), contributions.end());
-    return reproducible_sum(vectors, out.data(), out.size(), DataTypeOf<T>::value, std::move(route));
+    return reproducible_sum(vectors, result_call(out, std::move(route)));
   }
+  template <class T>
+  GroupWork reproducible_sum_async(std::span<const T* const> contributions, std::span<T> out,
+                                   RouteChoice route = {}) {
+    const std::vector<const void*> vectors(contributions.begin(), contributions.end());
+    return reproducible_sum_async(vectors, result_call(out, std::move(route)));
+  }
+  // sum = the union of all ranks' keys, ascending, with the sum of the rows that each rank has of it: `dim`
+  // floats a key, none where the keys alone are wanted. `keys` ascend strictly, as numbers or as a store
+  // orders its own (`*Keys::of(...).values()`). The same bits on every rank, whichever way, and those of the
+  // servers' sums over data shards. `sum` is none of the buffers that go in. Errors besides: kUsage at all
+  // ranks, which may go on, where their options differ or they bring more than SparseOptions::bytes_max.
+  Status all_reduce_sparse(std::span<const std::uint64_t> keys, std::span<const float> rows, std::size_t dim,
+                           SparseRows& sum, const SparseOptions& options = {});
+  GroupWork all_reduce_sparse_async(std::span<const std::uint64_t> keys, std::span<const float> rows,
+                                    std::size_t dim, SparseRows& sum, const SparseOptions& options = {});
   // As all_reduce, for `root` alone; elsewhere `out` may be empty.
   template <class T>
   Status reduce(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, Combine how = {},
                 RouteChoice route = {}) {
-    if (rank() == root && in.size() != out.size()) return unequal("reduce", in.size(), out.size());
-    T* const result = rank() == root ? out.data() : nullptr;
-    GroupCall call = typed<T>(Operation::kReduce, in.data(), result, in.size(), how, std::move(route));
-    call.root = root;
-    return run(call);
+    return run(reduce_call<T>(in, out, root, how, std::move(route)));
+  }
+  template <class T>
+  GroupWork reduce_async(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, Combine how = {},
+                         RouteChoice route = {}) {
+    return start(reduce_call<T>(in, out, root, how, std::move(route)));
   }
   // out = this rank's part of the combination; out.size() = own_part(in.size()).count. In place: `out` is
   // that part of `in`.
   template <class T>
   Status reduce_scatter(std::span<const T> in, std::span<T> out, Combine how = {}, RouteChoice route = {}) {
-    if (out.size() != own_part(in.size()).count) {
-      return unequal("reduce-scatter", own_part(in.size()).count, out.size());
-    }
-    return run(typed<T>(Operation::kReduceScatter, in.data(), out.data(), in.size(), how, std::move(route)));
+    return run(reduce_scatter_call<T>(in, out, how, std::move(route)));
+  }
+  template <class T>
+  GroupWork reduce_scatter_async(std::span<const T> in, std::span<T> out, Combine how = {},
+                                 RouteChoice route = {}) {
+    return start(reduce_scatter_call<T>(in, out, how, std::move(route)));
   }
   // out = all ranks' `in`, in their order; in.size() = own_part(out.size()).count, or the rank's of `counts`.
   // In place: `in` is that part of `out`.
   template <class T>
   Status all_gather(std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts = {},
                     RouteChoice route = {}) {
-    if (counts.empty() && in.size() != own_part(out.size()).count) {
-      return unequal("all-gather", own_part(out.size()).count, in.size());
-    }
-    GroupCall call = typed<T>(Operation::kAllGather, in.data(), out.data(), out.size(), {}, std::move(route));
-    call.counts = counts;
-    return run(call);
+    return run(all_gather_call<T>(in, out, counts, std::move(route)));
+  }
+  template <class T>
+  GroupWork all_gather_async(std::span<const T> in, std::span<T> out,
+                             std::span<const std::size_t> counts = {}, RouteChoice route = {}) {
+    return start(all_gather_call<T>(in, out, counts, std::move(route)));
   }
   // Everywhere what `root` has in `data`.
   template <class T>
   Status broadcast(std::span<T> data, std::uint32_t root = 0, RouteChoice route = {}) {
-    GroupCall call =
-        typed<T>(Operation::kBroadcast, data.data(), data.data(), data.size(), {}, std::move(route));
-    call.root = root;
-    return run(call);
+    return run(broadcast_call(data, root, std::move(route)));
+  }
+  template <class T>
+  GroupWork broadcast_async(std::span<T> data, std::uint32_t root = 0, RouteChoice route = {}) {
+    return start(broadcast_call(data, root, std::move(route)));
   }
   // out = all ranks' `in`, at `root`; elsewhere `out` may be empty. All give the same number of elements.
   template <class T>
   Status gather(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, RouteChoice route = {}) {
-    const std::size_t whole = in.size() * size();
-    if (rank() == root && out.size() != whole) return unequal("gather", whole, out.size());
-    T* const result = rank() == root ? out.data() : nullptr;
-    GroupCall call = typed<T>(Operation::kGather, in.data(), result, whole, {}, std::move(route));
-    call.root = root;
-    return run(call);
+    return run(gather_call<T>(in, out, root, std::move(route)));
+  }
+  template <class T>
+  GroupWork gather_async(std::span<const T> in, std::span<T> out, std::uint32_t root = 0,
+                         RouteChoice route = {}) {
+    return start(gather_call<T>(in, out, root, std::move(route)));
   }
   // out = this rank's part of the root's `in`, which may be empty elsewhere. All get the same number.
   template <class T>
   Status scatter(std::span<const T> in, std::span<T> out, std::uint32_t root = 0, RouteChoice route = {}) {
-    const std::size_t whole = out.size() * size();
-    if (rank() == root && in.size() != whole) return unequal("scatter", whole, in.size());
-    GroupCall call = typed<T>(Operation::kScatter, in.data(), out.data(), whole, {}, std::move(route));
-    call.root = root;
-    return run(call);
+    return run(scatter_call<T>(in, out, root, std::move(route)));
+  }
+  template <class T>
+  GroupWork scatter_async(std::span<const T> in, std::span<T> out, std::uint32_t root = 0,
+                          RouteChoice route = {}) {
+    return start(scatter_call<T>(in, out, root, std::move(route)));
   }
   // Sends the r-th part of `in` to rank r; out = what all ranks sent here, in their order. Parts are
   // in.size() / size() elements, or in_counts[r] elements for rank r and out_counts[r] from it.
   template <class T>
   Status all_to_all(std::span<const T> in, std::span<T> out, std::span<const std::size_t> in_counts = {},
                     std::span<const std::size_t> out_counts = {}, RouteChoice route = {}) {
-    if (in_counts.empty() && in.size() != out.size()) return unequal("all-to-all", in.size(), out.size());
-    GroupCall call = typed<T>(Operation::kAllToAll, in.data(), out.data(), in.size(), {}, std::move(route));
-    call.counts = in_counts;
-    call.counts_out = out_counts;
-    return run(call);
+    return run(all_to_all_call<T>(in, out, in_counts, out_counts, std::move(route)));
   }
-  // Returns when all ranks have called it.
+  template <class T>
+  GroupWork all_to_all_async(std::span<const T> in, std::span<T> out,
+                             std::span<const std::size_t> in_counts = {},
+                             std::span<const std::size_t> out_counts = {}, RouteChoice route = {}) {
+    return start(all_to_all_call<T>(in, out, in_counts, out_counts, std::move(route)));
+  }
+  // Returns, or ends, when all ranks have called it.
   Status barrier();
+  GroupWork barrier_async();
   // One rank sends, the other receives as many elements; other ranks take no part.
   template <class T>
   Status send(std::span<const T> data, std::uint32_t to) {
-    GroupCall call = typed<T>(Operation::kPointToPoint, data.data(), nullptr, data.size(), {}, {});
-    call.root = rank();
-    call.peer = to;
-    return run(call);
+    return run(message_call(data.data(), static_cast<T*>(nullptr), data.size(), rank(), to));
+  }
+  template <class T>
+  GroupWork send_async(std::span<const T> data, std::uint32_t to) {
+    return start(message_call(data.data(), static_cast<T*>(nullptr), data.size(), rank(), to));
   }
   template <class T>
   Status receive(std::span<T> data, std::uint32_t from) {
-    GroupCall call = typed<T>(Operation::kPointToPoint, nullptr, data.data(), data.size(), {}, {});
-    call.root = from;
-    call.peer = rank();
-    return run(call);
+    return run(message_call(static_cast<const T*>(nullptr), data.data(), data.size(), from, rank()));
+  }
+  template <class T>
+  GroupWork receive_async(std::span<T> data, std::uint32_t from) {
+    return start(message_call(static_cast<const T*>(nullptr), data.data(), data.size(), from, rank()));
   }
   // Sends `in` to each of `neighbours`, which name this rank as well: out = their vectors, in the order of
   // `neighbours`. Any graph will do. All ranks call it; one without neighbours neither sends nor waits.
   template <class T>
   Status exchange_with(std::span<const std::uint32_t> neighbours, std::span<const T> in, std::span<T> out) {
-    if (out.size() != neighbours.size() * in.size())
-      return unequal("neighbours", neighbours.size() * in.size(), out.size());
-    GroupCall call = typed<T>(Operation::kNeighbours, in.data(), out.data(), in.size());
-    call.neighbours = neighbours;
-    return run(call);
+    return run(neighbours_call<T>(neighbours, in, out));
+  }
+  template <class T>
+  GroupWork exchange_with_async(std::span<const std::uint32_t> neighbours, std::span<const T> in,
+                                std::span<T> out) {
+    return start(neighbours_call<T>(neighbours, in, out));
   }
   // A step of gossip: exchange_with(), then mix(); weights[k] is that of neighbour k.
   template <class T>
@@ -289,10 +285,21 @@ class Group {
     if (weights.size() != neighbours.size()) return unequal("neighbours", neighbours.size(), weights.size());
     std::vector<T> theirs(neighbours.size() * data.size());
     Status status = exchange_with<T>(neighbours, data, theirs);
-    std::vector<const T*> vectors;
-    for (std::size_t k = 0; k < neighbours.size(); ++k) vectors.push_back(theirs.data() + k * data.size());
-    if (status.ok()) mix<T>(data, vectors, weights);
+    if (status.ok()) mix_joined<T>(data, theirs, weights);
     return status;
+  }
+  template <class T>
+  GroupWork mix_with_async(std::span<const std::uint32_t> neighbours, std::span<const T> weights,
+                           std::span<T> data) {
+    if (weights.size() != neighbours.size()) {
+      return failed(unequal("neighbours", neighbours.size(), weights.size()));
+    }
+    const auto theirs = std::make_shared<std::vector<T>>(neighbours.size() * data.size());
+    const Result<GroupCall> call = neighbours_call<T>(neighbours, data, *theirs);
+    if (!call) return failed(call.status());
+    return start(*call, [data, theirs, its_weights = std::vector<T>(weights.begin(), weights.end())] {
+      mix_joined<T>(data, *theirs, its_weights);
+    });
   }
   // data[i] = (1 - sum of weights) * data[i] + sum over k of weights[k] * vectors[k][i], in the order of k.
   template <class T>
@@ -339,14 +346,118 @@ class Group {
 
  private:
   friend class Gradients;
+  friend class PreparedOperation;
+  friend class StartedSeries;
   class Impl;
   explicit Group(std::unique_ptr<Impl> impl);
   static Status unequal(const char* operation, std::size_t expected, std::size_t found);
   static GroupWork failed(Status status);
-  Status weighted_mean(const void* in, void* out, std::size_t count, DataType type, double weight,
-                       RouteChoice route);
-  Status reproducible_sum(std::span<const void* const> contributions, void* out, std::size_t count,
-                          DataType type, RouteChoice route);
+  Status run(const Result<GroupCall>& call) { return call ? run(*call) : call.status(); }
+  GroupWork start(const Result<GroupCall>& call) { return call ? start(*call) : failed(call.status()); }
+  // `then` is called where it ended well, before anybody is told.
+  GroupWork start(const GroupCall& call, const std::function<void()>& then);
+  Status weighted_mean(const GroupCall& call, double weight);
+  GroupWork weighted_mean_async(const GroupCall& call, double weight);
+  Status reproducible_sum(std::span<const void* const> contributions, const GroupCall& call);
+  GroupWork reproducible_sum_async(std::span<const void* const> contributions, const GroupCall& call);
+
+  template <class T>
+  Result<GroupCall> all_reduce_call(std::span<const T> in, std::span<T> out, Combine how, RouteChoice route) {
+    if (in.size() != out.size()) return unequal("all-reduce", in.size(), out.size());
+    return typed<T>(Operation::kAllReduce, in.data(), out.data(), in.size(), how, std::move(route));
+  }
+  template <class T>
+  static GroupCall result_call(std::span<T> out, RouteChoice route) {
+    return typed<T>(Operation::kAllReduce, nullptr, out.data(), out.size(), {}, std::move(route));
+  }
+  template <class T>
+  Result<GroupCall> reduce_call(std::span<const T> in, std::span<T> out, std::uint32_t root, Combine how,
+                                RouteChoice route) {
+    if (rank() == root && in.size() != out.size()) return unequal("reduce", in.size(), out.size());
+    T* const result = rank() == root ? out.data() : nullptr;
+    GroupCall call = typed<T>(Operation::kReduce, in.data(), result, in.size(), how, std::move(route));
+    call.root = root;
+    return call;
+  }
+  template <class T>
+  Result<GroupCall> reduce_scatter_call(std::span<const T> in, std::span<T> out, Combine how,
+                                        RouteChoice route) {
+    if (out.size() != own_part(in.size()).count) {
+      return unequal("reduce-scatter", own_part(in.size()).count, out.size());
+    }
+    return typed<T>(Operation::kReduceScatter, in.data(), out.data(), in.size(), how, std::move(route));
+  }
+  template <class T>
+  Result<GroupCall> all_gather_call(std::span<const T> in, std::span<T> out,
+                                    std::span<const std::size_t> counts, RouteChoice route) {
+    if (counts.empty() && in.size() != own_part(out.size()).count) {
+      return unequal("all-gather", own_part(out.size()).count, in.size());
+    }
+    GroupCall call = typed<T>(Operation::kAllGather, in.data(), out.data(), out.size(), {}, std::move(route));
+    call.counts = counts;
+    return call;
+  }
+  template <class T>
+  static GroupCall broadcast_call(std::span<T> data, std::uint32_t root, RouteChoice route) {
+    GroupCall call =
+        typed<T>(Operation::kBroadcast, data.data(), data.data(), data.size(), {}, std::move(route));
+    call.root = root;
+    return call;
+  }
+  template <class T>
+  Result<GroupCall> gather_call(std::span<const T> in, std::span<T> out, std::uint32_t root,
+                                RouteChoice route) {
+    const std::size_t whole = in.size() * size();
+    if (rank() == root && out.size() != whole) return unequal("gather", whole, out.size());
+    T* const result = rank() == root ? out.data() : nullptr;
+    GroupCall call = typed<T>(Operation::kGather, in.data(), result, whole, {}, std::move(route));
+    call.root = root;
+    return call;
+  }
+  template <class T>
+  Result<GroupCall> scatter_call(std::span<const T> in, std::span<T> out, std::uint32_t root,
+                                 RouteChoice route) {
+    const std::size_t whole = out.size() * size();
+    if (rank() == root && in.size() != whole) return unequal("scatter", whole, in.size());
+    GroupCall call = typed<T>(Operation::kScatter, in.data(), out.data(), whole, {}, std::move(route));
+    call.root = root;
+    return call;
+  }
+  template <class T>
+  static Result<GroupCall> all_to_all_call(std::span<const T> in, std::span<T> out,
+                                           std::span<const std::size_t> in_counts,
+                                           std::span<const std::size_t> out_counts, RouteChoice route) {
+    if (in_counts.empty() && in.size() != out.size()) return unequal("all-to-all", in.size(), out.size());
+    GroupCall call = typed<T>(Operation::kAllToAll, in.data(), out.data(), in.size(), {}, std::move(route));
+    call.counts = in_counts;
+    call.counts_out = out_counts;
+    return call;
+  }
+  template <class T>
+  static GroupCall message_call(const T* in, T* out, std::size_t count, std::uint32_t from,
+                                std::uint32_t to) {
+    GroupCall call = typed<T>(Operation::kPointToPoint, in, out, count);
+    call.root = from;
+    call.peer = to;
+    return call;
+  }
+  template <class T>
+  static Result<GroupCall> neighbours_call(std::span<const std::uint32_t> neighbours, std::span<const T> in,
+                                           std::span<T> out) {
+    if (out.size() != neighbours.size() * in.size())
+      return unequal("neighbours", neighbours.size() * in.size(), out.size());
+    GroupCall call = typed<T>(Operation::kNeighbours, in.data(), out.data(), in.size());
+    call.neighbours = neighbours;
+    return call;
+  }
+  // mix() of vectors one behind the other.
+  template <class T>
+  static void mix_joined(std::span<T> data, std::span<const T> theirs, std::span<const T> weights) {
+    std::vector<const T*> vectors;
+    for (std::size_t k = 0; k < weights.size(); ++k) vectors.push_back(theirs.data() + k * data.size());
+    mix<T>(data, vectors, weights);
+  }
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -23,7 +23,8 @@ namespace thalweg {
 struct GroupStoreOptions {
   std::vector<TableSpec> tables;                                   // tables[i] is TableId{i}.
   std::map<std::string, std::shared_ptr<const CustomRule>> rules;  // By RuleSpec::custom.
-  // How dense pushes of equal blocks are added up. Sparse ones, and others, are gathered.
+  // How dense pushes of equal blocks are added up; unequal ones are gathered, sparse ones go as
+  // Group::all_reduce_sparse() chooses.
   RouteChoice route;
   // Gathers dense pushes too and adds them up by the tree over ranks that servers use for data shards:
   // the parameters then have the very bits that a job in sync mode gives them.

@@ -155,6 +155,15 @@ int thalweg_done(const thalweg_work* work);
 /* Blocks until it has ended, says how, and frees `work`. */
 thalweg_code thalweg_wait(thalweg_work* work);
 
+/* The call, planned, checked and given its memory once, to be done as often as wanted on the same buffers: as
+ * run or started, and matching ranks that do either without it. One at a time. To be freed before its group
+ * is left; that waits for what was started, and null is fine. No reproducible sums. */
+typedef struct thalweg_prepared thalweg_prepared;
+thalweg_code thalweg_prepare(thalweg_group* group, const thalweg_call* call, thalweg_prepared** prepared);
+thalweg_code thalweg_run_prepared(thalweg_prepared* prepared);
+thalweg_code thalweg_start_prepared(thalweg_prepared* prepared, thalweg_work** work);
+void thalweg_free_prepared(thalweg_prepared* prepared);
+
 /* The most used ones, by all ranks with equal counts. */
 thalweg_code thalweg_all_reduce(thalweg_group* group, const void* in, void* out, size_t count,
                                 thalweg_type type, thalweg_reduction reduction);
@@ -177,6 +186,31 @@ thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* o
  * depend on the set of contributions alone; f32 and f64. At most 65535 in all. */
 thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
                                       void* out, size_t count, thalweg_type type);
+
+/* The same, started; `contributions` may go, but not the vectors. */
+thalweg_code thalweg_start_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                         thalweg_type type, double weight, thalweg_work** work);
+thalweg_code thalweg_start_reproducible_sum(thalweg_group* group, const void* const* contributions,
+                                            size_t vectors, void* out, size_t count, thalweg_type type,
+                                            thalweg_work** work);
+
+/* Rows by key, added up over all ranks. Each brings `count` keys, strictly ascending, with `dim` floats for
+ * each; all get the union of the keys, ascending, with their sums or means, and the same bits. Keys alone:
+ * `dim` is 0.
+ * `*sum` is null or that of an earlier call, whose memory is used again. */
+typedef struct thalweg_sparse_rows thalweg_sparse_rows;
+thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                       size_t count, size_t dim, thalweg_reduction reduction,
+                                       thalweg_sparse_rows** sum);
+/* The same, started: `*sum` is made, if need be, and is not to be looked at before the end. */
+thalweg_code thalweg_start_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                             size_t count, size_t dim, thalweg_reduction reduction,
+                                             thalweg_sparse_rows** sum, thalweg_work** work);
+size_t thalweg_sparse_count(const thalweg_sparse_rows* sum);
+const uint64_t* thalweg_sparse_keys(const thalweg_sparse_rows* sum);
+const float* thalweg_sparse_values(const thalweg_sparse_rows* sum);
+/* Null is fine. */
+void thalweg_sparse_free(thalweg_sparse_rows* sum);
 
 /* Memory that the ranks of one machine share, so that large operations on it copy less: 64-byte aligned,
  * zeroed. Freed with the group at the latest. Null: see thalweg_message(). */

@@ -15,6 +15,7 @@
 namespace thalweg {
 
 class Group;
+class GroupWork;
 
 // Sorted by index within an element, no index twice. Unused places are at the end and all alike.
 struct TopKPair {
@@ -54,5 +55,7 @@ std::vector<TopKPair> top_pairs(std::span<const float> values, std::uint32_t k);
 // A sparse all-reduce: `pairs` become the k greatest of all ranks', k being pairs.size() at each. Errors:
 // kUsage when they are not as TopKPair says, and those of Group.
 Status all_reduce_top_k(Group& group, std::span<TopKPair> pairs, TopK::Same same);
+// The same, started.
+GroupWork all_reduce_top_k_async(Group& group, std::span<TopKPair> pairs, TopK::Same same);
 
 }  // namespace thalweg

@@ -1,5 +1,6 @@
 // The C interface over Group: checks what C cannot, and turns statuses into codes.
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -9,6 +10,13 @@
 
 #include "client/c_api.h"
 #include "net/group/form_group.h"
+
+struct thalweg_prepared {
+  thalweg::PreparedOperation operation;
+};
+struct thalweg_sparse_rows {
+  thalweg::SparseRows sum;
+};
 
 namespace {
 
@@ -112,22 +120,45 @@ thalweg_call call_of(thalweg_operation operation, const void* in, void* out, siz
   return call;
 }
 
-// The elements of one type, as group.h wants them.
-template <class T>
-Status weighted_mean(thalweg::Group& group, const void* in, void* out, std::size_t count, double weight) {
-  return group.weighted_mean<T>({static_cast<const T*>(in), count}, {static_cast<T*>(out), count}, weight);
+// body(T) of the floating-point type T.
+template <class Body>
+thalweg_code with_float(thalweg_type type, const char* function, const Body& body) {
+  return guarded([&] {
+    if (type == THALWEG_F32) return body(float{});
+    if (type == THALWEG_F64) return body(double{});
+    return wrong(std::string(function) + ": expected elements of type THALWEG_F32 or THALWEG_F64");
+  });
 }
 
 template <class T>
-Status reproducible_sum(thalweg::Group& group, std::span<const void* const> contributions, void* out,
-                        std::size_t count) {
-  std::vector<const T*> vectors;
-  for (const void* vector : contributions) vectors.push_back(static_cast<const T*>(vector));
-  return group.reproducible_sum<T>(vectors, {static_cast<T*>(out), count});
+std::vector<const T*> vectors_of(const void* const* contributions, std::size_t vectors) {
+  std::vector<const T*> all;
+  for (std::size_t i = 0; i < vectors; ++i) all.push_back(static_cast<const T*>(contributions[i]));
+  return all;
 }
 
-thalweg_code not_a_float(const char* function) {
-  return wrong(std::string(function) + ": expected elements of type THALWEG_F32 or THALWEG_F64");
+// body(sum, options) where there is something to do; a sum that is made for it stays if it succeeds.
+template <class Body>
+thalweg_code with_sparse(const thalweg_group* group, std::span<const uint64_t> keys,
+                         std::span<const float> rows, thalweg_sparse_rows** sum, thalweg_reduction reduction,
+                         const Body& body) {
+  if (!group || !sum || (!keys.data() && !keys.empty()) || (!rows.data() && !rows.empty()))
+    return wrong("a sparse all-reduce: expected a group, keys and rows, and where to put the sum");
+  if (!is_reduction(reduction)) return wrong("a sparse all-reduce: the reduction is unknown");
+  return guarded([&] {
+    std::unique_ptr<thalweg_sparse_rows> made;
+    if (!*sum) made = std::make_unique<thalweg_sparse_rows>();
+    thalweg::SparseOptions options;
+    options.reduction = static_cast<thalweg::Reduction>(reduction);
+    const thalweg_code code = body((*sum ? *sum : made.get())->sum, options);
+    if (code == THALWEG_OK && made) *sum = made.release();
+    return code;
+  });
+}
+
+thalweg_code begun(thalweg::GroupWork work, thalweg_work** where) {
+  *where = new thalweg_work{std::move(work)};
+  return THALWEG_OK;
 }
 
 }  // namespace
@@ -228,8 +259,7 @@ thalweg_code thalweg_start(thalweg_group* group, const thalweg_call* call, thalw
   return guarded([&] {
     auto made = group_call_of(group->group, call);
     if (!made) return report(made.status());
-    *work = new thalweg_work{group->group.start(*made)};
-    return THALWEG_OK;
+    return begun(group->group.start(*made), work);
   });
 }
 
@@ -243,6 +273,34 @@ thalweg_code thalweg_wait(thalweg_work* work) {
     return report(ended);
   });
 }
+
+thalweg_code thalweg_prepare(thalweg_group* group, const thalweg_call* call, thalweg_prepared** prepared) {
+  if (!group || !prepared)
+    return wrong("thalweg_prepare: expected a group and where to put what is prepared");
+  *prepared = nullptr;
+  return guarded([&] {
+    auto made = group_call_of(group->group, call);
+    if (!made) return report(made.status());
+    auto operation = group->group.prepare(*made);
+    if (!operation) return report(operation.status());
+    *prepared = new thalweg_prepared{*std::move(operation)};
+    return THALWEG_OK;
+  });
+}
+
+thalweg_code thalweg_run_prepared(thalweg_prepared* prepared) {
+  if (!prepared) return wrong("thalweg_run_prepared: expected what is prepared");
+  return guarded([&] { return report(prepared->operation.run()); });
+}
+
+thalweg_code thalweg_start_prepared(thalweg_prepared* prepared, thalweg_work** work) {
+  if (!prepared || !work)
+    return wrong("thalweg_start_prepared: expected what is prepared and where to put the work");
+  *work = nullptr;
+  return guarded([&] { return begun(prepared->operation.start(), work); });
+}
+
+void thalweg_free_prepared(thalweg_prepared* prepared) { delete prepared; }
 
 thalweg_code thalweg_all_reduce(thalweg_group* group, const void* in, void* out, size_t count,
                                 thalweg_type type, thalweg_reduction reduction) {
@@ -292,25 +350,74 @@ thalweg_code thalweg_exchange_with(thalweg_group* group, const uint32_t* neighbo
 thalweg_code thalweg_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
                                    thalweg_type type, double weight) {
   if (!group) return wrong("thalweg_weighted_mean: expected a group");
-  return guarded([&] {
-    if (type == THALWEG_F32) return report(weighted_mean<float>(group->group, in, out, count, weight));
-    if (type == THALWEG_F64) return report(weighted_mean<double>(group->group, in, out, count, weight));
-    return not_a_float("thalweg_weighted_mean");
+  return with_float(type, "thalweg_weighted_mean", [&]<class T>(T) {
+    return report(group->group.weighted_mean<T>({static_cast<const T*>(in), count},
+                                                {static_cast<T*>(out), count}, weight));
+  });
+}
+
+thalweg_code thalweg_start_weighted_mean(thalweg_group* group, const void* in, void* out, size_t count,
+                                         thalweg_type type, double weight, thalweg_work** work) {
+  if (!group || !work)
+    return wrong("thalweg_start_weighted_mean: expected a group and where to put the work");
+  *work = nullptr;
+  return with_float(type, "thalweg_start_weighted_mean", [&]<class T>(T) {
+    return begun(group->group.weighted_mean_async<T>({static_cast<const T*>(in), count},
+                                                     {static_cast<T*>(out), count}, weight),
+                 work);
   });
 }
 
 thalweg_code thalweg_reproducible_sum(thalweg_group* group, const void* const* contributions, size_t vectors,
                                       void* out, size_t count, thalweg_type type) {
-  if (!group || (!contributions && vectors > 0)) {
+  if (!group || (!contributions && vectors > 0))
     return wrong("thalweg_reproducible_sum: expected a group and contributions");
-  }
-  return guarded([&] {
-    const std::span<const void* const> all(contributions, vectors);
-    if (type == THALWEG_F32) return report(reproducible_sum<float>(group->group, all, out, count));
-    if (type == THALWEG_F64) return report(reproducible_sum<double>(group->group, all, out, count));
-    return not_a_float("thalweg_reproducible_sum");
+  return with_float(type, "thalweg_reproducible_sum", [&]<class T>(T) {
+    return report(group->group.reproducible_sum<T>(vectors_of<T>(contributions, vectors),
+                                                   std::span(static_cast<T*>(out), count)));
   });
 }
+
+thalweg_code thalweg_start_reproducible_sum(thalweg_group* group, const void* const* contributions,
+                                            size_t vectors, void* out, size_t count, thalweg_type type,
+                                            thalweg_work** work) {
+  if (!group || !work || (!contributions && vectors > 0))
+    return wrong("thalweg_start_reproducible_sum: expected a group, contributions and where to put the work");
+  *work = nullptr;
+  return with_float(type, "thalweg_start_reproducible_sum", [&]<class T>(T) {
+    return begun(group->group.reproducible_sum_async<T>(vectors_of<T>(contributions, vectors),
+                                                        std::span(static_cast<T*>(out), count)),
+                 work);
+  });
+}
+
+thalweg_code thalweg_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                       size_t count, size_t dim, thalweg_reduction reduction,
+                                       thalweg_sparse_rows** sum) {
+  return with_sparse(
+      group, {keys, count}, {rows, count * dim}, sum, reduction,
+      [&](thalweg::SparseRows& into, const thalweg::SparseOptions& options) {
+        return report(group->group.all_reduce_sparse({keys, count}, {rows, count * dim}, dim, into, options));
+      });
+}
+
+thalweg_code thalweg_start_all_reduce_sparse(thalweg_group* group, const uint64_t* keys, const float* rows,
+                                             size_t count, size_t dim, thalweg_reduction reduction,
+                                             thalweg_sparse_rows** sum, thalweg_work** work) {
+  if (!work) return wrong("thalweg_start_all_reduce_sparse: expected where to put the work");
+  *work = nullptr;
+  return with_sparse(group, {keys, count}, {rows, count * dim}, sum, reduction,
+                     [&](thalweg::SparseRows& into, const thalweg::SparseOptions& options) {
+                       return begun(group->group.all_reduce_sparse_async({keys, count}, {rows, count * dim},
+                                                                         dim, into, options),
+                                    work);
+                     });
+}
+
+size_t thalweg_sparse_count(const thalweg_sparse_rows* sum) { return sum->sum.keys.size(); }
+const uint64_t* thalweg_sparse_keys(const thalweg_sparse_rows* sum) { return sum->sum.keys.data(); }
+const float* thalweg_sparse_values(const thalweg_sparse_rows* sum) { return sum->sum.rows.data(); }
+void thalweg_sparse_free(thalweg_sparse_rows* sum) { delete sum; }
 
 void* thalweg_allocate(thalweg_group* group, size_t bytes) {
   if (!group) return wrong("thalweg_allocate: expected a group"), nullptr;

@@ -1,6 +1,7 @@
 // The memory of one rank in one operation: its caller's buffers, and scratch where those do not do.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -27,6 +28,7 @@ class Buffers {
   const std::vector<SharedPlace>& places() const { return places_; }
   // Says where the rank's own buffers are in shared memory.
   void set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channel);
+  void forget_places() { std::fill(places_.begin(), places_.end(), SharedPlace{}); }
   Block part(std::uint32_t rank) const;
 
  private:

@@ -24,7 +24,7 @@ struct Exchange::Outgoing {
 
 struct Exchange::Running {
   Running(Lane made, std::pmr::memory_resource& memory)
-      : lane(std::move(made)), outgoing(&memory), peers(&memory) {}
+      : lane(std::move(made)), outgoing(&memory), peers(&memory), split(&memory) {}
   static constexpr std::uint8_t kGreeted = 1;  // Our preface has been queued.
   static constexpr std::uint8_t kKnown = 2;    // Its preface has been checked.
   Lane lane;
@@ -34,7 +34,7 @@ struct Exchange::Running {
   std::size_t step_bytes = 0;            // Of the present receive: how far it has come.
   std::pmr::vector<Outgoing> outgoing;   // In order for each peer.
   std::pmr::vector<std::uint8_t> peers;  // By rank: kGreeted, kKnown.
-  std::vector<std::byte> split;          // An element whose bytes come in several pieces.
+  std::pmr::vector<std::byte> split;     // An element whose bytes come in several pieces.
   Preface theirs;                        // A peer's, as far as it has come.
   std::size_t split_bytes = 0;
 };
@@ -77,7 +77,8 @@ Call prepared(Call call, std::byte* token) {
 }  // namespace
 
 Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks,
-                   std::uint64_t sequence, std::uint16_t first_channel, std::uint64_t group)
+                   std::uint64_t sequence, std::uint16_t first_channel, std::uint64_t group,
+                   std::pmr::memory_resource* memory)
     : asked_(call.operation),
       call_(prepared(std::move(call), token_)),
       plan_(plan),
@@ -86,14 +87,21 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
       ranks_(ranks),
       contributors_(ranks - plan.servers),
       buffers_(call_, plan, rank, ranks),
+      memory_(room_.data(), room_.size(), memory),
       lanes_(&memory_) {
+  make_running(first_channel);
+}
+
+void Exchange::make_running(std::uint16_t first_channel) {
   std::pmr::vector<Lane> lanes(&memory_);
-  make_lanes(work_of(call_, plan_, ranks), plan, rank, ranks, buffers_.places(), lanes);
+  Work work = work_of(call_, plan_, ranks_);
+  work.frames = &memory_;
+  make_lanes(work, plan_, rank_, ranks_, buffers_.places(), lanes);
   lanes_.reserve(lanes.size());
   for (Lane& lane : lanes) {
     Running& running = lanes_.emplace_back(std::move(lane), memory_);
     running.channel = static_cast<std::uint16_t>(first_channel + lanes_.size() - 1);
-    if (!call_.phantom) running.peers.resize(ranks);
+    if (!call_.phantom) running.peers.resize(ranks_);
   }
   for (Running& lane : lanes_) lane.over = !lane.lane.next();
   lanes_left_ = static_cast<std::uint32_t>(
@@ -101,6 +109,18 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
 }
 
 Exchange::~Exchange() = default;
+
+void Exchange::restart(std::uint64_t sequence, std::uint16_t first_channel) {
+  THALWEG_CHECK(status_.ok(), "an exchange that failed is not made again");
+  std::pmr::vector<Running>(&memory_).swap(lanes_);
+  memory_.release();
+  preface_.sequence = sequence;
+  buffers_.forget_places();
+  call_.sent = call_.stages = placed_ = copied_ = shared_ = done_ = false;
+  unreachable_.reset();
+  bytes_sent_ = messages_sent_ = 0;
+  make_running(first_channel);
+}
 
 bool Exchange::advance(Fabric& fabric) {
   if (done_) return true;

@@ -26,9 +26,16 @@ class Exchange {
   // `sequence` counts the operations of `group`; lanes use the channels from `first_channel` on.
   // Precondition: check_plan() is OK, and check_order() where the arithmetic is ordered; `plan` outlives the
   // exchange.
+  // `memory`: where what does not fit into its own goes; it outlives the exchange.
   Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_t ranks, std::uint64_t sequence = 0,
-           std::uint16_t first_channel = 0, std::uint64_t group = 0);
+           std::uint16_t first_channel = 0, std::uint64_t group = 0,
+           std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
   ~Exchange();
+
+  // The same operation again, with a number of its own. Precondition: it has ended well, or not begun.
+  void restart(std::uint64_t sequence, std::uint16_t first_channel);
+  // What may differ from time to time, before it begins.
+  Call& call() { return call_; }
 
   // True when the rank's part is over, well or with a status.
   bool advance(Fabric& fabric);
@@ -61,6 +68,7 @@ class Exchange {
   struct Running;
   enum class Progress : std::uint8_t { kStep, kPart, kNone };
 
+  void make_running(std::uint16_t first_channel);
   bool run(Running& lane, Fabric& fabric);
   Progress take(Running& lane, Fabric& fabric);
   Progress begin_send(Running& lane, Fabric& fabric);
@@ -88,7 +96,7 @@ class Exchange {
   std::uint32_t contributors_;
   Buffers buffers_;
   std::array<std::byte, 768> room_;  // For the lanes of a short operation.
-  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::monotonic_buffer_resource memory_;
   std::pmr::vector<Running> lanes_;
   std::uint32_t lanes_left_ = 0;
   bool placed_ = false;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory_resource>
 #include <utility>
 
 #include "exchange/block.h"
@@ -83,6 +85,20 @@ class [[nodiscard]] Lane {
  public:
   struct promise_type {
     LaneStep step{};
+    // In the memory that the work of the lane names, if any.
+    template <class... Args>
+    static void* operator new(std::size_t size, const Args&... args) {
+      std::pmr::memory_resource* memory = nullptr;
+      (take_memory(args, memory), ...);
+      if (!memory) memory = std::pmr::new_delete_resource();
+      void* const room = memory->allocate(kHead + size);
+      *static_cast<std::pmr::memory_resource**>(room) = memory;
+      return static_cast<std::byte*>(room) + kHead;
+    }
+    static void operator delete(void* frame, std::size_t size) {
+      void* const room = static_cast<std::byte*>(frame) - kHead;
+      (*static_cast<std::pmr::memory_resource**>(room))->deallocate(room, kHead + size);
+    }
     Lane get_return_object() { return Lane(std::coroutine_handle<promise_type>::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
@@ -92,6 +108,13 @@ class [[nodiscard]] Lane {
     }
     void return_void() {}
     void unhandled_exception() { std::terminate(); }
+
+   private:
+    static constexpr std::size_t kHead = alignof(std::max_align_t);  // Before a frame: whose memory it is.
+    template <class Arg>
+    static void take_memory(const Arg& arg, std::pmr::memory_resource*& memory) {
+      if constexpr (requires { arg.frames; }) memory = arg.frames;
+    }
   };
 
   // A lane of one step, which needs no coroutine.

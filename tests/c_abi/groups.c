@@ -142,6 +142,80 @@ static void sums(thalweg_group* group, uint32_t rank) {
   check(thalweg_run(group, &call) == THALWEG_USAGE, "a route that does not keep it");
 }
 
+/* Operations of several calls, side by side. */
+static void start_sums(thalweg_group* group, uint32_t rank, uint32_t size) {
+  double mean = 10.0 * rank;
+  float one[2], sum[2];
+  const void* vectors[1];
+  const uint64_t keys[2] = {rank, 100};
+  const float rows[2] = {0.5f, 2.0f};
+  thalweg_sparse_rows* sparse_sum = NULL;
+  thalweg_work *first, *second, *third;
+  one[0] = one[1] = (float)rank;
+  vectors[0] = one;
+  must(thalweg_start_weighted_mean(group, &mean, &mean, 1, THALWEG_F64, rank, &first), "start of a mean");
+  must(thalweg_start_reproducible_sum(group, vectors, 1, sum, 2, THALWEG_F32, &second), "start of a sum");
+  must(thalweg_start_all_reduce_sparse(group, keys, rows, 2, 1, THALWEG_SUM, &sparse_sum, &third),
+       "start of a sparse sum");
+  must(thalweg_wait(third), "wait for a sparse sum");
+  must(thalweg_wait(second), "wait for a sum");
+  must(thalweg_wait(first), "wait for a mean");
+  check(mean > 23.333333 && mean < 23.333334, "a started mean");
+  check(sum[0] == 6.0f && sum[1] == 6.0f, "a started sum");
+  check(thalweg_sparse_count(sparse_sum) == size + 1, "the keys of a started sum");
+  check(thalweg_sparse_values(sparse_sum)[size] == 2.0f * (float)size, "the row of a started sum");
+  thalweg_sparse_free(sparse_sum);
+}
+
+/* The same sum three times, of other numbers. */
+static void prepare(thalweg_group* group, uint32_t rank) {
+  float data[3];
+  thalweg_prepared* prepared;
+  thalweg_work* work;
+  int round;
+  const thalweg_call call = call_of(THALWEG_ALL_REDUCE, data, data, 3, THALWEG_F32);
+  must(thalweg_prepare(group, &call, &prepared), "prepare");
+  for (round = 0; round < 3; ++round) {
+    data[2] = (float)rank + (float)round;
+    if (round < 2) {
+      must(thalweg_run_prepared(prepared), "run of a prepared sum");
+    } else {
+      must(thalweg_start_prepared(prepared, &work), "start of a prepared sum");
+      must(thalweg_wait(work), "wait for a prepared sum");
+    }
+    check(data[2] == 6.0f + 4.0f * (float)round, "a prepared sum");
+  }
+  thalweg_free_prepared(prepared);
+}
+
+/* Every rank has a key of its own and one that all have. */
+static void sparse(thalweg_group* group, uint32_t rank, uint32_t size) {
+  uint64_t keys[2];
+  const float rows[4] = {1.0f, (float)rank, 0.5f, 0.25f};
+  thalweg_sparse_rows* sum = NULL;
+  uint32_t r;
+  int round;
+  keys[0] = 5 + rank;
+  keys[1] = (uint64_t)1 << 40;
+  for (round = 0; round < 2; ++round) {
+    must(thalweg_all_reduce_sparse(group, keys, rows, 2, 2, round == 0 ? THALWEG_SUM : THALWEG_MEAN, &sum),
+         "sparse");
+    check(thalweg_sparse_count(sum) == size + 1, "the union of the keys");
+    for (r = 0; r < size; ++r) {
+      const float share = round == 0 ? 1.0f : 1.0f / (float)size;
+      check(thalweg_sparse_keys(sum)[r] == 5 + r, "a key of one rank");
+      check(thalweg_sparse_values(sum)[2 * r + 1] == share * (float)r, "a row of one rank");
+    }
+    check(thalweg_sparse_values(sum)[2 * size] == (round == 0 ? 2.0f : 0.5f), "a row of all");
+  }
+  thalweg_sparse_free(sum);
+  keys[1] = keys[0];
+  sum = NULL;
+  check(thalweg_all_reduce_sparse(group, keys, rows, 2, 2, THALWEG_SUM, &sum) == THALWEG_USAGE,
+        "a key twice");
+  check(sum == NULL && strstr(thalweg_message(), "key 1 is") != NULL, "its message");
+}
+
 static void gradients(thalweg_group* group, uint32_t rank) {
   const thalweg_tensor tensors[3] = {{"embedding", 5}, {"hidden", 7}, {"out", 3}};
   thalweg_gradient_options options;
@@ -197,6 +271,9 @@ int main(void) {
   gather_in_place(group, rank, size);
   exchange_with_neighbours(group, rank, size);
   sums(group, rank);
+  prepare(group, rank);
+  sparse(group, rank, size);
+  start_sums(group, rank, size);
   gradients(group, rank);
   if (rank + 1 < size) go_on(group, rank, size);
   thalweg_leave(group);

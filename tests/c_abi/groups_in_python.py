@@ -6,7 +6,7 @@ import sys
 from thalweg_in_python import Call, Monoid, Options, library_at
 
 library = library_at(sys.argv[1])
-F32, F64, I32, I64, SUM, THRESHOLD = 0, 1, 4, 5, 0, 1
+F32, F64, I32, I64, SUM, MEAN, THRESHOLD = 0, 1, 4, 5, 0, 1, 1
 ALL_REDUCE, ALL_GATHER, NEIGHBOURS = 0, 3, 10
 USAGE, PEER_LOST = 1, 8
 library.thalweg_gradients_tensor.restype = ctypes.c_void_p
@@ -117,6 +117,59 @@ def sums(group, rank):
     assert list(mapping) == [2 * 3 * 4 * 5, ((0 * 3 + 1) * 4 + 2) * 5 + 3]
 
 
+def prepare(group, rank):
+    data, prepared, work = (ctypes.c_float * 3)(), ctypes.c_void_p(), ctypes.c_void_p()
+    address = ctypes.addressof(data)
+    call = Call(struct_bytes=ctypes.sizeof(Call), operation=ALL_REDUCE, in_=address, out=address, count=3, type=F32)
+    must(library.thalweg_prepare(group, ctypes.byref(call), ctypes.byref(prepared)))
+    for turn in range(3):
+        data[2] = rank + turn
+        if turn < 2:
+            must(library.thalweg_run_prepared(prepared))
+        else:
+            must(library.thalweg_start_prepared(prepared, ctypes.byref(work)))
+            must(library.thalweg_wait(work))
+        assert data[2] == 6 + 4 * turn
+    library.thalweg_free_prepared(prepared)
+
+
+def sparse(group, rank, size):
+    rows, total = (ctypes.c_float * 4)(1, rank, 0.5, 0.25), ctypes.c_void_p()
+    keys = (ctypes.c_uint64 * 2)(5 + rank, 1 << 40)
+    library.thalweg_sparse_keys.restype = ctypes.POINTER(ctypes.c_uint64)
+    library.thalweg_sparse_values.restype = ctypes.POINTER(ctypes.c_float)
+    library.thalweg_sparse_count.restype = ctypes.c_size_t
+    for reduction, share in ((SUM, 1), (MEAN, 1 / size)):
+        must(library.thalweg_all_reduce_sparse(group, keys, rows, ctypes.c_size_t(2), ctypes.c_size_t(2), reduction,
+                                               ctypes.byref(total)))
+        count = library.thalweg_sparse_count(total)
+        assert library.thalweg_sparse_keys(total)[:count] == [5 + r for r in range(size)] + [1 << 40]
+        expected = [x for r in range(size) for x in (share, share * r)] + [0.5 * share * size, 0.25 * share * size]
+        assert library.thalweg_sparse_values(total)[:2 * count] == expected
+    library.thalweg_sparse_free(total)
+
+
+def start_sums(group, rank, size):
+    mean, total = ctypes.c_double(10 * rank), (ctypes.c_float * 2)()
+    one = (ctypes.c_float * 2)(rank, rank)
+    vectors = (ctypes.c_void_p * 1)(ctypes.addressof(one))
+    keys, rows, sparse_sum = (ctypes.c_uint64 * 2)(rank, 100), (ctypes.c_float * 2)(0.5, 2), ctypes.c_void_p()
+    works = [ctypes.c_void_p() for _ in range(3)]
+    must(library.thalweg_start_weighted_mean(group, ctypes.byref(mean), ctypes.byref(mean), ctypes.c_size_t(1), F64,
+                                             ctypes.c_double(rank), ctypes.byref(works[0])))
+    must(library.thalweg_start_reproducible_sum(group, vectors, ctypes.c_size_t(1), total, ctypes.c_size_t(2), F32,
+                                                ctypes.byref(works[1])))
+    must(library.thalweg_start_all_reduce_sparse(group, keys, rows, ctypes.c_size_t(2), ctypes.c_size_t(1), SUM,
+                                                 ctypes.byref(sparse_sum), ctypes.byref(works[2])))
+    for work in works:
+        must(library.thalweg_wait(work))
+    assert abs(mean.value - 140 / 6) < 1e-12
+    assert list(total) == [6, 6]
+    assert library.thalweg_sparse_count(sparse_sum) == size + 1
+    assert library.thalweg_sparse_values(sparse_sum)[size] == 2 * size
+    library.thalweg_sparse_free(sparse_sum)
+
+
 def gradients(group, rank):
     tensors = (Tensor * 3)((b'embedding', 5), (b'hidden', 7), (b'out', 3))
     options, everything, stats = GradientOptions(), ctypes.c_void_p(), GradientStats()
@@ -158,6 +211,9 @@ def main():
     gather_in_place(group, rank, size)
     exchange_with_neighbours(group, rank, size)
     sums(group, rank)
+    prepare(group, rank)
+    sparse(group, rank, size)
+    start_sums(group, rank, size)
     gradients(group, rank)
     if rank + 1 < size:
         go_on(group, rank, size)

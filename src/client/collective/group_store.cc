@@ -7,6 +7,7 @@
 
 #include "base/completion.h"
 #include "client/collective/group_turn.h"
+#include "client/collective/sparse_all_reduce.h"
 #include "client/replica/replica_algorithm.h"
 
 namespace thalweg {
@@ -65,6 +66,7 @@ class GroupStore::Impl {
   GroupStoreOptions options;
   Replica replica;
   std::vector<Shared> tables;
+  SparseRows sparse_sum;  // Kept for its memory.
   Step step;
   Step seen;  // All pushes of earlier steps have been applied.
   Status failure;
@@ -75,6 +77,7 @@ class GroupStore::Impl {
   Status apply(std::span<const std::uint64_t> said, Step lowest);
   Status apply_to(TableId table, std::span<const PushSize> sizes, bool mine);
   Status add_up(TableId table, PushSize size, bool mine);
+  Status add_up_sparse(TableId table, bool mine);
   Status gather(TableId table, std::span<const PushSize> sizes, bool mine);
   PushSize size_of(TableId table) const;
   std::size_t words() const { return RankProgress::kWords + kPushWords * tables.size(); }
@@ -149,10 +152,10 @@ Status GroupStore::Impl::apply_to(TableId table, std::span<const PushSize> sizes
   const auto pushed = [](PushSize size) { return size.rows > 0; };
   const auto first = std::find_if(sizes.begin(), sizes.end(), pushed);
   if (first == sizes.end()) return ok_status();
+  if (!replica.is_dense(table)) return add_up_sparse(table, mine);
   const bool alike =
       std::all_of(sizes.begin(), sizes.end(), [&](PushSize size) { return !pushed(size) || size == *first; });
-  const bool sums =
-      replica.is_dense(table) && replica.spec(table).rule.kind != RuleKind::kAssign && !options.in_rank_order;
+  const bool sums = replica.spec(table).rule.kind != RuleKind::kAssign && !options.in_rank_order;
   return sums && alike ? add_up(table, *first, mine) : gather(table, sizes, mine);
 }
 
@@ -180,35 +183,41 @@ Status GroupStore::Impl::add_up(TableId table, PushSize size, bool mine) {
   return ok_status();
 }
 
+// By the tree over ranks that servers use for data shards.
+Status GroupStore::Impl::add_up_sparse(TableId table, bool mine) {
+  const StepPush& push = push_of(table);
+  SparseCall call;
+  if (mine && push.pushed && push.keys.size() > 0) {
+    call.keys = *push.keys.values();
+    call.rows = push.grads.span();
+  }
+  call.dim = replica.spec(table).dim;
+  call.last_wins = replica.spec(table).rule.kind == RuleKind::kAssign;
+  call.options.bytes_max = SparseOptions::kUnlimited;
+  call.out = &sparse_sum;
+  if (Status status = all_reduce_sparse(group, call); !status.ok()) return status;
+  const Contribution sum{sparse_sum.keys, sparse_sum.rows, 0};
+  replica.apply(table, {&sum, 1});
+  return ok_status();
+}
+
 Status GroupStore::Impl::gather(TableId table, std::span<const PushSize> sizes, bool mine) {
   const std::size_t dim = replica.spec(table).dim;
-  std::vector<std::size_t> keys_of, floats_of;
-  std::size_t keys_all = 0, floats_all = 0;
-  for (const PushSize size : sizes) {
-    keys_of.push_back(replica.is_dense(table) ? std::min<std::size_t>(size.rows, 1) : size.rows);
-    floats_of.push_back(size.rows * dim);
-    keys_all += keys_of.back();
-    floats_all += floats_of.back();
-  }
-  std::vector<std::uint64_t> keys(keys_all);
+  std::vector<std::size_t> floats_of;
+  std::size_t floats_all = 0;
+  for (const PushSize size : sizes) floats_all += floats_of.emplace_back(size.rows * dim);
   std::vector<float> grads(floats_all);
-  std::span<const std::uint64_t> own_keys;
   std::span<const float> own_grads;
   const StepPush& push = push_of(table);
-  if (mine && push.pushed && push.keys.size() > 0) {
-    own_keys = std::span<const std::uint64_t>(*push.keys.values()).first(keys_of[group.rank()]);
-    own_grads = push.grads.span();
-  }
-  if (Status status = group.all_gather<std::uint64_t>(own_keys, keys, keys_of); !status.ok()) return status;
+  if (mine && push.pushed && push.keys.size() > 0) own_grads = push.grads.span();
   if (Status status = group.all_gather<float>(own_grads, grads, floats_of); !status.ok()) return status;
   std::vector<Contribution> parts;
-  std::size_t key_at = 0, float_at = 0;
+  std::size_t at = 0;
   for (std::size_t r = 0; r < sizes.size(); ++r) {
-    const Contribution part{std::span(keys).subspan(key_at, keys_of[r]),
-                            std::span(grads).subspan(float_at, floats_of[r]), static_cast<std::uint32_t>(r)};
+    const Contribution part{std::span(&sizes[r].first, 1), std::span(grads).subspan(at, floats_of[r]),
+                            static_cast<std::uint32_t>(r)};
     if (sizes[r].rows > 0) parts.push_back(part);
-    key_at += keys_of[r];
-    float_at += floats_of[r];
+    at += floats_of[r];
   }
   replica.apply(table, parts);
   return ok_status();

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 
+#include "client/collective/group_steps.h"
 #include "client/collective/reproducible_sum.h"
 #include "client/group/group_call.h"
 #include "client/group/group_impl.h"
@@ -24,34 +25,38 @@ struct Wanted {
   std::byte* out = nullptr;
 };
 
-Wanted wanted_of(const Group& group, const GroupCall& asked) {
+Wanted wanted_of(std::uint32_t rank, std::uint32_t ranks, const GroupCall& asked) {
   auto* const out = static_cast<std::byte*>(asked.out);
   if (asked.operation == Operation::kAllReduce) return {0, asked.count, out};
   if (asked.operation == Operation::kReduce) {
-    return {0, group.rank() == asked.root ? asked.count : 0, out};
+    return {0, rank == asked.root ? asked.count : 0, out};
   }
-  Group::Part part = group.own_part(asked.count);
-  if (asked.counts.size() == group.size()) {
-    part = {0, asked.counts[group.rank()]};
-    for (std::uint32_t r = 0; r < group.rank(); ++r) part.begin += asked.counts[r];
+  Block part = part_of({0, asked.count}, ranks, rank);
+  if (asked.counts.size() == ranks) {
+    part = {0, asked.counts[rank]};
+    for (std::uint32_t r = 0; r < rank; ++r) part.begin += asked.counts[r];
   }
   return {part.begin, part.count, out};
 }
 
 // Each rank's part, in integers.
-std::vector<std::size_t> integer_counts(const Group& group, const GroupCall& asked, std::size_t per_element) {
+std::vector<std::size_t> integer_counts(std::uint32_t ranks, const GroupCall& asked,
+                                        std::size_t per_element) {
   std::vector<std::size_t> counts(asked.counts.begin(), asked.counts.end());
   if (counts.empty() && asked.operation == Operation::kReduceScatter) {
-    for (std::uint32_t r = 0; r < group.size(); ++r) counts.push_back(group.part(asked.count, r).count);
+    for (std::uint32_t r = 0; r < ranks; ++r) counts.push_back(part_of({0, asked.count}, ranks, r).count);
   }
   for (std::size_t& count : counts) count *= per_element;
   return counts;
 }
 
-Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contributions, bool serves) {
+// `own_counts`: those of `asked`, which need not outlive the call.
+Task<Status> sum_in_stages(GroupSteps& steps, GroupCall asked, std::vector<std::size_t> own_counts,
+                           std::vector<const std::byte*> contributions, bool serves) {
+  asked.counts = own_counts;
   const std::size_t per_element = reproducible::integers_per_element(asked.type);
   const std::size_t exponent_size = reproducible::exponent_bytes(asked.type);
-  const Wanted wanted = wanted_of(group, asked);
+  const Wanted wanted = wanted_of(steps.rank, steps.size, asked);
   const std::unique_ptr<std::byte[]> exponents(serves ? nullptr : new std::byte[asked.count * exponent_size]);
   const std::unique_ptr<std::int64_t[]> integers(serves ? nullptr
                                                         : new std::int64_t[asked.count * per_element]);
@@ -63,9 +68,9 @@ Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contrib
   if (asked.operation == Operation::kAllReduce) greatest.route = asked.route;
   greatest.timeout = asked.timeout;
   if (!serves) reproducible::encode_exponents(asked.type, contributions, asked.count, exponents.get());
-  if (Status status = group.run(greatest); !status.ok()) return status;
+  if (Status status = co_await steps.take(greatest); !status.ok()) co_return status;
 
-  const std::vector<std::size_t> counts = integer_counts(group, asked, per_element);
+  const std::vector<std::size_t> counts = integer_counts(steps.size, asked, per_element);
   GroupCall sum = asked;
   sum.in = sum.out = integers.get();
   if (asked.operation == Operation::kReduceScatter && !serves)
@@ -77,10 +82,64 @@ Status sum_in_stages(Group& group, const GroupCall& asked, Contributions contrib
   if (!serves) {
     reproducible::encode_integers(asked.type, contributions, asked.count, exponents.get(), integers.get());
   }
-  if (Status status = group.run(sum); !status.ok() || serves) return status;
+  if (Status status = co_await steps.take(sum); !status.ok() || serves) co_return status;
   reproducible::decode(asked.type, exponents.get() + wanted.begin * exponent_size,
                        integers.get() + wanted.begin * per_element, wanted.count, wanted.out);
-  return {};
+  co_return ok_status();
+}
+
+// An operation that can be.
+struct ReproducibleSum {
+  GroupCall asked;
+  std::vector<const std::byte*> contributions;
+  bool serves = false;
+
+  Task<Status> begin(GroupSteps& steps) const {
+    return sum_in_stages(steps, asked, {asked.counts.begin(), asked.counts.end()}, contributions, serves);
+  }
+};
+
+Result<ReproducibleSum> checked_sum(const Group& group, const GroupCall& asked) {
+  const Wanted wanted = wanted_of(group.rank(), group.size(), asked);
+  const bool serves = asked.in == nullptr && asked.out == nullptr;  // Or a caller's error, found below.
+  if (!serves && asked.count > 0 && (asked.in == nullptr || (wanted.count > 0 && wanted.out == nullptr))) {
+    return Status(Code::kUsage,
+                  fmt::format("{}: `{}` is null", operation_name(asked.operation), asked.in ? "out" : "in"));
+  }
+  const Extents extents{size_bytes(asked.type), {wanted.begin, wanted.count}, asked.count, asked.count};
+  if (Status status = check_overlap(asked, group.rank(), extents); !status.ok()) return status;
+  return ReproducibleSum{asked, {static_cast<const std::byte*>(asked.in)}, serves};
+}
+
+Result<ReproducibleSum> checked_sum(const Group& group, GroupCall asked,
+                                    std::span<const void* const> vectors) {
+  if (vectors.size() > reproducible::kContributionsMax / group.size()) {
+    return Status(
+        Code::kUsage,
+        fmt::format("reproducible sum: {} contributions of a rank of {}; expected at most {} in all",
+                    vectors.size(), group.size(), reproducible::kContributionsMax));
+  }
+  ReproducibleSum sum;
+  for (const void* vector : vectors) {
+    sum.contributions.push_back(static_cast<const std::byte*>(vector));
+    asked.in = vector;
+    const Extents extents{size_bytes(asked.type), {}, asked.count, asked.count};
+    if (Status status = check_overlap(asked, group.rank(), extents); !status.ok()) return status;
+  }
+  asked.in = nullptr;
+  sum.asked = std::move(asked);
+  return sum;
+}
+
+Status run(Group& group, const Result<ReproducibleSum>& sum) {
+  if (!sum) return sum.status();
+  return run_in_steps(group, [&](GroupSteps& steps) { return sum->begin(steps); });
+}
+
+GroupWork start(Group& group, const Result<ReproducibleSum>& sum) {
+  if (!sum) return StartedSeries::failed(sum.status());
+  return StartedSeries::start(
+      group, [&](GroupSteps& steps) { return sum->begin(steps); }, sum->asked.route);
 }
 
 }  // namespace
@@ -92,39 +151,19 @@ bool is_reproducible_sum(const GroupCall& asked) {
 }
 
 Status run_reproducible_sum(Group& group, const GroupCall& asked) {
-  const Wanted wanted = wanted_of(group, asked);
-  const bool serves = asked.in == nullptr && asked.out == nullptr;  // Or a caller's error, found below.
-  if (!serves && asked.count > 0 && (asked.in == nullptr || (wanted.count > 0 && wanted.out == nullptr))) {
-    return {Code::kUsage,
-            fmt::format("{}: `{}` is null", operation_name(asked.operation), asked.in ? "out" : "in")};
-  }
-  const Extents extents{size_bytes(asked.type), {wanted.begin, wanted.count}, asked.count, asked.count};
-  if (Status status = check_overlap(asked, group.rank(), extents); !status.ok()) return status;
-  const auto* const in = static_cast<const std::byte*>(asked.in);
-  return sum_in_stages(group, asked, {&in, 1}, serves);
+  return run(group, checked_sum(group, asked));
 }
 
-Status Group::reproducible_sum(std::span<const void* const> contributions, void* out, std::size_t count,
-                               DataType type, RouteChoice route) {
-  if (contributions.size() > reproducible::kContributionsMax / size()) {
-    return {Code::kUsage,
-            fmt::format("reproducible sum: {} contributions of a rank of {}; expected at most {} in all",
-                        contributions.size(), size(), reproducible::kContributionsMax)};
-  }
-  GroupCall call;
-  call.out = out;
-  call.count = count;
-  call.type = type;
-  std::vector<const std::byte*> vectors;
-  for (const void* vector : contributions) {
-    vectors.push_back(static_cast<const std::byte*>(vector));
-    call.in = vector;
-    const Extents extents{size_bytes(type), {}, count, count};
-    if (Status status = check_overlap(call, rank(), extents); !status.ok()) return status;
-  }
-  call.in = nullptr;
-  call.route = std::move(route);
-  return sum_in_stages(*this, call, vectors, false);
+Status Group::reproducible_sum(std::span<const void* const> contributions, const GroupCall& call) {
+  return thalweg::run(*this, checked_sum(*this, call, contributions));
+}
+
+GroupWork start_reproducible_sum(Group& group, const GroupCall& asked) {
+  return start(group, checked_sum(group, asked));
+}
+
+GroupWork Group::reproducible_sum_async(std::span<const void* const> contributions, const GroupCall& call) {
+  return thalweg::start(*this, checked_sum(*this, call, contributions));
 }
 
 }  // namespace thalweg

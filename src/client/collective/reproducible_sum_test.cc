@@ -90,8 +90,8 @@ TEST(ReproducibleSum, RefusesWhatItCannotDo) {
   GroupCall call =
       Group::typed<float>(Operation::kAllReduce, data.data(), nullptr, 4, Reduction::kReproducibleSum);
   EXPECT_EQ(group[0].run(call).code(), Code::kUsage);
-  call.out = data.data();
   EXPECT_EQ(group[0].start(call).wait().code(), Code::kUsage);
+  call.out = data.data();
   call.type = DataType::kF16;
   EXPECT_NE(group[0].run(call).message().find("expected f32 or f64"), std::string::npos);
   const std::vector<const float*> many(65536, data.data());

@@ -19,32 +19,39 @@ void scale(void* out, const void* in, std::size_t count, DataType type, double f
   if (type == DataType::kF64) scale(static_cast<double*>(out), static_cast<const double*>(in), count, factor);
 }
 
-}  // namespace
+Task<Status> mean_in_steps(GroupSteps& steps, GroupCall call, double weight) {
+  double sum = weight;
+  const GroupCall weights = Group::typed<double>(Operation::kAllReduce, &sum, &sum, 1);
+  if (Status status = co_await steps.take(weights); !status.ok()) co_return status;
+  if (!(sum > 0)) co_return Status(Code::kUsage, "weighted mean: no rank has a weight above 0");
+  scale(call.out, call.in, call.count, call.type, weight);
+  call.in = call.out;
+  Status status = co_await steps.take(call);
+  if (status.ok()) scale(call.out, call.out, call.count, call.type, 1 / sum);
+  co_return status;
+}
 
-Status Group::weighted_mean(const void* in, void* out, std::size_t count, DataType type, double weight,
-                            RouteChoice route) {
+Status check_weighted_mean(const Group& group, const GroupCall& call, double weight) {
   if (!(weight >= 0) || std::isinf(weight)) {
     return {Code::kUsage, "weighted mean: a weight is negative or not finite"};
   }
-  if (type != DataType::kF32 && type != DataType::kF64) {
+  if (call.type != DataType::kF32 && call.type != DataType::kF64) {
     return {Code::kUsage, "weighted mean: expected elements of type float or double"};
   }
-  GroupCall call;
-  call.in = in;
-  call.out = out;
-  call.count = count;
-  call.type = type;
-  call.route = std::move(route);
-  if (Status status = check_overlap(call, rank(), {size_bytes(type), {}, count, count}); !status.ok())
-    return status;
-  double sum = weight;
-  if (Status status = all_reduce<double>(std::span<double>(&sum, 1)); !status.ok()) return status;
-  if (!(sum > 0)) return {Code::kUsage, "weighted mean: no rank has a weight above 0"};
-  scale(out, in, count, type, weight);
-  call.in = out;
-  Status status = run(call);
-  if (status.ok()) scale(out, out, count, type, 1 / sum);
-  return status;
+  return check_overlap(call, group.rank(), {size_bytes(call.type), {}, call.count, call.count});
+}
+
+}  // namespace
+
+Status Group::weighted_mean(const GroupCall& call, double weight) {
+  if (Status status = check_weighted_mean(*this, call, weight); !status.ok()) return status;
+  return run_in_steps(*this, [&](GroupSteps& steps) { return mean_in_steps(steps, call, weight); });
+}
+
+GroupWork Group::weighted_mean_async(const GroupCall& call, double weight) {
+  if (Status status = check_weighted_mean(*this, call, weight); !status.ok())
+    return failed(std::move(status));
+  return impl_->start([&](GroupSteps& steps) { return mean_in_steps(steps, call, weight); }, call.route);
 }
 
 }  // namespace thalweg

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/check.h"
 #include "base/random.h"
 #include "client/collective/reproducible_sum.h"
 #include "client/group/group_call.h"
@@ -73,6 +74,7 @@ std::vector<RankPlace> Group::Impl::places_of(GroupLinks& links, const GroupView
 // The choice is made by the whole vector's size, which all ranks know alike.
 Status Group::Impl::prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                             std::shared_ptr<std::byte[]>& scratch) {
+  const std::lock_guard lock(planning_);
   if (view->failed()) return view->failure();
   if (Status status = make_call(asked, rank, size, call); !status.ok()) return status;
   const std::size_t element = call.arithmetic.element_bytes;
@@ -120,8 +122,19 @@ Status Group::Impl::check_choice(const std::shared_ptr<const RoutePlans>& plans,
   return ok_status();
 }
 
+namespace {
+
+// Sequences of operations.
+enum Kind : std::uint64_t { kBlocking, kStarted, kPointToPoint };
+// Channels that an operation of several calls keeps until its end, where no route of its caller's takes more:
+// as many as the group's own choices do.
+constexpr std::uint32_t kSeriesChannels = 8;
+// Numbers that it takes: more than it has calls.
+constexpr std::uint64_t kSeriesCallsMax = 64;
+
+}  // namespace
+
 GroupPlace Group::Impl::take_place(const GroupCall& asked, const Plan& plan, bool started) {
-  enum Kind : std::uint64_t { kBlocking, kStarted, kPointToPoint };
   const auto kind = [this](std::uint64_t which) { return splitmix(view->id() ^ which); };
   if (asked.operation == Operation::kPointToPoint) {
     const bool sends = asked.root == rank;
@@ -132,28 +145,39 @@ GroupPlace Group::Impl::take_place(const GroupCall& asked, const Plan& plan, boo
             1 + 2 * std::uint64_t{other} + (sends ? 1 : 0)};
   }
   if (!started) return {kind(kBlocking), blocking_++, GroupChannels::kBlocking, GroupChannels::kOneMax, 0};
-  // All ranks start the same operations by the same plans, and so come to the same channels.
-  const auto channels = static_cast<std::uint16_t>(channels_of(plan));
+  return take_started_place(channels_of(plan), 1);
+}
+
+// All ranks start the same operations by the same plans, and so come to the same channels.
+GroupPlace Group::Impl::take_started_place(std::uint32_t channels, std::uint64_t calls) {
   if (next_channel_ + channels > GroupChannels::kStartedAll) next_channel_ = 0;
   const auto first = static_cast<std::uint16_t>(GroupChannels::kStarted + next_channel_);
   next_channel_ = static_cast<std::uint16_t>(next_channel_ + channels);
-  return {kind(kStarted), started_++, first, channels, 0};
+  const std::uint64_t number = std::exchange(started_, started_ + calls);
+  return {splitmix(view->id() ^ kStarted), number, first, static_cast<std::uint16_t>(channels), 0};
+}
+
+Status Group::Impl::must_start() {
+  return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
 }
 
 Status Group::Impl::run(const GroupCall& asked) {
-  if (links->driver.on_own_thread()) {
-    return {Code::kUsage, "a coroutine on the group's own thread must start operations and await them"};
-  }
+  if (links->driver.on_own_thread()) return must_start();
   Call call;
   const Plan* plan = nullptr;
   std::shared_ptr<std::byte[]> scratch;
   if (Status status = prepare(asked, call, plan, scratch); !status.ok()) return status;
   const GroupPlace place = take_place(asked, *plan, false);
   if (move_at_once(call, *plan, place) || sum_at_once(call, *plan, place)) return ok_status();
-  const CopyTuner::Trial trial = view->begin_copies(call, *plan, rank);
-  call.stages = trial.way == CopyTuner::Way::kStage;
   Exchange exchange(std::move(call), *plan, rank, size, place.sequence, place.first_channel, view->id());
-  Status status = links->driver.run(exchange, view, place, timeout_of(asked));
+  return drive(exchange, *plan, place, timeout_of(asked));
+}
+
+Status Group::Impl::drive(Exchange& exchange, const Plan& plan, const GroupPlace& place,
+                          Duration its_timeout) {
+  const CopyTuner::Trial trial = view->begin_copies(exchange.call(), plan, rank);
+  exchange.call().stages = trial.way == CopyTuner::Way::kStage;
+  Status status = links->driver.run(exchange, view, place, its_timeout);
   if (!status.ok()) give_up(*view, place, status);
   view->end_copies(trial, exchange);
   return status;
@@ -185,22 +209,62 @@ bool Group::Impl::sum_at_once(Call& call, const Plan& plan, const GroupPlace& pl
   return sum == GroupDriver::Sum::kDone;
 }
 
+Status Group::Impl::prepare(const GroupCall& asked, GroupJob& job) {
+  job.call = {};
+  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status.ok()) return status;
+  const std::lock_guard lock(planning_);
+  if (const auto& chosen = RoutePlans::behind(asked.route)) job.plan_owner = *routes_.shape(chosen);
+  job.timeout = timeout_of(asked);
+  return ok_status();
+}
+
 GroupWork Group::Impl::start(const GroupCall& asked) {
   GroupJob job;
-  if (Status status = prepare(asked, job.call, job.plan, job.scratch); !status.ok())
-    return failed(std::move(status));
-  if (view->under_way.load() >= kStartedMax) {
-    return failed({Code::kRetry,
-                   fmt::format("{}: {} operations that were started in this group are under way; expected at "
-                               "most {}: wait for one of them",
-                               operation_name(asked.operation), view->under_way.load(), kStartedMax)});
-  }
+  Status status = prepare(asked, job);
+  if (status.ok()) status = check_under_way(asked.operation);
+  if (!status.ok()) return failed(std::move(status));
   job.place = take_place(asked, *job.plan, true);
-  if (const auto& chosen = RoutePlans::behind(asked.route)) job.plan_owner = *routes_.shape(chosen);
+  return launch(std::move(job));
+}
+
+GroupWork Group::Impl::start(const GroupOperation& operation, const RouteChoice& route) {
+  GroupJob job;
+  const auto plan = [this](const GroupCall& asked, GroupJob& its) {
+    Status status = prepare(asked, its);
+    THALWEG_CHECK(!status.ok() || !its.sequel || channels_of(*its.plan) <= its.place.channels,
+                  "the calls of an operation share its channels");
+    return status;
+  };
+  auto steps = std::make_shared<StartedSteps>(rank, size, plan, operation, job);
+  if (steps->over()) return failed(steps->ended());
+  if (Status status = check_under_way(job.call.operation); !status.ok()) return failed(std::move(status));
+  job.place = take_started_place(series_channels(route, *job.plan), kSeriesCallsMax);
+  job.sequel = std::move(steps);
+  return launch(std::move(job));
+}
+
+std::uint32_t Group::Impl::series_channels(const RouteChoice& route, const Plan& first) {
+  std::uint32_t channels = std::max(kSeriesChannels, channels_of(first));
+  if (const auto& chosen = RoutePlans::behind(route)) {
+    const std::lock_guard lock(planning_);
+    if (const auto shaped = routes_.shape(chosen))
+      channels = std::max(channels, channels_of((*shaped)->of(1)));
+  }
+  return std::min<std::uint32_t>(channels, GroupChannels::kOneMax);
+}
+
+Status Group::Impl::check_under_way(Operation operation) const {
+  if (view->under_way.load() < kStartedMax) return ok_status();
+  return {Code::kRetry,
+          fmt::format("{}: {} operations that were started in this group are under way; expected at "
+                      "most {}: wait for one of them",
+                      operation_name(operation), view->under_way.load(), kStartedMax)};
+}
+
+GroupWork Group::Impl::launch(GroupJob job) {
   job.view = view;
   job.rank = rank;
   job.ranks = size;
-  job.timeout = timeout_of(asked);
   auto state = std::make_shared<GroupWork::State>();
   links->driver.start(std::move(job), state);
   return GroupWork(std::move(state));
@@ -273,12 +337,31 @@ Status Group::run(Task<Status> program) {
   return GroupWork(std::move(state)).wait();
 }
 
-GroupWork Group::start(const GroupCall& call) { return impl_->start(call); }
+GroupWork Group::start(const GroupCall& call) {
+  return is_reproducible_sum(call) ? start_reproducible_sum(*this, call) : impl_->start(call);
+}
 
-Status Group::barrier() {
+namespace {
+
+GroupCall barrier_call() {
   GroupCall call;
   call.operation = Operation::kBarrier;
-  return run(call);
+  return call;
+}
+
+Task<Status> call_and_then(GroupSteps& steps, GroupCall call, std::function<void()> then) {
+  Status status = co_await steps.take(call);
+  if (status.ok()) then();
+  co_return status;
+}
+
+}  // namespace
+
+Status Group::barrier() { return run(barrier_call()); }
+GroupWork Group::barrier_async() { return start(barrier_call()); }
+
+GroupWork Group::start(const GroupCall& call, const std::function<void()>& then) {
+  return impl_->start([&](GroupSteps& steps) { return call_and_then(steps, call, then); }, call.route);
 }
 
 Status Group::unequal(const char* operation, std::size_t expected, std::size_t found) {

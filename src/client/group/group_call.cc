@@ -45,9 +45,8 @@ Status make_arithmetic(const GroupCall& asked, Arithmetic& made) {
   if (how == Reduction::kReproducibleSum && is_integer(asked.type)) how = Reduction::kSum;  // Every sum is.
   made = Arithmetic::of(asked.type, how);
   if (made.combine == nullptr) {
-    return wrong_call(
-        asked, fmt::format("a reproducible sum of {} cannot be; expected f32 or f64, not started but run",
-                           data_type_name(asked.type)));
+    return wrong_call(asked, fmt::format("a reproducible sum of {} cannot be; expected f32 or f64",
+                                         data_type_name(asked.type)));
   }
   return ok_status();
 }

@@ -276,6 +276,22 @@ void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
   auto running = std::make_unique<Running>();
   running->job = std::move(job);
   running->state = std::move(state);
+  start(std::move(running));
+}
+
+void GroupDriver::start(Exchange& exchange, const GroupJob& job, std::shared_ptr<GroupWork::State> state) {
+  auto running = std::make_unique<Running>();
+  running->job.plan = job.plan;
+  running->job.view = job.view;
+  running->job.rank = job.rank;
+  running->job.place = job.place;
+  running->job.timeout = job.timeout;
+  running->exchange = &exchange;
+  running->state = std::move(state);
+  start(std::move(running));
+}
+
+void GroupDriver::start(std::unique_ptr<Running> running) {
   const std::lock_guard lock(mutex_);
   ++running->job.view->under_way;
   ++running->job.view->unsaid;
@@ -356,7 +372,7 @@ void GroupDriver::work() {
 // Tells the other ranks, now and again, what the oldest operation waits for; returns when to do so next.
 Instant GroupDriver::tell_of(const std::vector<std::unique_ptr<Running>>& all, Instant now) {
   const auto first =
-      std::find_if(all.begin(), all.end(), [](const auto& running) { return running->exchange != nullptr; });
+      std::find_if(all.begin(), all.end(), [](const auto& running) { return running->watch.has_value(); });
   if (!fabric_->control() || first == all.end()) return kNever;
   if (now >= tell_at_) {
     tell((*first)->watch->operation, *(*first)->exchange, *(*first)->job.view);
@@ -404,28 +420,41 @@ void GroupDriver::advance_all(std::vector<std::unique_ptr<Running>>& all, std::v
     };
     const auto me = all.begin() + static_cast<std::ptrdiff_t>(i);
     if (!running.begun && std::any_of(all.begin(), me, goes_before)) continue;
-    if (!advance(running, now)) {
+    Status how;
+    if (!advance_to_end(running, now, how)) {
       earliest = std::min(earliest, running.watch->next());
       continue;
     }
-    const Status how = end(running);
-    ended.push_back({running.state, how, running.counts ? running.job.view : nullptr});
+    end_work(running.counts ? running.job.view.get() : nullptr);
+    ended.push_back({running.state, std::move(how), running.counts ? running.job.view : nullptr});
     all[i].reset();
   }
   std::erase(all, nullptr);
 }
 
-// True when it has ended.
+// True when it has ended, with all calls that follow it.
+bool GroupDriver::advance_to_end(Running& running, Instant now, Status& how) {
+  while (advance(running, now)) {
+    how = end_call(running);
+    if (!running.job.sequel || !running.job.sequel->next(running.job, how)) return true;
+    ++running.job.place.sequence;
+  }
+  return false;
+}
+
+// True when its call has ended.
 bool GroupDriver::advance(Running& running, Instant now) {
   GroupJob& job = running.job;
   if (!running.begun && job.view->failed()) return true;
   running.begun = true;
   if (!running.exchange) {
-    running.trial = job.view->begin_copies(job.call, *job.plan, job.rank);
-    job.call.stages = running.trial.way == CopyTuner::Way::kStage;
     running.own = std::make_unique<Exchange>(std::move(job.call), *job.plan, job.rank, job.ranks,
                                              job.place.sequence, job.place.first_channel, job.view->id());
     running.exchange = running.own.get();
+  }
+  if (!running.watch) {
+    running.trial = job.view->begin_copies(running.exchange->call(), *job.plan, job.rank);
+    running.exchange->call().stages = running.trial.way == CopyTuner::Way::kStage;
     running.watch.emplace(*job.view, job.place, job.timeout);
   }
   Watch& watch = *running.watch;
@@ -437,19 +466,19 @@ bool GroupDriver::advance(Running& running, Instant now) {
   return true;
 }
 
-// Says how; afterwards the operation's memory is its caller's.
-Status GroupDriver::end(Running& running) {
+// Says how; afterwards the call's memory is its caller's.
+Status GroupDriver::end_call(Running& running) {
   GroupView& view = *running.job.view;
   const Status how =
       running.begun ? outcome(*running.exchange, view, running.job.place.first_channel) : view.failure();
   if (!how.ok()) give_up(view, running.job.place, how);
-  if (running.exchange) {
+  if (running.watch) {
     running.watch->end(*running.exchange, view);
     view.end_copies(running.trial, *running.exchange);
   }
   running.exchange = nullptr;
   running.own.reset();
-  end_work(running.counts ? &view : nullptr);
+  running.watch.reset();
   return how;
 }
 

@@ -21,6 +21,8 @@ namespace thalweg {
 // Shared between who waits for an operation and who ends it.
 struct GroupWork::State {
   void end(Status how);
+  // Precondition: it has ended, and nobody waits.
+  void begin_again() { done.store(false, std::memory_order_relaxed); }
   bool ended() const { return done.load(std::memory_order_acquire); }
 
   std::atomic<bool> done{false};
@@ -50,6 +52,8 @@ inline void give_up(GroupView& view, const GroupPlace& place, const Status& why)
   view.fail(why);
 }
 
+class GroupSequel;
+
 struct GroupJob {
   Call call;
   const Plan* plan = nullptr;
@@ -60,6 +64,17 @@ struct GroupJob {
   std::uint32_t ranks = 1;
   GroupPlace place;
   Duration timeout{};
+  std::shared_ptr<GroupSequel> sequel;  // Null: the call is all.
+};
+
+// The calls that follow one that was started, in its place, so that whatever is started besides does not come
+// between them at one rank and behind them at another.
+class GroupSequel {
+ public:
+  virtual ~GroupSequel() = default;
+  // The last call ended with `how`. True: `job` is the next one's, but for its number. False: there is none,
+  // and `how` is how all of it ended.
+  virtual bool next(GroupJob& job, Status& how) = 0;
 };
 
 // Work of a driver's thread that is more than one operation.
@@ -92,6 +107,8 @@ class GroupDriver {
   enum class Sum : std::uint8_t { kNotBegun, kSent, kDone };
   Sum sum_at_once(GroupView& view, const GroupPlace& place, const PrefaceOf& preface, const Call& call);
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state);
+  // The same where its caller has made the exchange, and keeps it and the plan until the end.
+  void start(Exchange& exchange, const GroupJob& job, std::shared_ptr<GroupWork::State> state);
   // Precondition: it is not under way.
   void start(GroupTask& task);
   void drain();                       // Waits for all that was started,
@@ -102,6 +119,7 @@ class GroupDriver {
  private:
   struct Running;
   struct Watch;
+  void start(std::unique_ptr<Running> running);
   bool borrow();
   void give_back();
   void take();
@@ -118,7 +136,8 @@ class GroupDriver {
   void advance_all(std::vector<std::unique_ptr<Running>>& all, std::vector<Ended>& ended, Instant now,
                    Instant& earliest);
   bool advance(Running& running, Instant now);
-  Status end(Running& running);
+  bool advance_to_end(Running& running, Instant now, Status& how);
+  Status end_call(Running& running);
   void begin_work();  // With mutex_.
   void end_work(GroupView* counted = nullptr);
   void say(Ended& ended);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/collective/group_steps.h"
 #include "client/group/channel_blocks.h"
 #include "client/group/group_driver.h"
 #include "client/group/group_routes.h"
@@ -49,6 +50,7 @@ class Group::Impl {
 
   Status run(const GroupCall& asked);
   GroupWork start(const GroupCall& asked);
+  GroupWork start(const GroupOperation& operation, const RouteChoice& route);
   // A group split off this one; `members` are ranks of it.
   std::optional<Group> made(std::vector<std::uint32_t> members, std::uint32_t block, std::uint64_t id) const;
 
@@ -61,18 +63,29 @@ class Group::Impl {
   const Duration timeout;
   std::uint64_t splits = 0;  // So far, as all ranks count.
 
+  // What run() and start() are made of, for operations that are prepared.
+  Status prepare(const GroupCall& asked, GroupJob& job);
+  Status check_under_way(Operation operation) const;
+  static Status must_start();
+  GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
+  // Whether it was done without an exchange; else what of it is sent is said in `call`.
+  bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);
+  bool sum_at_once(Call& call, const Plan& plan, const GroupPlace& place);
+  Status drive(Exchange& exchange, const Plan& plan, const GroupPlace& place, Duration its_timeout);
+
  private:
   Status prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                  std::shared_ptr<std::byte[]>& scratch);
+  std::uint32_t series_channels(const RouteChoice& route, const Plan& first);
+  GroupWork launch(GroupJob job);
   Status check_choice(const std::shared_ptr<const RoutePlans>& plans, const Plan& plan, Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
-  bool move_at_once(const Call& call, const Plan& plan, const GroupPlace& place);
-  bool sum_at_once(Call& call, const Plan& plan, const GroupPlace& place);
-  GroupPlace take_place(const GroupCall& asked, const Plan& plan, bool started);
+  GroupPlace take_started_place(std::uint32_t channels, std::uint64_t calls);
   Duration timeout_of(const GroupCall& asked) const {
     return asked.timeout.count() > 0 ? asked.timeout : timeout;
   }
 
+  std::mutex planning_;  // Of routes_ and what was checked, for calls that follow on the group's thread.
   GroupRoutes routes_;
   std::uint64_t blocking_ = 0;  // Operations so far.
   std::uint64_t started_ = 0;

@@ -1,8 +1,5 @@
 #include "client/replica/group_rounds.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace thalweg {
 namespace {
 
@@ -51,41 +48,23 @@ Status GroupRounds::sum_sparse(Replica& replica, std::span<const StepPush> pushe
   return ok_status();
 }
 
-Status GroupRounds::gather_keys(std::span<const std::uint64_t> own, std::vector<std::uint64_t>& all,
-                                std::vector<std::size_t>& counts) {
-  const std::uint64_t mine[] = {own.size()};
-  std::vector<std::uint64_t> said(ranks_->size());
-  Group& group = *ranks_->group;
-  Status status = ranks_->wait([&] { return group.all_gather<std::uint64_t>(mine, said); });
-  if (!status.ok()) return status;
-  counts.assign(said.begin(), said.end());
-  std::size_t keys = 0;
-  for (const std::size_t count : counts) keys += count;
-  all.resize(keys);
-  return ranks_->wait([&] { return group.all_gather<std::uint64_t>(own, all, counts); });
+Status GroupRounds::add_up(SparseCall call) {
+  call.options.bytes_max = SparseOptions::kUnlimited;
+  call.out = &sparse_;
+  return ranks_->wait([&] { return all_reduce_sparse(*ranks_->group, call); });
 }
 
 Status GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& push) {
-  const std::size_t dim = replica.spec(table).dim;
-  std::vector<std::uint64_t> keys;
-  std::vector<std::size_t> counts, floats;
-  std::span<const std::uint64_t> own;
-  if (push.pushed && push.keys.size() > 0) own = *push.keys.values();
-  if (Status status = gather_keys(own, keys, counts); !status.ok()) return status;
-  for (const std::size_t count : counts) floats.push_back(count * dim);
-  std::vector<float> grads(keys.size() * dim);
-  Status gathered =
-      ranks_->wait([&] { return ranks_->group->all_gather<float>(push.grads.span(), grads, floats); });
-  if (!gathered.ok()) return gathered;
-  std::vector<Contribution> parts;
-  std::size_t at = 0;
-  for (std::uint32_t r = 0; r < counts.size(); ++r) {
-    const Contribution part{std::span(keys).subspan(at, counts[r]),
-                            std::span(grads).subspan(at * dim, floats[r]), r};
-    if (counts[r] > 0) parts.push_back(part);
-    at += counts[r];
+  SparseCall call;
+  if (push.pushed && push.keys.size() > 0) {
+    call.keys = *push.keys.values();
+    call.rows = push.grads.span();
   }
-  replica.apply(table, parts);
+  call.dim = replica.spec(table).dim;
+  call.last_wins = replica.spec(table).rule.kind == RuleKind::kAssign;
+  if (Status status = add_up(call); !status.ok()) return status;
+  const Contribution sum{sparse_.keys, sparse_.rows, 0};
+  replica.apply(table, {&sum, 1});
   return ok_status();
 }
 
@@ -116,11 +95,12 @@ Status GroupRounds::mean_of_dense(const Replica& replica, const Mine& mine, Repl
 }
 
 Status GroupRounds::mean_sparse(Replica& replica, TableId table, const Mine& mine) {
-  std::vector<std::uint64_t> keys;
-  std::vector<std::size_t> counts;
-  if (Status status = gather_keys(replica.take_touched(table), keys, counts); !status.ok()) return status;
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  const std::vector<std::uint64_t> touched = replica.take_touched(table);
+  SparseCall call;
+  call.keys = touched;
+  call.dim = 0;
+  if (Status status = add_up(call); !status.ok()) return status;
+  const std::vector<std::uint64_t>& keys = sparse_.keys;
   if (keys.empty() || weight_ <= 0) return ok_status();
   std::vector<float> rows(keys.size() * replica.stored_width(table));
   replica.read_stored(table, keys, rows);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "client/collective/sparse_all_reduce.h"
 #include "client/replica/replica_algorithm.h"
 #include "client/replica/shard_group.h"
 
@@ -26,8 +27,8 @@ class GroupRounds {
     bool asked_to_close = false;
     double weight = 1;  // Of its replica in means.
   };
-  // Gathers the ranks' pushes to sparse tables, adds them up as servers do, by rank, and applies the sums to
-  // each replica. `pushes`: by table, or none at all.
+  // Adds up the ranks' pushes to sparse tables as servers do, by rank, and applies the sums to each replica.
+  // `pushes`: by table, or none at all.
   Status sum_sparse(Replica& replica, std::span<const StepPush> pushes);
   // Makes each replica the weighted mean of all, with the optimizer's state; of sparse tables the rows that
   // any rank has updated since the last mean. Nothing changes where all weights are 0.
@@ -47,11 +48,12 @@ class GroupRounds {
   Status settle(std::span<float> vector, const Mine& mine);
   Status sum_sparse(Replica& replica, TableId table, const StepPush& push);
   Status mean_sparse(Replica& replica, TableId table, const Mine& mine);
-  Status gather_keys(std::span<const std::uint64_t> own, std::vector<std::uint64_t>& all,
-                     std::vector<std::size_t>& counts);
+  // Of all ranks, into sparse_.
+  Status add_up(SparseCall call);
 
   const std::shared_ptr<ShardGroup> ranks_;
   std::span<float> memory_;
+  SparseRows sparse_;
   double weight_ = 0;  // Of all ranks.
   bool any_has_step_ = false;
   bool closing_ = false;

@@ -35,6 +35,7 @@ struct Work {
   bool in_order = false;                        // Contributions combine in the order of ranks.
   bool finishes = true;                         // What is summed up here is the operation's result.
   double slice_begin = 0, slice_end = 1;        // Of every part, or of the whole.
+  std::pmr::memory_resource* frames = nullptr;  // For lanes; null: any.
 
   Block slice(Block block) const {
     const auto at = [&block](double share) {
