@@ -43,6 +43,7 @@ Pending ReplicaStore::begin(Task<Answer> work) {
 
 Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
   if (!failure_.ok()) return completed(failure_);
+  if (!keeps(table)) return shared_.push(table, std::move(keys), std::move(grads));
   if (Status status = replica_.check_push(table, keys, grads.span()); !status.ok()) {
     if (status.code() != Code::kUsage) failure_ = status;  // As when a server refuses it.
     return completed(std::move(status));
@@ -60,6 +61,7 @@ Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
 
 Pending ReplicaStore::pull(TableId table, Keys keys) {
   if (!failure_.ok()) return completed(failure_);
+  if (!keeps(table)) return shared_.pull(table, std::move(keys));
   if (Status status = replica_.check(table, keys); !status.ok()) return completed(std::move(status));
   return begin(pulled(table, std::move(keys)));
 }
@@ -123,7 +125,7 @@ Task<Answer> ReplicaStore::epoch_ended() {
 Task<Status> ReplicaStore::publish(Replica& shown) {
   for (std::uint16_t t = 0; t < shown.tables(); ++t) {
     const TableId table{t};
-    if (shard().value != 0) continue;
+    if (shard().value != 0 || !keeps(table)) continue;
     if (!shown.is_dense(table)) {
       if (Status status = co_await publish_keys(shown, table); !status.ok()) co_return status;
       continue;

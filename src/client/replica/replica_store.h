@@ -39,6 +39,9 @@ class ReplicaStore final : public Store {
   Pending yield() override { return shared_.yield(); }
 
  private:
+  bool keeps(TableId table) const {
+    return table.value >= replica_.tables() || algorithm_->keeps(replica_.spec(table));
+  }
   // Runs what a request is, until it waits; the request is done when the task is.
   Pending begin(Task<Answer> work);
   void tell_exchanged();
