@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "client/replica/replica.h"
 #include "client/replica/shard_group.h"
 #include "train/algorithm/mixing.h"
 
@@ -195,7 +196,7 @@ bool is_replicated(const TrainSpec& spec, const TableSpec& table) {
 std::vector<TableSpec> server_tables(const TrainSpec& spec, std::vector<TableSpec> tables) {
   const auto chosen = algorithm_of(spec);
   for (TableSpec& table : tables) {
-    if (is_replicated(spec, table)) table.rule.kind = RuleKind::kAssign;
+    if (is_replicated(spec, table)) table = shown_table(std::move(table));
     if (chosen && chosen->algorithm->sums) table.rule.kind = RuleKind::kAdd;
   }
   if (!spec.exchange.empty()) tables.push_back(meeting_table());
