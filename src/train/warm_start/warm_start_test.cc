@@ -128,6 +128,12 @@ TEST_F(WarmStart, KnowsTheColumnsOfItsData) {
   next.columns.clear();
   next.files = {folder_.write("other.csv", "ad,day,click\nad1,h2,1\n")};
   EXPECT_TRUE(says(refused(next), "has no column \"hour\"")) << refused(next).message();
+  const std::string svm = folder_.write("other.svm", "1 3:1 117:1\n0 4:1 103:1\n");
+  next.files = {svm};
+  EXPECT_EQ(refused(next).message(),
+            svm +
+                ": looks like libsvm, expected CSV with the columns that the model was trained with: "
+                "ad:cat,hour:cat,click:label");
 }
 
 TEST_F(WarmStart, WhatDiffersIsRefusedWithTheReason) {
