@@ -357,11 +357,9 @@ Status check_same_columns(const Columns& first, const std::string& first_path, c
       std::equal(first.list.begin(), first.list.end(), other.list.begin(), other.list.end(), same_name)) {
     return {};
   }
-  std::size_t differs = 0;
-  while (differs < std::min(first.list.size(), other.list.size()) &&
-         same_name(first.list[differs], other.list[differs])) {
-    ++differs;
-  }
+  const auto same =
+      std::mismatch(first.list.begin(), first.list.end(), other.list.begin(), other.list.end(), same_name);
+  const auto differs = static_cast<std::size_t>(same.first - first.list.begin());
   return {Code::kData, fmt::format("{}:1:1: saw columns {}, expected {} as in {}", other_path,
                                    names_of(other, differs), names_of(first, differs), first_path)};
 }
