@@ -43,8 +43,10 @@ def main():
         cases = {
             "Thalweg, 2 workers on threads": lambda: thalweg(rows.name, 2),
             "Thalweg, 2 worker processes, a server": lambda: thalweg(rows.name, 2, "--processes", "--workers", "2"),
+            "Thalweg, 2 worker processes, `--exchange dense:auto`": lambda: thalweg(
+                rows.name, 2, "--processes", "--workers", "2", "--exchange", "dense:auto"),
             "Thalweg, 2 worker processes, `--exchange auto`": lambda: thalweg(
-                rows.name, 2, "--processes", "--workers", "2", "--exchange", "auto", "--optimizer", "adagrad"),
+                rows.name, 2, "--processes", "--workers", "2", "--exchange", "auto"),
             "Thalweg, 1 worker": lambda: thalweg(rows.name, 1, "--threads", "1"),
             "PyTorch, DistributedDataParallel over Gloo, 2 processes": lambda: torch(rows.name, 2, 1),
             "PyTorch, 1 process of 2 threads": lambda: torch(rows.name, 1, 2),

@@ -121,7 +121,8 @@ struct TrainerOptions {
   // Neither: sync.
   std::string algorithm;
   // Which way what shards learn gets to the others: "servers", or the route of a group that the shards form,
-  // "auto", "ring", "tree", ... Empty: by servers, where the algorithm can.
+  // "auto", "ring", "tree", ..., or that of dense tables alone, "dense:ring", which leaves sparse ones to
+  // servers. Empty: by servers, where the algorithm can.
   std::string exchange;
   std::optional<Consistency> consistency;
   Combining combine;

@@ -35,6 +35,22 @@ std::uint64_t add_to_hash(std::uint64_t hash, std::string_view text) {
   return place(hash ^ 1);  // So that where a file ends counts.
 }
 
+// Why a file that was taken for CSV, since columns are asked for, has not these: it is of another format.
+Status without_columns(const InputFile& file, const ReadOptions& options, Status status) {
+  constexpr std::size_t kListShown = 80;
+  std::string first = file.head_lines();
+  first.resize(std::min(first.find('\n'), first.size()));
+  const auto found = detect_format(first, file.path, options.labels_needed, options.formats);
+  const bool is_csv = !found || (*found)->columns || first.find_first_of(",;\t") != first.npos;
+  if (is_csv || options.format != "auto") return status;
+  const bool of_model = !options.known_columns.empty();
+  std::string columns = of_model ? options.known_columns : options.columns;
+  if (columns.size() > kListShown) columns = columns.substr(0, columns.rfind(',', kListShown)) + ",...";
+  return {Code::kData,
+          fmt::format("{}: looks like {}, expected CSV with the columns that {}: {}", file.path,
+                      (*found)->name, of_model ? "the model was trained with" : "--columns names", columns)};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
@@ -77,7 +93,7 @@ Result<std::string> DataSet::look(const InputFile& file) {
   }
   Result<Columns> columns = Columns{};
   if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
-  if (!columns) return columns.status();
+  if (!columns) return without_columns(file, options_, columns.status());
   if (std::string lack = lack_of_rows(file, columns->header); !lack.empty()) return lack;
   if (columns_.list.empty()) {
     columns_ = std::move(*columns);

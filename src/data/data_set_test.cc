@@ -290,6 +290,9 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
   const std::string a = directory.write("a.csv", "label,x\n1,2\n"),
                     b = directory.write("b.csv", "label,y\n1,2\n");
   expect_refusal(files({a, b}), "b.csv:1:1: saw columns label, y, expected label, x as in " + a);
+  const std::string wide = directory.write("d.csv", "label,b,c,d,e,f,g,h,i,j\n1,2,3,4,5,6,7,8,9,0\n");
+  expect_refusal(files({wide, directory.write("e.csv", "label,b,c,d,e,f,g,h,i,k\n1,2,3,4,5,6,7,8,9,0\n")}),
+                 "e.csv:1:1: saw columns ..., k, expected ..., j as in " + wide);
   expect_refusal(files({directory.write("c.csv", "1,2\n")}), "--columns");
 }
 

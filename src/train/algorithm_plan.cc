@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "client/replica/replica.h"
 #include "client/replica/shard_group.h"
 #include "train/algorithm/mixing.h"
 
@@ -12,8 +13,11 @@ namespace thalweg {
 namespace {
 
 constexpr std::string_view kServers = "servers";
+constexpr std::string_view kDenseAlone = "dense:";  // What a route may be of.
 // Each shard pushes a gradient of every parameter of a dense model.
 constexpr std::uint32_t kShards = 8, kDenseShards = 2;
+
+bool is_of_dense_alone(std::string_view exchange) { return exchange.starts_with(kDenseAlone); }
 
 std::string text_of(const Consistency& consistency) {
   switch (consistency.kind) {
@@ -60,6 +64,12 @@ Status check_exchange(const TrainerOptions& options, const Algorithm& algorithm)
                                       "talk to each other; expected auto, ring, tree, ...",
                                       algorithm.name)};
   }
+  if (is_of_dense_alone(options.exchange) && algorithm.group != Algorithm::Group::kIfAsked) {
+    return {Code::kUsage,
+            fmt::format("--exchange {} makes no sense with --algorithm {}, whose shards have "
+                        "replicas of every table; expected sync, or a route for all, such as {}",
+                        options.exchange, algorithm.name, options.exchange.substr(kDenseAlone.size()))};
+  }
   return ok_status();
 }
 
@@ -85,7 +95,7 @@ Status check_combining(const TrainerOptions& options, const ChosenAlgorithm& cho
                                       "softsync:N",
                                       algorithm.name)};
   }
-  if (spec.exchange.empty()) return ok_status();
+  if (spec.exchange.empty() || is_of_dense_alone(spec.exchange)) return ok_status();
   return {Code::kUsage,
           fmt::format("--combine makes no sense with --exchange {}: nothing is pushed to servers",
                       spec.exchange)};
@@ -128,11 +138,13 @@ Status choose_shards(const TrainerOptions& options, const ModelKind& kind, Train
 }  // namespace
 
 Result<RouteChoice> exchange_route(const std::string& name) {
-  if (name == "auto") return RouteChoice();
-  auto route = RouteChoice::named(name);
+  const std::string of = is_of_dense_alone(name) ? name.substr(kDenseAlone.size()) : name;
+  if (of == "auto") return RouteChoice();
+  auto route = RouteChoice::named(of);
   if (route) return route;
   return Status(route.status().code(),
-                fmt::format("--exchange {}: {}; or servers, or auto", name, route.status().message()));
+                fmt::format("--exchange {}: {}; or auto; or dense: before one of these; or servers", name,
+                            route.status().message()));
 }
 
 Result<Consistency> plan_algorithm(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec) {
@@ -163,8 +175,8 @@ Result<ChosenAlgorithm> algorithm_of(const TrainSpec& spec) {
 }
 
 AlgorithmShard algorithm_shard(const TrainSpec& spec, ShardId shard, std::shared_ptr<ShardGroup> ranks) {
-  return {shard,           spec.shards, spec.epochs,     spec.shard_batch_rows(),
-          spec.model.seed, spec.mixing, std::move(ranks)};
+  return {shard,           spec.shards, spec.epochs,      spec.shard_batch_rows(),
+          spec.model.seed, spec.mixing, std::move(ranks), is_of_dense_alone(spec.exchange)};
 }
 
 std::uint32_t update_rows(const TrainSpec& spec) {
@@ -176,10 +188,15 @@ std::uint32_t update_rows(const TrainSpec& spec) {
   return alone ? spec.shard_batch_rows() : spec.batch_rows;
 }
 
+bool is_replicated(const TrainSpec& spec, const TableSpec& table) {
+  if (spec.exchange.empty()) return false;
+  return table.kind == TableSpec::Kind::kDense || !is_of_dense_alone(spec.exchange);
+}
+
 std::vector<TableSpec> server_tables(const TrainSpec& spec, std::vector<TableSpec> tables) {
   const auto chosen = algorithm_of(spec);
   for (TableSpec& table : tables) {
-    if (!spec.exchange.empty()) table.rule.kind = RuleKind::kAssign;
+    if (is_replicated(spec, table)) table = shown_table(std::move(table));
     if (chosen && chosen->algorithm->sums) table.rule.kind = RuleKind::kAdd;
   }
   if (!spec.exchange.empty()) tables.push_back(meeting_table());

@@ -21,8 +21,10 @@ Result<ChosenAlgorithm> algorithm_of(const TrainSpec& spec);
 AlgorithmShard algorithm_shard(const TrainSpec& spec, ShardId shard, std::shared_ptr<ShardGroup> ranks);
 // Rows whose gradients make one update of a parameter.
 std::uint32_t update_rows(const TrainSpec& spec);
-// The route of an exchange by name, "auto" among them. Errors: kUsage.
+// The route of an exchange by name, "auto" and "dense:auto" among them. Errors: kUsage.
 Result<RouteChoice> exchange_route(const std::string& name);
+// Whether data shards have replicas of the table, of which the servers get what a pass has made of it.
+bool is_replicated(const TrainSpec& spec, const TableSpec& table);
 // What the servers of the job keep, for these tables of the model.
 std::vector<TableSpec> server_tables(const TrainSpec& spec, std::vector<TableSpec> tables);
 

@@ -3,16 +3,20 @@
 
 #include <memory>
 
+#include "client/job/job_cluster.h"
 #include "client/replica/shard_group.h"
 #include "train/shard_trainer.h"
 
 namespace thalweg {
 
-// `ranks`: what the shard has of the job's group, where its shards form one; else null.
-Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs,
-                                std::shared_ptr<ShardGroup> ranks);
+Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs);
 
-// The same where each shard is a process: they meet first, where they form a group.
-Task<Status> train_in_process(Store& store, std::shared_ptr<const TrainInputs> inputs, MeetingPlace place);
+// The same where the job's shards form a group, of which this one has `ranks`.
+Task<Status> train_in_group(ShardStore& store, std::shared_ptr<const TrainInputs> inputs,
+                            std::shared_ptr<ShardGroup> ranks);
+
+// Either where each shard is a process: they meet first, where they form a group.
+Task<Status> train_in_process(ShardStore& store, std::shared_ptr<const TrainInputs> inputs,
+                              MeetingPlace place);
 
 }  // namespace thalweg

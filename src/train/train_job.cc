@@ -124,9 +124,10 @@ Task<Status> TrainJob::observe(ShardStore& store) {
   if (spec().loads) {
     Status loaded;
     if (start_ != nullptr) {
-      loaded = co_await load_rows(store, start_->model(), tables_, start_->with_state());
+      loaded =
+          co_await load_rows(store, start_->model(), server_tables(spec(), tables_), start_->with_state());
     } else {
-      loaded = co_await load_initial(store, *model_);
+      loaded = co_await load_initial(store, *model_, server_tables(spec(), tables_));
     }
     if (!loaded.ok()) co_return loaded;
     loaded = (co_await store.barrier(kLoadedBarrier)).status;

@@ -356,6 +356,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (!status.ok()) return status;
   if (start != nullptr) {
     spec.loads = true;
+    spec.loads_state = start->with_state();
     spec.train.known_columns = spec.valid.known_columns = start->known_columns();
   }
   if (options.files.empty() && dense) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,11 +9,10 @@
 #include "base/hint.h"
 #include "net/system_disk.h"
 #include "train/train_job.h"
+#include "train/warm_start/scans_ahead.h"
 
 namespace thalweg {
 namespace {
-
-constexpr std::uint16_t kScansAhead = 8;
 
 // Where a model goes that cannot be saved at `directory`: beside it, and if nothing can be written there, to
 // other places that may lie on another disk.
@@ -83,14 +81,9 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
   if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
   TableDigest digest(spec.dim);
   bool begun = false;
-  std::deque<Pending> ahead;  // The servers prepare these ranges while an earlier one is hashed and written.
-  std::uint16_t asked = 0;
+  ScansAhead scans(store, table, spec.ranges);
   for (std::uint16_t range = 0; range < spec.ranges; ++range) {
-    for (; asked < spec.ranges && asked < range + kScansAhead; ++asked) {
-      ahead.push_back(store.scan(table, RangeId{asked}));
-    }
-    const Answer scanned = co_await ahead.front();
-    ahead.pop_front();
+    const Answer scanned = co_await scans.next();
     if (!scanned.status.ok()) co_return scanned.status;
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();

@@ -22,7 +22,8 @@ struct TrainSpec {
   std::string algorithm = "sync";  // As choose_algorithm() takes it.
   std::string exchange;            // The route between shards that form a group; empty: servers.
   std::vector<double> mixing;      // shards * shards weights, where the algorithm mixes.
-  bool loads = false;              // The observer loads rows before shards begin.
+  bool loads = false;              // The observer loads rows before shards begin,
+  bool loads_state = false;        // with their optimizer state.
   std::string script_hash;         // Of model.script where the job was made, as hash_file() has it.
   std::string fields_from;         // Where the data has the field that model.fields comes from, for people.
 

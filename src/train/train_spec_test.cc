@@ -29,6 +29,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.batch_rows = 1000;
   spec.shards = 5;
   spec.loads = true;
+  spec.loads_state = true;
   spec.script_hash = "ab";
   spec.fields_from = "field 38 at a b.svm:7";
   const auto back = train_spec_from_text(to_text(spec));

@@ -80,7 +80,8 @@ TrainResult Trainer::Impl::run_here() {
     ranks = shard_groups(spec.shards, *route, options.timeout);
   }
   cluster.program = [inputs, ranks](ShardStore& store, const wire::Map&) {
-    return train_by_algorithm(store, inputs, ranks[store.shard().value]);
+    const auto& mine = ranks[store.shard().value];
+    return mine ? train_in_group(store, inputs, mine) : train_by_algorithm(store, inputs);
   };
   cluster.observer = job->observer();
   LocalCluster local(std::move(cluster));
@@ -159,7 +160,7 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
     if (!seats) return failed(seats.status());
     timed.seats = *std::move(seats);
   }
-  timed.program = [inputs](Store& store) { return train_by_algorithm(store, inputs, nullptr); };
+  timed.program = [inputs](Store& store) { return train_by_algorithm(store, inputs); };
   timed.observer = [observe = job->observer()](ShardStore& store) { return observe(store, wire::Map()); };
   SimulatedCluster cluster(std::move(timed));
   job->live_by([&cluster] { return cluster.now(); }, [&cluster] { cluster.tell(); });

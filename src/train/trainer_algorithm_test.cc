@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/rule_fields.h"
 #include "net/socket/reserved_port_for_test.h"
 #include "train/trainer_for_test.h"
 
@@ -81,7 +82,7 @@ TEST_F(TrainerTest, AnExchangeOfTwoShardsHasTheBitsOfServers) {
     options_.model = model;
     options_.exchange = "servers";
     const TrainResult servers = run(options_);
-    for (const char* exchange : {"auto", "ring", "tree:2"}) {
+    for (const char* exchange : {"auto", "ring", "tree:2", "dense:auto", "dense:ring", "dense:tree:2"}) {
       options_.exchange = exchange;
       const TrainResult result = run(options_);
       ASSERT_TRUE(result.status.ok()) << exchange << ": " << result.status.message();
@@ -91,6 +92,43 @@ TEST_F(TrainerTest, AnExchangeOfTwoShardsHasTheBitsOfServers) {
       EXPECT_EQ(result.epochs.back().held_out->auc, servers.epochs.back().held_out->auc);
     }
   }
+}
+
+// This route adds up as servers do.
+TEST_F(TrainerTest, DenseTablesByARouteBesideSparseOnesOnServers) {
+  options_.data_shards = 5;
+  options_.model = "fm";
+  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdam, RuleKind::kMomentum}) {
+    options_.optimizer = rule;
+    options_.out.clear();
+    options_.exchange = "servers";
+    const TrainResult by_servers = run(options_);
+    options_.exchange = "dense:binomial-tree";
+    for (const std::uint32_t servers : {1u, 3u}) {
+      options_.servers = servers;
+      const TrainResult result = run(options_);
+      ASSERT_TRUE(result.status.ok()) << result.status.message();
+      EXPECT_EQ(result.model_digest, by_servers.model_digest) << rule_name(rule) << ' ' << servers;
+      EXPECT_EQ(result.model_rows, by_servers.model_rows);
+      EXPECT_EQ(result.epochs.front().held_out->auc, by_servers.epochs.front().held_out->auc);
+      EXPECT_EQ(result.staleness_max, 0u);
+    }
+    options_.combine = Combining::machine();
+    EXPECT_EQ(run(options_).model_digest, by_servers.model_digest)
+        << "sparse pushes are added up on their way";
+    options_.combine = Combining::none();
+  }
+}
+
+// The one with fewer rows has ended its pass while the other goes on, by both ways.
+TEST_F(TrainerTest, ShardsOfUnequalPartsShareDenseTablesToo) {
+  std::string few;
+  for (int row = 0; row < 300; ++row) few += "1 " + std::to_string(row % 7) + ":1\n";
+  options_.files.push_back(folder_.write("few.svm", few));
+  options_.data_shards = 2, options_.batch = 64, options_.valid_part = 0, options_.epochs = 3;
+  const TrainResult by_servers = run(options_);
+  options_.exchange = "dense:ring";
+  EXPECT_EQ(run(options_).model_digest, by_servers.model_digest);
 }
 
 TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
@@ -154,7 +192,7 @@ TEST_F(TrainerTest, AShardThatFailsTellsWhyAndHoldsNobody) {
   options_.timeout = std::chrono::hours(1);
   options_.data_shards = 3;
   for (const auto& [algorithm, exchange] :
-       {std::pair("sync", "ring"), {"local:2", "auto"}, {"fedavg", "auto"}}) {
+       {std::pair("sync", "ring"), {"sync", "dense:ring"}, {"local:2", "auto"}, {"fedavg", "auto"}}) {
     options_.algorithm = algorithm, options_.exchange = exchange;
     const TrainResult result = run(options_);
     EXPECT_EQ(result.status.code(), Code::kData) << algorithm;
@@ -168,8 +206,9 @@ TEST_F(TrainerTest, AnExchangeEndsEarlyWhenItIsAskedTo) {
   options_.on_progress = [&](const TrainProgress& now) {
     if (now.examples > 0) running->close();
   };
-  for (const char* algorithm : {"sync", "local:16", "fedavg:E=2"}) {
-    options_.algorithm = algorithm, options_.exchange = "auto";
+  for (const auto& [algorithm, exchange] :
+       {std::pair("sync", "auto"), {"sync", "dense:auto"}, {"local:16", "auto"}, {"fedavg:E=2", "auto"}}) {
+    options_.algorithm = algorithm, options_.exchange = exchange;
     auto trainer = Trainer::open(options_);
     ASSERT_TRUE(trainer);
     running = &*trainer;
@@ -193,6 +232,11 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal("async", "ring", as_is), "--exchange ring makes no sense with --algorithm async"));
   EXPECT_TRUE(says(refusal("local:2", "servers", as_is), "expected auto, ring"));
   EXPECT_TRUE(says(refusal("sync", "rnig", as_is), "'rnig' is unknown"));
+  EXPECT_TRUE(says(refusal("sync", "dense:rnig", as_is), "'rnig' is unknown"));
+  EXPECT_TRUE(says(refusal("async", "dense:ring", as_is), "whose updates are the servers'"));
+  EXPECT_TRUE(
+      says(refusal("local:2", "dense:ring", as_is),
+           "--exchange dense:ring makes no sense with --algorithm local, whose shards have replicas"));
   EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
   EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));
   EXPECT_TRUE(says(refusal("rudra-adv*", "", as_is), "workers would pass on all rows"));

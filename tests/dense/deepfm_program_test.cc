@@ -58,6 +58,57 @@ TEST_F(DeepFmProgram, NoBitDependsOnServersWorkersOrTheRoute) {
   EXPECT_NE(told(job + " --layer-rate 0.05")["model_digest"], one["model_digest"]);
 }
 
+// Of two shards each route adds up as servers do, of more some.
+TEST_F(DeepFmProgram, LayersByARouteLeaveFactorsToServersWithTheSameBits) {
+  const std::string job = "train --model deepfm --hidden 8 --batch 200 --valid-part 5 --epochs 2 " + rows_;
+  for (const auto& [shards, route] :
+       {std::pair("4", "dense:recursive-doubling"), {"3", "dense:binomial-tree"}, {"2", "dense:ring"}}) {
+    const std::string own = fmt::format(" --data-shards {} --workers {}", shards, shards);
+    const json by_servers = told(job + own);
+    for (const std::string nodes : {" --servers 1", " --servers 3", " --processes --servers 2"}) {
+      const json result = told(job + own + " --exchange " + route + nodes);
+      EXPECT_EQ(result["model_digest"], by_servers["model_digest"]) << route << nodes;
+      EXPECT_EQ(result["valid_auc"], by_servers["valid_auc"]) << route << nodes;
+    }
+  }
+}
+
+TEST_F(DeepFmProgram, LayersByARouteGoOnWithTheirState) {
+  const std::string job = "train --hidden 8 --batch 200 --data-shards 2 " + rows_, first = folder_ / "first";
+  const json twice = told(job + " --model deepfm --epochs 2");
+  told(job + " --model deepfm --exchange dense:auto --out " + first);
+  for (const std::string way : {"dense:auto", "dense:auto --processes", "auto --processes", "servers"})
+    EXPECT_EQ(told(job + " --init " + first + " --exchange " + way)["model_digest"], twice["model_digest"])
+        << way;
+}
+
+// Per step each of n shards sends 2 (n - 1) / n of the layers to others and none to servers, which get them
+// once a pass, with a float of state for each of theirs.
+TEST_F(DeepFmProgram, LayersGoByTheRouteAndNothingElseDoes) {
+  const auto counted = [&](int hidden, const std::string& exchange) {
+    return told(
+        fmt::format("train --model deepfm --hidden {} --batch 256 --epochs 2 --data-shards 4 --workers 4 "
+                    "--processes --servers 1 --exchange {} {}",
+                    hidden, exchange, rows_));
+  };
+  constexpr std::uint64_t kShards = 4, kPasses = 2, kShown = 2 * kPasses, kInputs = 39 * 8, kFloat = 4;
+  const auto bytes = [](std::uint64_t hidden) { return kFloat * ((kInputs + 2) * hidden + 1); };
+  const auto number = [](const json& result, const char* name) { return result[name].get<std::uint64_t>(); };
+  const json narrow = counted(8, "dense:ring"), wide = counted(24, "dense:ring");
+  const std::uint64_t steps = number(wide, "steps");  // And a round a pass in which none has a step.
+  const std::uint64_t more = bytes(24) - bytes(8);
+  EXPECT_EQ(number(wide, "pushed_bytes") - number(narrow, "pushed_bytes"), kShown * more);
+  // Pulls that wait for others are told so by some bytes more.
+  const auto sent = static_cast<double>(kShown * more + 2 * (kShards - 1) * (steps + kPasses) * more);
+  EXPECT_NEAR(static_cast<double>(number(wide, "bytes_sent") - number(narrow, "bytes_sent")), sent,
+              sent / 50);
+  const json by_servers = counted(24, "servers");
+  constexpr std::uint64_t kEmptyPush = 128, kTables = 9;
+  EXPECT_LT(number(wide, "pushed_bytes"), number(by_servers, "pushed_bytes") - kShards * steps * bytes(24) +
+                                              kShown * bytes(24) +
+                                              kShards * kTables * (steps + 8) * kEmptyPush);
+}
+
 TEST_F(DeepFmProgram, EveryAlgorithmThatMakesSenseTrainsIt) {
   const std::string job = "train --model deepfm --hidden 8 --valid-part 5 --batch 200 --data-shards 3 ";
   for (const std::string algorithm :

@@ -54,7 +54,7 @@ class DenseProgram : public testing::Test {
   const TemporaryFolder folder_;
 };
 
-// By servers with the optimizer's state; data shards that exchange take the weights from the servers.
+// With the optimizer's state, which data shards that exchange take from the servers.
 TEST_F(DenseProgram, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
   const std::string one = quoted(folder_ / "one");
   const auto digest = [&](const std::string& flags) {
@@ -63,6 +63,10 @@ TEST_F(DenseProgram, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
   const json by_servers = digest("--optimizer adam --epochs 2");
   EXPECT_NE(digest("--optimizer adam --epochs 1 --out " + one), by_servers);
   EXPECT_EQ(digest("--epochs 1 --servers 2 --init " + one), by_servers);
+  EXPECT_EQ(
+      digest("--epochs 1 --exchange ring --workers 2 --init " + one + " --out " + quoted(folder_ / "two")),
+      by_servers);
+  EXPECT_EQ(digest("--epochs 1 --init " + quoted(folder_ / "two")), digest("--optimizer adam --epochs 3"));
   const std::string ring = "--exchange ring --optimizer sgd --rate 0.01 ";
   const json by_ring = digest(ring + "--epochs 2 --workers 2");
   EXPECT_NE(digest(ring + "--epochs 1 --workers 2 --out " + one), by_ring);

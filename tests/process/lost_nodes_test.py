@@ -82,21 +82,23 @@ class LostNodesTest(ClusterJobs):
         self.assertIn("error", last_json(out))
         self.assert_gone(nodes)
 
-    # What a shard had learnt is its own worker's alone.
+    # What a shard had learnt is its own worker's alone, if only of dense tables.
     def test_a_killed_rank_ends_the_job_naming_it(self):
-        job = self.start_job("--processes", "--workers", "3", "--exchange", "auto", "--epochs", "1000", "--batch", "256")
-        self.await_epoch(job, 1)
-        workers = children_of(job.pid, "worker")
-        os.kill(workers[1], signal.SIGKILL)
-        out, err = self.finish(job)
-        self.assertEqual(job.returncode, 5, err)
-        # Whoever notices first, a rank in its exchange or the starter.
-        self.assertRegex(err, r"PEER_LOST: worker-\d: (all-\w+ #\d+ of .*: rank \d is lost: its process has ended"
-                         r"|the worker of data shard \d is lost, and with it what that shard had learnt)")
-        self.assertIn("node worker (process %d) was ended by signal 9 (Killed)" % workers[1], err)
-        self.assertIn("start the job again", err)
-        self.assertEqual(last_json(out)["error"]["code"], "PEER_LOST")
-        self.assert_gone(workers)
+        for exchange in ("auto", "dense:auto"):
+            with self.subTest(exchange=exchange):
+                job = self.start_job("--processes", "--workers", "3", "--exchange", exchange, "--epochs", "1000", "--batch", "256")
+                self.await_epoch(job, 1)
+                workers = children_of(job.pid, "worker")
+                os.kill(workers[1], signal.SIGKILL)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 5, err)
+                # Whoever notices first, a rank in its exchange or the starter.
+                self.assertRegex(err, r"PEER_LOST: worker-\d: (all-\w+ #\d+ of .*: rank \d is lost: its process has ended"
+                                 r"|the worker of data shard \d is lost, and with it what that shard had learnt)")
+                self.assertIn("node worker (process %d) was ended by signal 9 (Killed)" % workers[1], err)
+                self.assertIn("start the job again", err)
+                self.assertEqual(last_json(out)["error"]["code"], "PEER_LOST")
+                self.assert_gone(workers)
 
     # Their starter knows at once, whatever their connections tell later.
     def test_the_death_of_a_worker_is_known_before_its_silence(self):

@@ -108,7 +108,7 @@ constexpr OptionRow kRows[] = {
      .help = "How data shards learn together: sync, ssp:S, async, softsync:N, rudra, rudra-adv, rudra-adv*, downpour, easgd, dcasgd, local:K, fedavg, dpsgd:GRAPH or adpsgd; help explains each",
      .example = "ssp:4", .placeholder = "NAME[:...]", .explain = explain_algorithms},
     {.name = "exchange", .key = "cluster.exchange", .type = T::kText, .group = kCluster,
-     .help = "Which way gradients or replicas go: servers, or by a route among the workers themselves, auto, ring, tree, hierarchical, ...; unset is servers where the algorithm can",
+     .help = "Which way gradients or replicas go: servers, or by a route among the workers themselves, auto, ring, tree, hierarchical, ...; dense:ROUTE takes dense tables alone that way, and leaves sparse ones to servers; unset is servers where the algorithm can",
      .example = "ring", .placeholder = "ROUTE"},
     {.name = "sync", .key = "cluster.sync", .type = T::kChoice, .group = kCluster,
      .help = "Steps in lockstep, at most S apart, or free", .example = "ssp:4", .fallback = "bsp",

@@ -5,8 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/range.h"
 #include "client/job/custom_rules.h"
+#include "table/update_rule.h"
 
 namespace thalweg {
 namespace {
@@ -74,6 +76,14 @@ Rows Replica::read(TableId table, const Keys& keys) const {
   return {rows, {rows.get(), floats}};
 }
 
+Rows Replica::read_shown(TableId table, const Keys& keys) const {
+  if (stored_width(table) > limits::kDimMax) return read(table, keys);
+  const std::size_t floats = keys.size() * stored_width(table);
+  const auto rows = std::make_shared_for_overwrite<float[]>(floats);
+  if (floats > 0) tables_[table.value].table->read_stored(table_keys(keys), {rows.get(), floats});
+  return {rows, {rows.get(), floats}};
+}
+
 void Replica::apply(TableId table, const Keys& keys, std::span<const float> grads) {
   if (grads.empty()) return;
   const Contribution part{table_keys(keys), grads};
@@ -102,9 +112,14 @@ Status Replica::load(TableId table, std::span<const float> rows) {
     keys.resize(range_first_row(range + 1u, of.ranges, of.rows) - begin);
     std::iota(keys.begin(), keys.end(), begin);
     const RowsView view{keys, rows.subspan(begin * of.dim, keys.size() * of.dim), of.dim};
-    if (Status status = tables_[table.value].table->load(RangeId{range}, view); !status.ok()) return status;
+    if (Status status = load(table, RangeId{range}, view); !status.ok()) return status;
   }
   return ok_status();
+}
+
+Status Replica::load(TableId table, RangeId range, const RowsView& rows) {
+  if (!is_dense(table) && logs_keys_) tables_[table.value].changed.add(rows.keys);
+  return tables_[table.value].table->load(range, rows);
 }
 
 std::size_t Replica::dense_floats() const {
@@ -142,6 +157,13 @@ void Replica::read_stored(TableId table, std::span<const std::uint64_t> keys, st
 void Replica::write_stored(TableId table, std::span<const std::uint64_t> keys, std::span<const float> rows) {
   if (logs_keys_) tables_[table.value].changed.add(keys);
   tables_[table.value].table->write(keys, stored_width(table), rows);
+}
+
+TableSpec shown_table(TableSpec table) {
+  const std::size_t state = UpdateRule(table.rule, table.dim, nullptr).state_floats();
+  if (table.dim + state <= limits::kDimMax) table.dim += static_cast<std::uint32_t>(state);
+  table.rule.kind = RuleKind::kAssign;
+  return table;
 }
 
 }  // namespace thalweg

@@ -42,11 +42,15 @@ class Replica {
   // Sets all rows of a dense table, whose optimizer state becomes that of rows that begin so. Errors:
   // kNonFinite.
   Status load(TableId table, std::span<const float> rows);
+  // The same of those that a scan of a range has found, which have their state or not.
+  Status load(TableId table, RangeId range, const RowsView& rows);
 
   // Stored rows of all dense tables, one table after the other.
   std::size_t dense_floats() const;
   void read_dense(std::span<float> out) const;
   void write_dense(std::span<const float> rows);
+  // As servers keep them to show, see shown_table().
+  Rows read_shown(TableId table, const Keys& keys) const;
   // Stored rows of a sparse table by placed keys, ascending.
   std::size_t stored_width(TableId table) const { return tables_[table.value].table->stored_width(); }
   void read_stored(TableId table, std::span<const std::uint64_t> keys, std::span<float> out) const;
@@ -67,5 +71,9 @@ class Replica {
   std::vector<Copy> tables_;
   bool logs_keys_ = true;
 };
+
+// What servers keep of a table that data shards have replicas of, for these to show: rows as they are given,
+// with their optimizer state behind them where that fits a row.
+TableSpec shown_table(TableSpec table);
 
 }  // namespace thalweg

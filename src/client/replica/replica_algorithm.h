@@ -32,6 +32,8 @@ struct ReplicaWork {
 class ReplicaAlgorithm {
  public:
   virtual ~ReplicaAlgorithm() = default;
+  // Whether shards have the table on their replicas; pushes to others and pulls are the servers'.
+  virtual bool keeps(const TableSpec& /*table*/) const { return true; }
   // Makes rows of the replica fit to be shown to the program.
   virtual Task<Status> before_pull(ReplicaWork, TableId, Keys) { co_return ok_status(); }
   // The step has its push to a table; those to other tables may still be computed.

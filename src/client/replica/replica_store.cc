@@ -43,6 +43,7 @@ Pending ReplicaStore::begin(Task<Answer> work) {
 
 Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
   if (!failure_.ok()) return completed(failure_);
+  if (!keeps(table)) return shared_.push(table, std::move(keys), std::move(grads));
   if (Status status = replica_.check_push(table, keys, grads.span()); !status.ok()) {
     if (status.code() != Code::kUsage) failure_ = status;  // As when a server refuses it.
     return completed(std::move(status));
@@ -60,6 +61,7 @@ Pending ReplicaStore::push(TableId table, Keys keys, Rows grads) {
 
 Pending ReplicaStore::pull(TableId table, Keys keys) {
   if (!failure_.ok()) return completed(failure_);
+  if (!keeps(table)) return shared_.pull(table, std::move(keys));
   if (Status status = replica_.check(table, keys); !status.ok()) return completed(std::move(status));
   return begin(pulled(table, std::move(keys)));
 }
@@ -119,28 +121,42 @@ Task<Answer> ReplicaStore::epoch_ended() {
   co_return answer(std::move(status));
 }
 
+// Without the state that servers may keep behind a row.
+Task<Answer> ReplicaStore::read_shown(TableId table, Keys keys) {
+  Answer shown = co_await shared_.read(table, keys);
+  const std::size_t count = keys.size();
+  if (!shown.status.ok() || count == 0 || table.value >= replica_.tables()) co_return shown;
+  const std::size_t dim = replica_.spec(table).dim, width = shown.rows.size() / count;
+  if (width == dim) co_return shown;
+  const auto rows = std::make_shared_for_overwrite<float[]>(count * dim);
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy_n(shown.rows.span().begin() + static_cast<std::ptrdiff_t>(i * width), dim,
+                rows.get() + i * dim);
+  co_return answer(ok_status(), Rows(rows, {rows.get(), count * dim}));
+}
+
 // Every shard's replica is shown alike, so one of them does it for all.
 Task<Status> ReplicaStore::publish(Replica& shown) {
   for (std::uint16_t t = 0; t < shown.tables(); ++t) {
     const TableId table{t};
-    if (shard().value != 0) continue;
+    if (shard().value != 0 || !keeps(table)) continue;
     if (!shown.is_dense(table)) {
       if (Status status = co_await publish_keys(shown, table); !status.ok()) co_return status;
       continue;
     }
     const Keys rows = Keys::block(0, shown.spec(table).rows);
-    shared_.push(table, rows, shown.read(table, rows)).forget();
+    shared_.push(table, rows, shown.read_shown(table, rows)).forget();
   }
   co_return (co_await shared_.advance()).status;
 }
 
 Task<Status> ReplicaStore::publish_keys(Replica& shown, TableId table) {
   const std::vector<std::uint64_t> changed = shown.take_changed(table);
-  const std::size_t at_once = std::max<std::size_t>(1, kPublishedFloats / shown.spec(table).dim);
+  const std::size_t at_once = std::max<std::size_t>(1, kPublishedFloats / shown.stored_width(table));
   for (std::size_t done = 0; done < changed.size(); done += at_once) {
     const auto part = std::span(changed).subspan(done, std::min(at_once, changed.size() - done));
     const Keys keys = placed_keys({part.begin(), part.end()});
-    shared_.push(table, keys, shown.read(table, keys)).forget();
+    shared_.push(table, keys, shown.read_shown(table, keys)).forget();
     if (Status status = (co_await shared_.advance()).status; !status.ok()) co_return status;
   }
   co_return ok_status();

@@ -26,7 +26,7 @@ class ReplicaStore final : public Store {
   Step step() const override { return step_; }
   Pending push(TableId table, Keys keys, Rows grads) override;
   Pending pull(TableId table, Keys keys) override;
-  Pending read(TableId table, Keys keys) override { return shared_.read(table, std::move(keys)); }
+  Pending read(TableId table, Keys keys) override { return begin(read_shown(table, std::move(keys))); }
   void learnt(std::uint64_t rows) override {
     rows_ += rows;
     shared_.learnt(rows);
@@ -39,12 +39,16 @@ class ReplicaStore final : public Store {
   Pending yield() override { return shared_.yield(); }
 
  private:
+  bool keeps(TableId table) const {
+    return table.value >= replica_.tables() || algorithm_->keeps(replica_.spec(table));
+  }
   // Runs what a request is, until it waits; the request is done when the task is.
   Pending begin(Task<Answer> work);
   void tell_exchanged();
   Task<Answer> pulled(TableId table, Keys keys);
   Task<Answer> advanced();
   Task<Answer> epoch_ended();
+  Task<Answer> read_shown(TableId table, Keys keys);
   Task<Status> publish(Replica& shown);
   Task<Status> publish_keys(Replica& shown, TableId table);
   ReplicaWork work() { return {replica_, shared_, step_, pushes_, shared_.closing(), rows_}; }

@@ -83,10 +83,19 @@ void infer_kinds(const std::vector<Row>& rows, const ReadOptions& options, Colum
   }
 }
 
-std::string names_of(const Columns& columns) {
-  std::string names;
-  for (const Column& c : columns.list) names += (names.empty() ? "" : ", ") + c.name;
-  return names;
+// Of many columns some, from this one on.
+std::string names_of(const Columns& columns, std::size_t from = 0) {
+  constexpr std::size_t kShown = 8, kNameShown = 32;
+  const std::size_t count = columns.list.size();
+  if (count <= kShown) from = 0;
+  const std::size_t end = std::min(from + kShown, count);
+  std::string names = from > 0 ? "..." : "";
+  for (std::size_t c = from; c < end; ++c) {
+    const std::string& name = columns.list[c].name;
+    names +=
+        (names.empty() ? "" : ", ") + (name.size() <= kNameShown ? name : name.substr(0, kNameShown) + "...");
+  }
+  return end == count ? names : fmt::format("{} and {} more", names, count - end);
 }
 
 Status set_kind_by_name(Columns& columns, const std::string& path, const std::string& name, Kind kind) {
@@ -348,8 +357,11 @@ Status check_same_columns(const Columns& first, const std::string& first_path, c
       std::equal(first.list.begin(), first.list.end(), other.list.begin(), other.list.end(), same_name)) {
     return {};
   }
+  const auto same =
+      std::mismatch(first.list.begin(), first.list.end(), other.list.begin(), other.list.end(), same_name);
+  const auto differs = static_cast<std::size_t>(same.first - first.list.begin());
   return {Code::kData, fmt::format("{}:1:1: saw columns {}, expected {} as in {}", other_path,
-                                   names_of(other), names_of(first), first_path)};
+                                   names_of(other, differs), names_of(first, differs), first_path)};
 }
 
 }  // namespace thalweg

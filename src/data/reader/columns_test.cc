@@ -155,6 +155,10 @@ TEST(Columns, WrongSpecsSayWhatWasExpected) {
   says(kinds("a,b\n1,2\n", ""), "no column is the label");
   says(kinds("label,b\n1,2\n", "c:cat"), "has no column \"c\", its columns are label, b");
   says(kinds("a,b\n1,2\n", "", "z"), "has no column \"z\"");
+  says(kinds("a,b,c,d,e,f,g,h,i,an_uncommonly_long_name_of_a_column\n", "", "z"),
+       "its columns are a, b, c, d, e, f, g, h and 2 more");
+  says(kinds("an_uncommonly_long_name_of_a_column,b\n", "", "z"),
+       "its columns are an_uncommonly_long_name_of_a_col..., b");
 }
 
 }  // namespace

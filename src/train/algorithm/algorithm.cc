@@ -190,9 +190,10 @@ std::string explain_algorithms() {
     more("--combine", algorithm->combines    ? "may add up pushes on their way"
                       : algorithm->combining ? "is tree:K as said here"
                                              : "makes no sense");
-    more("--exchange", algorithm->group == Algorithm::Group::kUnused    ? "makes no sense"
-                       : algorithm->group == Algorithm::Group::kIfAsked ? "may take the servers' place"
-                                                                        : "by any route but servers");
+    more("--exchange", algorithm->group == Algorithm::Group::kUnused ? "makes no sense"
+                       : algorithm->group == Algorithm::Group::kIfAsked
+                           ? "may take the servers' place; dense:ROUTE of dense tables alone"
+                           : "by any route but servers");
     if (algorithm->one_server) more("--servers", "1");
     more("paper", algorithm->paper);
   }

@@ -47,6 +47,7 @@ struct AlgorithmShard {
   std::uint64_t seed = 0;
   std::span<const double> mixing;     // shards * shards, where the algorithm mixes.
   std::shared_ptr<ShardGroup> ranks;  // Where the job's shards form a group.
+  bool dense_alone = false;           // That group has to do with dense tables; sparse ones are the servers'.
 };
 
 // One a file in this folder.
@@ -60,7 +61,7 @@ struct Algorithm {
   std::string_view word_unsaid = {};  // What it is where it is left out; empty: it must be given.
   bool one_server = false;            // All rows are on one server.
   bool combines = false;              // Pushes may be added up on their way to the servers.
-  // Shards form a group, and servers get the model when a pass ends.
+  // Shards form a group, and servers get the model when a pass ends. If asked: also of dense tables alone.
   enum class Group : std::uint8_t { kUnused, kIfAsked, kAlways } group = Group::kUnused;
   bool sparse = true;  // Models with sparse tables make sense.
   bool sums = false;   // Servers add up what is pushed, instead of the model's update rules.

@@ -37,7 +37,7 @@ TEST(Learning, SyncIsOneWorkerWithTheLargerBatchByAnyExchange) {
   c.workers = 1;
   EXPECT_EQ(learn(problem, c).w, servers) << "one worker for all shards";
   c.workers = 0;
-  for (const char* exchange : {"auto", "ring", "tree:2", "halving-doubling", "star"}) {
+  for (const char* exchange : {"auto", "ring", "tree:2", "halving-doubling", "star", "dense:ring"}) {
     c.exchange = exchange;
     EXPECT_LE(distance(learn(problem, c).w, servers), 1e-6) << exchange;
   }

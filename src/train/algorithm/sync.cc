@@ -39,6 +39,45 @@ class SummedGradients final : public ReplicaAlgorithm {
   GroupRounds rounds_;
 };
 
+// The same of dense gradients alone. Sparse ones have gone to the servers, which apply them in the same step.
+class SummedDenseGradients final : public ReplicaAlgorithm {
+ public:
+  explicit SummedDenseGradients(std::shared_ptr<ShardGroup> ranks)
+      : ranks_(std::move(ranks)), dense_(ranks_) {}
+
+  bool keeps(const TableSpec& table) const override { return table.kind == TableSpec::Kind::kDense; }
+  void pushed(const ReplicaWork& work, TableId table) override {
+    dense_.pushed(work.replica, table, work.pushes[table.value], work.asked_to_close);
+  }
+  Task<Status> end_step(ReplicaWork work) override {
+    Pending at_servers = work.shared.advance();
+    (void)co_await work.shared.yield();  // Pushes leave before this waits for ranks that wait for them.
+    if (Status status = co_await sum(work, true); !status.ok()) co_return status;
+    co_return (co_await at_servers).status;
+  }
+  // Servers wait for a push of each shard in each step.
+  Task<Status> end_pass(ReplicaWork work) override {
+    for (;;) {
+      Status status = co_await sum(work, false);
+      if (!status.ok() || !dense_.any_has_step()) co_return status;
+      Pending at_servers = work.shared.advance();
+      (void)co_await work.shared.yield();
+      if (status = (co_await at_servers).status; !status.ok()) co_return status;
+    }
+  }
+  Replica* shown(Replica& replica) override { return &replica; }
+  bool closing(bool) const override { return dense_.closing(); }
+
+ private:
+  Task<Status> sum(ReplicaWork work, bool has_step) {
+    co_return co_await or_wait_for_the_end(*ranks_,
+                                           dense_.sum(work.replica, {has_step, work.asked_to_close, 1}));
+  }
+
+  const std::shared_ptr<ShardGroup> ranks_;
+  DenseSums dense_;
+};
+
 }  // namespace
 
 extern constinit const Algorithm kSyncAlgorithm = {
@@ -51,6 +90,7 @@ extern constinit const Algorithm kSyncAlgorithm = {
     .consistency = [](const AlgorithmValues&) { return Consistency::sync(); },
     .make = [](const AlgorithmValues&, AlgorithmShard shard) -> std::unique_ptr<ReplicaAlgorithm> {
       if (shard.ranks == nullptr) return nullptr;
+      if (shard.dense_alone) return std::make_unique<SummedDenseGradients>(std::move(shard.ranks));
       return std::make_unique<SummedGradients>(std::move(shard.ranks));
     },
 };

@@ -37,10 +37,8 @@ class Loading {
       const RangeId range = range_of_row(spec_, placed[done]);
       std::size_t end = done + 1;
       while (end < placed.size() && range_of_row(spec_, placed[end]) == range) ++end;
-      const auto rows = block.rows.subspan(done * block.width, (end - done) * block.width);
       const auto at = [&](std::size_t i) { return placed.begin() + static_cast<std::ptrdiff_t>(i); };
-      open_.push_back(store_.load(table_, range, {at(done), at(end)},
-                                  Rows(std::vector<float>(rows.begin(), rows.end()))));
+      open_.push_back(store_.load(table_, range, {at(done), at(end)}, rows_of(block, done, end)));
       done = end;
     }
   }
@@ -53,6 +51,17 @@ class Loading {
   }
 
  private:
+  // Room for a state that is not loaded is left empty.
+  Rows rows_of(const StoredRows& block, std::size_t begin, std::size_t end) const {
+    const std::size_t width = std::max<std::size_t>(block.width, spec_.dim);
+    std::vector<float> rows((end - begin) * width, 0.0f);
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto row = block.rows.subspan(i * block.width, block.width);
+      std::copy(row.begin(), row.end(), rows.begin() + static_cast<std::ptrdiff_t>((i - begin) * width));
+    }
+    return Rows(std::move(rows));
+  }
+
   ShardStore& store_;
   const TableId table_;
   const TableSpec& spec_;
@@ -63,7 +72,7 @@ class Loading {
 
 Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<TableSpec> tables,
                        bool with_state) {
-  for (std::uint16_t t = 0; t < tables.size(); ++t) {
+  for (std::uint16_t t = 0; t < model.manifest().tables.size(); ++t) {
     Loading loading(store, TableId{t}, tables[t]);
     ModelReader::Cursor cursor = model.rows(t, with_state);
     for (bool more = true; more;) {
@@ -85,11 +94,11 @@ bool has_initial(const Model& model) {
   return false;
 }
 
-Task<Status> load_initial(ShardStore& store, const Model& model) {
+Task<Status> load_initial(ShardStore& store, const Model& model, std::vector<TableSpec> tables) {
   constexpr std::size_t kFloatsAtOnce = std::size_t{1} << 18;
-  const std::vector<TableSpec> tables = model.tables();
-  for (std::uint16_t t = 0; t < tables.size(); ++t) {
-    const std::size_t dim = tables[t].dim;
+  const std::vector<TableSpec> own = model.tables();
+  for (std::uint16_t t = 0; t < own.size(); ++t) {
+    const std::size_t dim = own[t].dim;
     const std::span<const float> values = model.initial(t);
     Loading loading(store, TableId{t}, tables[t]);
     std::vector<Key> keys;

@@ -11,14 +11,15 @@
 
 namespace thalweg {
 
-// Loads the rows of all tables, those of the job's that come first, with their state where `with_state` and
-// there is some. For an observer, before it comes to kLoadedBarrier. `model` outlives the task.
+// Loads the rows of all tables of the model, with their state where `with_state` and there is some. `tables`:
+// of the servers, which may be wider where they show replicas. For an observer, before it comes to
+// kLoadedBarrier. `model` outlives the task.
 Task<Status> load_rows(ShardStore& store, const ModelReader& model, std::vector<TableSpec> tables,
                        bool with_state);
 
 // The same of a model's tables that begin with values of their own, see Model::initial(). `model` outlives
 // the task.
-Task<Status> load_initial(ShardStore& store, const Model& model);
+Task<Status> load_initial(ShardStore& store, const Model& model, std::vector<TableSpec> tables);
 bool has_initial(const Model& model);
 
 }  // namespace thalweg

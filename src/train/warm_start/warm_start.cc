@@ -29,11 +29,11 @@ bool has_state(RuleKind kind) {
   return kind != RuleKind::kSgd && kind != RuleKind::kAdd && kind != RuleKind::kAssign;
 }
 
-// Whether data shards have tables of their own.
-bool by_replicas(const TrainSpec& spec) {
+// Whether data shards have replicas that servers make agree.
+bool by_replicas_and_servers(const TrainSpec& spec) {
   const auto chosen = algorithm_of(spec);
-  if (!chosen || chosen->algorithm->make == nullptr) return false;
-  return !spec.exchange.empty() || chosen->algorithm->group == Algorithm::Group::kUnused;
+  return chosen && chosen->algorithm->make != nullptr &&
+         chosen->algorithm->group == Algorithm::Group::kUnused;
 }
 
 }  // namespace
@@ -173,26 +173,26 @@ Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tab
                         reader_.path(), had.size(), tables.size())};
   }
   const std::vector<TableSpec> at_servers = server_tables(spec, tables);
-  bool state = false, sparse = false, kept = true, wanted = false;
+  bool sparse = false, saved = true, kept = true;  // Of the state that the rules have.
   for (std::size_t t = 0; t < had.size(); ++t) {
-    if (Status status = check_table(had[t], tables[t]); !status.ok()) return status;
-    state = state || had[t].state_floats > 0;
-    wanted = wanted || has_state(tables[t].rule.kind);
-    sparse = sparse || tables[t].kind == TableSpec::Kind::kSparse;
-    kept = kept && at_servers[t].rule.kind == tables[t].rule.kind;
+    const TableSpec &table = tables[t], &at_server = at_servers[t];
+    if (Status status = check_table(had[t], table); !status.ok()) return status;
+    sparse = sparse || table.kind == TableSpec::Kind::kSparse;
+    if (!has_state(table.rule.kind) || had[t].rows == 0) continue;
+    saved = saved && had[t].state_floats > 0;
+    kept = kept && (at_server.rule.kind == table.rule.kind || at_server.dim > table.dim);
   }
-  if (sparse && by_replicas(spec)) {
+  if (sparse && by_replicas_and_servers(spec)) {
     return {Code::kUsage,
-            fmt::format("--init makes no sense with --algorithm {}{}{} and --model {}: each data shard would "
+            fmt::format("--init makes no sense with --algorithm {} and --model {}: each data shard would "
                         "begin by taking every row; expected sync or another by servers, or a dense model",
-                        spec.algorithm, spec.exchange.empty() ? "" : " by --exchange ", spec.exchange,
-                        spec.model.name)};
+                        spec.algorithm, spec.model.name)};
   }
-  if (weights_only_ || !wanted || (state && kept)) return ok_status();
+  if (weights_only_ || (saved && kept)) return ok_status();
   return {Code::kUsage,
           fmt::format("--init {}: {}; begin with the weights alone: --init-weights {}", reader_.path(),
-                      state ? "data shards that exchange by themselves begin without optimizer state"
-                            : "its optimizer state was not saved, as after an exchange among data shards",
+                      saved ? "replicas that servers make agree begin without optimizer state"
+                            : "its optimizer state was not saved, as after --algorithm easgd",
                       reader_.path())};
 }
 

@@ -1,4 +1,6 @@
+#include <array>
 #include <string>
+#include <vector>
 
 #include "train/trainer_for_test.h"
 
@@ -35,6 +37,65 @@ TEST_F(WarmStart, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
   EXPECT_NE(lines_.find("goes on with model fm at " + (folder_ / "first")), std::string::npos) << lines_;
 }
 
+// Whichever way each of them goes: of two shards any route adds up as servers do.
+TEST_F(WarmStart, ThreeTrainingsOfAPassByAnExchangeHaveTheBitsOfOneOfThree) {
+  options_.data_shards = 2;
+  options_.model = "fm";
+  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdam}) {
+    TrainerOptions whole = options_;
+    whole.optimizer = rule, whole.epochs = 3;
+    const TrainResult expected = run(whole);
+    ASSERT_TRUE(expected.status.ok()) << expected.status.message();
+    for (const auto& ways : {std::array{"ring", "ring", "ring"},
+                             {"servers", "ring", "servers"},
+                             {"dense:ring", "dense:ring", "ring"},
+                             {"ring", "servers", "dense:auto"}}) {
+      TrainerOptions next = options_;
+      next.optimizer = rule, next.epochs = 1;
+      for (std::size_t pass = 0; pass < ways.size(); ++pass) {
+        next.exchange = ways[pass], next.out = folder_ / ("pass" + std::to_string(pass));
+        const TrainResult result = run(next);
+        ASSERT_TRUE(result.status.ok()) << result.status.message();
+        EXPECT_EQ(result.model_digest == expected.model_digest, pass == 2) << ways[pass] << ' ' << pass;
+        next.init = next.out;
+      }
+    }
+  }
+}
+
+// Rows that no later pass touches get the state that belongs to their weights, too.
+TEST_F(WarmStart, WeightsAloneGoOnByAnExchange) {
+  options_.data_shards = 2, options_.epochs = 1;
+  options_.exchange = "ring";
+  ASSERT_TRUE(run(options_).complete);
+  TrainerOptions fewer = options_;
+  fewer.files = {folder_.write("few.svm", "1 3:1 101:1\n0 4:1 102:1\n")};
+  fewer.valid_part = 0, fewer.init = options_.out, fewer.init_weights_only = true;
+  std::vector<std::uint64_t> digests;
+  for (const char* exchange : {"servers", "ring", "dense:ring"}) {
+    fewer.exchange = exchange, fewer.out = folder_ / "fewer";
+    const TrainResult few = run(fewer);
+    ASSERT_TRUE(few.status.ok()) << few.status.message();
+    TrainerOptions next = options_;
+    next.init = fewer.out, next.out = folder_ / "next";
+    next.exchange = exchange;
+    const TrainResult result = run(next);
+    ASSERT_TRUE(result.status.ok()) << result.status.message();
+    digests.push_back(result.model_digest);
+  }
+  EXPECT_EQ(digests[1], digests[0]);
+  EXPECT_EQ(digests[2], digests[0]);
+}
+
+TEST_F(WarmStart, LocalStepsGoOnFromTheirMean) {
+  options_.algorithm = "local:4", options_.data_shards = 3, options_.epochs = 4;
+  const TrainResult whole = run(options_);
+  options_.epochs = 2;
+  ASSERT_TRUE(run(options_).complete);
+  options_.init = options_.out, options_.out = folder_ / "second";
+  EXPECT_EQ(run(options_).model_digest, whole.model_digest);
+}
+
 TEST_F(WarmStart, WeightsAloneGoOnByAnyRule) {
   options_.epochs = 1;
   ASSERT_TRUE(run(options_).complete);
@@ -67,6 +128,12 @@ TEST_F(WarmStart, KnowsTheColumnsOfItsData) {
   next.columns.clear();
   next.files = {folder_.write("other.csv", "ad,day,click\nad1,h2,1\n")};
   EXPECT_TRUE(says(refused(next), "has no column \"hour\"")) << refused(next).message();
+  const std::string svm = folder_.write("other.svm", "1 3:1 117:1\n0 4:1 103:1\n");
+  next.files = {svm};
+  EXPECT_EQ(refused(next).message(),
+            svm +
+                ": looks like libsvm, expected CSV with the columns that the model was trained with: "
+                "ad:cat,hour:cat,click:label");
 }
 
 TEST_F(WarmStart, WhatDiffersIsRefusedWithTheReason) {
@@ -88,7 +155,7 @@ TEST_F(WarmStart, WhatDiffersIsRefusedWithTheReason) {
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.hash_bits = 18; }), "has 64-bit ids"));
   EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.factor_optimizer = RuleKind::kSgd; }),
                    "--init-weights " + options_.out));
-  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.exchange = "ring"; }), "expected sync"));
+  EXPECT_TRUE(says(refusal([](TrainerOptions& o) { o.algorithm = "dcasgd"; }), "expected sync"));
   TrainerOptions next = options_;
   next.init = options_.files[0];
   EXPECT_EQ(refused(next).code(), Code::kModel);
