@@ -3,7 +3,8 @@
 
 claims_test.py THALWEG SOURCE_DIR [--redraw]. They run in one directory, where the files of examples/compare are. On the
 page `...` stands for any lines, in a line for any text; a picture is docs/pictures/NAME of the file NAME that a command has
-left. Those by another gnuplot than the page's, or of runs that were not simulated, are only there. --redraw puts what was drawn in the page's place.
+left. Of those by another gnuplot than the page's, and of runs that were not simulated, it is enough that they are drawn.
+--redraw puts what was drawn in the page's place.
 """
 import glob
 import os
