@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -14,6 +15,8 @@
 
 namespace thalweg {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::uint32_t kShards = 4, kSteps = 40, kTimesSlower = 5;
 
@@ -58,7 +61,10 @@ Lag count_steps(BlockingStore store, std::uint32_t bound, StepsRead& steps) {
     for (const float updates : seen->span())
       lag.most = std::max(lag.most, static_cast<int>(step) - static_cast<int>(updates));
     steps.reach(own, step);
-    if (own == 0) steps.wait_for_others(std::min({kTimesSlower * (step + 1), step + bound, kSteps - 1}));
+    if (own == 0) {
+      steps.wait_for_others(std::min({kTimesSlower * (step + 1), step + bound, kSteps - 1}));
+      std::this_thread::sleep_for(1ms);  // Whoever may go on does.
+    }
     std::vector<float> one(kShards);
     one[own] = 1;
     EXPECT_TRUE(store.push(TableId{0}, rows, Rows(std::move(one))).ok());
