@@ -80,7 +80,9 @@ TEST_F(Compare, RunsTheExampleOfItsPage) {
   EXPECT_EQ(runs[0]["run"], "sync");
   EXPECT_EQ(runs[0]["staleness_max"], 0);
   EXPECT_LE(runs[1]["staleness_max"], 4);
-  for (const char* picture : {"loss-time", "loss-steps", "staleness", "idle"}) {
+  EXPECT_FALSE(fs::exists(directory_ + "/push-staleness.svg")) << "of simulated runs alone";
+  for (const char* picture :
+       {"loss-time", "loss-steps", "loss-bytes", "staleness", "target", "rate", "idle"}) {
     EXPECT_EQ(file_text(directory_ + "/" + picture + ".svg").substr(0, 5), "<?xml") << picture;
     EXPECT_EQ(file_text(directory_ + "/" + picture + ".png").substr(1, 3), "PNG") << picture;
   }
@@ -210,6 +212,11 @@ TEST_F(Compare, SimulatesRunsAndHasTheSameBitsAgain) {
   EXPECT_EQ(runs[0]["staleness_max"], 0);
   EXPECT_GT(runs[2]["staleness_max"], 0);
   EXPECT_NE(file("loss-time.svg").find("simulated seconds"), std::string::npos);
+  EXPECT_NE(file("target.svg").find("simulated seconds"), std::string::npos);
+  EXPECT_NE(file("rate.svg").find("rows a simulated second"), std::string::npos);
+  EXPECT_NE(file("push-staleness.svg").find("softsync-1"), std::string::npos);
+  EXPECT_NE(file("push-staleness.csv").find("\nsync,0,"), std::string::npos);
+  EXPECT_NE(file("push-staleness.csv").find("\nsoftsync-1,1,"), std::string::npos);
   EXPECT_NE(file("staleness.svg").find("8-15"), std::string::npos) << "many leads share bars";
   EXPECT_EQ(json::parse(file("sync/config.json"))["compute"]["value"], "lognormal(30ms, 0.3)");
   EXPECT_EQ(json::parse(file("sync/result.json"))["simulated"], true);

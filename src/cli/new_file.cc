@@ -56,4 +56,10 @@ Status NewFile::refused() const {
   return {Code::kIo, fmt::format("{}: cannot be written: {}", path_, std::strerror(errno))};
 }
 
+Status write_new_file(const std::string& path, std::string_view text) {
+  NewFile file(path);
+  if (Status written = file.write(text); !written.ok()) return written;
+  return file.commit();
+}
+
 }  // namespace thalweg

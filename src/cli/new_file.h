@@ -34,6 +34,9 @@ class NewFile {
   bool committed_ = false;
 };
 
+// A file of this text. kIo.
+Status write_new_file(const std::string& path, std::string_view text);
+
 // kUsage if `path` is one of these inputs, however it is spelt: it would be gone when the file is complete.
 Status is_no_input(const std::string& path, const std::vector<std::string>& inputs);
 

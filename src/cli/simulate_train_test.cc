@@ -45,6 +45,17 @@ TEST_F(SimulateTrain, AsynchronousGradientsAreAsStaleAsThereAreOthers) {
   EXPECT_FALSE(run.contains("staleness_mean"));  // Which `train` has for steps ahead of the slowest.
 }
 
+// (30 - 1) / c updates, c pushes an update.
+TEST_F(SimulateTrain, CountsStalenessOfSoftsyncInUpdates) {
+  const std::string room = "--workers 30 --batch 30 --compute 'normal(1s,5%)' --stop-after 100s --algorithm ";
+  const json two = result(room + "softsync:2"), all = result(room + "softsync:30");
+  EXPECT_NEAR(two["push_staleness_updates_mean"], 29 / 15.0, 0.02 * 29 / 15);
+  EXPECT_NEAR(all["push_staleness_updates_mean"], 29, 0.02 * 29);
+  EXPECT_FALSE(result(room + "async").contains("push_staleness_updates"));
+  const Ran shown = run("simulate train " + rows_ + " " + room + "softsync:2");
+  EXPECT_NE(shown.out.find("; in updates: mean 1.9"), std::string::npos) << shown.out;
+}
+
 TEST_F(SimulateTrain, TheBoundIsReachedAndNeverExceeded) {
   for (const int bound : {0, 1, 3, 10}) {
     const json run = result(

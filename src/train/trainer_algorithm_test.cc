@@ -237,6 +237,9 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
   EXPECT_TRUE(
       says(refusal("local:2", "dense:ring", as_is),
            "--exchange dense:ring makes no sense with --algorithm local, whose shards have replicas"));
+  EXPECT_TRUE(says(
+      refusal("async", "", [](TrainerOptions& o) { o.servers = 1, o.workers = o.data_shards.emplace(4095); }),
+      "--servers and --workers, together"));
   EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
   EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));
   EXPECT_TRUE(says(refusal("rudra-adv*", "", as_is), "workers would pass on all rows"));

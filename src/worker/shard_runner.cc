@@ -144,7 +144,8 @@ ShardStore& ShardRunner::computed() {
   THALWEG_CHECK(computing() && work_.taken, "what was computed was taken");
   ShardStore& store = *std::exchange(work_.store, nullptr);
   count_time(store);
-  store.doing().waits = true;
+  const auto goes_on = [&](const auto& ready) { return ready.first == &store; };
+  store.doing().waits = std::none_of(ready_.begin(), ready_.end(), goes_on);
   for (const News& news : std::exchange(held_, {})) tell(store, news);
   return store;
 }

@@ -73,10 +73,13 @@ Status make_directory(const std::string& path) {
   return {Code::kUsage, fmt::format("{} is not empty; expected a new directory for the comparison", path)};
 }
 
-TrainResult run_it(const Options& options, bool simulated, Trainer& trainer) {
-  if (!simulated) return run_trainer(options, trainer);
-  const auto simulation = wanted_simulation(options);
-  if (simulation) return trainer.run(*simulation);
+TrainResult run_it(const Options& options, Trainer& trainer, ComparedTraining& done) {
+  if (!done.simulated) return run_trainer(options, trainer);
+  auto simulation = wanted_simulation(options);
+  if (simulation) {
+    simulation->on_end = [&](const sim::TimedRun& run) { done.updates_between = run.staleness_in_updates(); };
+    return trainer.run(*simulation);
+  }
   TrainResult none;
   none.status = simulation.status();
   return none;
@@ -84,7 +87,7 @@ TrainResult run_it(const Options& options, bool simulated, Trainer& trainer) {
 
 // With `directory` not empty, the run directory is made in it.
 ComparedTraining run_one(const ComparedRun& run, const std::string& directory, Output& out) {
-  ComparedTraining done{run.name, run.simulated, {}, {}};
+  ComparedTraining done{run.name, run.simulated, {}, {}, {}};
   Options options = run.options;
   if (!directory.empty()) {
     options.assign(*find_option("run-dir"), directory + "/" + run.name, Origin::kSet,
@@ -105,7 +108,7 @@ ComparedTraining run_one(const ComparedRun& run, const std::string& directory, O
   nlohmann::ordered_json json;
   done.result = show_one_training(options, *std::move(wanted), out, json, [&](Trainer& trainer) {
     loss = trainer.options().loss.value_or(loss);
-    return run_it(options, run.simulated, trainer);
+    return run_it(options, trainer, done);
   });
   return done;
 }

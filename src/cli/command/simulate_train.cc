@@ -67,7 +67,6 @@ struct Shown {
 
   std::string_view algorithm() const { return options.algorithm; }
   double steps() const { return static_cast<double>(run.gradients) / *options.data_shards; }
-  std::uint64_t stalest() const { return run.staleness.empty() ? 0 : run.staleness.size() - 1; }
   double rows_a_gradient() const {
     return static_cast<double>(std::max(*options.batch / *options.data_shards, 1u));
   }
@@ -102,15 +101,19 @@ nlohmann::ordered_json to_json(const Shown& shown) {
                                 {"steps", shown.steps()},
                                 {"gradients_per_second", run.gradients_per_second()},
                                 {"samples_per_second", run.gradients_per_second() * shown.rows_a_gradient()},
-                                {"push_staleness_mean", run.staleness_mean()},
-                                {"push_staleness_p99", run.staleness_at(0.99)},
-                                {"push_staleness_max", shown.stalest()},
+                                {"push_staleness_mean", sim::mean_of(run.staleness)},
+                                {"push_staleness_p99", sim::quantile_of(run.staleness, 0.99)},
+                                {"push_staleness_max", sim::most_of(run.staleness)},
                                 {"steps_ahead_max", run.lead_max},
                                 {"idle_share", run.idle_share},
                                 {"bytes_sent", run.bytes_sent},
                                 {"events", run.events},
                                 {"trace_hash", fmt::format("{:016x}", run.trace_hash)}};
   object["push_staleness"] = run.staleness;
+  if (!run.staleness_counted.empty()) {
+    object["push_staleness_updates_mean"] = sim::mean_of(run.staleness_counted);
+    object["push_staleness_updates"] = run.staleness_counted;
+  }
   object["curve"] = nlohmann::ordered_json::array();
   for (const LossCurve::Point& point : curve)
     object["curve"].push_back({{"seconds", point.seconds}, {"loss", point.loss}});
@@ -131,19 +134,25 @@ std::string epochs_text(const TrainResult& result) {
   return text.empty() ? text : "held-out rows\n" + text + "\n";
 }
 
+std::string staleness_text(const sim::TimedRun::Histogram& histogram) {
+  return fmt::format("mean {:.2f}, p99 {}, max {}", sim::mean_of(histogram),
+                     sim::quantile_of(histogram, 0.99), sim::most_of(histogram));
+}
+
 std::string to_text(const Shown& shown) {
   const sim::TimedRun& run = shown.run;
   std::string lines = fmt::format("{:>12}  {}\n", "time", "loss");
   for (const LossCurve::Point& point : shown.curve)
     lines += fmt::format("{:>12}  {:.5f}\n", seconds_text(point.seconds), point.loss);
+  const std::string counted =
+      run.staleness_counted.empty() ? "" : "; in updates: " + staleness_text(run.staleness_counted);
   return fmt::format(
       "{} by {} workers and {} servers: {} simulated, {} gradients ({:.1f} steps), {:.2f} a second\n"
-      "push staleness: mean {:.2f}, p99 {}, max {}; at most {} steps ahead of the slowest\n"
+      "push staleness: {}{}; at most {} steps ahead of the slowest\n"
       "idle: {:.1f} %; sent: {}\n\n{}{}",
       shown.algorithm(), shown.options.workers, shown.options.servers, seconds_text(seconds_of(run.time)),
-      run.gradients, shown.steps(), run.gradients_per_second(), run.staleness_mean(), run.staleness_at(0.99),
-      shown.stalest(), run.lead_max, 100 * run.idle_share, size_text(run.bytes_sent),
-      epochs_text(shown.result), lines);
+      run.gradients, shown.steps(), run.gradients_per_second(), staleness_text(run.staleness), counted,
+      run.lead_max, 100 * run.idle_share, size_text(run.bytes_sent), epochs_text(shown.result), lines);
 }
 
 Status run_simulate_train(const Options& options, Output& out) {

@@ -3,15 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/new_file.h"
-#include "cli/view/drawing.h"
-#include "cli/view/run_plot.h"
+#include "cli/view/compared_pictures.h"
 
 namespace thalweg {
 namespace {
@@ -49,19 +45,6 @@ std::vector<Field> fields_of(const ComparedTraining& run, const std::optional<Ta
           {"staleness_max", static_cast<double>(r.staleness_max)},
           {"idle_share", r.idle_share},
           {"exchange_seconds_exposed", r.exchange_seconds_exposed}};
-}
-
-// Whose seconds the runs have.
-enum class Clocks { kReal, kSimulated, kBoth };
-
-Clocks clocks_of(const std::vector<ComparedTraining>& all) {
-  const auto simulated = std::count_if(all.begin(), all.end(), [](const auto& run) { return run.simulated; });
-  if (simulated == 0) return Clocks::kReal;
-  return static_cast<std::size_t>(simulated) == all.size() ? Clocks::kSimulated : Clocks::kBoth;
-}
-
-std::string shown_name(const ComparedTraining& run, Clocks clocks) {
-  return clocks == Clocks::kBoth && run.simulated ? run.name + " (simulated)" : run.name;
 }
 
 std::string csv_number(const std::optional<double>& number) {
@@ -107,103 +90,15 @@ std::string staleness_csv(const std::vector<ComparedTraining>& all) {
   return text;
 }
 
-using Abscissa = double (*)(const LossPoint& point);
-
-std::vector<Curve> loss_curves_by(const std::vector<ComparedTraining>& all, Abscissa x) {
-  std::vector<Curve> curves;
-  const Clocks clocks = clocks_of(all);
+std::string push_staleness_csv(const std::vector<ComparedTraining>& all) {
+  std::string text = "run,updates,pushes\n";
   for (const ComparedTraining& run : all) {
-    const std::string name = shown_name(run, clocks);
-    Curve train{name + ", training", {}}, valid{name + ", held out", {}, true};
-    for (const LossPoint& point : run.points) {
-      if (std::isfinite(point.train_loss)) train.points.emplace_back(x(point), point.train_loss);
-      if (finite(point.valid_loss)) valid.points.emplace_back(x(point), *point.valid_loss);
-    }
-    for (Curve& curve : {std::ref(train), std::ref(valid)}) {
-      if (!curve.points.empty()) curves.push_back(std::move(curve));
+    for (std::size_t updates = 0; updates < run.updates_between.size(); ++updates) {
+      if (run.updates_between[updates] > 0)
+        text += fmt::format("{},{},{}\n", run.name, updates, run.updates_between[updates]);
     }
   }
-  return curves;
-}
-
-// Leads that share a group of bars: each its own while there are few, else from 4 on by powers of two.
-LedPulls group_of(const LedPulls& some, bool few) {
-  if (few || some.steps_min < 4) return some;
-  const std::uint32_t least = std::bit_floor(some.steps_min);
-  return {least, std::max(2 * least - 1, some.steps_max), some.pulls};
-}
-
-// By the least lead of the group.
-std::map<std::uint32_t, LedPulls> grouped(const ComparedTraining& run, bool few) {
-  std::map<std::uint32_t, LedPulls> groups;
-  for (const LedPulls& some : run.result.led_pulls) {
-    const LedPulls group = group_of(some, few);
-    const auto [found, fresh] = groups.try_emplace(group.steps_min, group);
-    if (!fresh) found->second.pulls += group.pulls;
-  }
-  return groups;
-}
-
-Bars staleness_bars(const std::vector<ComparedTraining>& all) {
-  constexpr std::size_t kNamesThatFit = 16;
-  std::set<std::uint32_t> leads;
-  for (const ComparedTraining& run : all) {
-    for (const LedPulls& some : run.result.led_pulls) leads.insert(some.steps_min);
-  }
-  const bool few = leads.size() <= kNamesThatFit;
-  Bars bars;
-  std::map<std::uint32_t, Bars::Group> groups;
-  const Clocks clocks = clocks_of(all);
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    bars.series.push_back(shown_name(all[r], clocks));
-    double pulls = 0;
-    for (const LedPulls& some : all[r].result.led_pulls) pulls += static_cast<double>(some.pulls);
-    for (const auto& [least, some] : grouped(all[r], few)) {
-      Bars::Group& group = groups[least];
-      group.values.resize(all.size());
-      group.values[r] = pulls > 0 ? static_cast<double>(some.pulls) / pulls : 0;
-      group.name =
-          least == some.steps_max ? fmt::format("{}", least) : fmt::format("{}-{}", least, some.steps_max);
-    }
-  }
-  for (auto& [least, group] : groups) bars.groups.push_back(std::move(group));
-  return bars;
-}
-
-Bars idle_bars(const std::vector<ComparedTraining>& all) {
-  Bars bars{{"idle"}, {}};
-  const Clocks clocks = clocks_of(all);
-  for (const ComparedTraining& run : all) {
-    bars.groups.push_back({shown_name(run, clocks), {run.result.idle_share}});
-  }
-  return bars;
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  NewFile file(path);
-  if (Status written = file.write(text); !written.ok()) return written;
-  return file.commit();
-}
-
-// `script` of a PNG, or of an SVG.
-template <class Script>
-Status draw_both(const std::string& path, Script script) {
-  for (const bool png : {false, true}) {
-    const auto picture = drawn_by(gnuplot(), script(png));
-    if (!picture) return picture.status();
-    if (Status written = write_text(path + (png ? ".png" : ".svg"), *picture); !written.ok()) return written;
-  }
-  return ok_status();
-}
-
-Status draw_curves(const std::string& path, const Axes& axes, const std::vector<Curve>& curves) {
-  if (curves.empty()) return ok_status();
-  return draw_both(path, [&](bool png) { return curves_script(axes, curves, png); });
-}
-
-Status draw_bars(const std::string& path, const Axes& axes, const Bars& bars) {
-  if (bars.groups.empty()) return ok_status();
-  return draw_both(path, [&](bool png) { return bars_script(axes, bars, png); });
+  return text;
 }
 
 std::string cell(const std::optional<double>& number, int digits) {
@@ -224,6 +119,16 @@ LossPoint point_of(const TrainEpoch& epoch, Loss loss) {
   if (const auto accuracy = rows.metrics.find("accuracy"); accuracy != rows.metrics.end())
     point.valid_accuracy = accuracy->second;
   return point;
+}
+
+Clocks clocks_of(const std::vector<ComparedTraining>& all) {
+  const auto simulated = std::count_if(all.begin(), all.end(), [](const auto& run) { return run.simulated; });
+  if (simulated == 0) return Clocks::kReal;
+  return static_cast<std::size_t>(simulated) == all.size() ? Clocks::kSimulated : Clocks::kBoth;
+}
+
+std::string shown_name(const ComparedTraining& run, Clocks clocks) {
+  return clocks == Clocks::kBoth && run.simulated ? run.name + " (simulated)" : run.name;
 }
 
 const LossPoint* ComparedTraining::met(const std::optional<Target>& target) const {
@@ -295,24 +200,11 @@ Status write_comparison(const std::string& directory, const std::vector<Compared
   const std::string at = directory + "/";
   for (const auto& [name, text] :
        {std::pair("runs.csv", runs_csv(all, target)), std::pair("curves.csv", curves_csv(all)),
-        std::pair("staleness.csv", staleness_csv(all))}) {
-    if (Status written = write_text(at + name, text); !written.ok()) return written;
+        std::pair("staleness.csv", staleness_csv(all)),
+        std::pair("push-staleness.csv", push_staleness_csv(all))}) {
+    if (Status written = write_new_file(at + name, text); !written.ok()) return written;
   }
-  const auto by_seconds = loss_curves_by(all, [](const LossPoint& p) { return p.seconds; });
-  const auto by_steps =
-      loss_curves_by(all, [](const LossPoint& p) { return static_cast<double>(p.costs.steps); });
-  const char* const seconds = clocks_of(all) == Clocks::kSimulated ? "simulated seconds" : "seconds";
-  for (const Status& status :
-       {draw_curves(at + "loss-time", {"loss", seconds, "mean loss of a row"}, by_seconds),
-        draw_curves(at + "loss-steps", {"loss", "steps", "mean loss of a row"}, by_steps),
-        draw_bars(at + "staleness",
-                  {"staleness", "steps that a pull's data shard led the slowest", "share of pulls"},
-                  staleness_bars(all)),
-        draw_bars(at + "idle", {"idle share", "", "share of the shards' time spent waiting"},
-                  idle_bars(all))}) {
-    if (!status.ok()) return status;
-  }
-  return ok_status();
+  return draw_comparison(at, all, target);
 }
 
 }  // namespace thalweg

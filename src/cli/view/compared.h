@@ -25,10 +25,18 @@ struct ComparedTraining {
   bool simulated = false;  // By whose clock its times are.
   TrainResult result;
   std::vector<LossPoint> points;  // By time.
+  // Simulated: pushes, by how many updates came between the read that they were computed on and them.
+  std::vector<std::uint64_t> updates_between;
 
   // The first pass's end at which the target is met; null: never.
   const LossPoint* met(const std::optional<Target>& target) const;
 };
+
+// Whose seconds the runs have.
+enum class Clocks { kReal, kSimulated, kBoth };
+Clocks clocks_of(const std::vector<ComparedTraining>& all);
+// Where both are there, simulated ones say so.
+std::string shown_name(const ComparedTraining& run, Clocks clocks);
 
 // The loss and the accuracy of one pass's held-out rows, where there are any.
 LossPoint point_of(const TrainEpoch& epoch, Loss loss);
@@ -36,7 +44,7 @@ LossPoint point_of(const TrainEpoch& epoch, Loss loss);
 std::string comparison_table(const std::vector<ComparedTraining>& all, const std::optional<Target>& target);
 nlohmann::ordered_json comparison_json(const std::vector<ComparedTraining>& all,
                                        const std::optional<Target>& target);
-// runs.csv, curves.csv, staleness.csv, and each picture as SVG and PNG. kIo.
+// Files of numbers, and each picture as SVG and PNG. kIo.
 Status write_comparison(const std::string& directory, const std::vector<ComparedTraining>& all,
                         const std::optional<Target>& target);
 

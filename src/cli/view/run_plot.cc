@@ -16,6 +16,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kMetricsLineBytesMax = std::size_t{1} << 16;
+constexpr std::size_t kLettersBelowBars = 60;  // That fit beside each other.
 
 std::optional<RunLine> line_of(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
@@ -105,10 +106,12 @@ std::string bars_script(const Axes& axes, const Bars& bars, bool png) {
   std::string script =
       head_of(axes, png) +
       "set style data histograms\nset style fill solid 0.8\nset yrange [0:*]\n$bars << EOD\n";
+  std::size_t letters = 0;
   for (const Bars::Group& group : bars.groups) {
     script += fmt::format("\"{}\" {}\n", group.name, fmt::join(group.values, " "));
+    letters += group.name.size();
   }
-  script += "EOD\nplot ";
+  script += letters > kLettersBelowBars ? "EOD\nset xtics rotate by -20\nplot " : "EOD\nplot ";
   for (std::size_t i = 0; i < bars.series.size(); ++i) {
     script += fmt::format("{}$bars using {}:xtic(1) title {}", i == 0 ? "" : ", ", i + 2,
                           in_quotes(bars.series[i]));
@@ -138,9 +141,7 @@ Status plot_runs(const Options& options, Output& out, const Axes& axes, CurvesOf
     out.text(*picture);
     return ok_status();
   }
-  NewFile file(path);
-  if (Status written = file.write(*picture); !written.ok()) return written;
-  return file.commit();
+  return write_new_file(path, *picture);
 }
 
 }  // namespace thalweg

@@ -24,9 +24,7 @@ std::string text_of(const ordered_json& json, int indent) {
 }
 
 Status write_file(const std::string& path, const ordered_json& json) {
-  NewFile file(path);
-  if (Status written = file.write(text_of(json, 2)); !written.ok()) return written;
-  return file.commit();
+  return write_new_file(path, text_of(json, 2));
 }
 
 ordered_json environment_of(const Options& options) {

@@ -60,7 +60,7 @@ Measured train(Consistency consistency, Combining combine) {
   EXPECT_TRUE(run.status.ok()) << run.status.message();
   EXPECT_EQ(run.gradients, 2 * kSteps);
   return {std::chrono::duration<double, std::milli>(run.time).count() / kSteps, 1 - run.idle_share,
-          run.staleness_mean()};
+          mean_of(run.staleness)};
 }
 
 TEST(Rudra, EachSystemComputesMoreOfItsTime) {

@@ -127,6 +127,20 @@ std::uint32_t lead_max(const Cluster& cluster) {
   return lead;
 }
 
+TimedRun::Histogram staleness_counted(const Cluster& cluster) {
+  TimedRun::Histogram histogram;
+  for (const auto& process : cluster.processes()) {
+    if (process->server == nullptr) continue;
+    for (const auto& host : process->server->tables()) {
+      for (const auto& [updates, pushes] : host->pushes_behind()) {
+        if (histogram.size() <= updates) histogram.resize(updates + 1);
+        histogram[updates] += pushes;
+      }
+    }
+  }
+  return histogram;
+}
+
 }  // namespace
 
 class TimedCluster::Impl {
@@ -209,6 +223,7 @@ TimedRun TimedCluster::Impl::run() const {
   run.time = stopwatch_.time();
   run.gradients = stopwatch_.gradients();
   run.staleness = sync_ ? std::vector{run.gradients} : staleness_.histogram();
+  run.staleness_counted = staleness_counted(cluster_);
   run.lead_max = lead_max(cluster_);
   run.idle_share = stopwatch_.idle_share();
   run.bytes_sent = cluster_.network_counts().bytes;
@@ -243,23 +258,27 @@ double TimedRun::gradients_per_second() const {
   return time > Duration{} ? static_cast<double>(gradients) * 1e9 / static_cast<double>(time.count()) : 0;
 }
 
-double TimedRun::staleness_mean() const {
-  double pushes = 0, sum = 0;
-  for (std::size_t s = 0; s < staleness.size(); ++s) {
-    pushes += static_cast<double>(staleness[s]);
-    sum += static_cast<double>(s) * static_cast<double>(staleness[s]);
+double mean_of(const TimedRun::Histogram& histogram) {
+  double all = 0, sum = 0;
+  for (std::size_t value = 0; value < histogram.size(); ++value) {
+    all += static_cast<double>(histogram[value]);
+    sum += static_cast<double>(value) * static_cast<double>(histogram[value]);
   }
-  return pushes > 0 ? sum / pushes : 0;
+  return all > 0 ? sum / all : 0;
 }
 
-std::uint64_t TimedRun::staleness_at(double part) const {
-  std::uint64_t pushes = 0, seen = 0;
-  for (const std::uint64_t count : staleness) pushes += count;
-  for (std::size_t s = 0; s < staleness.size(); ++s) {
-    seen += staleness[s];
-    if (static_cast<double>(seen) >= part * static_cast<double>(pushes)) return s;
+std::uint64_t quantile_of(const TimedRun::Histogram& histogram, double part) {
+  std::uint64_t all = 0, seen = 0;
+  for (const std::uint64_t count : histogram) all += count;
+  for (std::size_t value = 0; value < histogram.size(); ++value) {
+    seen += histogram[value];
+    if (static_cast<double>(seen) >= part * static_cast<double>(all)) return value;
   }
   return 0;
+}
+
+std::uint64_t most_of(const TimedRun::Histogram& histogram) {
+  return histogram.empty() ? 0 : histogram.size() - 1;
 }
 
 }  // namespace thalweg::sim

@@ -57,18 +57,26 @@ struct TimedRun {
   // idle_share are of that time.
   Duration time{};
   std::uint64_t gradients = 0;
-  std::vector<std::uint64_t> staleness;  // Pushes, by how many of others came between their read and them.
-  std::uint32_t lead_max = 0;            // Steps by which a shard that read led the slowest one.
-  double idle_share = 0;                 // Of the workers' time, in which they did not compute.
+  using Histogram = std::vector<std::uint64_t>;
+  Histogram staleness;          // Pushes, by how many of others came between their read and them.
+  Histogram staleness_counted;  // By how many updates, where an update is made of several pushes; else none.
+  std::uint32_t lead_max = 0;   // Steps by which a shard that read led the slowest one.
+  double idle_share = 0;        // Of the workers' time, in which they did not compute.
   std::uint64_t bytes_sent = 0;
   std::uint64_t events = 0;
   std::uint64_t trace_hash = 0;  // Equal for equal courses.
 
   double gradients_per_second() const;
-  double staleness_mean() const;
-  // The least staleness that `part` of the pushes do not exceed.
-  std::uint64_t staleness_at(double part) const;
+  // Pushes, by how many updates came between their read and them.
+  const Histogram& staleness_in_updates() const {
+    return staleness_counted.empty() ? staleness : staleness_counted;
+  }
 };
+
+double mean_of(const TimedRun::Histogram& histogram);
+// The least value that `part` of them do not exceed.
+std::uint64_t quantile_of(const TimedRun::Histogram& histogram, double part);
+std::uint64_t most_of(const TimedRun::Histogram& histogram);
 
 // The same job, the same run.
 TimedRun run_timed(const TimedJob& job);

@@ -68,8 +68,8 @@ TEST(TimedJob, AStragglerHoldsUpLockstepAndNobodyElse) {
 // Of workers as fast as each other, each of the others pushes once between a worker's read and its push.
 TEST(TimedJob, AsynchronousGradientsAreAsStaleAsThereAreOthers) {
   const TimedRun run = run_ok(job_of(30, "normal(1s,5%)", Consistency::async()));
-  EXPECT_NEAR(run.staleness_mean(), 29, 0.02 * 29);
-  EXPECT_GE(run.staleness_at(0.99), 29u);
+  EXPECT_NEAR(mean_of(run.staleness), 29, 0.02 * 29);
+  EXPECT_GE(quantile_of(run.staleness, 0.99), 29u);
   EXPECT_GT(run.gradients, 5000u);
 }
 

@@ -82,19 +82,25 @@ TEST(Learning, TheMeanAfterEachStepIsMiniBatchSgd) {
   EXPECT_LE(distance(learn(problem, c).w, serial(problem, c, rate)), 1e-6);
 }
 
-// Counts what a shard asks of the servers.
+// What shards ask of the servers.
+struct Asked {
+  int pulls = 0, pushes = 0;
+  std::vector<std::vector<float>> gradients;  // As they are pushed.
+};
+
 class CountingStore final : public Store {
  public:
-  CountingStore(Store& store, std::map<std::string, int>& counts) : store_(store), counts_(counts) {}
+  CountingStore(Store& store, Asked& asked) : store_(store), asked_(asked) {}
   ShardId shard() const override { return store_.shard(); }
   bool closing() const override { return store_.closing(); }
   Step step() const override { return store_.step(); }
   Pending push(TableId table, Keys keys, Rows grads) override {
-    ++counts_["push"];
+    ++asked_.pushes;
+    asked_.gradients.emplace_back(grads.span().begin(), grads.span().end());
     return store_.push(table, std::move(keys), std::move(grads));
   }
   Pending pull(TableId table, Keys keys) override {
-    ++counts_["pull"];
+    ++asked_.pulls;
     return store_.pull(table, std::move(keys));
   }
   Pending read(TableId table, Keys keys) override { return store_.read(table, std::move(keys)); }
@@ -107,7 +113,7 @@ class CountingStore final : public Store {
 
  private:
   Store& store_;
-  std::map<std::string, int>& counts_;
+  Asked& asked_;
 };
 
 // With floats, in the server's order.
@@ -128,27 +134,27 @@ TEST(Learning, DownpourOfOneReplicaIsSerialSgdBitForBit) {
 
 TEST(Learning, DownpourFetchesAndPushesAsOftenAsItSays) {
   const LeastSquares problem = LeastSquares::make(1, 64);
-  std::map<std::string, int> counts;
+  Asked asked;
   LearningCase c{.algorithm = "downpour:fetch=5,push=3", .shards = 1, .steps = 300};
-  c.between = [&](Store& shared) { return std::make_unique<CountingStore>(shared, counts); };
+  c.between = [&](Store& shared) { return std::make_unique<CountingStore>(shared, asked); };
   EXPECT_LT(problem.loss(learn(problem, c).w), 0.01);
-  EXPECT_EQ(counts["pull"], 60);
-  EXPECT_EQ(counts["push"], 100);
+  EXPECT_EQ(asked.pulls, 60);
+  EXPECT_EQ(asked.pushes, 100);
 }
 
 // What is left when a pass ends is pushed then.
 TEST(Learning, DownpourLosesNoGradientAtTheEndOfAPass) {
   const LeastSquares problem = LeastSquares::make(1, 64);
-  std::map<std::string, int> counts;
+  Asked asked;
   LearningCase c{.algorithm = "downpour:fetch=100,push=100", .shards = 1, .steps = 7, .passes = 3};
-  c.between = [&](Store& shared) { return std::make_unique<CountingStore>(shared, counts); };
+  c.between = [&](Store& shared) { return std::make_unique<CountingStore>(shared, asked); };
   c.rule.kind = RuleKind::kAdd;
   Point pushed(problem.width);
   c.watch = [&](std::uint32_t, Step, const Point&, const Point& gradient) {
     for (std::size_t i = 0; i < pushed.size(); ++i) pushed[i] += gradient[i];
   };
   const Point w = learn(problem, c).w;
-  EXPECT_EQ(counts["push"], 3);
+  EXPECT_EQ(asked.pushes, 3);
   for (std::size_t i = 0; i < w.size(); ++i) EXPECT_NEAR(w[i] / pushed[i], 1, 1e-5);
 }
 
@@ -166,6 +172,26 @@ TEST(Learning, AdagradStandsARateThatSendsSgdAway) {
   EXPECT_GT(away, problem.loss(Point(problem.width)));
   c.rule.kind = RuleKind::kAdagrad;
   EXPECT_LT(problem.loss(learn(problem, c).w), 0.01);
+}
+
+// The servers' rows are those of one Adagrad that gets the sixteen replicas' gradients in the same order.
+TEST(Learning, AdagradOfTheServersIsSerialOnTheSameGradients) {
+  const LeastSquares problem = LeastSquares::make(16, 32);
+  LearningCase c{.algorithm = "downpour:fetch=2,push=2", .shards = 16, .steps = 100, .one_thread = true};
+  c.rule.kind = RuleKind::kAdagrad;
+  c.rule.rate = 0.2f;
+  Asked asked;
+  c.between = [&](Store& shared) { return std::make_unique<CountingStore>(shared, asked); };
+  const Point servers = learn(problem, c).w;
+  std::vector<float> w(problem.width), squares(problem.width, c.rule.initial_accumulator);
+  for (const std::vector<float>& gradient : asked.gradients) {
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      squares[i] += gradient[i] * gradient[i];
+      w[i] -= c.rule.rate * gradient[i] / (std::sqrt(squares[i]) + c.rule.epsilon);
+    }
+  }
+  EXPECT_EQ(asked.gradients.size(), 16u * 50);
+  EXPECT_EQ(servers, Point(w.begin(), w.end()));
 }
 
 TEST(Learning, FederatedAverageOfOnePassOverAllRowsIsGradientDescent) {

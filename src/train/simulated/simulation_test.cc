@@ -44,6 +44,17 @@ TEST_F(SimulationTest, InLockstepItHasTheModelOfThreads) {
   EXPECT_LT(simulated.idle_share, 0.5);
 }
 
+// Replicas have both tables fetched before a gradient is computed: two answers, for which the shard waits
+// once.
+TEST_F(SimulationTest, ReplicasAreNoMoreIdleThanShardsWithoutThem) {
+  options_.algorithm = "async";
+  const double idle = simulate(options_).idle_share;
+  for (const char* algorithm : {"downpour", "dcasgd"}) {
+    options_.algorithm = algorithm;
+    EXPECT_NEAR(simulate(options_).idle_share, idle, 0.02) << algorithm;
+  }
+}
+
 TEST_F(SimulationTest, AddsUpPushesOnTheirWay) {
   simulation_.latency = 40ms;  // So that pushes wait for answers, and for each other.
   options_.algorithm = "rudra:1";
