@@ -39,8 +39,10 @@ enum class Op : std::uint8_t {
   kEnded = 21,  // Node to scheduler: my part is over. Unless OK, so is the job; an observer's ends it anyway.
   kLoad = 22,   // Observer to server: rows that a key range begins with. Answered by kLoadReply.
   kLoadReply = 23,
+  kEntry = 24,  // Server to the next of a chain: a change, in a log entry. Answered by kEntryReply.
+  kEntryReply = 25,
 };
-inline constexpr std::uint8_t kOpMax = 23;
+inline constexpr std::uint8_t kOpMax = 25;
 const char* op_name(Op op);
 
 namespace frame_flags {
@@ -51,7 +53,9 @@ inline constexpr std::uint8_t kEndOfWork = 4;
 inline constexpr std::uint8_t kLate =
     8;  // A pull's answer: its step has closed, and a push to it is dropped.
 inline constexpr std::uint8_t kNewer = 16;  // Pull: answered when there are rows of a later version than its.
-inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer;
+inline constexpr std::uint8_t kKept =
+    32;  // Waiting: the push has come, and is answered once others have it too.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer | kKept;
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.

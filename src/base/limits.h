@@ -33,7 +33,8 @@ inline constexpr std::size_t kWaitingPullsMax = 65536;     // Held by one server
 inline constexpr std::uint32_t kShardsMax = 65536;
 inline constexpr std::uint32_t kNodesMax = 4096;
 inline constexpr std::uint32_t kTablesMax = 1024;
-inline constexpr std::size_t kChainMax = 8;  // Servers that one key range is placed on.
+inline constexpr std::size_t kChainMax = 8;       // Servers that one key range is placed on.
+inline constexpr std::uint32_t kReplicasMax = 3;  // Of them, when a job begins.
 // Of all tables, in one map; as many as a job can begin with.
 inline constexpr std::uint32_t kPlacedRunsMax = kTablesMax * kNodesMax;
 inline constexpr std::uint32_t kDimMax = 1u << 20;  // Floats in a row, so that a row fits a frame.
@@ -45,6 +46,9 @@ inline constexpr std::uint32_t kCountersMax = 256;         // In one heartbeat.
 inline constexpr std::size_t kTextOfStatusMax = 1024;      // Of a message that travels.
 inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;
+inline constexpr std::size_t kEntriesInFlightMax = 1024;  // Of a log, to one server that keeps copies.
+inline constexpr std::size_t kLogBytesMax = std::size_t{256}
+                                            << 20;  // Not acknowledged; above it, pushes are put off.
 
 // Groups.
 inline constexpr std::uint16_t kChannelsMax = 1024;    // Of one pair of ranks; most are never used.

@@ -35,10 +35,22 @@ void append(std::vector<PlacedRun>& runs, PlacedRun run) {
 
 }  // namespace
 
-Placement Placement::even(std::uint16_t ranges, std::uint32_t servers) {
+Placement Placement::even(std::uint16_t ranges, std::uint32_t servers, std::uint32_t replicas) {
   Placement placement;
-  for (std::uint32_t server = 0; server < servers; ++server)
-    append(placement.runs_, {server_ranges(ranges, server, servers), {server}});
+  const std::uint32_t length = std::clamp(replicas, 1u, servers);
+  const std::uint32_t chains = length > 1 ? servers - 1 : 1;  // Of one owner.
+  for (std::uint32_t server = 0; server < servers; ++server) {
+    const RangeSpan owned = server_ranges(ranges, server, servers);
+    for (std::uint32_t c = 0; c < chains; ++c) {
+      const RangeSpan part = server_ranges(owned.size(), c, chains);
+      std::vector<std::uint32_t> chain{server};
+      for (std::uint32_t i = 0; i + 1 < length; ++i)
+        chain.push_back((server + 1 + (c + i) % (servers - 1)) % servers);
+      append(placement.runs_, {{static_cast<std::uint16_t>(owned.begin + part.begin),
+                                static_cast<std::uint16_t>(owned.begin + part.end)},
+                               std::move(chain)});
+    }
+  }
   return placement;
 }
 
@@ -83,6 +95,63 @@ RangeSet Placement::owned_by(std::uint32_t server) const {
   return owned;
 }
 
+RangeSet Placement::copied_by(std::uint32_t server) const {
+  RangeSet copied;
+  for (const PlacedRun& run : runs_) {
+    if (run.chain.front() != server && std::ranges::count(run.chain, server) > 0) copied.add(run.ranges);
+  }
+  return copied;
+}
+
+std::vector<RangeSpan> Placement::copied_of(std::uint32_t server) const {
+  std::vector<RangeSpan> runs;
+  for (const PlacedRun& run : runs_) {
+    if (run.chain.front() == server && run.chain.size() > 1) runs.push_back(run.ranges);
+  }
+  return runs;
+}
+
+const std::vector<std::uint32_t>* Placement::chain_of(RangeSpan ranges) const {
+  if (ranges.begin >= ranges.end || runs_.empty() || ranges.end > runs_.back().ranges.end) return nullptr;
+  const PlacedRun& run = run_of(RangeId{ranges.begin});
+  return ranges.end <= run.ranges.end ? &run.chain : nullptr;
+}
+
+std::optional<std::uint32_t> Placement::before(RangeSpan ranges, std::uint32_t server) const {
+  const auto* chain = chain_of(ranges);
+  if (chain == nullptr) return {};
+  const auto at = std::ranges::find(*chain, server);
+  return at == chain->begin() || at == chain->end() ? std::nullopt : std::optional(*std::prev(at));
+}
+
+std::optional<std::uint32_t> Placement::after(RangeSpan ranges, std::uint32_t server) const {
+  const auto* chain = chain_of(ranges);
+  if (chain == nullptr) return {};
+  const auto at = std::ranges::find(*chain, server);
+  return at == chain->end() || std::next(at) == chain->end() ? std::nullopt : std::optional(*std::next(at));
+}
+
+bool Placement::places(std::uint32_t server) const {
+  return std::ranges::any_of(runs_,
+                             [&](const PlacedRun& run) { return std::ranges::count(run.chain, server) > 0; });
+}
+
+RangeSet Placement::only_on(std::uint32_t server) const {
+  RangeSet only;
+  for (const PlacedRun& run : runs_) {
+    if (run.chain.front() == server && run.chain.size() == 1) only.add(run.ranges);
+  }
+  return only;
+}
+
+void Placement::remove(std::uint32_t server) {
+  for (PlacedRun& run : std::exchange(runs_, {})) {
+    std::erase(run.chain, server);
+    THALWEG_CHECK(!run.chain.empty(), "the last of a chain stays");
+    append(runs_, std::move(run));
+  }
+}
+
 void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain) {
   THALWEG_CHECK(ranges.begin < ranges.end && !runs_.empty() && ranges.end <= runs_.back().ranges.end,
                 "what moves is placed");
@@ -96,9 +165,10 @@ void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain) {
   runs_ = std::move(runs);
 }
 
-std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers) {
+std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers,
+                                       std::uint32_t replicas) {
   std::vector<Placement> placement;
-  for (const TableSpec& table : tables) placement.push_back(Placement::even(table.ranges, servers));
+  for (const TableSpec& table : tables) placement.push_back(Placement::even(table.ranges, servers, replicas));
   return placement;
 }
 

@@ -21,8 +21,9 @@ class Placement {
  public:
   Placement() = default;  // Of no range.
   // How a job begins: contiguous, even intervals, so that ascending keys go to ascending servers. A server
-  // may get none.
-  static Placement even(std::uint16_t ranges, std::uint32_t servers);
+  // may get none. Chains are of `replicas` servers, or of all; those of one owner's ranges are spread over
+  // the others, so that what a server has to do goes to all of them when it is lost.
+  static Placement even(std::uint16_t ranges, std::uint32_t servers, std::uint32_t replicas = 1);
   // Empty unless the runs are a placement of `ranges` ranges on `servers` servers: ascending, without gaps,
   // chains of 1 to limits::kChainMax different servers, and no two neighbours with the same chain.
   static std::optional<Placement> of(std::vector<PlacedRun> runs, std::uint16_t ranges,
@@ -34,18 +35,34 @@ class Placement {
   // Who owns all of these ranges, of which there is one at least; empty when nobody does.
   std::optional<std::uint32_t> owner(RangeSpan ranges) const;
   RangeSet owned_by(std::uint32_t server) const;
+  // The ranges whose chains have the server behind their owner.
+  RangeSet copied_by(std::uint32_t server) const;
+  // Runs whose owner the server is, and whose chains go on.
+  std::vector<RangeSpan> copied_of(std::uint32_t server) const;
+  // Who comes before, and after, a server in the chain of these ranges; empty when nobody does, it is in
+  // none, or they have several.
+  std::optional<std::uint32_t> before(RangeSpan ranges, std::uint32_t server) const;
+  std::optional<std::uint32_t> after(RangeSpan ranges, std::uint32_t server) const;
+  // Whether some chain has the server.
+  bool places(std::uint32_t server) const;
+  // The ranges of which the server has the only copy.
+  RangeSet only_on(std::uint32_t server) const;
+  // Takes it out of all chains. Precondition: only_on(server) is empty.
+  void remove(std::uint32_t server);
   // Gives the ranges to another chain. Precondition: the table has them, and there is one at least.
   void move(RangeSpan ranges, std::vector<std::uint32_t> chain);
   bool operator==(const Placement&) const = default;
 
  private:
   const PlacedRun& run_of(RangeId range) const;
+  const std::vector<std::uint32_t>* chain_of(RangeSpan ranges) const;
 
   std::vector<PlacedRun> runs_;  // Ascending; they cover each range once.
 };
 
 // Each table's, in their order.
-std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers);
+std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers,
+                                       std::uint32_t replicas = 1);
 
 // Which worker a data shard starts with.
 constexpr std::uint32_t shard_worker(ShardId shard, std::uint32_t workers) { return shard.value % workers; }

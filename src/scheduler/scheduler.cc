@@ -168,7 +168,9 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     member->second.named = true;
     begin_if_complete(now, out);
   }
-  const bool replaced = from.role == Role::kWorker && !member->second.observer;
+  const auto places = [&](const Placement& placement) { return placement.places(from.index); };
+  const bool replaced =
+      from.role == Role::kServer ? std::ranges::none_of(map_.placement, places) : !member->second.observer;
   if (member->second.lost) {  // The others are the reason why the job has stopped.
     if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
     return send(from, Op::kStop,
@@ -267,11 +269,16 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
     return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
   }
   if (node.role == Role::kServer) {
-    const std::string ranges = key_ranges_of(node);
-    return stop(now,
-                {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why,
-                                              ranges.empty() ? "none" : ranges)},
-                out);
+    const std::string ranges = lost_ranges(node);
+    if (!ranges.empty() || count(Role::kServer, true) == 0) {
+      return stop(now,
+                  {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why,
+                                                ranges.empty() ? "none" : ranges)},
+                  out);
+    }
+    const std::string heirs = fail_over(node.index);
+    if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
+    return publish(out);
   }
   if (count(Role::kWorker, true) == 0) {
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},

@@ -19,7 +19,8 @@ namespace thalweg {
 struct SchedulerOptions {
   std::uint64_t cluster = 1;
   std::uint32_t servers = 1;
-  std::uint32_t workers = 1;  // To start with; more may join later and take over shards of lost ones.
+  std::uint32_t replicas = 1;  // Servers that have each key range, or all of them where there are fewer.
+  std::uint32_t workers = 1;   // To start with; more may join later and take over shards of lost ones.
   std::uint32_t shards = 1;
   Consistency consistency;
   Combining combine;  // In sync and softsync mode; ignored in others.
@@ -108,10 +109,11 @@ class Scheduler final : public Node {
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(std::uint32_t worker);
+  std::string fail_over(std::uint32_t server);
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
-  std::string key_ranges_of(NodeId server) const;
+  std::string lost_ranges(NodeId server) const;
   void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;
   void answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out) const;
 

@@ -24,7 +24,7 @@ void Scheduler::begin(Transport& out) {
   map_.job = options_.job;
   for (std::uint32_t s = 0; s < options_.servers; ++s)
     map_.servers.push_back(members_.at(server_node(s)).address);
-  map_.placement = first_placement(map_.tables, options_.servers);
+  map_.placement = first_placement(map_.tables, options_.servers, options_.replicas);
   std::vector<std::uint32_t> workers;
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kWorker && !member.observer && !member.lost) workers.push_back(id.index);
@@ -120,12 +120,31 @@ std::string Scheduler::reassign(std::uint32_t worker) {
                      names);
 }
 
-std::string Scheduler::key_ranges_of(NodeId server) const {
+// Takes a server out of the chains that it is in. Says who has its ranges now.
+std::string Scheduler::fail_over(std::uint32_t server) {
+  std::set<std::uint32_t> heirs;
+  std::size_t ranges = 0;
+  for (Placement& placement : map_.placement) {
+    const RangeSet owned = placement.owned_by(server);
+    ranges += owned.size();
+    placement.remove(server);
+    for (const RangeSpan run : owned.runs()) {
+      for (std::uint16_t range = run.begin; range < run.end; ++range)
+        heirs.insert(placement.owner(RangeId{range}));
+    }
+  }
+  std::string names;
+  for (const std::uint32_t heir : heirs) names += (names.empty() ? "" : ", ") + node_name(server_node(heir));
+  return ranges == 0 ? "it owned no key ranges" : fmt::format("its {} key ranges go on at {}", ranges, names);
+}
+
+// The only copies of which are there.
+std::string Scheduler::lost_ranges(NodeId server) const {
   const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
   std::string ranges;
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {
     const TableSpec& table = map_.tables[t];
-    if (const RangeSet owned = map_.placement[t].owned_by(named); !owned.empty()) {
+    if (const RangeSet owned = map_.placement[t].only_on(named); !owned.empty()) {
       ranges +=
           fmt::format("{}{} {} of {}", ranges.empty() ? "" : ", ", table.name, text_of(owned), table.ranges);
     }

@@ -77,7 +77,7 @@ TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
 }
 
 TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
-  const std::vector<std::string> had = {"bias [0,1) of 1, weights [0,1) of 2", "weights [1,2) of 2", "none"};
+  const std::vector<std::string> had = {"bias [0,1) of 1, weights [0,1) of 2", "weights [1,2) of 2", ""};
   for (std::uint32_t victim = 0; victim < 3; ++victim) {
     SchedulerOptions options;
     options.servers = 3;
@@ -94,11 +94,50 @@ TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
       scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
     ASSERT_TRUE(scheduler.started());
     scheduler.on_peer_lost({}, server_node(victim), out);
+    if (had[victim].empty()) {
+      EXPECT_FALSE(scheduler.stopped().has_value()) << "nothing is lost with it";
+      continue;
+    }
     ASSERT_TRUE(scheduler.stopped().has_value());
     EXPECT_EQ(scheduler.stopped()->message(),
               node_name(server_node(victim)) +
                   " (127.0.0.1:1) closed its connection; lost key ranges: " + had[victim]);
   }
+}
+
+TEST(Scheduler, OtherServersOfItsChainsGoOnForALostOne) {
+  SchedulerOptions options;
+  options.servers = 3;
+  options.replicas = 2;
+  options.tables.resize(1);
+  options.tables[0].name = "weights";
+  options.tables[0].ranges = 12;
+  std::vector<std::string> events;
+  options.on_event = [&](const std::string& event) { events.push_back(event); };
+  Scheduler scheduler(std::move(options));
+  SentFrames out;
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
+  ASSERT_TRUE(scheduler.started());
+  scheduler.on_peer_lost({}, server_node(1), out);
+  ASSERT_FALSE(scheduler.stopped().has_value());
+  EXPECT_EQ(scheduler.map().epoch, 2u);
+  EXPECT_EQ(scheduler.map().placement[0].owned_by(0), RangeSet(0, 4) + RangeSet(6, 8));
+  EXPECT_EQ(scheduler.map().placement[0].owned_by(2), RangeSet(4, 6) + RangeSet(8, 12));
+  EXPECT_FALSE(scheduler.map().placement[0].places(1));
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0],
+            "server-1 (127.0.0.1:1) closed its connection; its 4 key ranges go on at server-0, server-2");
+  // It is told that others have its place, while the job goes on.
+  scheduler.on_frame({}, server_node(1), heartbeat(), out);
+  EXPECT_EQ(status_of(out.take(Op::kStop).at(0).second).code(), Code::kAborted);
+  scheduler.on_peer_lost({}, server_node(2), out);
+  ASSERT_TRUE(scheduler.stopped().has_value());
+  EXPECT_NE(scheduler.stopped()->message().find("lost key ranges: weights [4,6) [10,12) of 12"),
+            std::string::npos)
+      << scheduler.stopped()->message();
 }
 
 TEST(Scheduler, APauseOfItsOwnIsNobodysSilence) {

@@ -62,7 +62,7 @@ void OpenSteps::supersede(const TableSpec& spec, StepParts& parts, const PushEnt
   }
 }
 
-void OpenSteps::close(Step closed, const std::function<void(std::span<const Contribution>)>& apply) {
+void OpenSteps::close(Step closed, const std::function<void(Step, std::span<const Contribution>)>& apply) {
   std::vector<Contribution> contributions;
   while (!steps_.empty() && steps_.begin()->first < closed) {
     contributions.clear();
@@ -73,7 +73,7 @@ void OpenSteps::close(Step closed, const std::function<void(std::span<const Cont
         value_bytes_ -= part.payload.values.size();
       }
     }
-    if (!contributions.empty()) apply(contributions);
+    if (!contributions.empty()) apply(steps_.begin()->first, contributions);
     steps_.erase(steps_.begin());
   }
 }

@@ -22,7 +22,7 @@ class OpenSteps {
   void add(const TableSpec& spec, const PushEntry& push, StepPart part);
   // Hands out the steps before `closed`, earliest first, each with its contributions in order of their
   // shards, and forgets them.
-  void close(Step closed, const std::function<void(std::span<const Contribution>)>& apply);
+  void close(Step closed, const std::function<void(Step, std::span<const Contribution>)>& apply);
   // Keeps what is pushed as the place-th part of a step. Precondition: of those ranges there is none at it.
   void keep(Step step, std::size_t place, StepPart part);
   // Hands out what there is of one step for these ranges, in order of places, and forgets it.

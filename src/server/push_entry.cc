@@ -1,7 +1,6 @@
 // clang-format off
-// Grammar, all integers little-endian; array as in state_codec.h:
+// Grammar, all integers little-endian; array and set as in state_codec.h:
 //   entry := shard:u32 shards:u32 epoch:u32 index:u32 ends:u8 set set stale begin:u16 end:u16 keys:array values:array
-//   set   := count:u32 (begin:u16 end:u16)*
 //   stale := count:u32 (begin:u16 end:u16 updates:u32)*
 // clang-format on
 #include "server/push_entry.h"
@@ -13,25 +12,6 @@
 
 namespace thalweg {
 namespace {
-
-void put_set(Writer& out, const RangeSet& set) {
-  out.put(static_cast<std::uint32_t>(set.runs().size()));
-  for (const RangeSpan run : set.runs()) put_span(out, run);
-}
-
-// Within `ranges`, in the one form that a set has.
-RangeSet get_set(Reader& in, std::uint16_t ranges) {
-  constexpr std::size_t kRunBytes = 4;
-  RangeSet set;
-  std::uint32_t free = 0;
-  for (std::uint32_t count = in.get_count(ranges, kRunBytes); count > 0 && in.ok(); --count) {
-    const RangeSpan run = get_span(in, ranges);
-    if (run.begin < free) in.fail();
-    free = run.end + 1u;
-    set.add(run);
-  }
-  return set;
-}
 
 void put_stale(Writer& out, const std::vector<StaleRun>& runs) {
   out.put(static_cast<std::uint32_t>(runs.size()));
@@ -68,8 +48,7 @@ bool is_well_formed(const PushEntry& entry, const TableSpec& spec) {
 
 }  // namespace
 
-Bytes encode(const PushEntry& entry) {
-  Writer out;
+void put(Writer& out, const PushEntry& entry) {
   out.put(entry.shard.value).put(entry.shards);
   put_step(out, entry.step);
   out.put(entry.ends);
@@ -79,11 +58,9 @@ Bytes encode(const PushEntry& entry) {
   put_span(out, entry.ranges);
   put_array(out, entry.payload.keys.as<std::uint64_t>());
   put_array(out, entry.payload.values.as<float>());
-  return out.take();
 }
 
-std::optional<PushEntry> decode_push_entry(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards) {
-  Reader in(bytes);
+std::optional<PushEntry> get_push_entry(Reader& in, const TableSpec& spec, std::uint32_t shards) {
   PushEntry entry;
   entry.shard.value = in.get<std::uint32_t>();
   entry.shards = in.get<std::uint32_t>();
@@ -97,7 +74,7 @@ std::optional<PushEntry> decode_push_entry(const Bytes& bytes, const TableSpec& 
   entry.payload.values = Bytes::of(get_array<float>(in));
   const bool block = std::has_single_bit(entry.shards) && entry.shard.value % entry.shards == 0;
   const bool known = std::uint64_t{entry.shard.value} + entry.shards <= shards;
-  if (!in.done() || !block || !known || entry.ends > LastOf::kWork || !is_well_formed(entry, spec)) return {};
+  if (!in.ok() || !block || !known || entry.ends > LastOf::kWork || !is_well_formed(entry, spec)) return {};
   return entry;
 }
 

@@ -25,11 +25,9 @@ struct PushEntry {
   bool changes() const { return !fresh.empty() || !ended.empty(); }
 };
 
-// For a log, and for servers that hold the same ranges; neither is there yet. Both leave out an entry that
-// changes nothing.
-Bytes encode(const PushEntry& entry);
-// Empty unless the bytes are exactly one entry, of finite values, for a table like this in a job of so many
+void put(Writer& out, const PushEntry& entry);
+// Empty unless what comes next is an entry, of finite values, for a table like this in a job of so many
 // shards.
-std::optional<PushEntry> decode_push_entry(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
+std::optional<PushEntry> get_push_entry(Reader& in, const TableSpec& spec, std::uint32_t shards);
 
 }  // namespace thalweg

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const TableSpec spec = spec_of(which);
   const Bytes bytes = in.raw(size);
   if (which / 4 % 2 == 0) {
-    const auto entry = decode_push_entry(bytes, spec, kShards);
+    const auto entry = decode_log_entry(bytes, spec, kShards);
     THALWEG_CHECK(!entry || encode(*entry).text() == bytes.text(), "an entry has one form");
     return 0;
   }

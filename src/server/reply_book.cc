@@ -8,35 +8,13 @@
 #include "base/limits.h"
 #include "base/planted.h"
 #include "base/range_set.h"
+#include "server/shown_rows.h"
 
 namespace thalweg {
 namespace {
 
 bool same_bytes(const Bytes& a, const Bytes& b) {
   return a.size() == b.size() && std::equal(a.span().begin(), a.span().end(), b.span().begin());
-}
-
-// Copies the rows of the keys that both have.
-void copy_sparse(const Payload& from, std::span<const std::uint64_t> keys, std::span<float> rows,
-                 std::size_t dim) {
-  const auto known = from.keys.as<std::uint64_t>();
-  const auto values = from.values.as<float>();
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    while (at < known.size() && known[at] < keys[i]) ++at;
-    if (at == known.size()) return;
-    if (known[at] == keys[i]) std::copy_n(&values[at * dim], dim, &rows[i * dim]);
-  }
-}
-
-void copy_dense(const Payload& from, std::span<const std::uint64_t> block, std::span<float> rows,
-                std::size_t dim) {
-  const auto known = from.keys.as<std::uint64_t>();
-  const std::uint64_t begin = std::max(known[0], block[0]);
-  const std::uint64_t end = std::min(known[0] + known[1], block[0] + block[1]);
-  if (begin >= end) return;
-  std::copy_n(from.values.as<float>().begin() + static_cast<std::ptrdiff_t>((begin - known[0]) * dim),
-              (end - begin) * dim, rows.begin() + static_cast<std::ptrdiff_t>((begin - block[0]) * dim));
 }
 
 }  // namespace
@@ -72,9 +50,8 @@ void ReplyBook::restore(const TableSpec& spec, const Frame& pull, std::span<floa
   const auto of_step = replies.find(pull.head.step);
   if (of_step == replies.end() || THALWEG_BUG(kNoReplayCache)) return;
   for (const Reply& reply : of_step->second) {
-    if (reply.payload.empty() || !pull.head.ranges.overlaps(reply.ranges)) continue;
-    const bool dense = spec.kind == TableSpec::Kind::kDense;
-    (dense ? copy_dense : copy_sparse)(reply.payload, pull.keys(), rows, spec.dim);
+    if (!reply.payload.empty() && pull.head.ranges.overlaps(reply.ranges))
+      copy_shown(spec, reply.payload, pull.keys(), rows);
   }
 }
 

@@ -13,8 +13,8 @@ using News = cluster::Membership::News;
 Server::Server(ServerOptions options)
     : options_(std::move(options)), member_(Role::kServer, options_.member) {}
 
-void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first,
-                   Bytes second, Transport& out, std::uint8_t flags) {
+Frame Server::answer_to(const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
+                        std::uint8_t flags) {
   Frame frame;
   frame.head = request;
   frame.head.op = op;
@@ -24,10 +24,11 @@ void Server::reply(NodeId to, const FrameHeader& request, Op op, const Status& s
   put_status(frame, status);
   frame.second = std::move(second);
   if (request.op == Op::kPush || request.op == Op::kPull) sent_bytes_ += frame.size_bytes();
-  out.send(to, std::move(frame));
+  return frame;
 }
 
 void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  now_ = now;
   switch (member_.hear(now, from, frame, out)) {
     case News::kNone:
       return;
@@ -54,6 +55,10 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_marks(from, frame, out);
     case Op::kLoad:
       return on_load(from, frame, out);
+    case Op::kEntry:
+      return on_entry(from, frame, out);
+    case Op::kEntryReply:
+      return on_entry_reply(from, frame, out);
     default:
       return;  // Nothing else is for a server; a stray answer is no reason to stop.
   }
@@ -61,7 +66,9 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 
 void Server::on_time(Instant now, Transport& out) {
   if (const auto why = member_.scheduler_lost()) member_.fail({Code::kPeerLost, *why}, out);
+  now_ = now;
   if (now >= member_.next_deadline()) member_.speak(now, counters(), out);
+  if (now >= outbox_.next_deadline() && !finished()) send_entries(out);
 }
 
 void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
@@ -70,12 +77,23 @@ void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
 
 // All requests were asked under older maps; whoever waits asks again under this one, where that is now.
 void Server::on_map(bool first, Transport& out) {
-  if (!first) {
-    follow_placement();
-  } else if (Status status = make_tables(); !status.ok()) {
-    return member_.fail(std::move(status), out);
-  }
+  committing_.clear();
+  for (auto& table : kept_pushes_) table.clear();
   for (auto& table : waiting_) table.clear();
+  if (first) {
+    if (Status status = make_tables(); !status.ok()) return member_.fail(std::move(status), out);
+    lineage_ = map().placement;
+    for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
+      if (s != self()) out.introduce(server_node(s), map().servers[s]);
+    }
+  } else {
+    follow_placement(out);
+    mend_chains(out);
+  }
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    tables_[t]->log_changes(logged_runs(t));
+    pass_on(t, out);
+  }
 }
 
 Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
@@ -86,30 +104,39 @@ Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {
                                     spec.name, shards, ranges, limits::kMarksMax)};
 }
 
+Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const RangeSet& owned) const {
+  const TableSpec& spec = map().tables[table];
+  if (Status status = check_marks(spec, owned.size()); !status.ok()) return status;
+  std::shared_ptr<const CustomRule> custom;
+  if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
+    custom = options_.custom_rule(spec.rule.custom);
+  auto made = make_table(spec, owned, std::move(custom));
+  if (!made) return made.status();
+  return std::make_unique<TableHost>(*std::move(made), map().consistency,
+                                     static_cast<std::uint32_t>(map().shards.size()));
+}
+
 // By the first map, under which nothing has been pushed yet.
 Status Server::make_tables() {
   for (std::size_t t = 0; t < map().tables.size(); ++t) {
-    const TableSpec& spec = map().tables[t];
-    const RangeSet owned = map().placement[t].owned_by(member_.id()->index);
-    if (Status status = check_marks(spec, owned.size()); !status.ok()) return status;
-    std::shared_ptr<const CustomRule> custom;
-    if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
-      custom = options_.custom_rule(spec.rule.custom);
-    auto table = make_table(spec, owned, std::move(custom));
-    if (!table) return table.status();
-    tables_.push_back(std::make_unique<TableHost>(std::move(table).value(), map().consistency,
-                                                  static_cast<std::uint32_t>(map().shards.size())));
+    const Placement& placement = map().placement[t];
+    for (auto* const hosts : {&tables_, &copies_}) {
+      auto host = make_host(t, hosts == &tables_ ? placement.owned_by(self()) : placement.copied_by(self()));
+      if (!host) return host.status();
+      hosts->push_back(*std::move(host));
+    }
   }
   waiting_.resize(tables_.size());
+  kept_pushes_.resize(tables_.size());
   awaited_.resize(tables_.size());
   return ok_status();
 }
 
 // From now on nothing is answered about ranges that others own, nor about those that have yet to come.
-void Server::follow_placement() {
+void Server::follow_placement(Transport& out) {
   for (std::uint16_t t = 0; t < tables_.size(); ++t) {
     TableHost& host = *tables_[t];
-    const RangeSet placed = map().placement[t].owned_by(member_.id()->index);
+    const RangeSet placed = map().placement[t].owned_by(self());
     if (const RangeSet lost = host.owned() - placed; !lost.empty()) {
       std::vector<RangeState> states = host.give_up(lost);
       if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
@@ -118,6 +145,7 @@ void Server::follow_placement() {
         given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
       }
     }
+    take_over(t, out);
     awaited_[t] = placed - host.owned();
   }
 }
@@ -129,13 +157,13 @@ void Server::adopt(TableId table, std::vector<RangeState> states, Transport& out
   if (!status.ok()) return member_.fail(status, out);
   room_left_ = 0;
   awaited_[table.value] = awaited_[table.value] - host.owned();
+  pass_on(table.value, out);
 }
 
 Result<TableHost*> Server::admit(const FrameHeader& head) const {
   const std::size_t t = head.table.value;
-  const bool had =
-      THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
-      (tables_[t]->owned() - map().placement[t].owned_by(member_.id()->index)).intersects(head.ranges);
+  const bool had = THALWEG_BUG(kOldOwnerAnswers) && t < tables_.size() &&
+                   (tables_[t]->owned() - map().placement[t].owned_by(self())).intersects(head.ranges);
   if (Status status = member_.check_map_epoch(head); !status.ok() && !had) return status;
   if (t >= tables_.size() || (tables_[t]->owned().empty() && awaited_[t].empty())) {
     return Status(Code::kRefused,
@@ -155,7 +183,9 @@ std::uint64_t Server::room_for(const TableHost& host, const Frame& push) {
   const std::uint64_t bytes = host.bytes_at_most(push);
   if (bytes > room_left_) {
     std::uint64_t used = 0;
-    for (const auto& table : tables_) used += table->bytes_in_use();
+    for (const auto* const hosts : {&tables_, &copies_}) {
+      for (const auto& table : *hosts) used += table->bytes_in_use();
+    }
     room_left_ = options_.table_bytes_max - std::min(used, options_.table_bytes_max);
   }
   const std::uint64_t room = room_left_;
@@ -168,6 +198,8 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   Status status = host.status();
   if (host) status = member_.check_owner(from, frame.head);
   const std::uint64_t before = host ? (*host)->version() : 0;
+  if (status.ok() && outbox_.bytes() > limits::kLogBytesMax)
+    status = {Code::kRetry, fmt::format("{}: copies lag behind", describe(frame.head))};
   if (status.ok()) status = (*host)->push(frame, room_for(**host, frame));
   if (status.code() == Code::kData) {
     status = {Code::kData, fmt::format("{}; of all its tables, {} bytes are allowed", status.message(),
@@ -178,7 +210,12 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   // Who comes again and again learns that others get on meanwhile, and whom it waits for.
   if (host && status.code() == Code::kRetry)
     reply(from, frame.head, Op::kWaiting, ok_status(), encode((*host)->waiting_for(frame.head)), {}, out);
-  reply(from, frame.head, Op::kPushReply, status, {}, {}, out);
+  if (!status.ok() || !(*host)->logs()) {
+    reply(from, frame.head, Op::kPushReply, status, {}, {}, out);
+  } else {
+    pass_on(frame.head.table.value, out);
+    answer_push(from, frame, **host, out);
+  }
   if (host && (*host)->version() != before) answer_waiting(**host, out);
 }
 
@@ -209,8 +246,14 @@ bool Server::answer_pull(NodeId from, const Frame& frame, Transport& out) {
   const bool late = rows.ok() && (*host)->is_late(frame.head.step);
   FrameHeader head = frame.head;
   if (rows) head.version = (*host)->version_of(head.ranges);
-  reply(from, head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(), out,
-        late ? frame_flags::kLate : std::uint8_t{0});
+  Frame answer = answer_to(head, Op::kPullReply, rows.status(), {}, rows ? std::move(*rows) : Bytes(),
+                           late ? frame_flags::kLate : std::uint8_t{0});
+  // What sync mode shows comes about again, with the same bits, where it is lost.
+  if (map().consistency.kind == Consistency::Kind::kSync) {
+    out.send(from, std::move(answer));
+  } else {
+    reply_committed(from, std::move(answer), out);
+  }
   return true;
 }
 
@@ -237,7 +280,7 @@ void Server::on_marks(NodeId from, const Frame& frame, Transport& out) {
       if (THALWEG_BUG(kHeirSkipsAhead)) marks.low = one.low;
     }
   }
-  reply(from, frame.head, Op::kMarksReply, status, wire::encode(marks), {}, out);
+  reply_committed(from, answer_to(frame.head, Op::kMarksReply, status, wire::encode(marks), {}), out);
 }
 
 void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
@@ -295,7 +338,8 @@ void Server::on_load(NodeId from, const Frame& frame, Transport& out) {
   if (host && frame.head.shard != kNoShard)
     status = {Code::kRefused, fmt::format("{}: rows are loaded by an observer", describe(frame.head))};
   if (status.ok()) status = (*host)->load(frame, room_for(**host, frame));
-  reply(from, frame.head, Op::kLoadReply, status, {}, {}, out);
+  if (status.ok()) pass_on(frame.head.table.value, out);
+  reply_committed(from, answer_to(frame.head, Op::kLoadReply, status, {}, {}), out);
 }
 
 Counters Server::counters() const {
@@ -308,6 +352,7 @@ Counters Server::counters() const {
     sum.count(CounterId::kRepeats, host->repeats());
     sum.count(CounterId::kPushesDropped, host->pushes_dropped());
   }
+  for (const auto& copy : copies_) sum.count(CounterId::kTableBytes, copy->stats().bytes);
   sum.count(CounterId::kPulls, pulls_);
   sum.count(CounterId::kPushes, pushes_);
   sum.count(CounterId::kPushBytes, push_bytes_);

@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cluster/membership.h"
 #include "node/node.h"
+#include "replication/outbox.h"
 #include "server/table_host.h"
 #include "wire/messages.h"
 
@@ -31,13 +34,18 @@ class Server final : public Node {
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
-  Instant next_deadline() const override { return member_.next_deadline(); }
+  Instant next_deadline() const override {
+    return std::min(member_.next_deadline(), outbox_.next_deadline());
+  }
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }
 
   const cluster::Membership& membership() const { return member_; }
   const wire::Map& map() const { return member_.map(); }
   const std::vector<std::unique_ptr<TableHost>>& tables() const { return tables_; }
+  // Of ranges that others own, for the case that these are lost.
+  const std::vector<std::unique_ptr<TableHost>>& copies() const { return copies_; }
+  const replication::Outbox& outbox() const { return outbox_; }
   Counters counters() const;
 
   // Ranges that a map has given to others, with all that was known of them, until they are fetched.
@@ -61,7 +69,7 @@ class Server final : public Node {
  private:
   void on_map(bool first, Transport& out);
   Status make_tables();
-  void follow_placement();
+  void follow_placement(Transport& out);
   std::uint64_t room_for(const TableHost& host, const Frame& push);
   Status check_marks(const TableSpec& spec, std::size_t ranges) const;
   // The table a data frame is for, or why it may not be served now.
@@ -70,11 +78,35 @@ class Server final : public Node {
   void on_pull(NodeId from, Frame frame, Transport& out);
   void on_scan(NodeId from, const Frame& frame, Transport& out);
   void on_load(NodeId from, const Frame& frame, Transport& out);
+  void on_entry(NodeId from, const Frame& frame, Transport& out);
+  void on_entry_reply(NodeId from, const Frame& frame, Transport& out);
   void on_marks(NodeId from, const Frame& frame, Transport& out);
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);
+  Frame answer_to(const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
+                  std::uint8_t flags = 0);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
-             Transport& out, std::uint8_t flags = 0);
+             Transport& out, std::uint8_t flags = 0) {
+    out.send(to, answer_to(request, op, status, std::move(first), std::move(second), flags));
+  }
+
+  Result<std::unique_ptr<TableHost>> make_host(std::size_t table, const RangeSet& owned) const;
+  std::uint32_t self() const { return member_.id()->index; }
+  // Answers when all that has been changed so far is in the copies.
+  void reply_committed(NodeId to, Frame answer, Transport& out);
+  void answer_push(NodeId from, const Frame& push, TableHost& host, Transport& out);
+  void settle_pushes(std::size_t table, Transport& out);
+  // What a table has changed goes to those who copy it.
+  void pass_on(std::size_t table, Transport& out);
+  void send_entries(Transport& out);
+  void release_committed(Transport& out);
+  // Tells who comes before which entries are in all copies; `again`: also where nothing is new.
+  void acknowledge_entries(replication::StreamId before, bool again, Transport& out);
+  // Where what is told of these ranges goes, if anybody comes next.
+  std::optional<replication::StreamId> next_of(TableId table, RangeSpan ranges) const;
+  std::vector<RangeSpan> logged_runs(std::size_t table) const;
+  void take_over(std::size_t table, Transport& out);
+  void mend_chains(Transport& out);
 
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;
@@ -85,6 +117,31 @@ class Server final : public Node {
   std::vector<RangeSet> awaited_;                   // By table id.
   GivenUp given_up_;
   std::vector<std::map<PullKey, Frame>> waiting_;  // By table id.
+
+  std::vector<std::unique_ptr<TableHost>> copies_;  // By table id.
+  replication::Outbox outbox_;
+  // Who owned ranges by the first map: what is told of them keeps its order, whoever owns them later.
+  std::vector<Placement> lineage_;
+  // What comes from one who is before this server in chains.
+  struct Inbound {
+    std::uint64_t expected = 1;  // The number of its next entry.
+    struct Passed {
+      std::uint64_t number = 0;
+      std::optional<replication::StreamId> to;  // Who comes next in its chain.
+      std::uint64_t position = 0;
+    };
+    std::deque<Passed> passed;  // Those before which something is not acknowledged by who comes next.
+  };
+  std::map<replication::StreamId, Inbound> inbound_;
+  struct Committing {
+    std::uint64_t position = 0;  // In outbox_.
+    NodeId to;
+    Frame answer;
+  };
+  std::deque<Committing> committing_;
+  std::vector<std::map<PullKey, FrameHeader>> kept_pushes_;  // By table id; answered when their step closes.
+  Instant now_;
+
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;

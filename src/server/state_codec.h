@@ -1,4 +1,5 @@
-// Arrays in the bytes of entries and states, in pieces, so that a reader allocates no more than has come.
+// What the bytes of entries and states are made of. Arrays are in pieces, so that a reader allocates no more
+// than has come.
 #pragma once
 
 #include <algorithm>
@@ -58,6 +59,25 @@ inline RangeSpan get_span(Reader& in, std::uint16_t ranges) {
   const RangeSpan span{begin, in.get<std::uint16_t>()};
   if (span.begin >= span.end || span.end > ranges) in.fail();
   return span;
+}
+
+inline void put_set(Writer& out, const RangeSet& set) {
+  out.put(static_cast<std::uint32_t>(set.runs().size()));
+  for (const RangeSpan run : set.runs()) put_span(out, run);
+}
+
+// set := count:u32 (begin:u16 end:u16)*, within the table's ranges, in the one form that a set has.
+inline RangeSet get_set(Reader& in, std::uint16_t ranges) {
+  constexpr std::size_t kRunBytes = 4;
+  RangeSet set;
+  std::uint32_t free = 0;
+  for (std::uint32_t count = in.get_count(ranges, kRunBytes); count > 0 && in.ok(); --count) {
+    const RangeSpan run = get_span(in, ranges);
+    if (run.begin < free) in.fail();
+    free = run.end + 1u;
+    set.add(run);
+  }
+  return set;
 }
 
 }  // namespace thalweg

@@ -69,7 +69,10 @@ TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std:
       counted_(shards),
       open_steps_(shards),
       rounds_(policy_->pushes_an_update(shards), table_->spec().ranges, shards),
-      replies_(shards, policy_->steps_replayed()) {
+      replies_(shards, policy_->steps_replayed()),
+      log_(table_->spec(), shards),
+      images_(policy_->steps_replayed()),
+      copied_(table_->spec().ranges) {
   marks_.own(owned());
   rounds_.own(owned());
 }
@@ -147,7 +150,11 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
   }
   if (Status keys = table_->check_keys(frame.keys(), head.ranges); !keys.ok()) return keys;
   if (Status fits = check_room(frame, room); !fits.ok()) return fits;
-  return table_->load(RangeId{head.ranges.begin}, {frame.keys(), frame.values(), width});
+  if (Status loaded = table_->load(RangeId{head.ranges.begin}, {frame.keys(), frame.values(), width});
+      !loaded.ok())
+    return loaded;
+  log_.add_load({RangeId{head.ranges.begin}, width, {frame.first, frame.second}});
+  return ok_status();
 }
 
 Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
@@ -196,6 +203,8 @@ void TableHost::mark(const PushEntry& entry) {
 
 void TableHost::apply(PushEntry entry) {
   mark(entry);
+  policy_->keeps_steps() ? log_.await(entry) : log_.add_push(entry);
+  if (keeps_images_) open_arrivals_.insert(entry.step);
   if (is_late(entry.step)) {
     if (entry.ends == LastOf::kNothing && !entry.fresh.empty()) ++dropped_;
   } else if (!rounds_.counts()) {
@@ -206,6 +215,54 @@ void TableHost::apply(PushEntry entry) {
     rounds_.on_pushed(entry.shard, entry.shards, entry.fresh);
   }
   for (std::uint32_t i = 0; i < entry.shards; ++i) advance_clock(ShardId{entry.shard.value + i});
+  log_closed();
+}
+
+void TableHost::log_closed() {
+  if (log_.on() && policy_->keeps_steps()) log_.add_steps(policy_->closed(gate_.clocks()));
+}
+
+Status TableHost::replay(LogEntry entry) {
+  return std::visit([this](auto& of_kind) { return replay(std::move(of_kind)); }, entry);
+}
+
+Status TableHost::replay(PushEntry push) {
+  PushEntry news = push;
+  news.fresh = news.ended = {};
+  FrameHeader head;
+  head.ranges = push.ranges;
+  head.step = push.step;
+  if (Status status = find_news(head, news); !status.ok()) return status;
+  const RangeSet known = push.fresh - news.fresh;
+  push.fresh = push.fresh - known;
+  if (push.changes()) apply(std::move(push));
+  return ok_status();
+}
+
+// Sums of steps that the copies have, as where a chain has lost a link, are left out.
+Status TableHost::replay(const StepEntry& entry) {
+  std::map<Step, RangeSet> closed;
+  for (const PushEntry& arrival : entry.arrivals) closed[arrival.step] = closed[arrival.step] + arrival.fresh;
+  for (const auto& [step, ranges] : closed) {
+    if (step < entry.closed) images_.on_closed(step, ranges);
+  }
+  for (const auto& [step, sum] : entry.sums) {
+    if (step < copied_[entry.ranges.begin] && !THALWEG_BUG(kEntryTwice)) continue;
+    const Contribution all = view(sum.keys, sum.values);
+    images_.keep(*table_, step, entry.ranges, all);
+    table_->apply({&all, 1});
+  }
+  for (const PushEntry& arrival : entry.arrivals) mark(arrival);
+  for (std::uint16_t range = entry.ranges.begin; range < entry.ranges.end; ++range)
+    copied_[range] = std::max(copied_[range], entry.closed);
+  applied_ = std::max(applied_, entry.closed);
+  return ok_status();
+}
+
+Status TableHost::replay(const LoadEntry& load) {
+  const auto keys = load.rows.keys.as<std::uint64_t>();
+  if (Status status = table_->check_keys(keys, only(load.range)); !status.ok()) return status;
+  return table_->load(load.range, {keys, load.rows.values.as<float>(), load.width});
 }
 
 bool TableHost::is_late(Step step) const {
@@ -252,7 +309,16 @@ void TableHost::advance_clock(ShardId shard) {
 void TableHost::close_steps() {
   const Step closed = policy_->closed(gate_.clocks());
   applied_ = std::max(applied_, closed);
-  open_steps_.close(closed, [this](std::span<const Contribution> parts) { table_->apply(parts); });
+  while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
+    images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
+  open_steps_.close(closed, [this](Step step, std::span<const Contribution> parts) {
+    if (!log_.on() && !keeps_images_) return table_->apply(parts);
+    table_->sum(parts, [&](const Contribution& sum) {
+      if (log_.on()) log_.await_sum(step, sum);
+      if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, sum);
+      table_->apply({&sum, 1});
+    });
+  });
   rounds_.end_epochs_before(closed.epoch);
 }
 
@@ -311,7 +377,10 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const Bytes bytes(out, std::as_bytes(std::span<const float>(out.get(), floats)));
   if (read_only) return bytes;
   // Asked for in other pieces before some range came here, or went.
-  if (head.step < applied_) replies_.restore(table_->spec(), frame, {out.get(), floats});
+  if (head.step < applied_) {
+    images_.restore(table_->spec(), frame, {out.get(), floats});
+    replies_.restore(table_->spec(), frame, {out.get(), floats});
+  }
   if (Status status = replies_.remember(frame, bytes); !status.ok()) return status;
   return bytes;
 }
@@ -324,6 +393,7 @@ void TableHost::own_anew() {
     gate_.advance(ShardId{s}, marks_.low(ShardId{s}));
   ++version_;
   if (!owned().empty()) close_steps();
+  log_closed();
 }
 
 RangeState TableHost::state_of(RangeId range) const {
@@ -352,6 +422,7 @@ std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   table_->remove(ranges);
   open_steps_.remove(table_->spec(), ranges);
   replies_.remove(table_->spec(), ranges);
+  images_.remove(ranges);
   marks_.own(owned());
   rounds_.own(owned());
   own_anew();
@@ -402,6 +473,12 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   own_anew();
   return ok_status();
+}
+
+Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
+  images_.take(copies.images_, ranges);
+  keeps_images_ = policy_->steps_replayed() > 0;
+  return adopt(copies.give_up(ranges));
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/frame.h"
 #include "server/arrival_rounds.h"
+#include "server/before_images.h"
+#include "server/change_log.h"
 #include "server/open_steps.h"
 #include "server/push_entry.h"
 #include "server/range_marks.h"
@@ -47,11 +50,27 @@ class TableHost {
   }
   wire::Waiting waiting_for(const FrameHeader& head) const;
   Step clock(ShardId shard) const { return gate_.clocks().of(shard); }
+  // For an heir. What is not in the log yet, where there is one, may be lost with this server.
   Reached marks(ShardId shard) const {
     Reached marks = reached_[shard.value];
-    marks.low = clock(shard);
+    marks.low = log_.first_open(shard, clock(shard));
     return marks;
   }
+  // From now on changes in these runs of ranges are logged, an entry being of one run.
+  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs)); }
+  bool logs() const { return log_.on(); }
+  // Whether something of a push that has come is not in the log yet, as its step is open.
+  bool holds_back(const FrameHeader& push) const {
+    return log_.holds_back(push.shard, push.shard_count(), push.step);
+  }
+  std::vector<LogEntry> take_log() { return log_.take(); }
+  // Adopts ranges of copies: those of a server that is lost, which has shown their rows to shards. As
+  // adopt().
+  Status take_over(TableHost& copies, const RangeSet& ranges);
+  // An entry of another host's log; what is known of it already changes nothing. Unless OK, it does not
+  // follow what came before it, and nothing has changed. Precondition: its ranges are owned, as copies of
+  // that host's.
+  Status replay(LogEntry entry);
 
   // All that is known of a range. Precondition: it is owned.
   RangeState state_of(RangeId range) const;
@@ -92,6 +111,10 @@ class TableHost {
   Status find_news(const FrameHeader& head, PushEntry& entry) const;
   Status check_pull(const Frame& frame) const;
   void mark(const PushEntry& entry);
+  void log_closed();
+  Status replay(PushEntry push);
+  Status replay(const StepEntry& step);
+  Status replay(const LoadEntry& load);
   void apply_part(const PushEntry& entry, RangeSpan ranges);
   void apply_counted(const PushEntry& entry, StaleRun run);
   Status check_rounds(const RangeState& state) const;
@@ -109,6 +132,11 @@ class TableHost {
   OpenSteps open_steps_;
   ArrivalRounds rounds_;
   ReplyBook replies_;
+  ChangeLog log_;
+  BeforeImages images_;  // Of copies, and of what was one.
+  bool keeps_images_ = false;
+  std::set<Step> open_arrivals_;  // Of which something has come; where images are kept.
+  std::vector<Step> copied_;      // By range: sums of steps before this one are in the copies.
   Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
   Leads leads_;
   std::uint64_t repeats_ = 0;

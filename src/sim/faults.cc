@@ -133,6 +133,9 @@ void Faults::strike_core(const CoreFault& fault) {
                                : fault.role == Role::kServer  ? 1 + fault.index
                                                               : first_worker;
   if (ended() || !processes[victim]->runs()) return;
+  // Before the job begins nothing has copies.
+  if (plan_.replicas > 1 && fault.role == Role::kServer && !cluster_.scheduler().started())
+    return cluster_.at(cluster_.now() + std::chrono::milliseconds(1), [this, fault] { strike_core(fault); });
   // The observer is in the scheduler's process.
   const bool both = fault.role == Role::kScheduler && processes[observer]->runs();
   if (fault.pause > Duration{}) {

@@ -54,8 +54,8 @@ struct Report : RunReport {
 };
 
 // Same seed, same report.
-Report run_seed(std::uint64_t seed, Trace trace = nullptr);
+Report run_seed(std::uint64_t seed, Trace trace = nullptr, bool copies = false);
 // Twice, untraced the second time; that both take the same course is one more promise.
-Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr);
+Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr, bool copies = false);
 
 }  // namespace thalweg::sim

@@ -98,6 +98,8 @@ std::string content(const Frame& frame) {
     case Op::kScanReply:
     case Op::kLoad:
     case Op::kLoadReply:
+    case Op::kEntry:
+    case Op::kEntryReply:
       return data_text(frame.head);
   }
   return "?";

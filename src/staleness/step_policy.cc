@@ -30,4 +30,9 @@ bool is_within(Step clock, Step wanted, std::uint64_t bound) {
   return clock.epoch == wanted.epoch && clock.index + bound >= wanted.index;
 }
 
+bool keeps_copies(Consistency consistency) {
+  const auto policy = step_policy(consistency);
+  return !policy->drops_late() && policy->pushes_an_update(1) == 0;
+}
+
 }  // namespace thalweg

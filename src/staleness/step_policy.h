@@ -23,6 +23,8 @@ class StepPolicy {
   // What is pushed to steps before this one goes into the rows, step by step, each as one update; what is
   // pushed to later ones is kept until then. Never goes back while clocks do not.
   virtual Step closed(const Clocks& clocks) const = 0;
+  // Whether what is pushed is kept until its step closes, by how far shards have come.
+  virtual bool keeps_steps() const { return true; }
   // Whether a push to `step` may come yet: what is kept must have a bound.
   virtual bool takes(const Clocks& clocks, Step step) const = 0;
   // Whether one push may be the sum of several shards'.
@@ -53,6 +55,10 @@ std::unique_ptr<const StepPolicy> free_softsync(std::uint32_t n);
 std::unique_ptr<const StepPolicy> backup(std::uint32_t late);
 
 std::unique_ptr<const StepPolicy> step_policy(Consistency consistency);
+
+// Whether several servers can keep what is pushed. Where updates depend on what came first, copies of ranges
+// that are at different updates would not add up to one table.
+bool keeps_copies(Consistency consistency);
 
 // Whether `clock` is at most `bound` steps of one epoch behind `wanted`.
 bool is_within(Step clock, Step wanted, std::uint64_t bound);

@@ -133,15 +133,15 @@ void DenseTable::update(std::uint64_t row, const float* grads, std::size_t count
   rule_.update_planes({at(0), at(1), at(2), at(3)}, grads, count);
 }
 
-void DenseTable::reduce(std::span<const Contribution> parts) {
-  for (const RowInterval& rows : reducer_.reduce(parts, spec_.dim, rule_.last_wins()))
-    update(rows.begin, reducer_.sums(rows.begin), rows.end - rows.begin);
+void DenseTable::reduce(std::span<const Contribution> parts, const SumSink& sink) {
+  for (const RowInterval& rows : reducer_.reduce(parts, spec_.dim, rule_.last_wins())) {
+    sink({{&rows.begin, 1}, {reducer_.sums(rows.begin), (rows.end - rows.begin) * spec_.dim}});
+  }
 }
 
-void DenseTable::apply(std::span<const Contribution> parts) {
-  if (parts.size() == 1)
-    return update(parts[0].keys[0], parts[0].grads.data(), parts[0].grads.size() / spec_.dim);
-  if (runs_.size() == 1) return reduce(parts);
+void DenseTable::sum(std::span<const Contribution> parts, const SumSink& sink) {
+  if (parts.size() == 1) return sink(parts[0]);
+  if (runs_.size() == 1) return reduce(parts, sink);
   // Singly, since a sum takes memory for all rows between its first and its last.
   std::vector<Contribution> of_run;
   for (const Run& run : runs_) {
@@ -149,8 +149,15 @@ void DenseTable::apply(std::span<const Contribution> parts) {
     std::copy_if(parts.begin(), parts.end(), std::back_inserter(of_run), [&](const Contribution& part) {
       return part.keys[0] >= run.rows.begin && part.keys[0] < run.rows.end;
     });
-    reduce(of_run);
+    reduce(of_run, sink);
   }
+}
+
+void DenseTable::apply(std::span<const Contribution> parts) {
+  if (parts.empty()) return;
+  sum(parts, [this](const Contribution& all) {
+    update(all.keys[0], all.grads.data(), all.grads.size() / spec_.dim);
+  });
 }
 
 void DenseTable::read(std::span<const std::uint64_t> keys, std::span<float> out) const {

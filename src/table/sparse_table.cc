@@ -181,9 +181,12 @@ void SparseTable::update(const Contribution& part) {
   }
 }
 
+void SparseTable::sum(std::span<const Contribution> parts, const SumSink& sink) {
+  sink(parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins()));
+}
+
 void SparseTable::apply(std::span<const Contribution> parts) {
-  if (parts.empty()) return;
-  update(parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins()));
+  if (!parts.empty()) sum(parts, [this](const Contribution& all) { update(all); });
 }
 
 void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {

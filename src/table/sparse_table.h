@@ -21,6 +21,7 @@ class SparseTable final : public Table {
   std::size_t stored_width() const override { return width_; }
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
+  void sum(std::span<const Contribution> parts, const SumSink& sink) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;

@@ -49,6 +49,10 @@ class Table {
   // Reduces the parts by the tree over their positions (reduce.h) and updates each touched row once.
   // Precondition: check() passed for each, and positions ascend.
   virtual void apply(std::span<const Contribution> parts) = 0;
+  // What these parts sum to, as contributions that share no row: applying each comes to the same as applying
+  // the parts. They are valid during the call. Precondition: as for apply(), and there is one at least.
+  using SumSink = std::function<void(const Contribution& sum)>;
+  virtual void sum(std::span<const Contribution> parts, const SumSink& sink) = 0;
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;

@@ -73,11 +73,6 @@ auto* PullRelay::find(Tables& pieces, TableId table, RangeSpan ranges) {
   return found == pieces[table.value].end() ? Found{nullptr} : &*found;
 }
 
-std::optional<Frame> PullRelay::ask(TableId table, RangeSpan ranges) const {
-  const Piece* piece = find(pieces_, table, ranges);
-  return piece == nullptr ? std::nullopt : std::optional(ask_of(table, *piece));
-}
-
 PullRelay::News PullRelay::on_rows(const FrameHeader& head, Rows rows) {
   News news;
   Piece* piece = find(pieces_, head.table, head.ranges);

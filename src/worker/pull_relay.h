@@ -41,8 +41,6 @@ class PullRelay {
 
   // Under a new map: what to ask for. Rows stay where they are asked for as before.
   std::vector<Frame> restart();
-  // The same ask again.
-  std::optional<Frame> ask(TableId table, RangeSpan ranges) const;
   // Whether pulls of this table are answered here.
   bool follows(TableId table) const { return table.value < pieces_.size() && !pieces_[table.value].empty(); }
   News on_rows(const FrameHeader& piece, Rows rows);

@@ -37,7 +37,8 @@ struct Request {
   std::shared_ptr<Completion> completion;  // Null: nobody's program waits.
   ShardId shard;
   Step step;
-  std::size_t open = 0;  // Parts without an answer.
+  std::size_t open = 0;           // Parts without an answer.
+  std::size_t missing_parts = 0;  // Push: parts that no server is known to have.
   Instant started;
   Instant deadline;
   std::vector<ShardId> missing;  // Whom the peer waits for.
@@ -59,6 +60,9 @@ struct RequestPart {
   NodeId to;                 // Who is to answer.
   NodeId by;                 // To whom it was sent last: `to`, or the combiner on the way there.
   Frame frame;
+  Instant sent_at;    // For the first time.
+  bool fresh = true;  // Sent once, and nothing heard about it.
+  bool kept = false;  // Push: a server has it.
   Instant retry_at;
   Duration backoff{};
   Duration refusal_wait{};           // Until it is sent again after a kRetry.

@@ -8,6 +8,8 @@ namespace thalweg {
 // For requests that concern every server, or every one that owns ranges of a table.
 void RequestBook::ask_servers(const std::shared_ptr<Request>& request) {
   for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
+    const auto owns = [&](const Placement& placement) { return !placement.owned_by(s).empty(); };
+    if (std::ranges::none_of(map().placement, owns)) continue;  // It may be lost.
     Frame frame;
     if (request->kind == RequestKind::kMarks) {
       frame.head.op = Op::kMarks;
@@ -37,6 +39,8 @@ void RequestBook::address_anew(const std::vector<std::uint32_t>& numbers, bool m
     const auto found = parts_.find(number);
     if (found == parts_.end()) continue;  // It went with a shard, or with a request that was begun again.
     RequestPart& part = found->second;
+    part.fresh = false;
+    part.backoff = retry_timer_.first_wait();
     const auto request = part.request;
     if (!moved) {
       transmit(part);
@@ -74,6 +78,7 @@ void RequestBook::cut_anew(std::uint32_t number) {
   auto slices = slice(map().tables[head.table.value], map().placement[head.table.value], head.ranges,
                       {part.frame.first, part.frame.second});
   --request->open;
+  if (!part.kept) --request->missing_parts;
   if (request->kind == RequestKind::kPull) {
     std::erase_if(slices, [](const Slice& one) { return one.payload.empty(); });
     const std::size_t more = slices.size() - 1;

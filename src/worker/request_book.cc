@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "base/planted.h"
@@ -43,8 +44,15 @@ void RequestBook::send_part(const std::shared_ptr<Request>& request, std::size_t
   frame.head.request = number;
   frame.head.shard = request->shard;
   ++request->open;
+  ++request->missing_parts;
   auto& part = parts_[number];
-  part = {request, position, to, to, std::move(frame), {}, limits::kRetryFirst, limits::kRefusalWaitFirst};
+  part.request = request;
+  part.position = position;
+  part.to = part.by = to;
+  part.frame = std::move(frame);
+  part.sent_at = turn_.now;
+  part.backoff = retry_timer_.first_wait();
+  part.refusal_wait = limits::kRefusalWaitFirst;
   transmit(part);
 }
 
@@ -164,15 +172,43 @@ void RequestBook::follow(Frame ask) {
   send_part(request, 0, *owner_of(map(), head), std::move(ask));
 }
 
+// Whether its server answers at once, or says that it waits.
+bool RequestBook::is_timed(const RequestPart& part) {
+  const RequestKind kind = part.request->kind;
+  const bool rows =
+      kind == RequestKind::kPush || kind == RequestKind::kPull || kind == RequestKind::kCombined;
+  return rows && part.by == part.to;
+}
+
+void RequestBook::note_word(RequestPart& part) {
+  if (part.fresh && is_timed(part)) retry_timer_.on_answer(turn_.now - part.sent_at);
+  part.fresh = false;
+}
+
+void RequestBook::note_kept(RequestPart& part) {
+  if (std::exchange(part.kept, true) || --part.request->missing_parts > 0) return;
+  const auto request = part.request;
+  on_kept_(*request);
+}
+
 void RequestBook::on_waiting(NodeId from, const Frame& frame) {
   const auto found = parts_.find(frame.head.request);
   const auto waiting = wire::decode_waiting(frame.first);
-  if (found == parts_.end() || found->second.to != from || !waiting) return;
-  Request& request = *found->second.request;
+  if (found == parts_.end() || !waiting) return;
+  RequestPart& part = found->second;
+  const bool kept = part.frame.head.op == Op::kPush && (frame.head.flags & frame_flags::kKept) != 0;
+  if (from != part.to && !(kept && from == part.by)) return;
+  note_word(part);
+  Request& request = *part.request;
   request.missing = waiting->missing;
-  if (waiting->progress == found->second.progress) return;
-  found->second.progress = waiting->progress;
-  request.deadline = turn_.now + map().timeout;
+  if (waiting->progress != part.progress) {
+    part.progress = waiting->progress;
+    request.deadline = turn_.now + map().timeout;
+  }
+  if (!kept) return;
+  part.backoff = cluster::retry_max(map());
+  part.retry_at = turn_.now + part.backoff;
+  note_kept(part);
 }
 
 void RequestBook::on_answer(NodeId from, Frame& frame) {
@@ -181,6 +217,7 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
     return;  // An answer to a repeat that was answered before.
   RequestPart& part = found->second;
   if (static_cast<int>(frame.head.op) != static_cast<int>(part.frame.head.op) + 1) return;
+  note_word(part);
   switch (frame.head.code) {
     case Code::kOk:
       return finish_part(found, frame);
@@ -201,7 +238,7 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
 void RequestBook::retry_refused(RequestPart& part) {
   part.retry_at = turn_.now + part.refusal_wait;
   part.refusal_wait = std::min<Duration>(part.refusal_wait * 2, limits::kRetryFirst);
-  part.backoff = limits::kRetryFirst;
+  part.backoff = retry_timer_.first_wait();
   wake_ = std::min(wake_, part.retry_at);
 }
 
@@ -242,6 +279,9 @@ void RequestBook::finish_part(Parts::iterator found, Frame& frame) {
       if (THALWEG_BUG(kHeirSkipsAhead) && low.epoch != ~0u) request->marks.low = std::max(low, marks->low);
       break;
     }
+    case RequestKind::kPush:
+      if (request->open > 1) note_kept(part);
+      break;
     default:
       break;
   }
@@ -344,6 +384,8 @@ void RequestBook::retry_due() {
       late.push_back(part.request);
       why.push_back(timeout(part));
     } else if (turn_.now >= part.retry_at) {
+      if (part.fresh && is_timed(part)) retry_timer_.on_silence(part.sent_at);
+      part.fresh = false;
       transmit(part);
     }
     wake = std::min({wake, part.retry_at, part.request->deadline});

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/retry_timer.h"
 #include "cluster/membership.h"
 #include "worker/push_relay.h"
 #include "worker/request.h"
@@ -20,9 +21,17 @@ class RequestBook {
  public:
   // A request has its answer, or fails. Its rows and keys are in the answer.
   using Ended = std::function<void(const Request& request, Answer answer)>;
+  // A server has all of a push, and will answer it when it cannot be lost any more. Until then it is kept
+  // here.
+  using Kept = std::function<void(const Request& push)>;
   // All outlive the book. Functions that change it are for turns.
-  RequestBook(const WorkerTurn& turn, const cluster::Membership& member, PushRelay& relay, Ended on_ended)
-      : turn_(turn), member_(member), relay_(relay), on_ended_(std::move(on_ended)) {}
+  RequestBook(const WorkerTurn& turn, const cluster::Membership& member, PushRelay& relay, Ended on_ended,
+              Kept on_kept)
+      : turn_(turn),
+        member_(member),
+        relay_(relay),
+        on_ended_(std::move(on_ended)),
+        on_kept_(std::move(on_kept)) {}
 
   // Sends what a program has asked for. Not a yield.
   void begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch);
@@ -67,6 +76,9 @@ class RequestBook {
   void send_rows(const std::shared_ptr<Request>& request, const StoreCall& call, std::uint32_t owner_epoch);
   void ask_servers(const std::shared_ptr<Request>& request);
   void transmit(RequestPart& part);
+  static bool is_timed(const RequestPart& part);
+  void note_word(RequestPart& part);
+  void note_kept(RequestPart& part);
   void retry_refused(RequestPart& part);
   void cut_anew(std::uint32_t number);
   void finish_part(Parts::iterator found, Frame& frame);
@@ -83,8 +95,10 @@ class RequestBook {
   const cluster::Membership& member_;
   PushRelay& relay_;
   Ended on_ended_;
+  Kept on_kept_;
   Parts parts_;  // By request number, oldest first but for wrap-around.
   std::uint32_t next_request_ = 1;
+  RetryTimer retry_timer_;
   std::uint64_t sent_bytes_ = 0;
   Instant wake_ = kNever;
 };

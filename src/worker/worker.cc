@@ -28,8 +28,10 @@ Worker::Worker(WorkerOptions options)
     : member_(Role::kWorker, std::move(options.member)),
       relay_(member_),
       rows_(member_),
-      book_(turn_, member_, relay_,
-            [this](const Request& request, Answer answer) { on_ended(request, std::move(answer)); }),
+      book_(
+          turn_, member_, relay_,
+          [this](const Request& request, Answer answer) { on_ended(request, std::move(answer)); },
+          [this](const Request& push) { on_kept(push); }),
       runner_(turn_, std::move(options.program)) {}
 
 Worker::~Worker() = default;
@@ -241,13 +243,31 @@ void Worker::on_ended(const Request& request, Answer answer) {
   });
 }
 
+// Its program goes on: what it waits for may be what others wait for. Its step stays unanswered.
+void Worker::on_kept(const Request& push) {
+  if (push.kind == RequestKind::kPush) {
+    return runner_.tell(push.shard, [completion = push.completion](ShardStore& store) {
+      if (completion != nullptr) store.answer(*completion, {ok_status(), {}, {}});
+    });
+  }
+  for (const Asker& asker : push.askers) {
+    Frame word;
+    word.head = asker.head;
+    word.head.op = Op::kWaiting;
+    word.head.flags = frame_flags::kKept;
+    word.first = encode(wire::Waiting{});
+    member_.stamp(word.head);
+    if (asker.from == member_.id()) {
+      book_.on_waiting(asker.from, word);
+    } else {
+      turn_.out->send(asker.from, std::move(word));
+    }
+  }
+}
+
 void Worker::take_rows(const Request& request, const Answer& answer) {
   if (stopped()) return;
-  if (!answer.status.ok()) {
-    if (answer.status.code() != Code::kTimeout) return end(answer.status);
-    if (auto ask = rows_.ask(request.table, request.ranges)) book_.follow(std::move(*ask));
-    return;
-  }
+  if (!answer.status.ok()) return end(answer.status);
   FrameHeader piece;
   piece.table = request.table;
   piece.ranges = request.ranges;

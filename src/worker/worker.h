@@ -72,6 +72,7 @@ class Worker final : public Node {
   void forgive_own_pause();
   void on_push(NodeId from, Frame frame);
   void on_ended(const Request& request, Answer answer);
+  void on_kept(const Request& push);
   void take_answer(ShardStore& store, RequestKind kind, Step step, Completion& completion,
                    const Answer& answer);
   void send_combined();

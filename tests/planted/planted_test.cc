@@ -82,6 +82,23 @@ constexpr Planted kMoveBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedMove, testing::ValuesIn(kMoveBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Bugs of copies, where servers have some and are lost.
+class PlantedCopy : public PlantedBug {};
+
+TEST_P(PlantedCopy, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_plan(draw_copied_plan(seed)); });
+}
+
+constexpr Planted kCopyBugs[] = {
+    {Bug::kImagesForgotten, "ImagesForgotten", Checker::kReaders, Checker::kBits},
+    {Bug::kMarksUncommitted, "MarksUncommitted", Checker::kProgress, Checker::kEnds},
+    {Bug::kAckUncommitted, "AckUncommitted", Checker::kProgress, Checker::kEnds},
+    {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kReaders},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedCopy, testing::ValuesIn(kCopyBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
 // job of this seed ends.
 std::string unheard_and_dead(std::uint64_t seed) {

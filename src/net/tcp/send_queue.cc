@@ -20,6 +20,7 @@ bool is_answer(Op op) {
     case Op::kScanReply:
     case Op::kMarksReply:
     case Op::kLoadReply:
+    case Op::kEntryReply:
     case Op::kMap:
     case Op::kWelcome:
       return true;

@@ -52,6 +52,7 @@ Cluster::~Cluster() = default;
 void Cluster::start_scheduler() {
   SchedulerOptions options;
   options.servers = plan_.servers;
+  options.replicas = plan_.replicas;
   options.workers = plan_.workers;
   options.shards = plan_.shards;
   options.consistency = plan_.consistency;
@@ -209,6 +210,8 @@ void Cluster::take_frame(Process& process, Mail mail) {
   begin_turn(process);
   const Instant local = process.clock.local(now_);
   if (process.scheduler != nullptr && plan_.judged) patience_.on_heard(local, mail.from);
+  if (process.server != nullptr && plan_.judged)
+    watch_.on_asked(process.id, *process.server, mail.from, mail.frame.head);
   if (mail.from == kScheduler) process.scheduler_heard = local;
   Outgoing out(*this, process);
   const Frame asked = mail.frame;
@@ -465,31 +468,6 @@ void Cluster::end_faults() {
 
 bool Cluster::over() const {
   return gone_ && std::none_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->runs(); });
-}
-
-Contents Cluster::contents(TableId table) const {
-  std::map<NodeId, const Server*> servers;
-  for (const auto& process : processes_) {
-    const Node* node = process->node != nullptr ? process->node.get() : process->corpse.get();
-    if (process->id.role == Role::kServer) servers[process->id] = static_cast<const Server*>(node);
-  }
-  Contents all;
-  const auto take = [&all](std::span<const std::uint64_t> keys, std::span<const float> rows) {
-    all.keys.insert(all.keys.end(), keys.begin(), keys.end());
-    all.rows.insert(all.rows.end(), rows.begin(), rows.end());
-  };
-  for (std::uint16_t range = 0; range < plan_.tables[table.value].ranges; ++range) {
-    for (const auto& [id, server] : servers) {
-      if (table.value >= server->tables().size()) continue;
-      const Table& part = server->tables()[table.value]->table();
-      all.width = part.stored_width();
-      if (part.owned().contains(RangeId{range}))
-        part.scan(RangeId{range}, [&](const RowsView& view) { take(view.keys, view.rows); });
-      const auto given_up = server->given_up().find({table, RangeId{range}});
-      if (given_up != server->given_up().end()) take(given_up->second.keys, given_up->second.rows);
-    }
-  }
-  return all;
 }
 
 }  // namespace thalweg::sim

@@ -1,4 +1,4 @@
-// The part of Cluster in which key ranges change their owners.
+// The part of Cluster in which key ranges change their owners, and which tells what these hold.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,6 +65,35 @@ void Cluster::hand_over(const Offer& offer) {
   Outgoing out(*this, to);
   to.server->adopt(offer.table, std::move(states), out);
   after_turn(offer.to);
+}
+
+// Of a range that others have taken over, theirs.
+Contents Cluster::contents(TableId table) const {
+  std::map<NodeId, const Server*> servers;
+  for (const auto& process : processes_) {
+    const Node* node = process->node != nullptr ? process->node.get() : process->corpse.get();
+    const NodeId id = process->id;
+    const auto places = [&](const Placement& placement) { return placement.places(id.index); };
+    if (id.role == Role::kServer && std::ranges::any_of(scheduler().map().placement, places))
+      servers[id] = static_cast<const Server*>(node);
+  }
+  Contents all;
+  const auto take = [&all](std::span<const std::uint64_t> keys, std::span<const float> rows) {
+    all.keys.insert(all.keys.end(), keys.begin(), keys.end());
+    all.rows.insert(all.rows.end(), rows.begin(), rows.end());
+  };
+  for (std::uint16_t range = 0; range < plan_.tables[table.value].ranges; ++range) {
+    for (const auto& [id, server] : servers) {
+      if (table.value >= server->tables().size()) continue;
+      const Table& part = server->tables()[table.value]->table();
+      all.width = part.stored_width();
+      if (part.owned().contains(RangeId{range}))
+        part.scan(RangeId{range}, [&](const RowsView& view) { take(view.keys, view.rows); });
+      const auto given_up = server->given_up().find({table, RangeId{range}});
+      if (given_up != server->given_up().end()) take(given_up->second.keys, given_up->second.rows);
+    }
+  }
+  return all;
 }
 
 }  // namespace thalweg::sim

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "base/random.h"
+#include "staleness/step_policy.h"
 
 namespace thalweg::sim {
 namespace {
@@ -183,6 +184,9 @@ Duration time_allowed(const Plan& plan) {
   constexpr Duration kFarewell = 2 * limits::kPeerGrace + 2 * limits::kHeartbeatEvery;
   const NodeFaults& faults = plan.node_faults;
   Duration all = faults.until + recovery_time(plan) + by_slow_clock(plan, kFarewell);
+  for (const CoreFault& fault : plan.core_faults) {
+    if (plan.replicas > 1) all += by_slow_clock(plan, 2 * plan.suspect_after) + fault.pause;
+  }
   all += plan.moves * (20 * plan.move_takes + limits::kRetryFirst);
   // Those who come in the place of others may come so late.
   if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
@@ -276,8 +280,33 @@ Plan draw_moving_plan(std::uint64_t seed) {
   return plan;
 }
 
+Plan draw_copied_plan(std::uint64_t seed) {
+  Plan plan = draw_plan(seed);
+  Random random = Random(seed).split(15);
+  if (!keeps_copies(plan.consistency)) {
+    plan.consistency = random.chance(0.5) ? Consistency::async() : Consistency::bounded(count(random, 0, 3));
+    plan.combine = Combining::none();
+  }
+  if (plan.servers == 1) plan.servers = count(random, 2, 4);
+  plan.replicas = count(random, 2, std::min(plan.servers, 3u));
+  std::erase_if(plan.core_faults, [](const CoreFault& fault) { return fault.role == Role::kServer; });
+  const std::uint32_t first = count(random, 0, plan.servers - 1);
+  const std::uint32_t faults = random.chance(0.1) ? 0 : count(random, 1, plan.replicas - 1);
+  for (std::uint32_t i = 0; i < faults; ++i) {
+    CoreFault fault = draw_core_fault(plan, random);
+    fault.role = Role::kServer;
+    fault.index = (first + i) % plan.servers;
+    fault.pause =
+        random.chance(0.7) ? 0ns : plan.suspect_after + between(random, 0ns, 2 * plan.suspect_after);
+    plan.core_faults.push_back(fault);
+  }
+  std::ranges::sort(plan.core_faults, {}, &CoreFault::event);
+  return plan;
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
+  calm.replicas = 1;
   calm.servers = calm.workers = calm.machines = 1;
   calm.combine = Combining::none();
   calm.worker_turn = {0ns};
@@ -325,13 +354,15 @@ std::string describe(const Plan& plan) {
   }
   const FrameFaults& f = plan.frame_faults;
   const NodeFaults& n = plan.node_faults;
+  const std::string replicas =
+      plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
   return fmt::format(
-      "{}, servers {}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
+      "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
       "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}",
-      mode, plan.servers, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat, f.delay, f.flip,
-      f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "", n.pause ? " pauses" : "",
-      n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "", n.told > 0 ? " deaths are told" : "",
-      plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
+      mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
+      f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
+      n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
+      n.told > 0 ? " deaths are told" : "", plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
       computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
 }

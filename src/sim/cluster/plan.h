@@ -53,6 +53,7 @@ struct CoreFault {
 struct Plan {
   std::uint64_t seed = 0;
   std::uint32_t servers = 1;
+  std::uint32_t replicas = 1;  // Servers that have each key range.
   std::uint32_t workers = 1;
   std::uint32_t shards = 1;
   Consistency consistency;
@@ -109,6 +110,9 @@ Plan draw_plan(std::uint64_t seed);
 Plan draw_mild_plan(std::uint64_t seed);
 // The same on two servers at least, and key ranges move between them.
 Plan draw_moving_plan(std::uint64_t seed);
+// The same on two servers at least, of which several have each key range, and fewer of them are killed, or
+// stop for longer than the scheduler's patience, than have a range.
+Plan draw_copied_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

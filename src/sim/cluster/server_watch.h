@@ -17,6 +17,8 @@ class ServerWatch {
   ServerWatch(const Workload& workload, Findings& findings)
       : workload_(workload), findings_(findings), arrivals_(workload) {}
 
+  // `server` is given a request.
+  void on_asked(NodeId id, const Server& server, NodeId from, const FrameHeader& head);
   // `sent` leaves `server` for `to` in the turn that it was given `asked` (null: it was given none).
   void on_answer(NodeId id, const Server& server, NodeId to, const Frame* asked, const Frame& sent);
   // A worker tells another, or itself, what became of a push that it combined.
@@ -28,7 +30,7 @@ class ServerWatch {
   const Arrivals& arrivals() const { return arrivals_; }
 
  private:
-  void on_push_reply(const Server& server, const Frame& asked);
+  void on_push_reply(const Server& server, const FrameHeader& push);
   void on_pull_reply(NodeId id, const Server& server, const FrameHeader& head, bool read_only);
   void on_marks_reply(NodeId id, const Server& server, const Frame& sent);
   void check_owner(const Server& server, const FrameHeader& head);
@@ -39,9 +41,13 @@ class ServerWatch {
   struct Owed {
     std::set<NodeId> followers;  // Who has been told to wait for newer rows.
     std::map<std::pair<NodeId, std::uint32_t>, FrameHeader> waiting;  // Pulls, by asker and request.
+    std::map<std::pair<NodeId, std::uint32_t>, FrameHeader> asked;    // Pushes and pulls, the same way.
     std::map<TableId, std::uint32_t> lead_max;                        // Of its answers to pulls.
     bool news = false;                                                // A push has arrived in this turn.
   };
+
+  // Where others have copies of what servers have, answers come later than they could.
+  bool copied() const { return workload_.plan().replicas > 1; }
 
   const Workload& workload_;
   Findings& findings_;

@@ -9,6 +9,8 @@
 
 namespace thalweg::sim {
 
+// Empty, or which range a server holds otherwise than its owner.
+std::string compare_copies(const Cluster& cluster);
 Report run_plan(const Plan& plan, Trace trace = nullptr);
 
 // Runs a cluster until its job is over, at most until `limit`; empty, or what is wrong then.

@@ -48,6 +48,8 @@ TEST(Simulate, FreshSeedsHold) {
     ASSERT_NO_FATAL_FAILURE(expect_ok(seed));
     const Report moving = run_plan(draw_moving_plan(seed));
     ASSERT_TRUE(moving.ok()) << "seed " << seed << ": " << moving.violation << "\n" << moving.plan;
+    const Report copied = run_plan(draw_copied_plan(seed));
+    ASSERT_TRUE(copied.ok()) << "seed " << seed << ": " << copied.violation << "\n" << copied.plan;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "cluster/pace.h"
@@ -21,7 +22,7 @@ bool says(const Status& status, std::string_view text) {
 // Empty, or what the text of a lost server's error lacks.
 std::string unnamed_ranges(const wire::Map& map, std::uint32_t server, const Status& why) {
   for (std::size_t t = 0; t < map.placement.size(); ++t) {
-    const RangeSet owned = map.placement[t].owned_by(server);
+    const RangeSet owned = map.placement[t].only_on(server);
     const std::string lost =
         fmt::format("{} {} of {}", map.tables[t].name, text_of(owned), map.tables[t].ranges);
     if (!owned.empty() && !says(why, lost)) return lost;
@@ -66,8 +67,12 @@ std::string judge_loss(const Cluster& cluster, const Status& why) {
   if (!cluster.scheduler().lost(*named)) return "that node was not lost";
   if (says(why, kKilled) && !cluster.patience().dead(*named)) return "nobody said that it died";
   if (named->role == Role::kServer) {
-    const std::string lost = unnamed_ranges(cluster.scheduler().map(), named->index, why);
+    const wire::Map& map = cluster.scheduler().map();
+    const std::string lost = unnamed_ranges(map, named->index, why);
     const bool begun = cluster.scheduler().started();
+    const auto alone = [&](const Placement& placement) { return !placement.only_on(named->index).empty(); };
+    if (begun && cluster.scheduler().view().servers > 0 && std::ranges::none_of(map.placement, alone))
+      return "other servers have all that it had";
     return lost.empty() || !begun ? "" : "it does not name the lost ranges " + lost;
   }
   if (named->index >= wire::kFirstObserver) return {};
@@ -108,7 +113,8 @@ std::string judge_cause(const Cluster& cluster, const Status& why) {
 bool may_end_alone(const Cluster& cluster, const Process& process, const Status& how) {
   switch (how.code()) {
     case Code::kAborted:
-      return process.worker != nullptr && !process.kept && cluster.scheduler().lost(process.id);
+      if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
+      return cluster.scheduler().lost(process.id);
     case Code::kRefused:
       return process.id.index >= wire::kFirstTemporary && says(how, "the job is over");
     case Code::kPeerLost:

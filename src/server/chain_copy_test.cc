@@ -1,0 +1,152 @@
+// A copy that has been given a part of a host's log takes over: once what had been pushed since has come
+// again it is as the host was, and shows the shards' heirs what the host had shown.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/check.h"
+#include "server/job_for_test.h"
+
+namespace thalweg {
+namespace {
+
+struct Shown {
+  Frame pull;
+  Bytes rows;
+};
+
+// A host with what has come to it, and what it has logged.
+struct Original {
+  explicit Original(Random& random) : job(draw_copied(random)), host(job.host(kAll)) {
+    const auto cut = static_cast<std::uint16_t>(1 + random.below(kRanges - 1));
+    host.log_changes({{0, cut}, {cut, kRanges}});
+    for (int i = 0; i < 120; ++i)
+      take(draw_request(random, job, host, random.chance(0.7) ? Op::kPush : Op::kPull));
+  }
+
+  static Job draw_copied(Random& random) {
+    for (;;) {
+      Job job = draw_job(random);
+      if (keeps_copies(job.consistency)) return job;
+    }
+  }
+
+  void take(Frame frame) {
+    frame.head.block = 0;  // Blocks that are drawn here hold shards that have ended, as no worker's do.
+    if (frame.head.op == Op::kPull) {
+      const bool in_time = frame.head.step >= slowest();  // Later no worker asks for the first time.
+      const auto rows = host.pull(frame);
+      if (rows && in_time && (frame.head.flags & frame_flags::kReadOnly) == 0)
+        shown.push_back({frame, *rows});
+    } else if (host.push(frame).ok()) {
+      pushed.push_back(frame);
+    }
+    for (const LogEntry& entry : host.take_log()) log.push_back(encode(entry));
+  }
+
+  Step slowest() const {
+    Step slowest = kEndOfWork;
+    for (std::uint32_t s = 0; s < kShards; ++s) slowest = std::min(slowest, host.clock(ShardId{s}));
+    return slowest;
+  }
+  bool sync() const { return job.consistency.kind == Consistency::Kind::kSync; }
+
+  Job job;
+  TableHost host;
+  std::vector<Frame> pushed;
+  std::vector<Shown> shown;
+  std::vector<Bytes> log;
+};
+
+// What was sent again is left out by whoever has it.
+TableHost successor(const Original& original, std::size_t entries, Random& random) {
+  TableHost copy = original.job.host(kAll);
+  for (std::size_t i = 0; i < entries; ++i) {
+    auto entry = decode_log_entry(original.log[i], original.job.spec, kShards);
+    THALWEG_CHECK(entry && encode(*entry).text() == original.log[i].text(), "an entry has one form");
+    const int times = random.chance(0.2) ? 2 : 1;
+    for (int time = 0; time < times; ++time) EXPECT_TRUE(copy.replay(*entry).ok());
+  }
+  TableHost heir = original.job.host({});
+  EXPECT_TRUE(heir.take_over(copy, kAll).ok());
+  return heir;
+}
+
+TEST(ChainCopy, ComesToTheSameWhenWhatItLacksComesAgain) {
+  std::size_t entries = 0, lacked = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    const Original original(random);
+    const std::size_t known = random.below(original.log.size() + 1);
+    TableHost heir = successor(original, known, random);
+    for (const Frame& push : original.pushed) ASSERT_EQ(heir.push(push), ok_status()) << seed;
+    ASSERT_EQ(heir.table().digest(), original.host.table().digest()) << seed;
+    entries += original.log.size(), lacked += original.log.size() - known;
+  }
+  EXPECT_GT(entries, 5000u);
+  EXPECT_GT(lacked, 1000u);
+}
+
+TEST(ChainCopy, KnowsWhatItsOwnerTellsHeirsToHaveArrived) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    const Original original(random);
+    TableHost heir = successor(original, original.log.size(), random);
+    for (std::uint32_t s = 0; s < kShards; ++s)
+      ASSERT_GE(heir.marks(ShardId{s}).low, original.host.marks(ShardId{s}).low) << seed << " " << s;
+  }
+}
+
+TEST(ChainCopy, ShowsHeirsWhatItsOwnerHadShown) {
+  std::size_t compared = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    Random random(seed);
+    Original original(random);
+    if (!original.sync()) continue;
+    TableHost heir = successor(original, original.log.size(), random);
+    const Step closed = original.slowest();
+    for (const Shown& shown : original.shown) {
+      const Step step = shown.pull.head.step;
+      if (step.epoch != closed.epoch || step.index + limits::kStepsInFlightSync < closed.index ||
+          step >= closed)
+        continue;
+      const auto rows = heir.pull(shown.pull);
+      ASSERT_TRUE(rows.ok()) << seed;
+      ASSERT_EQ(rows->text(), shown.rows.text()) << seed;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 200u);
+}
+
+TEST(ChainCopy, SumsTravelOnceForAllShards) {
+  Job job;
+  job.spec.name = "t";
+  job.spec.ranges = kRanges;
+  TableHost host = job.host(kAll);
+  host.log_changes({kAll});
+  std::size_t log_bytes = 0, pushed_bytes = 0;
+  constexpr std::uint32_t kSteps = 50, kKeys = 1000;
+  for (std::uint32_t step = 0; step < kSteps; ++step) {
+    for (std::uint32_t s = 0; s < kShards; ++s) {
+      Frame frame;
+      frame.head.op = Op::kPush;
+      frame.head.shard = ShardId{s};
+      frame.head.step = {0, step};
+      frame.head.ranges = kAll;
+      std::vector<std::uint64_t> keys;
+      for (std::uint64_t k = 0; k < kKeys; ++k) keys.push_back(k << 50 | 7);
+      frame.first = Bytes::of(std::move(keys));
+      frame.second = Bytes::of(std::vector<float>(kKeys, 1.0f));
+      pushed_bytes += frame.first.size() + frame.second.size();
+      ASSERT_TRUE(host.push(frame).ok());
+      for (const LogEntry& entry : host.take_log()) log_bytes += encode(entry).size();
+    }
+  }
+  const double part = static_cast<double>(log_bytes) / static_cast<double>(pushed_bytes);
+  EXPECT_NEAR(part, 1.0 / kShards, 0.01);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,53 @@
+// What a host changes in ranges of which others keep copies, as entries for those who do. Where steps are
+// kept until they close, pushes and sums are held back until their steps have.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "server/log_entry.h"
+#include "table/table.h"
+
+namespace thalweg {
+
+class ChangeLog {
+ public:
+  // `spec` outlives this.
+  ChangeLog(const TableSpec& spec, std::uint32_t shards) : spec_(&spec), shards_(shards) {}
+
+  // Logs changes in these runs, an entry being of one; ascending, and no two overlap. What is held back of
+  // runs that are new is forgotten: their copies begin with what has been pushed.
+  void follow(std::vector<RangeSpan> runs);
+  bool on() const { return !runs_.empty(); }
+
+  void add_push(const PushEntry& push);
+  void add_load(LoadEntry load);
+  void await(const PushEntry& push);
+  void await_sum(Step step, const Contribution& sum);
+  // What is held back of the steps before `closed`, and pushes of nothing behind which nothing is.
+  void add_steps(Step closed);
+  std::vector<LogEntry> take() { return std::exchange(entries_, {}); }
+
+  // Whether a push of some of these shards to this step is held back.
+  bool holds_back(ShardId first, std::uint32_t shards, Step step) const;
+  // The shard's first step that is held back, or `clock` where none is.
+  Step first_open(ShardId shard, Step clock) const;
+
+ private:
+  using Sums = std::vector<std::pair<Step, Payload>>;  // Ascending by step.
+  struct Held {
+    PushEntry push;     // Without what was pushed.
+    bool bare = false;  // That was nothing.
+  };
+  std::vector<PushEntry> take_due(Step closed);
+
+  const TableSpec* spec_;
+  std::uint32_t shards_;
+  std::vector<RangeSpan> runs_;
+  std::vector<Held> arrivals_;  // In the order in which they came.
+  Sums sums_;
+  std::vector<LogEntry> entries_;
+};
+
+}  // namespace thalweg

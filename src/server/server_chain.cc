@@ -1,0 +1,180 @@
+// The part of Server that keeps copies of ranges in step along their chains, and takes over from who is lost.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "server/server.h"
+
+namespace thalweg {
+
+using replication::number_of;
+
+void Server::reply_committed(NodeId to, Frame answer, Transport& out) {
+  if (outbox_.committed() == outbox_.newest() || THALWEG_BUG(kAckUncommitted)) {
+    out.send(to, std::move(answer));
+  } else {
+    committing_.push_back({outbox_.newest(), to, std::move(answer)});
+  }
+}
+
+void Server::release_committed(Transport& out) {
+  const std::uint64_t committed = outbox_.committed();
+  for (; !committing_.empty() && committing_.front().position <= committed; committing_.pop_front())
+    out.send(committing_.front().to, std::move(committing_.front().answer));
+}
+
+// A push that has come and is in no sum yet is this server's alone. Its worker goes on, and keeps it.
+void Server::answer_push(NodeId from, const Frame& push, TableHost& host, Transport& out) {
+  const FrameHeader& head = push.head;
+  if (host.holds_back(head) && !THALWEG_BUG(kAckUncommitted)) {
+    kept_pushes_[head.table.value].insert_or_assign({from, head.request}, head);
+    reply(from, head, Op::kWaiting, ok_status(), encode(host.waiting_for(head)), {}, out, frame_flags::kKept);
+  } else {
+    reply_committed(from, answer_to(head, Op::kPushReply, ok_status(), {}, {}), out);
+  }
+  settle_pushes(head.table.value, out);
+}
+
+void Server::settle_pushes(std::size_t table, Transport& out) {
+  std::erase_if(kept_pushes_[table], [&](const auto& entry) {
+    if (tables_[table]->holds_back(entry.second)) return false;
+    reply_committed(entry.first.first, answer_to(entry.second, Op::kPushReply, ok_status(), {}, {}), out);
+    return true;
+  });
+}
+
+std::optional<replication::StreamId> Server::next_of(TableId table, RangeSpan ranges) const {
+  const auto next = map().placement[table.value].after(ranges, self());
+  if (!next) return {};
+  return replication::StreamId{server_node(*next), lineage_[table.value].owner(RangeId{ranges.begin})};
+}
+
+// Of one chain each, and of one lineage.
+std::vector<RangeSpan> Server::logged_runs(std::size_t table) const {
+  std::vector<RangeSpan> runs;
+  for (const RangeSpan run : map().placement[table].copied_of(self())) {
+    for (const PlacedRun& first : lineage_[table].runs()) {
+      const RangeSpan both{std::max(run.begin, first.ranges.begin), std::min(run.end, first.ranges.end)};
+      if (both.begin < both.end) runs.push_back(both);
+    }
+  }
+  return runs;
+}
+
+void Server::pass_on(std::size_t table, Transport& out) {
+  for (const LogEntry& entry : tables_[table]->take_log()) {
+    Frame frame;
+    frame.head.op = Op::kEntry;
+    frame.head.table = TableId{static_cast<std::uint16_t>(table)};
+    frame.head.ranges = ranges_of(entry);
+    const auto next = next_of(frame.head.table, frame.head.ranges);
+    if (!next) continue;
+    frame.first = encode(entry);
+    outbox_.add(*next, std::move(frame));
+  }
+  send_entries(out);
+}
+
+void Server::send_entries(Transport& out) {
+  outbox_.send_due(now_, [&](NodeId to, Frame frame) {
+    member_.stamp(frame.head);
+    out.send(to, std::move(frame));
+  });
+}
+
+// Only from who comes before this server in the ranges' chain by its own map, so that one that was taken out
+// of it changes nothing any more, whatever it believes.
+void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
+  const FrameHeader& head = frame.head;
+  const std::size_t t = head.table.value;
+  if (t >= copies_.size()) return;
+  const auto before = map().placement[t].before(head.ranges, self());
+  const bool follows = before && from == server_node(*before);
+  if (!follows || !copies_[t]->owned().contains(head.ranges) || head.shard.value >= map().servers.size())
+    return;
+  const replication::StreamId stream{from, head.shard.value};
+  Inbound& inbound = inbound_[stream];
+  const std::uint64_t number = number_of(head);
+  if (number > inbound.expected) return;  // What comes before it is sent again.
+  const bool again = number < inbound.expected;
+  if (!again || THALWEG_BUG(kEntryTwice)) {
+    auto entry =
+        decode_log_entry(frame.first, map().tables[t], static_cast<std::uint32_t>(map().shards.size()));
+    const bool whole = entry && ranges_of(*entry) == head.ranges;
+    const Status status =
+        whole ? copies_[t]->replay(*std::move(entry)) : Status(Code::kData, "it is no entry");
+    if (!status.ok()) {
+      return member_.fail(
+          {Code::kData, fmt::format("entry {} of {} for table {} ranges [{},{}): {}", number, node_name(from),
+                                    t, head.ranges.begin, head.ranges.end, status.message())},
+          out);
+    }
+  }
+  if (!again) {
+    ++inbound.expected;
+    Inbound::Passed passed{number, {}, 0};
+    if (const auto next = next_of(head.table, head.ranges)) {
+      passed.to = next;
+      passed.position = outbox_.add(*passed.to, frame);
+      send_entries(out);
+    }
+    inbound.passed.push_back(passed);
+  }
+  acknowledge_entries(stream, again, out);
+}
+
+void Server::acknowledge_entries(replication::StreamId before, bool again, Transport& out) {
+  Inbound& inbound = inbound_[before];
+  const auto done = [&](const Inbound::Passed& entry) {
+    return !entry.to || outbox_.acknowledged(*entry.to, entry.position);
+  };
+  const std::size_t open = inbound.passed.size();
+  while (!inbound.passed.empty() && done(inbound.passed.front())) inbound.passed.pop_front();
+  if (inbound.passed.size() == open && !again) return;
+  Frame answer;
+  answer.head.op = Op::kEntryReply;
+  answer.head.shard = ShardId{before.lineage};
+  answer.head.step =
+      replication::step_of(inbound.passed.empty() ? inbound.expected : inbound.passed.front().number);
+  member_.stamp(answer.head);
+  out.send(before.server, std::move(answer));
+}
+
+void Server::on_entry_reply(NodeId from, const Frame& frame, Transport& out) {
+  outbox_.on_acknowledged(now_, {from, frame.head.shard.value}, number_of(frame.head));
+  release_committed(out);
+  for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, false, out);
+  send_entries(out);
+}
+
+// Ranges that come to this server and of which it has a copy.
+void Server::take_over(std::size_t table, Transport& out) {
+  TableHost& copy = *copies_[table];
+  RangeSet mine;
+  const RangeSet placed = map().placement[table].owned_by(self());
+  for (const RangeSpan run : placed.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range) {
+      if (copy.owned().contains(RangeId{range})) mine.add(only(RangeId{range}));
+    }
+  }
+  if (mine.empty()) return;
+  room_left_ = 0;
+  if (Status adopted = tables_[table]->take_over(copy, mine); !adopted.ok())
+    member_.fail(std::move(adopted), out);
+}
+
+// What was on its way to a server that is lost goes to who comes after this one now.
+void Server::mend_chains(Transport& out) {
+  const auto lost = [&](NodeId server) {
+    return std::ranges::none_of(map().placement,
+                                [&](const Placement& placement) { return placement.places(server.index); });
+  };
+  for (auto& [stream, frame] : outbox_.drop(lost)) {
+    if (const auto next = next_of(frame.head.table, frame.head.ranges)) outbox_.add(*next, std::move(frame));
+  }
+  std::erase_if(inbound_, [&](const auto& before) { return lost(before.first.server); });
+  for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, true, out);
+}
+
+}  // namespace thalweg

@@ -1,0 +1,83 @@
+// Servers that have copies of each other's ranges, and are killed or stopped for longer than anybody waits.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "sim/cluster/simulate.h"
+#include "sim/cluster/verdict.h"
+
+namespace thalweg::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Copies, RandomJobsSurviveTheServersThatTheyMayLose) {
+  std::uint64_t well = 0, killed = 0, stopped = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    const Plan plan = draw_copied_plan(seed);
+    const Report report = run_plan(plan);
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n"
+                             << report.plan << "\nreplay: thalweg simulate faults --copies --replay " << seed;
+    well += report.ended_well;
+    for (const CoreFault& fault : plan.core_faults) {
+      if (fault.role == Role::kServer && report.ended_well) ++(fault.pause > Duration{} ? stopped : killed);
+    }
+  }
+  EXPECT_GT(well, 1200u);
+  EXPECT_GT(killed, 500u);
+  EXPECT_GT(stopped, 200u);
+  std::cout << well << " jobs ended well, " << killed << " servers were killed and " << stopped
+            << " stopped in these\n";
+}
+
+// Each of these broke a promise once.
+TEST(Copies, SeedsThatOnceFailedHold) {
+  for (const std::uint64_t seed :
+       {0,     2,     3,     6,     8,     9,     10,    11,    12,    13,    17,    32,    49,
+        78,    82,    102,   105,   111,   134,   144,   268,   303,   1117,  1590,  2517,  4417,
+        4797,  5061,  5139,  5708,  7569,  8008,  8977,  9739,  10726, 11491, 11527, 11950, 12417,
+        14039, 17105, 17834, 18182, 31017, 32969, 34418, 35326, 36489, 36544, 37175, 38105, 38541}) {
+    const Report report = run_plan(draw_copied_plan(seed));
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+  }
+}
+
+// At every moment of a small job each server in turn dies, and the next heir of the shards' worker with it.
+TEST(Copies, AServerAndAWorkerMayDieAtAnyMoment) {
+  Plan plan;
+  plan.servers = plan.workers = 2;
+  plan.replicas = 2;
+  plan.shards = 3;
+  TableSpec table;
+  table.name = "t";
+  table.ranges = 4;
+  table.rule.kind = RuleKind::kAdagrad;
+  table.rule.initial_accumulator = 0.1f;
+  plan.tables = {table};
+  plan.keys = 6;
+  plan.steps.assign(3, {6});
+  plan.unanswered_max = 4;
+  plan.latency = 1ms;
+  plan.worker_turn = {0ms, 0ms};
+  plan.timeout = 60s;
+  plan.suspect_after = 3s;
+  for (std::uint64_t moment = 30; moment < 400; moment += 3) {
+    plan.seed = moment;
+    Cluster cluster(plan);
+    while (cluster.events() < moment && cluster.step()) {
+    }
+    if (cluster.over()) break;
+    if (!cluster.scheduler().started()) continue;
+    for (const std::uint32_t victim : {1 + static_cast<std::uint32_t>(moment / 3 % 2), 4u}) {
+      const NodeId id = cluster.processes()[victim]->id;
+      cluster.kill(victim);
+      cluster.at(cluster.now() + limits::kPeerGrace, [&cluster, id] { cluster.tell_lost(0, id); });
+    }
+    ASSERT_EQ(run_to_end(cluster, Instant{Duration(200s).count()}), "") << moment;
+    ASSERT_TRUE(ended_well(cluster)) << moment;
+    ASSERT_EQ(compare_with_fault_free(cluster), "") << moment;
+  }
+}
+
+}  // namespace
+}  // namespace thalweg::sim
