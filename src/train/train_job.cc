@@ -93,6 +93,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   real_clock_ = RealClock();
   JobOptions wanted;
   wanted.servers = servers;
+  wanted.replicas = options_.replicas;
   wanted.workers = workers;
   wanted.data_shards = spec().shards;
   wanted.consistency = *options_.consistency;

@@ -278,6 +278,7 @@ Status check_numbers(const TrainerOptions& options) {
         outside("--hash-bits", options.hash_bits, 0, 63),
         outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
         outside("--servers", options.servers, 0, limits::kNodesMax),
+        outside("--replicas", options.replicas, 1, limits::kReplicasMax),
         outside("--workers", options.workers, 0, limits::kNodesMax),
         // And one that looks on.
         outside("--servers and --workers, together", std::uint64_t{options.servers} + options.workers, 0,
@@ -319,6 +320,20 @@ Status choose_loss(const TrainerOptions& options, const DenseDefaults* dense, Mo
   return ok_status();
 }
 
+Status check_replicas(const TrainerOptions& options, const Consistency& consistency) {
+  if (options.replicas > 1 &&
+      (consistency.counts_pushes() || consistency.kind == Consistency::Kind::kBackup)) {
+    return {Code::kUsage,
+            "--replicas above 1 is for algorithms whose updates do not depend on which push comes "
+            "first, such as sync, ssp and async"};
+  }
+  if (options.servers != 0 && options.replicas > options.servers) {
+    return {Code::kUsage, fmt::format("--replicas {}; expected 1 to {}, as many as there are servers",
+                                      options.replicas, options.servers)};
+  }
+  return ok_status();
+}
+
 void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
   const std::uint32_t shards = plan.spec.shards;
   if (options.data_shards || options.workers <= shards) return;
@@ -352,6 +367,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   const auto consistency = plan_algorithm(options, **kind, spec);
   if (!consistency) return consistency.status();
   plan.consistency = *consistency;
+  if (Status status = check_replicas(options, *consistency); !status.ok()) return status;
   note_idle_workers(options, plan);
 
   Status status = of_text ? plan_text(options, **kind, spec) : choose_inputs(options, spec);

@@ -34,6 +34,11 @@ std::string memory_part(std::uint64_t limit, std::uint32_t parts) {
   return std::to_string(std::max(kMemoryLeast, limit / parts));
 }
 
+// As many as there are to be copies, at least.
+std::uint32_t servers_of(const TrainerOptions& options, std::uint32_t wanted) {
+  return options.servers != 0 ? options.servers : std::max(wanted, options.replicas);
+}
+
 }  // namespace
 
 class Trainer::Impl {
@@ -61,7 +66,7 @@ TrainResult Trainer::Impl::run_here() {
   const TrainerOptions& options = job->options();
   if (options.files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
   const std::uint32_t threads = options.threads != 0 ? options.threads : cores();
-  const std::uint32_t servers = options.servers != 0 ? options.servers : std::min(threads, 8u);
+  const std::uint32_t servers = servers_of(options, std::min(threads, 8u));
   const TrainSpec& spec = job->spec();
   const bool group = !spec.exchange.empty();
   const std::uint32_t alone = group ? spec.shards : std::min(threads, spec.shards);
@@ -98,7 +103,7 @@ RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t 
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   if (Status status = begin(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
-  const std::uint32_t servers = options.servers != 0 ? options.servers : 1;
+  const std::uint32_t servers = servers_of(options, 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t alone = spec.exchange.empty() ? std::min(cores(), spec.shards) : spec.shards;
   const std::uint32_t workers = options.workers != 0 ? options.workers : alone;
@@ -127,7 +132,7 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   if (Status status = begin(); !status.ok()) return failed(status);
-  const std::uint32_t servers = std::max(job->options().servers, 1u);
+  const std::uint32_t servers = servers_of(job->options(), 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
   RemoteClusterOptions cluster = remote(servers, workers);
@@ -150,7 +155,7 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
     if (!status.ok()) return failed(status);
   }
   const TrainerOptions& options = job->options();
-  const std::uint32_t servers = std::max(options.servers, 1u);
+  const std::uint32_t servers = servers_of(options, 1);
   const std::uint32_t workers = options.workers != 0 ? options.workers : job->spec().shards;
   const auto inputs = job->inputs();
   inputs->set_memory(options.memory);

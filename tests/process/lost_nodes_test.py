@@ -82,6 +82,43 @@ class LostNodesTest(ClusterJobs):
         self.assertIn("error", last_json(out))
         self.assert_gone(nodes)
 
+    # Alone, and with a worker, whose shards begin again with rows that the lost server had shown.
+    def test_a_killed_server_whose_ranges_have_copies_changes_no_bit(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        for round_number, workers in enumerate((0, 1, 0, 1)):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2")
+            self.await_epoch(job, 1 + 8 * round_number)
+            os.kill(children_of(job.pid, "server")[round_number % 2], signal.SIGKILL)
+            for victim in children_of(job.pid, "worker")[:workers]:
+                os.kill(victim, signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], calm)
+            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+            self.assertRegex(err, r"(?m)^server-\d \(.*\) .*; its \d+ key ranges go on at server-\d$")
+
+    def test_a_stopped_server_whose_ranges_have_copies_is_replaced_and_fenced(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2", "--timeout", "8s")
+        victim = children_of(job.pid, "server")[0]
+        os.kill(victim, signal.SIGSTOP)
+        epoch = self.words_of(job).count("epoch ")
+        self.await_epoch(job, epoch + 3)  # In lockstep, another has its ranges then.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGCONT)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertRegex(err, r"(?m)^server-\d \(.*\) was silent too long; its \d+ key ranges go on at server-\d$")
+        self.assertEqual(last_json(out)["model_digest"], calm)
+
+    def test_a_killed_server_whose_ranges_have_copies_loses_no_row_without_lockstep(self):
+        for sync in ("ssp:2", "async"):
+            job = self.start_long_job("--epochs", "60", "--batch", "256", "--sync", sync, "--replicas", "2")
+            os.kill(children_of(job.pid, "server")[1], signal.SIGKILL)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["examples"], 60 * ROWS)
+
     # What a shard had learnt is its own worker's alone, if only of dense tables.
     def test_a_killed_rank_ends_the_job_naming_it(self):
         for exchange in ("auto", "dense:auto"):

@@ -26,7 +26,8 @@ inline constexpr std::string_view kTrainOptions =
     "classes|init-scale|"
     "epochs|batch|optimizer|rate|"
     "bias-rate|l1|l2|"
-    "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|workers|"
+    "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|replicas|"
+    "workers|"
     "data-shards|"
     "timeout|"
     "out|run-dir";

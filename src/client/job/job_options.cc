@@ -21,10 +21,12 @@ Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
 }  // namespace
 
 Status check(const JobOptions& options) {
-  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 4),
-                            check_number("workers", options.workers, limits::kNodesMax / 4),
-                            check_number("data_shards", options.data_shards, limits::kShardsMax),
-                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
+  const Status numbers[] = {
+      check_number("servers", options.servers, limits::kNodesMax / 4),
+      check_number("replicas", options.replicas, std::min(options.servers, limits::kReplicasMax)),
+      check_number("workers", options.workers, limits::kNodesMax / 4),
+      check_number("data_shards", options.data_shards, limits::kShardsMax),
+      check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
   for (const Status& status : numbers) {
     if (!status.ok()) return status;
   }
@@ -40,6 +42,9 @@ Status check(const JobOptions& options) {
   if (tree != (options.combine.arity > 0)) {
     return {Code::kUsage, fmt::format("JobOptions::combine has arity {}, expected {}", options.combine.arity,
                                       tree ? "at least 1" : "0 unless it is a tree")};
+  }
+  if (options.replicas > 1 && !keeps_copies(options.consistency)) {
+    return {Code::kUsage, "JobOptions::replicas is for sync, bounded and async mode"};
   }
   if (options.timeout <= Duration{0} || options.timeout > limits::kTimeoutMax) {
     return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0 and at most {} h",
@@ -63,6 +68,7 @@ Status check(const JobOptions& options) {
 SchedulerOptions scheduler_options(const JobOptions& job) {
   SchedulerOptions out;
   out.servers = job.servers;
+  out.replicas = job.replicas;
   out.workers = job.workers;
   out.shards = job.data_shards;
   out.consistency = job.consistency;
