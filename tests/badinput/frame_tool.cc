@@ -1,7 +1,7 @@
-// Makes frames for tests in other languages: writes the version of the wire format, then reads lines "op flags
-// cluster map_epoch request table range_begin range_end code shard owner_epoch step_epoch step_index block
-// first second", the last two hexadecimal or "-", and writes each frame in hexadecimal, its checksum right
-// whatever it says.
+// Makes frames for tests in other languages: writes the version of the wire format, then reads lines "op
+// flags cluster map_epoch request table range_begin range_end code shard owner_epoch step_epoch step_index
+// block first second", the last two hexadecimal or "-", and writes each frame in hexadecimal, its checksum
+// right whatever it says.
 #include <charconv>
 #include <iostream>
 #include <string>
