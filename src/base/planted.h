@@ -73,7 +73,6 @@ enum class Bug {
   kLoadedLate,           // A range that has been pushed to takes rows to begin with.
   kLoadAwaitedByNone,    // Shards begin before the rows are there that the job begins with.
   kImagesForgotten,      // A copy that takes over shows an heir rows that have moved on.
-  kMarksUncommitted,     // An heir is told that pushes have arrived which one server alone has.
   kAckUncommitted,       // A push is acknowledged before the copies have it.
   kEntryTwice,           // A copy applies what its owner sends it again.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.

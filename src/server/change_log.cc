@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "base/planted.h"
 
 namespace thalweg {
 namespace {
@@ -127,7 +126,6 @@ bool ChangeLog::holds_back(ShardId first, std::uint32_t shards, Step step) const
 }
 
 Step ChangeLog::first_open(ShardId shard, Step clock) const {
-  if (THALWEG_BUG(kMarksUncommitted)) return clock;
   for (const Held& held : arrivals_) {
     const PushEntry& push = held.push;
     const bool of_shard = shard.value >= push.shard.value && shard.value - push.shard.value < push.shards;

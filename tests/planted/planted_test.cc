@@ -74,7 +74,7 @@ TEST_P(PlantedMove, IsFoundByItsChecker) {
 
 constexpr Planted kMoveBugs[] = {
     {Bug::kMarksLeftBehind, "MarksLeftBehind", Checker::kPromptness},
-    {Bug::kOpenStepsLeftBehind, "OpenStepsLeftBehind", Checker::kReaders},
+    {Bug::kOpenStepsLeftBehind, "OpenStepsLeftBehind", Checker::kReaders, Checker::kBits},
     {Bug::kRepliesLeftBehind, "RepliesLeftBehind", Checker::kReaders},
     {Bug::kOldOwnerAnswers, "OldOwnerAnswers", Checker::kOwners},
 };
@@ -91,7 +91,6 @@ TEST_P(PlantedCopy, IsFoundByItsChecker) {
 
 constexpr Planted kCopyBugs[] = {
     {Bug::kImagesForgotten, "ImagesForgotten", Checker::kReaders, Checker::kBits},
-    {Bug::kMarksUncommitted, "MarksUncommitted", Checker::kProgress, Checker::kEnds},
     {Bug::kAckUncommitted, "AckUncommitted", Checker::kProgress, Checker::kEnds},
     {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kReaders},
 };

@@ -10,6 +10,14 @@ namespace {
 // What it has, which it may have to itself only since a moment ago.
 const RangeSet& owned(const Server& server, TableId table) { return server.tables()[table.value]->owned(); }
 
+// Whether an answer is to what the server is given in this turn.
+bool answers(const FrameHeader& sent, const Frame* asked) {
+  if (asked == nullptr || static_cast<int>(asked->head.op) + 1 != static_cast<int>(sent.op)) return false;
+  const FrameHeader& head = asked->head;
+  return head.request == sent.request && head.table == sent.table && head.shard == sent.shard &&
+         head.step == sent.step && head.ranges == sent.ranges;
+}
+
 }  // namespace
 
 void ServerWatch::on_asked(NodeId id, const Server& server, NodeId from, const FrameHeader& head) {
@@ -40,6 +48,7 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
     const auto waited = owed_[id].waiting.extract(asker);
     const auto request = owed_[id].asked.find(asker);
     const FrameHeader* pull = waited                             ? &waited.mapped()
+                              : answers(head, asked)             ? &asked->head
                               : request != owed_[id].asked.end() ? &request->second
                                                                  : nullptr;
     if (head.code != Code::kOk || pull == nullptr) return;
@@ -49,9 +58,9 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
   if (head.code != Code::kOk) return;
   if (head.op == Op::kPushReply) {
     const auto push = owed_[id].asked.extract(asker);
-    if (!push) return;  // A repeat, which was answered already.
+    if (!push && !answers(head, asked)) return;  // A repeat, which was answered already.
     owed_[id].news = true;
-    on_push_reply(server, push.mapped());
+    on_push_reply(server, answers(head, asked) ? asked->head : push.mapped());
   }
   if (head.op == Op::kMarksReply) on_marks_reply(id, server, sent);
 }
