@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <algorithm>
 #include <vector>
 
@@ -104,6 +106,36 @@ TEST(Placement, WorkersShareTheDataShardsEvenly) {
   std::vector<int> shards(3);
   for (std::uint32_t d = 0; d < 11; ++d) ++shards.at(shard_worker(ShardId{d}, 3));
   EXPECT_EQ(shards, (std::vector<int>{4, 4, 3}));
+}
+
+TEST(Placement, SpreadsTheCopiesOfAnOwnerOverAllOthers) {
+  const Placement placement = Placement::even(12, 4, 2);
+  for (std::uint32_t server = 0; server < 4; ++server) {
+    EXPECT_EQ(placement.owned_by(server).size(), 3u);
+    EXPECT_EQ(placement.copied_by(server).size(), 3u);
+    EXPECT_TRUE(placement.only_on(server).empty());
+    std::set<std::uint32_t> after;
+    for (const RangeSpan run : placement.copied_of(server)) after.insert(*placement.after(run, server));
+    EXPECT_EQ(after.size(), 3u) << server;
+  }
+  EXPECT_EQ(Placement::even(12, 2, 3).runs()[0].chain, (std::vector<std::uint32_t>{0, 1}))
+      << "no more than there are";
+}
+
+TEST(Placement, ALostServerIsInNoChainAnyMore) {
+  Placement placement = Placement::even(12, 3, 3);
+  const RangeSpan run = placement.copied_of(1).front();
+  const std::vector<std::uint32_t> chain = placement.runs()[2].chain;
+  ASSERT_EQ(chain.front(), 1u);
+  EXPECT_EQ(placement.before(run, chain[2]), chain[1]);
+  EXPECT_EQ(placement.before(run, 1), std::nullopt);
+  EXPECT_EQ(placement.after(run, chain[2]), std::nullopt);
+  placement.remove(1);
+  EXPECT_FALSE(placement.places(1));
+  EXPECT_EQ(placement.owner(RangeId{run.begin}), chain[1]);
+  EXPECT_EQ(placement.before(run, chain[2]), chain[1]);
+  placement.remove(chain[1]);
+  EXPECT_EQ(placement.only_on(chain[2]).size(), 12u);
 }
 
 }  // namespace
