@@ -37,9 +37,9 @@ double fastest(std::size_t times, const Once& once) {
 }
 
 // What passes between two ranks.
-class Link {
+class MeteredLink {
  public:
-  explicit Link(Group& group) : group_(group), in_(kLongBytes / sizeof(float), 1), out_(in_.size()) {}
+  explicit MeteredLink(Group& group) : group_(group), in_(kLongBytes / sizeof(float), 1), out_(in_.size()) {}
 
   // A vector there, then one back; half of that.
   double one_way(std::size_t bytes) {
@@ -101,7 +101,7 @@ class Link {
 Result<TransportCosts> measure_transport(std::string_view transport) {
   TransportCosts costs;
   const Status status = run_local_ranks(2, transport, [&costs](Group& group) {
-    Link link(group);
+    MeteredLink link(group);
     const double one = link.one_way(kShortBytes), next = link.in_a_row();
     const double middle = link.both_ways(kMiddleBytes), longer = link.both_ways(kLongBytes);
     if (!link.status().ok()) return link.status();
