@@ -76,6 +76,14 @@ TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
   EXPECT_NE(workers.scheduler->stopped()->message().find("no worker is left"), std::string::npos);
 }
 
+void begin_with_three_servers(Scheduler& scheduler, SentFrames& out) {
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
+  ASSERT_TRUE(scheduler.started());
+}
+
 TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
   const std::vector<std::string> had = {"bias [0,1) of 1, weights [0,1) of 2", "weights [1,2) of 2", ""};
   for (std::uint32_t victim = 0; victim < 3; ++victim) {
@@ -88,11 +96,7 @@ TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
     options.tables[1].ranges = 2;
     Scheduler scheduler(std::move(options));
     SentFrames out;
-    for (std::uint32_t n = 0; n < 4; ++n)
-      scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
-    for (std::uint32_t n = 0; n < 4; ++n)
-      scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
-    ASSERT_TRUE(scheduler.started());
+    ASSERT_NO_FATAL_FAILURE(begin_with_three_servers(scheduler, out));
     scheduler.on_peer_lost({}, server_node(victim), out);
     if (had[victim].empty()) {
       EXPECT_FALSE(scheduler.stopped().has_value()) << "nothing is lost with it";
@@ -116,11 +120,7 @@ TEST(Scheduler, OtherServersOfItsChainsGoOnForALostOne) {
   options.on_event = [&](const std::string& event) { events.push_back(event); };
   Scheduler scheduler(std::move(options));
   SentFrames out;
-  for (std::uint32_t n = 0; n < 4; ++n)
-    scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
-  for (std::uint32_t n = 0; n < 4; ++n)
-    scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
-  ASSERT_TRUE(scheduler.started());
+  ASSERT_NO_FATAL_FAILURE(begin_with_three_servers(scheduler, out));
   scheduler.on_peer_lost({}, server_node(1), out);
   ASSERT_FALSE(scheduler.stopped().has_value());
   EXPECT_EQ(scheduler.map().epoch, 2u);
