@@ -6,8 +6,9 @@ find_package(Threads REQUIRED)
 add_library(thalweg_flags INTERFACE)
 target_include_directories(thalweg_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+set(as_one $<BOOL:$<TARGET_PROPERTY:THALWEG_TESTS_AS_ONE>>)  # A test's local names may hide those of another file then.
 target_compile_options(thalweg_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  -Wall -Wextra $<$<NOT:${as_one}>:-Wshadow> $<$<AND:${as_one},$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage> -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # Part of clang's -Wconversion, but not of g++'s.
   -ffp-contract=off -fno-omit-frame-pointer)
 if(CMAKE_UNITY_BUILD)
@@ -46,6 +47,12 @@ function(thalweg_gtest name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   target_compile_definitions(${name} PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(THALWEG_UNITY_TESTS)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+  if(CMAKE_UNITY_BUILD OR THALWEG_UNITY_TESTS)
+    set_target_properties(${name} PROPERTIES THALWEG_TESTS_AS_ONE ON)
+  endif()
   string(REGEX REPLACE "_test$" "" prefix ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${THALWEG_TEST_PREFIX}${prefix}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${ARG_LABELS}")

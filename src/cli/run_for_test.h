@@ -19,6 +19,9 @@ struct Ran {
   std::string err;
 };
 
+// One word of a shell's line.
+inline std::string in_quotes(const std::string& path) { return "'" + path + "'"; }
+
 // By a shell: `before` may set variables, `arguments` redirect. No sanitizer may report anything.
 inline Ran run(const std::string& arguments, const std::string& before = "") {
   const std::string errors = test_path("run.err");

@@ -9,7 +9,7 @@
 namespace thalweg {
 namespace {
 
-std::shared_ptr<DataSet> open_path(const std::string& path, std::uint64_t max_bad_rows = 0) {
+std::shared_ptr<DataSet> open_summary(const std::string& path, std::uint64_t max_bad_rows = 0) {
   ReadOptions options;
   options.paths = {path};
   options.max_bad_rows = max_bad_rows;
@@ -21,7 +21,7 @@ std::shared_ptr<DataSet> open_path(const std::string& path, std::uint64_t max_ba
 TEST(Summary, CountsRowsEntriesAndKeys) {
   const TemporaryFolder directory;
   const std::string path = directory.write("a", "1 3:1 9:0.5\n-1 3:1\n0:2 7:1 3:1 3:1\nbad\n2\n");
-  const Result<Summary> s = summarize(*open_path(path, UINT64_MAX));
+  const Result<Summary> s = summarize(*open_summary(path, UINT64_MAX));
   ASSERT_TRUE(s.ok()) << s.status().message();
   EXPECT_EQ(s->rows, 4u);
   EXPECT_EQ(s->positives, 2u);
@@ -47,7 +47,7 @@ TEST(Summary, CountsRowsEntriesAndKeys) {
 TEST(Summary, RealData) {
   const std::string path = test_data("frappe/frappe.validation.libfm");
   if (path.empty()) GTEST_SKIP() << "real data is absent: set THALWEG_TEST_DATA";
-  const Result<Summary> s = summarize(*open_path(path));
+  const Result<Summary> s = summarize(*open_summary(path));
   ASSERT_TRUE(s.ok());
   EXPECT_EQ(s->rows, 57722u);
   EXPECT_EQ(s->positives, 19063u);
@@ -72,7 +72,7 @@ TEST(DistinctKeys, ExactThenEstimated) {
 TEST(Split, EveryNthRowGoesToTheSecondFile) {
   const TemporaryFolder directory;
   std::ostringstream kept, held;
-  const auto data = open_path(directory.write("a.gz", gzipped("# x\n1 1:1\n\n0 2:1 \r\n1 3:1\n0 4:1")));
+  const auto data = open_summary(directory.write("a.gz", gzipped("# x\n1 1:1\n\n0 2:1 \r\n1 3:1\n0 4:1")));
   const Result<SplitReport> report = split_rows(*data, 2, kept, held);
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->rows_kept, 2u);
@@ -85,10 +85,11 @@ TEST(Split, AHeaderGoesToBothFiles) {
   const TemporaryFolder directory;
   std::ostringstream kept, held;
   ASSERT_TRUE(
-      split_rows(*open_path(directory.write("a", "label,x\r\n1,1\r\n0,2\r\n1,3\r\n")), 3, kept, held).ok());
+      split_rows(*open_summary(directory.write("a", "label,x\r\n1,1\r\n0,2\r\n1,3\r\n")), 3, kept, held)
+          .ok());
   EXPECT_EQ(kept.str(), "label,x\r\n1,1\r\n0,2\r\n");
   EXPECT_EQ(held.str(), "label,x\r\n1,3\r\n");
-  EXPECT_EQ(split_rows(*open_path(directory / "a"), 1, kept, held).status().code(), Code::kUsage);
+  EXPECT_EQ(split_rows(*open_summary(directory / "a"), 1, kept, held).status().code(), Code::kUsage);
 }
 
 TEST(Split, AFullDiskIsAnError) {
@@ -97,7 +98,7 @@ TEST(Split, AFullDiskIsAnError) {
   const TemporaryFolder directory;
   std::ostringstream held;
   const Result<SplitReport> report =
-      split_rows(*open_path(directory.write("a", "1 1:1\n0 2:1\n")), 2, full, held);
+      split_rows(*open_summary(directory.write("a", "1 1:1\n0 2:1\n")), 2, full, held);
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().code(), Code::kIo);
 }

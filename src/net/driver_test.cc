@@ -152,7 +152,7 @@ TYPED_TEST(Driver, TurnsGoOnWhileANodeComputes) {
 }
 
 // Notes who sent to it, and greets worker 5, which it has never heard of, each time.
-class Scheduler : public TestNode {
+class TimedScheduler : public TestNode {
  public:
   void on_frame(Instant, NodeId from, Frame, Transport& out) override {
     senders.push_back(from);
@@ -171,7 +171,7 @@ TYPED_TEST(Driver, JoinerTakesItsNewNameOnTheSameWay) {
   };
   const NodeId temporary = worker_node(0x80000007);
   const NodeId mine = worker_node(5);
-  Scheduler scheduler;
+  TimedScheduler scheduler;
   Joiner joiner;
   TypeParam pair(temporary, joiner, kScheduler, scheduler);
   Frame join;

@@ -9,8 +9,8 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint16_t kRanges = 4;
-constexpr RangeSpan kAll{0, kRanges};
+constexpr std::uint16_t kHostRanges = 4;
+constexpr RangeSpan kHostAll{0, kHostRanges};
 
 TableHost host(Consistency consistency, std::uint32_t shards,
                TableSpec::Kind kind = TableSpec::Kind::kSparse) {
@@ -18,12 +18,12 @@ TableHost host(Consistency consistency, std::uint32_t shards,
   spec.kind = kind;
   spec.name = "t";
   spec.rows = kind == TableSpec::Kind::kDense ? 40 : 0;
-  spec.ranges = kRanges;
-  return TableHost(*make_table(spec, kAll), consistency, shards);
+  spec.ranges = kHostRanges;
+  return TableHost(*make_table(spec, kHostAll), consistency, shards);
 }
 
 // A key in the middle of a range.
-std::uint64_t key_in(std::uint16_t range) { return range_first_key(range, kRanges) + 12345; }
+std::uint64_t key_in(std::uint16_t range) { return range_first_key(range, kHostRanges) + 12345; }
 
 Frame push(std::uint32_t shard, Step step, RangeSpan ranges, float value = 1.0f, std::uint8_t flags = 0) {
   Frame frame;
@@ -40,7 +40,7 @@ Frame push(std::uint32_t shard, Step step, RangeSpan ranges, float value = 1.0f,
 }
 
 Frame pull(std::uint32_t shard, Step step, std::uint8_t flags = 0) {
-  Frame frame = push(shard, step, kAll, 0, flags);
+  Frame frame = push(shard, step, kHostAll, 0, flags);
   frame.head.op = Op::kPull;
   frame.second = {};
   return frame;
@@ -73,7 +73,7 @@ TEST(TableHost, ARangeBeginsWithWhatIsLoadedUntilSomethingIsPushed) {
   EXPECT_TRUE(t.push(push(1, {}, {0, 2})).ok());
   EXPECT_EQ(t.load(load({1, 2}, {7})).code(), Code::kRefused);
   EXPECT_TRUE(t.load(load({2, 3}, {7})).ok()) << "nothing has been pushed there";
-  EXPECT_TRUE(t.push(push(0, {}, kAll)).ok());
+  EXPECT_TRUE(t.push(push(0, {}, kHostAll)).ok());
   EXPECT_TRUE(t.push(push(1, {}, {2, 4})).ok());
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{3, 4, 9, 2}));
   EXPECT_EQ(t.load(load({3, 4}, {7})).code(), Code::kRefused);
@@ -95,21 +95,22 @@ TEST(TableHost, WhatCannotBeLoadedChangesNothing) {
 
 TEST(TableHost, AStepThatClosedWithoutAShardDropsItsPush) {
   TableHost t = host(Consistency::backup(1), 3);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll, 1)).ok());
   EXPECT_FALSE(t.pull(pull(0, {0, 1})).ok());
   EXPECT_FALSE(t.is_late({0, 0}));
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).ok());
-  EXPECT_EQ(read(t, 0, {0, 1}), Floats(kRanges, 3));
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kHostAll, 2)).ok());
+  EXPECT_EQ(read(t, 0, {0, 1}), Floats(kHostRanges, 3));
   EXPECT_TRUE(t.is_late({0, 0}));
   EXPECT_FALSE(t.is_late({0, 1}));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 4)).ok()) << "the second is a repeat";
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(t.push(push(2, {0, 0}, kHostAll, 4)).ok()) << "the second is a repeat";
   EXPECT_EQ(t.pushes_dropped(), 1u);
   EXPECT_EQ(t.repeats(), 1u);
-  EXPECT_EQ(read(t, 2, {0, 1}), Floats(kRanges, 3));
-  EXPECT_TRUE(t.push(push(2, {0, 1}, kAll, 4)).ok()) << "it goes on with the others";
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1)).ok());
-  EXPECT_EQ(read(t, 1, {0, 1}), Floats(kRanges, 8));
-  Frame end = push(1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch);
+  EXPECT_EQ(read(t, 2, {0, 1}), Floats(kHostRanges, 3));
+  EXPECT_TRUE(t.push(push(2, {0, 1}, kHostAll, 4)).ok()) << "it goes on with the others";
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kHostAll, 1)).ok());
+  EXPECT_EQ(read(t, 1, {0, 1}), Floats(kHostRanges, 8));
+  Frame end = push(1, {0, 1}, kHostAll, 0, frame_flags::kEndOfEpoch);
   end.first = end.second = {};
   EXPECT_TRUE(t.push(end).ok());
   EXPECT_EQ(t.pushes_dropped(), 1u) << "an end is none";
@@ -119,37 +120,37 @@ TEST(TableHost, CountsTheRowsThatOpenStepsWillMake) {
   TableHost t = host(Consistency::sync(), 2);
   const std::uint64_t empty = t.bytes_in_use();
   const std::uint64_t row = sizeof(Key) + sizeof(float);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
-  EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());
+  EXPECT_EQ(t.bytes_in_use(), empty + kHostRanges * row);
   const std::vector<RangeState> states = t.give_up(RangeSpan{0, 2});
   EXPECT_EQ(t.bytes_in_use(), empty + 2 * row);
   EXPECT_TRUE(t.adopt(states).ok());
-  EXPECT_EQ(t.bytes_in_use(), empty + kRanges * row);
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll)).ok());
+  EXPECT_EQ(t.bytes_in_use(), empty + kHostRanges * row);
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kHostAll)).ok());
   EXPECT_EQ(t.bytes_in_use(), t.stats().bytes);
-  EXPECT_EQ(t.table().stats().rows, kRanges);
+  EXPECT_EQ(t.table().stats().rows, kHostRanges);
 }
 
 TEST(TableHost, RefusesRowsForWhichThereIsNoRoom) {
   TableHost t = host(Consistency::async(), 1);
   const std::uint64_t row = sizeof(Key) + sizeof(float);
-  EXPECT_EQ(t.push(push(0, {0, 0}, kAll), kRanges * row - 1).code(), Code::kData);
+  EXPECT_EQ(t.push(push(0, {0, 0}, kHostAll), kHostRanges * row - 1).code(), Code::kData);
   EXPECT_EQ(t.table().stats().rows, 0u);
   EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 2 * row).ok());
   EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2}), 0).ok());  // A repeat.
-  EXPECT_EQ(t.push(push(0, {0, 0}, kAll), 2 * row - 1).code(), Code::kData);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll), 2 * row).ok());
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll), 0).ok());  // Its rows are there.
+  EXPECT_EQ(t.push(push(0, {0, 0}, kHostAll), 2 * row - 1).code(), Code::kData);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll), 2 * row).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kHostAll), 0).ok());  // Its rows are there.
 }
 
 TEST(TableHost, AResplitRepeatIsAppliedOncePerRange) {
   TableHost t = host(Consistency::async(), 1);
   EXPECT_TRUE(t.push(push(0, {0, 0}, {0, 2})).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 0}));
-  EXPECT_TRUE(t.push(push(0, {0, 0}, {1, 3})).ok());  // Range 1 again, range 2 anew.
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());    // Only range 3 is new.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, {1, 3})).ok());    // Range 1 again, range 2 anew.
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());  // Only range 3 is new.
   EXPECT_EQ(t.repeats(), 0u);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());
   EXPECT_EQ(t.repeats(), 1u);
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
@@ -175,13 +176,13 @@ TEST(TableHost, ADenseRepeatIsCutByRangesToo) {
 TEST(TableHost, ASyncStepClosesInShardOrderOnceAllAreThere) {
   TableHost t = host(Consistency::sync(), 3);
   // 1e8 + 1 - 1e8 is 0 in floats, and 1e8 - 1e8 + 1 is 1: the order shows.
-  EXPECT_TRUE(t.push(push(2, {0, 0}, kAll, 1.0f)).ok());
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1e8f)).ok());
+  EXPECT_TRUE(t.push(push(2, {0, 0}, kHostAll, 1.0f)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll, 1e8f)).ok());
   EXPECT_EQ(t.table().stats().rows, 0u);
   EXPECT_EQ(t.steps_open(), 1u);
   EXPECT_EQ(t.pull(pull(0, {0, 1})).status().code(), Code::kRetry);
   EXPECT_EQ(t.waiting_for(pull(0, {0, 1}).head).missing, (std::vector<ShardId>{ShardId{1}}));
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, -1e8f)).ok());
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kHostAll, -1e8f)).ok());
   EXPECT_EQ(t.steps_open(), 0u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{1, 1, 1, 1}));
 }
@@ -190,7 +191,7 @@ TEST(TableHost, AnHeirIsGivenTheSameRowsAfterTheStepClosed) {
   TableHost t = host(Consistency::sync(), 2);
   const auto before = t.pull(pull(0, {0, 0}));
   ASSERT_TRUE(before.ok());
-  for (std::uint32_t shard = 0; shard < 2; ++shard) EXPECT_TRUE(t.push(push(shard, {0, 0}, kAll)).ok());
+  for (std::uint32_t shard = 0; shard < 2; ++shard) EXPECT_TRUE(t.push(push(shard, {0, 0}, kHostAll)).ok());
   const auto again = t.pull(pull(0, {0, 0}));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->owner(), before->owner());
@@ -262,28 +263,28 @@ TEST(TableHost, RefusesWhatIsWrongAndChangesNothing) {
   };
   for (const auto kind : {Consistency::sync(), Consistency::async()}) {
     TableHost t = host(kind, 1);
-    EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
+    EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());
     const std::uint64_t digest = t.table().digest(), version = t.version();
     for (const Case& c : cases) {
-      Frame frame = push(0, {0, 1}, kAll);
+      Frame frame = push(0, {0, 1}, kHostAll);
       c.change(frame);
       EXPECT_EQ(t.push(frame).code(), c.code) << c.what;
       EXPECT_EQ(t.table().digest(), digest) << c.what;
       EXPECT_EQ(t.version(), version) << c.what;
       EXPECT_EQ(t.steps_open(), 0u) << c.what;
     }
-    EXPECT_TRUE(t.push(push(0, {0, 1}, kAll)).ok());
+    EXPECT_TRUE(t.push(push(0, {0, 1}, kHostAll)).ok());
   }
 }
 
 TEST(TableHost, RefusesStepsBehindTheShardsEnd) {
   TableHost t = host(Consistency::async(), 1);
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 1, frame_flags::kEndOfEpoch)).ok());
-  EXPECT_EQ(t.push(push(0, {0, 2}, kAll)).code(), Code::kRefused);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kHostAll, 1, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_EQ(t.push(push(0, {0, 2}, kHostAll)).code(), Code::kRefused);
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
-  EXPECT_TRUE(t.push(push(0, {1, 0}, kAll, 1, frame_flags::kEndOfWork)).ok());
-  EXPECT_TRUE(t.push(push(0, {~0u, 0}, kAll)).ok());  // As a repeat: not applied.
+  EXPECT_TRUE(t.push(push(0, {1, 0}, kHostAll, 1, frame_flags::kEndOfWork)).ok());
+  EXPECT_TRUE(t.push(push(0, {~0u, 0}, kHostAll)).ok());  // As a repeat: not applied.
   EXPECT_EQ(read(t, 0, {1, 0}), (Floats{3, 3, 3, 3}));
 }
 
@@ -329,34 +330,34 @@ Frame block(std::uint32_t shard, std::uint8_t log2, Step step, RangeSpan ranges,
 
 TEST(TableHost, ABlockCountsForEachOfItsShards) {
   TableHost t = host(Consistency::sync(), 4);
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kHostAll, 3)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
   EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 1}));
   EXPECT_EQ(t.clock(ShardId{2}), (Step{0, 0}));
   EXPECT_EQ(t.marks(ShardId{1}).reach, (Step{0, 1}));
-  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 5)).ok());
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kHostAll, 5)).ok());
   EXPECT_EQ(read(t, 3, {0, 1}), (Floats{8, 8, 8, 8}));
   EXPECT_EQ(t.steps_open(), 0u);
 }
 
 TEST(TableHost, ABlockTakesThePlaceOfWhatCameSingly) {
   TableHost t = host(Consistency::sync(), 4);
-  EXPECT_TRUE(t.push(push(1, {0, 0}, kAll, 2)).ok());
-  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kAll, 12)).ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 15)).ok());  // 1 + 2 + 12
+  EXPECT_TRUE(t.push(push(1, {0, 0}, kHostAll, 2)).ok());
+  EXPECT_TRUE(t.push(block(2, 1, {0, 0}, kHostAll, 12)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kHostAll, 15)).ok());  // 1 + 2 + 12
   EXPECT_EQ(t.repeats(), 0u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{15, 15, 15, 15}));
 }
 
 TEST(TableHost, WhatABlockHoldsIsARepeat) {
   TableHost t = host(Consistency::sync(), 5);
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());
-  EXPECT_TRUE(t.push(push(3, {0, 0}, kAll, 4)).ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kHostAll, 10)).ok());
+  EXPECT_TRUE(t.push(push(3, {0, 0}, kHostAll, 4)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kHostAll, 3)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kHostAll, 10)).ok());
   EXPECT_EQ(t.repeats(), 3u);
-  EXPECT_TRUE(t.push(push(4, {0, 0}, kAll, 1)).ok());
-  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kAll, 10)).ok());  // The step is closed by now.
+  EXPECT_TRUE(t.push(push(4, {0, 0}, kHostAll, 1)).ok());
+  EXPECT_TRUE(t.push(block(0, 2, {0, 0}, kHostAll, 10)).ok());  // The step is closed by now.
   EXPECT_EQ(t.repeats(), 4u);
   EXPECT_EQ(read(t, 0, {0, 1}), (Floats{11, 11, 11, 11}));
 }
@@ -373,12 +374,12 @@ TEST(TableHost, ABlockForOtherRangesTakesThePlaceThereAlone) {
       made.second = Bytes::of(Floats(ranges.size() * 10u, value));
       return made;
     };
-    EXPECT_TRUE(t.push(frame(0, 0, kAll, 1)).ok());
+    EXPECT_TRUE(t.push(frame(0, 0, kHostAll, 1)).ok());
     EXPECT_TRUE(t.push(frame(0, 1, {1, 3}, 3)).ok());
     EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 1}));
     EXPECT_EQ(t.clock(ShardId{1}), (Step{0, 0}));
-    EXPECT_TRUE(t.push(frame(1, 0, kAll, 2)).ok());
-    for (std::uint16_t range = 0; range < kRanges; ++range) {
+    EXPECT_TRUE(t.push(frame(1, 0, kHostAll, 2)).ok());
+    for (std::uint16_t range = 0; range < kHostRanges; ++range) {
       std::vector<std::uint64_t> keys{key_in(range)};
       if (dense) keys = {range * 10u + 5u};
       Floats row(1);
@@ -390,10 +391,10 @@ TEST(TableHost, ABlockForOtherRangesTakesThePlaceThereAlone) {
 
 TEST(TableHost, ABlockEndsTheEpochOfAllItsShards) {
   TableHost t = host(Consistency::sync(), 2);
-  EXPECT_TRUE(t.push(push(0, {0, 0}, kAll, 1)).ok());
-  EXPECT_TRUE(t.push(push(0, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kAll, 3)).ok());
-  EXPECT_TRUE(t.push(block(0, 1, {0, 1}, kAll, 0, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll, 1)).ok());
+  EXPECT_TRUE(t.push(push(0, {0, 1}, kHostAll, 0, frame_flags::kEndOfEpoch)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 0}, kHostAll, 3)).ok());
+  EXPECT_TRUE(t.push(block(0, 1, {0, 1}, kHostAll, 0, frame_flags::kEndOfEpoch)).ok());
   EXPECT_EQ(t.clock(ShardId{0}), (Step{1, 0}));
   EXPECT_EQ(t.clock(ShardId{1}), (Step{1, 0}));
 }
@@ -401,7 +402,7 @@ TEST(TableHost, ABlockEndsTheEpochOfAllItsShards) {
 TEST(TableHost, BlocksAreForSyncModeAlone) {
   for (const Consistency mode : {Consistency::async(), Consistency::bounded(3)}) {
     TableHost t = host(mode, 2);
-    EXPECT_EQ(t.push(block(0, 1, {0, 0}, kAll, 3)).code(), Code::kRefused);
+    EXPECT_EQ(t.push(block(0, 1, {0, 0}, kHostAll, 3)).code(), Code::kRefused);
     EXPECT_EQ(t.clock(ShardId{0}), (Step{0, 0}));
   }
 }

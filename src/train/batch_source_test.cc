@@ -7,13 +7,13 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kRows = 25, kBatch = 10;
+constexpr std::uint32_t kBatchedRows = 25, kBatchedSize = 10;
 
 class BatchSourceTest : public testing::Test {
  protected:
   BatchSourceTest() {
     std::string text;
-    for (std::uint32_t r = 0; r < kRows; ++r)
+    for (std::uint32_t r = 0; r < kBatchedRows; ++r)
       text += std::to_string(r % 2) + " " + std::to_string(r + 1) + ":0.5 77:2\n";
     ReadOptions options;
     options.paths = {folder_.write("rows.svm", text)};
@@ -37,7 +37,7 @@ class BatchSourceTest : public testing::Test {
     Workbench bench;
     PreparedRef batch;
     do {
-      EXPECT_TRUE(source.next(kBatch, bench, batch).ok());
+      EXPECT_TRUE(source.next(kBatchedSize, bench, batch).ok());
       seen.hashes.push_back(source.place().text_hash);
       if (batch->rows == 0) break;
       const auto keys = batch->batch.keys();
@@ -46,7 +46,7 @@ class BatchSourceTest : public testing::Test {
       seen.labels.insert(seen.labels.end(), labels.begin(), labels.end());
     } while (batch->rows > 0);
     EXPECT_TRUE(source.place().at_end);
-    EXPECT_TRUE(source.next(kBatch, bench, batch).ok());
+    EXPECT_TRUE(source.next(kBatchedSize, bench, batch).ok());
     EXPECT_EQ(batch->rows, 0u) << "the end comes again";
     return seen;
   }
@@ -62,7 +62,7 @@ TEST_F(BatchSourceTest, LaterPassesAreTheFirstWithoutTheFile) {
   BatchSource kept = source(&room), read = source(nullptr);
   const Seen first = pass(kept);
   EXPECT_EQ(pass(read), first);
-  EXPECT_EQ(first.labels.size(), kRows);
+  EXPECT_EQ(first.labels.size(), kBatchedRows);
   EXPECT_GT(room.used(), 0u);
   folder_.write("rows.svm", "");
   for (int later = 0; later < 3; ++later) {

@@ -55,21 +55,21 @@ class InstantStore final : public Store {
 };
 
 // The last 5 batches lie behind the last point that a report has.
-constexpr std::uint32_t kRows = 455, kBatch = 10, kSteps = 46, kEpochs = 2;
+constexpr std::uint32_t kTrainerRows = 455, kTrainerBatch = 10, kTrainerSteps = 46, kEpochs = 2;
 
 class ShardTrainerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     spec_.epochs = kEpochs;
-    spec_.batch_rows = kBatch;
+    spec_.batch_rows = kTrainerBatch;
     spec_.shards = 1;
   }
 
   // Rows of 900 bytes, so that the file is read in many blocks, and its head has 72. The label of row `other`
   // is not what it would be.
-  std::string file(const std::string& name, std::uint32_t other = kRows) const {
+  std::string file(const std::string& name, std::uint32_t other = kTrainerRows) const {
     std::ofstream out(folder_ / name, std::ios::binary);
-    for (std::uint32_t row = 0; row < kRows; ++row) {
+    for (std::uint32_t row = 0; row < kTrainerRows; ++row) {
       out << (row + (row == other)) % 2;
       for (std::uint32_t i = 0; i < 100; ++i) out << ' ' << row * 100 + i + 100000 << ":1";
       out << '\n';
@@ -122,7 +122,7 @@ TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItB
   const std::string path = file("a");
   const std::vector<Report> owner = train(path);
   for (std::uint32_t epoch = 0; epoch < kEpochs; ++epoch) {
-    for (std::uint32_t step = 1; step <= kSteps; ++step) {
+    for (std::uint32_t step = 1; step <= kTrainerSteps; ++step) {
       for (const std::uint32_t reported : {step, step + 1}) {  // It died before or after it had reported.
         Reporter reporter;
         reporter.take_before(owner, {2 * epoch, reported});
@@ -130,7 +130,7 @@ TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItB
           const Status status = reporter.take(report);
           ASSERT_TRUE(status.ok()) << status.message();
         }
-        EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kRows) << epoch << "." << step;
+        EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kTrainerRows) << epoch << "." << step;
       }
     }
   }
@@ -147,7 +147,7 @@ TEST_F(ShardTrainerTest, AnHeirWithAnotherFileIsFoundOutBeforeItLearns) {
     EXPECT_EQ(heir.at(0).id, (ReportId{0, step}));
     EXPECT_EQ(status.code(), Code::kData) << other;
     EXPECT_NE(status.message().find("/b, pass 1: between "), std::string::npos) << status.message();
-    EXPECT_EQ(reporter.monitor.numbers().last.weight, (step - 1) / 8 * 8 * kBatch)
+    EXPECT_EQ(reporter.monitor.numbers().last.weight, (step - 1) / 8 * 8 * kTrainerBatch)
         << "nothing was learnt of it";
   }
 }
@@ -165,7 +165,7 @@ TEST_F(ShardTrainerTest, AnotherModuleThanWhereTheJobWasStartedIsFoundOut) {
 
 TEST_F(ShardTrainerTest, ALaterPassOverAnotherFileIsFoundOut) {
   const std::vector<Report> owner = train(file("a"));
-  for (const std::uint32_t other : {100u, 200u, kRows - 1}) {
+  for (const std::uint32_t other : {100u, 200u, kTrainerRows - 1}) {
     Reporter reporter;
     reporter.take_before(owner, {2, 0});
     Status status;

@@ -38,8 +38,8 @@ wire::Map job_map(std::uint32_t epoch, const Owners& owners, bool dense = false)
 }
 
 // Worker 0 of a job with one shard, used from outside.
-struct Started {
-  explicit Started(const Owners& owners, bool of_dense = false) : dense(of_dense) {
+struct AddressedWorker {
+  explicit AddressedWorker(const Owners& owners, bool of_dense = false) : dense(of_dense) {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})));
     now_own(owners);
   }
@@ -127,13 +127,13 @@ std::string told(const Sent& sent) {
 }
 
 TEST(WorkerAddress, CutsByTheMapsPlacement) {
-  Started job({0, 1, 0, 0});
+  AddressedWorker job({0, 1, 0, 0});
   EXPECT_EQ(told(job.pull()), "0:[0,1) 1:[1,2) 0:[2,4)");
   EXPECT_EQ(told(job.push()), "0:[0,1) 1:[1,2) 0:[2,4)");
 }
 
 TEST(WorkerAddress, APartFollowsItsRanges) {
-  Started job({0, 0, 1, 1});
+  AddressedWorker job({0, 0, 1, 1});
   const Sent before = job.pull();
   ASSERT_EQ(told(before), "0:[0,2) 1:[2,4)");
   const Sent after = job.now_own({2, 2, 1, 1});
@@ -152,7 +152,7 @@ TEST(WorkerAddress, APullIsCutAnewAndItsRowsKeepTheirOrder) {
   for (const bool dense : {false, true}) {
     for (const std::size_t answered_before : {0u, 1u, 2u}) {
       for (const bool backwards : {false, true}) {
-        Started job({0, 0, 0, 1}, dense);
+        AddressedWorker job({0, 0, 0, 1}, dense);
         const Sent before = job.pull();
         ASSERT_EQ(told(before), "0:[0,3) 1:[3,4)");
         if (answered_before == 1) job.answer(before[1]);
@@ -179,7 +179,7 @@ TEST(WorkerAddress, APullIsCutAnewAndItsRowsKeepTheirOrder) {
 
 TEST(WorkerAddress, APushIsCutAnewAndGivesEachRowOnce) {
   for (const bool dense : {false, true}) {
-    Started job({0, 0, 0, 0}, dense);
+    AddressedWorker job({0, 0, 0, 0}, dense);
     const Sent before = job.push();
     ASSERT_EQ(told(before), "0:[0,4)");
     const Sent after = job.now_own({0, 1, 1, 2});
@@ -202,7 +202,7 @@ TEST(WorkerAddress, APushIsCutAnewAndGivesEachRowOnce) {
 
 // A step without keys is told to all owners, of which there are more now.
 TEST(WorkerAddress, AnEmptyPushIsCutAnewToo) {
-  Started job({0, 0, 0, 0});
+  AddressedWorker job({0, 0, 0, 0});
   const Sent before = job.ask([](ShardStore& store) { return store.end_epoch(); });
   ASSERT_EQ(told(before), "0:[0,4)");
   const Sent after = job.now_own({0, 0, 1, 1});
@@ -216,7 +216,7 @@ TEST(WorkerAddress, AnEmptyPushIsCutAnewToo) {
 }
 
 TEST(WorkerAddress, AScanBeginsAgainWithTheNewOwner) {
-  Started job({0, 0, 0, 0});
+  AddressedWorker job({0, 0, 0, 0});
   const Sent before = job.ask([](ShardStore& store) { return store.scan(TableId{0}, RangeId{1}); });
   const auto block = [&](const std::pair<NodeId, Frame>& asked, std::uint32_t number) {
     job.answer_scan(asked, {number, 2}, number, {1});
@@ -233,7 +233,7 @@ TEST(WorkerAddress, AScanBeginsAgainWithTheNewOwner) {
 }
 
 TEST(WorkerAddress, RowsAreCountedOnceByWhoeverHasThem) {
-  Started job({0, 1, 0, 1});
+  AddressedWorker job({0, 1, 0, 1});
   const auto rows = [&](const std::pair<NodeId, Frame>& asked, std::uint64_t count) {
     job.answer_scan(asked, asked.second.head.step, count, {});
   };
@@ -252,7 +252,7 @@ TEST(WorkerAddress, RowsAreCountedOnceByWhoeverHasThem) {
 
 // Ranges may go from a server that has not answered to one that has.
 TEST(WorkerAddress, AnHeirAsksAllServersAgain) {
-  Started job({0, 0, 1, 2});
+  AddressedWorker job({0, 0, 1, 2});
   wire::Map map = job_map(++job.epoch, {0, 0, 1, 2});
   map.shards[0] = {1, 1};
   job.tell(kScheduler, make_frame(Op::kMap, encode(map)));

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using Sent = std::vector<std::pair<NodeId, Frame>>;
 
 // Worker 0 leads worker 1; shards 0 and 1 are theirs, shard 2 is of worker 2 on another machine.
-wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
+wire::Map combining_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
   wire::Map map;
   map.consistency = consistency;
   map.epoch = epoch;
@@ -43,10 +43,10 @@ Frame push_of(std::uint32_t shard, std::uint32_t map_epoch = 1) {
   return frame;
 }
 
-struct Started {
-  explicit Started(std::uint32_t index, Consistency consistency = Consistency::sync()) {
+struct CombiningWorker {
+  explicit CombiningWorker(std::uint32_t index, Consistency consistency = Consistency::sync()) {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(index), 7})));
-    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1, consistency))));
+    tell(kScheduler, make_frame(Op::kMap, encode(combining_map(1, consistency))));
   }
   Sent tell(NodeId from, Frame frame) {
     worker.on_frame(now, from, std::move(frame), out);
@@ -82,7 +82,7 @@ struct Started {
 };
 
 TEST(WorkerCombine, ALeadAnswersWhenTheServerHas) {
-  Started lead(0);
+  CombiningWorker lead(0);
   EXPECT_TRUE(lead.push(0).empty());
   const Sent sent = lead.tell(worker_node(1), push_of(1));
   ASSERT_EQ(sent.size(), 1u);
@@ -106,7 +106,7 @@ TEST(WorkerCombine, ALeadAnswersWhenTheServerHas) {
 }
 
 TEST(WorkerCombine, ARefusalIsHandedOn) {
-  Started lead(0);
+  CombiningWorker lead(0);
   lead.push(0);
   const Sent sent = lead.tell(worker_node(1), push_of(1));
   const Sent answered = lead.answer(server_node(0), sent.at(0).second, Code::kRefused);
@@ -118,7 +118,7 @@ TEST(WorkerCombine, ARefusalIsHandedOn) {
 
 // A server that counts cannot put a sum in the place of what it has of it.
 TEST(WorkerCombine, ASumThatIsPutOffGoesBackToItsPushes) {
-  Started lead(0, Consistency::softsync(1));
+  CombiningWorker lead(0, Consistency::softsync(1));
   const Sent first = lead.push(0);  // Nothing is on its way, so it waits for nobody.
   ASSERT_EQ(first.size(), 2u);
   const Sent second = lead.tell(worker_node(1), push_of(1));
@@ -139,7 +139,7 @@ TEST(WorkerCombine, ASumThatIsPutOffGoesBackToItsPushes) {
 }
 
 TEST(WorkerCombine, APushGoesToTheLeadOnceAndThenStraightToItsServer) {
-  Started child(1);
+  CombiningWorker child(1);
   Sent sent = child.push(1);
   ASSERT_EQ(sent.size(), 2u);
   for (const auto& [to, frame] : sent) EXPECT_EQ(to, worker_node(0));
@@ -148,7 +148,7 @@ TEST(WorkerCombine, APushGoesToTheLeadOnceAndThenStraightToItsServer) {
            std::ranges::all_of(frames, [](const auto& frame) { return frame.first.role == Role::kServer; });
   };
   EXPECT_TRUE(all_to_servers(child.pass(limits::kRetryFirst)));
-  sent = child.tell(kScheduler, make_frame(Op::kMap, encode(job_map(2))));
+  sent = child.tell(kScheduler, make_frame(Op::kMap, encode(combining_map(2))));
   ASSERT_EQ(sent.size(), 2u);
   for (const auto& [to, frame] : sent) {
     EXPECT_EQ(to, worker_node(0));
@@ -157,19 +157,19 @@ TEST(WorkerCombine, APushGoesToTheLeadOnceAndThenStraightToItsServer) {
 }
 
 TEST(WorkerCombine, ANewMapMakesALeadForgetWhatItCombined) {
-  Started lead(0);
+  CombiningWorker lead(0);
   const Sent sent = lead.tell(worker_node(1), push_of(1));
   EXPECT_TRUE(sent.empty());
   const Sent flushed = lead.pass(limits::kCombineHold);
   ASSERT_EQ(flushed.size(), 1u);
-  lead.tell(kScheduler, make_frame(Op::kMap, encode(job_map(2))));
+  lead.tell(kScheduler, make_frame(Op::kMap, encode(combining_map(2))));
   EXPECT_EQ(lead.worker.requests_open(), 0u);
   EXPECT_TRUE(lead.answer(server_node(0), flushed[0].second).empty());  // An answer of the old map's.
   EXPECT_TRUE(lead.pass(limits::kRetryMax).empty());
 }
 
 TEST(WorkerCombine, ALeadTakesNoPushThatAServerWouldNot) {
-  Started lead(0);
+  CombiningWorker lead(0);
   const auto code_of = [&](NodeId from, const Frame& frame) {
     const Sent answered = lead.tell(from, frame);
     EXPECT_EQ(answered.size(), 1u);

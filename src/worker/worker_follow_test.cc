@@ -15,7 +15,7 @@ using Sent = std::vector<std::pair<NodeId, Frame>>;
 constexpr std::uint32_t kRows = 4;
 
 // Workers 0, 1 and 2 in a row; each has a shard. One server has all.
-wire::Map job_map(std::uint32_t epoch) {
+wire::Map followed_map(std::uint32_t epoch) {
   wire::Map map;
   map.epoch = epoch;
   map.timeout = 10s;
@@ -34,10 +34,10 @@ wire::Map job_map(std::uint32_t epoch) {
   return map;
 }
 
-struct Started {
-  explicit Started(std::uint32_t index) : shard{index} {
+struct FollowingWorker {
+  explicit FollowingWorker(std::uint32_t index) : shard{index} {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(index), 7})));
-    asks = tell(kScheduler, make_frame(Op::kMap, encode(job_map(1))));
+    asks = tell(kScheduler, make_frame(Op::kMap, encode(followed_map(1))));
   }
   Sent tell(NodeId from, Frame frame) {
     worker.on_frame(now, from, std::move(frame), out);
@@ -89,7 +89,7 @@ Frame ask_of(std::uint32_t version) {
 }
 
 TEST(WorkerFollow, PullsWaitForTheFirstRowsAndForNoneAfter) {
-  Started root(0);
+  FollowingWorker root(0);
   ASSERT_EQ(root.asks.size(), 1u);
   EXPECT_EQ(root.asks[0].first, server_node(0));
   const auto first = root.pull();
@@ -113,7 +113,7 @@ TEST(WorkerFollow, PullsWaitForTheFirstRowsAndForNoneAfter) {
 }
 
 TEST(WorkerFollow, WhoIsBelowGetsTheNewestWhenItAsks) {
-  Started root(0);
+  FollowingWorker root(0);
   EXPECT_TRUE(root.tell(worker_node(1), ask_of(0)).empty());
   Sent sent = root.give(server_node(0), root.asks[0].second, 3, 5);
   ASSERT_EQ(sent.size(), 2u);
@@ -133,7 +133,7 @@ TEST(WorkerFollow, WhoIsBelowGetsTheNewestWhenItAsks) {
 }
 
 TEST(WorkerFollow, AsksTheWorkerAboveOnceAndThenTheServer) {
-  Started child(1);
+  FollowingWorker child(1);
   ASSERT_EQ(child.asks.size(), 1u);
   EXPECT_EQ(child.asks[0].first, worker_node(0));
   const Sent again = child.pass(limits::kRetryFirst);
@@ -143,7 +143,7 @@ TEST(WorkerFollow, AsksTheWorkerAboveOnceAndThenTheServer) {
   Sent next = child.give(server_node(0), again[0].second, 2, 1);
   ASSERT_EQ(next.size(), 1u);
   EXPECT_EQ(next[0].first, worker_node(0));
-  next = child.tell(kScheduler, make_frame(Op::kMap, encode(job_map(2))));
+  next = child.tell(kScheduler, make_frame(Op::kMap, encode(followed_map(2))));
   ASSERT_EQ(next.size(), 1u);
   EXPECT_EQ(next[0].first, worker_node(0));
   EXPECT_EQ(next[0].second.head.version, 2u) << "what it has it keeps";
@@ -151,7 +151,7 @@ TEST(WorkerFollow, AsksTheWorkerAboveOnceAndThenTheServer) {
 }
 
 TEST(WorkerFollow, AnswersThoseBelowItAlone) {
-  Started root(0);
+  FollowingWorker root(0);
   root.give(server_node(0), root.asks[0].second, 3, 5);
   const auto code_of = [&](NodeId from, const Frame& frame) {
     const Sent answered = root.tell(from, frame);
@@ -176,7 +176,7 @@ TEST(WorkerFollow, AnswersThoseBelowItAlone) {
 }
 
 TEST(WorkerFollow, AStopEndsPullsThatWait) {
-  Started root(0);
+  FollowingWorker root(0);
   const auto waits = root.pull();
   root.tell(kScheduler, make_frame(Op::kStop));
   EXPECT_TRUE(waits->done);

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Sent = std::vector<std::pair<NodeId, Frame>>;
 
-wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
+wire::Map started_map(std::uint32_t epoch, Consistency consistency = Consistency::sync()) {
   wire::Map map;
   map.consistency = consistency;
   map.epoch = epoch;
@@ -29,10 +29,10 @@ wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sy
 }
 
 // Worker 0 of a job with one server and one shard, used from outside.
-struct Started {
-  explicit Started(Consistency consistency = Consistency::sync()) {
+struct StartedWorker {
+  explicit StartedWorker(Consistency consistency = Consistency::sync()) {
     tell(kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})));
-    tell(kScheduler, make_frame(Op::kMap, encode(job_map(1, consistency))));
+    tell(kScheduler, make_frame(Op::kMap, encode(started_map(1, consistency))));
   }
   std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
     worker.on_frame(now, from, std::move(frame), out);
@@ -74,7 +74,7 @@ Frame answer(const Frame& asked, Op op, std::vector<float> rows, std::vector<std
 }
 
 TEST(Worker, LeavesASchedulerThatAnswersNothingWithoutAWord) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.scan();
   job.run(12s);
   const Status why(Code::kPeerLost, "scheduler has answered nothing for 10 s");
@@ -84,17 +84,17 @@ TEST(Worker, LeavesASchedulerThatAnswersNothingWithoutAWord) {
 }
 
 TEST(Worker, TakesOrdersFromTheSchedulerAlone) {
-  Started job;
+  StartedWorker job;
   for (const NodeId from : {server_node(0), worker_node(1)}) {
     job.tell(from, make_frame(Op::kStop));
-    job.tell(from, make_frame(Op::kMap, encode(job_map(5))));
+    job.tell(from, make_frame(Op::kMap, encode(started_map(5))));
   }
   EXPECT_FALSE(job.worker.finished());
   EXPECT_EQ(job.worker.map().epoch, 1u);
 }
 
 TEST(Worker, TakesAnAnswerOnlyFromWhomItAskedAndOfTheRightKind) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   job.tell(server_node(1), answer(asked, Op::kPullReply, {1, 2}));
   job.tell(server_node(0), answer(asked, Op::kPushReply, {1, 2}));
@@ -108,7 +108,7 @@ TEST(Worker, TakesAnAnswerOnlyFromWhomItAskedAndOfTheRightKind) {
 }
 
 TEST(Worker, LoadsRowsOfARange) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.ask([](ShardStore& store) {
     return store.load(TableId{0}, RangeId{2}, {range_first_key(2, 4)}, Rows(std::vector<float>{5}));
   });
@@ -122,7 +122,7 @@ TEST(Worker, LoadsRowsOfARange) {
 }
 
 TEST(Worker, AnAnswerOfTheWrongSizeFailsTheRequest) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   job.tell(server_node(0), answer(asked, Op::kPullReply, {1, 2, 3}));
   ASSERT_TRUE(completion->done);
@@ -132,7 +132,7 @@ TEST(Worker, AnAnswerOfTheWrongSizeFailsTheRequest) {
 TEST(Worker, APushSaysOnWhichVersionItWasComputedWhereItsPullDidNotWait) {
   for (const Consistency mode : {Consistency::free_softsync(1), Consistency::softsync(1)}) {
     const bool says = mode.kind == Consistency::Kind::kFreeSoftsync;
-    Started job(mode);
+    StartedWorker job(mode);
     const auto version_of_push = [&] {
       return job
           .ask([](ShardStore& store) {
@@ -153,7 +153,7 @@ TEST(Worker, APushSaysOnWhichVersionItWasComputedWhereItsPullDidNotWait) {
 }
 
 TEST(Worker, OnlyWhomItAskedMayPutOffADeadline) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   Frame waiting = answer(asked, Op::kWaiting, {});
   waiting.first = encode(wire::Waiting{9, {}});
@@ -165,7 +165,7 @@ TEST(Worker, OnlyWhomItAskedMayPutOffADeadline) {
 }
 
 TEST(Worker, APauseOfItsOwnCountsInNoDeadline) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   job.run(2s);
   job.now = job.now + 1h;
@@ -179,7 +179,7 @@ TEST(Worker, APauseOfItsOwnCountsInNoDeadline) {
 // A server without the map yet, say: asked again in milliseconds, then at doubling intervals, not as after a
 // loss.
 TEST(Worker, AsksAgainSoonWhomItFoundNotReady) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   Duration waited{};
   for (Duration wait = limits::kRefusalWaitFirst; wait < limits::kRetryFirst; wait *= 2) {
@@ -208,7 +208,7 @@ TEST(Worker, AScansBlocksMustFitTogether) {
   for (const Case& bad :
        {Case{{0, ~0u}, {1}, {1}}, Case{{2, 2}, {1}, {1}}, Case{{0, 0}, {1}, {1}}, Case{{0, 1}, {1, 2}, {1}},
         Case{{0, 1}, {1}, {}}, Case{{0, 2}, {}, {}}, Case{{0, 1}, {}, {1}}}) {
-    Started job;
+    StartedWorker job;
     const auto [asked, completion] = job.scan();
     Frame frame = answer(asked, Op::kScanReply, bad.rows, bad.keys);
     frame.head.step = bad.block;
@@ -219,7 +219,7 @@ TEST(Worker, AScansBlocksMustFitTogether) {
 }
 
 TEST(Worker, GathersAScanInOrderHoweverItsBlocksCome) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.scan();
   for (const std::uint32_t block : {2u, 0u, 2u, 1u}) {
     EXPECT_FALSE(completion->done);
@@ -234,7 +234,7 @@ TEST(Worker, GathersAScanInOrderHoweverItsBlocksCome) {
 }
 
 TEST(Worker, AStopEndsWhatIsOpen) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   job.tell(kScheduler, make_frame(Op::kStop));
   ASSERT_TRUE(completion->done);
@@ -242,7 +242,7 @@ TEST(Worker, AStopEndsWhatIsOpen) {
 }
 
 TEST(Worker, SaysHowManyBytesItHasSentAtTheEndToo) {
-  Started job;
+  StartedWorker job;
   const auto [asked, completion] = job.pull();
   const auto sent = job.tell(kScheduler, make_frame(Op::kStop));
   ASSERT_EQ(sent.size(), 2u);
@@ -254,9 +254,9 @@ TEST(Worker, SaysHowManyBytesItHasSentAtTheEndToo) {
 
 // A map that comes after the end would begin the shard that it gives away once more.
 TEST(Worker, AMapAfterTheStopBeginsNothing) {
-  Started job;
+  StartedWorker job;
   job.tell(kScheduler, make_frame(Op::kStop));
-  wire::Map late = job_map(2);
+  wire::Map late = started_map(2);
   late.shards[0].owner_epoch = 1;
   EXPECT_TRUE(job.tell(kScheduler, make_frame(Op::kMap, encode(late))).empty());
   EXPECT_EQ(job.worker.requests_open(), 0u);
@@ -267,7 +267,7 @@ constexpr TableId kTable{0};
 Keys one_key(Key key) { return Keys::of(std::vector<Key>{key}); }
 
 // A program that pulls two keys, computes once it has the first one, and pushes.
-struct Computing : Started {
+struct Computing : StartedWorker {
   Computing() {
     worker.turn(now, out, [&] {
       worker.run(ShardId{0}, [this](ShardStore& store, const wire::Map&) { return program(store); });
@@ -383,11 +383,11 @@ TEST(WorkerComputes, AndIsStoppedWhereItWaits) {
 
 TEST(WorkerComputes, AndItsShardIsGivenAwayAndComesBack) {
   Computing job;
-  wire::Map away = job_map(2);
+  wire::Map away = started_map(2);
   away.shards[0] = {1, 1};
   job.tell(kScheduler, make_frame(Op::kMap, encode(away)));
   EXPECT_EQ(job.worker.requests_open(), 0u);
-  wire::Map back = job_map(3);
+  wire::Map back = started_map(3);
   back.shards[0] = {0, 2};
   const Sent asked = job.tell(kScheduler, make_frame(Op::kMap, encode(back)));
   ASSERT_EQ(job.worker.requests_open(), 1u) << "for the marks";

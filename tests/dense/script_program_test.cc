@@ -16,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string in_quotes(const std::string& path) { return fmt::format("'{}'", path); }
-
 class ScriptProgram : public testing::Test {
  protected:
   // Rows of 64 numbers; the class is the third of them in which most are.

@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string in_quotes(const std::string& path) { return fmt::format("'{}'", path); }
-
 class TextProgram : public testing::Test {
  protected:
   TextProgram() {

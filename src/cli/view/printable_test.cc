@@ -10,7 +10,7 @@
 namespace thalweg {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 TEST(Printable, WhatShowsStaysAsItIs) {
   for (const std::string text : {"", "plain", "größer than 东京 \xf0\x9f\x8c\x8a", "a\\x1b"}) {

@@ -27,7 +27,7 @@ Vectors draw() {
   return vectors;
 }
 
-void on_ranks(std::uint32_t ranks, const std::function<void(Group&)>& program) {
+void on_threads_of_ranks(std::uint32_t ranks, const std::function<void(Group&)>& program) {
   std::vector<Group> groups = Group::in_process(ranks);
   std::vector<std::thread> threads;
   for (Group& group : groups) threads.emplace_back([&] { program(group); });
@@ -37,7 +37,7 @@ void on_ranks(std::uint32_t ranks, const std::function<void(Group&)>& program) {
 // The sum of all contributions, brought in equal shares.
 std::vector<double> sum_by(std::uint32_t ranks, const Vectors& vectors, RouteChoice route) {
   std::vector<double> result;
-  on_ranks(ranks, [&](Group& group) {
+  on_threads_of_ranks(ranks, [&](Group& group) {
     const std::size_t share = kContributions / ranks;
     std::vector<const double*> mine;
     for (std::size_t i = 0; i < share; ++i) mine.push_back(vectors[group.rank() * share + i].data());
@@ -64,7 +64,7 @@ TEST(ReproducibleSum, OfOneTwoFourOrEightRanksHasTheSameBits) {
 TEST(ReproducibleSum, IsAReductionOfEveryOperationThatCombines) {
   const Vectors vectors = draw();
   const std::vector<double> expected = sum_by(8, vectors, {});
-  on_ranks(8, [&](Group& group) {
+  on_threads_of_ranks(8, [&](Group& group) {
     const std::span<const double> in = vectors[group.rank()];
     const auto expect_bits = [&](std::span<const double> found, std::size_t begin) {
       EXPECT_TRUE(found.empty() || !std::memcmp(found.data(), expected.data() + begin, found.size_bytes()));

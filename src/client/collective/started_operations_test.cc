@@ -17,7 +17,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::uint32_t kRanks = 3;
-constexpr std::size_t kCount = 24;
+constexpr std::size_t kStartedCount = 24;
 
 std::vector<float> vector_of(std::size_t count, std::uint32_t rank) {
   std::vector<float> made(count);
@@ -29,13 +29,13 @@ std::vector<float> vector_of(std::size_t count, std::uint32_t rank) {
 // The buffers of one operation, which each way of calling has of its own.
 struct Buffers {
   explicit Buffers(std::uint32_t rank)
-      : in(vector_of(kCount, rank)),
-        out(kCount),
-        gathered(kCount * kRanks),
-        part(kCount / kRanks),
+      : in(vector_of(kStartedCount, rank)),
+        out(kStartedCount),
+        gathered(kStartedCount * kRanks),
+        part(kStartedCount / kRanks),
         number(1),
         beside({(rank + 1) % kRanks, (rank + kRanks - 1) % kRanks}),
-        of_beside(2 * kCount),
+        of_beside(2 * kStartedCount),
         mixed(in),
         keys({rank, 10, 20 + std::uint64_t{rank}}),
         rows(vector_of(6, rank)),
@@ -49,7 +49,7 @@ struct Buffers {
   std::vector<float> rows;
   SparseRows sum;
   std::vector<TopKPair> pairs;
-  std::vector<float> mixed_too = std::vector<float>(kCount, 0.25f);
+  std::vector<float> mixed_too = std::vector<float>(kStartedCount, 0.25f);
   std::vector<const float*> vectors;
   std::vector<float> weights = {0.25f, 0.125f};
 

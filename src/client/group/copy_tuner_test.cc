@@ -7,7 +7,7 @@
 namespace thalweg {
 namespace {
 
-using Way = CopyTuner::Way;
+using CopyWay = CopyTuner::Way;
 using std::chrono::microseconds;
 
 // A machine on which each way takes as long as it is told to.
@@ -19,9 +19,9 @@ class Machine {
     int staged = 0;
     for (int i = 0; i < operations; ++i) {
       const CopyTuner::Trial trial = tuner_.begin(operation, bytes, now_);
-      now_ = now_ + (trial.way == Way::kStage ? stage(i) : fetch(i));
+      now_ = now_ + (trial.way == CopyWay::kStage ? stage(i) : fetch(i));
       if (trial.is_timed()) tuner_.end(trial, now_);
-      if (trial.way == Way::kStage) ++staged;
+      if (trial.way == CopyWay::kStage) ++staged;
     }
     return staged;
   }

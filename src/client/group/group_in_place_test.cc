@@ -13,27 +13,27 @@ namespace thalweg {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
-constexpr std::size_t kCount = 10;  // Parts of three ranks: 4, 3 and 3.
+constexpr std::size_t kInPlaceCount = 10;  // Parts of three ranks: 4, 3 and 3.
 
 // Every element of the rank's own part is its number, others are -1.
 Numbers with_own_part(const Group& group) {
-  Numbers all(kCount, -1);
-  const Group::Part own = group.own_part(kCount);
+  Numbers all(kInPlaceCount, -1);
+  const Group::Part own = group.own_part(kInPlaceCount);
   for (std::size_t i = 0; i < own.count; ++i) all[own.begin + i] = group.rank();
   return all;
 }
 
 Numbers all_parts(const Group& group) {
-  Numbers all(kCount, -1);
+  Numbers all(kInPlaceCount, -1);
   for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
-    const Group::Part part = group.part(kCount, rank);
+    const Group::Part part = group.part(kInPlaceCount, rank);
     for (std::size_t i = 0; i < part.count; ++i) all[part.begin + i] = rank;
   }
   return all;
 }
 
 std::string gather_in_place(Group& group) {
-  const Group::Part own = group.own_part(kCount);
+  const Group::Part own = group.own_part(kInPlaceCount);
   Numbers all = with_own_part(group);
   const std::span<std::int64_t> part = std::span(all).subspan(own.begin, own.count);
   if (Status s = group.all_gather<std::int64_t>(part, all); !s.ok()) return s.message();
@@ -47,8 +47,8 @@ std::string gather_in_place(Group& group) {
 }
 
 std::string scatter_in_place(Group& group) {
-  const Group::Part own = group.own_part(kCount);
-  Numbers all(kCount);
+  const Group::Part own = group.own_part(kInPlaceCount);
+  Numbers all(kInPlaceCount);
   std::iota(all.begin(), all.end(), 0);
   const std::span<std::int64_t> part = std::span(all).subspan(own.begin, own.count);
   for (const Reduction how : {Reduction::kSum, Reduction::kMax}) {
@@ -76,7 +76,8 @@ TEST(GroupInPlace, APartLiesWhereItBelongsInTheWhole) {
 std::string refusal(Operation operation, std::size_t in, std::size_t out, Combine how = {}) {
   std::vector<Group> groups = Group::in_process(3);
   std::vector<double> memory(40);
-  GroupCall call = Group::typed<double>(operation, memory.data() + in, memory.data() + out, kCount, how);
+  GroupCall call =
+      Group::typed<double>(operation, memory.data() + in, memory.data() + out, kInPlaceCount, how);
   call.root = 1;
   if (operation == Operation::kAllToAll) call.count = 9;
   const Status status = groups[1].run(call);

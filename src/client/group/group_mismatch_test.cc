@@ -13,7 +13,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kRanks = 4, kOdd = 2;
+constexpr std::uint32_t kMismatchRanks = 4, kOdd = 2;
 
 struct Mismatch {
   const char* name;
@@ -67,9 +67,9 @@ using GroupMismatch = testing::TestWithParam<Mismatch>;
 TEST_P(GroupMismatch, IsToldToAllRanks) {
   for (const bool starts : {false, true}) {
     const auto body = [starts](Group& group) { return learns(group, GetParam(), starts); };
-    EXPECT_EQ(on_threads(kRanks, body), "") << starts;
-    EXPECT_EQ(on_joined(kRanks, GroupTransport::kTcp, body), "") << starts;
-    EXPECT_EQ(on_joined(kRanks, GroupTransport::kShm, body), "") << starts;
+    EXPECT_EQ(on_threads(kMismatchRanks, body), "") << starts;
+    EXPECT_EQ(on_joined(kMismatchRanks, GroupTransport::kTcp, body), "") << starts;
+    EXPECT_EQ(on_joined(kMismatchRanks, GroupTransport::kShm, body), "") << starts;
   }
 }
 
@@ -105,7 +105,7 @@ TEST(GroupMismatchIn, SplitGroupsIsTheirsAlone) {
     if (group.rank() < 2) return status.ok() ? "" : status.message();
     return status.code() == Code::kRefused ? "" : "ended: " + status.message();
   };
-  EXPECT_EQ(on_threads(kRanks, body), "");
+  EXPECT_EQ(on_threads(kMismatchRanks, body), "");
 }
 
 TEST(GroupMismatchIn, GradientsNamesTheOptionsOfBoth) {
@@ -121,7 +121,7 @@ TEST(GroupMismatchIn, GradientsNamesTheOptionsOfBoth) {
     const bool is_odd = group.rank() == kOdd;  // It hears of rank 0's, or what rank 0 says of its own.
     return status.code() == Code::kRefused && (tells || is_odd) ? "" : "said: " + status.message();
   };
-  EXPECT_EQ(on_threads(kRanks, body), "");
+  EXPECT_EQ(on_threads(kMismatchRanks, body), "");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace thalweg {
 namespace {
 
-std::string said(const Status& status) { return status.ok() ? "" : status.message(); }
+std::string message_of(const Status& status) { return status.ok() ? "" : status.message(); }
 
 TEST(Group, AddsUpInPlaceAndElsewhere) {
   EXPECT_EQ(on_threads(3,
@@ -49,7 +49,7 @@ TEST(Group, TypedMembersMoveWhatTheySay) {
     std::vector<std::int32_t> to = {10 * rank, 10 * rank + 1, 10 * rank + 2}, from(3);
     if (Status s = group.all_to_all<std::int32_t>(to, from); !s.ok()) return s.message();
     if (from != std::vector<std::int32_t>{rank, 10 + rank, 20 + rank}) return "all_to_all";
-    return said(group.barrier());
+    return message_of(group.barrier());
   };
   EXPECT_EQ(on_threads(3, body), "");
 }
@@ -137,7 +137,7 @@ TEST(Group, SplitsByColourAndOrdersByKey) {
     const auto rank = static_cast<std::int32_t>(group.rank());
     Result<std::optional<Group>> half = group.split(rank == 4 ? -1 : rank % 2, -rank);
     if (!half) return half.status().message();
-    if (rank == 4) return half->has_value() ? "a negative colour gave a group" : said(group.barrier());
+    if (rank == 4) return half->has_value() ? "a negative colour gave a group" : message_of(group.barrier());
     Group& mine = **half;
     if (mine.size() != 2 || mine.rank() != (rank < 2 ? 1u : 0u)) return "order";
     std::vector<std::int32_t> sum = {rank};
@@ -146,7 +146,7 @@ TEST(Group, SplitsByColourAndOrdersByKey) {
     Result<std::optional<Group>> alone = mine.split(rank);
     if (!alone || (*alone)->size() != 1) return "a group of one";
     if (Status s = (*alone)->all_reduce(std::span(sum)); !s.ok()) return s.message();
-    return said(group.barrier());
+    return message_of(group.barrier());
   };
   EXPECT_EQ(on_threads(5, body), "");
 }
@@ -199,7 +199,8 @@ TEST(Group, IsAwaitable) {
   const auto body = [](Group& group) -> std::string {
     std::vector<double> data(100, group.rank());
     const Status status = group.run(add_up_often(group, data));
-    return !status.ok() || (data[0] == 21 && data[1] == 1) ? said(status) : "got " + std::to_string(data[0]);
+    return !status.ok() || (data[0] == 21 && data[1] == 1) ? message_of(status)
+                                                           : "got " + std::to_string(data[0]);
   };
   EXPECT_EQ(on_threads(2, body), "");
 }
@@ -228,7 +229,7 @@ TEST(Group, SaysWhichRanksCallDifferentThings) {
     const Status status = group.all_reduce(std::span(data));
     EXPECT_EQ(group.status(), status);
     EXPECT_EQ(group.barrier(), status);
-    return said(status);
+    return message_of(status);
   });
   EXPECT_NE(wrong.find("rank 1 calls all-reduce #0 of 6 f32"), std::string::npos) << wrong;
 }
@@ -262,7 +263,7 @@ TEST(Group, HandsOutSharedMemory) {
     Status s = group.all_reduce<float>(*data, {}, *RouteChoice::named("shared"));
     const bool right = (*data)[99'999] == 2.0f;
     group.free(data->data());
-    return right ? said(s) : "wrong";
+    return right ? message_of(s) : "wrong";
   };
   EXPECT_EQ(on_threads(2, body), "");
 }

@@ -27,11 +27,11 @@ std::atomic<std::uint64_t> allocations{0};
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kRanks = 3;
+constexpr std::uint32_t kPreparedRanks = 3;
 
 // One rank's buffers of any operation.
-struct Buffers {
-  explicit Buffers(std::size_t count) : in(count * kRanks), out(count * kRanks) {}
+struct PreparedBuffers {
+  explicit PreparedBuffers(std::size_t count) : in(count * kPreparedRanks), out(count * kPreparedRanks) {}
   void fill(std::uint32_t rank, int round) {
     for (std::size_t i = 0; i < in.size(); ++i)
       in[i] = static_cast<float>(i) + 0.3f * static_cast<float>(rank) + 100.0f * static_cast<float>(round);
@@ -72,9 +72,9 @@ constexpr Shape kShapes[] = {
 };
 
 // `neighbours` and `counts` are of the caller, and need not outlive the preparation.
-GroupCall call_of(const Group& group, const Shape& shape, Buffers& b, std::size_t count,
+GroupCall call_of(const Group& group, const Shape& shape, PreparedBuffers& b, std::size_t count,
                   std::vector<std::uint32_t>& neighbours, std::vector<std::size_t>& counts) {
-  GroupCall call = Group::typed<float>(shape.operation, b.in.data(), b.out.data(), count * kRanks);
+  GroupCall call = Group::typed<float>(shape.operation, b.in.data(), b.out.data(), count * kPreparedRanks);
   const Group::Part own = group.own_part(call.count);
   call.root = 1;
   if (shape.route) call.route = *RouteChoice::named(shape.route);
@@ -84,12 +84,12 @@ GroupCall call_of(const Group& group, const Shape& shape, Buffers& b, std::size_
       if (shape.in_place) call.out = b.in.data() + own.begin;
       break;
     case Operation::kAllGather:
-      counts.assign(kRanks, count);
+      counts.assign(kPreparedRanks, count);
       call.counts = counts;
       if (shape.in_place) call.in = b.in.data() + own.begin;
       break;
     case Operation::kNeighbours:
-      neighbours = {(group.rank() + 1) % kRanks};
+      neighbours = {(group.rank() + 1) % kPreparedRanks};
       if (group.rank() == 2) neighbours = {};
       if (group.rank() == 1) neighbours = {0};
       call.neighbours = neighbours;
@@ -108,7 +108,7 @@ GroupCall call_of(const Group& group, const Shape& shape, Buffers& b, std::size_
 std::string goes_as_the_call(Group& group, std::size_t count, bool started) {
   for (const Shape& shape : kShapes) {
     if (shape.operation == Operation::kPointToPoint && group.rank() == 2) continue;
-    Buffers called(count), done(count);
+    PreparedBuffers called(count), done(count);
     std::vector<std::uint32_t> neighbours, same_neighbours;
     std::vector<std::size_t> counts, same_counts;
     const GroupCall call = call_of(group, shape, called, count, neighbours, counts);
@@ -139,8 +139,8 @@ TEST(PreparedOperation, GoesAsTheCallDoes) {
   for (const std::size_t count : {1, 200, 30'000}) {
     for (const bool started : {false, true}) {
       const auto body = [&](Group& group) { return goes_as_the_call(group, count, started); };
-      EXPECT_EQ(on_threads(kRanks, body), "") << count << started;
-      EXPECT_EQ(on_joined(kRanks, GroupTransport::kShm, body), "") << count << started;
+      EXPECT_EQ(on_threads(kPreparedRanks, body), "") << count << started;
+      EXPECT_EQ(on_joined(kPreparedRanks, GroupTransport::kShm, body), "") << count << started;
     }
   }
 }
@@ -183,7 +183,7 @@ TEST(PreparedOperation, IsRefusedAsTheCallIs) {
       return "does not tell: " + status.message();
     return prepared->run().code() == Code::kRefused && !prepared->start().wait().ok() ? "" : "goes on";
   };
-  EXPECT_EQ(on_threads(kRanks, body), "");
+  EXPECT_EQ(on_threads(kPreparedRanks, body), "");
   std::vector<Group> groups = Group::in_process(1);
   std::vector<float> data(4);
   GroupCall call = Group::typed<float>(Operation::kAllReduce, nullptr, data.data(), 4);
@@ -197,7 +197,7 @@ std::uint64_t allocations_of(const Shape& shape, std::size_t count, bool prepare
   constexpr int kRounds = 50;
   std::atomic<std::uint64_t> counted{0};
   const auto body = [&](Group& group) -> std::string {
-    Buffers b(count);
+    PreparedBuffers b(count);
     std::vector<std::uint32_t> neighbours;
     std::vector<std::size_t> counts;
     b.fill(group.rank(), 0);
@@ -221,7 +221,7 @@ std::uint64_t allocations_of(const Shape& shape, std::size_t count, bool prepare
     if (Status s = barrier->run(); !s.ok()) return s.message();  // The others do nothing meanwhile.
     return {};
   };
-  EXPECT_EQ(on_threads(kRanks, body), "") << name_of(shape);
+  EXPECT_EQ(on_threads(kPreparedRanks, body), "") << name_of(shape);
   return counted;
 }
 

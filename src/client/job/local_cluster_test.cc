@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TableSpec counts() {
+TableSpec counts_table() {
   TableSpec spec;
   spec.name = "counts";
   spec.ranges = 16;
@@ -37,7 +37,7 @@ LocalClusterOptions options(std::uint32_t servers, std::uint32_t workers, std::u
   options.job.workers = workers;
   options.job.shards = shards;
   options.job.consistency = mode;
-  options.job.tables = {counts()};
+  options.job.tables = {counts_table()};
   return options;
 }
 

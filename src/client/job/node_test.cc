@@ -15,48 +15,48 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr TableId kCounts{0};
-constexpr std::uint32_t kShards = 6, kSteps = 12;
+constexpr TableId kNodeCounts{0};
+constexpr std::uint32_t kNodeShards = 6, kNodeSteps = 12;
 constexpr std::size_t kKeys = 60;
 
-JobOptions options(Consistency mode = Consistency::sync()) {
+JobOptions node_options(Consistency mode = Consistency::sync()) {
   JobOptions options;
   options.tables.resize(1);
   options.tables[0].name = "counts";
   options.tables[0].ranges = 16;
   options.servers = 2;
   options.workers = 3;
-  options.data_shards = kShards;
+  options.data_shards = kNodeShards;
   options.consistency = mode;
   options.timeout = 20s;
   return options;
 }
 
-Keys keys_up_to(std::size_t count) {
+Keys first_keys(std::size_t count) {
   std::vector<Key> keys(count);
   std::iota(keys.begin(), keys.end(), Key{0});
   return Keys::of(keys);
 }
 
 // Pushes what depends on the rows seen, so that an update too many or too few shows in every later row.
-Task<Status> train(Store& store) {
-  const Keys keys = keys_up_to(kKeys);
-  while (store.step().index < kSteps) {
-    const Answer rows = co_await store.pull(kCounts, keys);
+Task<Status> train_at_node(Store& store) {
+  const Keys keys = first_keys(kKeys);
+  while (store.step().index < kNodeSteps) {
+    const Answer rows = co_await store.pull(kNodeCounts, keys);
     if (!rows.status.ok()) co_return rows.status;
     std::vector<float> grads(rows.rows.size());
     for (std::size_t i = 0; i < grads.size(); ++i) {
       grads[i] = std::sin(rows.rows[i] + static_cast<float>(i * (store.shard().value + 1)));
     }
-    store.push(kCounts, keys, Rows(std::move(grads))).forget();
+    store.push(kNodeCounts, keys, Rows(std::move(grads))).forget();
     if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
   co_return ok_status();
 }
 
 Task<Status> add_ones(Store& store) {
-  while (store.step().index < kSteps) {
-    store.push(kCounts, keys_up_to(kKeys), Rows(std::vector<float>(kKeys, 1))).forget();
+  while (store.step().index < kNodeSteps) {
+    store.push(kNodeCounts, first_keys(kKeys), Rows(std::vector<float>(kKeys, 1))).forget();
     if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
   }
   co_return ok_status();
@@ -64,10 +64,10 @@ Task<Status> add_ones(Store& store) {
 
 using Contents = std::map<Key, std::vector<float>>;
 
-Contents contents(Job& job) {
+Contents node_contents(Job& job) {
   Contents out;
   const Status status = job.scan(
-      kCounts, [&](Key key, std::span<const float> row) { out[key].assign(row.begin(), row.end()); });
+      kNodeCounts, [&](Key key, std::span<const float> row) { out[key].assign(row.begin(), row.end()); });
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -150,7 +150,7 @@ Contents by_nodes(const JobOptions& options, const Program& program) {
     nodes.all(at(job.address()), options, program);
     const Status status = job.run();
     EXPECT_TRUE(status.ok()) << status.message();
-    out = contents(job);
+    out = node_contents(job);
   }
   for (const Status& status : nodes.join()) EXPECT_TRUE(status.ok()) << status.message();
   return out;
@@ -161,47 +161,47 @@ Contents in_process(const JobOptions& options, const Program& program) {
   EXPECT_TRUE(job.ok()) << job.status().message();
   const Status status = job->run(program);
   EXPECT_TRUE(status.ok()) << status.message();
-  return contents(*job);
+  return node_contents(*job);
 }
 
 TEST(Node, AJobOfNodesHasTheBitsOfOneInProcess) {
-  JobOptions adagrad = options();
+  JobOptions adagrad = node_options();
   adagrad.tables[0].rule.kind = RuleKind::kAdagrad;
-  const Contents here = in_process(adagrad, train);
+  const Contents here = in_process(adagrad, train_at_node);
   EXPECT_EQ(here.size(), kKeys);
-  EXPECT_EQ(by_nodes(adagrad, train), here);
+  EXPECT_EQ(by_nodes(adagrad, train_at_node), here);
   adagrad.combine = Combining::machine();
-  EXPECT_EQ(by_nodes(adagrad, train), here);
+  EXPECT_EQ(by_nodes(adagrad, train_at_node), here);
 }
 
 TEST(Node, EveryPushCountsOnceInEveryMode) {
   for (const Consistency mode : {Consistency::sync(), Consistency::bounded(2), Consistency::async()}) {
-    const Contents rows = by_nodes(options(mode), add_ones);
+    const Contents rows = by_nodes(node_options(mode), add_ones);
     EXPECT_EQ(rows.size(), kKeys);
-    for (const auto& [key, row] : rows) EXPECT_EQ(row, std::vector<float>{kShards * kSteps}) << key;
+    for (const auto& [key, row] : rows) EXPECT_EQ(row, std::vector<float>{kNodeShards * kNodeSteps}) << key;
   }
 }
 
 TEST(Node, RowsAreReadAfterTheWorkAndDuringIt) {
-  const JobOptions wanted = options(Consistency::async());
+  const JobOptions wanted = node_options(Consistency::async());
   Nodes nodes;
   Job job = listening(wanted);
   nodes.all(at(job.address()), wanted, add_ones);
-  EXPECT_TRUE(job.shard(ShardId{3}).read(kCounts, keys_up_to(5)).ok());
+  EXPECT_TRUE(job.shard(ShardId{3}).read(kNodeCounts, first_keys(5)).ok());
   ASSERT_TRUE(job.run().ok());
-  const auto rows = job.shard(ShardId{3}).read(kCounts, keys_up_to(5));
+  const auto rows = job.shard(ShardId{3}).read(kNodeCounts, first_keys(5));
   ASSERT_TRUE(rows.ok()) << rows.status().message();
-  EXPECT_EQ((*rows)[4], kShards * kSteps);
+  EXPECT_EQ((*rows)[4], kNodeShards * kNodeSteps);
   BlockingStore store = job.shard(ShardId{0});
   for (const Status& status :
-       {store.advance(), store.pull(kCounts, keys_up_to(1)).status(), store.barrier({0, 0}),
-        store.push(kCounts, keys_up_to(1), Rows(std::vector<float>(1))), store.end_work()}) {
+       {store.advance(), store.pull(kNodeCounts, first_keys(1)).status(), store.barrier({0, 0}),
+        store.push(kNodeCounts, first_keys(1), Rows(std::vector<float>(1))), store.end_work()}) {
     EXPECT_EQ(status.code(), Code::kUsage);
     EXPECT_NE(status.message().find("its workers'"), std::string::npos) << status.message();
   }
   EXPECT_EQ(job.clock(ShardId{0}), Step{});
-  EXPECT_EQ(job.run().code(), Code::kUsage);       // Once.
-  EXPECT_EQ(job.run(train).code(), Code::kUsage);  // The workers have it.
+  EXPECT_EQ(job.run().code(), Code::kUsage);               // Once.
+  EXPECT_EQ(job.run(train_at_node).code(), Code::kUsage);  // The workers have it.
   for (int i = 0; i < 6000 && job.stats().rows != kKeys; ++i) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(job.stats().rows, kKeys);
 }
@@ -216,7 +216,7 @@ class Doubled final : public CustomRule {
 };
 
 JobOptions with_rule() {
-  JobOptions out = options();
+  JobOptions out = node_options();
   out.tables[0].rule.kind = RuleKind::kCustom;
   out.tables[0].rule.custom = "doubled";
   out.rules["doubled"] = std::make_shared<Doubled>();
@@ -224,9 +224,9 @@ JobOptions with_rule() {
 }
 
 TEST(Node, ServersApplyARuleOfTheApplication) {
-  const Contents here = in_process(with_rule(), train);
+  const Contents here = in_process(with_rule(), train_at_node);
   EXPECT_EQ(here.size(), kKeys);
-  EXPECT_EQ(by_nodes(with_rule(), train), here);
+  EXPECT_EQ(by_nodes(with_rule(), train_at_node), here);
 }
 
 // The product's own server has no rules.
@@ -237,7 +237,7 @@ TEST(Node, AServerWithoutTheRuleEndsTheJobNamingIt) {
     Job job = listening(wanted);
     nodes.serve(at(job.address()));
     nodes.serve(at(job.address()));
-    for (std::uint32_t w = 0; w < wanted.workers; ++w) nodes.work(at(job.address()), train);
+    for (std::uint32_t w = 0; w < wanted.workers; ++w) nodes.work(at(job.address()), train_at_node);
     const Status status = job.run();
     EXPECT_EQ(status.code(), Code::kUsage);
     EXPECT_EQ(status.message().find("server-"), 0u) << status.message();
@@ -257,7 +257,7 @@ TEST(Node, AJobWhoseRuleNobodyKnowsDoesNotListen) {
 }
 
 TEST(Node, AFailingProgramEndsAllWithItsMessage) {
-  const JobOptions wanted = options();
+  const JobOptions wanted = node_options();
   Nodes nodes;
   {
     Job job = listening(wanted);
@@ -268,7 +268,7 @@ TEST(Node, AFailingProgramEndsAllWithItsMessage) {
     const Status status = job.run();
     EXPECT_EQ(status.code(), Code::kData);
     EXPECT_NE(status.message().find(": row 17 is torn"), std::string::npos) << status.message();
-    EXPECT_EQ(job.scan(kCounts, [](Key, std::span<const float>) {}).code(), Code::kData);
+    EXPECT_EQ(job.scan(kNodeCounts, [](Key, std::span<const float>) {}).code(), Code::kData);
   }
   for (const Status& status : nodes.join()) {
     EXPECT_NE(status.message().find("row 17 is torn"), std::string::npos) << status.message();
@@ -276,20 +276,20 @@ TEST(Node, AFailingProgramEndsAllWithItsMessage) {
 }
 
 TEST(Node, ADroppedJobEndsItsNodes) {
-  const JobOptions wanted = options(Consistency::async());
+  const JobOptions wanted = node_options(Consistency::async());
   Nodes nodes;
   {
     Job job = listening(wanted);
     nodes.all(at(job.address()), wanted, [](Store& store) -> Task<Status> {
       for (;;) co_await store.yield();
     });
-    EXPECT_TRUE(job.scan(kCounts, [](Key, std::span<const float>) {}).ok());
+    EXPECT_TRUE(job.scan(kNodeCounts, [](Key, std::span<const float>) {}).ok());
   }
   for (const Status& status : nodes.join()) EXPECT_EQ(status.code(), Code::kAborted) << status.message();
 }
 
 TEST(Node, ClosingAsksProgramsElsewhereToEnd) {
-  const JobOptions wanted = options(Consistency::async());
+  const JobOptions wanted = node_options(Consistency::async());
   Nodes nodes;
   Job job = listening(wanted);
   nodes.all(at(job.address()), wanted, [](Store& store) -> Task<Status> {
@@ -304,7 +304,7 @@ TEST(Node, ClosingAsksProgramsElsewhereToEnd) {
 
 TEST(Node, ReportsReachTheApplicationOnceAndInOrder) {
   std::map<ShardId, std::string> seen;
-  JobOptions wanted = options(Consistency::async());
+  JobOptions wanted = node_options(Consistency::async());
   wanted.on_report = [&](ShardId shard, ReportId, std::string_view text) { seen[shard] += text; };
   by_nodes(wanted, [](Store& store) -> Task<Status> {
     for (std::uint32_t i = 0; i < 3; ++i) {
@@ -313,7 +313,7 @@ TEST(Node, ReportsReachTheApplicationOnceAndInOrder) {
     }
     co_return ok_status();
   });
-  EXPECT_EQ(seen.size(), kShards);
+  EXPECT_EQ(seen.size(), kNodeShards);
   for (const auto& [shard, text] : seen) EXPECT_EQ(text, "012") << shard.value;
 }
 
@@ -324,14 +324,14 @@ TEST(Node, NamesThoseWhoDoNotJoin) {
   impatient.log = lines.log();
   Nodes nodes;
   {
-    Job job = listening(options(), impatient);
+    Job job = listening(node_options(), impatient);
     EXPECT_TRUE(lines.have(job.address() + "; waiting for server-0, server-1, worker-0, worker-1, worker-2"));
     nodes.serve(at(job.address()));
     const Status status = job.run();
     EXPECT_EQ(status.code(), Code::kTimeout);
     EXPECT_NE(status.message().find("worker-0, worker-1, worker-2 did not join"), std::string::npos)
         << status.message();
-    EXPECT_EQ(job.shard(ShardId{0}).read(kCounts, keys_up_to(1)).status(), status);
+    EXPECT_EQ(job.shard(ShardId{0}).read(kNodeCounts, first_keys(1)).status(), status);
     EXPECT_EQ(job.clock(ShardId{0}), Step{});
   }
   EXPECT_EQ(nodes.join()[0].code(), Code::kTimeout) << nodes.join()[0].message();
@@ -341,42 +341,42 @@ TEST(Node, SaysWhoComesWhileTheJobRuns) {
   Lines lines;
   NodeOptions node = at("127.0.0.1:0");
   node.log = lines.log();
-  const JobOptions wanted = options(Consistency::async());
+  const JobOptions wanted = node_options(Consistency::async());
   Nodes nodes;
   Job job = listening(wanted, node);
   nodes.all(at(job.address()), wanted, [](Store& store) -> Task<Status> {
     for (;;) co_await store.yield();
   });
-  ASSERT_TRUE(job.shard(ShardId{0}).read(kCounts, keys_up_to(1)).ok());  // It runs.
-  nodes.work(at(job.address()), train);
+  ASSERT_TRUE(job.shard(ShardId{0}).read(kNodeCounts, first_keys(1)).ok());  // It runs.
+  nodes.work(at(job.address()), train_at_node);
   const std::string words = "joined; it stands by for the data shards of workers that are lost";
   for (int i = 0; i < 1000 && !lines.have(words); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(lines.have(words));
 }
 
 TEST(Node, JoiningNobodyNamesTheAddress) {
-  NodeOptions nobody = at(listening(options()).address());  // It listens no more.
+  NodeOptions nobody = at(listening(node_options()).address());  // It listens no more.
   nobody.patience = 100ms;
-  for (const Status& status : {run_server(nobody), run_worker(nobody, train)}) {
+  for (const Status& status : {run_server(nobody), run_worker(nobody, train_at_node)}) {
     EXPECT_EQ(status.code(), Code::kTimeout);
     EXPECT_NE(status.message().find(nobody.scheduler), std::string::npos) << status.message();
   }
 }
 
 TEST(Node, ASecondSchedulerOnAPortIsRefused) {
-  Job first = listening(options());
-  const Status status = Job::listen(options(), at(first.address())).status();
+  Job first = listening(node_options());
+  const Status status = Job::listen(node_options(), at(first.address())).status();
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_NE(status.message().find("is in use by"), std::string::npos) << status.message();
 }
 
 TEST(Node, AServerTooManyIsRefused) {
-  JobOptions wanted = options();
+  JobOptions wanted = node_options();
   wanted.servers = 1;
   Nodes nodes;
   {
     Job job = listening(wanted);
-    nodes.all(at(job.address()), wanted, train);
+    nodes.all(at(job.address()), wanted, train_at_node);
     ASSERT_TRUE(job.run().ok());
     const Status server = run_server(at(job.address()));
     EXPECT_EQ(server.code(), Code::kRefused);
@@ -392,7 +392,7 @@ TEST(Node, NamesTheOptionThatIsWrong) {
     node.patience = 200ms;
     change(node);
     for (const Status& status :
-         {Job::listen(options(), node).status(), run_server(node), run_worker(node, train)}) {
+         {Job::listen(node_options(), node).status(), run_server(node), run_worker(node, train_at_node)}) {
       EXPECT_EQ(status.code(), code) << status.message();
       EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
     }
@@ -404,11 +404,11 @@ TEST(Node, NamesTheOptionThatIsWrong) {
   refused([](NodeOptions& o) { o.scheduler = o.listen = "0.0.0.0:0"; }, Code::kUsage, "insecure");
 
   EXPECT_EQ(run_worker(at("127.0.0.1:1"), nullptr).code(), Code::kUsage);
-  auto job = Job::start(options());
+  auto job = Job::start(node_options());
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->run().code(), Code::kUsage);
   EXPECT_EQ(job->address(), "");
-  JobOptions wrong = options();
+  JobOptions wrong = node_options();
   wrong.data_shards = 0;
   EXPECT_EQ(Job::listen(wrong, at("127.0.0.1:0")).status().code(), Code::kUsage);
 }
@@ -418,7 +418,7 @@ TEST(Node, AnOpenPortIsAnnounced) {
   NodeOptions open = at("0.0.0.0:0");
   open.insecure_no_auth = true;
   open.log = lines.log();
-  listening(options(), open);
+  listening(node_options(), open);
   EXPECT_TRUE(lines.have("can read and change the model"));
 }
 

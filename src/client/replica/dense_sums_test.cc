@@ -11,7 +11,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint32_t kSteps = 3;
+constexpr std::uint32_t kSumSteps = 3;
 
 // Two buckets and more, a tensor larger than one, and small ones.
 std::vector<TableSpec> tables() {
@@ -56,7 +56,7 @@ Summed sums_of(Group& group, const std::string& route, bool overlaps) {
   {
     DenseSums sums(ranks);
     do {
-      const bool has_step = out.rounds < kSteps - (ranks->rank() == last ? 1 : 0);
+      const bool has_step = out.rounds < kSumSteps - (ranks->rank() == last ? 1 : 0);
       const bool asks = ranks->rank() == 1 && out.rounds == 2;
       for (std::uint16_t t = 5; has_step && t-- > 0;) {
         const std::uint64_t rows = replica.spec(TableId{t}).rows;
@@ -78,7 +78,7 @@ Summed sums_of(Group& group, const std::string& route, bool overlaps) {
 float expected(std::uint32_t ranks, const std::vector<std::vector<float>>& gradients, std::size_t i) {
   float sum = 0;
   for (std::size_t g = 0; g < gradients.size(); ++g) {
-    if (g != ranks * kSteps - 1) sum += gradients[g][i];  // The last rank has no last step.
+    if (g != ranks * kSumSteps - 1) sum += gradients[g][i];  // The last rank has no last step.
   }
   return sum;
 }
@@ -86,14 +86,14 @@ float expected(std::uint32_t ranks, const std::vector<std::vector<float>>& gradi
 std::string check(Group& group, const std::string& route) {
   const Summed late = sums_of(group, route, false), early = sums_of(group, route, true);
   if (!late.wrong.empty() || !early.wrong.empty()) return late.wrong + early.wrong;
-  if (late.rounds != kSteps + 1 || early.rounds != kSteps + 1)
+  if (late.rounds != kSumSteps + 1 || early.rounds != kSumSteps + 1)
     return "not a round a step, and one at the end";
   std::size_t row = 0;
   for (std::uint16_t t = 0; t < 5; ++t) {
     const std::uint64_t rows = tables()[t].rows;
     std::vector<std::vector<float>> all;
     for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
-      for (std::uint32_t step = 0; step < kSteps; ++step) all.push_back(gradient(rank, step, t, rows));
+      for (std::uint32_t step = 0; step < kSumSteps; ++step) all.push_back(gradient(rank, step, t, rows));
     }
     for (std::uint64_t i = 0; i < rows; ++i, ++row) {
       if (std::abs(late.rows[row] - expected(group.size(), all, i)) > 1e-5f)

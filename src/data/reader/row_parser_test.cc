@@ -38,7 +38,7 @@ Parsed parse(std::string_view format, std::string text, ReadOptions options = {}
   return parsed;
 }
 
-using Keys = std::vector<Key>;
+using ParsedKeys = std::vector<Key>;
 using Floats = std::vector<float>;
 using Fields = std::vector<std::uint32_t>;
 
@@ -47,7 +47,7 @@ TEST(Libsvm, ReadsLabelsKeysAndValues) {
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.labels, (Floats{1, -1, 1}));
   EXPECT_EQ(p.batch.row_begin, (Fields{0, 3, 5, 6}));
-  EXPECT_EQ(p.batch.keys, (Keys{3, 12345678901, 7, 0, 3, kReservedKey - 1}));
+  EXPECT_EQ(p.batch.keys, (ParsedKeys{3, 12345678901, 7, 0, 3, kReservedKey - 1}));
   EXPECT_EQ(p.batch.values, (Floats{1, 1, 0.5f, 2, 1, 0.001f}));
   EXPECT_TRUE(p.batch.weights.empty());
   EXPECT_TRUE(p.batch.fields.empty());
@@ -55,7 +55,7 @@ TEST(Libsvm, ReadsLabelsKeysAndValues) {
 
 TEST(Libsvm, EveryNumberOfDigitsIsRead) {
   std::string text = "0";
-  Keys keys;
+  ParsedKeys keys;
   for (Key key = 1; key < 10000000000000000000ULL / 11 * 10; key = key * 10 + key % 7) {
     keys.push_back(key);
     text += fmt::format(" {}:1", key);
@@ -78,12 +78,12 @@ TEST(Libsvm, LineEndsBlanksCommentsAndQid) {
             "# a comment\n\n  \t\r\n1 3:1 \r\n0 qid:17 4:1 5:1  \n1 6:1 # 7:1\n 0\t8:1\t\n1\n0 9:1#10:1\n");
   ASSERT_FALSE(p.ok) << "a comment needs a blank before it";
   EXPECT_EQ(p.batch.labels, (Floats{1, 0, 1, 0, 1}));
-  EXPECT_EQ(p.batch.keys, (Keys{3, 4, 5, 6, 8}));
+  EXPECT_EQ(p.batch.keys, (ParsedKeys{3, 4, 5, 6, 8}));
   EXPECT_EQ(p.batch.row_begin, (Fields{0, 1, 3, 4, 5, 5}));
 }
 
 TEST(Libsvm, UnsortedAndRepeatedIndicesAreKept) {
-  EXPECT_EQ(parse("libsvm", "1 9:1 3:1 9:1\n").batch.keys, (Keys{9, 3, 9}));
+  EXPECT_EQ(parse("libsvm", "1 9:1 3:1 9:1\n").batch.keys, (ParsedKeys{9, 3, 9}));
 }
 
 TEST(Libsvm, AWeightMayFollowTheLabel) {
@@ -146,7 +146,7 @@ TEST(Libffm, ReadsFieldsAndValues) {
   const Parsed p = parse("libffm", "1 0:5:0.25 4294967295:6:1 # end\r\n0\n");
   ASSERT_TRUE(p.ok);
   EXPECT_EQ(p.batch.fields, (Fields{0, 4294967295}));
-  EXPECT_EQ(p.batch.keys, (Keys{5, 6}));
+  EXPECT_EQ(p.batch.keys, (ParsedKeys{5, 6}));
   EXPECT_EQ(p.batch.values, (Floats{0.25f, 1}));
   EXPECT_EQ(p.batch.labels, (Floats{1, 0}));
 }
@@ -163,7 +163,7 @@ TEST(Criteo, ScoringNeedsNoLabel) {
   const std::string row = criteo_row("3", "ab"), rest = row.substr(1);
   ReadOptions scoring;
   scoring.labels_needed = false;
-  const Keys keys = parse("criteo", row).batch.keys;
+  const ParsedKeys keys = parse("criteo", row).batch.keys;
   for (const std::string& text : {row, rest, rest.substr(1)}) {
     const Parsed p = parse("criteo", text, scoring);
     EXPECT_TRUE(p.ok) << p.error.expected;

@@ -109,7 +109,7 @@ void check_many(DataType type, Reduction reduction, Stores stores, Random& rando
   }
 }
 
-class Combine : public testing::TestWithParam<DataType> {
+class CombineKernels : public testing::TestWithParam<DataType> {
  protected:
   template <class Check>
   void with_type(const Check& check) {
@@ -144,7 +144,7 @@ class Combine : public testing::TestWithParam<DataType> {
   }
 };
 
-TEST_P(Combine, EqualsTheOracleInPlaceOrElsewhere) {
+TEST_P(CombineKernels, EqualsTheOracleInPlaceOrElsewhere) {
   on_all_targets([&] {
     Random random(1);
     with_type([&]<class T>(T) {
@@ -153,7 +153,7 @@ TEST_P(Combine, EqualsTheOracleInPlaceOrElsewhere) {
   });
 }
 
-TEST_P(Combine, ManySourcesAreCombinedInOrder) {
+TEST_P(CombineKernels, ManySourcesAreCombinedInOrder) {
   on_all_targets([&] {
     Random random(2);
     with_type([&]<class T>(T) {
@@ -165,7 +165,7 @@ TEST_P(Combine, ManySourcesAreCombinedInOrder) {
   });
 }
 
-TEST_P(Combine, DividesRoundingOnce) {
+TEST_P(CombineKernels, DividesRoundingOnce) {
   on_all_targets([&] {
     Random random(3);
     with_type([&]<class T>(T) {
@@ -195,12 +195,12 @@ TEST_P(Combine, DividesRoundingOnce) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Combine,
+INSTANTIATE_TEST_SUITE_P(Types, CombineKernels,
                          testing::Values(DataType::kF32, DataType::kF64, DataType::kF16, DataType::kBf16,
                                          DataType::kI32, DataType::kI64, DataType::kU64),
                          [](const auto& type) { return data_type_name(type.param); });
 
-TEST(Combine, EveryHalfIsReadAndWrittenExactly) {
+TEST(CombineKernels, EveryHalfIsReadAndWrittenExactly) {
   const auto check = [](auto small, DataType type) {
     using T = decltype(small);
     constexpr std::size_t kAll = 65536;
@@ -216,7 +216,7 @@ TEST(Combine, EveryHalfIsReadAndWrittenExactly) {
   check(oracle::Brain{}, DataType::kBf16);
 }
 
-TEST(Combine, AReproducibleSumHasNoKernelOfItsOwn) {
+TEST(CombineKernels, AReproducibleSumHasNoKernelOfItsOwn) {
   EXPECT_EQ(combine_function(DataType::kF32, Reduction::kReproducibleSum), nullptr);
   EXPECT_EQ(combine_many_function(DataType::kF64, Reduction::kReproducibleSum), nullptr);
 }

@@ -64,9 +64,9 @@ TYPED_TEST(SemiringTest, KeepsTheLaws) {
 TYPED_TEST(SemiringTest, SumsHaveTheSameBitsInAnyOrder) {
   using S = TypeParam;
   using T = typename S::Value;
-  constexpr std::uint32_t kRanks = 6;
+  constexpr std::uint32_t kSemiringRanks = 6;
   EXPECT_TRUE(rc::check([] {
-    std::vector<std::vector<T>> vectors(kRanks, std::vector<T>(9));
+    std::vector<std::vector<T>> vectors(kSemiringRanks, std::vector<T>(9));
     for (auto& vector : vectors) {
       for (T& value : vector) value = draw<S>();
     }
@@ -75,16 +75,18 @@ TYPED_TEST(SemiringTest, SumsHaveTheSameBitsInAnyOrder) {
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = S::add(sum[i], vector[i]);
     }
     const auto order = *rc::gen::inRange<std::uint64_t>(0, 1000);
-    for (std::size_t i = kRanks; i > 1; --i) std::swap(vectors[i - 1], vectors[splitmix(order + i) % i]);
-    LoopRanks ranks(
-        kRanks, *rc::gen::element<std::string>("ring", "spread", "double-tree", "halving-doubling"), order);
+    for (std::size_t i = kSemiringRanks; i > 1; --i)
+      std::swap(vectors[i - 1], vectors[splitmix(order + i) % i]);
+    LoopRanks ranks(kSemiringRanks,
+                    *rc::gen::element<std::string>("ring", "spread", "double-tree", "halving-doubling"),
+                    order);
     ranks.all_reduce(arithmetic_of<S>(), vectors);
     for (const auto& vector : vectors)
       RC_ASSERT(std::memcmp(vector.data(), sum.data(), sum.size() * sizeof(T)) == 0);
   }));
 }
 
-constexpr std::uint32_t kNodes = 60, kRanks = 4;
+constexpr std::uint32_t kNodes = 60, kSemiringRanks = 4;
 
 template <class T>
 std::vector<Edge<T>> random_edges(std::uint64_t seed) {
@@ -104,11 +106,11 @@ template <class S>
 std::vector<typename S::Value> closure(const std::vector<Edge<typename S::Value>>& edges,
                                        std::vector<typename S::Value> values) {
   using T = typename S::Value;
-  LoopRanks ranks(kRanks, "ring");
+  LoopRanks ranks(kSemiringRanks, "ring");
   for (;;) {
-    std::vector<std::vector<T>> sums(kRanks, values);
-    for (std::uint32_t r = 0; r < kRanks; ++r) {
-      const Block mine = part_of({0, edges.size()}, kRanks, r);
+    std::vector<std::vector<T>> sums(kSemiringRanks, values);
+    for (std::uint32_t r = 0; r < kSemiringRanks; ++r) {
+      const Block mine = part_of({0, edges.size()}, kSemiringRanks, r);
       push_edges<S>(std::span(edges).subspan(mine.begin, mine.count), values, sums[r]);
     }
     ranks.all_reduce(arithmetic_of<S>(), sums);
@@ -180,7 +182,7 @@ TEST(MaxTimesPushPull, DecodesAsSerialViterbiDoes) {
   Random random(4);
   std::vector<std::uint32_t> shown(40);
   for (auto& symbol : shown) symbol = static_cast<std::uint32_t>(random.below(Markov::kSymbols));
-  LoopRanks ranks(kRanks, "recursive-doubling");
+  LoopRanks ranks(kSemiringRanks, "recursive-doubling");
   std::vector<double> together(Markov::kStates), serial(Markov::kStates);
   std::vector<std::uint32_t> path_together, path_serial;
   for (std::uint32_t s = 0; s < Markov::kStates; ++s) together[s] = serial[s] = model.show[s][shown[0]];
@@ -191,9 +193,9 @@ TEST(MaxTimesPushPull, DecodesAsSerialViterbiDoes) {
       for (std::uint32_t to = 0; to < Markov::kStates; ++to)
         edges.push_back({from, to, model.step[from][to]});
     }
-    std::vector<std::vector<double>> sums(kRanks, std::vector<double>(Markov::kStates, S::zero()));
-    for (std::uint32_t r = 0; r < kRanks; ++r) {
-      const Block mine = part_of({0, edges.size()}, kRanks, r);
+    std::vector<std::vector<double>> sums(kSemiringRanks, std::vector<double>(Markov::kStates, S::zero()));
+    for (std::uint32_t r = 0; r < kSemiringRanks; ++r) {
+      const Block mine = part_of({0, edges.size()}, kSemiringRanks, r);
       push_edges<S>(std::span<const Edge<double>>(edges).subspan(mine.begin, mine.count), together, sums[r]);
     }
     ranks.all_reduce(arithmetic_of<S>(), sums);
@@ -215,18 +217,19 @@ TEST(CountMin, OfAllRanksIsTheSketchOfAllKeys) {
   constexpr std::uint32_t kDepth = 5, kWidth = 256;
   CountMin whole(kDepth, kWidth, 1);
   std::vector<std::uint64_t> truth(2000);
-  std::vector<CountMin> parts(kRanks, CountMin(kDepth, kWidth, 1));
+  std::vector<CountMin> parts(kSemiringRanks, CountMin(kDepth, kWidth, 1));
   Random random(2);
   constexpr std::uint64_t kAdded = 20000;
   for (std::uint64_t i = 0; i < kAdded; ++i) {
     const auto key = static_cast<std::uint64_t>(2000 * std::pow(random.unit(), 4));  // Low keys are frequent.
     ++truth[key];
     whole.add(key);
-    parts[i % kRanks].add(key);
+    parts[i % kSemiringRanks].add(key);
   }
   std::vector<std::vector<std::uint64_t>> counters;
   for (CountMin& part : parts) counters.emplace_back(part.counters().begin(), part.counters().end());
-  LoopRanks(kRanks, "double-tree").all_reduce(Arithmetic::of(DataType::kU64, Reduction::kSum), counters);
+  LoopRanks(kSemiringRanks, "double-tree")
+      .all_reduce(Arithmetic::of(DataType::kU64, Reduction::kSum), counters);
   std::copy(counters[2].begin(), counters[2].end(), parts[2].counters().begin());
   std::size_t far = 0;
   for (std::uint64_t key = 0; key < truth.size(); ++key) {

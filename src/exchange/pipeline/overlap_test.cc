@@ -12,7 +12,7 @@ namespace {
 // Ten layers of 3 ms backward and 3 ms exchange each, as in the source documents' test of overlap: 200 kB
 // among four ranks on a ring of 100 MB/s.
 constexpr std::uint32_t kLayers = 10;
-constexpr std::uint32_t kRanks = 4;
+constexpr std::uint32_t kOverlapRanks = 4;
 constexpr std::uint64_t kElements = 50'000;
 constexpr Picoseconds kMillisecond = 1'000'000'000;
 
@@ -25,7 +25,7 @@ Training ten_layers(const Topology& room) {
   options.reduction = Reduction::kSum;
   Plan route = *parse_route("ring");
   route.piece_elements = 1250;  // Records of the pipeline wait behind no more than 50 us of them.
-  return Training(room, kRanks, layers, options, route);
+  return Training(room, kOverlapRanks, layers, options, route);
 }
 
 // A gradient of small whole numbers, so that sums are exact.
@@ -36,7 +36,7 @@ float gradient(std::uint32_t rank, std::uint32_t layer, std::size_t i) {
 // When all ranks have all sums; with `overlap` a layer's gradient is announced as it is computed, else after
 // the last.
 Picoseconds train_once(Training& training, bool overlap) {
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+  for (std::uint32_t rank = 0; rank < kOverlapRanks; ++rank) {
     for (std::uint32_t done = 1; done <= kLayers; ++done) {
       const std::uint32_t layer = kLayers - done;
       training.at(done * 3 * kMillisecond, rank, [&training, rank, layer] {
@@ -48,7 +48,7 @@ Picoseconds train_once(Training& training, bool overlap) {
     }
   }
   const Picoseconds ended = training.run(1000 * kMillisecond);
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+  for (std::uint32_t rank = 0; rank < kOverlapRanks; ++rank) {
     EXPECT_TRUE(training.pipeline(rank).idle()) << "rank " << rank;
     EXPECT_TRUE(training.pipeline(rank).status().ok()) << training.pipeline(rank).status().message();
   }
@@ -63,7 +63,7 @@ TEST(Overlap, HidesTheExchangeBehindTheBackwardPass) {
   Training serial = ten_layers(*room), overlapped = ten_layers(*room);
   EXPECT_NEAR(seconds(train_once(serial, false)), 60e-3, 0.02 * 60e-3);
   EXPECT_NEAR(seconds(train_once(overlapped, true)), 33e-3, 0.02 * 33e-3);
-  for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+  for (std::uint32_t rank = 0; rank < kOverlapRanks; ++rank) {
     ASSERT_EQ(overlapped.begun(rank).size(), kLayers);
     for (std::uint32_t layer = 0; layer < kLayers; ++layer) {
       EXPECT_EQ(overlapped.begun(rank)[kLayers - 1 - layer], overlapped.pipeline(rank).block(layer));
@@ -71,7 +71,7 @@ TEST(Overlap, HidesTheExchangeBehindTheBackwardPass) {
       EXPECT_TRUE(std::ranges::equal(serial.tensor(rank, layer), sums));
       for (std::size_t i = 0; i < sums.size(); ++i) {
         float expected = 0;
-        for (std::uint32_t other = 0; other < kRanks; ++other) expected += gradient(other, layer, i);
+        for (std::uint32_t other = 0; other < kOverlapRanks; ++other) expected += gradient(other, layer, i);
         ASSERT_EQ(sums[i], expected) << "rank " << rank << " layer " << layer;
       }
     }

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using Settings = PipelineWorld::Settings;
 
-std::vector<GradientSpec> same_sized(std::size_t count, std::uint64_t elements) {
+std::vector<GradientSpec> equal_gradients(std::size_t count, std::uint64_t elements) {
   std::vector<GradientSpec> tensors;
   for (std::size_t i = 0; i < count; ++i) tensors.push_back({"layer" + std::to_string(i), elements});
   return tensors;
@@ -30,11 +30,11 @@ void compute(PipelineWorld& world, std::uint32_t rank, std::uint32_t tensor, std
 }
 
 // Ten layers whose backward pass takes 3 ms each.
-constexpr std::uint32_t kLayers = 10;
+constexpr std::uint32_t kPipelineLayers = 10;
 Settings ten_layers(std::uint32_t ranks) {
   Settings settings;
   settings.ranks = ranks;
-  settings.tensors = same_sized(kLayers, 7500);  // 30 KB at 10 MB/s.
+  settings.tensors = equal_gradients(kPipelineLayers, 7500);  // 30 KB at 10 MB/s.
   settings.options.bucket_bytes = 30000;
   settings.options.piece_bytes = 10000;
   settings.options.credit_bytes = 20000;
@@ -47,14 +47,14 @@ TEST(Pipeline, ExchangesFirstWhatTheNextForwardPassNeedsFirst) {
   Settings settings = ten_layers(2);
   settings.ns_per_byte = 1000;
   PipelineWorld world(settings);
-  std::vector<Instant> done(kLayers, kNever);
+  std::vector<Instant> done(kPipelineLayers, kNever);
   for (std::uint32_t r = 0; r < 2; ++r) {
-    for (std::uint32_t l = 0; l < kLayers; ++l) {
-      world.at(Instant{} + (l + 1) * 3ms, [&world, r, l] { world.announce(r, kLayers - 1 - l); });
+    for (std::uint32_t l = 0; l < kPipelineLayers; ++l) {
+      world.at(Instant{} + (l + 1) * 3ms, [&world, r, l] { world.announce(r, kPipelineLayers - 1 - l); });
     }
   }
   world.on_change = [&](std::uint32_t r) {
-    for (std::uint32_t layer = 0; layer < kLayers && r == 1; ++layer) {
+    for (std::uint32_t layer = 0; layer < kPipelineLayers && r == 1; ++layer) {
       if (world.now() >= Instant{} + 30ms && world.pipeline(r).done(layer))
         done[layer] = std::min(done[layer], world.now());
     }
@@ -72,7 +72,7 @@ Settings random_settings(Random& random) {
   Settings settings;
   settings.ranks = 1 + static_cast<std::uint32_t>(random.below(8));
   const std::size_t count = 1 + random.below(40);
-  settings.tensors = same_sized(count, 1);
+  settings.tensors = equal_gradients(count, 1);
   for (auto& tensor : settings.tensors) tensor.elements = 1 + random.below(200);
   settings.options.fusion =
       random.chance(0.5) ? GradientOptions::Fusion::kBuckets : GradientOptions::Fusion::kThreshold;
@@ -181,7 +181,7 @@ TEST(Pipeline, NamesTheRanksThatHaveNotAnnouncedAStalledGradient) {
 
 TEST(Pipeline, SaysThatTheCoordinatorIsSilent) {
   Settings settings;
-  settings.tensors = same_sized(1, 1);
+  settings.tensors = equal_gradients(1, 1);
   settings.options.stall_timeout = 1s;
   PipelineWorld world(settings);
   world.set_dead(0);
@@ -194,7 +194,7 @@ TEST(Pipeline, SaysThatTheCoordinatorIsSilent) {
 
 TEST(Pipeline, FindsRanksWithOtherGradients) {
   Settings settings;
-  settings.tensors = same_sized(2, 8);
+  settings.tensors = equal_gradients(2, 8);
   Settings other = settings;
   other.tensors[1].elements = 9;
   const auto hash_differs = [](const Status& status) {
@@ -211,19 +211,19 @@ TEST(Pipeline, FindsRanksWithOtherGradients) {
 
 TEST(Pipeline, RefusesAGradientThatIsUnderWay) {
   Settings settings;
-  settings.tensors = same_sized(2, 8);
+  settings.tensors = equal_gradients(2, 8);
   PipelineWorld world(settings);
   Pipeline& mine = world.pipeline(0);
   EXPECT_TRUE(mine.announce(1, Instant{}).ok());
   EXPECT_EQ(mine.announce(1, Instant{}).code(), Code::kUsage);
   EXPECT_EQ(mine.announce(2, Instant{}).code(), Code::kUsage);
   EXPECT_EQ(Pipeline::check({}, {}).code(), Code::kUsage);
-  EXPECT_EQ(Pipeline::check(same_sized(1, 0), {}).code(), Code::kUsage);
+  EXPECT_EQ(Pipeline::check(equal_gradients(1, 0), {}).code(), Code::kUsage);
 }
 
 TEST(Pipeline, NamesAGradientThatItsBucketWaitsFor) {
   Settings settings;
-  settings.tensors = same_sized(3, 8);
+  settings.tensors = equal_gradients(3, 8);
   PipelineWorld world(settings);
   for (const std::uint32_t r : {0u, 1u}) {
     world.announce(r, 0);
@@ -242,7 +242,7 @@ TEST(Pipeline, ARankThatFailsEndsAllPipelines) {
   for (const std::uint32_t culprit : {0u, 2u}) {
     Settings settings;
     settings.ranks = 4;
-    settings.tensors = same_sized(2, 8);
+    settings.tensors = equal_gradients(2, 8);
     PipelineWorld world(settings);
     for (std::uint32_t r = 0; r < 4; ++r) world.announce(r, 0);
     world.pipeline(culprit).fail({Code::kData, "a bad row"});

@@ -33,7 +33,7 @@ Layout tree_layout(std::vector<std::uint32_t> endpoints, std::vector<std::int32_
   return layout;
 }
 
-SimulatedExchange run(const Topology& topology, const Demand& demand, const Layout& layout) {
+SimulatedExchange run_hierarchy(const Topology& topology, const Demand& demand, const Layout& layout) {
   const Status fits = check_plan(layout.plan, demand.operation, layout.size());
   EXPECT_TRUE(fits.ok()) << fits.message();
   const auto result = simulate_exchange(topology, demand, layout, {.check = true, .record = true});
@@ -57,7 +57,7 @@ TEST(SevenSteps, HappenInOrderAndSpareTheNetwork) {
   // Ranks 0-7 are GPUs, 8 and 9 their CPUs, 10 is the server.
   const Layout staged =
       tree_layout({0, 1, 2, 3, 4, 5, 6, 7, 12, 13, 14}, {8, 0, 0, 0, 9, 4, 4, 4, 10, 10, -1}, 3);
-  const SimulatedExchange result = run(room, demand, staged);
+  const SimulatedExchange result = run_hierarchy(room, demand, staged);
   const auto step_of = [](const Passage& p) {
     const auto kind = [](std::uint32_t rank) {
       return rank == 10 ? 4 : rank >= 8 ? 3 : rank % 4 == 0 ? 2 : 1;
@@ -89,7 +89,7 @@ TEST(SevenSteps, HappenInOrderAndSpareTheNetwork) {
   ASSERT_TRUE(plan.ok());
   pushed.plan = *plan;
   pushed.endpoints = {0, 1, 2, 3, 4, 5, 6, 7, 14};
-  const SimulatedExchange direct = run(room, demand, pushed);
+  const SimulatedExchange direct = run_hierarchy(room, demand, pushed);
   for (const char* card : {"m0.nic -> rack0", "m1.nic -> rack0"}) {
     EXPECT_EQ(bytes_on(room, result, card), kBytes);
     EXPECT_EQ(bytes_on(room, direct, card), 4 * kBytes);
@@ -125,7 +125,7 @@ TEST(TreeOfServers, SparesItsRootAndTakesAQuarterOfTheTime) {
     auto layout = lay_out(room, demand, route);
     EXPECT_TRUE(layout.ok()) << layout.status().message();
     layout->plan.piece_elements = pieces > 0 ? demand.elements() / pieces : 0;
-    return run(room, demand, *layout);
+    return run_hierarchy(room, demand, *layout);
   };
   const SimulatedExchange star = reduced_by("star", 0);
   EXPECT_EQ(bytes_on(room, star, "switch -> n0"), 64 * bytes);

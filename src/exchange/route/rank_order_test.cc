@@ -48,7 +48,7 @@ Affine composed(std::uint32_t ranks, std::uint64_t element) {
 // Where vectors lie: apart, in memory that all see, or in each rank's own, staged or fetched from there.
 enum class Memory : std::uint8_t { kApart, kShared, kStaged, kFetched };
 
-struct Case {
+struct OrderCase {
   Operation operation{};
   std::uint32_t ranks = 1;
   std::uint64_t count = 0;
@@ -62,7 +62,7 @@ std::byte* bytes(std::vector<Affine>& vector, std::uint64_t at = 0) {
   return static_cast<std::byte*>(static_cast<void*>(vector.data() + at));
 }
 
-void run_case(const Case& c, const Plan& plan) {
+void run_case(const OrderCase& c, const Plan& plan) {
   SCOPED_TRACE(std::string(operation_name(c.operation)) + " by " + plan.name() + " of " +
                std::to_string(c.count) + " among " + std::to_string(c.ranks) + ", root " +
                std::to_string(c.root) + (c.in_place ? ", in place" : "") + ", memory " +

@@ -14,17 +14,17 @@ namespace {
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-const NodeId kAsker = worker_node(0);
-const NodeId kEcho = server_node(0);
+const NodeId kAskingNode = worker_node(0);
+const NodeId kEchoNode = server_node(0);
 
 TEST(InProcess, CallerAloneRunsTheTurns) {
   const RealClock clock;
   EchoNode echo;
-  AskNode ask({kEcho}, 100, 4);
+  AskNode ask({kEchoNode}, 100, 4);
   InProcess net(clock);
-  net.add(kEcho, echo);
-  net.add(kAsker, ask);
-  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  net.add(kEchoNode, echo);
+  net.add(kAskingNode, ask);
+  EXPECT_TRUE(net.wait_until(kAskingNode, [&] { return ask.done(); }));
   EXPECT_EQ(ask.wrong, 0U);
 }
 
@@ -38,13 +38,13 @@ TEST(InProcess, PayloadIsSharedNotCopied) {
   Keep keep;
   TestNode sender;
   InProcess net(clock);
-  net.add(kEcho, keep);
-  net.add(kAsker, sender);
+  net.add(kEchoNode, keep);
+  net.add(kAskingNode, sender);
   Frame frame;
   frame.second = Bytes::of(std::vector<float>(1000, 1.5F));
   const auto* data = frame.second.span().data();
-  ASSERT_TRUE(net.turn(kAsker, [&](Instant, Transport& out) { out.send(kEcho, frame); }));
-  ASSERT_TRUE(net.wait_until(kEcho, [&] { return !keep.kept.second.empty(); }));
+  ASSERT_TRUE(net.turn(kAskingNode, [&](Instant, Transport& out) { out.send(kEchoNode, frame); }));
+  ASSERT_TRUE(net.wait_until(kEchoNode, [&] { return !keep.kept.second.empty(); }));
   EXPECT_EQ(keep.kept.second.span().data(), data);
 }
 
@@ -71,16 +71,16 @@ TEST(InProcess, BusyNodeStarvesNobodyAndItsMailDoesNotStarveIt) {
   const RealClock clock;
   BusyNode busy;
   EchoNode echo;
-  AskNode ask({kEcho}, 2000, 8);
+  AskNode ask({kEchoNode}, 2000, 8);
   InProcess net(clock);
   net.add(server_node(1), busy);
-  net.add(kEcho, echo);
-  net.add(kAsker, ask);
+  net.add(kEchoNode, echo);
+  net.add(kAskingNode, ask);
   net.start(3);
   for (int i = 0; i < 1000; ++i) {
-    net.turn(kEcho, [&](Instant, Transport& out) { out.send(server_node(1), Frame{}); });
+    net.turn(kEchoNode, [&](Instant, Transport& out) { out.send(server_node(1), Frame{}); });
   }
-  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  EXPECT_TRUE(net.wait_until(kAskingNode, [&] { return ask.done(); }));
   EXPECT_TRUE(net.wait_until(server_node(1), [&] { return busy.frames == 1000 && busy.turns > 1000; }));
   net.stop();
   EXPECT_FALSE(busy.overlapped);
@@ -115,15 +115,15 @@ TEST(InProcess, RemovedNodeIsLostToOthersAndTakesNoMail) {
   EchoNode echo;
   TestNode other;
   InProcess net(clock);
-  net.add(kEcho, echo);
-  net.add(kAsker, other);
+  net.add(kEchoNode, echo);
+  net.add(kAskingNode, other);
   net.start(2);
-  net.remove(kEcho);
-  EXPECT_TRUE(net.wait_until(kAsker, [&] { return !other.lost.empty(); }));
-  EXPECT_EQ(other.lost, std::vector<NodeId>{kEcho});
-  EXPECT_TRUE(net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{}); }));
-  EXPECT_FALSE(net.turn(kEcho, [](Instant, Transport&) {}));
-  EXPECT_FALSE(net.wait_until(kEcho, [] { return true; }));
+  net.remove(kEchoNode);
+  EXPECT_TRUE(net.wait_until(kAskingNode, [&] { return !other.lost.empty(); }));
+  EXPECT_EQ(other.lost, std::vector<NodeId>{kEchoNode});
+  EXPECT_TRUE(net.turn(kAskingNode, [](Instant, Transport& out) { out.send(kEchoNode, Frame{}); }));
+  EXPECT_FALSE(net.turn(kEchoNode, [](Instant, Transport&) {}));
+  EXPECT_FALSE(net.wait_until(kEchoNode, [] { return true; }));
   net.stop();
   EXPECT_EQ(echo.received, 0U);
 }
@@ -146,12 +146,12 @@ TEST(InProcess, ANodeThatComputesIsRemovedAfterThat) {
   Computing node;
   TestNode other;
   InProcess net(clock);
-  net.add(kEcho, node);
-  net.add(kAsker, other);
+  net.add(kEchoNode, node);
+  net.add(kAskingNode, other);
   net.start(2);
   while (!node.begun) std::this_thread::sleep_for(1ms);
-  std::thread remover([&] { net.remove(kEcho); });
-  EXPECT_TRUE(net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, Frame{}); }));
+  std::thread remover([&] { net.remove(kEchoNode); });
+  EXPECT_TRUE(net.turn(kAskingNode, [](Instant, Transport& out) { out.send(kEchoNode, Frame{}); }));
   node.may_end = true;
   remover.join();
   EXPECT_TRUE(node.told);
@@ -165,8 +165,8 @@ TEST(InProcess, RenamedNodeIsFoundUnderItsNewId) {
   InProcess net(clock);
   net.add(server_node(0x80000001), echo);
   net.turn(server_node(0x80000001), [](Instant, Transport& out) { out.rename_self(server_node(7), 1); });
-  net.add(kAsker, ask);
-  EXPECT_TRUE(net.wait_until(kAsker, [&] { return ask.done(); }));
+  net.add(kAskingNode, ask);
+  EXPECT_TRUE(net.wait_until(kAskingNode, [&] { return ask.done(); }));
   EXPECT_EQ(ask.wrong, 0U);
 }
 
@@ -174,12 +174,12 @@ TEST(InProcess, WaitsEndAtTheirDeadlineAndAtStop) {
   const RealClock clock;
   TestNode idle;
   InProcess net(clock);
-  net.add(kEcho, idle);
+  net.add(kEchoNode, idle);
   net.start(1);
   EXPECT_FALSE(net.wait_until(
-      kEcho, [] { return false; }, clock.now() + 20ms));
+      kEchoNode, [] { return false; }, clock.now() + 20ms));
   std::thread stopper([&] { net.stop(); });
-  EXPECT_FALSE(net.wait_until(kEcho, [] { return false; }));
+  EXPECT_FALSE(net.wait_until(kEchoNode, [] { return false; }));
   stopper.join();
 }
 
@@ -188,20 +188,20 @@ TEST(InProcess, ManyCallersShareOneNode) {
   EchoNode echo;
   TestNode client;
   InProcess net(clock);
-  net.add(kEcho, echo);
-  net.add(kAsker, client);
+  net.add(kEchoNode, echo);
+  net.add(kAskingNode, client);
   net.start(2);
-  std::uint64_t calls = 0;  // Guarded by the turns of kAsker.
+  std::uint64_t calls = 0;  // Guarded by the turns of kAskingNode.
   std::vector<std::thread> callers;
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       for (int call = 0; call < 500; ++call) {
         std::uint64_t mine = 0;
-        net.turn(kAsker, [&](Instant, Transport& out) {
+        net.turn(kAskingNode, [&](Instant, Transport& out) {
           mine = ++calls;
-          out.send(kEcho, Frame{});
+          out.send(kEchoNode, Frame{});
         });
-        EXPECT_TRUE(net.wait_until(kEcho, [&] { return echo.received >= mine; }));
+        EXPECT_TRUE(net.wait_until(kEchoNode, [&] { return echo.received >= mine; }));
       }
     });
   }

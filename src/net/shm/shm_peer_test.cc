@@ -251,7 +251,7 @@ TEST(ShmPeer, APeerThatHangsUpBeforeItIsGreetedIsLost) {
 }
 
 // The states in which a peer is killed.
-enum class Step {
+enum class PeerStep {
   kBeforeGreeting,
   kMet,
   kWrotePart,
@@ -261,31 +261,32 @@ enum class Step {
   kHoldsMemory
 };
 
-void reach(Step step, std::vector<FileDescriptor> sockets) {
-  if (step == Step::kBeforeGreeting) return;
+void reach(PeerStep step, std::vector<FileDescriptor> sockets) {
+  if (step == PeerStep::kBeforeGreeting) return;
   Made made = make(1, std::move(sockets));
   if (!made) return;
   ShmFabric& fabric = **made;
   const std::vector<std::byte> bytes(100'000, std::byte{1});
   const Piece part{bytes.data(), 10}, much{bytes.data(), bytes.size()};
-  if (step == Step::kWrotePart) fabric.write({0, 0}, {&part, 1});
-  if (step == Step::kShowsPiece) {
+  if (step == PeerStep::kWrotePart) fabric.write({0, 0}, {&part, 1});
+  if (step == PeerStep::kShowsPiece) {
     while (fabric.peek({0, 0}, 1).size == 0) fabric.wait(kNever);
   }
-  if (step == Step::kRoomIsFull) fabric.write({0, 0}, {&much, 1});
-  if (step == Step::kAsleepForBytes) {
+  if (step == PeerStep::kRoomIsFull) fabric.write({0, 0}, {&much, 1});
+  if (step == PeerStep::kAsleepForBytes) {
     // Rank 0 never writes on channel 5, so this rank is asleep or about to be when the word comes.
     fabric.peek({0, 5}, 1);
     std::thread(::raise, SIGKILL).detach();
     fabric.wait(kNever);
   }
-  if (step == Step::kHoldsMemory && fabric.allocate(1'000'000).ok()) fabric.write({0, 0}, {&part, 1});
+  if (step == PeerStep::kHoldsMemory && fabric.allocate(1'000'000).ok()) fabric.write({0, 0}, {&part, 1});
   ::raise(SIGKILL);  // Before the destructor's goodbye.
 }
 
 TEST(ShmPeer, DeathIsNoticedAtEachStep) {
-  for (const Step step : {Step::kBeforeGreeting, Step::kMet, Step::kWrotePart, Step::kShowsPiece,
-                          Step::kRoomIsFull, Step::kAsleepForBytes, Step::kHoldsMemory}) {
+  for (const PeerStep step :
+       {PeerStep::kBeforeGreeting, PeerStep::kMet, PeerStep::kWrotePart, PeerStep::kShowsPiece,
+        PeerStep::kRoomIsFull, PeerStep::kAsleepForBytes, PeerStep::kHoldsMemory}) {
     ShmRanks group(
         2,
         [step](std::uint32_t, std::vector<FileDescriptor> sockets) -> std::string {
@@ -295,7 +296,7 @@ TEST(ShmPeer, DeathIsNoticedAtEachStep) {
         },
         1);
     Made made = make(0, group.sockets(0));
-    if (step == Step::kBeforeGreeting) {
+    if (step == PeerStep::kBeforeGreeting) {
       EXPECT_EQ(made.status().code(), Code::kPeerLost) << made.status().message();
       continue;
     }
@@ -319,8 +320,11 @@ TEST(ShmPeer, DeathIsNoticedAtEachStep) {
     EXPECT_EQ(fabric.write({1, 0}, {&one, 1}), 0u);
     std::vector<std::byte> into(200'000);
     const std::size_t left = fabric.read({1, 0}, into.data(), into.size());
-    const bool wrote = step == Step::kWrotePart || step == Step::kHoldsMemory;
-    EXPECT_EQ(left, step == Step::kRoomIsFull ? 65536u : wrote ? 10u : 0u) << "what was written before stays";
+    const bool wrote = step == PeerStep::kWrotePart || step == PeerStep::kHoldsMemory;
+    EXPECT_EQ(left, step == PeerStep::kRoomIsFull ? 65536u
+                    : wrote                       ? 10u
+                                                  : 0u)
+        << "what was written before stays";
   }
 }
 

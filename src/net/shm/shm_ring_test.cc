@@ -30,7 +30,7 @@ struct Ring {
   }
 };
 
-std::vector<std::byte> numbers(std::size_t size) {
+std::vector<std::byte> ring_numbers(std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 37 + i / 251);
   return bytes;
@@ -39,7 +39,7 @@ std::vector<std::byte> numbers(std::size_t size) {
 // As it comes, in pieces of random sizes, some as messages, taken by random means.
 void move_stream(std::size_t capacity, std::size_t total, std::uint32_t seed, std::size_t most) {
   Ring ring(capacity);
-  const std::vector<std::byte> sent = numbers(total);
+  const std::vector<std::byte> sent = ring_numbers(total);
   std::thread writing([&] {
     std::minstd_rand random(seed);
     for (std::size_t done = 0; done < total;) {
@@ -83,7 +83,7 @@ TEST(ShmRing, MovesAnyPiecesInOrder) {
 
 TEST(ShmRing, TakesNoMoreThanThereIsRoomFor) {
   Ring ring(4096);
-  const auto sent = numbers(5000);
+  const auto sent = ring_numbers(5000);
   const Piece piece{sent.data(), sent.size()};
   EXPECT_EQ(ring.writer.write({&piece, 1}), 4096u);
   EXPECT_TRUE(ring.writer.came_up_short());
@@ -96,7 +96,7 @@ TEST(ShmRing, TakesNoMoreThanThereIsRoomFor) {
 
 TEST(ShmRing, SaysWhetherThereIsRoom) {
   Ring ring(4096);
-  const auto sent = numbers(4000);
+  const auto sent = ring_numbers(4000);
   const Piece piece{sent.data(), sent.size()};
   EXPECT_TRUE(ring.writer.has_room(4096));
   ASSERT_EQ(ring.writer.write({&piece, 1}), 4000u);
@@ -110,7 +110,7 @@ TEST(ShmRing, SaysWhetherThereIsRoom) {
 
 TEST(ShmRing, ShowsPiecesThatEndAtTheirBoundaryOnly) {
   Ring ring(131072);
-  const auto sent = numbers(100'000);
+  const auto sent = ring_numbers(100'000);
   const Piece first{sent.data(), 64}, rest{sent.data() + 64, sent.size() - 64};
   const Piece both[] = {first, rest};
   ASSERT_EQ(ring.writer.write(both), sent.size());
@@ -131,7 +131,7 @@ TEST(ShmRing, ShowsPiecesThatEndAtTheirBoundaryOnly) {
 void move_messages(std::uint32_t seed) {
   constexpr std::size_t kTotal = std::size_t{24} << 20;
   Ring ring(kShmSlottedRingBytes);
-  const std::vector<std::byte> sent = numbers(kTotal);
+  const std::vector<std::byte> sent = ring_numbers(kTotal);
   std::minstd_rand random(seed);
   std::vector<std::byte> received;
   received.reserve(kTotal);
@@ -167,7 +167,7 @@ TEST(ShmRing, MovesMessagesInSlotsOfTheirOwnInOrder) {
 
 TEST(ShmRing, ShowsAMessageInItsSlotWhole) {
   Ring ring(kShmSlottedRingBytes);
-  const auto sent = numbers(4160);
+  const auto sent = ring_numbers(4160);
   const Piece message{sent.data(), sent.size()}, word{sent.data(), 8};
   for (int i = 0; i < 2000; ++i) {
     ASSERT_EQ(ring.writer.write({&word, 1}), word.size);
@@ -186,7 +186,7 @@ TEST(ShmRing, ShowsAMessageInItsSlotWhole) {
 // A peer may say of gaps what it likes.
 TEST(ShmRing, ReaderDoesNotFollowAGapPastWhatIsWritten) {
   Ring ring(4096);
-  const auto sent = numbers(100);
+  const auto sent = ring_numbers(100);
   const Piece piece{sent.data(), sent.size()};
   ring.writer.write({&piece, 1});
   ring.positions.gaps[0] = 40;
@@ -198,7 +198,7 @@ TEST(ShmRing, ReaderDoesNotFollowAGapPastWhatIsWritten) {
 
 TEST(ShmRing, RingsOnlyForWhatTheSleeperWants) {
   Ring ring(4096);
-  const auto sent = numbers(4096);
+  const auto sent = ring_numbers(4096);
   const Piece line{sent.data(), 64};
   ring.writer.write({&line, 1});
   EXPECT_FALSE(ring.rang()) << "nobody sleeps";
@@ -214,7 +214,7 @@ TEST(ShmRing, RingsOnlyForWhatTheSleeperWants) {
 
 TEST(ShmRing, WakesAWriterForHalfOfTheRoom) {
   Ring ring(4096);
-  const auto sent = numbers(4096);
+  const auto sent = ring_numbers(4096);
   const Piece all{sent.data(), sent.size()};
   ring.writer.write({&all, 1});
   ring.writer_asleep = kWantsRoom;
@@ -230,7 +230,7 @@ TEST(ShmRing, ReaderDoesNotFollowImpossiblePositions) {
   for (const std::uint64_t garbage :
        {std::uint64_t{4097}, std::uint64_t{99}, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
     Ring ring(4096);
-    const auto sent = numbers(100);
+    const auto sent = ring_numbers(100);
     const Piece piece{sent.data(), sent.size()};
     ring.writer.write({&piece, 1});
     ASSERT_EQ(ring.reader.peek(100).size, 100u);
@@ -247,7 +247,7 @@ TEST(ShmRing, ReaderDoesNotFollowImpossiblePositions) {
 TEST(ShmRing, WriterDoesNotFollowImpossiblePositions) {
   for (const std::uint64_t garbage : {std::uint64_t{4097}, ~std::uint64_t{0}, std::uint64_t{1} << 63}) {
     Ring ring(4096);
-    const auto sent = numbers(4096);
+    const auto sent = ring_numbers(4096);
     const Piece piece{sent.data(), sent.size()};
     ring.writer.write({&piece, 1});
     ring.positions.consumed = garbage;

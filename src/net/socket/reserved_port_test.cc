@@ -15,16 +15,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SocketAddress loopback(std::uint16_t port) { return resolve("127.0.0.1", port, live_now() + 5s)->front(); }
+SocketAddress loopback_port(std::uint16_t port) {
+  return resolve("127.0.0.1", port, live_now() + 5s)->front();
+}
 
 TEST(ReservedPort, IsForThoseWhoNameIt) {
   const Result<ReservedPort> port = ReservedPort::reserve();
   ASSERT_TRUE(port) << port.status().message();
-  EXPECT_EQ(dial(loopback(port->number()), live_now() + 5s).status().code(), Code::kRetry);
+  EXPECT_EQ(dial(loopback_port(port->number()), live_now() + 5s).status().code(), Code::kRetry);
   for (int again = 0; again < 2; ++again) {
-    const auto acceptor = GroupAcceptor::listen(loopback(port->number()), false);
+    const auto acceptor = GroupAcceptor::listen(loopback_port(port->number()), false);
     ASSERT_TRUE(acceptor) << acceptor.status().message();
-    EXPECT_TRUE(dial(loopback(port->number()), live_now() + 5s));
+    EXPECT_TRUE(dial(loopback_port(port->number()), live_now() + 5s));
   }
 }
 

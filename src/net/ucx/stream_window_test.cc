@@ -9,7 +9,7 @@
 namespace thalweg {
 namespace {
 
-std::byte nth(std::uint64_t i) { return static_cast<std::byte>(i * 131 + i / 251); }
+std::byte window_byte(std::uint64_t i) { return static_cast<std::byte>(i * 131 + i / 251); }
 
 void deliver(const SendWindow::Message& message, ReceiveWindow& to) {
   std::byte* place = to.place(message.at, message.size);
@@ -22,7 +22,7 @@ TEST(StreamWindow, AMessageThatComesAgainIsNoNews) {
   SendWindow sender;
   ReceiveWindow receiver;
   std::vector<std::byte> bytes(1000);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = nth(i);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = window_byte(i);
   const Piece whole[] = {{bytes.data(), bytes.size()}};
   ASSERT_EQ(sender.put(whole), bytes.size());
   const SendWindow::Message message = sender.take_message();
@@ -41,7 +41,7 @@ TEST(StreamWindow, MessagesInAnyOrderAreAStream) {
   std::vector<std::byte> bytes(90'000);
   while (got < 3'000'000) {
     const std::size_t size = 1 + chance() % bytes.size(), half = size / 2;
-    for (std::size_t i = 0; i < size; ++i) bytes[i] = nth(put + i);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = window_byte(put + i);
     const Piece pieces[] = {{bytes.data(), half}, {bytes.data() + half, size - half}};
     put += sender.put(pieces);
     for (auto message = sender.take_message(); message.size > 0; message = sender.take_message()) {
@@ -54,7 +54,7 @@ TEST(StreamWindow, MessagesInAnyOrderAreAStream) {
       under_way.pop_back();
     }
     const std::size_t read = receiver.read(bytes.data(), 1 + chance() % bytes.size());
-    for (std::size_t i = 0; i < read; ++i) ASSERT_EQ(bytes[i], nth(got + i));
+    for (std::size_t i = 0; i < read; ++i) ASSERT_EQ(bytes[i], window_byte(got + i));
     got += read;
     if (receiver.owes_news() || receiver.hides_room()) {
       ASSERT_TRUE(sender.on_consumed(receiver.take_news()));

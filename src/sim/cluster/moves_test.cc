@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Instant kFar{Duration(10min).count()};
+constexpr Instant kFarAhead{Duration(10min).count()};
 
 TableSpec table(std::string name, RuleKind rule, std::uint16_t ranges, std::uint64_t rows = 0) {
   TableSpec spec;
@@ -54,7 +54,7 @@ void run_events(Cluster& cluster, std::uint64_t count) {
 }
 
 void expect_bits(Cluster& cluster, std::uint64_t moment) {
-  ASSERT_EQ(run_to_end(cluster, kFar), "") << "after event " << moment;
+  ASSERT_EQ(run_to_end(cluster, kFarAhead), "") << "after event " << moment;
   ASSERT_EQ(compare_with_oracle(cluster), "") << "after event " << moment;
   ASSERT_EQ(compare_with_fault_free(cluster), "") << "after event " << moment;
 }
@@ -66,7 +66,7 @@ TEST(Moves, ARangeMayMoveAtAnyMomentAndNoBitChanges) {
   std::uint64_t events = 0, moved = 0;
   {
     Cluster cluster(plan);
-    ASSERT_EQ(run_to_end(cluster, kFar), "");
+    ASSERT_EQ(run_to_end(cluster, kFarAhead), "");
     events = cluster.events();
   }
   for (std::uint64_t moment = 20; moment < events; moment += 2) {
@@ -174,7 +174,7 @@ Answers answers_of(const Plan& plan, Contents (&models)[2]) {
                    }});
   Moves moves(plan, cluster);
   moves.start();
-  EXPECT_EQ(run_to_end(cluster, kFar), "") << plan.seed;
+  EXPECT_EQ(run_to_end(cluster, kFarAhead), "") << plan.seed;
   EXPECT_EQ(moves.counts().ranges > 0, plan.moves > 0) << plan.seed;
   for (std::uint16_t t = 0; t < 2; ++t) models[t] = cluster.contents(TableId{t});
   return answers;

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kRows = 3375, kSteps = 200;
+constexpr std::uint32_t kRows = 3375, kRudraSteps = 200;
 constexpr double kComputeMs = 10, kPushMs = 4.5, kPullMs = 4.5;
 
 // Half the squared distance to ones.
 Task<Status> approach(Store& store) {
   const Keys all = Keys::block(0, kRows);
-  while (store.step().index < kSteps) {
+  while (store.step().index < kRudraSteps) {
     const Answer read = co_await store.pull(TableId{0}, all);
     if (!read.status.ok()) co_return read.status;
     std::vector<float> grads(kRows);
@@ -58,8 +58,8 @@ Measured train(Consistency consistency, Combining combine) {
   job.program = approach;
   const TimedRun run = run_timed(job);
   EXPECT_TRUE(run.status.ok()) << run.status.message();
-  EXPECT_EQ(run.gradients, 2 * kSteps);
-  return {std::chrono::duration<double, std::milli>(run.time).count() / kSteps, 1 - run.idle_share,
+  EXPECT_EQ(run.gradients, 2 * kRudraSteps);
+  return {std::chrono::duration<double, std::milli>(run.time).count() / kRudraSteps, 1 - run.idle_share,
           mean_of(run.staleness)};
 }
 

@@ -10,7 +10,7 @@
 namespace thalweg::sim {
 namespace {
 
-std::string place(const ShardStore& store) {
+std::string shard_place(const ShardStore& store) {
   return fmt::format("shard {} (owner epoch {}) step {}.{}", store.shard().value, store.owner_epoch(),
                      store.step().epoch, store.step().index);
 }
@@ -187,7 +187,7 @@ void ShardWork::check_window(const ShardStore& store) {
   if (store.steps_behind() < window) return;
   findings_.add(Checker::kWindow,
                 fmt::format("{}: goes on, {} steps past one that is unanswered, expected fewer than {}",
-                            place(store), store.steps_behind(), window));
+                            shard_place(store), store.steps_behind(), window));
 }
 
 Task<Status> ShardWork::settle(Run& run, std::size_t keep) {
@@ -237,8 +237,8 @@ Task<Status> ShardWork::barrier(ShardStore& store, BarrierId id) {
   if (status.ok() && came_to_barrier_[id].size() < workload_.plan().shards &&
       (!workload_.plan().stops() || id == kLastBarrier)) {
     findings_.add(Checker::kBarriers,
-                  fmt::format("{}: barrier {}.{} opened with {} of {} shards there", place(store), id.epoch,
-                              id.index, came_to_barrier_[id].size(), workload_.plan().shards));
+                  fmt::format("{}: barrier {}.{} opened with {} of {} shards there", shard_place(store),
+                              id.epoch, id.index, came_to_barrier_[id].size(), workload_.plan().shards));
   }
   co_return status;
 }
@@ -248,8 +248,8 @@ void ShardWork::check_pull(const ShardStore& store, Run& run, TableId table, con
   const std::size_t dim = workload_.plan().tables[table.value].dim;
   if (read.size() != set.rows.size() * dim) {
     return findings_.add(Checker::kReaders,
-                         fmt::format("{}: pull of table {} gave {} floats for {} rows of {}", place(store),
-                                     table.value, read.size(), set.rows.size(), dim));
+                         fmt::format("{}: pull of table {} gave {} floats for {} rows of {}",
+                                     shard_place(store), table.value, read.size(), set.rows.size(), dim));
   }
   if (!workload_.whole(table)) return;
   for (std::size_t i = 0; i < set.rows.size(); ++i) {
@@ -285,7 +285,7 @@ void ShardWork::check_counter(const ShardStore& store, Run& run, TableId table, 
   if (value < least || value > most || value != std::floor(value)) {
     findings_.add(Checker::kReaders,
                   fmt::format("{}: a pull of table {} reflects {} pushes of shard {}, expected {} to {}",
-                              place(store), table.value, value, counted.value, least, most));
+                              shard_place(store), table.value, value, counted.value, least, most));
   }
   last = value;
 }
@@ -303,8 +303,8 @@ void ShardWork::check_look(const ShardStore& store, const Run& run, TableId tabl
       if (read[i * dim + c] == expected) continue;
       return findings_.add(
           Checker::kReaders,
-          fmt::format("{}: after epoch {}, table {} row {} column {} reads {}, expected {}", place(store),
-                      epoch, table.value, set.rows[i], c, read[i * dim + c], expected));
+          fmt::format("{}: after epoch {}, table {} row {} column {} reads {}, expected {}",
+                      shard_place(store), epoch, table.value, set.rows[i], c, read[i * dim + c], expected));
     }
   }
 }

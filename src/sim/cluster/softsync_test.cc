@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kLearners = 30, kRows = 4;
+constexpr std::uint32_t kLearners = 30, kSoftsyncRows = 4;
 constexpr Duration kCompute = 30ms;
 
 Plan learners(Consistency consistency, double jitter, std::uint32_t steps) {
@@ -24,7 +24,7 @@ Plan learners(Consistency consistency, double jitter, std::uint32_t steps) {
   TableSpec weights;
   weights.kind = TableSpec::Kind::kDense;
   weights.name = "weights";
-  weights.rows = kRows;
+  weights.rows = kSoftsyncRows;
   weights.ranges = 2;
   weights.rule.kind = RuleKind::kSgd;
   weights.rule.rate = 0.3f;
@@ -42,11 +42,11 @@ Plan learners(Consistency consistency, double jitter, std::uint32_t steps) {
 // Half the squared distance to a point: each gradient is the distance.
 Task<Status> approach(ShardStore& store, std::uint32_t steps) {
   while (store.step().index < steps) {
-    const Answer weights = co_await store.pull(TableId{0}, Keys::block(0, kRows));
+    const Answer weights = co_await store.pull(TableId{0}, Keys::block(0, kSoftsyncRows));
     if (!weights.status.ok()) co_return weights.status;
-    std::vector<float> grads(kRows);
-    for (std::uint32_t i = 0; i < kRows; ++i) grads[i] = weights.rows[i] - static_cast<float>(i + 1);
-    store.push(TableId{0}, Keys::block(0, kRows), Rows(std::move(grads))).forget();
+    std::vector<float> grads(kSoftsyncRows);
+    for (std::uint32_t i = 0; i < kSoftsyncRows; ++i) grads[i] = weights.rows[i] - static_cast<float>(i + 1);
+    store.push(TableId{0}, Keys::block(0, kSoftsyncRows), Rows(std::move(grads))).forget();
     if (const Status advanced = (co_await store.advance()).status; !advanced.ok()) co_return advanced;
   }
   if (const Status ended = (co_await store.end_epoch()).status; !ended.ok()) co_return ended;
@@ -82,7 +82,7 @@ Learned learn(const Plan& plan) {
     if (process->server != nullptr) learned.behind = process->server->tables()[0]->pushes_behind();
   }
   const Contents rows = cluster.contents(TableId{0});
-  for (std::uint32_t i = 0; i < kRows; ++i) {
+  for (std::uint32_t i = 0; i < kSoftsyncRows; ++i) {
     const float off = std::abs(rows.rows[i] - static_cast<float>(i + 1));
     if (!(off <= learned.error)) learned.error = off;
   }

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kShards = 4, kSteps = 40, kTimesSlower = 5;
+constexpr std::uint32_t kSspShards = 4, kSteps = 40, kTimesSlower = 5;
 
 // Which step each shard has read in.
 class StepsRead {
@@ -40,7 +40,7 @@ class StepsRead {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<int> steps_ = std::vector<int>(kShards, -1);
+  std::vector<int> steps_ = std::vector<int>(kSspShards, -1);
 };
 
 // The most steps by which a read lacked another shard's updates.
@@ -50,7 +50,7 @@ struct Lag {
 
 // Each shard adds 1 to the row that is its own in each step, so that rows tell what a read has seen.
 Lag count_steps(BlockingStore store, std::uint32_t bound, StepsRead& steps) {
-  const Keys rows = Keys::block(0, kShards);
+  const Keys rows = Keys::block(0, kSspShards);
   const std::uint32_t own = store.shard().value;
   Lag lag;
   for (std::uint32_t step = 0; step < kSteps; ++step) {
@@ -65,7 +65,7 @@ Lag count_steps(BlockingStore store, std::uint32_t bound, StepsRead& steps) {
       steps.wait_for_others(std::min({kTimesSlower * (step + 1), step + bound, kSteps - 1}));
       std::this_thread::sleep_for(1ms);  // Whoever may go on does.
     }
-    std::vector<float> one(kShards);
+    std::vector<float> one(kSspShards);
     one[own] = 1;
     EXPECT_TRUE(store.push(TableId{0}, rows, Rows(std::move(one))).ok());
     EXPECT_TRUE(store.advance().ok());
@@ -82,18 +82,18 @@ TEST(Ssp, TheFastLeadTheSlowByTheBoundExactlyAndReadAllThatIsOlder) {
     TableSpec table;
     table.kind = TableSpec::Kind::kDense;
     table.name = "steps";
-    table.rows = kShards;
+    table.rows = kSspShards;
     table.rule.kind = RuleKind::kAdd;
     JobOptions options;
     options.tables = {table};
-    options.workers = options.data_shards = kShards;
+    options.workers = options.data_shards = kSspShards;
     options.consistency = chosen->consistency;
     auto job = Job::start(options);
     ASSERT_TRUE(job) << job.status().message();
     StepsRead steps;
-    std::vector<Lag> lags(kShards);
+    std::vector<Lag> lags(kSspShards);
     std::vector<std::thread> threads;
-    for (std::uint32_t s = 0; s < kShards; ++s)
+    for (std::uint32_t s = 0; s < kSspShards; ++s)
       threads.emplace_back([&, s] { lags[s] = count_steps(job->shard(ShardId{s}), bound, steps); });
     for (std::thread& thread : threads) thread.join();
     int most = 0;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kReplicas = 4, kSteps = 200, kRows = 3;
+constexpr std::uint32_t kReplicas = 4, kLostSteps = 200, kLostRows = 3;
 constexpr Duration kCompute = 1s;
 constexpr Instant kKilled{Duration(60s).count()}, kLater{Duration(120s).count()};
 
@@ -25,7 +25,7 @@ sim::Plan replicas(const TableSpec& table) {
   plan.workers = plan.shards = kReplicas;
   plan.consistency = Consistency::async();
   plan.tables = {table};
-  plan.steps.assign(kReplicas, {kSteps});
+  plan.steps.assign(kReplicas, {kLostSteps});
   plan.latency = 1ms;
   plan.compute_min = plan.compute_max = kCompute;
   plan.worker_turn.assign(kReplicas, Duration{});
@@ -36,12 +36,12 @@ sim::Plan replicas(const TableSpec& table) {
 }
 
 Task<Status> learn_ones(Store& store, std::vector<Instant>& gradients, const std::function<Instant()>& now) {
-  const Keys rows = Keys::block(0, kRows);
-  while (store.step().epoch == 0 && store.step().index < kSteps) {
+  const Keys rows = Keys::block(0, kLostRows);
+  while (store.step().epoch == 0 && store.step().index < kLostSteps) {
     const Answer read = co_await store.pull(TableId{0}, rows);
     if (!read.status.ok()) co_return read.status;
-    std::vector<float> gradient(kRows);
-    for (std::uint32_t i = 0; i < kRows; ++i) gradient[i] = read.rows[i] - 1;
+    std::vector<float> gradient(kLostRows);
+    for (std::uint32_t i = 0; i < kLostRows; ++i) gradient[i] = read.rows[i] - 1;
     gradients.push_back(now());
     store.push(TableId{0}, rows, Rows(std::move(gradient))).forget();
     if (const Status next = (co_await store.advance()).status; !next.ok()) co_return next;
@@ -75,7 +75,7 @@ TEST(Downpour, TheOtherReplicasKeepTheirRateWhenOneDies) {
   TableSpec table;
   table.kind = TableSpec::Kind::kDense;
   table.name = "w";
-  table.rows = kRows;
+  table.rows = kLostRows;
   table.rule.kind = RuleKind::kSgd;
   table.rule.rate = 0.01f;
   const sim::Plan plan = replicas(table);
