@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "thalweg/job_status.h"
 #include "thalweg/loss.h"
 #include "thalweg/node.h"
 #include "thalweg/options.h"
@@ -142,6 +143,8 @@ struct TrainerOptions {
   std::function<void(const TrainEpoch&)> on_epoch;
   // A line for people. On any thread.
   std::function<void(TrainMessage, const std::string& line)> on_message;
+  // Where the scheduler of a job over several processes is, for job_status(); on the thread of run().
+  std::function<void(const std::string& address)> on_listening;
 };
 
 // Pulls whose data shard led the slowest one by so many steps.
@@ -183,6 +186,7 @@ struct TrainResult {
   double idle_share = 0, exchange_seconds_exposed = 0;
   std::uint64_t pushes_dropped = 0;          // That reached a server when their step had closed.
   std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
+  std::vector<ServerFailover> failovers;     // Servers that were lost.
   std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
 };
 

@@ -68,7 +68,8 @@ Membership::News Membership::on_map(Instant now, const Frame& frame) {
 void Membership::speak(Instant now, const Counters& counters, Transport& out) {
   if (!id_) {
     speak_at_ = now + limits::kRetryFirst;
-    const wire::Join join{role_, options_.observer, options_.address, options_.name, options_.machine};
+    const wire::Join join{role_,         options_.observer, options_.address,
+                          options_.name, options_.machine,  options_.pid};
     return tell(Op::kJoin, ok_status(), encode(join), out);
   }
   speak_at_ = now + heartbeat_every(map_);

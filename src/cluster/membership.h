@@ -19,6 +19,7 @@ struct MemberOptions {
   std::string address{};  // Where other nodes reach this one; empty for drivers without addresses.
   std::string name{};     // For people: host and process.
   std::string machine{};  // See wire::Join.
+  std::uint32_t pid = 0;  // See wire::Join.
   bool observer = false;  // See wire::Join.
   Duration patience{};    // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
 };

@@ -1,6 +1,8 @@
 // A scheduler and those who join it, by hand.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,12 +14,20 @@
 namespace thalweg {
 
 inline Frame join(Role role, bool observer = false) {
-  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one"}));
+  return make_frame(Op::kJoin, encode(wire::Join{role, observer, "127.0.0.1:1", "test", "one", 4711}));
 }
 
 inline Frame heartbeat() { return make_frame(Op::kHeartbeat, encode(wire::Heartbeat{})); }
 
 inline NodeId temporary(std::uint32_t number) { return {Role::kWorker, (1u << 31) | number}; }
+
+inline void begin_with_three_servers(Scheduler& scheduler, SentFrames& out) {
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
+  for (std::uint32_t n = 0; n < 4; ++n)
+    scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
+  ASSERT_TRUE(scheduler.started());
+}
 
 // One server, two workers and four data shards.
 struct Cluster {

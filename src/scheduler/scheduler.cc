@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.h"
 #include "base/planted.h"
@@ -44,9 +45,11 @@ void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Statu
 }
 
 void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  timeline_.begin(now);
   if (frame.head.op == Op::kJoin) return on_join(now, from, frame, out);
+  if (frame.head.op == Op::kStatus) return on_status(now, from, frame.head, out);
   const auto found = members_.find(from);
-  if (found == members_.end()) return;  // Strangers may ask to join and nothing else.
+  if (found == members_.end()) return;  // Strangers may ask to join or how the job is, and nothing else.
   Member& member = found->second;
   member.heard = now;
   switch (frame.head.op) {
@@ -107,15 +110,14 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   member.address = join->address;
   member.name = join->name;
   member.machine = join->machine;
+  member.pid = join->pid;
   member.heard = now;
   members_[id] = member;
+  timeline_.add(now, JobEvent::Kind::kJoined, id, join->name);
   send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   if (!started()) return;
   send(id, Op::kMap, ok_status(), encode(map_), out);
-  if (options_.on_event) {
-    options_.on_event(describe_member(id) +
-                      " joined; it stands by for the data shards of workers that are lost");
-  }
+  tell_event(describe_member(id) + " joined; it stands by for the data shards of workers that are lost");
 }
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
@@ -157,6 +159,7 @@ void Scheduler::begin_if_complete(Instant now, Transport& out) {
   for (auto& [id, member] : members_) member.heard = now;  // From now on they speak as often as the map says.
   wake_ = now;
   begin(out);
+  timeline_.add(now, JobEvent::Kind::kBegan, kScheduler, "all nodes are there");
 }
 
 void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out) {
@@ -183,6 +186,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     ++progress_;
   counted = beat->counters;
   member->second.map_epoch = frame.head.map_epoch;
+  if (from.role == Role::kServer) note_acting(now, from.index, frame.head.map_epoch);
   if (stopped_) {
     const bool its_turn = from.role == Role::kWorker || servers_told_;
     if (its_turn && !member->second.stop_seen) send(from, Op::kStop, *stopped_, {}, out);
@@ -200,6 +204,7 @@ void Scheduler::forgive_own_pause(Instant now) {
 }
 
 void Scheduler::on_time(Instant now, Transport& out) {
+  timeline_.begin(now);
   forgive_own_pause(now);
   wake_ = now + cluster::heartbeat_every(map_);
   if (stopped_) {
@@ -262,7 +267,7 @@ std::string Scheduler::describe_member(NodeId node) const {
 void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport& out) {
   const auto found = members_.find(node);
   if (found == members_.end() || stopped_ || (started() && found->second.lost)) return;
-  found->second.lost = true;
+  if (!std::exchange(found->second.lost, true)) timeline_.add(now, JobEvent::Kind::kLost, node, why);
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
   if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
     if (node.role == Role::kWorker && !THALWEG_BUG(kEarlyDeathEnds)) return;
@@ -276,16 +281,14 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                                                 ranges.empty() ? "none" : ranges)},
                   out);
     }
-    const std::string heirs = fail_over(node.index);
-    if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
+    tell_event(fmt::format("{} {}; {}", describe_member(node), why, fail_over(now, node.index)));
     return publish(out);
   }
   if (count(Role::kWorker, true) == 0) {
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
                 out);
   }
-  const std::string heirs = reassign(node.index);
-  if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
+  tell_event(fmt::format("{} {}; {}", describe_member(node), why, reassign(now, node.index)));
   publish(out);
 }
 
@@ -370,6 +373,7 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
   stopped_ = status;
   stop_until_ = now + kStopPatience;
   stop_servers_at_ = now + kStopWorkersFirst;
+  timeline_.add(now, JobEvent::Kind::kEnded, kScheduler, status.ok() ? "well" : status.message());
   wake_ = now;
   tell_to_stop(Role::kWorker, out);
 }
@@ -401,6 +405,7 @@ ClusterView Scheduler::view() const {
   view.workers = count(Role::kWorker, true);
   view.map_epoch = map_.epoch;
   for (const auto& [id, member] : members_) view.counters.count(member.counters);
+  view.failovers = failovers_.told();
   return view;
 }
 

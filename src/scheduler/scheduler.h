@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "node/node.h"
+#include "scheduler/failovers.h"
+#include "scheduler/timeline.h"
+#include "thalweg/job_status.h"
 #include "wire/messages.h"
 
 namespace thalweg {
@@ -34,7 +37,8 @@ struct SchedulerOptions {
   std::function<void(ShardId, ReportId, std::string_view)> on_report;
   // A shard's program has ended well; once or more for each, inside a turn.
   std::function<void(ShardId)> on_program_end;
-  // A worker that came or went while the job runs, in a sentence for people; called inside a turn.
+  // A node that came or went while the job runs, or that others go on without one, in a sentence for people;
+  // called inside a turn.
   std::function<void(const std::string&)> on_event;
 };
 
@@ -44,6 +48,7 @@ struct ClusterView {
   std::uint32_t workers = 0;
   std::uint32_t map_epoch = 0;
   Counters counters;  // Of all nodes.
+  std::vector<ServerFailover> failovers;
 };
 
 class Scheduler final : public Node {
@@ -77,6 +82,7 @@ class Scheduler final : public Node {
     return member != members_.end() && member->second.lost;
   }
   ClusterView view() const;
+  JobStatus status(Instant now) const;
   // "server-1, worker-0": who has not joined yet; empty once all have.
   std::string missing() const;
 
@@ -91,6 +97,7 @@ class Scheduler final : public Node {
     std::string address;
     std::string name;
     std::string machine;
+    std::uint32_t pid = 0;
     Instant heard;
     Counters counters;
     std::uint32_t map_epoch = 0;  // Of the map that it had, when it last spoke of one.
@@ -101,6 +108,10 @@ class Scheduler final : public Node {
   void on_barrier(NodeId from, const Frame& frame, Transport& out);
   void on_report(NodeId from, const Frame& frame, Transport& out);
   void on_heartbeat(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void on_status(Instant now, NodeId from, const FrameHeader& request, Transport& out) const;
+  void add_shards(JobStatus& told) const;
+  void note_acting(Instant now, std::uint32_t server, std::uint32_t epoch);
+  void tell_event(const std::string& text) const;
   std::uint32_t count(Role role, bool alive_only) const;
   void begin_if_complete(Instant now, Transport& out);
   void begin(Transport& out);
@@ -108,8 +119,8 @@ class Scheduler final : public Node {
   void publish(Transport& out);
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
-  std::string reassign(std::uint32_t worker);
-  std::string fail_over(std::uint32_t server);
+  std::string reassign(Instant now, std::uint32_t worker);
+  std::string fail_over(Instant now, std::uint32_t server);
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
@@ -127,6 +138,8 @@ class Scheduler final : public Node {
   };
   std::map<BarrierId, Barrier> barriers_;
   std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
+  Timeline timeline_;
+  Failovers failovers_;
   std::uint64_t progress_ = 0;
   std::optional<Status> stopped_;
   Instant stop_until_ = kNever;

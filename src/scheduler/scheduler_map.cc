@@ -89,9 +89,8 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
 }
 
 // Says where the shards went.
-std::string Scheduler::reassign(std::uint32_t worker) {
-  std::map<std::uint32_t, std::uint32_t> load;
-  std::set<std::uint32_t> heirs;
+std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
+  std::map<std::uint32_t, std::uint32_t> load, heirs;
   std::uint32_t moved = 0;
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
@@ -107,11 +106,15 @@ std::string Scheduler::reassign(std::uint32_t worker) {
     ++owner.owner_epoch;
     ++least->second;
     ++moved;
-    heirs.insert(least->first);
+    ++heirs[least->first];
   }
   if (moved == 0) return "it had no data shards";
+  for (const auto& [heir, shards] : heirs) {
+    timeline_.add(now, JobEvent::Kind::kReassigned, worker_node(heir),
+                  fmt::format("has {} data shards of {}", shards, node_name(worker_node(worker))));
+  }
   std::string names;
-  for (const std::uint32_t heir : heirs) {
+  for (const auto& [heir, shards] : heirs) {
     const bool shown = names.size() < kNamedBytesMax;
     names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
     if (!shown) break;
@@ -121,20 +124,30 @@ std::string Scheduler::reassign(std::uint32_t worker) {
 }
 
 // Takes a server out of the chains that it is in. Says who has its ranges now.
-std::string Scheduler::fail_over(std::uint32_t server) {
-  std::set<std::uint32_t> heirs;
+std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
+  std::set<std::uint32_t> others;
+  std::map<std::uint32_t, std::size_t> heirs;
   std::size_t ranges = 0;
   for (Placement& placement : map_.placement) {
+    for (const PlacedRun& run : placement.runs()) {
+      if (std::ranges::count(run.chain, server) > 0) others.insert(run.chain.begin(), run.chain.end());
+    }
     const RangeSet owned = placement.owned_by(server);
     ranges += owned.size();
     placement.remove(server);
     for (const RangeSpan run : owned.runs()) {
       for (std::uint16_t range = run.begin; range < run.end; ++range)
-        heirs.insert(placement.owner(RangeId{range}));
+        ++heirs[placement.owner(RangeId{range})];
     }
   }
+  others.erase(server);
+  failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
   std::string names;
-  for (const std::uint32_t heir : heirs) names += (names.empty() ? "" : ", ") + node_name(server_node(heir));
+  for (const auto& [heir, count] : heirs) {
+    names += (names.empty() ? "" : ", ") + node_name(server_node(heir));
+    timeline_.add(now, JobEvent::Kind::kPromoted, server_node(heir),
+                  fmt::format("owns {} key ranges of {}", count, node_name(server_node(server))));
+  }
   return ranges == 0 ? "it owned no key ranges" : fmt::format("its {} key ranges go on at {}", ranges, names);
 }
 

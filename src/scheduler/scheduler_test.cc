@@ -76,14 +76,6 @@ TEST(Scheduler, EndsTheJobWhenAServerOrTheLastWorkerIsLost) {
   EXPECT_NE(workers.scheduler->stopped()->message().find("no worker is left"), std::string::npos);
 }
 
-void begin_with_three_servers(Scheduler& scheduler, SentFrames& out) {
-  for (std::uint32_t n = 0; n < 4; ++n)
-    scheduler.on_frame({}, temporary(n), join(n < 3 ? Role::kServer : Role::kWorker), out);
-  for (std::uint32_t n = 0; n < 4; ++n)
-    scheduler.on_frame({}, n < 3 ? server_node(n) : worker_node(0), heartbeat(), out);
-  ASSERT_TRUE(scheduler.started());
-}
-
 TEST(Scheduler, NamesTheKeyRangesThatALostServerHad) {
   const std::vector<std::string> had = {"bias [0,1) of 1, weights [0,1) of 2", "weights [1,2) of 2", ""};
   for (std::uint32_t victim = 0; victim < 3; ++victim) {

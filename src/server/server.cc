@@ -75,7 +75,8 @@ void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
   if (peer == kScheduler) member_.fail({Code::kPeerLost, "scheduler is gone"}, out);
 }
 
-// All requests were asked under older maps; whoever waits asks again under this one, where that is now.
+// All requests were asked under older maps; whoever waits asks again under this one, where that is now. Once
+// ranges have moved, the scheduler is told at once that this server acts by the new map.
 void Server::on_map(bool first, Transport& out) {
   committing_.clear();
   for (auto& table : kept_pushes_) table.clear();
@@ -94,6 +95,7 @@ void Server::on_map(bool first, Transport& out) {
     tables_[t]->log_changes(logged_runs(t));
     pass_on(t, out);
   }
+  if (!first && member_.ranges_moved() && !finished()) member_.speak(now_, counters(), out);
 }
 
 Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {

@@ -81,6 +81,8 @@ std::string content(const Frame& frame) {
     case Op::kGetMap:
     case Op::kStop:
     case Op::kEnded:
+    case Op::kStatus:
+    case Op::kStatusReply:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);

@@ -328,6 +328,7 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
       result.valid_accuracy = accuracy;
   }
   if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = *best + 1;
+  result.failovers = view.failovers;
   add_costs(view.counters, numbers.steps, result);
   add_words(closed, result);
 }

@@ -51,6 +51,7 @@ class Trainer::Impl {
   TrainResult run_simulated(const TrainSimulation& simulation);
   Status begin();
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
+  void tell_address(const RemoteCluster& cluster, const std::string& more) const;
 
   std::unique_ptr<TrainJob> job;
   bool has_run = false;
@@ -100,6 +101,11 @@ RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t 
   return cluster;
 }
 
+void Trainer::Impl::tell_address(const RemoteCluster& cluster, const std::string& more) const {
+  job->say(TrainMessage::kNote, fmt::format("scheduler listens on {}; {}", cluster.address(), more));
+  if (job->options().on_listening) job->options().on_listening(cluster.address());
+}
+
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   if (Status status = begin(); !status.ok()) return failed(status);
   const TrainerOptions& options = job->options();
@@ -116,7 +122,8 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
                    "--threads is for one process; with --processes each worker has one, so say --workers"});
   }
   RemoteClusterOptions cluster = remote(servers, workers);
-  cluster.secret = draw_secret();
+  const auto of_user = job_secret({}, true);
+  cluster.secret = of_user ? *of_user : draw_secret();
   cluster.log = [this](const std::string& line) { job->say(TrainMessage::kDetail, line); };
   const auto add = [&](Role role, std::vector<std::string> arguments, std::uint32_t count) {
     std::replace(arguments.begin(), arguments.end(), std::string("{memory}"),
@@ -127,6 +134,9 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   add(Role::kWorker, processes.worker, workers);
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());
+  tell_address(**started, of_user
+                              ? fmt::format("thalweg status --join {} shows the job", (*started)->address())
+                              : "nobody can ask it: " + of_user.status().message());
   return job->run(**started, servers, workers);
 }
 
@@ -145,8 +155,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());
   const std::string missing = (*started)->missing();
-  job->say(TrainMessage::kNote, fmt::format("scheduler listens on {}; {}", (*started)->address(),
-                                            missing.empty() ? "all are there" : "waiting for " + missing));
+  tell_address(**started, missing.empty() ? "all are there" : "waiting for " + missing);
   return job->run(**started, servers, workers);
 }
 

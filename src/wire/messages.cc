@@ -1,6 +1,6 @@
 // clang-format off
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
-//   join      := role:u8 observer:bool address:text name:text machine:text
+//   join      := role:u8 observer:bool address:text name:text machine:text pid:u32
 //   welcome   := role:u8 index:u32 cluster:u64
 //   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
 //                server:text* placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
@@ -20,22 +20,10 @@
 
 #include "base/limits.h"
 #include "base/rule_fields.h"
+#include "wire/reading.h"
 
 namespace thalweg::wire {
 namespace {
-
-template <class Enum>
-Enum get_enum(Reader& in, Enum last) {
-  const auto value = in.get<std::uint8_t>();
-  if (value > static_cast<std::uint8_t>(last)) in.fail();
-  return static_cast<Enum>(value);
-}
-
-bool get_bool(Reader& in) {
-  const auto value = in.get<std::uint8_t>();
-  if (value > 1) in.fail();
-  return value != 0;
-}
 
 void put_table(Writer& out, const TableSpec& t) {
   out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
@@ -88,12 +76,6 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
   return placement ? *std::move(placement) : Placement();
 }
 
-template <class T>
-std::optional<T> finish(const Reader& in, T message) {
-  if (!in.done()) return std::nullopt;
-  return message;
-}
-
 }  // namespace
 
 Bytes encode(const Join& m) {
@@ -103,6 +85,7 @@ Bytes encode(const Join& m) {
       .put_text(m.address)
       .put_text(m.name)
       .put_text(m.machine)
+      .put(m.pid)
       .take();
 }
 
@@ -114,6 +97,7 @@ std::optional<Join> decode_join(const Bytes& bytes) {
   m.address = in.get_text(limits::kNameBytesMax);
   m.name = in.get_text(limits::kNameBytesMax);
   m.machine = in.get_text(limits::kNameBytesMax);
+  m.pid = in.get<std::uint32_t>();
   return finish(in, std::move(m));
 }
 

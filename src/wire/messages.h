@@ -24,9 +24,10 @@ inline constexpr std::uint32_t kFirstTemporary = 1u << 31;  // Indices that node
 struct Join {
   Role role{};
   bool observer = false;
-  std::string address;  // Where others reach this node; empty when nobody needs to.
-  std::string name;     // For people: host and process.
-  std::string machine;  // Nodes that give the same run on one machine; empty: on one of its own.
+  std::string address;    // Where others reach this node; empty when nobody needs to.
+  std::string name;       // For people: host and process.
+  std::string machine;    // Nodes that give the same run on one machine; empty: on one of its own.
+  std::uint32_t pid = 0;  // For people: of its process; 0: it has none of its own.
 };
 
 // Scheduler to a joiner: its id and the job.

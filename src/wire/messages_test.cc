@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/limits.h"
+#include "wire/job_status.h"
 
 namespace thalweg::wire {
 namespace {
@@ -45,6 +46,26 @@ Heartbeat some_heartbeat() {
   return beat;
 }
 
+JobStatus some_status() {
+  JobStatus status;
+  status.age = std::chrono::seconds(3);
+  status.epoch = 4;
+  status.replicas = 2;
+  status.ranges = 257;
+  status.ranges_in_sync = 86;
+  status.nodes = {{server_node(0), false, NodeState::kLost, 4711, "127.0.0.1:1"},
+                  {worker_node(kFirstObserver), true, NodeState::kAlive, 0, ""}};
+  status.fastest = {2, 120};
+  status.slowest = {2, 112};
+  status.stragglers = {{ShardId{3}, 1, {2, 112}}};
+  status.failovers = {{0, std::chrono::milliseconds(12), std::chrono::milliseconds(4)},
+                      {1, std::chrono::milliseconds(7), {}}};
+  status.events_forgotten = 9;
+  status.events = {{std::chrono::seconds(1), JobEvent::Kind::kPromoted, server_node(1), "owns 86"},
+                   {std::chrono::seconds(2), JobEvent::Kind::kEnded, kScheduler, ""}};
+  return status;
+}
+
 bool same(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.span(), b.span()); }
 
 // Reading gives what was written, and nothing but all of the bytes is a message.
@@ -63,7 +84,7 @@ void expect_exact(const T& message, Decode decode) {
 }
 
 TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
-  expect_exact(Join{Role::kServer, false, "127.0.0.1:7100", "host", "box"}, decode_join);
+  expect_exact(Join{Role::kServer, false, "127.0.0.1:7100", "host", "box", 4711}, decode_join);
   expect_exact(Join{Role::kWorker, true, "", "", ""}, decode_join);
   expect_exact(Welcome{worker_node(3), 0x123456789abcdefu}, decode_welcome);
   expect_exact(some_map(), decode_map);
@@ -72,6 +93,26 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(Reached{{3, 17}, {4, 2}, true}, decode_marks);
   expect_exact(Heartbeat{}, decode_heartbeat);
   expect_exact(some_heartbeat(), decode_heartbeat);
+  expect_exact(JobStatus{}, decode_job_status);
+  expect_exact(some_status(), decode_job_status);
+}
+
+TEST(Messages, AStatusBeyondItsBoundsIsNone) {
+  const auto refused = [](const std::function<void(JobStatus&)>& spoil) {
+    JobStatus status = some_status();
+    spoil(status);
+    return !decode_job_status(encode(status)).has_value();
+  };
+  EXPECT_FALSE(refused([](JobStatus&) {}));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.ranges_in_sync = status.ranges + 1; }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.age = std::chrono::nanoseconds(-1); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.nodes[0].state = NodeState(3); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].kind = JobEvent::Kind(7); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].cause.assign(kCauseBytesMax + 1, 'x'); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.events.resize(kEventsMax + 1); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.stragglers.resize(kStragglersMax + 1); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.nodes.resize(limits::kNodesMax + 1); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.failovers.resize(limits::kNodesMax + 1); }));
 }
 
 TEST(Messages, AMapTellsEverythingOfTheJob) {

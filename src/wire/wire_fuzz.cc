@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "wire/job_status.h"
 #include "wire/messages.h"
 
 namespace thalweg::wire {
@@ -26,5 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::expect_canonical(wire::decode_waiting(bytes), bytes);
   wire::expect_canonical(wire::decode_marks(bytes), bytes);
   wire::expect_canonical(wire::decode_heartbeat(bytes), bytes);
+  wire::expect_canonical(wire::decode_job_status(bytes), bytes);
   return 0;
 }

@@ -20,6 +20,7 @@ PATIENCE_S = patience(60)
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
  REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
+STATUS, STATUS_REPLY = 26, 27
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
@@ -223,7 +224,8 @@ class BadFrameTest(ProgramTest):
                 self.addCleanup(peer.close)
                 for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
                                   (WAITING, bytes(8) + huge), (HEARTBEAT, NO_COUNTERS), (GET_MAP, b""), (JOIN, huge * 3),
-                                  (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b"")):
+                                  (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b""),
+                                  (STATUS, b""), (STATUS, huge * 300), (STATUS_REPLY, bytes(200))):
                     for code in (OK, ABORTED):
                         peer.send(op, first=first, code=code, map_epoch=1)
                 for shard in (0, 1, 65535, 0xffffffff):
@@ -286,7 +288,7 @@ class BadFrameTest(ProgramTest):
         """Says that the job has ended well, as an observer of its own, as the job's, and as the job's very process."""
         peer = Peer(job, self.tool, port, (WORKER, TEMPORARY | 3), (SCHEDULER, 0))
         self.addCleanup(peer.close)
-        peer.send(JOIN, first=bytes([WORKER, 1]) + text(b"") + text(b"hostile") + text(b""))
+        peer.send(JOIN, first=bytes([WORKER, 1]) + text(b"") + text(b"hostile") + text(b"") + bytes(4))
         code, first, _ = peer.receive((WELCOME, STOP))
         if code == OK:
             peer.hello(struct.unpack_from("<BI", first))
@@ -328,7 +330,7 @@ class BadFrameTest(ProgramTest):
     def join(self, job):
         """Takes part as the job's only worker: peers of scheduler and server, and the map."""
         scheduler = Peer(job, self.tool, job.scheduler_port, (WORKER, TEMPORARY | 1), (SCHEDULER, 0))
-        scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile") + text(b""))
+        scheduler.send(JOIN, first=bytes([WORKER, 0]) + text(b"") + text(b"hostile") + text(b"") + bytes(4))
         _, welcome, _ = scheduler.receive(WELCOME)
         role, index, scheduler.cluster = struct.unpack("<BIQ", welcome)
         self.assertEqual((role, index), (WORKER, 0))

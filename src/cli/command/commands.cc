@@ -9,6 +9,8 @@
   COMMAND(kNodeSchedulerCommand) \
   COMMAND(kNodeServerCommand) \
   COMMAND(kNodeWorkerCommand) \
+  COMMAND(kStatusCommand) \
+  COMMAND(kEventsCommand) \
   COMMAND(kRunCommand) \
   COMMAND(kCompareCommand) \
   COMMAND(kPlotLossCommand) \

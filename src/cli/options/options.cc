@@ -44,6 +44,9 @@ std::optional<Value> Options::maybe(std::string_view name) const {
 bool Options::flag(std::string_view name) const { return get<bool>(name); }
 std::int64_t Options::integer(std::string_view name) const { return get<std::int64_t>(name); }
 double Options::real(std::string_view name) const { return get<double>(name); }
+std::chrono::nanoseconds Options::duration(std::string_view name) const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(real(name)));
+}
 const std::string& Options::text(std::string_view name) const { return get<std::string>(name); }
 const Choice& Options::choice(std::string_view name) const { return get<Choice>(name); }
 Interval Options::interval(std::string_view name) const { return get<Interval>(name); }

@@ -2,6 +2,7 @@
 // flag > --set > THALWEG_* > configuration file > default.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,6 +29,7 @@ class Options {
   // For options with a default, or where a rule demands a value.
   std::int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;  // Durations: seconds.
+  std::chrono::nanoseconds duration(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   const Choice& choice(std::string_view name) const;
   Interval interval(std::string_view name) const;

@@ -110,8 +110,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.servers = maybe_count(options, "servers").value_or(0);
   out.workers = maybe_count(options, "workers").value_or(0);
   out.replicas = maybe_count(options, "replicas").value_or(1);
-  out.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.real("timeout")));
+  out.timeout = options.duration("timeout");
   out.memory = memory;
   out.out = options.maybe_text("out").value_or("");
   out.stored = options_to_store(options, "train");

@@ -14,6 +14,7 @@
 
 #include "base/instant.h"
 #include "cli/signals.h"
+#include "cli/view/job_view.h"
 #include "cli/view/progress.h"
 #include "cli/work/run_directory.h"
 #include "model/metric/metric.h"
@@ -118,6 +119,7 @@ class TrainView {
   void say(TrainMessage kind, const std::string& line);
   void show(const TrainEpoch& epoch);
   void show(const TrainProgress& now);
+  void show_scheduler(const std::string& address);
   void answer_interrupt(const TrainProgress& now);
   nlohmann::ordered_json to_json(const TrainResult& result) const;
 
@@ -157,6 +159,10 @@ void TrainView::add_callbacks(TrainerOptions& options) {
     show(epoch);
     if (more) more(epoch);
   };
+  options.on_listening = [this, more = options.on_listening](const std::string& address) {
+    show_scheduler(address);
+    if (more) more(address);
+  };
   options.on_progress = [this, more = options.on_progress](const TrainProgress& now) {
     show(now);
     if (more) more(now);
@@ -191,6 +197,15 @@ void TrainView::show(const TrainEpoch& epoch) {
                         number_of(*metric, epoch.held_out));
   }
   say(TrainMessage::kNote, line);
+}
+
+void TrainView::show_scheduler(const std::string& address) {
+  if (out_.style().json && !out_.style().quiet) {
+    out_.text(nlohmann::ordered_json({{"event", "listening"}, {"scheduler", address}}).dump() + "\n");
+    std::fflush(out_.results());
+  }
+  if (!record_) return;
+  if (const Status written = record_->add_scheduler(address); !written.ok()) out_.warn(written.message());
 }
 
 void TrainView::answer_interrupt(const TrainProgress& now) {
@@ -281,6 +296,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["pushes_dropped"] = result.pushes_dropped;
   json["pushed_bytes"] = result.pushed_bytes;
   json["skipped_rows"] = result.skipped_rows;
+  json["failovers"] = failovers_json(result.failovers);
   json["interrupted"] = interrupted;
   if (!result.model.empty()) json["model"] = result.model;
   return json;

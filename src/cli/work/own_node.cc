@@ -7,9 +7,8 @@
 #include "cli/options/memory_limit.h"
 
 namespace thalweg {
-namespace {
 
-Result<NodeOptions> node_options(const Options& options, Output& out) {
+Result<NodeOptions> joining_node(const Options& options) {
   const auto scheduler = options.maybe_text("join");
   if (!scheduler) {
     return with_hint({Code::kUsage, fmt::format("thalweg {} needs --join ADDR, the scheduler's address",
@@ -18,16 +17,10 @@ Result<NodeOptions> node_options(const Options& options, Output& out) {
   }
   NodeOptions node;
   node.scheduler = *scheduler;
-  node.listen = options.maybe_text("listen").value_or(node.listen);
   node.secret_file = options.maybe_text("secret-file").value_or("");
   node.insecure_no_auth = options.flag("insecure-no-auth");
-  node.patience = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(options.real("timeout")));
-  node.log = [&out](const std::string& line) { out.note(line); };
   return node;
 }
-
-}  // namespace
 
 void warn_if_insecure(const NodeOptions& node, Output& out) {
   if (node.insecure_no_auth) out.warn("--insecure-no-auth: " + insecurity(node));
@@ -41,8 +34,11 @@ Status ended(const TrainNodeEnd& end, Output& out) {
 }
 
 Result<TrainNode> train_node(const Options& options, Output& out) {
-  auto node = node_options(options, out);
+  auto node = joining_node(options);
   if (!node) return node.status();
+  node->listen = options.maybe_text("listen").value_or(node->listen);
+  node->patience = options.duration("timeout");
+  node->log = [&out](const std::string& line) { out.note(line); };
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();
   TrainNode made;

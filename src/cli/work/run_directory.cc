@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -73,6 +74,10 @@ void RunDirectory::add(double seconds, ordered_json line) {
   ordered_json whole = {{"seconds", last_line_s_}};
   whole.update(line);
   metrics_ << text_of(whole, -1) << std::flush;  // So that it can be read while the run goes on.
+}
+
+Status RunDirectory::add_scheduler(const std::string& address) {
+  return write_file(path_ + "/scheduler.json", {{"address", address}, {"pid", getpid()}});
 }
 
 bool RunDirectory::is_progress_due(double seconds) {

@@ -23,6 +23,8 @@ class RunDirectory {
   // A line of metrics.jsonl, of `seconds` after the run's begin, or of the last line's if that is later. What
   // cannot be written end() tells.
   void add(double seconds, nlohmann::ordered_json line);
+  // Writes scheduler.json: where the scheduler of the run's job listens. kIo.
+  Status add_scheduler(const std::string& address);
   // Whether enough time has gone by for a line about progress: a tenth of a second at first, later half a
   // percent of the run's time, so that the file grows with its logarithm.
   bool is_progress_due(double seconds);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <random>
 #include <utility>
 
 #include "base/limits.h"
@@ -41,6 +42,11 @@ Result<Secret> job_secret(const NodeOptions& options, bool is_scheduler) {
   }
   if (options.insecure_no_auth) return Secret{};
   return secret_of_user();
+}
+
+std::uint32_t temporary_index() {
+  std::random_device device;
+  return wire::kFirstTemporary | (device() >> 1);
 }
 
 Status run_server(const NodeOptions& options, const CustomRules& rules) {

@@ -1,6 +1,8 @@
 // Whether a process can take part in a job in the way asked for.
 #pragma once
 
+#include <cstdint>
+
 #include "thalweg/node.h"
 
 namespace thalweg {
@@ -14,5 +16,8 @@ std::string risk(const NodeOptions& options);
 
 // The secret of the job that the process takes part in; the scheduler's makes the file that is to hold it.
 Result<Secret> job_secret(const NodeOptions& options, bool is_scheduler);
+
+// An id that a process has until the scheduler has named it; told apart by chance.
+std::uint32_t temporary_index();
 
 }  // namespace thalweg

@@ -23,12 +23,6 @@ constexpr Duration kNagEvery = std::chrono::seconds(5);
 // Of processes that end before the job begins; more than that do so for a reason that stays.
 constexpr std::uint32_t kReplacedMax = 3;
 
-// Ids that joiners use until the scheduler has named them; told apart by chance.
-std::uint32_t temporary_index() {
-  std::random_device device;
-  return wire::kFirstTemporary | (device() >> 1);
-}
-
 std::uint64_t new_cluster_id() {
   std::random_device device;
   return (std::uint64_t{device()} << 32 | device()) | 1;
@@ -74,6 +68,7 @@ std::string machine_name() {
 cluster::MemberOptions observer_here() {
   cluster::MemberOptions member;
   member.name = process_name();
+  member.pid = static_cast<std::uint32_t>(getpid());
   member.observer = true;
   return member;
 }
@@ -247,6 +242,7 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
   return {.address = with_port(options.listen, port),
           .name = options.name.empty() ? process_name() : options.name,
           .machine = machine_name(),
+          .pid = static_cast<std::uint32_t>(getpid()),
           .patience = options.patience};
 }
 

@@ -43,10 +43,11 @@ TEST(Copies, SeedsThatOnceFailedHold) {
   }
 }
 
-// At every moment of a small job each server in turn dies, and the next heir of the shards' worker with it.
-TEST(Copies, AServerAndAWorkerMayDieAtAnyMoment) {
+// Each range on two servers, two workers, and nothing goes wrong by itself.
+Plan plan_of_copies(std::uint32_t servers) {
   Plan plan;
-  plan.servers = plan.workers = 2;
+  plan.servers = servers;
+  plan.workers = 2;
   plan.replicas = 2;
   plan.shards = 3;
   TableSpec table;
@@ -62,6 +63,12 @@ TEST(Copies, AServerAndAWorkerMayDieAtAnyMoment) {
   plan.worker_turn = {0ms, 0ms};
   plan.timeout = 60s;
   plan.suspect_after = 3s;
+  return plan;
+}
+
+// At every moment of a small job each server in turn dies, and the next heir of the shards' worker with it.
+TEST(Copies, AServerAndAWorkerMayDieAtAnyMoment) {
+  Plan plan = plan_of_copies(2);
   for (std::uint64_t moment = 30; moment < 400; moment += 3) {
     plan.seed = moment;
     Cluster cluster(plan);
@@ -78,6 +85,38 @@ TEST(Copies, AServerAndAWorkerMayDieAtAnyMoment) {
     ASSERT_TRUE(ended_well(cluster)) << moment;
     ASSERT_EQ(compare_with_fault_free(cluster), "") << moment;
   }
+}
+
+TEST(Copies, ALossIsMadeGoodOnceAllWhoAreLeftActWithoutTheLostServer) {
+  Plan plan = plan_of_copies(3);
+  std::uint64_t seen = 0;
+  for (std::uint64_t moment = 40; moment < 400; moment += 3) {
+    plan.seed = moment;
+    Cluster cluster(plan);
+    while (cluster.events() < moment && cluster.step()) {
+    }
+    if (cluster.over()) break;
+    if (!cluster.scheduler().started()) continue;
+    const auto victim = 1 + static_cast<std::uint32_t>(moment / 3 % 3);
+    const NodeId id = cluster.processes()[victim]->id;
+    cluster.kill(victim);
+    cluster.at(cluster.now() + limits::kPeerGrace, [&cluster, id] { cluster.tell_lost(0, id); });
+    std::vector<ServerFailover> told;
+    while (cluster.step()) {
+      told = cluster.scheduler().view().failovers;
+      if (!told.empty() && told[0].recovered) break;
+    }
+    ASSERT_EQ(told.size(), 1u) << moment;
+    ASSERT_TRUE(told[0].recovered) << moment;
+    EXPECT_EQ(server_node(told[0].server), id) << moment;
+    EXPECT_GE(*told[0].recovered, 2ms) << "the map travels, and the word of it";
+    for (const auto& process : cluster.processes()) {
+      if (process->server == nullptr || !process->runs()) continue;
+      EXPECT_EQ(process->server->map().epoch, cluster.scheduler().map().epoch) << moment;
+    }
+    ++seen;
+  }
+  EXPECT_GT(seen, 50u);
 }
 
 }  // namespace

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""What a live job's scheduler tells whoever asks it, of servers that are killed above all, and what others are told."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+from cluster_jobs import PATIENCE_S, ClusterJobs, address_in, children_of, last_json
+from programs import PROGRAM
+
+TIMEOUT = 6
+# Of a killed server, whoever notices first: who started it, or who was connected with it.
+HOW = r"(was ended by signal 9 \(Killed\)|closed its connection)"
+COPIED = ("--processes", "--servers", "3", "--replicas", "2", "--workers", "2", "--batch", "256")
+
+
+class StatusTest(ClusterJobs):
+    def start_copied_job(self, *flags):
+        """A job of three servers that is past its first epoch, and where its scheduler is."""
+        job = self.start_job(*COPIED, *flags)
+        self.await_epoch(job, 1)
+        return job, address_in(self.words_of(job))
+
+    def ask(self, command, address, *flags):
+        done = subprocess.run([PROGRAM, command, "--join", address, *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def status(self, address):
+        return json.loads(self.ask("status", address, "--json"))
+
+    def await_status(self, job, address, holds):
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds(status := self.status(address)):
+            self.assertIsNone(job.poll(), self.words_of(job))
+            self.assertLess(time.monotonic(), deadline, status)
+            time.sleep(0.02)
+        return status
+
+    def end(self, job):
+        job.terminate()
+        self.finish(job)
+
+    def test_a_live_job_tells_who_is_there_and_how_far_it_is(self):
+        record = os.path.join(self.folder.name, "record")
+        job, address = self.start_copied_job("--epochs", "100000", "--run-dir", record)
+        self.assertEqual(json.loads(job.stdout.readline()), {"event": "listening", "scheduler": address})
+        with open(os.path.join(record, "scheduler.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), {"address": address, "pid": job.pid})
+        status = self.await_status(job, address, lambda now: now["staleness"]["fastest"]["pass"] > 1)
+        nodes = status["nodes"]
+        self.assertEqual([(node["role"], node["index"]) for node in nodes],
+                         [("server", 0), ("server", 1), ("server", 2), ("worker", 0), ("worker", 1), ("observer", 0)])
+        self.assertEqual({node["state"] for node in nodes}, {"alive"})
+        for role in ("server", "worker"):
+            self.assertEqual(sorted(node["pid"] for node in nodes if node["role"] == role),
+                             sorted(children_of(job.pid, role)))
+        self.assertEqual(nodes[-1]["pid"], job.pid)
+        for node in nodes[:3]:
+            self.assertRegex(node["address"], r"^127\.0\.0\.1:\d+$")
+        self.assertEqual(status["ranges_in_sync"], status["ranges"])
+        self.assertGreater(status["ranges"], 0)
+        self.assertEqual((status["epoch"], status["replicas"]), (1, 2))
+        self.assertEqual((status["failovers"], status["last_checkpoint"]), ([], None))
+        table = self.ask("status", address)
+        for name in ("server-2", "worker-1", "observer"):
+            self.assertRegex(table, r"(?m)^%s +\d+ +alive " % name)
+        self.assertRegex(table, r"(?m)^key ranges    (\d+) of \1 have all 2 copies, by map 1$")
+        self.end(job)
+
+    def test_a_killed_server_is_seen_to_be_lost_and_made_good(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        job, address = self.start_copied_job("--epochs", "60")
+        victim = self.status(address)["nodes"][1]
+        os.kill(victim["pid"], signal.SIGKILL)
+        status = self.await_status(job, address, lambda now: now["failovers"] and now["failovers"][0]["recovered_ms"])
+        self.assertEqual([node["state"] for node in status["nodes"]][:3], ["alive", "lost", "alive"])
+        self.assertEqual(status["epoch"], 2)
+        self.assertLess(status["ranges_in_sync"], status["ranges"])
+        events = json.loads(self.ask("events", address, "--json"))["events"]
+        told = [(event["event"], event["role"], event["index"]) for event in events]
+        self.assertEqual(told[-4:], [("lost", "server", 1), ("promoted", "server", 0), ("promoted", "server", 2),
+                                     ("recovered", "server", 1)])
+        self.assertEqual([what for what, _, _ in told[:-4]], ["joined"] * 6 + ["began"])
+        self.assertRegex(events[-4]["cause"], r"^%s$" % HOW)
+        self.assertEqual([event["seconds"] for event in events], sorted(event["seconds"] for event in events))
+        self.assertRegex(self.ask("events", address), r"(?m)^ +\d+\.\d{3} s  lost +server-1 +%s$" % HOW)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        result = last_json(out)
+        self.assertEqual(result["model_digest"], calm)
+        self.assertEqual([sorted(lost) for lost in result["failovers"]], [["detected_ms", "recovered_ms", "server"]])
+        self.assertEqual(result["failovers"], status["failovers"])
+        self.assertEqual(result["failovers"][0]["server"], 1)
+        self.assertRegex(err, r"(?m)^server-1 \(.*\) %s; its \d+ key ranges go on at server-0, server-2$" % HOW)
+        self.assertRegex(err, r"(?m)^server-0, server-2 go on without server-1, \d+\.\d ms after it was taken for lost$")
+
+    def test_a_job_in_which_nobody_was_lost_has_no_failovers(self):
+        for flags in ((), COPIED):
+            self.assertEqual(self.run_job(*flags)["failovers"], [])
+
+    # Each asker is a stranger: none is a member afterwards, and none holds anything up.
+    def test_being_asked_changes_nothing(self):
+        calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
+        job, address = self.start_copied_job("--epochs", "60")
+
+        def ask():
+            while job.poll() is None:
+                subprocess.run([PROGRAM, "status", "--join", address, "--timeout", "2s"], capture_output=True, check=False)
+
+        askers = [threading.Thread(target=ask) for _ in range(4)]
+        for asker in askers:
+            asker.start()
+        self.await_epoch(job, 20)
+        events = json.loads(self.ask("events", address, "--json"))["events"]
+        self.assertEqual([event["event"] for event in events], ["joined"] * 6 + ["began"])
+        out, err = self.finish(job)
+        for asker in askers:
+            asker.join()
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(last_json(out)["model_digest"], calm)
+        self.assertNotIn("lost", err)
+
+    def refused(self, address, *flags, command="status"):
+        """The one error of a question that is not answered."""
+        done = subprocess.run([PROGRAM, command, "--join", address, "--timeout", "1s", *flags], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, TIMEOUT, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"\Athalweg: TIMEOUT: no answer from a scheduler at \S+ in 1\.0 s.*\n\Z")
+        return done.stderr
+
+    def test_who_has_another_secret_learns_nothing(self):
+        path = os.path.join(self.folder.name, "other.secret")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+            file.write(os.urandom(16).hex())
+        job, address = self.start_copied_job("--epochs", "100000")
+        for command in ("status", "events"):
+            for flags in (("--secret-file", path), ("--insecure-no-auth",)):
+                self.assertIn("both must have the same one", self.refused(address, *flags, command=command))
+        self.assertEqual({node["state"] for node in self.status(address)["nodes"]}, {"alive"})
+        self.end(job)
+
+    def test_nobody_there_and_nobody_who_answers_are_one_error(self):
+        with socket.socket() as silent:
+            silent.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % silent.getsockname()[1]
+            self.assertIn("Connection refused", self.refused(address))
+            silent.listen()
+            self.refused(address)
+        job, address = self.start_copied_job("--epochs", "100000")
+        job.send_signal(signal.SIGSTOP)
+        self.refused(address)
+        job.send_signal(signal.SIGCONT)
+        self.end(job)
+        self.refused(address)
+
+    def test_wrong_questions_are_usage_errors(self):
+        for words in (("status",), ("events",), ("status", "--join", "nowhere"), ("status", "--join", "127.0.0.1:x")):
+            done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertTrue(re.search(r"--join|HOST:PORT|port", done.stderr), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
