@@ -165,33 +165,33 @@ void Topology::path(std::uint32_t from, std::uint32_t to, std::vector<LinkIndex>
     out.push_back(direct);
     return;
   }
-  // The links by which a device enters the graph of forwarders; none for a forwarder, which is in it.
-  const auto doors = [&](NodeIndex node) {
-    std::vector<LinkIndex> links;
-    if (forwards(node)) return std::vector<LinkIndex>{kNowhere};
+  // Calls each with the links by which a device enters the graph of forwarders; with none for a forwarder,
+  // which is in it.
+  const auto each_door = [&](NodeIndex node, const auto& each) {
+    if (forwards(node)) return each(kNowhere);
     for (std::uint32_t i = out_begin_[node]; i < out_begin_[node + 1]; ++i) {
-      if (forwards(links_[out_[i]].to)) links.push_back(out_[i]);
+      if (forwards(links_[out_[i]].to)) each(out_[i]);
     }
-    return links;
   };
-  std::vector<LinkIndex> tried;
-  for (const LinkIndex first : doors(source)) {
-    for (const LinkIndex last : doors(target)) {
+  std::vector<LinkIndex> best;  // Where there are several ways; most often there is one, in `out`.
+  each_door(source, [&](LinkIndex first) {
+    each_door(target, [&](LinkIndex last) {
       const NodeIndex enter = first == kNowhere ? source : links_[first].to;
       const NodeIndex leave = last == kNowhere ? target : links_[last].to;
-      if (forwarders_[enter].component != forwarders_[leave].component) continue;
-      tried.clear();
-      if (first != kNowhere) tried.push_back(first);
-      append_path(enter, leave, tried);
-      if (last != kNowhere) tried.push_back(last ^ 1u);
+      if (forwarders_[enter].component != forwarders_[leave].component) return;
+      if (!out.empty()) best.swap(out);
+      out.clear();
+      if (first != kNowhere) out.push_back(first);
+      append_path(enter, leave, out);
+      if (last != kNowhere) out.push_back(last ^ 1u);
       const auto better = [&] {
-        if (out.empty() || tried.size() != out.size()) return out.empty() || tried.size() < out.size();
-        const std::uint64_t a = latency_ns(tried), b = latency_ns(out);
-        return a != b ? a < b : tried < out;
+        if (best.empty() || out.size() != best.size()) return best.empty() || out.size() < best.size();
+        const std::uint64_t a = latency_ns(out), b = latency_ns(best);
+        return a != b ? a < b : out < best;
       };
-      if (better()) out.swap(tried);
-    }
-  }
+      if (!better()) best.swap(out);
+    });
+  });
   THALWEG_CHECK(!out.empty(), "every two endpoints of a topology are connected");
 }
 
