@@ -41,8 +41,11 @@ enum class Op : std::uint8_t {
   kLoadReply = 23,
   kEntry = 24,  // Server to the next of a chain: a change, in a log entry. Answered by kEntryReply.
   kEntryReply = 25,
+  kCheckpoint =
+      26,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReply, more than once.
+  kCheckpointReply = 27,
 };
-inline constexpr std::uint8_t kOpMax = 25;
+inline constexpr std::uint8_t kOpMax = 27;
 const char* op_name(Op op);
 
 namespace frame_flags {

@@ -81,6 +81,8 @@ std::string content(const Frame& frame) {
     case Op::kGetMap:
     case Op::kStop:
     case Op::kEnded:
+    case Op::kCheckpoint:
+    case Op::kCheckpointReply:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);

@@ -21,6 +21,7 @@ bool is_answer(Op op) {
     case Op::kMarksReply:
     case Op::kLoadReply:
     case Op::kEntryReply:
+    case Op::kCheckpointReply:
     case Op::kMap:
     case Op::kWelcome:
       return true;
