@@ -20,7 +20,7 @@ LAYERS = [
     ['exchange', 'cluster', 'replication', 'group'],
     ['server', 'worker', 'scheduler'],
     ['net', 'sim'],
-    ['client', 'data', 'model'],
+    ['client', 'data', 'model', 'checkpoint'],
     ['train', 'torch'],
     ['cli'],
 ]
@@ -39,15 +39,16 @@ ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
 ALLOWED['model'] = _below(2) | {'node'}
-ALLOWED['train'] = {PUBLIC, 'base', 'net', 'sim', 'client', 'data', 'model'}
+ALLOWED['checkpoint'] = _below(5) | {'model'}  # What servers give out; how models keep files.
+ALLOWED['train'] = {PUBLIC, 'base', 'net', 'sim', 'client', 'data', 'model', 'checkpoint'}
 ALLOWED['torch'] = {PUBLIC, 'base', 'model'}  # Loaded, not linked: nobody includes it.
-ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'train'}
+ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'checkpoint', 'train'}
 
 # Folder: what it reaches besides, through headers of others, and may not include itself.
 REACHED = {'train': CORE, 'cli': {'node', 'group'}}  # The program: seams, a disk and a clock; what net's groups are made of.
 
 # Besides those, in tests only: drivers of the seam.
-ALLOWED_IN_TESTS = {'model': {'net', 'sim'}}
+ALLOWED_IN_TESTS = {'model': {'net', 'sim'}, 'checkpoint': {'net', 'sim'}}
 
 FOR_TESTS = re.compile(r'_(?:test|fuzz)\.(?:cc|h)$')  # Those of helpers end in _for_test.h.
 

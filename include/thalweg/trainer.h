@@ -81,6 +81,20 @@ struct TrainParts {
   std::vector<const Metric*> metrics;
 };
 
+// Checkpoints of a training in sync mode by servers: from one it goes on to the bits of a training that was
+// never interrupted, on any number of servers and workers. docs/checkpoints.md.
+struct CheckpointOptions {
+  std::string
+      directory;  // Where they are kept, one that all servers reach by this path; empty: none are taken.
+  // Steps of a pass between two, which has one at its end as well; or time. Both 0: 5 min.
+  std::uint32_t every_steps = 0;
+  std::chrono::nanoseconds every{};
+  std::uint32_t keep = 2;  // The newest are kept, at least one.
+  // A checkpoint's path, or "auto": the newest in `directory`, if there is one. Empty: training begins anew.
+  std::string resume;
+  std::string resume_command;  // For people: what goes on from the newest.
+};
+
 // What to train on what, as the flags of `thalweg train` say it; messages name options by their flags. What
 // is optional and not set is chosen: from the data, or as the flag's help says.
 struct TrainerOptions {
@@ -135,6 +149,8 @@ struct TrainerOptions {
 
   std::string out;                            // Where the model is saved, a directory; empty: nowhere.
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
+
+  CheckpointOptions checkpoint;
 
   TrainParts more;
 

@@ -43,8 +43,10 @@ enum class Op : std::uint8_t {
   kEntryReply = 25,
   kStatus = 26,  // Anybody to the scheduler: how is the job? Answered by kStatusReply, and no way to join it.
   kStatusReply = 27,
+  kCheckpoint = 28,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReply, more than once.
+  kCheckpointReply = 29,
 };
-inline constexpr std::uint8_t kOpMax = 27;
+inline constexpr std::uint8_t kOpMax = 29;
 const char* op_name(Op op);
 
 namespace frame_flags {

@@ -21,7 +21,8 @@ constexpr std::size_t kNamedMax = 16;
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options) : options_(std::move(options)) {}
+Scheduler::Scheduler(SchedulerOptions options)
+    : options_(std::move(options)), checkpoints_(options_.checkpoint, options_.first) {}
 
 void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const {
   Frame frame;
@@ -62,6 +63,8 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       return on_barrier(from, frame, out);
     case Op::kReport:
       return on_report(from, frame, out);
+    case Op::kCheckpointReply:
+      return on_checkpoint_report(now, from, frame);
     case Op::kEnded:
       if (member.lost) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
@@ -159,6 +162,7 @@ void Scheduler::begin_if_complete(Instant now, Transport& out) {
   for (auto& [id, member] : members_) member.heard = now;  // From now on they speak as often as the map says.
   wake_ = now;
   begin(out);
+  checkpoints_.begin(now);
   timeline_.add(now, JobEvent::Kind::kBegan, kScheduler, "all nodes are there");
 }
 
@@ -237,6 +241,7 @@ void Scheduler::on_time(Instant now, Transport& out) {
     }
   }
   for (const NodeId node : silent) lose(now, node, "was silent too long", out);
+  if (now >= checkpoint_due()) order_checkpoint(now, out);
 }
 
 void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
@@ -281,7 +286,9 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                                                 ranges.empty() ? "none" : ranges)},
                   out);
     }
-    tell_event(fmt::format("{} {}; {}", describe_member(node), why, fail_over(now, node.index)));
+    const std::string heirs = fail_over(now, node.index);
+    tell(checkpoints_.on_moved());
+    tell_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
     return publish(out);
   }
   if (count(Role::kWorker, true) == 0) {
@@ -406,6 +413,7 @@ ClusterView Scheduler::view() const {
   view.map_epoch = map_.epoch;
   for (const auto& [id, member] : members_) view.counters.count(member.counters);
   view.failovers = failovers_.told();
+  view.last_checkpoint = last_checkpoint();
   return view;
 }
 

@@ -2,6 +2,7 @@
 // barriers. Pushes and pulls do not pass through it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "node/node.h"
+#include "scheduler/checkpoints.h"
 #include "scheduler/failovers.h"
 #include "scheduler/timeline.h"
 #include "thalweg/job_status.h"
@@ -31,6 +33,11 @@ struct SchedulerOptions {
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
   Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
+  Step first;  // That data shards begin with; of rows that an observer loads, which hold the steps before it.
+  CheckpointPolicy checkpoint;  // In sync mode.
+  // All called inside a turn. A checkpoint that was taken is none before complete_checkpoint().
+  std::function<void(const TakenCheckpoint&)> on_checkpoint_taken;
+  std::function<void(const FailedCheckpoint&)> on_checkpoint_failed;
   // The name under which the only node that may observe the job, and end it well, joins.
   std::optional<NodeId> observer;
   // Each report of a shard once, in the shard's order; called inside a turn.
@@ -49,6 +56,7 @@ struct ClusterView {
   std::uint32_t map_epoch = 0;
   Counters counters;  // Of all nodes.
   std::vector<ServerFailover> failovers;
+  std::optional<Step> last_checkpoint;
 };
 
 class Scheduler final : public Node {
@@ -57,7 +65,7 @@ class Scheduler final : public Node {
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
-  Instant next_deadline() const override { return wake_; }
+  Instant next_deadline() const override { return std::min(wake_, checkpoint_due()); }
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return finished_; }
   bool over() const override { return stopped_.has_value(); }
@@ -73,6 +81,14 @@ class Scheduler final : public Node {
   // Gives ranges of a table to a chain of servers, the first of which is to own them, by a new map. kRetry:
   // not yet, or no more. kUsage: there are no such ranges or servers.
   Status place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out);
+  // As soon as may be, besides those that are taken anyway.
+  void ask_checkpoint(Instant now) { checkpoints_.ask(now); }
+  // What was taken is complete where it was to be, or why not.
+  void complete_checkpoint(Instant now, std::uint64_t number, const Status& status) {
+    checkpoints_.on_completed(now, number, status);
+  }
+  // Where work can go on from: the newest complete checkpoint's step.
+  const std::optional<Step>& last_checkpoint() const { return checkpoints_.newest(); }
   const wire::Map& map() const { return map_; }
   const std::optional<Status>& stopped() const { return stopped_; }
   bool started() const { return map_.epoch != 0; }
@@ -121,6 +137,10 @@ class Scheduler final : public Node {
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(Instant now, std::uint32_t worker);
   std::string fail_over(Instant now, std::uint32_t server);
+  Instant checkpoint_due() const { return started() && !stopped_ ? checkpoints_.next_deadline() : kNever; }
+  void order_checkpoint(Instant now, Transport& out);
+  void on_checkpoint_report(Instant now, NodeId from, const Frame& frame);
+  void tell(const Checkpoints::Outcome& outcome) const;
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
@@ -131,6 +151,7 @@ class Scheduler final : public Node {
   SchedulerOptions options_;
   std::map<NodeId, Member> members_;
   wire::Map map_;
+  Checkpoints checkpoints_;
   struct Barrier {
     std::set<ShardId> arrived;
     bool open = false;

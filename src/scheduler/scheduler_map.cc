@@ -22,6 +22,7 @@ void Scheduler::begin(Transport& out) {
   map_.timeout = options_.timeout;
   map_.tables = options_.tables;
   map_.job = options_.job;
+  map_.first = options_.first;
   for (std::uint32_t s = 0; s < options_.servers; ++s)
     map_.servers.push_back(members_.at(server_node(s)).address);
   map_.placement = first_placement(map_.tables, options_.servers, options_.replicas);
@@ -84,6 +85,7 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
     return {Code::kUsage, "no such chain of servers"};
   if (next == map_.placement[table.value]) return ok_status();
   map_.placement[table.value] = std::move(next);
+  tell(checkpoints_.on_moved());
   publish(out);
   return ok_status();
 }

@@ -36,6 +36,8 @@ JobStatus Scheduler::status(Instant now) const {
     told.nodes.push_back({id, member.observer, state, member.pid, member.address});
   }
   add_shards(told);
+  if (const auto& newest = last_checkpoint())
+    told.last_checkpoint = fmt::format("step-{}.{}", newest->epoch, newest->index);
   told.failovers = failovers_.told();
   told.events_forgotten = timeline_.forgotten();
   told.events = timeline_.events();

@@ -6,13 +6,13 @@
 namespace thalweg {
 
 void RangeMarks::own(const RangeSet& owned) {
-  RangeMarks next(static_cast<std::uint16_t>(slots_.size()), shards_);
+  RangeMarks next(static_cast<std::uint16_t>(slots_.size()), shards_, none_.low());
   next.owned_ = owned;
   for (const RangeSpan run : owned.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
       next.slots_[range] = static_cast<std::uint16_t>(next.width_++);
   }
-  next.marks_.resize(next.width_ * shards_);
+  next.marks_.assign(next.width_ * shards_, none_);
   for (const RangeSpan run : owned.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range) {
       if (!owned_.contains(RangeId{range})) continue;

@@ -11,10 +11,14 @@ namespace thalweg {
 
 class RangeMarks {
  public:
-  RangeMarks(std::uint16_t ranges, std::uint32_t shards) : shards_(shards), slots_(ranges) {}
+  // `first`: the step that shards begin with.
+  RangeMarks(std::uint16_t ranges, std::uint32_t shards, Step first)
+      : none_(first), shards_(shards), slots_(ranges) {}
 
   // Ranges that stay keep their marks; of those that are new nothing has arrived.
   void own(const RangeSet& owned);
+  // Of a shard of which nothing has arrived.
+  const Mark& none() const { return none_; }
   // Precondition: the range is owned.
   Mark& at(ShardId shard, std::uint16_t range) { return marks_[shard.value * width_ + slots_[range]]; }
   const Mark& at(ShardId shard, std::uint16_t range) const {
@@ -24,6 +28,7 @@ class RangeMarks {
   Step low(ShardId shard) const;
 
  private:
+  Mark none_;
   std::uint32_t shards_;
   std::size_t width_ = 0;             // Owned ranges.
   std::vector<std::uint16_t> slots_;  // By range: its place among the owned ones.

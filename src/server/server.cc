@@ -11,7 +11,7 @@ namespace thalweg {
 using News = cluster::Membership::News;
 
 Server::Server(ServerOptions options)
-    : options_(std::move(options)), member_(Role::kServer, options_.member) {}
+    : options_(std::move(options)), member_(Role::kServer, options_.member), work_(options_.store_cut) {}
 
 Frame Server::answer_to(const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
                         std::uint8_t flags) {
@@ -59,6 +59,8 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
       return on_entry(from, frame, out);
     case Op::kEntryReply:
       return on_entry_reply(from, frame, out);
+    case Op::kCheckpoint:
+      return from == kScheduler ? on_checkpoint(frame, out) : void();
     default:
       return;  // Nothing else is for a server; a stray answer is no reason to stop.
   }
@@ -88,6 +90,7 @@ void Server::on_map(bool first, Transport& out) {
       if (s != self()) out.introduce(server_node(s), map().servers[s]);
     }
   } else {
+    if (member_.ranges_moved()) forget_cut(out);
     follow_placement(out);
     mend_chains(out);
   }
@@ -115,7 +118,7 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
   auto made = make_table(spec, owned, std::move(custom));
   if (!made) return made.status();
   return std::make_unique<TableHost>(*std::move(made), map().consistency,
-                                     static_cast<std::uint32_t>(map().shards.size()));
+                                     static_cast<std::uint32_t>(map().shards.size()), map().first);
 }
 
 // By the first map, under which nothing has been pushed yet.
@@ -218,7 +221,9 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
     pass_on(frame.head.table.value, out);
     answer_push(from, frame, **host, out);
   }
-  if (host && (*host)->version() != before) answer_waiting(**host, out);
+  if (!host || (*host)->version() == before) return;
+  collect_cut();
+  answer_waiting(**host, out);
 }
 
 void Server::on_pull(NodeId from, Frame frame, Transport& out) {

@@ -15,6 +15,7 @@
 #include "cluster/membership.h"
 #include "node/node.h"
 #include "replication/outbox.h"
+#include "server/cut.h"
 #include "server/table_host.h"
 #include "wire/messages.h"
 
@@ -26,6 +27,7 @@ struct ServerOptions {
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule{};
   // Of all tables; a push that would make them larger by new rows is refused with kData. 0: no limit.
   std::uint64_t table_bytes_max = 0;
+  StoreCut store_cut{};  // Empty: this server's part of a checkpoint cannot be stored.
 };
 
 class Server final : public Node {
@@ -35,8 +37,10 @@ class Server final : public Node {
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
   Instant next_deadline() const override {
-    return std::min(member_.next_deadline(), outbox_.next_deadline());
+    return work_.waits() ? Instant{0} : std::min(member_.next_deadline(), outbox_.next_deadline());
   }
+  Computation* take_work() override { return work_.take(); }
+  void on_computed(Instant now, Transport& out) override;
   void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
   bool finished() const override { return member_.stopped().has_value(); }
 
@@ -108,6 +112,13 @@ class Server final : public Node {
   void take_over(std::size_t table, Transport& out);
   void mend_chains(Transport& out);
 
+  void on_checkpoint(const Frame& frame, Transport& out);
+  void begin_cut();
+  void drop_cuts();
+  void collect_cut();
+  void forget_cut(Transport& out);
+  void report_checkpoint(Transport& out) const;
+
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;
 
@@ -141,6 +152,10 @@ class Server final : public Node {
   std::deque<Committing> committing_;
   std::vector<std::map<PullKey, FrameHeader>> kept_pushes_;  // By table id; answered when their step closes.
   Instant now_;
+
+  wire::CheckpointOrder order_;        // The newest.
+  wire::CheckpointReport checkpoint_;  // What has become of it.
+  CutWork work_;
 
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;

@@ -60,11 +60,11 @@ LastOf ends_of(const FrameHeader& head) {
 
 }  // namespace
 
-TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards)
+TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first)
     : table_(std::move(table)),
       policy_(step_policy(consistency)),
       gate_(*policy_, shards),
-      marks_(table_->spec().ranges, shards),
+      marks_(table_->spec().ranges, shards, first),
       reached_(shards),
       counted_(shards),
       open_steps_(shards),
@@ -72,9 +72,11 @@ TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std:
       replies_(shards, policy_->steps_replayed()),
       log_(table_->spec(), shards),
       images_(policy_->steps_replayed()),
-      copied_(table_->spec().ranges) {
+      copied_(table_->spec().ranges, first),
+      applied_(first) {
   marks_.own(owned());
   rounds_.own(owned());
+  for (std::uint32_t s = 0; s < shards && !owned().empty(); ++s) gate_.advance(ShardId{s}, first);
 }
 
 Status TableHost::check_payload(const Frame& push) const {
@@ -138,7 +140,7 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
   if (head.ranges.size() != 1 || !owned().contains(head.ranges))
     return refused(head, fmt::format("expected one of ranges {}, which this server owns", text_of(owned())));
   for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
-    if (marks_.at(ShardId{s}, head.ranges.begin) != Mark{} && !THALWEG_BUG(kLoadedLate))
+    if (marks_.at(ShardId{s}, head.ranges.begin) != marks_.none() && !THALWEG_BUG(kLoadedLate))
       return refused(head, "rows are loaded before the first push");
   }
   const std::size_t rows = frame.first.size() / sizeof(std::uint64_t);
@@ -308,6 +310,15 @@ void TableHost::advance_clock(ShardId shard) {
 
 void TableHost::close_steps() {
   const Step closed = policy_->closed(gate_.clocks());
+  if (cut_at_ && closed >= *cut_at_) {
+    close_before(*cut_at_);
+    take_rows();
+  }
+  close_before(closed);
+  rounds_.end_epochs_before(closed.epoch);
+}
+
+void TableHost::close_before(Step closed) {
   applied_ = std::max(applied_, closed);
   while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
     images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
@@ -319,7 +330,6 @@ void TableHost::close_steps() {
       table_->apply({&sum, 1});
     });
   });
-  rounds_.end_epochs_before(closed.epoch);
 }
 
 Status TableHost::check_pull(const Frame& frame) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -29,8 +30,8 @@ class TableHost {
  public:
   static constexpr std::uint64_t kAllRoom = ~std::uint64_t{0};
 
-  // Owns the ranges that `table` owns.
-  TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards);
+  // Owns the ranges that `table` owns. `first`: the step that shards begin with.
+  TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first = {});
 
   // What a push is to change. kRetry: too far ahead of what has arrived. kData: its new rows, of its own keys
   // that have none, would take more than `room` bytes.
@@ -71,6 +72,17 @@ class TableHost {
   // follow what came before it, and nothing has changed. Precondition: its ranges are owned, as copies of
   // that host's.
   Status replay(LogEntry entry);
+
+  // Where steps are kept until they close: takes all rows when the steps before this one, and no other, are
+  // in them. False: a later one is. An earlier wish is forgotten. Precondition: nothing moves until it is
+  // taken.
+  bool cut_before(Step step);
+  // Once it is taken: what each range begins with where work goes on from that step.
+  bool has_cut() const { return cut_.has_value(); }
+  std::vector<LoadEntry> take_cut();
+  void drop_cut();
+  // Rows of some range hold steps before this one, and no rows hold a later one.
+  Step applied() const { return applied_; }
 
   // All that is known of a range. Precondition: it is owned.
   RangeState state_of(RangeId range) const;
@@ -120,6 +132,8 @@ class TableHost {
   Status check_rounds(const RangeState& state) const;
   void advance_clock(ShardId shard);
   void close_steps();
+  void close_before(Step closed);
+  void take_rows();
   void own_anew();
   void count_read(const FrameHeader& head);
 
@@ -137,7 +151,9 @@ class TableHost {
   bool keeps_images_ = false;
   std::set<Step> open_arrivals_;  // Of which something has come; where images are kept.
   std::vector<Step> copied_;      // By range: sums of steps before this one are in the copies.
-  Step applied_;  // Rows of some range hold steps before this one, and no rows hold a later one.
+  std::optional<Step> cut_at_;    // Before which a cut is wanted.
+  std::optional<std::vector<LoadEntry>> cut_;
+  Step applied_;
   Leads leads_;
   std::uint64_t repeats_ = 0;
   std::uint64_t dropped_ = 0;

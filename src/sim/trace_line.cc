@@ -83,6 +83,8 @@ std::string content(const Frame& frame) {
     case Op::kEnded:
     case Op::kStatus:
     case Op::kStatusReply:
+    case Op::kCheckpoint:
+    case Op::kCheckpointReply:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);

@@ -17,6 +17,9 @@ enum class LastOf : std::uint8_t { kNothing, kEpoch, kWork };
 
 class Mark {
  public:
+  Mark() = default;
+  // Of a shard whose work begins with this step.
+  explicit Mark(Step first) : low_(first) {}
   // Every step before low() has arrived.
   Step low() const { return low_; }
   Arrival classify(Step step) const;

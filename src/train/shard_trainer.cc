@@ -234,17 +234,22 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
     if (batch % kStepsPerReport == 0 && current->rows > 0)
       note_point(batch / kStepsPerReport, source.place());
   };
-  // An heir walks over the batches that its predecessor finished, and says what it found there.
+  // An heir walks over the batches that its predecessor finished, and says what it found there. A
+  // checkpoint's step may lie beyond the last of them.
   const std::uint32_t walked = store_.step().index;
-  for (std::uint32_t skipped = 0; skipped < walked && !store_.closing(); ++skipped) {
+  bool ended = false;
+  for (std::uint32_t skipped = 0; skipped < walked && !ended && !store_.closing(); ++skipped) {
     if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
       co_return status;
+    ended = current->rows == 0;
     pass_rows_ += current->rows;
     note(skipped);
   }
-  if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
-    co_return status;
-  note(walked);
+  if (!ended) {
+    if (Status status = co_await prepare(source, spec_.shard_batch_rows(), current); !status.ok())
+      co_return status;
+    note(walked);
+  }
   if (walked > 0) {
     if (Status status = co_await report({2 * epoch, walked}, source.place()); !status.ok()) co_return status;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -18,12 +19,27 @@
 namespace thalweg {
 namespace {
 
-constexpr Duration kRefresh = std::chrono::milliseconds(100);
+constexpr Duration kCheckpointGrace = std::chrono::seconds(20);  // For the last one.
 
 constexpr const char* kLostHint =
     "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
     "memory "
     "runs out, see dmesg";
+
+// Whether a step boundary is one state of all that is learnt.
+Status check_can_keep(const TrainerOptions& options, const TrainSpec& spec) {
+  if (options.checkpoint.directory.empty() && options.checkpoint.resume.empty()) return ok_status();
+  if (options.consistency->kind != Consistency::Kind::kSync || spec.algorithm != "sync" ||
+      !spec.exchange.empty()) {
+    return {
+        Code::kUsage,
+        fmt::format("--checkpoint and --resume are for --sync bsp by servers; --algorithm {}{} has no steps "
+                    "that all data shards end together at the servers",
+                    spec.algorithm, spec.exchange.empty() ? "" : " --exchange " + spec.exchange)};
+  }
+  if (std::find(options.files.begin(), options.files.end(), "-") == options.files.end()) return ok_status();
+  return {Code::kUsage, "--checkpoint and --resume need files: standard input cannot be read again"};
+}
 
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
@@ -37,6 +53,9 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   if (!given.out.empty()) {
     if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
+  std::vector<std::string> passed_over;
+  auto resume = find_resume(given.checkpoint, passed_over);
+  if (!resume) return resume.status();
   auto start = WarmStart::open(given);
   if (!start) return start.status();
   const auto options = *start != nullptr ? (*start)->settle(given) : given;
@@ -48,7 +67,8 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   if (*start != nullptr) {
     if (Status status = (*start)->check(plan->spec, (*model)->tables()); !status.ok()) return status;
   }
-  plan->spec.loads = plan->spec.loads || has_initial(**model);
+  plan->spec.loads = plan->spec.loads || has_initial(**model) || *resume;
+  plan->spec.loads_state = plan->spec.loads_state || *resume;
   if (plan->spec.loads && chosen(*options, *plan).combine.kind == Combining::Kind::kTreeBothWays) {
     return Status(
         Code::kUsage,
@@ -62,15 +82,18 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
     plan->spec.script_hash = std::move(hash).value();
   }
   std::unique_ptr<TrainJob> job(new TrainJob(chosen(*options, *plan)));
+  if (Status status = check_can_keep(job->options_, plan->spec); !status.ok()) return status;
   job->start_ = std::move(start).value();
   job->model_ = std::move(model).value();
-  if (job->start_ != nullptr) job->notes_.push_back(job->start_->description());
+  if (job->start_ != nullptr && !*resume) job->notes_.push_back(job->start_->description());
+  for (const std::string& text : passed_over) job->say(TrainMessage::kWarning, text);
   for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
   if (!inputs) return as_input(inputs.status());
   job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job->model_->tables();
+  if (Status status = job->open_checkpoints(*std::move(resume)); !status.ok()) return status;
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
   job->warn_of_inputs();
@@ -105,6 +128,14 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
+  if (resume_) job.first = resume_->manifest.step;
+  if (keeper_ != nullptr) {
+    checkpoint::Manifest about;
+    about.job = job.job;
+    about.inputs = inputs_text();
+    about.options = options_to_store();
+    keeper_->follow(job, std::move(about));
+  }
   job.on_event = [this](const std::string& text) {
     const std::lock_guard lock(news_mutex_);
     news_.push_back(text);
@@ -123,20 +154,12 @@ ShardProgram TrainJob::observer() {
 
 Task<Status> TrainJob::observe(ShardStore& store) {
   if (spec().loads) {
-    Status loaded;
-    if (start_ != nullptr) {
-      loaded =
-          co_await load_rows(store, start_->model(), server_tables(spec(), tables_), start_->with_state());
-    } else {
-      loaded = co_await load_initial(store, *model_, server_tables(spec(), tables_));
-    }
-    if (!loaded.ok()) co_return loaded;
-    loaded = (co_await store.barrier(kLoadedBarrier)).status;
-    if (!loaded.ok()) co_return loaded;
+    if (Status loaded = co_await load(store); !loaded.ok()) co_return loaded;
+    if (Status loaded = (co_await store.barrier(kLoadedBarrier)).status; !loaded.ok()) co_return loaded;
   }
   if (const Status status = (co_await store.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   begun_ = now();
-  for (std::uint32_t epoch = 0; epoch < spec().epochs; ++epoch) {
+  for (std::uint32_t epoch = first_epoch(); epoch < spec().epochs; ++epoch) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
@@ -204,7 +227,7 @@ HeldOutNumbers TrainJob::held_out_numbers(const Measured& rows) const {
 TrainEpoch TrainJob::told_epoch(std::size_t index) const {
   const EpochNumbers& numbers = epochs_[index];
   TrainEpoch out;
-  out.number = static_cast<std::uint32_t>(index) + 1;
+  out.number = first_epoch() + static_cast<std::uint32_t>(index) + 1;
   out.examples = numbers.rows;
   out.seconds = std::chrono::duration<double>(numbers.ended - Instant{}).count();
   out.costs.steps = numbers.steps_before + numbers.steps;
@@ -260,12 +283,15 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const auto tell_news = [this] {
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
   };
-  while (!cluster.wait(kRefresh)) {
+  while (!wait(cluster)) {
     if (const Status status = monitor_->inputs_agree(); !status.ok()) cluster.stop(status);
     const std::string missing = cluster.missing();
     if (closing_ && !closed) {
       closed = true;
-      if (missing.empty()) {
+      if (missing.empty() && keeper_ != nullptr) {
+        ending_ = Ending{now() + kCheckpointGrace, keeper_->completed(), keeper_->failed()};
+        cluster.ask_checkpoint();
+      } else if (missing.empty()) {
         cluster.close();
       } else {
         cluster.stop({Code::kAborted, "interrupted before all nodes had joined; nothing is saved"});
@@ -273,16 +299,19 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
     }
     if (!closed) told = tell_epochs(told, cluster);
     tell_news();
+    if (ending_) end_by_checkpoint(cluster);
     if (!options_.on_progress) continue;
-    TrainProgress now = missing.empty() ? progress(cluster.view()) : TrainProgress();
-    now.elapsed = elapsed();
-    now.missing = missing;
-    now.workers = workers, now.servers = servers;
-    options_.on_progress(now);
+    TrainProgress shown = missing.empty() ? progress(cluster.view()) : TrainProgress();
+    shown.elapsed = elapsed();
+    shown.missing = missing;
+    shown.workers = workers, shown.servers = servers;
+    options_.on_progress(shown);
   }
   TrainResult result;
   result.seconds = std::chrono::duration<double>(elapsed()).count();
   tell_news();
+  if (keeper_ != nullptr) keeper_->finish();
+  closed = closed && !ending_;  // That took a checkpoint, or came to its end.
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
@@ -294,7 +323,10 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
 }
 
 Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
-  if (of_cluster.code() == Code::kPeerLost) return with_hint(of_cluster, kLostHint);
+  if (ending_ && of_cluster.code() == Code::kAborted) return with_way_on(of_cluster);
+  if (of_cluster.code() == Code::kPeerLost)
+    return keeper_ != nullptr && !keeper_->newest().empty() ? with_way_on(of_cluster)
+                                                            : with_hint(of_cluster, kLostHint);
   if (!of_cluster.ok()) return with_cause(of_cluster, inputs_->train.get());
   if (!collected_)
     return {Code::kRefused, "the job was ended before its model was collected; nothing is saved"};
@@ -327,7 +359,7 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
     if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
       result.valid_accuracy = accuracy;
   }
-  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = *best + 1;
+  if (const auto best = best_epoch(spec().model.loss, epochs_)) result.best_epoch = first_epoch() + *best + 1;
   result.failovers = view.failovers;
   add_costs(view.counters, numbers.steps, result);
   add_words(closed, result);

@@ -15,6 +15,8 @@
 #include "model/format/model_dir.h"
 #include "net/real_clock.h"
 #include "thalweg/trainer.h"
+#include "train/checkpoint/checkpoint_keeper.h"
+#include "train/checkpoint/resume.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"
 #include "train/warm_start/warm_start.h"
@@ -39,6 +41,7 @@ class TrainJob {
   void live_by(std::function<Instant()> clock, std::function<void()> on_pass);
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
+  // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
 
@@ -46,6 +49,15 @@ class TrainJob {
   explicit TrainJob(TrainerOptions options) : options_(std::move(options)) {}
   Instant now() const { return clock_ ? clock_() : real_clock_.now(); }
   void warn_of_inputs() const;
+  std::string inputs_text() const;
+  Status open_checkpoints(std::optional<ResumePoint> resume);
+  Task<Status> load(ShardStore& store);
+  // As Cluster::wait(), for a while; completes checkpoints meanwhile.
+  bool wait(Cluster& cluster);
+  // Of a job that is to end early: ends it once there is one more, or cannot be.
+  void end_by_checkpoint(Cluster& cluster);
+  Status with_way_on(Status status) const;
+  std::uint32_t first_epoch() const { return resume_ ? resume_->manifest.step.epoch : 0; }
   Task<Status> observe(ShardStore& store);
   Task<Status> save(ShardStore& store);
   Task<Status> save_at(ShardStore& store, Disk& disk, const std::string& directory);
@@ -69,7 +81,15 @@ class TrainJob {
   const TrainerOptions options_;
   std::shared_ptr<const TrainInputs> inputs_;
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
-  std::unique_ptr<Model> model_;      // As the observer knows it.
+  std::optional<ResumePoint> resume_;
+  std::unique_ptr<CheckpointKeeper> keeper_;  // Null: none are taken.
+  // Once it is to end early: until when, and what the keeper had done by then.
+  struct Ending {
+    Instant until;
+    std::uint64_t completed = 0, failed = 0;
+  };
+  std::optional<Ending> ending_;
+  std::unique_ptr<Model> model_;  // As the observer knows it.
   std::vector<TableSpec> tables_;
   std::unique_ptr<TrainMonitor> monitor_;
   std::vector<std::string> notes_;  // To be told when the job starts.

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "base/hint.h"
+#include "checkpoint/part_file.h"
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
 #include "data/input_words.h"
 #include "data/reader/columns.h"
 #include "net/socket/address.h"
+#include "net/system_disk.h"
 #include "thalweg/trainer.h"
 #include "train/replica_trainer.h"
 #include "train/train_advice.h"
@@ -79,7 +81,8 @@ MeetingPlace meeting_place(const NodeOptions& node, Duration timeout) {
 std::string insecurity(const NodeOptions& node) { return risk(node); }
 
 TrainNodeEnd run_train_server(const TrainNode& node) {
-  NodeEnd end = run_remote_server(node.node, {}, node.stop, node.memory);
+  SystemDisk disk;
+  NodeEnd end = run_remote_server(node.node, {}, node.stop, node.memory, checkpoint::store_cut(disk));
   return {std::move(end.status), end.told};
 }
 

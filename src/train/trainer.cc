@@ -6,10 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "checkpoint/part_file.h"
 #include "client/job/job_options.h"
 #include "client/job/local_cluster.h"
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
+#include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/replica_trainer.h"
 #include "train/simulated/simulated_cluster.h"
@@ -77,6 +79,8 @@ TrainResult Trainer::Impl::run_here() {
   // This thread helps while it waits; shards of a group block theirs, and the rest of the job needs one.
   cluster.threads = group ? spec.shards + 1 : threads - 1;
   cluster.table_bytes_max = options.memory;
+  SystemDisk disk;
+  cluster.store_cut = checkpoint::store_cut(disk);
   const auto inputs = job->inputs();
   inputs->set_memory(options.memory);
   std::vector<std::shared_ptr<ShardGroup>> ranks(spec.shards);

@@ -2,7 +2,7 @@
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text machine:text pid:u32
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool count:u32 table* count:u32
+//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool first:step count:u32 table* count:u32
 //                server:text* placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
 //   placement := count:u32 (end:u16 count:u8 server:u32+)*, one for each table; a run begins where the last one ended
@@ -13,6 +13,8 @@
 //   marks     := low:step reach:step ended:bool
 //   step      := epoch:u32 index:u32
 //   heartbeat := count:u32 (counter:u16 value:u64)*, by ascending counter, also such as the reader does not know
+//   order     := number:u64 step place:text
+//   report    := number:u64 state:u8 clock:step text:text
 // clang-format on
 #include "wire/messages.h"
 
@@ -24,6 +26,8 @@
 
 namespace thalweg::wire {
 namespace {
+
+constexpr std::size_t kPlaceBytesMax = 4096;
 
 void put_table(Writer& out, const TableSpec& t) {
   out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
@@ -76,6 +80,13 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
   return placement ? *std::move(placement) : Placement();
 }
 
+void put_step(Writer& out, Step step) { out.put(step.epoch).put(step.index); }
+
+Step get_step(Reader& in) {
+  const auto epoch = in.get<std::uint32_t>();
+  return {epoch, in.get<std::uint32_t>()};
+}
+
 }  // namespace
 
 Bytes encode(const Join& m) {
@@ -121,6 +132,7 @@ Bytes encode(const Map& m) {
       .put(m.combine.arity)
       .put(static_cast<std::int64_t>(m.timeout.count()));
   out.put(static_cast<std::uint8_t>(m.closing));
+  put_step(out, m.first);
   out.put(static_cast<std::uint32_t>(m.tables.size()));
   for (const TableSpec& table : m.tables) put_table(out, table);
   out.put(static_cast<std::uint32_t>(m.servers.size()));
@@ -148,6 +160,7 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   if (both_ways && m.consistency.kind != Consistency::Kind::kFreeSoftsync) in.fail();
   m.timeout = Duration{in.get<std::int64_t>()};
   m.closing = get_bool(in);
+  m.first = get_step(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();
   constexpr std::size_t kTableBytesMin = 69;
   m.tables.resize(in.get_count(limits::kTablesMax, kTableBytesMin));
@@ -194,22 +207,17 @@ std::optional<Waiting> decode_waiting(const Bytes& bytes) {
 }
 
 Bytes encode(const Reached& m) {
-  return Writer()
-      .put(m.low.epoch)
-      .put(m.low.index)
-      .put(m.reach.epoch)
-      .put(m.reach.index)
-      .put(static_cast<std::uint8_t>(m.ended))
-      .take();
+  Writer out;
+  put_step(out, m.low);
+  put_step(out, m.reach);
+  return out.put(static_cast<std::uint8_t>(m.ended)).take();
 }
 
 std::optional<Reached> decode_marks(const Bytes& bytes) {
   Reader in(bytes);
   Reached m;
-  for (Step* step : {&m.low, &m.reach}) {
-    step->epoch = in.get<std::uint32_t>();
-    step->index = in.get<std::uint32_t>();
-  }
+  m.low = get_step(in);
+  m.reach = get_step(in);
   m.ended = get_bool(in);
   return finish(in, m);
 }
@@ -232,6 +240,39 @@ std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes) {
     m.counters.set(id, in.get<std::uint64_t>());
     last = id;
   }
+  return finish(in, std::move(m));
+}
+
+Bytes encode(const CheckpointOrder& m) {
+  Writer out;
+  out.put(m.number);
+  put_step(out, m.step);
+  return out.put_text(m.place).take();
+}
+
+std::optional<CheckpointOrder> decode_checkpoint_order(const Bytes& bytes) {
+  Reader in(bytes);
+  CheckpointOrder m;
+  m.number = in.get<std::uint64_t>();
+  m.step = get_step(in);
+  m.place = in.get_text(kPlaceBytesMax);
+  return finish(in, std::move(m));
+}
+
+Bytes encode(const CheckpointReport& m) {
+  Writer out;
+  out.put(m.number).put(m.state);
+  put_step(out, m.clock);
+  return out.put_text(m.text).take();
+}
+
+std::optional<CheckpointReport> decode_checkpoint_report(const Bytes& bytes) {
+  Reader in(bytes);
+  CheckpointReport m;
+  m.number = in.get<std::uint64_t>();
+  m.state = get_enum(in, CheckpointReport::State::kFailed);
+  m.clock = get_step(in);
+  m.text = in.get_text(limits::kControlBytesMax);
   return finish(in, std::move(m));
 }
 

@@ -56,6 +56,7 @@ struct Map {
   Consistency consistency;
   Combining combine;
   bool closing = false;  // Data shards are to end their work early.
+  Step first;            // That shards begin with: steps before it are in the rows that are loaded.
   Duration timeout{};    // Deadline of every wait.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
@@ -76,12 +77,31 @@ struct Heartbeat {
   Counters counters;
 };
 
+// Scheduler to server: the rows of its ranges are to be stored as they are when all steps before `step`, and
+// no other, are in them. A later order takes the place of an earlier one.
+struct CheckpointOrder {
+  std::uint64_t number = 0;
+  Step step;
+  std::string place;  // Where; the driver's words.
+};
+
+// What has become of an order at one server.
+struct CheckpointReport {
+  enum class State : std::uint8_t { kOpen, kPassed, kStored, kFailed };
+  std::uint64_t number = 0;
+  State state = State::kOpen;
+  Step clock;        // Steps before this one are closed there.
+  std::string text;  // Stored: what there is now, the driver's words. Failed: why.
+};
+
 Bytes encode(const Join& message);
 Bytes encode(const Welcome& message);
 Bytes encode(const Map& message);
 Bytes encode(const Waiting& message);
 Bytes encode(const Reached& message);
 Bytes encode(const Heartbeat& message);
+Bytes encode(const CheckpointOrder& message);
+Bytes encode(const CheckpointReport& message);
 
 // Empty when the bytes are not exactly one message within its limits.
 std::optional<Join> decode_join(const Bytes& bytes);
@@ -90,5 +110,7 @@ std::optional<Map> decode_map(const Bytes& bytes);
 std::optional<Waiting> decode_waiting(const Bytes& bytes);
 std::optional<Reached> decode_marks(const Bytes& bytes);
 std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes);
+std::optional<CheckpointOrder> decode_checkpoint_order(const Bytes& bytes);
+std::optional<CheckpointReport> decode_checkpoint_report(const Bytes& bytes);
 
 }  // namespace thalweg::wire

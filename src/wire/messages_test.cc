@@ -16,6 +16,7 @@ Map some_map() {
   map.epoch = 9;
   map.consistency = Consistency::backup(4);
   map.closing = true;
+  map.first = {4, 300};
   map.timeout = std::chrono::seconds(30);
   TableSpec sparse;
   sparse.name = "weights";
@@ -88,6 +89,9 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(Join{Role::kWorker, true, "", "", ""}, decode_join);
   expect_exact(Welcome{worker_node(3), 0x123456789abcdefu}, decode_welcome);
   expect_exact(some_map(), decode_map);
+  expect_exact(CheckpointOrder{9, {3, 400}, "/kept/.taking-1"}, decode_checkpoint_order);
+  expect_exact(CheckpointReport{9, CheckpointReport::State::kStored, {3, 400}, "a part"},
+               decode_checkpoint_report);
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
   expect_exact(Reached{{3, 17}, {4, 2}, true}, decode_marks);

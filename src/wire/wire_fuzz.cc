@@ -28,5 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::expect_canonical(wire::decode_marks(bytes), bytes);
   wire::expect_canonical(wire::decode_heartbeat(bytes), bytes);
   wire::expect_canonical(wire::decode_job_status(bytes), bytes);
+  wire::expect_canonical(wire::decode_checkpoint_order(bytes), bytes);
+  wire::expect_canonical(wire::decode_checkpoint_report(bytes), bytes);
   return 0;
 }

@@ -8,7 +8,8 @@
 namespace thalweg {
 namespace {
 
-constexpr Reached kFresh{Step{}, Step{}, false};  // Of a shard that nobody has worked on.
+// Of a shard that nobody has worked on.
+Reached fresh_marks(const wire::Map& job) { return {job.first, job.first, false}; }
 
 }  // namespace
 
@@ -18,12 +19,12 @@ void ShardRunner::take_map(const wire::Map& map) {
 }
 
 void ShardRunner::add(ShardId shard, std::uint32_t owner_epoch) {
-  runs_[shard].store = std::make_unique<ShardStore>(job_, shard, owner_epoch, kFresh);
+  runs_[shard].store = std::make_unique<ShardStore>(job_, shard, owner_epoch, fresh_marks(job_));
 }
 
 void ShardRunner::start(ShardId shard, const Reached& marks) {
   Run& run = runs_.at(shard);
-  if (marks.reach != Step{}) {
+  if (marks.reach > job_.first) {
     run.store = std::make_unique<ShardStore>(job_, shard, run.store->owner_epoch(), marks);
   }
   run.started = true;

@@ -23,6 +23,11 @@
   COMMAND(kModelExportCommand) \
   COMMAND(kModelDiffCommand) \
   COMMAND(kModelDigestCommand) \
+  COMMAND(kCkptLsCommand) \
+  COMMAND(kCkptShowCommand) \
+  COMMAND(kCkptVerifyCommand) \
+  COMMAND(kCkptPruneCommand) \
+  COMMAND(kCkptExportCommand) \
   COMMAND(kDataCheckCommand) \
   COMMAND(kDataStatsCommand) \
   COMMAND(kDataSplitCommand) \

@@ -1,9 +1,12 @@
 // node scheduler: a training job whose other nodes join by hand.
+#include <utility>
+
 #include "cli/command/command.h"
 #include "cli/options/options.h"
 #include "cli/options/trainer_options.h"
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
+#include "cli/work/checkpoint_options.h"
 #include "cli/work/own_node.h"
 
 namespace thalweg {
@@ -16,8 +19,11 @@ Status run_node_scheduler(const Options& options, Output& out) {
   node.insecure_no_auth = options.flag("insecure-no-auth");
   warn_if_insecure(node, out);
   node.log = [&out](const std::string& line) { out.note(line); };
-  return show_training(options, trainer_options(options, 0), out,
-                       [&](Trainer& trainer) { return trainer.run(node); });
+  TrainerOptions wanted = trainer_options(options, 0);
+  auto checkpoint = checkpoint_options(options);
+  if (!checkpoint) return checkpoint.status();
+  wanted.checkpoint = *std::move(checkpoint);
+  return show_training(options, std::move(wanted), out, [&](Trainer& trainer) { return trainer.run(node); });
 }
 
 }  // namespace
@@ -27,7 +33,7 @@ extern constinit const Command kNodeSchedulerCommand = {
     .summary = "Run the scheduler of a training job whose other nodes join by hand",
     .example = "thalweg node scheduler --listen 127.0.0.1:7100 --servers 1 --workers 2 --out model",
     .run = run_node_scheduler,
-    .options = {kReadOptions, kTrainOptions, "listen|secret-file|insecure-no-auth"},
+    .options = {kReadOptions, kTrainOptions, kCheckpointOptions, "listen|secret-file|insecure-no-auth"},
     .arguments = "[FILE...]",
     .arguments_max = kManyArguments,
 };

@@ -5,6 +5,7 @@
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
+#include "cli/work/checkpoint_options.h"
 #include "cli/work/train_run.h"
 
 namespace thalweg {
@@ -25,7 +26,7 @@ extern constinit const Command kTrainCommand = {
     .summary = "Train a model on rows of features",
     .example = "thalweg train clicks.svm --valid-part 10 --out model",
     .run = run_train,
-    .options = {kReadOptions, kTrainOptions, "processes|memory|threads"},
+    .options = {kReadOptions, kTrainOptions, kCheckpointOptions, "processes|memory|threads"},
     .arguments = "FILE...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,

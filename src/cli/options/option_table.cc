@@ -17,6 +17,7 @@ constexpr std::string_view kInput = "Input";
 constexpr std::string_view kModel = "Model";
 constexpr std::string_view kTraining = "Training";
 constexpr std::string_view kCluster = "Cluster";
+constexpr std::string_view kCheckpoints = "Checkpoints";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kRanks = "Ranks";
 constexpr std::string_view kCommon = "Common";
@@ -122,6 +123,14 @@ constexpr OptionRow kRows[] = {
     {.name = "replicas", .key = "cluster.replicas", .type = T::kInt, .group = kCluster,
      .help = "Servers that have each key range; so many less one may be lost and the job goes on",
      .example = "2", .fallback = "1", .placeholder = "R", .low = 1, .high = 3},
+    {.name = "checkpoint", .key = "checkpoint.dir", .type = T::kText, .group = kCheckpoints,
+     .help = "Keep checkpoints of the training in this directory, which all servers reach", .example = "runs/ctr.ckpt", .placeholder = "DIR"},
+    {.name = "checkpoint-every", .key = "checkpoint.every", .type = T::kText, .group = kCheckpoints,
+     .help = "Time, or N-steps of a pass, from one checkpoint to the next", .example = "500-steps", .fallback = "5min", .placeholder = "TIME|N-steps"},
+    {.name = "keep", .key = "checkpoint.keep", .type = T::kInt, .group = kCheckpoints,
+     .help = "Checkpoints to keep, the newest", .example = "3", .fallback = "2", .placeholder = "K", .low = 1, .high = 1e6},
+    {.name = "resume", .key = "", .type = T::kText, .group = kCheckpoints,
+     .help = "Go on from this checkpoint; auto: from the newest of --checkpoint, if there is one", .example = "auto", .placeholder = "auto|PATH"},
     {.name = "workers", .key = "cluster.workers", .type = T::kInt, .group = kCluster,
      .help = "Nodes that read data and compute", .example = "2", .placeholder = "N", .low = 1,
      .high = 4096},

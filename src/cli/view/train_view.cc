@@ -126,7 +126,7 @@ class TrainView {
   Output& out_;
   Loss loss_;
   const MetricList metrics_;
-  const bool saves_;
+  const bool saves_, keeps_;
   bool holds_out_;
   std::uint32_t epochs_;
   const std::thread::id thread_ = std::this_thread::get_id();
@@ -143,6 +143,7 @@ TrainView::TrainView(const TrainerOptions& options, Output& out)
       loss_(options.loss.value_or(Loss::kLogistic)),
       metrics_(metrics(options.more.metrics)),
       saves_(!options.out.empty()),
+      keeps_(!options.checkpoint.directory.empty()),
       holds_out_(!options.valid.empty() || options.valid_part != 0),
       epochs_(options.epochs.value_or(1)),
       progress_(
@@ -213,7 +214,9 @@ void TrainView::answer_interrupt(const TrainProgress& now) {
   closing_ = true;
   if (now.missing.empty()) {
     say(TrainMessage::kNote, fmt::format("stopping{}; press Ctrl-C again to stop at once",
-                                         saves_ ? ": saving what is learnt so far" : ""));
+                                         keeps_   ? ": taking a checkpoint"
+                                         : saves_ ? ": saving what is learnt so far"
+                                                  : ""));
   }
   trainer_->close();
 }

@@ -1,10 +1,12 @@
 #include "cli/work/train_run.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/options/memory_limit.h"
 #include "cli/options/trainer_options.h"
+#include "cli/work/checkpoint_options.h"
 
 namespace thalweg {
 
@@ -12,6 +14,9 @@ Result<TrainerOptions> wanted_training(const Options& options) {
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();
   TrainerOptions wanted = trainer_options(options, *memory);
+  auto checkpoint = checkpoint_options(options);
+  if (!checkpoint) return checkpoint.status();
+  wanted.checkpoint = *std::move(checkpoint);
   wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
   return wanted;
 }

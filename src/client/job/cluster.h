@@ -20,6 +20,9 @@ class Cluster {
   virtual std::string missing() = 0;
   virtual void close() = 0;                     // Asks the shards to end early.
   virtual void stop(const Status& status) = 0;  // Ends the job at once.
+  // As Scheduler has them. Where none are taken they do nothing.
+  virtual void ask_checkpoint() {}
+  virtual void complete_checkpoint(std::uint64_t /*number*/, const Status& /*status*/) {}
 };
 
 }  // namespace thalweg

@@ -22,8 +22,10 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
     : driver_(clock_), scheduler_(without_suspicion(options.job)), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
-    servers_.push_back(std::make_unique<Server>(ServerOptions{
-        {.name = "embedded"}, options.custom_rule, options.table_bytes_max / options.job.servers}));
+    servers_.push_back(std::make_unique<Server>(ServerOptions{{.name = "embedded"},
+                                                              options.custom_rule,
+                                                              options.table_bytes_max / options.job.servers,
+                                                              options.store_cut}));
     driver_.add(server_node(wire::kFirstTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {
@@ -78,6 +80,15 @@ void LocalCluster::close() {
 
 void LocalCluster::stop(const Status& status) {
   driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
+}
+
+void LocalCluster::ask_checkpoint() {
+  driver_.turn(kScheduler, [this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
+}
+
+void LocalCluster::complete_checkpoint(std::uint64_t number, const Status& status) {
+  driver_.turn(kScheduler,
+               [&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
 }
 
 Status LocalCluster::wait_started() {

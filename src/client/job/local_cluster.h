@@ -22,6 +22,7 @@ struct LocalClusterOptions {
   ShardProgram observer;  // Runs once beside the shards; may be empty.
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule;
   std::uint64_t table_bytes_max = 0;  // Of all servers together; 0: no limit.
+  StoreCut store_cut;                 // Of every server; may be empty.
 };
 
 class LocalCluster final : public JobCluster {
@@ -37,6 +38,8 @@ class LocalCluster final : public JobCluster {
   std::string missing() override { return {}; }
   void close() override;
   void stop(const Status& status) override;
+  void ask_checkpoint() override;
+  void complete_checkpoint(std::uint64_t number, const Status& status) override;
 
   Status wait_started() override;
   bool has_shards() const override { return true; }

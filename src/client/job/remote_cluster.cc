@@ -190,6 +190,15 @@ void RemoteCluster::stop(const Status& status) {
   driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
 }
 
+void RemoteCluster::ask_checkpoint() {
+  driver_.turn(kScheduler, [this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
+}
+
+void RemoteCluster::complete_checkpoint(std::uint64_t number, const Status& status) {
+  driver_.turn(kScheduler,
+               [&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
+}
+
 Status RemoteCluster::wait_started() {
   if (started_) return ok_status();
   std::string missed = missing();
@@ -267,7 +276,7 @@ NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& opti
 }  // namespace
 
 NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, const std::atomic<bool>* stop,
-                          std::uint64_t table_bytes_max) {
+                          std::uint64_t table_bytes_max, StoreCut store_cut) {
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
@@ -276,7 +285,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
                               [&rules](const std::string& name) { return find_rule(rules, name); },
-                              table_bytes_max});
+                              table_bytes_max, std::move(store_cut)});
   if (options.log) options.log("server listens on " + with_port(options.listen, *port));
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }

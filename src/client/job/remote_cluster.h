@@ -12,6 +12,7 @@
 #include "net/socket/file_descriptor.h"
 #include "net/tcp/tcp_thread.h"
 #include "scheduler/scheduler.h"
+#include "server/cut.h"
 #include "thalweg/node.h"
 #include "worker/worker.h"
 
@@ -47,6 +48,8 @@ class RemoteCluster final : public JobCluster {
   std::string missing() override;
   void close() override;
   void stop(const Status& status) override;
+  void ask_checkpoint() override;
+  void complete_checkpoint(std::uint64_t number, const Status& status) override;
   const std::string& address() const { return address_; }
 
   // Says in the log who is missing, and ends the job when nobody has joined for as long as patience lasts.
@@ -88,9 +91,10 @@ struct NodeEnd {
 };
 
 // Runs one server or worker in this process until its job is over, or `stop` is true; returns how it ended.
-// A server's tables take at most `table_bytes_max`, unless that is 0.
+// A server's tables take at most `table_bytes_max`, unless that is 0. `store_cut` may be empty.
 NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules,
-                          const std::atomic<bool>* stop = nullptr, std::uint64_t table_bytes_max = 0);
+                          const std::atomic<bool>* stop = nullptr, std::uint64_t table_bytes_max = 0,
+                          StoreCut store_cut = {});
 NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program,
                           const std::atomic<bool>* stop = nullptr);
 

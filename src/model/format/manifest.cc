@@ -14,8 +14,8 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/rule_fields.h"
-#include "model/format/file.h"
 #include "model/format/json_bounds.h"
+#include "model/format/sealed_json.h"
 
 namespace thalweg {
 namespace {
@@ -209,17 +209,6 @@ void read_maps(Members& in, Manifest& out) {
   }
 }
 
-std::string checksum_tail(std::string_view body) {
-  return ",\n  \"checksum\": \"" + hash_text(body) + "\"\n}\n";
-}
-
-bool checksum_matches(std::string_view text) {
-  const std::size_t tail = checksum_tail("").size();
-  if (text.size() < tail) return false;
-  const std::string_view body = text.substr(0, text.size() - tail);
-  return text.substr(body.size()) == checksum_tail(body);
-}
-
 Status other_version(const std::string& path, std::uint64_t version, std::string_view library) {
   return {
       Code::kModel,
@@ -288,14 +277,12 @@ std::string to_json(const Manifest& manifest) {
   for (const auto& [name, value] : manifest.metrics) {
     if (std::isfinite(value)) json["metrics"][name] = value;
   }
-  std::string body = json.dump(2, ' ', false, Json::error_handler_t::replace);
-  body.resize(body.size() - 2);  // The closing "\n}" comes with the checksum.
-  return body + checksum_tail(body);
+  return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 Result<Manifest> parse_manifest(const std::string& path, std::string_view text) {
   const auto error = [&](const std::string& why) { return Status(Code::kModel, path + ": " + why); };
-  if (!checksum_matches(text)) return mismatch(path, text);
+  if (!is_sealed(text)) return mismatch(path, text);
   if (const std::string bound = look_over(text, kBounds).exceeded; !bound.empty()) return error(bound);
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_object() && json.value("format", Json()) == kFormat) {

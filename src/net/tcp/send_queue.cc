@@ -22,6 +22,7 @@ bool is_answer(Op op) {
     case Op::kLoadReply:
     case Op::kEntryReply:
     case Op::kStatusReply:
+    case Op::kCheckpointReply:
     case Op::kMap:
     case Op::kWelcome:
       return true;

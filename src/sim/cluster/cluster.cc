@@ -28,11 +28,15 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
       clocks_(Random(plan.seed).split(8)),
       computing_(Random(plan.seed).split(10)) {
   if (plan.room != nullptr) room_.emplace(plan.room, plan.seats);
-  if (!programs_.shard) programs_ = Programs{work_.program(), work_.observer()};
+  if (!programs_.shard) {
+    programs_.shard = work_.program();
+    programs_.observer = work_.observer();
+  }
   start_scheduler();
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     const std::string name = fmt::format("process-{}", births_);
-    auto server = std::make_unique<Server>(ServerOptions{{.name = name, .patience = plan.timeout}});
+    auto server = std::make_unique<Server>(
+        ServerOptions{{.name = name, .patience = plan.timeout}, {}, 0, programs_.store_cut});
     Server* raw = server.get();
     Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
                                        plan.server_turn)];
@@ -65,9 +69,22 @@ void Cluster::start_scheduler() {
     if (programs_.on_report) return programs_.on_report(now_, shard, number, text);
     work_.on_report(shard, number, text);
   };
+  options.first = programs_.first;
+  options.checkpoint = programs_.checkpoint;
+  options.on_checkpoint_taken = [this](const TakenCheckpoint& taken) { complete_later(taken); };
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
   Scheduler* raw = scheduler.get();
   processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
+}
+
+// As the scheduler's driver does between its turns.
+void Cluster::complete_later(const TakenCheckpoint& taken) {
+  at(now_, [this, taken] {
+    by_driver(0, [&](Process& process, Instant local, Transport&) {
+      const Status status = programs_.complete_checkpoint(taken);
+      process.scheduler->complete_checkpoint(local, taken.number, status);
+    });
+  });
 }
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {

@@ -39,6 +39,11 @@ struct Programs {
   std::function<void(Instant now, ShardId, ReportId, std::string_view text)> on_report{};
   // `sent` leaves a server in the turn that it was given `asked` (null: none).
   std::function<void(NodeId server, const Frame* asked, const Frame& sent)> on_answer{};
+  // Where servers store their rows, and who completes what they have stored; unset: no checkpoints.
+  CheckpointPolicy checkpoint{};
+  StoreCut store_cut{};
+  std::function<Status(const TakenCheckpoint&)> complete_checkpoint{};
+  Step first{};  // That shards begin with; the observer loads what is before it.
 };
 
 // One incarnation of one node; its place in the cluster is its number.
@@ -147,6 +152,7 @@ class Cluster {
 
   std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
   void start_scheduler();
+  void complete_later(const TakenCheckpoint& taken);
   void deliver(std::uint32_t slot);
   bool survives(Mail& mail);
   void give_up_unwelcomed(std::uint32_t process);

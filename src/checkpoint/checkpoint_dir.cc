@@ -1,0 +1,162 @@
+#include "checkpoint/checkpoint_dir.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/part_file.h"
+#include "model/format/file.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+constexpr std::string_view kNamePrefix = "step-";
+constexpr std::string_view kAttemptPrefix = ".taking-";
+constexpr std::uint64_t kManifestBytesMax = std::uint64_t{64} << 20;
+
+std::optional<Step> step_of_name(std::string_view name) {
+  if (!name.starts_with(kNamePrefix)) return {};
+  name.remove_prefix(kNamePrefix.size());
+  Step step;
+  const char* const end = name.data() + name.size();
+  const auto epoch = std::from_chars(name.data(), end, step.epoch);
+  if (epoch.ec != std::errc() || epoch.ptr == end || *epoch.ptr != '.') return {};
+  const auto index = std::from_chars(epoch.ptr + 1, end, step.index);
+  if (index.ec != std::errc() || index.ptr != end) return {};
+  return step;
+}
+
+std::string below(const std::string& directory, std::string_view name) {
+  return (std::filesystem::path(directory) / name).string();
+}
+
+Status write_manifest(Disk& disk, const std::string& place, const Manifest& manifest) {
+  const std::string path = below(place, kManifestFile);
+  const auto file = disk.create(path);
+  if (!file) return file.status();
+  const std::string text = to_json(manifest);
+  // What cannot be read back is no checkpoint.
+  if (const auto again = parse_manifest(path, text); !again) return again.status();
+  if (Status status = (*file)->write_at(0, bytes_of(text)); !status.ok()) return status;
+  return (*file)->sync();
+}
+
+Status put_in_place(Disk& disk, const std::string& directory, const std::string& place,
+                    const std::string& path, const Manifest& manifest) {
+  if (Status status = write_manifest(disk, place, manifest); !status.ok()) return status;
+  if (Status status = disk.sync_directory(place); !status.ok()) return status;
+  if (Status status = disk.replace(place, path); !status.ok()) return status;
+  return disk.sync_directory(directory);
+}
+
+}  // namespace
+
+std::string step_text(Step step) { return fmt::format("{}.{}", step.epoch, step.index); }
+
+std::string directory_name(Step step) { return std::string(kNamePrefix) + step_text(step); }
+
+std::string attempt_prefix(Disk& disk, const std::string& directory) {
+  return below(directory, fmt::format("{}{:016x}-", kAttemptPrefix, disk.draw()));
+}
+
+Result<std::string> complete(Disk& disk, const std::string& directory, const std::string& place,
+                             const Manifest& manifest) {
+  std::string path = below(directory, directory_name(manifest.step));
+  const Status status = put_in_place(disk, directory, place, path, manifest);
+  (void)disk.remove(place);  // What it has replaced, or what is left of it. At worst it stays behind.
+  if (!status.ok()) return status;
+  return path;
+}
+
+void remove_attempts(Disk& disk, const std::string& directory) {
+  const auto names = disk.list(directory);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (name.starts_with(kAttemptPrefix)) (void)disk.remove(below(directory, name));
+  }
+}
+
+Result<Manifest> open(const Disk& disk, const std::string& path) {
+  const auto found = disk.look(path);
+  if (!found) return found.status();
+  if (*found != Entry::kDirectory) {
+    return Status(Code::kIo, fmt::format("{}: {}, expected the directory of a checkpoint", path,
+                                         *found == Entry::kNothing ? "no such directory" : "it is a file"));
+  }
+  const std::string manifest_path = below(path, kManifestFile);
+  const auto file = disk.open(manifest_path);
+  if (!file) return Status(Code::kModel, fmt::format("{}: no checkpoint: {}", path, file.status().message()));
+  const auto size = (*file)->size();
+  if (!size) return size.status();
+  if (*size > kManifestBytesMax) return Status(Code::kModel, manifest_path + ": too large");
+  std::string text(*size, '\0');
+  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status.ok())
+    return status;
+  auto manifest = parse_manifest(manifest_path, text);
+  if (!manifest) return manifest.status();
+  for (const Part& part : manifest->parts) {
+    const auto part_file = disk.open(below(path, part.file));
+    if (!part_file) return Status(Code::kModel, part_file.status().message());
+    const auto bytes = (*part_file)->size();
+    if (!bytes) return bytes.status();
+    if (*bytes != part.bytes) {
+      return Status(Code::kModel, fmt::format("{}: damaged: it has {} bytes; {} expects {}",
+                                              below(path, part.file), *bytes, kManifestFile, part.bytes));
+    }
+  }
+  return manifest;
+}
+
+Status verify(const Disk& disk, const std::string& path) {
+  const auto manifest = open(disk, path);
+  if (!manifest) return manifest.status();
+  for (const Part& part : manifest->parts) {
+    if (Status status = check_part(disk, path, part); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
+Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory) {
+  const auto found = disk.look(directory);
+  if (!found) return found.status();
+  if (*found != Entry::kDirectory)
+    return Status(Code::kIo, directory + ": no such directory, expected one of checkpoints");
+  const auto names = disk.list(directory);
+  if (!names) return names.status();
+  std::vector<Listed> out;
+  for (const std::string& name : *names) {
+    const auto step = step_of_name(name);
+    if (!step) continue;
+    Listed one{below(directory, name), *step, {}, {}};
+    auto manifest = open(disk, one.path);
+    one.status = manifest.status();
+    if (manifest) one.manifest = *std::move(manifest);
+    out.push_back(std::move(one));
+  }
+  std::ranges::sort(out, {}, &Listed::step);
+  return out;
+}
+
+Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
+                                       const std::string& spared) {
+  const auto all = list(disk, directory);
+  if (!all) return all.status();
+  std::vector<std::string> gone;
+  std::uint32_t kept = spared.empty() ? 0 : 1;
+  for (auto one = all->rbegin(); one != all->rend(); ++one) {
+    if (one->path == spared) continue;
+    if (one->status.ok() ? kept < std::max(keep, 1u) : kept == 0) {
+      kept += one->status.ok();
+      continue;
+    }
+    if (Status status = disk.remove(one->path); !status.ok()) return status;
+    gone.push_back(one->path);
+  }
+  return gone;
+}
+
+}  // namespace thalweg::checkpoint

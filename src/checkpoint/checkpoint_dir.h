@@ -1,0 +1,47 @@
+// A directory of checkpoints, each a directory named by its step, "step-0.400": the parts that servers stored
+// and checkpoint.json, written last and moved into place whole.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "node/disk.h"
+#include "thalweg/status.h"
+
+namespace thalweg::checkpoint {
+
+std::string step_text(Step step);       // "0.400", as frames and errors have it.
+std::string directory_name(Step step);  // "step-0.400"
+// Where attempts of a training are, and their numbers behind it.
+std::string attempt_prefix(Disk& disk, const std::string& directory);
+
+// Makes a checkpoint of what servers have stored at `place`, which lies in `directory`; returns its path.
+// Nothing of that name is there before it is whole and survives a crash. On an error `place` is gone.
+Result<std::string> complete(Disk& disk, const std::string& directory, const std::string& place,
+                             const Manifest& manifest);
+// What attempts have left behind; nobody may be at one.
+void remove_attempts(Disk& disk, const std::string& directory);
+
+// Reads checkpoint.json and looks whether the parts are there in full length. kIo or kModel, naming the file.
+Result<Manifest> open(const Disk& disk, const std::string& path);
+// The same, and reads every byte of the parts.
+Status verify(const Disk& disk, const std::string& path);
+
+struct Listed {
+  std::string path;
+  Step step;
+  Status status;      // Why it is none, if it is none;
+  Manifest manifest;  // else what it has.
+};
+// Everything named as a checkpoint, by ascending step. kIo: there is no such directory.
+Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
+
+// Removes all but the newest `keep` whole ones, which is one at least, and `spared`; also such as are not
+// whole and older than the newest. Returns the paths that are gone.
+Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
+                                       const std::string& spared = {});
+
+}  // namespace thalweg::checkpoint

@@ -1,0 +1,198 @@
+// Checkpoints of servers' cuts: whole or not there, whatever happens to bytes and disks.
+#include <gtest/gtest.h>
+
+#include "base/temporary_folder_for_test.h"
+#include "checkpoint/checkpoint_dir.h"
+#include "checkpoint/part_file.h"
+#include "net/system_disk.h"
+#include "sim/disk.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+TableSpec two_floats() {
+  TableSpec spec;
+  spec.name = "w";
+  spec.dim = 2;
+  spec.ranges = 4;
+  return spec;
+}
+
+LoadEntry rows_of(std::uint16_t range, float value) {
+  const std::uint64_t first = range_first_key(range, 4);
+  return {RangeId{range},
+          2,
+          {Bytes::of(std::vector<std::uint64_t>{first, first + 5}),
+           Bytes::of(std::vector<float>{value, value + 1, value + 2, value + 3})}};
+}
+
+Cut cut_of(const std::string& place, std::uint32_t server, Step step, float value) {
+  Cut cut;
+  cut.server = server;
+  cut.order = {1, step, place};
+  const auto first = static_cast<std::uint16_t>(2 * server);
+  cut.tables.push_back({RangeSet(first, static_cast<std::uint16_t>(first + 2)), {rows_of(first, value)}});
+  return cut;
+}
+
+// Two servers store, and what they say completes a checkpoint.
+Result<std::string> save(Disk& disk, const std::string& directory, Step step, float value) {
+  const std::string place = attempt_prefix(disk, directory) + "1";
+  Manifest manifest;
+  manifest.step = step;
+  manifest.job = R"({"shards":8})";
+  manifest.inputs = "00";
+  manifest.options["model"] = "lr";
+  manifest.tables = {{"w", 4}};
+  for (std::uint32_t server = 0; server < 2; ++server) {
+    const auto told = store_cut(disk)(cut_of(place, server, step, value));
+    if (!told) return told.status();
+    const auto part = parse_part(*told);
+    if (!part) return part.status();
+    manifest.parts.push_back(*part);
+  }
+  return complete(disk, directory, place, manifest);
+}
+
+std::vector<float> rows_in(const Disk& disk, const std::string& path) {
+  std::vector<float> all;
+  const auto manifest = open(disk, path);
+  if (!manifest) return all;
+  for (const Part& part : manifest->parts) {
+    const auto file = disk.open(path + "/" + part.file);
+    const Status read = scan_blocks(**file, [&](const BlockPlace& place) {
+      const auto rows = read_rows(**file, place, two_floats());
+      if (!rows) return rows.status();
+      const auto values = rows->rows.values.as<float>();
+      all.insert(all.end(), values.begin(), values.end());
+      return ok_status();
+    });
+    EXPECT_TRUE(read.ok()) << read.message();
+  }
+  return all;
+}
+
+TEST(Checkpoint, WhatServersGaveOutIsReadBack) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string path = *save(disk, folder / "", {3, 400}, 1);
+  EXPECT_TRUE(path.ends_with("/step-3.400")) << path;
+  EXPECT_TRUE(verify(disk, path).ok());
+  EXPECT_EQ(rows_in(disk, path), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4}));
+  const auto manifest = open(disk, path);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_EQ(manifest->step, (Step{3, 400}));
+  EXPECT_EQ(manifest->rows(), 4u);
+  EXPECT_EQ(manifest->job, R"({"shards":8})");
+  EXPECT_EQ(folder.entries(), 1u) << "no attempt is left";
+}
+
+TEST(Checkpoint, EveryFlippedByteAndEveryCutIsFound) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string path = *save(disk, folder / "", {0, 7}, 1);
+  std::size_t changed = 0;
+  const auto names = disk.list(path);
+  ASSERT_EQ(names->size(), 3u);
+  for (const std::string& name : *names) {
+    const std::string file = path + "/" + name;
+    const std::string whole = read_text(file);
+    ASSERT_FALSE(whole.empty());
+    for (std::size_t at = 0; at < whole.size(); ++at, ++changed) {
+      std::string flipped = whole;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << (at % 8)));
+      write_text(file, flipped);
+      ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " byte " << at;
+      write_text(file, whole.substr(0, at));
+      ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " cut at " << at;
+    }
+    write_text(file, whole + "x");
+    ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name << " with a byte more";
+    write_text(file, whole);
+    ASSERT_TRUE(verify(disk, path).ok());
+  }
+  EXPECT_GT(changed, 900u);
+}
+
+TEST(Checkpoint, PartsThatLackARangeMakeNone) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string place = attempt_prefix(disk, folder / "") + "1";
+  Manifest manifest;
+  manifest.job = "{}";
+  manifest.tables = {{"w", 4}};
+  manifest.parts.push_back(*write_part(disk, cut_of(place, 0, {}, 1)));
+  const auto path = complete(disk, folder / "", place, manifest);
+  EXPECT_NE(path.status().message().find(
+                "of table w its parts have key ranges [0,2), 2 in all, expected each of 4 once"),
+            std::string::npos)
+      << path.status().message();
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(Checkpoint, PruningSparesTheNewestWholeOne) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  std::vector<std::string> paths;
+  for (const Step step : {Step{0, 9}, Step{0, 10}, Step{1, 2}, Step{1, 3}})
+    paths.push_back(*save(disk, folder / "", step, 1));
+  write_text(paths[3] + "/server-0.part", "short");
+  EXPECT_EQ(*prune(disk, folder / "", 1), (std::vector<std::string>{paths[1], paths[0]}));
+  const auto left = list(disk, folder / "");
+  ASSERT_EQ(left->size(), 2u);
+  EXPECT_EQ((*left)[0].path, paths[2]);
+  EXPECT_TRUE((*left)[0].status.ok());
+  EXPECT_FALSE((*left)[1].status.ok()) << "damaged, and newer: it may be looked at";
+}
+
+// At each operation a disk loses power or fails: what is there is a whole checkpoint, and the older one
+// always.
+TEST(Checkpoint, ADiskThatFailsAnywhereLeavesWholeOnesAlone) {
+  const auto operations = [] {
+    SimDisk disk(1);
+    EXPECT_TRUE(disk.make_directory("/c").ok());
+    EXPECT_TRUE(save(disk, "/c", {0, 1}, 1).ok());
+    const std::uint64_t first = disk.operations();
+    EXPECT_TRUE(save(disk, "/c", {0, 2}, 5).ok());
+    return std::pair(first, disk.operations() - first);
+  }();
+  std::size_t had = 0, lacked = 0;
+  for (std::uint64_t at = 1; at <= operations.second + 1; ++at) {
+    for (const bool dark : {true, false}) {
+      SimDisk disk(at);
+      ASSERT_TRUE(disk.make_directory("/c").ok());
+      ASSERT_TRUE(disk.sync_directory("/").ok());
+      ASSERT_TRUE(save(disk, "/c", {0, 1}, 1).ok());
+      dark ? disk.lose_power_at(operations.first + 1 + at) : disk.fail_operation(operations.first + 1 + at);
+      const auto saved = save(disk, "/c", {0, 2}, 5);
+      disk.restart();
+      const auto all = list(disk, "/c");
+      ASSERT_TRUE(all.ok());
+      for (const Listed& one : *all)
+        ASSERT_TRUE(one.status.ok() && verify(disk, one.path).ok()) << at << one.status.message();
+      ASSERT_GE(all->size(), 1u) << at;
+      EXPECT_EQ(rows_in(disk, all->front().path), (std::vector<float>{1, 2, 3, 4, 1, 2, 3, 4})) << at;
+      if (saved.ok()) {
+        ASSERT_EQ(all->size(), 2u) << at;
+      }
+      ++(all->size() == 2 ? had : lacked);
+      remove_attempts(disk, "/c");
+      ASSERT_TRUE(save(disk, "/c", {0, 2}, 5).ok()) << "what was left is in nobody's way";
+    }
+  }
+  EXPECT_GT(had, 0u);
+  EXPECT_GT(lacked, 0u);
+}
+
+TEST(Checkpoint, AFullDiskIsNamedWithPathAndBytes) {
+  SimDisk disk(1);
+  ASSERT_TRUE(disk.make_directory("/c").ok());
+  disk.set_free_bytes(20);
+  const auto saved = save(disk, "/c", {0, 2}, 5);
+  EXPECT_EQ(saved.status().code(), Code::kIo);
+  EXPECT_NE(saved.status().message().find("/c/"), std::string::npos) << saved.status().message();
+  EXPECT_NE(saved.status().message().find("bytes"), std::string::npos) << saved.status().message();
+}
+
+}  // namespace
+}  // namespace thalweg::checkpoint

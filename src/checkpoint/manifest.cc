@@ -1,0 +1,149 @@
+#include "checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/limits.h"
+#include "model/format/json_bounds.h"
+#include "model/format/sealed_json.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormat = "thalweg-checkpoint";
+constexpr JsonBounds kManifestBounds{.depth = 8, .values = 1u << 20, .names = 4096, .name_bytes = 512};
+
+Json part_json(const Part& part) {
+  Json tables = Json::array();
+  for (const RangeSet& ranges : part.ranges) {
+    Json runs = Json::array();
+    for (const RangeSpan run : ranges.runs()) runs.push_back({run.begin, run.end});
+    tables.push_back(std::move(runs));
+  }
+  return {{"file", part.file},
+          {"bytes", part.bytes},
+          {"xxh3_128", part.hash},
+          {"rows", part.rows},
+          {"ranges", std::move(tables)}};
+}
+
+Part part_from(const Json& json) {
+  Part part;
+  part.file = json.at("file").get<std::string>();
+  part.bytes = json.at("bytes").get<std::uint64_t>();
+  part.hash = json.at("xxh3_128").get<std::string>();
+  part.rows = json.at("rows").get<std::uint64_t>();
+  for (const Json& runs : json.at("ranges")) {
+    RangeSet ranges;
+    for (const Json& run : runs) ranges.add({run.at(0).get<std::uint16_t>(), run.at(1).get<std::uint16_t>()});
+    part.ranges.push_back(std::move(ranges));
+  }
+  return part;
+}
+
+// Whether it is the name of a file in the directory.
+bool stays_inside(const std::string& file) {
+  return !file.empty() && file.find('/') == file.npos && file.front() != '.' && file != kManifestFile;
+}
+
+// What is wrong with who has which range; empty: nothing.
+std::string misplaced(const Manifest& manifest) {
+  for (std::size_t t = 0; t < manifest.tables.size(); ++t) {
+    RangeSet all;
+    std::size_t ranges = 0;
+    for (const Part& part : manifest.parts) {
+      if (part.ranges.size() != manifest.tables.size()) return part.file + " is of another number of tables";
+      all = all + part.ranges[t];
+      ranges += part.ranges[t].size();
+    }
+    const TableRanges& table = manifest.tables[t];
+    if (all != RangeSet(RangeSpan{0, table.ranges}) || ranges != table.ranges) {
+      return fmt::format("of table {} its parts have key ranges {}, {} in all, expected each of {} once",
+                         table.name, text_of(all), ranges, table.ranges);
+    }
+  }
+  return {};
+}
+
+Manifest manifest_from(const Json& json) {
+  Manifest out;
+  out.library_version = json.at("library_version").get<std::string>();
+  out.step = {json.at("step").at(0).get<std::uint32_t>(), json.at("step").at(1).get<std::uint32_t>()};
+  out.job = json.at("job").dump();
+  out.inputs = json.at("inputs").get<std::string>();
+  out.options = json.at("options").get<std::map<std::string, std::string>>();
+  for (const Json& table : json.at("tables"))
+    out.tables.push_back({table.at("name").get<std::string>(), table.at("ranges").get<std::uint16_t>()});
+  for (const Json& part : json.at("parts")) out.parts.push_back(part_from(part));
+  return out;
+}
+
+}  // namespace
+
+std::uint64_t Manifest::bytes() const {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) { return sum + part.bytes; });
+}
+
+std::uint64_t Manifest::rows() const {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) { return sum + part.rows; });
+}
+
+std::string to_json(const Part& part) { return part_json(part).dump(); }
+
+Result<Part> parse_part(std::string_view text) {
+  try {
+    return part_from(Json::parse(text));
+  } catch (const Json::exception& error) {
+    return Status(Code::kRefused,
+                  fmt::format("what a server says that it has stored cannot be read: {}", error.what()));
+  }
+}
+
+std::string to_json(const Manifest& manifest) {
+  Json json = {{"format", kFormat},
+               {"format_version", kFormatVersion},
+               {"library_version", manifest.library_version},
+               {"step", {manifest.step.epoch, manifest.step.index}},
+               {"job", Json::parse(manifest.job, nullptr, false)},
+               {"inputs", manifest.inputs},
+               {"options", Json::object()},
+               {"tables", Json::array()},
+               {"parts", Json::array()}};
+  for (const auto& [name, value] : manifest.options) json["options"][name] = value;
+  for (const TableRanges& table : manifest.tables)
+    json["tables"].push_back({{"name", table.name}, {"ranges", table.ranges}});
+  for (const Part& part : manifest.parts) json["parts"].push_back(part_json(part));
+  return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+Result<Manifest> parse_manifest(const std::string& path, std::string_view text) {
+  const auto error = [&](const std::string& why) { return Status(Code::kModel, path + ": " + why); };
+  if (!is_sealed(text)) return error("damaged or edited: its checksum does not match");
+  if (const std::string bound = look_over(text, kManifestBounds).exceeded; !bound.empty())
+    return error(bound);
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("format").get<std::string>() != kFormat) return error("it is no checkpoint");
+    if (const auto version = json.at("format_version").get<std::uint64_t>(); version != kFormatVersion) {
+      return error(fmt::format(
+          "checkpoint format version {}, written by library version {}; this program reads version {}",
+          version, json.at("library_version").dump(), kFormatVersion));
+    }
+    Manifest out = manifest_from(json);
+    for (const Part& part : out.parts) {
+      if (!stays_inside(part.file)) return error("a part's file is not named within the directory");
+    }
+    if (const std::string wrong = misplaced(out); !wrong.empty()) return error(wrong);
+    return out;
+  } catch (const Json::exception& wrong) {
+    return error(wrong.what());
+  }
+}
+
+}  // namespace thalweg::checkpoint

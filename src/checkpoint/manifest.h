@@ -1,0 +1,58 @@
+// checkpoint.json: what a checkpoint's directory holds and how to tell that it is whole. It is written last.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/range_set.h"
+#include "thalweg/ids.h"
+#include "thalweg/status.h"
+
+namespace thalweg::checkpoint {
+
+inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr const char* kManifestFile = "checkpoint.json";
+
+// What one server has stored: a file of blocks, see part_file.h.
+struct Part {
+  std::string file;  // Within the directory.
+  std::uint64_t bytes = 0;
+  std::string hash;              // XXH3-128 of the file, 32 hex digits.
+  std::uint64_t rows = 0;        // Of all tables.
+  std::vector<RangeSet> ranges;  // By table: those that it has, rows or not.
+  bool operator==(const Part&) const = default;
+};
+
+struct TableRanges {
+  std::string name;
+  std::uint16_t ranges = 0;
+  bool operator==(const TableRanges&) const = default;
+};
+
+struct Manifest {
+  std::string library_version;
+  Step step;                                   // All steps before it are in the rows, and no other.
+  std::string job;                             // The application's own configuration.
+  std::string inputs;                          // Tells the data from other data.
+  std::map<std::string, std::string> options;  // As a model's directory has them.
+  std::vector<TableRanges> tables;
+  std::vector<Part> parts;
+
+  std::uint64_t bytes() const;  // Of all parts.
+  std::uint64_t rows() const;
+  bool operator==(const Manifest&) const = default;
+};
+
+std::string to_json(const Manifest& manifest);
+// kModel, naming `path`: another version, a checksum that does not match, members that are missing or
+// ill-typed, parts that do not have each range of each table once.
+Result<Manifest> parse_manifest(const std::string& path, std::string_view text);
+
+// What a server tells whoever completes the checkpoint.
+std::string to_json(const Part& part);
+Result<Part> parse_part(std::string_view text);
+
+}  // namespace thalweg::checkpoint

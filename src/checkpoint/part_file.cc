@@ -1,0 +1,186 @@
+#include "checkpoint/part_file.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/limits.h"
+#include "model/format/file.h"
+
+namespace thalweg::checkpoint {
+namespace {
+
+constexpr int kLevel = 1;
+constexpr std::size_t kBlockBytesTarget = std::size_t{4} << 20;
+constexpr std::size_t kBlockHeaderBytes = 24;
+
+Status block_damaged(const File& file, std::uint64_t offset, const std::string& why) {
+  return {Code::kModel, fmt::format("{}: damaged: the block at byte {} {}", file.path(), offset, why)};
+}
+
+// Of a range, as many rows as a block should have, each time one load.
+template <class Sink>
+Status in_pieces(const LoadEntry& entry, const Sink& sink) {
+  const std::size_t row_bytes = entry.width * sizeof(float);
+  const std::size_t rows = entry.rows.keys.size() / sizeof(std::uint64_t);
+  const std::size_t at_once =
+      std::max<std::size_t>(1, kBlockBytesTarget / (row_bytes + sizeof(std::uint64_t)));
+  for (std::size_t done = 0; done < rows; done += at_once) {
+    const std::size_t count = std::min(at_once, rows - done);
+    const Payload piece{entry.rows.keys.part(done * sizeof(std::uint64_t), count * sizeof(std::uint64_t)),
+                        entry.rows.values.part(done * row_bytes, count * row_bytes)};
+    if (Status status = sink(LoadEntry{entry.range, entry.width, piece}); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
+class PartWriter {
+ public:
+  explicit PartWriter(File& file) : stream_(file), file_(file) {}
+
+  Status add(TableId table, const LoadEntry& load) {
+    const Bytes bytes = encode(LogEntry(load));
+    frame_.resize(ZSTD_compressBound(bytes.size()));
+    const std::size_t size =
+        ZSTD_compress(frame_.data(), frame_.size(), bytes.span().data(), bytes.size(), kLevel);
+    if (ZSTD_isError(size) != 0)
+      return {Code::kIo, fmt::format("cannot compress {} bytes for {}: {}", bytes.size(), file_.path(),
+                                     ZSTD_getErrorName(size))};
+    const std::span<const std::byte> frame = std::span<const std::byte>(frame_).first(size);
+    Writer header;
+    header.put(table.value).put(load.range.value);
+    header.put(static_cast<std::uint32_t>(load.rows.keys.size() / sizeof(std::uint64_t)));
+    header.put(static_cast<std::uint32_t>(bytes.size())).put(static_cast<std::uint32_t>(size));
+    header.put(hash64(frame.data(), frame.size()));
+    if (Status status = stream_.write(header.take().span()); !status.ok()) return status;
+    return stream_.write(frame);
+  }
+  Status finish() {
+    if (Status status = stream_.flush(); !status.ok()) return status;
+    return file_.sync();
+  }
+
+ private:
+  FileStream stream_;
+  File& file_;
+  std::vector<std::byte> frame_;
+};
+
+Status make_place(Disk& disk, const std::string& place) {
+  const auto there = [&] {
+    const Result<Entry> found = disk.look(place);
+    return found && *found == Entry::kDirectory;
+  };
+  if (there()) return ok_status();
+  Status made = disk.make_directory(place);
+  return made.ok() || there() ? ok_status() : made;  // Another server may have been first.
+}
+
+// What was encoded as a log entry.
+Result<Bytes> read_block(const File& file, const BlockPlace& place) {
+  std::vector<std::byte> frame(place.stored_bytes);
+  if (Status status = file.read_at(place.offset, frame); !status.ok()) return status;
+  if (hash64(frame.data(), frame.size()) != place.hash)
+    return block_damaged(file, place.offset, "has another hash than it says");
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != place.bytes)
+    return block_damaged(file, place.offset, "has another length than it says");
+  std::vector<std::byte> bytes(place.bytes);
+  const std::size_t size = ZSTD_decompress(bytes.data(), bytes.size(), frame.data(), frame.size());
+  if (ZSTD_isError(size) != 0 || size != place.bytes)
+    return block_damaged(file, place.offset, "cannot be unpacked");
+  return Bytes::of(std::move(bytes));
+}
+
+}  // namespace
+
+Result<Part> write_part(Disk& disk, const Cut& cut) {
+  if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
+  Part part;
+  part.file = fmt::format("server-{}.part", cut.server);
+  const auto file = disk.create(cut.order.place + "/" + part.file);
+  if (!file) return file.status();
+  PartWriter writer(**file);
+  for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
+    const Cut::Rows& table = cut.tables[t];
+    part.ranges.push_back(table.owned);
+    for (const LoadEntry& entry : table.entries) {
+      part.rows += entry.rows.keys.size() / sizeof(std::uint64_t);
+      const auto add = [&](const LoadEntry& piece) { return writer.add(TableId{t}, piece); };
+      if (Status status = in_pieces(entry, add); !status.ok()) return status;
+    }
+  }
+  if (Status status = writer.finish(); !status.ok()) return status;
+  const auto size = (*file)->size();
+  if (!size) return size.status();
+  auto hash = hash_file(**file);
+  if (!hash) return hash.status();
+  part.bytes = *size;
+  part.hash = *std::move(hash);
+  return part;
+}
+
+StoreCut store_cut(Disk& disk) {
+  return [&disk](const Cut& cut) -> Result<std::string> {
+    const auto part = write_part(disk, cut);
+    if (!part) return part.status();
+    return to_json(*part);
+  };
+}
+
+Status check_part(const Disk& disk, const std::string& directory, const Part& part) {
+  const std::string path = directory + "/" + part.file;
+  const auto file = disk.open(path);
+  if (!file) return {Code::kModel, file.status().message()};
+  const auto size = (*file)->size();
+  if (!size) return size.status();
+  if (*size != part.bytes) {
+    return {Code::kModel, fmt::format("{}: damaged: it has {} bytes; {} expects {}", path, *size,
+                                      kManifestFile, part.bytes)};
+  }
+  const auto hash = hash_file(**file);
+  if (!hash) return hash.status();
+  if (*hash == part.hash) return ok_status();
+  return {Code::kModel,
+          fmt::format("{}: damaged: its hash is {}; {} expects {}", path, *hash, kManifestFile, part.hash)};
+}
+
+Status scan_blocks(const File& file, const std::function<Status(const BlockPlace&)>& sink) {
+  const auto size = file.size();
+  if (!size) return size.status();
+  std::vector<std::byte> header(kBlockHeaderBytes);
+  for (std::uint64_t offset = 0; offset < *size;) {
+    if (*size - offset < kBlockHeaderBytes) return block_damaged(file, offset, "is cut off");
+    if (Status status = file.read_at(offset, header); !status.ok()) return status;
+    Reader in(header);
+    BlockPlace place;
+    place.table = TableId{in.get<std::uint16_t>()};
+    place.range = RangeId{in.get<std::uint16_t>()};
+    place.rows = in.get<std::uint32_t>();
+    place.offset = offset + kBlockHeaderBytes;
+    place.bytes = in.get<std::uint32_t>();
+    place.stored_bytes = in.get<std::uint32_t>();
+    place.hash = in.get<std::uint64_t>();
+    if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
+    if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
+    if (Status status = sink(place); !status.ok()) return status;
+    offset = place.offset + place.stored_bytes;
+  }
+  return ok_status();
+}
+
+Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec) {
+  const auto bytes = read_block(file, place);
+  if (!bytes) return bytes.status();
+  auto entry = decode_log_entry(*bytes, spec, 1);
+  auto* const load = entry ? std::get_if<LoadEntry>(&*entry) : nullptr;
+  if (load == nullptr || load->range != place.range ||
+      load->rows.keys.size() != place.rows * sizeof(std::uint64_t))
+    return block_damaged(file, place.offset,
+                         fmt::format("has no rows of range {} of table {}", place.range.value, spec.name));
+  return BlockRows{std::move(load->rows), load->width};
+}
+
+}  // namespace thalweg::checkpoint

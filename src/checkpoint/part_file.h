@@ -1,0 +1,52 @@
+// Files of rows as servers store them at a step boundary: blocks, each of one key range of one table,
+// compressed by zstd (RFC 8878) with a checksum of its own.
+//
+//   file  := block*
+//   block := table:u16 range:u16 rows:u32 bytes:u32 stored_bytes:u32 hash:u64 frame
+//
+// `hash` is the XXH3-64 of the frame; unpacked it is `bytes` long and a log entry of kind load
+// (server/log_entry.h). All integers are little-endian. A part's manifest entry has the whole file's length
+// and XXH3-128.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/payload.h"
+#include "checkpoint/manifest.h"
+#include "node/disk.h"
+#include "server/cut.h"
+
+namespace thalweg::checkpoint {
+
+// Stores a cut below its order's place, a directory that is made where it is not there. kIo names path and
+// bytes.
+Result<Part> write_part(Disk& disk, const Cut& cut);
+// The same as a server calls it. `disk` outlives it.
+StoreCut store_cut(Disk& disk);
+
+// kModel, naming the file: it is not what the manifest says. All of it is read.
+Status check_part(const Disk& disk, const std::string& directory, const Part& part);
+
+struct BlockPlace {
+  TableId table;
+  RangeId range;
+  std::uint32_t rows = 0;
+  std::uint64_t offset = 0;  // Of the frame.
+  std::uint32_t bytes = 0;   // Unpacked.
+  std::uint32_t stored_bytes = 0;
+  std::uint64_t hash = 0;
+};
+// The places of a file's blocks, in their order.
+Status scan_blocks(const File& file, const std::function<Status(const BlockPlace&)>& sink);
+
+// Rows of one range, with their optimizer state.
+struct BlockRows {
+  Payload rows;
+  std::size_t width = 0;  // Floats a row.
+};
+// kModel: they are none of a table like this.
+Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec);
+
+}  // namespace thalweg::checkpoint

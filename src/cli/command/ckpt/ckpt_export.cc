@@ -1,0 +1,41 @@
+// ckpt export: a checkpoint as a model that predict and eval take.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/hint.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "train/checkpoint/export.h"
+
+namespace thalweg {
+namespace {
+
+Status run_ckpt_export(const Options& options, Output& out) {
+  if (!options.has("out"))
+    return with_hint({Code::kUsage, "thalweg ckpt export needs -o DIR"}, options.command().example);
+  const auto exported = export_checkpoint(options.arguments()[0], options.text("out"));
+  if (!exported) return exported.status();
+  out.note(fmt::format("saved to {}, {} keys; model digest {:016x}", options.text("out"), exported->rows,
+                       exported->digest));
+  out.json({{"model", options.text("out")},
+            {"model_rows", exported->rows},
+            {"model_digest", fmt::format("{:016x}", exported->digest)}});
+  return ok_status();
+}
+
+}  // namespace
+
+extern constinit const Command kCkptExportCommand = {
+    .path = "ckpt export",
+    .summary = "Save a checkpoint as a model",
+    .example = "thalweg ckpt export runs/ctr.ckpt/step-0.500 -o runs/ctr",
+    .run = run_ckpt_export,
+    .options = {"out"},
+    .arguments = "PATH",
+    .arguments_min = 1,
+    .arguments_max = 1,
+};
+
+}  // namespace thalweg

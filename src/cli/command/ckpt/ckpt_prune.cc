@@ -1,0 +1,40 @@
+// ckpt prune: removes old checkpoints.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/checkpoint_dir.h"
+#include "cli/command/command.h"
+#include "cli/options/options.h"
+#include "cli/view/output.h"
+#include "net/system_disk.h"
+
+namespace thalweg {
+namespace {
+
+Status run_ckpt_prune(const Options& options, Output& out) {
+  SystemDisk disk;
+  const std::string& directory = options.arguments()[0];
+  const auto gone = checkpoint::prune(disk, directory, static_cast<std::uint32_t>(options.integer("keep")));
+  if (!gone) return gone.status();
+  std::string text;
+  for (const std::string& path : *gone) text += fmt::format("removed {}\n", path);
+  out.human(text);
+  out.json({{"removed", *gone}});
+  return ok_status();
+}
+
+}  // namespace
+
+extern constinit const Command kCkptPruneCommand = {
+    .path = "ckpt prune",
+    .summary = "Remove all but the newest checkpoints of a directory",
+    .example = "thalweg ckpt prune runs/ctr.ckpt --keep 1",
+    .run = run_ckpt_prune,
+    .options = {"keep"},
+    .arguments = "DIR",
+    .arguments_min = 1,
+    .arguments_max = 1,
+};
+
+}  // namespace thalweg

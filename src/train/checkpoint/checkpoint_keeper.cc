@@ -1,0 +1,112 @@
+#include "train/checkpoint/checkpoint_keeper.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/hint.h"
+
+namespace thalweg {
+namespace {
+
+constexpr Duration kEveryUnlessTold = std::chrono::minutes(5);
+
+Status make_directory(Disk& disk, const std::string& directory) {
+  const auto found = disk.look(directory);
+  if (!found) return found.status();
+  if (*found == Entry::kDirectory) return disk.check_writable(directory);
+  if (*found == Entry::kNothing) return disk.make_directory(directory);
+  return {Code::kIo, directory + ": something is in the way, expected a directory for checkpoints"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const CheckpointOptions& options) {
+  std::unique_ptr<CheckpointKeeper> keeper(new CheckpointKeeper(options));
+  Disk& disk = keeper->disk_;
+  if (Status made = make_directory(disk, options.directory); !made.ok())
+    return Status(made.code(), "--checkpoint: " + made.message());
+  keeper->directory_ = disk.resolve(options.directory);
+  auto claim = disk.claim(keeper->directory_);
+  if (claim) {
+    keeper->claim_ = *std::move(claim);
+  } else if (claim.status().code() == Code::kRetry) {
+    return Status(Code::kUsage, fmt::format("--checkpoint {}: another training keeps its checkpoints there",
+                                            options.directory));
+  }
+  checkpoint::remove_attempts(disk, keeper->directory_);
+  const auto there = checkpoint::list(disk, keeper->directory_);
+  if (!there) return there.status();
+  if (options.resume.empty() && !there->empty()) {
+    return with_hint(
+        {Code::kUsage, fmt::format("--checkpoint {}: there are checkpoints of another training, such as {}",
+                                   options.directory, there->back().path)},
+        "go on from the newest with --resume auto, or give another directory");
+  }
+  return keeper;
+}
+
+void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about) {
+  about_ = std::move(about);
+  for (const TableSpec& table : job.tables) about_.tables.push_back({table.name, table.ranges});
+  job.checkpoint.place = checkpoint::attempt_prefix(disk_, directory_);
+  job.checkpoint.every_steps = options_.every_steps;
+  job.checkpoint.every = options_.every;
+  if (options_.every_steps == 0 && options_.every <= Duration{}) job.checkpoint.every = kEveryUnlessTold;
+  const auto keep = [this](auto outcome) {
+    const std::lock_guard lock(mutex_);
+    outcomes_.emplace_back(std::move(outcome));
+  };
+  job.on_checkpoint_taken = keep;
+  job.on_checkpoint_failed = keep;
+}
+
+void CheckpointKeeper::work(Cluster& cluster, const Say& say) {
+  std::vector<std::variant<TakenCheckpoint, FailedCheckpoint>> outcomes;
+  {
+    const std::lock_guard lock(mutex_);
+    outcomes.swap(outcomes_);
+  }
+  for (const auto& outcome : outcomes) {
+    if (const auto* taken = std::get_if<TakenCheckpoint>(&outcome)) {
+      on_taken(cluster, *taken, say);
+      continue;
+    }
+    const auto& failed = std::get<FailedCheckpoint>(outcome);
+    (void)disk_.remove(failed.place);  // At worst it stays until the job ends.
+    if (failed.why.code() != Code::kRetry) on_failed(failed.why, say);
+  }
+}
+
+Result<std::string> CheckpointKeeper::complete(const TakenCheckpoint& taken) {
+  checkpoint::Manifest manifest = about_;
+  manifest.step = taken.step;
+  for (const auto& [server, text] : taken.parts) {
+    auto part = checkpoint::parse_part(text);
+    if (!part) return part.status();
+    manifest.parts.push_back(*std::move(part));
+  }
+  return checkpoint::complete(disk_, directory_, taken.place, manifest);
+}
+
+void CheckpointKeeper::on_taken(Cluster& cluster, const TakenCheckpoint& taken, const Say& say) {
+  const auto path = complete(taken);
+  cluster.complete_checkpoint(taken.number, path.status());
+  if (!path) return on_failed(path.status(), say);
+  newest_ = *path;
+  ++completed_;
+  say(failing_ ? TrainMessage::kNote : TrainMessage::kDetail, "checkpoint at " + newest_);
+  failing_ = false;
+  const auto pruned = checkpoint::prune(disk_, directory_, options_.keep, newest_);
+  if (!pruned) say(TrainMessage::kWarning, pruned.status().message());
+}
+
+void CheckpointKeeper::on_failed(const Status& why, const Say& say) {
+  ++failed_;
+  if (std::exchange(failing_, true)) return;
+  say(TrainMessage::kWarning,
+      fmt::format("no checkpoint: {}; training goes on, and {}", why.message(),
+                  newest_.empty() ? "there is none yet" : "the newest is " + newest_));
+}
+
+}  // namespace thalweg

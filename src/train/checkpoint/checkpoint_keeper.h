@@ -1,0 +1,60 @@
+// The checkpoints that a training keeps: completes what its servers have stored, prunes what is old, and
+// knows the newest.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "checkpoint/checkpoint_dir.h"
+#include "client/job/cluster.h"
+#include "net/system_disk.h"
+#include "thalweg/trainer.h"
+
+namespace thalweg {
+
+class CheckpointKeeper {
+ public:
+  // kUsage: there are checkpoints, and the training does not go on from any. kIo: the directory cannot be
+  // used.
+  static Result<std::unique_ptr<CheckpointKeeper>> open(const CheckpointOptions& options);
+
+  // Has the job of this scheduler take them, each with what `about` says but its step and parts. `this`
+  // outlives the job.
+  void follow(SchedulerOptions& job, checkpoint::Manifest about);
+  // Completes what has been taken. On the thread that runs the job.
+  using Say = std::function<void(TrainMessage kind, const std::string& line)>;
+  void work(Cluster& cluster, const Say& say);
+  // Once the job is over.
+  void finish() { checkpoint::remove_attempts(disk_, directory_); }
+
+  std::uint64_t completed() const { return completed_; }
+  std::uint64_t failed() const { return failed_; }  // Attempts that a disk refused.
+  // Path of the newest complete one; empty: none.
+  const std::string& newest() const { return newest_; }
+  void begin_with(const std::string& path) { newest_ = path; }
+
+ private:
+  explicit CheckpointKeeper(const CheckpointOptions& options) : options_(options) {}
+  Result<std::string> complete(const TakenCheckpoint& taken);
+  void on_taken(Cluster& cluster, const TakenCheckpoint& taken, const Say& say);
+  void on_failed(const Status& why, const Say& say);
+
+  const CheckpointOptions options_;
+  SystemDisk disk_;
+  std::string directory_;  // With links followed.
+  std::unique_ptr<Claim> claim_;
+  checkpoint::Manifest about_;
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::variant<TakenCheckpoint, FailedCheckpoint>> outcomes_;
+  // Of the job's thread.
+  std::uint64_t completed_ = 0, failed_ = 0;
+  bool failing_ = false;  // Its user knows.
+  std::string newest_;
+};
+
+}  // namespace thalweg

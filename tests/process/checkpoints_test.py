@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Jobs that keep checkpoints, are killed as a whole, ended by signals or refused by the disk, and go on with the same bits."""
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from cluster_jobs import PATIENCE_S, ClusterJobs, children_of, last_json
+from programs import PROGRAM
+
+WORK = ("--epochs", "12", "--batch", "256")
+
+
+def complete_in(folder):
+    """Steps of checkpoints, by their names."""
+    if not os.path.isdir(folder):
+        return []
+    return sorted(tuple(map(int, name[5:].split("."))) for name in os.listdir(folder) if name.startswith("step-"))
+
+
+class CheckpointsTest(ClusterJobs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        done = subprocess.run([PROGRAM, "train", cls.train, "--json", *WORK], capture_output=True, text=True, timeout=PATIENCE_S,
+                              check=True)
+        cls.calm = last_json(done.stdout)["model_digest"]
+
+    def setUp(self):
+        super().setUp()
+        self.kept = os.path.join(self.folder.name, "kept-" + self.id().rsplit(".", 1)[1])
+
+    def keep(self, *every):
+        return ("--checkpoint", self.kept, "--checkpoint-every", *(every or ("7-steps",)))
+
+    def ckpt(self, *words):
+        return subprocess.run([PROGRAM, "ckpt", *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+    def kill_all(self, job):
+        nodes = children_of(job.pid, "server") + children_of(job.pid, "worker")
+        for pid in (job.pid, *nodes):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        job.communicate(timeout=PATIENCE_S)
+        self.assert_gone(nodes)
+
+    def await_checkpoints(self, job, more_than):
+        deadline = time.monotonic() + PATIENCE_S
+        while len(complete_in(self.kept)) <= more_than and job.poll() is None:
+            self.assertLess(time.monotonic(), deadline, self.words_of(job))
+            time.sleep(0.005)
+
+    def test_everything_killed_at_random_moments_changes_no_bit(self):
+        chance = random.Random(70)
+        cast = [(), ("--processes", "--servers", "2", "--workers", "2"), ("--processes", "--servers", "3", "--workers", "1", "--replicas", "2"),
+                ("--processes", "--servers", "1", "--workers", "3")]
+        killed = 0
+        while killed < 20:
+            shutil.rmtree(self.kept, ignore_errors=True)
+            for life in range(4):
+                job = self.start_job(*WORK, *self.keep(), "--resume", "auto", *cast[chance.randrange(4)])
+                self.await_checkpoints(job, 0)
+                time.sleep(chance.random() * 0.5)
+                if job.poll() is not None or life == 3:
+                    break
+                self.kill_all(job)
+                killed += 1
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(last_json(out)["model_digest"], self.calm)
+
+    def test_sigterm_takes_one_and_names_the_command_that_goes_on(self):
+        for flags in ((), ("--processes", "--servers", "2", "--workers", "2")):
+            with self.subTest(flags=flags):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                job = self.start_job("--epochs", "100000", "--batch", "256", *self.keep("1h"), *flags)
+                self.await_epoch(job, 1)
+                job.send_signal(signal.SIGTERM)
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 130, err)
+                error = last_json(out)["error"]
+                self.assertRegex(error["message"], r"interrupted; what was learnt so far is in the checkpoint %s/step-\d+\.\d+" % self.kept)
+                self.assertIn("--resume auto", error["hint"])
+                self.assertEqual(len(complete_in(self.kept)), 1)
+                command = error["hint"].split(" by ", 1)[1].split()
+                done = subprocess.run([*command, "--epochs", str(complete_in(self.kept)[0][0] + 1)], capture_output=True, text=True,
+                                      timeout=PATIENCE_S, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("goes on from %s/step-" % self.kept, done.stderr)
+
+    def test_a_lost_server_names_the_newest_checkpoint(self):
+        job = self.start_job("--epochs", "100000", "--batch", "256", "--processes", "--servers", "2", "--workers", "2", *self.keep())
+        self.await_checkpoints(job, 0)
+        os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 5, err)
+        self.assertRegex(last_json(out)["error"]["hint"], r"go on from %s/step-\S+ by .*--resume auto" % self.kept)
+
+    def test_what_differs_is_refused_by_name(self):
+        self.run_job(*WORK, *self.keep())
+        step = "step-%d.%d" % complete_in(self.kept)[-1]
+        other = self.copy_of_train("other.svm", flipped=0)
+        with open(other, "ab") as rows:
+            rows.write(b"1 5:1\n")
+        for flags, train, said in (
+                (("--epochs", "13", "--batch", "512"), self.train, "batch_rows is 512, there 256"),
+                (("--epochs", "13", "--batch", "256", "--model", "fm"), self.train, 'model.name is "fm", there "lr"'),
+                (("--epochs", "13", "--batch", "256", "--data-shards", "4"), self.train, "shards is 4, there 8"),
+                (("--epochs", "13", "--batch", "256"), other, "the data is other data")):
+            job = self.start_job(*flags, "--resume", os.path.join(self.kept, step), train=train)
+            _, err = self.finish(job)
+            self.assertEqual(job.returncode, 2, err)
+            self.assertIn(said, err)
+        job = self.start_job(*WORK, *self.keep())
+        _, err = self.finish(job)
+        self.assertEqual(job.returncode, 2, err)
+        self.assertIn("there are checkpoints of another training", err)
+        for mode in (("--sync", "async"), ("--algorithm", "local:4")):
+            job = self.start_job(*WORK, *mode, "--checkpoint", self.kept + "-2")
+            _, err = self.finish(job)
+            self.assertEqual(job.returncode, 2, err)
+            self.assertIn("--checkpoint and --resume are for --sync bsp", err)
+
+    def test_more_passes_are_those_of_one_training(self):
+        whole = self.run_job("--epochs", "5", "--batch", "256", "--valid", self.valid)
+        self.run_job("--epochs", "3", "--batch", "256", "--valid", self.valid, *self.keep("30-steps"))
+        longer = self.run_job("--epochs", "5", "--batch", "256", "--valid", self.valid, *self.keep("30-steps"), "--resume", "auto")
+        self.assertEqual(longer["model_digest"], whole["model_digest"])
+        self.assertEqual(longer["valid_auc"], whole["valid_auc"])
+        self.assertEqual(longer["best_epoch"], whole["best_epoch"])
+
+    def test_a_damaged_one_is_passed_over(self):
+        self.run_job(*WORK, *self.keep())
+        older, newest = ["step-%d.%d" % step for step in complete_in(self.kept)]
+        part = os.path.join(self.kept, newest, "server-0.part")
+        with open(part, "r+b") as file:
+            file.seek(os.path.getsize(part) // 2)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+        self.assertEqual(self.ckpt("verify", os.path.join(self.kept, newest)).returncode, 8)
+        self.assertEqual(self.ckpt("verify", os.path.join(self.kept, older)).returncode, 0)
+        job = self.start_job(*WORK, *self.keep(), "--resume", "auto")
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertIn("goes on from %s/%s" % (self.kept, older), err)
+        self.assertIn("damaged", err)
+        self.assertEqual(last_json(out)["model_digest"], self.calm)
+
+    def test_commands_list_show_prune_and_export(self):
+        self.run_job(*WORK, *self.keep("40-steps"), "--keep", "3")
+        names = ["step-%d.%d" % step for step in complete_in(self.kept)]
+        self.assertEqual(len(names), 3)
+        listed = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
+        self.assertEqual([os.path.basename(one["path"]) for one in listed], names)
+        self.assertTrue(all(one["complete"] and one["rows"] > 0 for one in listed))
+        newest = os.path.join(self.kept, names[-1])
+        self.assertEqual(last_json(self.ckpt("show", "--json", newest).stdout)["job"]["batch_rows"], 256)
+        model = os.path.join(self.folder.name, "exported")
+        exported = self.ckpt("export", newest, "-o", model, "--json")
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        digest = subprocess.run([PROGRAM, "model", "digest", model], capture_output=True, text=True, check=True).stdout.strip()
+        self.assertEqual(digest, last_json(exported.stdout)["model_digest"])
+        scores = subprocess.run([PROGRAM, "eval", "--model", model, self.valid, "--json"], capture_output=True, text=True, check=True)
+        self.assertGreater(last_json(scores.stdout)["auc"], 0.6)
+        self.assertEqual(self.ckpt("prune", self.kept, "--keep", "1").returncode, 0)
+        self.assertEqual(["step-%d.%d" % step for step in complete_in(self.kept)], names[-1:])
+
+    # Where files may not grow beyond the manifest's size, as on a full disk.
+    def test_a_disk_that_refuses_ends_nothing(self):
+        self.run_job("--epochs", "2", "--batch", "256", *self.keep())
+        before = complete_in(self.kept)
+        flags = self.command("--epochs", "12", "--batch", "256", *self.keep(), "--resume", "auto")
+        done = subprocess.run(["bash", "-c", 'ulimit -f 8; exec "$0" "$@"', *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(last_json(done.stdout)["model_digest"], self.calm)
+        said = re.findall(r"no checkpoint: .*", done.stderr)
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], r"server-0: cannot write \d+ bytes at \d+ of %s/\.taking-\S+: .*; training goes on, and the newest is %s/step-"
+                         % (self.kept, self.kept))
+        self.assertEqual(complete_in(self.kept), before)
+        self.assertEqual([name for name in os.listdir(self.kept) if name.startswith(".taking")], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
