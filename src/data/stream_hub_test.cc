@@ -30,10 +30,10 @@ std::shared_ptr<DataSet> open_path(const std::string& path) {
   return data ? *data : nullptr;
 }
 
-using Labels = std::vector<float>;
+using ReadLabels = std::vector<float>;
 
 // Reads on until the end or kRetry; true at the end.
-bool read_on(RowReader& reader, Labels& labels, std::size_t batch_rows) {
+bool read_on(RowReader& reader, ReadLabels& labels, std::size_t batch_rows) {
   Batch batch;
   for (;;) {
     const Result<std::size_t> rows = reader.next(batch_rows, batch);
@@ -46,14 +46,14 @@ bool read_on(RowReader& reader, Labels& labels, std::size_t batch_rows) {
   }
 }
 
-Labels sorted_union(std::vector<Labels> parts) {
-  Labels all;
-  for (const Labels& part : parts) all.insert(all.end(), part.begin(), part.end());
+ReadLabels sorted_union(std::vector<ReadLabels> parts) {
+  ReadLabels all;
+  for (const ReadLabels& part : parts) all.insert(all.end(), part.begin(), part.end());
   std::sort(all.begin(), all.end());
   return all;
 }
 
-void expect_counted(const Labels& labels, std::uint64_t count) {
+void expect_counted(const ReadLabels& labels, std::uint64_t count) {
   ASSERT_EQ(labels.size(), count);
   for (std::uint64_t i = 0; i < count; ++i) ASSERT_EQ(labels[i], static_cast<float>(i));
 }
@@ -69,7 +69,7 @@ TEST(StreamHub, AReaderFarAheadWaitsAndNoRowIsLost) {
   std::vector<std::unique_ptr<RowReader>> readers;
   for (std::uint32_t s = 0; s < 3; ++s) readers.push_back(std::move(*data->reader(ShardId{s}, 3)));
   for (int epoch = 0; epoch < 2; ++epoch) {
-    std::vector<Labels> parts(3);
+    std::vector<ReadLabels> parts(3);
     std::vector<bool> ended(3, false);
     int waits = 0;
     while (std::count(ended.begin(), ended.end(), true) < 3) {
@@ -90,7 +90,7 @@ TEST(StreamHub, ChunksOfShardsReadElsewhereAreDropped) {
   const std::shared_ptr<DataSet> data =
       open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
   const auto reader = data->reader(ShardId{2}, 3);
-  Labels labels;
+  ReadLabels labels;
   EXPECT_TRUE(read_on(**reader, labels, 100)) << "nobody else is to be waited for";
   EXPECT_GT(labels.size(), kWideRows / 4);
 }
@@ -100,7 +100,7 @@ TEST(StreamHub, AReaderThatLeavesFreesTheOthers) {
   const std::shared_ptr<DataSet> data =
       open_path(directory.write("a.zst", zstd_packed(wide_rows(kWideRows, kWidth))));
   auto first = data->reader(ShardId{0}, 2), second = data->reader(ShardId{1}, 2);
-  Labels labels, late;
+  ReadLabels labels, late;
   EXPECT_FALSE(read_on(**first, labels, 100));
   second->reset();
   EXPECT_TRUE(read_on(**first, labels, 100));
@@ -114,14 +114,14 @@ TEST(StreamHub, AShardTakenOverInALaterEpochGoesOnWithTheOthers) {
   const TemporaryFolder directory;
   const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(500, 2000))));
   auto first = data->reader(ShardId{0}, 2);
-  Labels labels;
+  ReadLabels labels;
   EXPECT_TRUE(read_on(**first, labels, 64));
   ASSERT_TRUE((*first)->rewind().ok());
   Batch batch;
   ASSERT_EQ((*first)->next(10, batch).value(), 10u);
   auto second = data->reader(ShardId{1}, 2, 1);
   for (int epoch = 1; epoch < 3; ++epoch) {
-    Labels one, two;
+    ReadLabels one, two;
     if (epoch == 1) one.insert(one.end(), batch.labels.begin(), batch.labels.end());
     EXPECT_TRUE(read_on(**second, two, 64));
     EXPECT_TRUE(read_on(**first, one, 64));
@@ -136,7 +136,7 @@ TEST(StreamHub, ManyThreadsReadOnePass) {
   const std::shared_ptr<DataSet> data = open_path(directory.write("a.gz", gzipped(wide_rows(20000, 100))));
   std::vector<std::unique_ptr<RowReader>> readers;
   for (std::uint32_t s = 0; s < 4; ++s) readers.push_back(std::move(*data->reader(ShardId{s}, 4)));
-  std::vector<Labels> parts(4);
+  std::vector<ReadLabels> parts(4);
   std::vector<std::thread> threads;
   for (std::size_t s = 0; s < 4; ++s) {
     threads.emplace_back([&, s] {
@@ -151,7 +151,7 @@ TEST(StreamHub, GzipMembersAndZstdFramesFollowEachOther) {
   const TemporaryFolder directory;
   const std::string a = "0\n1\n", b = "2 5:1\n3\n";
   for (const std::string& packed : {gzipped(a) + gzipped(b), zstd_packed(a) + zstd_packed(b)}) {
-    Labels labels;
+    ReadLabels labels;
     EXPECT_TRUE(read_on(**open_path(directory.write("a", packed))->reader(ShardId{0}, 1), labels, 10));
     expect_counted(labels, 4);
   }
@@ -171,7 +171,7 @@ TEST_P(Pipes, AreReadOnceByAllShards) {
   ASSERT_NE(data, nullptr);
   EXPECT_EQ(data->total_bytes(), 0u);
   EXPECT_FALSE(data->seekable());
-  std::vector<Labels> parts(3);
+  std::vector<ReadLabels> parts(3);
   // Readers may also come after others have read: a pipe's chunks are kept for all shards.
   std::unique_ptr<RowReader> last;
   for (std::uint32_t s = 0; s < 3; ++s) {
@@ -217,7 +217,7 @@ TEST_P(Pipes, WhoseWriterWaitsGiveWayAndLoseNoRow) {
   ASSERT_NE(data, nullptr);
   data->give_way();
   std::vector<std::unique_ptr<RowReader>> readers;
-  std::vector<Labels> parts(3);
+  std::vector<ReadLabels> parts(3);
   for (std::uint32_t s = 0; s < 3; ++s) {
     readers.push_back(std::move(*data->reader(ShardId{s}, 3)));
     EXPECT_FALSE(read_on(*readers[s], parts[s], 100));

@@ -87,9 +87,9 @@ Result<BenchPlan> read_plan(const Options& options) {
   return plan;
 }
 
-class Table {
+class ShownTimes {
  public:
-  Table(const BenchPlan& plan, Output& out) : plan_(plan), out_(out) {
+  ShownTimes(const BenchPlan& plan, Output& out) : plan_(plan), out_(out) {
     out_.human(fmt::format("# {} ranks, transport {}, {} memory, route {}\n", plan.ranks, plan.transport,
                            plan.memory, plan.route));
     out_.human(fmt::format("#{:>62}{:>36}\n", "out-of-place", "in-place"));
@@ -148,7 +148,7 @@ class Table {
 };
 
 // What each rank does; rank 0 has a table.
-Status run_rank(Group& group, const BenchPlan& plan, Table* table) {
+Status run_rank(Group& group, const BenchPlan& plan, ShownTimes* table) {
   const std::size_t element = size_bytes(plan.task.type);
   const std::size_t memory_bytes = 2 * plan.bytes_max + 2 * element * plan.ranks;
   std::vector<std::byte> ordinary(plan.memory == "ordinary" ? memory_bytes : 0);
@@ -182,7 +182,7 @@ Status run_bench_exchange(const Options& options, Output& out) {
   const Result<BenchPlan> plan = read_plan(options);
   if (!plan) return plan.status();
   std::fflush(out.results());
-  Table table(*plan, out);
+  ShownTimes table(*plan, out);
   std::fflush(out.results());
   const Status status = run_local_ranks(
       plan->ranks, plan->transport,

@@ -9,9 +9,9 @@
 namespace thalweg {
 namespace {
 
-class Reader {
+class ConfigReader {
  public:
-  explicit Reader(const std::string& path) : path_(path) {}
+  explicit ConfigReader(const std::string& path) : path_(path) {}
 
   Status walk(const toml::table& table, const std::string& prefix) {
     for (const auto& [name, node] : table) {
@@ -70,7 +70,7 @@ std::string unknown_key(std::string_view key) {
 Result<std::vector<FileOption>> parse_config(std::string_view text, const std::string& path) {
   const auto table = parse_toml(text, path);
   if (!table) return table.status();
-  Reader reader(path);
+  ConfigReader reader(path);
   if (Status status = reader.walk(*table, ""); !status.ok()) return status;
   return std::move(reader.options);
 }

@@ -12,17 +12,18 @@
 namespace thalweg {
 namespace {
 
-struct Key {
+struct SettingKey {
   std::string_view name;
   std::string_view option;  // Of thalweg simulate train.
 };
-constexpr Key kKeys[] = {{"ranks", "workers"},       {"servers", "servers"},      {"compute", "compute"},
-                         {"straggler", "straggler"}, {"latency", "latency"},      {"bandwidth", "bandwidth"},
-                         {"room", "simulated-room"}, {"stop-after", "stop-after"}};
+constexpr SettingKey kKeys[] = {{"ranks", "workers"},       {"servers", "servers"},
+                                {"compute", "compute"},     {"straggler", "straggler"},
+                                {"latency", "latency"},     {"bandwidth", "bandwidth"},
+                                {"room", "simulated-room"}, {"stop-after", "stop-after"}};
 
 std::vector<std::string_view> key_names() {
   std::vector<std::string_view> names;
-  for (const Key& key : kKeys) names.push_back(key.name);
+  for (const SettingKey& key : kKeys) names.push_back(key.name);
   return names;
 }
 
@@ -46,8 +47,8 @@ const OptionRow& row_of(const Command& simulated, std::string_view option) {
 
 Result<ComparedSetting> read_key(const std::string& path, const Command& simulated, const toml::key& key,
                                  const toml::node& node) {
-  const auto* known =
-      std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& one) { return one.name == key.str(); });
+  const auto* known = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                   [&](const SettingKey& one) { return one.name == key.str(); });
   if (known == std::end(kKeys)) return unknown_key(path, key);
   const OptionRow& row = row_of(simulated, known->option);
   const std::string name = fmt::format("simulate.{}", known->name);

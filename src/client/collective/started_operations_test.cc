@@ -27,8 +27,8 @@ std::vector<float> vector_of(std::size_t count, std::uint32_t rank) {
 }
 
 // The buffers of one operation, which each way of calling has of its own.
-struct Buffers {
-  explicit Buffers(std::uint32_t rank)
+struct StartedBuffers {
+  explicit StartedBuffers(std::uint32_t rank)
       : in(vector_of(kStartedCount, rank)),
         out(kStartedCount),
         gathered(kStartedCount * kRanks),
@@ -53,7 +53,7 @@ struct Buffers {
   std::vector<const float*> vectors;
   std::vector<float> weights = {0.25f, 0.125f};
 
-  bool operator==(const Buffers& other) const {
+  bool operator==(const StartedBuffers& other) const {
     const auto same = [](const std::vector<TopKPair>& a, const std::vector<TopKPair>& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(TopKPair)) == 0;
     };
@@ -65,61 +65,65 @@ struct Buffers {
 
 struct Form {
   const char* name;
-  std::function<Status(Group& group, Buffers& b)> run;
-  std::function<GroupWork(Group& group, Buffers& b)> start;
-  std::function<GroupWork(Group& group, Buffers& b)> start_too = nullptr;
+  std::function<Status(Group& group, StartedBuffers& b)> run;
+  std::function<GroupWork(Group& group, StartedBuffers& b)> start;
+  std::function<GroupWork(Group& group, StartedBuffers& b)> start_too = nullptr;
 };
 using F = float;
 
 const std::vector<Form>& forms() {
   static const std::vector<Form> kAll = {
-      {"all_reduce", [](Group& g, Buffers& b) { return g.all_reduce<F>(b.in, b.out); },
-       [](Group& g, Buffers& b) { return g.all_reduce_async<F>(b.in, b.out); }},
-      {"weighted_mean", [](Group& g, Buffers& b) { return g.weighted_mean<F>(b.in, b.out, 1.0 + g.rank()); },
-       [](Group& g, Buffers& b) { return g.weighted_mean_async<F>(b.in, b.out, 1.0 + g.rank()); }},
+      {"all_reduce", [](Group& g, StartedBuffers& b) { return g.all_reduce<F>(b.in, b.out); },
+       [](Group& g, StartedBuffers& b) { return g.all_reduce_async<F>(b.in, b.out); }},
+      {"weighted_mean",
+       [](Group& g, StartedBuffers& b) { return g.weighted_mean<F>(b.in, b.out, 1.0 + g.rank()); },
+       [](Group& g, StartedBuffers& b) { return g.weighted_mean_async<F>(b.in, b.out, 1.0 + g.rank()); }},
       {"reproducible_sum",
-       [](Group& g, Buffers& b) { return g.reproducible_sum<F>(b.vectors, std::span(b.out)); },
-       [](Group& g, Buffers& b) { return g.reproducible_sum_async<F>(b.vectors, std::span(b.out)); }},
+       [](Group& g, StartedBuffers& b) { return g.reproducible_sum<F>(b.vectors, std::span(b.out)); },
+       [](Group& g, StartedBuffers& b) { return g.reproducible_sum_async<F>(b.vectors, std::span(b.out)); }},
       {"reproducible_reduction",
-       [](Group& g, Buffers& b) { return g.reduce_scatter<F>(b.in, b.part, Reduction::kReproducibleSum); },
-       [](Group& g, Buffers& b) {
+       [](Group& g, StartedBuffers& b) {
+         return g.reduce_scatter<F>(b.in, b.part, Reduction::kReproducibleSum);
+       },
+       [](Group& g, StartedBuffers& b) {
          return g.reduce_scatter_async<F>(b.in, b.part, Reduction::kReproducibleSum);
        }},
       {"all_reduce_sparse",
-       [](Group& g, Buffers& b) { return g.all_reduce_sparse(b.keys, b.rows, 2, b.sum); },
-       [](Group& g, Buffers& b) { return g.all_reduce_sparse_async(b.keys, b.rows, 2, b.sum); }},
+       [](Group& g, StartedBuffers& b) { return g.all_reduce_sparse(b.keys, b.rows, 2, b.sum); },
+       [](Group& g, StartedBuffers& b) { return g.all_reduce_sparse_async(b.keys, b.rows, 2, b.sum); }},
       {"all_reduce_top_k",
-       [](Group& g, Buffers& b) { return all_reduce_top_k(g, b.pairs, TopK::Same::kGreater); },
-       [](Group& g, Buffers& b) { return all_reduce_top_k_async(g, b.pairs, TopK::Same::kGreater); }},
-      {"reduce", [](Group& g, Buffers& b) { return g.reduce<F>(b.in, b.out, 1); },
-       [](Group& g, Buffers& b) { return g.reduce_async<F>(b.in, b.out, 1); }},
-      {"reduce_scatter", [](Group& g, Buffers& b) { return g.reduce_scatter<F>(b.in, b.part); },
-       [](Group& g, Buffers& b) { return g.reduce_scatter_async<F>(b.in, b.part); }},
-      {"all_gather", [](Group& g, Buffers& b) { return g.all_gather<F>(b.in, b.gathered); },
-       [](Group& g, Buffers& b) { return g.all_gather_async<F>(b.in, b.gathered); }},
-      {"broadcast", [](Group& g, Buffers& b) { return g.broadcast(std::span(b.mixed), 2); },
-       [](Group& g, Buffers& b) { return g.broadcast_async(std::span(b.mixed), 2); }},
-      {"gather", [](Group& g, Buffers& b) { return g.gather<F>(b.in, b.gathered, 1); },
-       [](Group& g, Buffers& b) { return g.gather_async<F>(b.in, b.gathered, 1); }},
-      {"scatter", [](Group& g, Buffers& b) { return g.scatter<F>(b.in, b.part, 1); },
-       [](Group& g, Buffers& b) { return g.scatter_async<F>(b.in, b.part, 1); }},
-      {"all_to_all", [](Group& g, Buffers& b) { return g.all_to_all<F>(b.in, b.out); },
-       [](Group& g, Buffers& b) { return g.all_to_all_async<F>(b.in, b.out); }},
-      {"barrier", [](Group& g, Buffers&) { return g.barrier(); },
-       [](Group& g, Buffers&) { return g.barrier_async(); }},
+       [](Group& g, StartedBuffers& b) { return all_reduce_top_k(g, b.pairs, TopK::Same::kGreater); },
+       [](Group& g, StartedBuffers& b) { return all_reduce_top_k_async(g, b.pairs, TopK::Same::kGreater); }},
+      {"reduce", [](Group& g, StartedBuffers& b) { return g.reduce<F>(b.in, b.out, 1); },
+       [](Group& g, StartedBuffers& b) { return g.reduce_async<F>(b.in, b.out, 1); }},
+      {"reduce_scatter", [](Group& g, StartedBuffers& b) { return g.reduce_scatter<F>(b.in, b.part); },
+       [](Group& g, StartedBuffers& b) { return g.reduce_scatter_async<F>(b.in, b.part); }},
+      {"all_gather", [](Group& g, StartedBuffers& b) { return g.all_gather<F>(b.in, b.gathered); },
+       [](Group& g, StartedBuffers& b) { return g.all_gather_async<F>(b.in, b.gathered); }},
+      {"broadcast", [](Group& g, StartedBuffers& b) { return g.broadcast(std::span(b.mixed), 2); },
+       [](Group& g, StartedBuffers& b) { return g.broadcast_async(std::span(b.mixed), 2); }},
+      {"gather", [](Group& g, StartedBuffers& b) { return g.gather<F>(b.in, b.gathered, 1); },
+       [](Group& g, StartedBuffers& b) { return g.gather_async<F>(b.in, b.gathered, 1); }},
+      {"scatter", [](Group& g, StartedBuffers& b) { return g.scatter<F>(b.in, b.part, 1); },
+       [](Group& g, StartedBuffers& b) { return g.scatter_async<F>(b.in, b.part, 1); }},
+      {"all_to_all", [](Group& g, StartedBuffers& b) { return g.all_to_all<F>(b.in, b.out); },
+       [](Group& g, StartedBuffers& b) { return g.all_to_all_async<F>(b.in, b.out); }},
+      {"barrier", [](Group& g, StartedBuffers&) { return g.barrier(); },
+       [](Group& g, StartedBuffers&) { return g.barrier_async(); }},
       {"send_and_receive",
-       [](Group& g, Buffers& b) {
+       [](Group& g, StartedBuffers& b) {
          const std::uint32_t to = b.beside[0], from = b.beside[1];
          Status status = g.rank() == 0 ? g.send<F>(b.in, to) : g.receive(std::span(b.out), from);
          if (!status.ok()) return status;
          return g.rank() == 0 ? g.receive(std::span(b.out), from) : g.send<F>(b.in, to);
        },
-       [](Group& g, Buffers& b) { return g.send_async<F>(b.in, b.beside[0]); },
-       [](Group& g, Buffers& b) { return g.receive_async(std::span(b.out), b.beside[1]); }},
-      {"exchange_with", [](Group& g, Buffers& b) { return g.exchange_with<F>(b.beside, b.in, b.of_beside); },
-       [](Group& g, Buffers& b) { return g.exchange_with_async<F>(b.beside, b.in, b.of_beside); }},
-      {"mix_with", [](Group& g, Buffers& b) { return g.mix_with<F>(b.beside, b.weights, b.mixed); },
-       [](Group& g, Buffers& b) { return g.mix_with_async<F>(b.beside, b.weights, b.mixed); }},
+       [](Group& g, StartedBuffers& b) { return g.send_async<F>(b.in, b.beside[0]); },
+       [](Group& g, StartedBuffers& b) { return g.receive_async(std::span(b.out), b.beside[1]); }},
+      {"exchange_with",
+       [](Group& g, StartedBuffers& b) { return g.exchange_with<F>(b.beside, b.in, b.of_beside); },
+       [](Group& g, StartedBuffers& b) { return g.exchange_with_async<F>(b.beside, b.in, b.of_beside); }},
+      {"mix_with", [](Group& g, StartedBuffers& b) { return g.mix_with<F>(b.beside, b.weights, b.mixed); },
+       [](Group& g, StartedBuffers& b) { return g.mix_with_async<F>(b.beside, b.weights, b.mixed); }},
   };
   return kAll;
 }
@@ -131,8 +135,8 @@ INSTANTIATE_TEST_SUITE_P(Each, StartedOperation, ::testing::ValuesIn(forms()),
 TEST_P(StartedOperation, EndsWithWhatTheCallReturns) {
   const Form& form = GetParam();
   const auto body = [&form](Group& group) -> std::string {
-    Buffers called(group.rank()), started(group.rank());
-    const Buffers untouched(group.rank());
+    StartedBuffers called(group.rank()), started(group.rank());
+    const StartedBuffers untouched(group.rank());
     if (Status s = form.run(group, called); !s.ok()) return s.message();
     if (std::string(form.name) != "barrier" && called == untouched && group.rank() == 1)
       return "nothing happened";
@@ -148,11 +152,11 @@ TEST_P(StartedOperation, EndsWithWhatTheCallReturns) {
 
 // Operations of several calls end in other orders at other ranks, and take turns on the same channels.
 std::string starts_all_at_once(Group& group) {
-  std::vector<Buffers> called, started;
+  std::vector<StartedBuffers> called, started;
   for (std::size_t i = 0; i < 3 * forms().size(); ++i) called.emplace_back(group.rank());
-  for (Buffers& b : called) b.vectors = {b.in.data(), b.mixed_too.data()};
+  for (StartedBuffers& b : called) b.vectors = {b.in.data(), b.mixed_too.data()};
   started = called;
-  for (Buffers& b : started) b.vectors = {b.in.data(), b.mixed_too.data()};
+  for (StartedBuffers& b : started) b.vectors = {b.in.data(), b.mixed_too.data()};
   for (std::size_t i = 0; i < called.size(); ++i) {
     if (Status s = forms()[i % forms().size()].run(group, called[i]); !s.ok()) return s.message();
   }
@@ -183,7 +187,7 @@ TEST(StartedOperations, GoSideBySideOverSharedMemoryAndTcp) {
   EXPECT_EQ(on_joined(kRanks, GroupTransport::kTcp, starts_all_at_once), "");
 }
 
-Task<Status> awaits_each(Group& group, Buffers& b) {
+Task<Status> awaits_each(Group& group, StartedBuffers& b) {
   Status status = co_await group.weighted_mean_async<F>(b.in, b.out, 1.0 + group.rank());
   if (status.ok()) status = co_await group.all_reduce_sparse_async(b.keys, b.rows, 2, b.sum);
   if (status.ok()) status = co_await group.mix_with_async<F>(b.beside, b.weights, b.mixed);
@@ -193,7 +197,7 @@ Task<Status> awaits_each(Group& group, Buffers& b) {
 
 TEST(StartedOperations, AreAwaitedByCoroutines) {
   const auto body = [](Group& group) -> std::string {
-    Buffers called(group.rank()), awaited(group.rank());
+    StartedBuffers called(group.rank()), awaited(group.rank());
     if (Status s = group.weighted_mean<F>(called.in, called.out, 1.0 + group.rank()); !s.ok())
       return s.message();
     if (Status s = group.all_reduce_sparse(called.keys, called.rows, 2, called.sum); !s.ok())

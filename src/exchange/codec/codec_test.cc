@@ -14,7 +14,7 @@
 namespace thalweg {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using EncodedBytes = std::vector<std::byte>;
 constexpr CodecRound kRound{7, 3};
 
 std::vector<float> draw(std::size_t count, std::uint64_t seed) {
@@ -25,13 +25,13 @@ std::vector<float> draw(std::size_t count, std::uint64_t seed) {
   return values;
 }
 
-Bytes encoded(const Codec& codec, const std::vector<float>& gradient, std::vector<float>& residual) {
-  Bytes bytes(codec.encoded_bytes(gradient.size()));
+EncodedBytes encoded(const Codec& codec, const std::vector<float>& gradient, std::vector<float>& residual) {
+  EncodedBytes bytes(codec.encoded_bytes(gradient.size()));
   codec.encode(gradient, residual, kRound, bytes);
   return bytes;
 }
 
-std::vector<float> decoded(const Codec& codec, const Bytes& bytes, std::size_t count) {
+std::vector<float> decoded(const Codec& codec, const EncodedBytes& bytes, std::size_t count) {
   std::vector<float> values(count);
   const Status status = codec.decode_add(bytes, kRound, 1.0f, values);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -47,7 +47,7 @@ TEST_P(CodecTest, WhatIsSentAndWhatIsLeftMakeTheGradient) {
   for (const std::size_t count : {0, 1, 2, 7, 8, 9, 255, 256, 257, 1024, 1025, 5000, 16384, 33000}) {
     const std::vector<float> gradient = draw(count, count + 1), before = draw(count, count + 2);
     std::vector<float> residual = before;
-    const Bytes bytes = encoded(*codec, gradient, residual);
+    const EncodedBytes bytes = encoded(*codec, gradient, residual);
     const std::vector<float> sent = decoded(*codec, bytes, count);
     for (std::size_t i = 0; i < count; ++i) {
       const float whole = gradient[i] + before[i];
@@ -60,7 +60,7 @@ TEST_P(CodecTest, WhatIsSentAndWhatIsLeftMakeTheGradient) {
 TEST_P(CodecTest, AddsWithAFactorToWhatIsThere) {
   const std::vector<float> gradient = draw(1500, 1);
   std::vector<float> none, sum(1500, 2.0f);
-  const Bytes bytes = encoded(*codec, gradient, none);
+  const EncodedBytes bytes = encoded(*codec, gradient, none);
   const std::vector<float> sent = decoded(*codec, bytes, 1500);
   ASSERT_TRUE(codec->decode_add(bytes, kRound, 0.5f, sum).ok());
   for (std::size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2.0f + 0.5f * sent[i]);
@@ -87,8 +87,8 @@ TEST_P(CodecTest, SumsOfEncodingsDecodeToTheSum) {
   if (!arithmetic) return;
   std::vector<float> none;
   const std::vector<float> a = draw(999, 1), b = draw(999, 2);
-  Bytes bytes = encoded(*codec, a, none);
-  const Bytes other = encoded(*codec, b, none);
+  EncodedBytes bytes = encoded(*codec, a, none);
+  const EncodedBytes other = encoded(*codec, b, none);
   const std::vector<float> sent_a = decoded(*codec, bytes, 999), sent_b = decoded(*codec, other, 999);
   arithmetic->apply(bytes.data(), bytes.data(), other.data(), bytes.size() / arithmetic->element_bytes);
   const std::vector<float> sum = decoded(*codec, bytes, 999);
@@ -100,8 +100,8 @@ TEST_P(CodecTest, SumsOfEncodingsDecodeToTheSum) {
 
 TEST_P(CodecTest, RefusesAnotherLengthAndChangesNothing) {
   std::vector<float> residual(100), sum(100, 1.0f);
-  const Bytes bytes = encoded(*codec, draw(100, 1), residual);
-  Bytes longer = bytes;
+  const EncodedBytes bytes = encoded(*codec, draw(100, 1), residual);
+  EncodedBytes longer = bytes;
   longer.push_back(std::byte{0});
   EXPECT_EQ(codec->decode_add(longer, kRound, 1.0f, sum).code(), Code::kData);
   const std::span<const std::byte> shorter(bytes.data(), bytes.size() - 1);
@@ -167,7 +167,7 @@ TEST(Int8, ErrsByHalfAStepOfItsBlock) {
 TEST(TopK, KeepsTheGreatestAndOfEqualOnesTheFirst) {
   const auto codec = make_codec({CodecKind::kTopK, 0.5});
   std::vector<float> residual(6);
-  const Bytes bytes = encoded(*codec, {1, -5, 1, 0, 3, 1}, residual);
+  const EncodedBytes bytes = encoded(*codec, {1, -5, 1, 0, 3, 1}, residual);
   EXPECT_EQ(decoded(*codec, bytes, 6), (std::vector<float>{1, -5, 0, 0, 3, 0}));
   EXPECT_EQ(residual, (std::vector<float>{0, 0, 1, 0, 0, 1}));
 }
@@ -190,9 +190,9 @@ TEST(TopK, SelectsAsSortingDoes) {
 TEST(TopK, RefusesIndicesOutOfOrderOrRange) {
   const auto codec = make_codec({CodecKind::kTopK, 0.5});
   std::vector<float> residual(4), sum(4);
-  const Bytes good = encoded(*codec, {1, 2, 3, 4}, residual);
+  const EncodedBytes good = encoded(*codec, {1, 2, 3, 4}, residual);
   for (const std::uint32_t index : {0u, 2u, 4u, ~0u}) {  // After an index of 2.
-    Bytes bad = good;
+    EncodedBytes bad = good;
     codecs::store(index, bad.data() + 8);
     EXPECT_EQ(codec->decode_add(bad, kRound, 1.0f, sum).code(), Code::kData) << index;
   }
@@ -204,7 +204,7 @@ TEST(RandomK, ChoosesTheSameEverywhereAndEveryElementInTime) {
   constexpr std::size_t kCount = 64;
   const std::vector<float> gradient(kCount, 1.0f);
   std::vector<float> times(kCount), first(kCount);
-  Bytes bytes(codec->encoded_bytes(kCount));
+  EncodedBytes bytes(codec->encoded_bytes(kCount));
   for (std::uint64_t step = 0; step < 1000; ++step) {
     codec->encode(gradient, {}, {step, 1}, bytes);
     ASSERT_TRUE(codec->decode_add(bytes, {step, 1}, 1.0f, times).ok());
@@ -223,13 +223,13 @@ TEST(ScaledCodecs, RefuseScalesThatTheyNeverWrite) {
   for (const CodecKind kind : {CodecKind::kInt8, CodecKind::kSign}) {
     const auto codec = make_codec({kind});
     std::vector<float> residual(12), sum(12);
-    const Bytes good = encoded(*codec, draw(12, 3), residual);
+    const EncodedBytes good = encoded(*codec, draw(12, 3), residual);
     for (const float scale : {-1.0f, -0.0f, std::numeric_limits<float>::infinity(), 1e-42f}) {
-      Bytes bad = good;
+      EncodedBytes bad = good;
       codecs::store(scale, bad.data());
       EXPECT_EQ(codec->decode_add(bad, kRound, 1.0f, sum).code(), Code::kData) << scale;
     }
-    Bytes bad = good;
+    EncodedBytes bad = good;
     bad.back() = std::byte{0x80};  // int8: a value that has no negative. Sign: a bit after the last element.
     EXPECT_EQ(codec->decode_add(bad, kRound, 1.0f, sum).code(), Code::kData);
     EXPECT_EQ(sum, std::vector<float>(12));
