@@ -59,7 +59,7 @@ inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kL
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
-inline constexpr std::uint16_t kWireVersion = 4;
+inline constexpr std::uint16_t kWireVersion = 5;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 
