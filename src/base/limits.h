@@ -47,6 +47,8 @@ inline constexpr std::size_t kTextOfStatusMax = 1024;      // Of a message that 
 inline constexpr std::size_t kNameBytesMax = 256;
 inline constexpr std::size_t kControlBytesMax = std::size_t{16} << 20;
 inline constexpr std::size_t kEntriesInFlightMax = 1024;  // Of a log, to one server that keeps copies.
+// Of a table's copies: changes that are not in the rows yet; a server that takes over puts them there first.
+inline constexpr std::size_t kRedoBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kLogBytesMax = std::size_t{256}
                                             << 20;  // Not acknowledged; above it, pushes are put off.
 

@@ -27,17 +27,21 @@ void BeforeImages::on_closed(Step step, const RangeSet& ranges) {
 }
 
 void BeforeImages::keep(const Table& table, Step step, RangeSpan ranges, const Contribution& sum) {
-  if (steps_ == 0) return;
+  const auto shown_again = [&](std::uint16_t range) {
+    return range < kept_.size() && !kept_[range].steps.empty() && kept_[range].steps.front() <= step;
+  };
+  std::uint16_t first = ranges.begin;
+  while (first < ranges.end && !shown_again(first)) ++first;
+  if (first == ranges.end) return;
   const TableSpec& spec = table.spec();
   std::vector<float> rows(sum.grads.size());
   table.read(sum.keys, rows);
   std::vector<std::uint64_t> keys(sum.keys.begin(), sum.keys.end());
   if (spec.kind == TableSpec::Kind::kDense) keys.push_back(rows.size() / spec.dim);
   const Payload whole{Bytes::of(std::move(keys)), Bytes::of(std::move(rows))};
-  for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
-    Payload part = cut(spec, whole, only(RangeId{range}));
-    const bool shown_again = !at(range).steps.empty() && at(range).steps.front() <= step;
-    if (!part.empty() && shown_again) at(range).images.emplace_back(step, std::move(part));
+  for (std::uint16_t range = first; range < ranges.end; ++range) {
+    Payload part = shown_again(range) ? cut(spec, whole, only(RangeId{range})) : Payload();
+    if (!part.empty()) at(range).images.emplace_back(step, std::move(part));
   }
 }
 

@@ -1,13 +1,23 @@
 // clang-format off
-// Grammar, all integers little-endian; array, set and span as in state_codec.h, push as in push_entry.cc:
-//   entry   := kind:u8 (push | step | load)
+// Grammar, all integers little-endian; set and span as in state_codec.h:
+//   first   := bytes:u32 head padding key:u64*    padding: zeros up to a multiple of 8; `bytes` of head
+//   second  := value:f32*
+//   head    := kind:u8 (push | step | load)
+//   push    := arrival stale span rows
+//   stale   := count:u32 (begin:u16 end:u16 updates:u32)*
 //   step    := epoch:u32 index:u32 span count:u32 sum* count:u32 arrival*
-//   sum     := epoch:u32 index:u32 keys:array values:array
+//   sum     := epoch:u32 index:u32 rows
 //   arrival := shard:u32 shards:u32 epoch:u32 index:u32 ends:u8 fresh:set ended:set
-//   load    := range:u16 width:u32 keys:array rows:array
+//   load    := range:u16 width:u32 rows
+//   rows    := keys:u32 values:u32                the next so many of those in the segments
 // clang-format on
 #include "server/log_entry.h"
 
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "base/frame.h"
 #include "base/limits.h"
 #include "server/state_codec.h"
 #include "table/validate.h"
@@ -17,49 +27,137 @@ namespace {
 
 enum class EntryKind : std::uint8_t { kPush, kStep, kLoad };
 
-void put_rows(Writer& out, const Payload& payload) {
-  put_array(out, payload.keys.as<std::uint64_t>());
-  put_array(out, payload.values.as<float>());
+Contribution contribution_of(const Payload& rows) {
+  return {rows.keys.as<std::uint64_t>(), rows.values.as<float>()};
 }
 
-Payload get_rows(Reader& in) {
-  Bytes keys = Bytes::of(get_array<std::uint64_t>(in));
-  return {std::move(keys), Bytes::of(get_array<float>(in))};
-}
-
-struct Encoder {
-  Writer& out;
-  void operator()(const PushEntry& push) const {
-    out.put(EntryKind::kPush);
-    put(out, push);
+class EntryWriter {
+ public:
+  void operator()(const PushEntry& push) {
+    head_.put(EntryKind::kPush);
+    put_arrival(push);
+    head_.put(static_cast<std::uint32_t>(push.stale.size()));
+    for (const StaleRun& run : push.stale) {
+      put_span(head_, run.ranges);
+      head_.put(run.updates);
+    }
+    put_span(head_, push.ranges);
+    put_rows(push.payload);
   }
-  void operator()(const StepEntry& step) const {
-    out.put(EntryKind::kStep);
-    put_step(out, step.closed);
-    put_span(out, step.ranges);
-    out.put(static_cast<std::uint32_t>(step.sums.size()));
+  void operator()(const StepEntry& step) {
+    head_.put(EntryKind::kStep);
+    put_step(head_, step.closed);
+    put_span(head_, step.ranges);
+    head_.put(static_cast<std::uint32_t>(step.sums.size()));
     for (const auto& [of, sum] : step.sums) {
-      put_step(out, of);
-      put_rows(out, sum);
+      put_step(head_, of);
+      put_rows(sum);
     }
-    out.put(static_cast<std::uint32_t>(step.arrivals.size()));
-    for (const PushEntry& arrival : step.arrivals) {
-      out.put(arrival.shard.value).put(arrival.shards);
-      put_step(out, arrival.step);
-      out.put(arrival.ends);
-      put_set(out, arrival.fresh);
-      put_set(out, arrival.ended);
+    head_.put(static_cast<std::uint32_t>(step.arrivals.size()));
+    for (const PushEntry& arrival : step.arrivals) put_arrival(arrival);
+  }
+  void operator()(const LoadEntry& load) {
+    head_.put(EntryKind::kLoad).put(load.range.value).put(static_cast<std::uint32_t>(load.width));
+    put_rows(load.rows);
+  }
+
+  EntrySegments take() {
+    if (values_.size() == 1) return {first(), values_.front()};
+    std::vector<float> all;
+    for (const Bytes& values : values_) {
+      const auto floats = values.as<float>();
+      all.insert(all.end(), floats.begin(), floats.end());
     }
+    return {first(), Bytes::of(std::move(all))};
   }
-  void operator()(const LoadEntry& load) const {
-    out.put(EntryKind::kLoad).put(load.range.value).put(static_cast<std::uint32_t>(load.width));
-    put_rows(out, load.rows);
+
+ private:
+  void put_arrival(const PushEntry& push) {
+    head_.put(push.shard.value).put(push.shards);
+    put_step(head_, push.step);
+    head_.put(push.ends);
+    put_set(head_, push.fresh);
+    put_set(head_, push.ended);
   }
+  void put_rows(const Payload& rows) {
+    head_.put(static_cast<std::uint32_t>(rows.keys.size() / sizeof(std::uint64_t)));
+    head_.put(static_cast<std::uint32_t>(rows.values.size() / sizeof(float)));
+    keys_.push_back(rows.keys);
+    values_.push_back(rows.values);
+  }
+  Bytes first() {
+    const Bytes head = head_.take();
+    const auto bytes = static_cast<std::uint32_t>(head.size());
+    std::size_t size = Frame::padded(sizeof bytes + head.size());
+    for (const Bytes& keys : keys_) size += keys.size();
+    const auto words = std::make_shared_for_overwrite<std::uint64_t[]>(size / sizeof(std::uint64_t));
+    auto* const at = static_cast<std::byte*>(static_cast<void*>(words.get()));
+    std::size_t end = Frame::padded(sizeof bytes + head.size());
+    std::memset(at + end - sizeof(std::uint64_t), 0, sizeof(std::uint64_t));
+    std::memcpy(at, &bytes, sizeof bytes);
+    std::memcpy(at + sizeof bytes, head.span().data(), head.size());
+    for (const Bytes& keys : keys_) {
+      if (!keys.empty()) std::memcpy(at + end, keys.span().data(), keys.size());
+      end += keys.size();
+    }
+    return {words, {at, size}};
+  }
+
+  Writer head_;
+  std::vector<Bytes> keys_, values_;
 };
 
-class Decoder {
+class EntryReader {
  public:
-  Decoder(Reader& in, const TableSpec& spec, std::uint32_t shards) : in_(in), spec_(spec), shards_(shards) {}
+  EntryReader(const EntrySegments& bytes, const TableSpec& spec, std::uint32_t shards)
+      : in_(head_of(bytes.first)), spec_(spec), shards_(shards), keys_(bytes.first), values_(bytes.second) {
+    keys_at_ = std::min(Frame::padded(sizeof(std::uint32_t) + head_of(bytes.first).size()), keys_.size());
+    for (const std::byte zero : keys_.span().first(keys_at_).subspan(head_end(bytes.first)))
+      if (zero != std::byte{0}) in_.fail();
+  }
+
+  std::optional<LogEntry> read() {
+    std::optional<LogEntry> entry;
+    switch (in_.get<EntryKind>()) {
+      case EntryKind::kPush:
+        entry = push();
+        break;
+      case EntryKind::kStep:
+        entry = step();
+        break;
+      case EntryKind::kLoad:
+        entry = load();
+        break;
+      default:
+        return {};
+    }
+    const bool whole = keys_at_ == keys_.size() && values_at_ == values_.size();
+    return in_.done() && whole ? std::move(entry) : std::nullopt;
+  }
+
+ private:
+  // Nothing where its length is not what there is.
+  static std::span<const std::byte> head_of(const Bytes& first) {
+    std::uint32_t bytes = 0;
+    if (first.size() < sizeof bytes) return {};
+    std::memcpy(&bytes, first.span().data(), sizeof bytes);
+    const auto rest = first.span().subspan(sizeof bytes);
+    return bytes <= rest.size() ? rest.first(bytes) : std::span<const std::byte>();
+  }
+  static std::size_t head_end(const Bytes& first) {
+    return std::min(first.size(), sizeof(std::uint32_t) + head_of(first).size());
+  }
+
+  PushEntry push() {
+    PushEntry entry = arrival();
+    entry.stale = stale(entry.fresh);
+    entry.ranges = get_span(in_, spec_.ranges);
+    entry.payload = rows();
+    const bool block = std::has_single_bit(entry.shards) && entry.shard.value % entry.shards == 0;
+    const bool empty = entry.payload.keys.empty() && entry.payload.values.empty();
+    if (!in_.ok() || !block || !inside(entry) || !(empty || holds(entry.payload, entry.ranges))) in_.fail();
+    return entry;
+  }
 
   StepEntry step() {
     constexpr std::size_t kSumBytesMin = 16, kArrivalBytesMin = 25;
@@ -69,11 +167,14 @@ class Decoder {
     for (auto left = in_.get_count(~0u, kSumBytesMin); left > 0 && in_.ok(); --left) {
       const Step of = get_step(in_);
       if (of >= entry.closed || (!entry.sums.empty() && of < entry.sums.back().first)) in_.fail();
-      entry.sums.emplace_back(of, get_rows(in_));
+      entry.sums.emplace_back(of, rows());
       if (!holds(entry.sums.back().second, entry.ranges)) in_.fail();
     }
-    for (auto left = in_.get_count(~0u, kArrivalBytesMin); left > 0 && in_.ok(); --left)
-      entry.arrivals.push_back(arrival(entry));
+    for (auto left = in_.get_count(~0u, kArrivalBytesMin); left > 0 && in_.ok(); --left) {
+      entry.arrivals.push_back(arrival());
+      entry.arrivals.back().ranges = entry.ranges;
+      if (!inside(entry.arrivals.back())) in_.fail();
+    }
     return entry;
   }
 
@@ -81,22 +182,16 @@ class Decoder {
     LoadEntry entry;
     entry.range = RangeId{in_.get<std::uint16_t>()};
     entry.width = in_.get<std::uint32_t>();
-    entry.rows = get_rows(in_);
-    const std::size_t rows = entry.rows.keys.size() / sizeof(std::uint64_t);
-    if (entry.range.value >= spec_.ranges || rows == 0 || entry.width == 0 ||
-        entry.rows.values.size() / sizeof(float) / entry.width != rows ||
+    entry.rows = rows();
+    const std::size_t count = entry.rows.keys.size() / sizeof(std::uint64_t);
+    if (entry.range.value >= spec_.ranges || count == 0 || entry.width == 0 ||
+        entry.rows.values.size() / sizeof(float) / entry.width != count ||
         entry.rows.values.size() % (entry.width * sizeof(float)) != 0)
       in_.fail();
     return entry;
   }
 
- private:
-  bool holds(const Payload& sum, RangeSpan ranges) const {
-    const Contribution part{sum.keys.as<std::uint64_t>(), sum.values.as<float>()};
-    return !sum.empty() && check_contribution(spec_, ranges, part, ranges).ok();
-  }
-
-  PushEntry arrival(const StepEntry& step) {
+  PushEntry arrival() {
     PushEntry entry;
     entry.shard.value = in_.get<std::uint32_t>();
     entry.shards = in_.get<std::uint32_t>();
@@ -104,17 +199,50 @@ class Decoder {
     entry.ends = static_cast<LastOf>(in_.get<std::uint8_t>());
     entry.fresh = get_set(in_, spec_.ranges);
     entry.ended = get_set(in_, spec_.ranges);
-    entry.ranges = step.ranges;
-    const bool inside = (entry.fresh - step.ranges).empty() && (entry.ended - step.ranges).empty();
     if (entry.shards == 0 || std::uint64_t{entry.shard.value} + entry.shards > shards_ ||
-        entry.ends > LastOf::kWork || !inside)
+        entry.ends > LastOf::kWork)
       in_.fail();
     return entry;
   }
 
-  Reader& in_;
+  // All of `fresh`, or nothing.
+  std::vector<StaleRun> stale(const RangeSet& fresh) {
+    constexpr std::size_t kRunBytes = 8;
+    std::vector<StaleRun> runs(in_.get_count(spec_.ranges, kRunBytes));
+    RangeSet covered;
+    std::uint32_t free = 0;
+    for (StaleRun& run : runs) {
+      run = {get_span(in_, spec_.ranges), in_.get<std::uint32_t>()};
+      if (!in_.ok() || run.ranges.begin < free) return in_.fail(), runs;
+      free = run.ranges.end;
+      covered.add(run.ranges);
+    }
+    if (!runs.empty() && covered != fresh) in_.fail();
+    return runs;
+  }
+
+  Payload rows() {
+    const std::size_t keys = in_.get<std::uint32_t>() * sizeof(std::uint64_t);
+    const std::size_t values = in_.get<std::uint32_t>() * sizeof(float);
+    if (!in_.ok() || keys > keys_.size() - keys_at_ || values > values_.size() - values_at_)
+      return in_.fail(), Payload();
+    Payload rows{keys_.part(keys_at_, keys), values_.part(values_at_, values)};
+    keys_at_ += keys, values_at_ += values;
+    return rows;
+  }
+
+  bool holds(const Payload& part, RangeSpan ranges) const {
+    return in_.ok() && !part.empty() && check_contribution(spec_, ranges, contribution_of(part), ranges).ok();
+  }
+  static bool inside(const PushEntry& entry) {
+    return (entry.fresh - entry.ranges).empty() && (entry.ended - entry.ranges).empty();
+  }
+
+  Reader in_;
   const TableSpec& spec_;
   std::uint32_t shards_;
+  Bytes keys_, values_;
+  std::size_t keys_at_ = 0, values_at_ = 0;  // Of what no rows have taken yet.
 };
 
 }  // namespace
@@ -125,29 +253,15 @@ RangeSpan ranges_of(const LogEntry& entry) {
   return std::get<PushEntry>(entry).ranges;
 }
 
-Bytes encode(const LogEntry& entry) {
-  Writer out;
-  std::visit(Encoder{out}, entry);
+EntrySegments encode(const LogEntry& entry) {
+  EntryWriter out;
+  std::visit(out, entry);
   return out.take();
 }
 
-std::optional<LogEntry> decode_log_entry(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards) {
-  Reader in(bytes);
-  std::optional<LogEntry> entry;
-  switch (in.get<EntryKind>()) {
-    case EntryKind::kPush:
-      if (auto push = get_push_entry(in, spec, shards)) entry = *std::move(push);
-      break;
-    case EntryKind::kStep:
-      entry = Decoder(in, spec, shards).step();
-      break;
-    case EntryKind::kLoad:
-      entry = Decoder(in, spec, shards).load();
-      break;
-    default:
-      return {};
-  }
-  return in.done() ? std::move(entry) : std::nullopt;
+std::optional<LogEntry> decode_log_entry(const EntrySegments& bytes, const TableSpec& spec,
+                                         std::uint32_t shards) {
+  return EntryReader(bytes, spec, shards).read();
 }
 
 }  // namespace thalweg

@@ -32,9 +32,19 @@ struct LoadEntry {
 using LogEntry = std::variant<PushEntry, StepEntry, LoadEntry>;
 
 RangeSpan ranges_of(const LogEntry& entry);
-Bytes encode(const LogEntry& entry);
-// Empty unless the bytes are exactly one entry, of finite values, for a table like this in a job of so many
-// shards.
-std::optional<LogEntry> decode_log_entry(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
+
+// An entry as the segments of a frame. Where its values are those of one payload, it shares them.
+struct EntrySegments {
+  Bytes first;
+  Bytes second;
+  bool operator==(const EntrySegments& other) const {
+    return first.text() == other.first.text() && second.text() == other.second.text();
+  }
+};
+EntrySegments encode(const LogEntry& entry);
+// Shares the segments. Empty unless they are exactly one entry, of finite values, for a table like this in a
+// job of so many shards.
+std::optional<LogEntry> decode_log_entry(const EntrySegments& bytes, const TableSpec& spec,
+                                         std::uint32_t shards);
 
 }  // namespace thalweg

@@ -2,7 +2,7 @@
 // made it of a frame.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "base/payload.h"
 #include "base/range_set.h"
@@ -24,10 +24,5 @@ struct PushEntry {
 
   bool changes() const { return !fresh.empty() || !ended.empty(); }
 };
-
-void put(Writer& out, const PushEntry& entry);
-// Empty unless what comes next is an entry, of finite values, for a table like this in a job of so many
-// shards.
-std::optional<PushEntry> get_push_entry(Reader& in, const TableSpec& spec, std::uint32_t shards);
 
 }  // namespace thalweg

@@ -187,6 +187,7 @@ std::uint64_t Server::room_for(const TableHost& host, const Frame& push) {
   if (options_.table_bytes_max == 0) return TableHost::kAllRoom;
   const std::uint64_t bytes = host.bytes_at_most(push);
   if (bytes > room_left_) {
+    for (const auto& copy : copies_) copy->redo(0);
     std::uint64_t used = 0;
     for (const auto* const hosts : {&tables_, &copies_}) {
       for (const auto& table : *hosts) used += table->bytes_in_use();

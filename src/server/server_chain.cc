@@ -70,7 +70,9 @@ void Server::pass_on(std::size_t table, Transport& out) {
     frame.head.ranges = ranges_of(entry);
     const auto next = next_of(frame.head.table, frame.head.ranges);
     if (!next) continue;
-    frame.first = encode(entry);
+    EntrySegments bytes = encode(entry);
+    frame.first = std::move(bytes.first);
+    frame.second = std::move(bytes.second);
     outbox_.add(*next, std::move(frame));
   }
   send_entries(out);
@@ -99,8 +101,8 @@ void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   if (number > inbound.expected) return;  // What comes before it is sent again.
   const bool again = number < inbound.expected;
   if (!again || THALWEG_BUG(kEntryTwice)) {
-    auto entry =
-        decode_log_entry(frame.first, map().tables[t], static_cast<std::uint32_t>(map().shards.size()));
+    auto entry = decode_log_entry({frame.first, frame.second}, map().tables[t],
+                                  static_cast<std::uint32_t>(map().shards.size()));
     const bool whole = entry && ranges_of(*entry) == head.ranges;
     const Status status =
         whole ? copies_[t]->replay(*std::move(entry)) : Status(Code::kData, "it is no entry");

@@ -50,9 +50,9 @@ void push_to_all(const Frame& frame, const Job& job, TableHost& host, std::optio
   seen.repeats += !entry->changes();
   seen.ends += !entry->ended.empty();
   if (!entry->changes()) return;
-  const Bytes bytes = encode(*entry);
+  const EntrySegments bytes = encode(*entry);
   auto read = decode_log_entry(bytes, job.spec, kShards);
-  ASSERT_TRUE(read && encode(*read).text() == bytes.text());
+  ASSERT_TRUE(read && encode(*read) == bytes);
   replica.apply(std::get<PushEntry>(*std::move(read)));
 }
 

@@ -225,7 +225,18 @@ void TableHost::log_closed() {
 }
 
 Status TableHost::replay(LogEntry entry) {
-  return std::visit([this](auto& of_kind) { return replay(std::move(of_kind)); }, entry);
+  defers_ = true;
+  const Status status = std::visit([this](auto& of_kind) { return replay(std::move(of_kind)); }, entry);
+  if (redo_.bytes() > limits::kRedoBytesMax) redo(policy_->steps_replayed());
+  return status;
+}
+
+void TableHost::redo(std::size_t steps_left) {
+  redo_.redo(steps_left, [this](Step step, RangeSpan ranges, const Payload& change) {
+    const Contribution all = view(change.keys, change.values);
+    images_.keep(*table_, step, ranges, all);
+    table_->apply({&all, 1});
+  });
 }
 
 Status TableHost::replay(PushEntry push) {
@@ -249,10 +260,7 @@ Status TableHost::replay(const StepEntry& entry) {
     if (step < entry.closed) images_.on_closed(step, ranges);
   }
   for (const auto& [step, sum] : entry.sums) {
-    if (step < copied_[entry.ranges.begin] && !THALWEG_BUG(kEntryTwice)) continue;
-    const Contribution all = view(sum.keys, sum.values);
-    images_.keep(*table_, step, entry.ranges, all);
-    table_->apply({&all, 1});
+    if (step >= copied_[entry.ranges.begin] || THALWEG_BUG(kEntryTwice)) redo_.add(step, entry.ranges, sum);
   }
   for (const PushEntry& arrival : entry.arrivals) mark(arrival);
   for (std::uint16_t range = entry.ranges.begin; range < entry.ranges.end; ++range)
@@ -275,6 +283,8 @@ void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {
   Payload part = ranges == entry.ranges ? entry.payload : cut(table_->spec(), entry.payload, ranges);
   if (entry.step >= policy_->closed(gate_.clocks())) {
     open_steps_.add(table_->spec(), entry, {ranges, std::move(part)});
+  } else if (defers_) {
+    redo_.add(entry.step, ranges, std::move(part));
   } else if (!part.empty()) {
     const Contribution now = view(part.keys, part.values);
     table_->apply({&now, 1});
@@ -486,6 +496,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
 }
 
 Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
+  copies.redo(0);
   images_.take(copies.images_, ranges);
   keeps_images_ = policy_->steps_replayed() > 0;
   return adopt(copies.give_up(ranges));

@@ -17,6 +17,7 @@
 #include "server/push_entry.h"
 #include "server/range_marks.h"
 #include "server/range_state.h"
+#include "server/redo_log.h"
 #include "server/reply_book.h"
 #include "staleness/gate.h"
 #include "staleness/leads.h"
@@ -72,6 +73,10 @@ class TableHost {
   // follow what came before it, and nothing has changed. Precondition: its ranges are owned, as copies of
   // that host's.
   Status replay(LogEntry entry);
+  // Brings rows up to date with entries, but for those of the newest steps, so many of them. Until then rows
+  // are those of some time before.
+  void redo(std::size_t steps_left);
+  std::size_t bytes_to_redo() const { return redo_.bytes(); }
 
   // Where steps are kept until they close: takes all rows when the steps before this one, and no other, are
   // in them. False: a later one is. An earlier wish is forgotten. Precondition: nothing moves until it is
@@ -147,6 +152,8 @@ class TableHost {
   ArrivalRounds rounds_;
   ReplyBook replies_;
   ChangeLog log_;
+  RedoLog redo_;         // Of copies.
+  bool defers_ = false;  // A copy's.
   BeforeImages images_;  // Of copies, and of what was one.
   bool keeps_images_ = false;
   std::set<Step> open_arrivals_;  // Of which something has come; where images are kept.

@@ -130,7 +130,9 @@ std::string compare_copies(const Cluster& cluster) {
         const RangeState held = servers.at(run.chain.front())->tables()[t]->state_of(RangeId{range});
         for (std::size_t i = 1; i < run.chain.size(); ++i) {
           if (!servers.contains(run.chain[i])) continue;
-          const RangeState copy = servers.at(run.chain[i])->copies()[t]->state_of(RangeId{range});
+          TableHost& copies = *servers.at(run.chain[i])->copies()[t];
+          copies.redo(0);
+          const RangeState copy = copies.state_of(RangeId{range});
           const char* const what = copy.keys != held.keys     ? "keys"
                                    : copy.rows != held.rows   ? "rows"
                                    : copy.marks != held.marks ? "marks"
