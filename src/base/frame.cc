@@ -199,12 +199,12 @@ void put_status(Frame& frame, const Status& status) {
 
 const char* op_name(Op op) {
   static constexpr std::array<const char*, kOpMax + 1> kNames = {
-      "?",          "hello",      "join",          "welcome",     "map",
-      "get-map",    "push",       "push-reply",    "pull",        "pull-reply",
-      "waiting",    "barrier",    "barrier-reply", "report",      "report-reply",
-      "scan",       "scan-reply", "marks",         "marks-reply", "heartbeat",
-      "stop",       "ended",      "load",          "load-reply",  "entry",
-      "entry-reply"};
+      "?",           "hello",      "join",          "welcome",     "map",
+      "get-map",     "push",       "push-reply",    "pull",        "pull-reply",
+      "waiting",     "barrier",    "barrier-reply", "report",      "report-reply",
+      "scan",        "scan-reply", "marks",         "marks-reply", "heartbeat",
+      "stop",        "ended",      "load",          "load-reply",  "entry",
+      "entry-reply", "copy",       "joined"};
   const auto index = static_cast<std::size_t>(op);
   return index <= kOpMax ? kNames[index] : "?";
 }

@@ -41,8 +41,10 @@ enum class Op : std::uint8_t {
   kLoadReply = 23,
   kEntry = 24,  // Server to the next of a chain: a change, in a log entry. Answered by kEntryReply.
   kEntryReply = 25,
+  kCopy = 26,    // Server to one who joins a chain: a piece of what a range holds. Answered by kEntryReply.
+  kJoined = 27,  // Server to scheduler: it has the ranges whose chains it was to join.
 };
-inline constexpr std::uint8_t kOpMax = 25;
+inline constexpr std::uint8_t kOpMax = 27;
 const char* op_name(Op op);
 
 namespace frame_flags {
@@ -59,7 +61,7 @@ inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kL
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
-inline constexpr std::uint16_t kWireVersion = 4;
+inline constexpr std::uint16_t kWireVersion = 5;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 

@@ -59,6 +59,8 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       return on_barrier(from, frame, out);
     case Op::kReport:
       return on_report(from, frame, out);
+    case Op::kJoined:
+      return on_joined(now, from, frame, out);
     case Op::kEnded:
       if (member.lost) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
@@ -276,7 +278,7 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                                                 ranges.empty() ? "none" : ranges)},
                   out);
     }
-    const std::string heirs = fail_over(node.index);
+    const std::string heirs = fail_over(now, node.index);
     if (options_.on_event) options_.on_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
     return publish(out);
   }

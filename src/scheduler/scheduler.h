@@ -77,6 +77,12 @@ class Scheduler final : public Node {
     return member != members_.end() && member->second.lost;
   }
   ClusterView view() const;
+  // Key ranges, of all tables, that as many servers have as are to have each.
+  std::size_t ranges_in_sync() const;
+  // When the first server was lost of which copies are being made again; empty when that is so of none.
+  std::optional<Instant> copying_since() const {
+    return losses_.empty() ? std::nullopt : std::optional(losses_.front().at);
+  }
   // "server-1, worker-0": who has not joined yet; empty once all have.
   std::string missing() const;
 
@@ -109,7 +115,10 @@ class Scheduler final : public Node {
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(std::uint32_t worker);
-  std::string fail_over(std::uint32_t server);
+  std::string fail_over(Instant now, std::uint32_t server);
+  void plan_copies();
+  void on_joined(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void tell_of_copies(Instant now);
   bool owns(NodeId from, const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
@@ -126,6 +135,15 @@ class Scheduler final : public Node {
     std::map<NodeId, std::vector<FrameHeader>> waiting;
   };
   std::map<BarrierId, Barrier> barriers_;
+  // A server that is lost, and what others have yet to get copies of in its place.
+  struct Loss {
+    std::uint32_t server = 0;
+    Instant at;
+    std::vector<RangeSet> left;  // By table.
+    std::size_t made = 0;        // Ranges that have their copies again,
+    std::set<std::uint32_t> by;  // at these servers.
+  };
+  std::vector<Loss> losses_;
   std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
   std::uint64_t progress_ = 0;
   std::optional<Status> stopped_;

@@ -25,6 +25,11 @@ struct PushEntry {
   bool changes() const { return !fresh.empty() || !ended.empty(); }
 };
 
+// What a push changes in some ranges, without its payload.
+PushEntry marks_part(const PushEntry& push, RangeSpan ranges);
+// The same with its payload there, of which the entry's ranges are then.
+PushEntry part_of(const TableSpec& spec, const PushEntry& push, RangeSpan ranges);
+
 void put(Writer& out, const PushEntry& entry);
 // Empty unless what comes next is an entry, of finite values, for a table like this in a job of so many
 // shards.

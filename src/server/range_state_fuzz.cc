@@ -47,6 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint8_t which = in.byte();
   const TableSpec spec = spec_of(which);
   const Bytes bytes = in.raw(size);
+  const auto copy = decode_copy_state(bytes, spec, kShards);
+  THALWEG_CHECK(!copy || encode(*copy).text() == bytes.text(), "a copy has one form");
   if (which / 4 % 2 == 0) {
     const auto entry = decode_log_entry(bytes, spec, kShards);
     THALWEG_CHECK(!entry || encode(*entry).text() == bytes.text(), "an entry has one form");

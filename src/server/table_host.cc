@@ -185,17 +185,9 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
 }
 
 void TableHost::mark(const PushEntry& entry) {
-  const RangeSet marked = entry.ended.empty() ? entry.fresh : entry.fresh + entry.ended;
   const std::uint32_t shards = THALWEG_BUG(kBlockMarksFirst) ? 1 : entry.shards;
   for (std::uint32_t s = entry.shard.value; s < entry.shard.value + shards; ++s) {
-    for (const RangeSpan run : marked.runs()) {
-      for (std::uint16_t range = run.begin; range < run.end; ++range) {
-        Mark& known = marks_.at(ShardId{s}, range);
-        const bool fresh = known.classify(entry.step) == Arrival::kNew;
-        if (fresh) known.record(entry.step, entry.ends);
-        if (!fresh && entry.ends == LastOf::kWork) known.end_work_after(entry.step);
-      }
-    }
+    marks_.record(ShardId{s}, entry);
     if (!entry.fresh.empty())
       reached_[s].add({kEndOfWork, entry.step.next(), entry.ends != LastOf::kNothing});
   }
@@ -220,10 +212,6 @@ void TableHost::apply(PushEntry entry) {
 
 void TableHost::log_closed() {
   if (log_.on() && policy_->keeps_steps()) log_.add_steps(policy_->closed(gate_.clocks()));
-}
-
-Status TableHost::replay(LogEntry entry) {
-  return std::visit([this](auto& of_kind) { return replay(std::move(of_kind)); }, entry);
 }
 
 Status TableHost::replay(PushEntry push) {
@@ -312,9 +300,9 @@ void TableHost::close_steps() {
   while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
     images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
   open_steps_.close(closed, [this](Step step, std::span<const Contribution> parts) {
-    if (!log_.on() && !keeps_images_) return table_->apply(parts);
+    if (!log_.follows() && !keeps_images_) return table_->apply(parts);
     table_->sum(parts, [&](const Contribution& sum) {
-      if (log_.on()) log_.await_sum(step, sum);
+      if (log_.follows()) log_.await_sum(step, sum);
       if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, sum);
       table_->apply({&sum, 1});
     });
@@ -425,6 +413,7 @@ std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   images_.remove(ranges);
   marks_.own(owned());
   rounds_.own(owned());
+  log_.own(owned());
   own_anew();
   return states;
 }
@@ -461,7 +450,9 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   marks_.own(owned());
   rounds_.own(owned());
+  log_.own(owned());
   for (RangeState& state : states) {
+    log_.tell(state.range, state.marks);
     for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
       if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
       reached_[s].add(state.reached[s]);
@@ -473,12 +464,6 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   own_anew();
   return ok_status();
-}
-
-Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
-  images_.take(copies.images_, ranges);
-  keeps_images_ = policy_->steps_replayed() > 0;
-  return adopt(copies.give_up(ranges));
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

@@ -12,6 +12,7 @@
 #include "server/arrival_rounds.h"
 #include "server/before_images.h"
 #include "server/change_log.h"
+#include "server/copy_state.h"
 #include "server/open_steps.h"
 #include "server/push_entry.h"
 #include "server/range_marks.h"
@@ -57,7 +58,7 @@ class TableHost {
     return marks;
   }
   // From now on changes in these runs of ranges are logged, an entry being of one run.
-  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs)); }
+  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs), marks_); }
   bool logs() const { return log_.on(); }
   // Whether something of a push that has come is not in the log yet, as its step is open.
   bool holds_back(const FrameHeader& push) const {
@@ -67,10 +68,13 @@ class TableHost {
   // Adopts ranges of copies: those of a server that is lost, which has shown their rows to shards. As
   // adopt().
   Status take_over(TableHost& copies, const RangeSet& ranges);
-  // An entry of another host's log; what is known of it already changes nothing. Unless OK, it does not
-  // follow what came before it, and nothing has changed. Precondition: its ranges are owned, as copies of
-  // that host's.
+  // An entry of another host's log, where its ranges are owned as copies of that host's; what is known of it
+  // already changes nothing. Unless OK, it does not follow what came before it.
   Status replay(LogEntry entry);
+  // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned.
+  CopyState copy_state(RangeId range) const;
+  // Begins a copy with that, in the place of any other. Unless OK, it has none.
+  Status join(CopyState copy);
 
   // All that is known of a range. Precondition: it is owned.
   RangeState state_of(RangeId range) const;
@@ -112,6 +116,7 @@ class TableHost {
   Status check_pull(const Frame& frame) const;
   void mark(const PushEntry& entry);
   void log_closed();
+  std::vector<RangeSpan> copied_alike(RangeSpan ranges) const;
   Status replay(PushEntry push);
   Status replay(const StepEntry& step);
   Status replay(const LoadEntry& load);

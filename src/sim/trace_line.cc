@@ -81,6 +81,7 @@ std::string content(const Frame& frame) {
     case Op::kGetMap:
     case Op::kStop:
     case Op::kEnded:
+    case Op::kJoined:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);
@@ -100,6 +101,7 @@ std::string content(const Frame& frame) {
     case Op::kLoadReply:
     case Op::kEntry:
     case Op::kEntryReply:
+    case Op::kCopy:
       return data_text(frame.head);
   }
   return "?";

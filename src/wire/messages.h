@@ -70,6 +70,17 @@ struct Waiting {
   std::vector<ShardId> missing;
 };
 
+// Server to scheduler: ranges whose chains it was to join, of which it has all that those before it have.
+struct Joined {
+  struct Run {
+    TableId table;
+    RangeSpan ranges;
+    std::uint32_t joining = 0;  // As PlacedRun has it.
+    bool operator==(const Run&) const = default;
+  };
+  std::vector<Run> runs;
+};
+
 // A heartbeat carries what the scheduler shows to people.
 struct Heartbeat {
   Counters counters;
@@ -80,6 +91,7 @@ Bytes encode(const Welcome& message);
 Bytes encode(const Map& message);
 Bytes encode(const Waiting& message);
 Bytes encode(const Reached& message);
+Bytes encode(const Joined& message);
 Bytes encode(const Heartbeat& message);
 
 // Empty when the bytes are not exactly one message within its limits.
@@ -88,6 +100,7 @@ std::optional<Welcome> decode_welcome(const Bytes& bytes);
 std::optional<Map> decode_map(const Bytes& bytes);
 std::optional<Waiting> decode_waiting(const Bytes& bytes);
 std::optional<Reached> decode_marks(const Bytes& bytes);
+std::optional<Joined> decode_joined(const Bytes& bytes);
 std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes);
 
 }  // namespace thalweg::wire
