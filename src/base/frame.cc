@@ -204,7 +204,8 @@ const char* op_name(Op op) {
       "waiting",     "barrier",    "barrier-reply", "report",      "report-reply",
       "scan",        "scan-reply", "marks",         "marks-reply", "heartbeat",
       "stop",        "ended",      "load",          "load-reply",  "entry",
-      "entry-reply", "status",     "status-reply",  "checkpoint",  "checkpoint-reply"};
+      "entry-reply", "status",     "status-reply",  "checkpoint",  "checkpoint-reply",
+      "copy",        "joined"};
   const auto index = static_cast<std::size_t>(op);
   return index <= kOpMax ? kNames[index] : "?";
 }

@@ -45,8 +45,10 @@ enum class Op : std::uint8_t {
   kStatusReply = 27,
   kCheckpoint = 28,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReply, more than once.
   kCheckpointReply = 29,
+  kCopy = 30,    // Server to one who joins a chain: a piece of what a range holds. Answered by kEntryReply.
+  kJoined = 31,  // Server to scheduler: it has the ranges whose chains it was to join.
 };
-inline constexpr std::uint8_t kOpMax = 29;
+inline constexpr std::uint8_t kOpMax = 31;
 const char* op_name(Op op);
 
 namespace frame_flags {

@@ -51,6 +51,9 @@ inline constexpr std::size_t kEntriesInFlightMax = 1024;  // Of a log, to one se
 inline constexpr std::size_t kRedoBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kLogBytesMax = std::size_t{256}
                                             << 20;  // Not acknowledged; above it, pushes are put off.
+// To servers that join chains, of one server, and not acknowledged; one range's at least. In pieces.
+inline constexpr std::size_t kCopyBytesInFlight = std::size_t{4} << 20;
+inline constexpr std::size_t kCopyPieceBytes = std::size_t{1} << 20;
 
 // Groups.
 inline constexpr std::uint16_t kChannelsMax = 1024;    // Of one pair of ranks; most are never used.

@@ -75,6 +75,9 @@ enum class Bug {
   kImagesForgotten,      // A copy that takes over shows an heir rows that have moved on.
   kAckUncommitted,       // A push is acknowledged before the copies have it.
   kEntryTwice,           // A copy applies what its owner sends it again.
+  kJoinedUnseen,         // A server says that it has copies before it has been sent any.
+  kMarksUncopied,        // Whoever joins a chain does not learn which pushes have arrived.
+  kHeldCounted,          // It is told that such have as no copy has yet.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

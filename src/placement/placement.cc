@@ -1,6 +1,7 @@
 #include "placement/placement.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -26,7 +27,7 @@ bool is_chain(std::vector<std::uint32_t> servers, std::uint32_t count) {
 // Neighbours of one chain become one run.
 void append(std::vector<PlacedRun>& runs, PlacedRun run) {
   if (run.ranges.begin >= run.ranges.end) return;
-  if (!runs.empty() && runs.back().chain == run.chain) {
+  if (!runs.empty() && runs.back().chain == run.chain && runs.back().joining == run.joining) {
     runs.back().ranges.end = run.ranges.end;
   } else {
     runs.push_back(std::move(run));
@@ -48,7 +49,8 @@ Placement Placement::even(std::uint16_t ranges, std::uint32_t servers, std::uint
         chain.push_back((server + 1 + (c + i) % (servers - 1)) % servers);
       append(placement.runs_, {{static_cast<std::uint16_t>(owned.begin + part.begin),
                                 static_cast<std::uint16_t>(owned.begin + part.end)},
-                               std::move(chain)});
+                               std::move(chain),
+                               0});
     }
   }
   return placement;
@@ -57,11 +59,12 @@ Placement Placement::even(std::uint16_t ranges, std::uint32_t servers, std::uint
 std::optional<Placement> Placement::of(std::vector<PlacedRun> runs, std::uint16_t ranges,
                                        std::uint32_t servers) {
   std::uint16_t next = 0;
-  const std::vector<std::uint32_t>* before = nullptr;
+  const PlacedRun* before = nullptr;
   for (const PlacedRun& run : runs) {
     if (run.ranges.begin != next || run.ranges.end <= next || !is_chain(run.chain, servers)) return {};
-    if (before != nullptr && *before == run.chain) return {};
-    before = &run.chain;
+    if (run.in_sync().empty()) return {};
+    if (before != nullptr && before->chain == run.chain && before->joining == run.joining) return {};
+    before = &run;
     next = run.ranges.end;
   }
   if (next != ranges) return {};
@@ -98,9 +101,24 @@ RangeSet Placement::owned_by(std::uint32_t server) const {
 RangeSet Placement::copied_by(std::uint32_t server) const {
   RangeSet copied;
   for (const PlacedRun& run : runs_) {
-    if (run.chain.front() != server && std::ranges::count(run.chain, server) > 0) copied.add(run.ranges);
+    if (run.chain.front() != server && std::ranges::count(run.in_sync(), server) > 0) copied.add(run.ranges);
   }
   return copied;
+}
+
+std::vector<PlacedRun> Placement::joined_by(std::uint32_t server) const {
+  std::vector<PlacedRun> runs;
+  std::ranges::copy_if(runs_, std::back_inserter(runs),
+                       [&](const PlacedRun& run) { return run.joining != 0 && run.chain.back() == server; });
+  return runs;
+}
+
+std::vector<PlacedRun> Placement::joiners_of(std::uint32_t server) const {
+  std::vector<PlacedRun> runs;
+  std::ranges::copy_if(runs_, std::back_inserter(runs), [&](const PlacedRun& run) {
+    return run.joining != 0 && run.in_sync().back() == server;
+  });
+  return runs;
 }
 
 std::vector<RangeSpan> Placement::copied_of(std::uint32_t server) const {
@@ -139,30 +157,50 @@ bool Placement::places(std::uint32_t server) const {
 RangeSet Placement::only_on(std::uint32_t server) const {
   RangeSet only;
   for (const PlacedRun& run : runs_) {
-    if (run.chain.front() == server && run.chain.size() == 1) only.add(run.ranges);
+    if (run.chain.front() == server && run.in_sync().size() == 1) only.add(run.ranges);
   }
   return only;
 }
 
-void Placement::remove(std::uint32_t server) {
+void Placement::remove(std::uint32_t server, std::uint32_t joining) {
   for (PlacedRun& run : std::exchange(runs_, {})) {
-    std::erase(run.chain, server);
-    THALWEG_CHECK(!run.chain.empty(), "the last of a chain stays");
+    const bool joiner = run.joining != 0 && run.chain.back() == server;
+    if (std::erase(run.chain, server) > 0 && run.joining != 0) run.joining = joiner ? 0 : joining;
+    THALWEG_CHECK(!run.chain.empty() && !run.in_sync().empty(), "the last of a chain stays");
     append(runs_, std::move(run));
   }
 }
 
-void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain) {
+void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain, std::uint32_t joining) {
   THALWEG_CHECK(ranges.begin < ranges.end && !runs_.empty() && ranges.end <= runs_.back().ranges.end,
                 "what moves is placed");
   std::vector<PlacedRun> runs;
   const auto clip = [&](const PlacedRun& run, std::uint16_t begin, std::uint16_t end) {
-    append(runs, {{std::max(run.ranges.begin, begin), std::min(run.ranges.end, end)}, run.chain});
+    append(runs,
+           {{std::max(run.ranges.begin, begin), std::min(run.ranges.end, end)}, run.chain, run.joining});
   };
   for (const PlacedRun& run : runs_) clip(run, 0, ranges.begin);
-  append(runs, {ranges, std::move(chain)});
+  append(runs, {ranges, std::move(chain), joining});
   for (const PlacedRun& run : runs_) clip(run, ranges.end, runs_.back().ranges.end);
   runs_ = std::move(runs);
+}
+
+RangeSet Placement::end_join(RangeSpan ranges, std::uint32_t server, std::uint32_t joining) {
+  RangeSet joined;
+  for (const PlacedRun& run : joined_by(server)) {
+    const RangeSpan both{std::max(run.ranges.begin, ranges.begin), std::min(run.ranges.end, ranges.end)};
+    if (run.joining != joining || both.begin >= both.end) continue;
+    move(both, run.chain);
+    joined.add(both);
+  }
+  return joined;
+}
+
+std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers) {
+  const Placement first = Placement::even(ranges, servers, 2);
+  std::vector<RangeSpan> units;
+  for (const PlacedRun& run : first.runs()) units.push_back(run.ranges);
+  return units;
 }
 
 std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers,

@@ -14,6 +14,12 @@ namespace thalweg {
 struct PlacedRun {
   RangeSpan ranges;
   std::vector<std::uint32_t> chain;  // Server indices, each once.
+  // The last of the chain has yet to get what the others have, and counts for none of them. The attempt's
+  // number is the epoch of the map that began it; 0: there is none.
+  std::uint32_t joining = 0;
+  std::span<const std::uint32_t> in_sync() const {
+    return std::span(chain).first(chain.size() - (joining != 0 ? 1 : 0));
+  }
   bool operator==(const PlacedRun&) const = default;
 };
 
@@ -35,30 +41,43 @@ class Placement {
   // Who owns all of these ranges, of which there is one at least; empty when nobody does.
   std::optional<std::uint32_t> owner(RangeSpan ranges) const;
   RangeSet owned_by(std::uint32_t server) const;
-  // The ranges whose chains have the server behind their owner.
+  // The ranges whose chains have the server behind their owner, and in sync.
   RangeSet copied_by(std::uint32_t server) const;
+  // The runs in which the server is the joiner.
+  std::vector<PlacedRun> joined_by(std::uint32_t server) const;
+  // The runs whose joiner follows the server.
+  std::vector<PlacedRun> joiners_of(std::uint32_t server) const;
   // Runs whose owner the server is, and whose chains go on.
   std::vector<RangeSpan> copied_of(std::uint32_t server) const;
   // Who comes before, and after, a server in the chain of these ranges; empty when nobody does, it is in
   // none, or they have several.
   std::optional<std::uint32_t> before(RangeSpan ranges, std::uint32_t server) const;
   std::optional<std::uint32_t> after(RangeSpan ranges, std::uint32_t server) const;
-  // Whether some chain has the server.
+  // Whether some chain has the server, be it as a joiner.
   bool places(std::uint32_t server) const;
   // The ranges of which the server has the only copy.
   RangeSet only_on(std::uint32_t server) const;
-  // Takes it out of all chains. Precondition: only_on(server) is empty.
-  void remove(std::uint32_t server);
+  // Takes it out of all chains. Whoever joins one of them begins anew, as attempt `joining`. Precondition:
+  // only_on(server) is empty.
+  void remove(std::uint32_t server, std::uint32_t joining = 0);
   // Gives the ranges to another chain. Precondition: the table has them, and there is one at least.
-  void move(RangeSpan ranges, std::vector<std::uint32_t> chain);
+  void move(RangeSpan ranges, std::vector<std::uint32_t> chain, std::uint32_t joining = 0);
+  // The joiner of this attempt is in sync in these ranges. Those that were its, others are left as they are.
+  RangeSet end_join(RangeSpan ranges, std::uint32_t server, std::uint32_t joining);
   bool operator==(const Placement&) const = default;
 
- private:
+  // Precondition: the table has the range.
   const PlacedRun& run_of(RangeId range) const;
+
+ private:
   const std::vector<std::uint32_t>* chain_of(RangeSpan ranges) const;
 
   std::vector<PlacedRun> runs_;  // Ascending; they cover each range once.
 };
+
+// The parts of a table each of which has one chain at any time where servers keep copies, whatever becomes of
+// that: those of the chains that a job begins with.
+std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers);
 
 // Each table's, in their order.
 std::vector<Placement> first_placement(std::span<const TableSpec> tables, std::uint32_t servers,

@@ -138,5 +138,32 @@ TEST(Placement, ALostServerIsInNoChainAnyMore) {
   EXPECT_EQ(placement.only_on(chain[2]).size(), 12u);
 }
 
+TEST(Placement, AJoinerCountsForNothingUntilItIsInSync) {
+  Placement placement = Placement::even(4, 1);
+  placement.move({0, 3}, {0, 1}, 7);
+  EXPECT_EQ(text_of(placement.only_on(0)), "[0,4)");
+  EXPECT_TRUE(placement.copied_by(1).empty());
+  EXPECT_TRUE(placement.places(1));
+  EXPECT_EQ(placement.after({0, 3}, 0), 1u);
+  EXPECT_EQ(placement.joined_by(1), placement.joiners_of(0));
+  EXPECT_TRUE(placement.end_join({0, 4}, 1, 6).empty());  // Of an attempt that was given up.
+  EXPECT_TRUE(placement.end_join({0, 4}, 0, 7).empty());
+  EXPECT_EQ(text_of(placement.end_join({1, 4}, 1, 7)), "[1,3)");
+  EXPECT_EQ(text_of(placement.copied_by(1)), "[1,3)");
+  EXPECT_EQ(text_of(placement.only_on(0)), "[0,1) [3,4)");
+  EXPECT_TRUE(Placement::of(placement.runs(), 4, 2));
+  EXPECT_FALSE(Placement::of({{{0, 4}, {0}, 3}}, 4, 2));  // Nobody has it.
+}
+
+TEST(Placement, WhoeverJoinsBeginsAnewWhenTheChainLosesAnother) {
+  Placement placement = Placement::even(2, 1);
+  placement.move({0, 1}, {0, 1, 2}, 7);
+  Placement without_joiner = placement;
+  placement.remove(1, 8);
+  EXPECT_EQ(placement.runs()[0], (PlacedRun{{0, 1}, {0, 2}, 8}));
+  without_joiner.remove(2, 8);
+  EXPECT_EQ(without_joiner.runs()[0], (PlacedRun{{0, 1}, {0, 1}, 0}));
+}
+
 }  // namespace
 }  // namespace thalweg

@@ -28,7 +28,7 @@ inline std::uint64_t number_of(const FrameHeader& head) {
 // their own: else two servers could wait for each other.
 struct StreamId {
   NodeId server;              // At its other end.
-  std::uint32_t lineage = 0;  // Whose ranges they are.
+  std::uint32_t lineage = 0;  // Of which ranges, which have one chain at any time.
   auto operator<=>(const StreamId&) const = default;
 };
 

@@ -65,6 +65,8 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
       return on_report(from, frame, out);
     case Op::kCheckpointReply:
       return on_checkpoint_report(now, from, frame);
+    case Op::kJoined:
+      return on_joined(now, from, frame, out);
     case Op::kEnded:
       if (member.lost) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.

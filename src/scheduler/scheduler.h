@@ -99,6 +99,12 @@ class Scheduler final : public Node {
   }
   ClusterView view() const;
   JobStatus status(Instant now) const;
+  // Key ranges, of all tables, that as many servers have as are to have each.
+  std::uint32_t ranges_in_sync() const;
+  // When the first server was lost of which copies are being made again; empty when that is so of none.
+  std::optional<Instant> copying_since() const {
+    return losses_.empty() ? std::nullopt : std::optional(losses_.front().at);
+  }
   // "server-1, worker-0": who has not joined yet; empty once all have.
   std::string missing() const;
 
@@ -137,6 +143,9 @@ class Scheduler final : public Node {
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(Instant now, std::uint32_t worker);
   std::string fail_over(Instant now, std::uint32_t server);
+  void plan_copies();
+  void on_joined(Instant now, NodeId from, const Frame& frame, Transport& out);
+  void tell_of_copies(Instant now);
   Instant checkpoint_due() const { return started() && !stopped_ ? checkpoints_.next_deadline() : kNever; }
   void order_checkpoint(Instant now, Transport& out);
   void on_checkpoint_report(Instant now, NodeId from, const Frame& frame);
@@ -158,6 +167,15 @@ class Scheduler final : public Node {
     std::map<NodeId, std::vector<FrameHeader>> waiting;
   };
   std::map<BarrierId, Barrier> barriers_;
+  // A server that is lost, and what others have yet to get copies of in its place.
+  struct Loss {
+    std::uint32_t server = 0;
+    Instant at;
+    std::vector<RangeSet> left;  // By table.
+    std::size_t made = 0;        // Ranges that have their copies again,
+    std::set<std::uint32_t> by;  // at these servers.
+  };
+  std::vector<Loss> losses_;
   std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
   Timeline timeline_;
   Failovers failovers_;

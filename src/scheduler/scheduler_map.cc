@@ -71,6 +71,7 @@ void Scheduler::publish(Transport& out) {
 // which does not know yet that it is one, would lose what it never had.
 Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out) {
   if (!started() || stopped_) return {Code::kRetry, "ranges move while the job runs"};
+  if (options_.replicas > 1) return {Code::kUsage, "ranges of which servers keep copies stay where they are"};
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kServer && member.map_epoch == 0)
       return {Code::kRetry, node_name(id) + " has yet to get the map"};
@@ -130,13 +131,15 @@ std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
   std::set<std::uint32_t> others;
   std::map<std::uint32_t, std::size_t> heirs;
   std::size_t ranges = 0;
+  Loss loss{server, now, {}, 0, {}};
   for (Placement& placement : map_.placement) {
     for (const PlacedRun& run : placement.runs()) {
       if (std::ranges::count(run.chain, server) > 0) others.insert(run.chain.begin(), run.chain.end());
     }
     const RangeSet owned = placement.owned_by(server);
     ranges += owned.size();
-    placement.remove(server);
+    loss.left.push_back(owned + placement.copied_by(server));
+    placement.remove(server, map_.epoch + 1);
     for (const RangeSpan run : owned.runs()) {
       for (std::uint16_t range = run.begin; range < run.end; ++range)
         ++heirs[placement.owner(RangeId{range})];
@@ -144,6 +147,9 @@ std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
   }
   others.erase(server);
   failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
+  losses_.push_back(std::move(loss));
+  plan_copies();
+  tell_of_copies(now);
   std::string names;
   for (const auto& [heir, count] : heirs) {
     names += (names.empty() ? "" : ", ") + node_name(server_node(heir));

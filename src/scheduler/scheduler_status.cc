@@ -25,10 +25,7 @@ JobStatus Scheduler::status(Instant now) const {
   told.epoch = map_.epoch;
   told.replicas = std::min(options_.replicas, options_.servers);
   for (const TableSpec& table : options_.tables) told.ranges += table.ranges;
-  for (const Placement& placement : map_.placement) {
-    for (const PlacedRun& run : placement.runs())
-      if (run.chain.size() >= told.replicas) told.ranges_in_sync += run.ranges.size();
-  }
+  told.ranges_in_sync = ranges_in_sync();
   for (const auto& [id, member] : members_) {
     const NodeState state = member.lost    ? NodeState::kLost
                             : member.named ? NodeState::kAlive

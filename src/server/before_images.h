@@ -30,11 +30,14 @@ class BeforeImages {
   void take(BeforeImages& other, const RangeSet& ranges);
   void remove(const RangeSet& ranges);
 
- private:
   struct OfRange {
     std::vector<Step> steps;                       // The newest, ascending.
     std::vector<std::pair<Step, Payload>> images;  // Of these steps, ascending.
   };
+  OfRange of(RangeId range) const { return range.value < kept_.size() ? kept_[range.value] : OfRange(); }
+  void put(RangeId range, OfRange images) { at(range.value) = std::move(images); }
+
+ private:
   OfRange& at(std::uint16_t range);
 
   std::size_t steps_;

@@ -18,10 +18,14 @@ struct Shown {
 
 // A host with what has come to it, and what it has logged.
 struct Original {
-  explicit Original(Random& random) : job(draw_copied(random)), host(job.host(kAll)) {
+  explicit Original(Random& random, int requests = 120) : job(draw_copied(random)), host(job.host(kAll)) {
     const auto cut = static_cast<std::uint16_t>(1 + random.below(kRanges - 1));
     host.log_changes({{0, cut}, {cut, kRanges}});
-    for (int i = 0; i < 120; ++i)
+    go_on(random, requests);
+  }
+
+  void go_on(Random& random, int requests) {
+    for (int i = 0; i < requests; ++i)
       take(draw_request(random, job, host, random.chance(0.7) ? Op::kPush : Op::kPull));
   }
 
@@ -119,6 +123,79 @@ TEST(ChainCopy, ShowsHeirsWhatItsOwnerHadShown) {
     }
   }
   EXPECT_GT(compared, 200u);
+}
+
+// What somebody who has followed from the start would know of a range, by way of bytes.
+CopyState sent_copy(TableHost& host, const Job& job, RangeId range) {
+  const CopyState copy = host.copy_state(range);
+  auto read = decode_copy_state(encode(copy), job.spec, kShards);
+  THALWEG_CHECK(read && encode(*read).text() == encode(copy).text(), "a copy has one form");
+  THALWEG_CHECK(digest(*read) == digest(copy), "a copy has one digest");
+  return *std::move(read);
+}
+
+// Its ranges come one after the other, and entries between them.
+TEST(ChainCopy, WhoeverJoinsKnowsWhatOneKnowsWhoHasFollowedFromTheStart) {
+  std::size_t held_back = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    Original original(random, 60);
+    TableHost joiner = original.job.host({});
+    std::size_t known = original.log.size();
+    const auto follow = [&] {
+      for (; known < original.log.size(); ++known)
+        ASSERT_TRUE(joiner.replay(*decode_log_entry(original.log[known], original.job.spec, kShards)).ok());
+    };
+    for (std::uint16_t range = 0; range < kRanges; ++range) {
+      const RangeState state = original.host.state_of(RangeId{range});
+      held_back += !state.open_steps.empty();
+      ASSERT_TRUE(joiner.join(sent_copy(original.host, original.job, RangeId{range})).ok());
+      original.go_on(random, 12);
+      follow();
+    }
+    TableHost follower = [&] {
+      TableHost copy = original.job.host(kAll);
+      for (const EntrySegments& entry : original.log)
+        EXPECT_TRUE(copy.replay(*decode_log_entry(entry, original.job.spec, kShards)).ok());
+      return copy;
+    }();
+    follower.redo(0), joiner.redo(0);
+    for (std::uint16_t range = 0; range < kRanges; ++range) {
+      const RangeState one = follower.state_of(RangeId{range}), other = joiner.state_of(RangeId{range});
+      ASSERT_EQ(one.marks, other.marks) << seed;
+      ASSERT_EQ(one.keys, other.keys) << seed;
+      ASSERT_EQ(one.rows, other.rows) << seed;
+    }
+    TableHost heir = original.job.host({});
+    ASSERT_TRUE(heir.take_over(joiner, kAll).ok());
+    for (const Frame& push : original.pushed) ASSERT_EQ(heir.push(push), ok_status()) << seed;
+    ASSERT_EQ(heir.table().digest(), original.host.table().digest()) << seed;
+  }
+  EXPECT_GT(held_back, 100u);
+}
+
+// Each of its ranges may join anew, by another server that has followed.
+TEST(ChainCopy, ACopyOfACopyIsTheSame) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    const Original original(random);
+    TableHost copy = original.job.host(kAll), joiner = original.job.host(kAll);
+    const std::size_t known = random.below(original.log.size() + 1);
+    for (std::size_t i = 0; i < known; ++i)
+      ASSERT_TRUE(copy.replay(*decode_log_entry(original.log[i], original.job.spec, kShards)).ok());
+    for (std::uint16_t range = 0; range < kRanges; ++range)
+      ASSERT_TRUE(joiner.join(sent_copy(copy, original.job, RangeId{range})).ok());
+    // What it has already may come again, where a link of the chain is lost.
+    for (std::size_t i = random.below(known + 1); i < original.log.size(); ++i) {
+      for (TableHost* const host : {&copy, &joiner}) {
+        if (host == &copy && i < known) continue;
+        ASSERT_TRUE(host->replay(*decode_log_entry(original.log[i], original.job.spec, kShards)).ok());
+        if (random.chance(0.1)) host->redo(original.sync() ? random.below(3) : 0);
+      }
+    }
+    for (std::uint16_t range = 0; range < kRanges; ++range)
+      ASSERT_EQ(digest(joiner.copy_state(RangeId{range})), digest(copy.copy_state(RangeId{range}))) << seed;
+  }
 }
 
 TEST(ChainCopy, SumsTravelOnceForAllShards) {

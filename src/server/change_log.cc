@@ -7,16 +7,6 @@
 namespace thalweg {
 namespace {
 
-RangeSet inside(const RangeSet& set, RangeSpan span) { return set - (set - RangeSet(span)); }
-
-// What a push changes in these ranges.
-PushEntry part_of(const PushEntry& push, RangeSpan span) {
-  PushEntry part{push.shard, push.shards, push.step, push.ends, {}, {}, {}, push.ranges, {}};
-  part.fresh = inside(push.fresh, span);
-  part.ended = inside(push.ended, span);
-  return part;
-}
-
 // Neighbouring shards to which the same has happened, one after the other, become one entry. Their order
 // stays: of a block and of one of its shards the first counts.
 void merge_neighbours(std::vector<PushEntry>& arrivals) {
@@ -37,22 +27,45 @@ void merge_neighbours(std::vector<PushEntry>& arrivals) {
 
 }  // namespace
 
-void ChangeLog::follow(std::vector<RangeSpan> runs) {
+LogEntry part_of(const TableSpec& spec, const LogEntry& entry, RangeSpan ranges) {
+  if (const auto* push = std::get_if<PushEntry>(&entry)) return part_of(spec, *push, ranges);
+  const auto* step = std::get_if<StepEntry>(&entry);
+  if (step == nullptr) return entry;  // Rows to begin with are of one range.
+  StepEntry part{step->closed, ranges, {}, {}};
+  for (const auto& [of, sum] : step->sums) {
+    if (Payload rows = cut(spec, sum, ranges); !rows.empty()) part.sums.emplace_back(of, std::move(rows));
+  }
+  for (const PushEntry& arrival : step->arrivals) {
+    if (PushEntry marks = marks_part(arrival, ranges); marks.changes())
+      part.arrivals.push_back(std::move(marks));
+  }
+  return part;
+}
+
+void ChangeLog::follow(std::vector<RangeSpan> runs, const RangeMarks& arrived) {
+  if (!on() && !runs.empty()) told_ = arrived;
   runs_ = std::move(runs);
-  if (!runs_.empty()) return;
-  arrivals_.clear();
-  sums_.clear();
-  entries_.clear();
+}
+
+void ChangeLog::own(const RangeSet& owned) {
+  if (!on()) return;
+  if (const RangeSet lost = told_->owned() - owned; !lost.empty()) {
+    for (Held& held : arrivals_) {
+      held.push.fresh = held.push.fresh - lost;
+      held.push.ended = held.push.ended - lost;
+    }
+  }
+  told_->own(owned);
+}
+
+void ChangeLog::tell(RangeId range, const std::vector<Mark>& marks) {
+  for (std::uint32_t s = 0; on() && s < shards_; ++s) told_->at(ShardId{s}, range.value) = marks[s];
 }
 
 void ChangeLog::add_push(const PushEntry& push) {
   for (const RangeSpan run : runs_) {
     if (!run.overlaps(push.ranges)) continue;
-    PushEntry part = part_of(push, run);
-    if (!part.changes()) continue;
-    part.ranges = {std::max(run.begin, push.ranges.begin), std::min(run.end, push.ranges.end)};
-    part.payload = part.ranges == push.ranges ? push.payload : cut(*spec_, push.payload, part.ranges);
-    entries_.emplace_back(std::move(part));
+    if (PushEntry part = part_of(*spec_, push, run); part.changes()) entries_.emplace_back(std::move(part));
   }
 }
 
@@ -94,6 +107,10 @@ void ChangeLog::add_steps(Step closed) {
   std::vector<PushEntry> arrivals = take_due(closed);
   const Sums sums = std::exchange(sums_, {});
   if (arrivals.empty() && sums.empty()) return;
+  for (const PushEntry& arrival : arrivals) {
+    for (std::uint32_t i = 0; i < arrival.shards; ++i)
+      told_->record(ShardId{arrival.shard.value + i}, arrival);
+  }
   merge_neighbours(arrivals);
   std::size_t bytes = 0;
   for (const auto& [step, sum] : sums) bytes += sum.keys.size() + sum.values.size();
@@ -109,7 +126,7 @@ void ChangeLog::add_steps(Step closed) {
           entry.sums.emplace_back(step, std::move(part));
       }
       for (const PushEntry& arrival : arrivals) {
-        if (PushEntry part = part_of(arrival, entry.ranges); part.changes())
+        if (PushEntry part = marks_part(arrival, entry.ranges); part.changes())
           entry.arrivals.push_back(std::move(part));
       }
       if (!entry.sums.empty() || !entry.arrivals.empty()) entries_.emplace_back(std::move(entry));

@@ -1,25 +1,38 @@
 // What a host changes in ranges of which others keep copies, as entries for those who do. Where steps are
-// kept until they close, pushes and sums are held back until their steps have.
+// kept until they close, pushes and sums are held back until their steps have. Once there have been copies
+// that is so of all ranges, for whoever comes to keep a copy of one must get what has been acknowledged.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "server/log_entry.h"
+#include "server/range_marks.h"
 #include "table/table.h"
 
 namespace thalweg {
+
+// What of an entry concerns some of its ranges, of which these are.
+LogEntry part_of(const TableSpec& spec, const LogEntry& entry, RangeSpan ranges);
 
 class ChangeLog {
  public:
   // `spec` outlives this.
   ChangeLog(const TableSpec& spec, std::uint32_t shards) : spec_(&spec), shards_(shards) {}
 
-  // Logs changes in these runs, an entry being of one; ascending, and no two overlap. What is held back of
-  // runs that are new is forgotten: their copies begin with what has been pushed.
-  void follow(std::vector<RangeSpan> runs);
-  bool on() const { return !runs_.empty(); }
+  // Logs changes in these runs, an entry being of one; ascending, and no two overlap. `arrived`: what has
+  // come so far.
+  void follow(std::vector<RangeSpan> runs, const RangeMarks& arrived);
+  bool follows() const { return !runs_.empty(); }
+  // Whether there have ever been such runs.
+  bool on() const { return told_.has_value(); }
+  // Ranges that stay keep what has been told of them.
+  void own(const RangeSet& owned);
+  void tell(RangeId range, const std::vector<Mark>& marks);
+  // What has come and is not held back: a copy has these marks. Precondition: on(), and the range is owned.
+  const Mark& told(ShardId shard, RangeId range) const { return told_->at(shard, range.value); }
 
   void add_push(const PushEntry& push);
   void add_load(LoadEntry load);
@@ -45,6 +58,7 @@ class ChangeLog {
   const TableSpec* spec_;
   std::uint32_t shards_;
   std::vector<RangeSpan> runs_;
+  std::optional<RangeMarks> told_;
   std::vector<Held> arrivals_;  // In the order in which they came.
   Sums sums_;
   std::vector<LogEntry> entries_;

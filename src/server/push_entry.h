@@ -8,6 +8,7 @@
 #include "base/range_set.h"
 #include "server/arrival_rounds.h"
 #include "staleness/marks.h"
+#include "thalweg/options.h"
 
 namespace thalweg {
 
@@ -24,5 +25,10 @@ struct PushEntry {
 
   bool changes() const { return !fresh.empty() || !ended.empty(); }
 };
+
+// What a push changes in some ranges, without its payload.
+PushEntry marks_part(const PushEntry& push, RangeSpan ranges);
+// The same with its payload there, of which the entry's ranges are then.
+PushEntry part_of(const TableSpec& spec, const PushEntry& push, RangeSpan ranges);
 
 }  // namespace thalweg

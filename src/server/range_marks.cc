@@ -22,6 +22,18 @@ void RangeMarks::own(const RangeSet& owned) {
   *this = std::move(next);
 }
 
+void RangeMarks::record(ShardId shard, const PushEntry& entry) {
+  const RangeSet marked = entry.ended.empty() ? entry.fresh : entry.fresh + entry.ended;
+  for (const RangeSpan run : marked.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range) {
+      Mark& known = at(shard, range);
+      const bool fresh = known.classify(entry.step) == Arrival::kNew;
+      if (fresh) known.record(entry.step, entry.ends);
+      if (!fresh && entry.ends == LastOf::kWork) known.end_work_after(entry.step);
+    }
+  }
+}
+
 Step RangeMarks::low(ShardId shard) const {
   Step low = kEndOfWork;
   for (std::size_t i = shard.value * width_; i < (shard.value + 1) * width_; ++i)

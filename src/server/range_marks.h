@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/range_set.h"
+#include "server/push_entry.h"
 #include "staleness/marks.h"
 
 namespace thalweg {
@@ -24,6 +25,9 @@ class RangeMarks {
   const Mark& at(ShardId shard, std::uint16_t range) const {
     return marks_[shard.value * width_ + slots_[range]];
   }
+  // What has come of one of the entry's shards. Precondition: its ranges are owned.
+  void record(ShardId shard, const PushEntry& entry);
+  const RangeSet& owned() const { return owned_; }
   // The first step of the shard that has not arrived for all ranges; kEndOfWork where none is owned.
   Step low(ShardId shard) const;
 

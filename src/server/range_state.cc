@@ -13,21 +13,12 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "server/shown_rows.h"
 #include "server/state_codec.h"
 #include "table/validate.h"
 
 namespace thalweg {
 namespace {
-
-void put_payload(Writer& out, const Payload& payload) {
-  put_array(out, payload.keys.as<std::uint64_t>());
-  put_array(out, payload.values.as<float>());
-}
-
-Payload get_payload(Reader& in) {
-  Bytes keys = Bytes::of(get_array<std::uint64_t>(in));
-  return {std::move(keys), Bytes::of(get_array<float>(in))};
-}
 
 void put_open_steps(Writer& out, const std::map<Step, StepParts>& steps) {
   out.put(static_cast<std::uint32_t>(steps.size()));
@@ -124,7 +115,8 @@ class StateReader {
       const auto shard = in_.get<std::uint32_t>();
       const Step step = get_step(in_);
       Payload payload = get_payload(in_);
-      if (std::pair(shard, step) < last || shard >= shards_ || !is_reply(payload)) return in_.fail();
+      if (std::pair(shard, step) < last || shard >= shards_ || !is_shown(spec_, payload, alone_))
+        return in_.fail();
       last = {shard, step};
       replies[shard][step].push_back({alone_, std::move(payload), false});
     }
@@ -133,18 +125,6 @@ class StateReader {
   bool is_contribution(const Payload& payload) const {
     const Contribution part{payload.keys.as<std::uint64_t>(), payload.values.as<float>()};
     return !payload.empty() && check_contribution(spec_, alone_, part, alone_).ok();
-  }
-
-  bool is_reply(const Payload& payload) const {
-    const auto keys = payload.keys.as<std::uint64_t>();
-    const std::size_t floats = payload.values.size() / sizeof(float);
-    if (keys.empty()) return false;
-    if (spec_.kind == TableSpec::Kind::kSparse)
-      return check_placed_keys(spec_, alone_, keys, alone_).ok() && floats == keys.size() * spec_.dim;
-    const std::uint64_t begin = range_first_row(alone_.begin, spec_.ranges, spec_.rows);
-    const std::uint64_t end = range_first_row(alone_.end, spec_.ranges, spec_.rows);
-    return keys.size() == 2 && keys[0] >= begin && keys[0] <= end && keys[1] <= end - keys[0] &&
-           floats == keys[1] * spec_.dim;
   }
 
   Reader in_;

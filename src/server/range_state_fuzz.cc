@@ -54,6 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const Bytes bytes = in.raw(size);
+  const auto copy = decode_copy_state(bytes, spec, kShards);
+  THALWEG_CHECK(!copy || encode(*copy).text() == bytes.text(), "a copy has one form");
   auto state = decode_range_state(bytes, spec, kShards);
   THALWEG_CHECK(!state || encode(*state).text() == bytes.text(), "a state has one form");
   constexpr Consistency kModes[] = {Consistency::sync(), Consistency::async(), Consistency::softsync(1),

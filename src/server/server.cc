@@ -56,6 +56,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Op::kLoad:
       return on_load(from, frame, out);
     case Op::kEntry:
+    case Op::kCopy:
       return on_entry(from, frame, out);
     case Op::kEntryReply:
       return on_entry_reply(from, frame, out);
@@ -69,7 +70,10 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 void Server::on_time(Instant now, Transport& out) {
   if (const auto why = member_.scheduler_lost()) member_.fail({Code::kPeerLost, *why}, out);
   now_ = now;
-  if (now >= member_.next_deadline()) member_.speak(now, counters(), out);
+  if (now >= member_.next_deadline()) {
+    member_.speak(now, counters(), out);
+    if (!joined_.empty() && !finished()) tell_joined(out);  // It may have been lost on the way.
+  }
   if (now >= outbox_.next_deadline() && !finished()) send_entries(out);
 }
 
@@ -85,7 +89,8 @@ void Server::on_map(bool first, Transport& out) {
   for (auto& table : waiting_) table.clear();
   if (first) {
     if (Status status = make_tables(); !status.ok()) return member_.fail(std::move(status), out);
-    lineage_ = map().placement;
+    for (const TableSpec& table : map().tables)
+      units_.push_back(chain_units(table.ranges, static_cast<std::uint32_t>(map().servers.size())));
     for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
       if (s != self()) out.introduce(server_node(s), map().servers[s]);
     }
@@ -99,6 +104,7 @@ void Server::on_map(bool first, Transport& out) {
     pass_on(t, out);
   }
   if (!first && member_.ranges_moved() && !finished()) member_.speak(now_, counters(), out);
+  if (!finished()) follow_joins(out);
 }
 
 Status Server::check_marks(const TableSpec& spec, std::size_t ranges) const {

@@ -106,8 +106,11 @@ class Server final : public Node {
   void release_committed(Transport& out);
   // Tells who comes before which entries are in all copies; `again`: also where nothing is new.
   void acknowledge_entries(replication::StreamId before, bool again, Transport& out);
-  // Where what is told of these ranges goes, if anybody comes next.
+  // Where what is told of these ranges goes, if anybody comes next. Precondition: they are of one unit.
   std::optional<replication::StreamId> next_of(TableId table, RangeSpan ranges) const;
+  std::uint32_t lineage_of(TableId table, RangeId range) const;
+  bool takes_from(NodeId from, const FrameHeader& head) const;
+  Status replay(const Frame& entry);
   std::vector<RangeSpan> logged_runs(std::size_t table) const;
   void take_over(std::size_t table, Transport& out);
   void mend_chains(Transport& out);
@@ -118,6 +121,18 @@ class Server final : public Node {
   void collect_cut();
   void forget_cut(Transport& out);
   void report_checkpoint(Transport& out) const;
+  using RangeOf = std::pair<TableId, RangeId>;
+  struct Unsent {
+    RangeOf range;
+    std::uint32_t joining = 0;
+  };
+  void follow_joins(Transport& out);
+  void send_copies(Transport& out);
+  // Where this server has a range of whose chain it is.
+  TableHost& host_of(RangeOf range) const;
+  void send_copy(const Unsent& unsent);
+  Status take_piece(NodeId from, const Frame& piece);
+  void tell_joined(Transport& out) const;
 
   // Who waits for which request of its own; a repeat replaces it.
   using PullKey = std::pair<NodeId, std::uint32_t>;
@@ -131,8 +146,8 @@ class Server final : public Node {
 
   std::vector<std::unique_ptr<TableHost>> copies_;  // By table id.
   replication::Outbox outbox_;
-  // Who owned ranges by the first map: what is told of them keeps its order, whoever owns them later.
-  std::vector<Placement> lineage_;
+  // By table id, the parts that have one chain each.
+  std::vector<std::vector<RangeSpan>> units_;
   // What comes from one who is before this server in chains.
   struct Inbound {
     std::uint64_t expected = 1;  // The number of its next entry.
@@ -144,6 +159,26 @@ class Server final : public Node {
     std::deque<Passed> passed;  // Those before which something is not acknowledged by who comes next.
   };
   std::map<replication::StreamId, Inbound> inbound_;
+
+  // Of chains that this server joins: by which attempt, by which it has got the copy, and what has come of
+  // it.
+  std::map<RangeOf, std::uint32_t> joining_, joined_;
+  struct Arriving {
+    std::uint32_t joining = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::map<RangeOf, Arriving> arriving_;
+  // Of chains that others join behind this server: by which attempt they have been sent a copy, who has yet
+  // to be, and what of that is not acknowledged.
+  std::map<RangeOf, std::uint32_t> sent_;
+  std::deque<Unsent> unsent_;
+  struct Sending {
+    replication::StreamId to;
+    std::uint64_t position = 0;  // In outbox_.
+    std::size_t bytes = 0;
+  };
+  std::deque<Sending> sending_;
+
   struct Committing {
     std::uint64_t position = 0;  // In outbox_.
     NodeId to;

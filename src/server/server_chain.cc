@@ -44,20 +44,25 @@ void Server::settle_pushes(std::size_t table, Transport& out) {
   });
 }
 
-std::optional<replication::StreamId> Server::next_of(TableId table, RangeSpan ranges) const {
-  const auto next = map().placement[table.value].after(ranges, self());
-  if (!next) return {};
-  return replication::StreamId{server_node(*next), lineage_[table.value].owner(RangeId{ranges.begin})};
+std::uint32_t Server::lineage_of(TableId table, RangeId range) const {
+  const auto& units = units_[table.value];
+  const auto unit = std::ranges::upper_bound(units, range.value, {}, &RangeSpan::begin);
+  return std::uint32_t{table.value} << 16 | static_cast<std::uint32_t>(unit - units.begin() - 1);
 }
 
-// Of one chain each, and of one lineage.
+std::optional<replication::StreamId> Server::next_of(TableId table, RangeSpan ranges) const {
+  const RangeId first{ranges.begin};
+  const auto next = map().placement[table.value].after(only(first), self());
+  if (!next) return {};
+  return replication::StreamId{server_node(*next), lineage_of(table, first)};
+}
+
+// Of one chain each, and of one unit.
 std::vector<RangeSpan> Server::logged_runs(std::size_t table) const {
   std::vector<RangeSpan> runs;
-  for (const RangeSpan run : map().placement[table].copied_of(self())) {
-    for (const PlacedRun& first : lineage_[table].runs()) {
-      const RangeSpan both{std::max(run.begin, first.ranges.begin), std::min(run.end, first.ranges.end)};
-      if (both.begin < both.end) runs.push_back(both);
-    }
+  for (const RangeSpan unit : units_[table]) {
+    const PlacedRun& run = map().placement[table].run_of(RangeId{unit.begin});
+    if (run.chain.front() == self() && run.chain.size() > 1) runs.push_back(unit);
   }
   return runs;
 }
@@ -86,44 +91,60 @@ void Server::send_entries(Transport& out) {
 }
 
 // Only from who comes before this server in the ranges' chain by its own map, so that one that was taken out
-// of it changes nothing any more, whatever it believes.
+// of it changes nothing any more, whatever it believes. Of ranges that have yet to be copied here it takes
+// what it is told and forgets it, for the copy that comes behind it on the stream has it.
+bool Server::takes_from(NodeId from, const FrameHeader& head) const {
+  const std::size_t t = head.table.value;
+  const RangeSpan ranges = head.ranges;
+  if (t >= copies_.size() || from.role != Role::kServer || ranges.begin >= ranges.end ||
+      ranges.end > map().tables[t].ranges)
+    return false;
+  for (const std::uint16_t range : {ranges.begin, static_cast<std::uint16_t>(ranges.end - 1)}) {
+    if (lineage_of(head.table, RangeId{range}) != head.shard.value) return false;
+  }
+  const auto places = [&](const Placement& placement) { return placement.places(from.index); };
+  if (std::ranges::none_of(map().placement, places)) return false;
+  if (head.op == Op::kCopy) return head.owner_epoch <= map().epoch;  // Else of a map that has yet to come.
+  return !copies_[t]->owned().intersects(ranges) ||
+         map().placement[t].before(only(RangeId{ranges.begin}), self()) == from.index;
+}
+
+Status Server::replay(const Frame& entry) {
+  const std::size_t t = entry.head.table.value;
+  const auto shards = static_cast<std::uint32_t>(map().shards.size());
+  auto decoded = decode_log_entry({entry.first, entry.second}, map().tables[t], shards);
+  if (!decoded || ranges_of(*decoded) != entry.head.ranges) return {Code::kData, "it is no entry"};
+  return copies_[t]->replay(*std::move(decoded));
+}
+
 void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
-  const std::size_t t = head.table.value;
-  if (t >= copies_.size()) return;
-  const auto before = map().placement[t].before(head.ranges, self());
-  const bool follows = before && from == server_node(*before);
-  if (!follows || !copies_[t]->owned().contains(head.ranges) || head.shard.value >= map().servers.size())
-    return;
+  if (!takes_from(from, head)) return;
   const replication::StreamId stream{from, head.shard.value};
   Inbound& inbound = inbound_[stream];
   const std::uint64_t number = number_of(head);
   if (number > inbound.expected) return;  // What comes before it is sent again.
-  const bool again = number < inbound.expected;
-  if (!again || THALWEG_BUG(kEntryTwice)) {
-    auto entry = decode_log_entry({frame.first, frame.second}, map().tables[t],
-                                  static_cast<std::uint32_t>(map().shards.size()));
-    const bool whole = entry && ranges_of(*entry) == head.ranges;
-    const Status status =
-        whole ? copies_[t]->replay(*std::move(entry)) : Status(Code::kData, "it is no entry");
-    if (!status.ok()) {
+  const bool again = number < inbound.expected, copy = head.op == Op::kCopy;
+  if (!again || (THALWEG_BUG(kEntryTwice) && !copy)) {
+    if (const Status status = copy ? take_piece(from, frame) : replay(frame); !status.ok()) {
       return member_.fail(
           {Code::kData, fmt::format("entry {} of {} for table {} ranges [{},{}): {}", number, node_name(from),
-                                    t, head.ranges.begin, head.ranges.end, status.message())},
+                                    head.table.value, head.ranges.begin, head.ranges.end, status.message())},
           out);
     }
   }
   if (!again) {
     ++inbound.expected;
     Inbound::Passed passed{number, {}, 0};
-    if (const auto next = next_of(head.table, head.ranges)) {
-      passed.to = next;
+    if (!copy) passed.to = next_of(head.table, head.ranges);
+    if (passed.to) {
       passed.position = outbox_.add(*passed.to, frame);
       send_entries(out);
     }
     inbound.passed.push_back(passed);
   }
   acknowledge_entries(stream, again, out);
+  if (copy && !again && joined_.size() == joining_.size()) tell_joined(out);
 }
 
 void Server::acknowledge_entries(replication::StreamId before, bool again, Transport& out) {
@@ -147,7 +168,7 @@ void Server::on_entry_reply(NodeId from, const Frame& frame, Transport& out) {
   outbox_.on_acknowledged(now_, {from, frame.head.shard.value}, number_of(frame.head));
   release_committed(out);
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, false, out);
-  send_entries(out);
+  send_copies(out);
 }
 
 // Ranges that come to this server and of which it has a copy.
@@ -173,7 +194,8 @@ void Server::mend_chains(Transport& out) {
                                 [&](const Placement& placement) { return placement.places(server.index); });
   };
   for (auto& [stream, frame] : outbox_.drop(lost)) {
-    if (const auto next = next_of(frame.head.table, frame.head.ranges)) outbox_.add(*next, std::move(frame));
+    const auto next = next_of(frame.head.table, frame.head.ranges);
+    if (next && frame.head.op != Op::kCopy) outbox_.add(*next, std::move(frame));
   }
   std::erase_if(inbound_, [&](const auto& before) { return lost(before.first.server); });
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, true, out);

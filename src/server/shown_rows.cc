@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "table/validate.h"
+
 namespace thalweg {
 namespace {
 
@@ -33,6 +35,18 @@ void copy_shown(const TableSpec& spec, const Payload& shown, std::span<const std
                 std::span<float> rows) {
   const bool dense = spec.kind == TableSpec::Kind::kDense;
   (dense ? copy_dense : copy_sparse)(shown, keys, rows, spec.dim);
+}
+
+bool is_shown(const TableSpec& spec, const Payload& rows, RangeSpan ranges) {
+  const auto keys = rows.keys.as<std::uint64_t>();
+  const std::size_t floats = rows.values.size() / sizeof(float);
+  if (keys.empty()) return false;
+  if (spec.kind == TableSpec::Kind::kSparse)
+    return check_placed_keys(spec, ranges, keys, ranges).ok() && floats == keys.size() * spec.dim;
+  const std::uint64_t begin = range_first_row(ranges.begin, spec.ranges, spec.rows);
+  const std::uint64_t end = range_first_row(ranges.end, spec.ranges, spec.rows);
+  return keys.size() == 2 && keys[0] >= begin && keys[0] <= end && keys[1] <= end - keys[0] &&
+         floats == keys[1] * spec.dim;
 }
 
 }  // namespace thalweg

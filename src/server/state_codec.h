@@ -46,6 +46,15 @@ std::vector<T> get_array(Reader& in) {
   return values;
 }
 
+inline void put_payload(Writer& out, const Payload& payload) {
+  put_array(out, payload.keys.as<std::uint64_t>());
+  put_array(out, payload.values.as<float>());
+}
+inline Payload get_payload(Reader& in) {
+  Bytes keys = Bytes::of(get_array<std::uint64_t>(in));
+  return {std::move(keys), Bytes::of(get_array<float>(in))};
+}
+
 inline void put_step(Writer& out, Step step) { out.put(step.epoch).put(step.index); }
 inline Step get_step(Reader& in) {
   const auto epoch = in.get<std::uint32_t>();

@@ -187,17 +187,9 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
 }
 
 void TableHost::mark(const PushEntry& entry) {
-  const RangeSet marked = entry.ended.empty() ? entry.fresh : entry.fresh + entry.ended;
   const std::uint32_t shards = THALWEG_BUG(kBlockMarksFirst) ? 1 : entry.shards;
   for (std::uint32_t s = entry.shard.value; s < entry.shard.value + shards; ++s) {
-    for (const RangeSpan run : marked.runs()) {
-      for (std::uint16_t range = run.begin; range < run.end; ++range) {
-        Mark& known = marks_.at(ShardId{s}, range);
-        const bool fresh = known.classify(entry.step) == Arrival::kNew;
-        if (fresh) known.record(entry.step, entry.ends);
-        if (!fresh && entry.ends == LastOf::kWork) known.end_work_after(entry.step);
-      }
-    }
+    marks_.record(ShardId{s}, entry);
     if (!entry.fresh.empty())
       reached_[s].add({kEndOfWork, entry.step.next(), entry.ends != LastOf::kNothing});
   }
@@ -222,57 +214,6 @@ void TableHost::apply(PushEntry entry) {
 
 void TableHost::log_closed() {
   if (log_.on() && policy_->keeps_steps()) log_.add_steps(policy_->closed(gate_.clocks()));
-}
-
-Status TableHost::replay(LogEntry entry) {
-  defers_ = true;
-  const Status status = std::visit([this](auto& of_kind) { return replay(std::move(of_kind)); }, entry);
-  if (redo_.bytes() > limits::kRedoBytesMax) redo(policy_->steps_replayed());
-  return status;
-}
-
-void TableHost::redo(std::size_t steps_left) {
-  redo_.redo(steps_left, [this](Step step, RangeSpan ranges, const Payload& change) {
-    const Contribution all = view(change.keys, change.values);
-    images_.keep(*table_, step, ranges, all);
-    table_->apply({&all, 1});
-  });
-}
-
-Status TableHost::replay(PushEntry push) {
-  PushEntry news = push;
-  news.fresh = news.ended = {};
-  FrameHeader head;
-  head.ranges = push.ranges;
-  head.step = push.step;
-  if (Status status = find_news(head, news); !status.ok()) return status;
-  const RangeSet known = push.fresh - news.fresh;
-  push.fresh = push.fresh - known;
-  if (push.changes()) apply(std::move(push));
-  return ok_status();
-}
-
-// Sums of steps that the copies have, as where a chain has lost a link, are left out.
-Status TableHost::replay(const StepEntry& entry) {
-  std::map<Step, RangeSet> closed;
-  for (const PushEntry& arrival : entry.arrivals) closed[arrival.step] = closed[arrival.step] + arrival.fresh;
-  for (const auto& [step, ranges] : closed) {
-    if (step < entry.closed) images_.on_closed(step, ranges);
-  }
-  for (const auto& [step, sum] : entry.sums) {
-    if (step >= copied_[entry.ranges.begin] || THALWEG_BUG(kEntryTwice)) redo_.add(step, entry.ranges, sum);
-  }
-  for (const PushEntry& arrival : entry.arrivals) mark(arrival);
-  for (std::uint16_t range = entry.ranges.begin; range < entry.ranges.end; ++range)
-    copied_[range] = std::max(copied_[range], entry.closed);
-  applied_ = std::max(applied_, entry.closed);
-  return ok_status();
-}
-
-Status TableHost::replay(const LoadEntry& load) {
-  const auto keys = load.rows.keys.as<std::uint64_t>();
-  if (Status status = table_->check_keys(keys, only(load.range)); !status.ok()) return status;
-  return table_->load(load.range, {keys, load.rows.values.as<float>(), load.width});
 }
 
 bool TableHost::is_late(Step step) const {
@@ -333,9 +274,9 @@ void TableHost::close_before(Step closed) {
   while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
     images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
   open_steps_.close(closed, [this](Step step, std::span<const Contribution> parts) {
-    if (!log_.on() && !keeps_images_) return table_->apply(parts);
+    if (!log_.follows() && !keeps_images_) return table_->apply(parts);
     table_->sum(parts, [&](const Contribution& sum) {
-      if (log_.on()) log_.await_sum(step, sum);
+      if (log_.follows()) log_.await_sum(step, sum);
       if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, sum);
       table_->apply({&sum, 1});
     });
@@ -417,6 +358,7 @@ void TableHost::own_anew() {
 }
 
 RangeState TableHost::state_of(RangeId range) const {
+  THALWEG_CHECK(redo_.bytes() == 0, "what is told of a range is what its rows hold");
   RangeState state;
   state.range = range;
   table_->scan(range, [&](const RowsView& view) {
@@ -434,6 +376,7 @@ RangeState TableHost::state_of(RangeId range) const {
 }
 
 std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
+  redo(0);
   std::vector<RangeState> states;
   for (const RangeSpan run : ranges.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
@@ -445,6 +388,7 @@ std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   images_.remove(ranges);
   marks_.own(owned());
   rounds_.own(owned());
+  log_.own(owned());
   own_anew();
   return states;
 }
@@ -481,7 +425,9 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   marks_.own(owned());
   rounds_.own(owned());
+  log_.own(owned());
   for (RangeState& state : states) {
+    log_.tell(state.range, state.marks);
     for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
       if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
       reached_[s].add(state.reached[s]);
@@ -493,13 +439,6 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   }
   own_anew();
   return ok_status();
-}
-
-Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
-  copies.redo(0);
-  images_.take(copies.images_, ranges);
-  keeps_images_ = policy_->steps_replayed() > 0;
-  return adopt(copies.give_up(ranges));
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

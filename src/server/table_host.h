@@ -13,6 +13,7 @@
 #include "server/arrival_rounds.h"
 #include "server/before_images.h"
 #include "server/change_log.h"
+#include "server/copy_state.h"
 #include "server/open_steps.h"
 #include "server/push_entry.h"
 #include "server/range_marks.h"
@@ -59,7 +60,7 @@ class TableHost {
     return marks;
   }
   // From now on changes in these runs of ranges are logged, an entry being of one run.
-  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs)); }
+  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs), marks_); }
   bool logs() const { return log_.on(); }
   // Whether something of a push that has come is not in the log yet, as its step is open.
   bool holds_back(const FrameHeader& push) const {
@@ -69,9 +70,8 @@ class TableHost {
   // Adopts ranges of copies: those of a server that is lost, which has shown their rows to shards. As
   // adopt().
   Status take_over(TableHost& copies, const RangeSet& ranges);
-  // An entry of another host's log; what is known of it already changes nothing. Unless OK, it does not
-  // follow what came before it, and nothing has changed. Precondition: its ranges are owned, as copies of
-  // that host's.
+  // An entry of another host's log, where its ranges are owned as copies of that host's; what is known of it
+  // already changes nothing. Unless OK, it does not follow what came before it.
   Status replay(LogEntry entry);
   // Brings rows up to date with entries, but for those of the newest steps, so many of them. Until then rows
   // are those of some time before.
@@ -88,8 +88,12 @@ class TableHost {
   void drop_cut();
   // Rows of some range hold steps before this one, and no rows hold a later one.
   Step applied() const { return applied_; }
+  // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned.
+  CopyState copy_state(RangeId range);
+  // Begins a copy with that, in the place of any other. Unless OK, it has none.
+  Status join(CopyState copy);
 
-  // All that is known of a range. Precondition: it is owned.
+  // All that is known of a range. Precondition: it is owned, and nothing is left to redo.
   RangeState state_of(RangeId range) const;
   // Gives ranges up with all that is known of them, one value each. Precondition: they are owned.
   std::vector<RangeState> give_up(const RangeSet& ranges);
@@ -129,6 +133,8 @@ class TableHost {
   Status check_pull(const Frame& frame) const;
   void mark(const PushEntry& entry);
   void log_closed();
+  std::vector<RangeSpan> copied_alike(RangeSpan ranges) const;
+  Status replay_owned(LogEntry entry);
   Status replay(PushEntry push);
   Status replay(const StepEntry& step);
   Status replay(const LoadEntry& load);

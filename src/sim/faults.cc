@@ -126,16 +126,29 @@ void Faults::kill(std::uint32_t victim, bool noticed) {
   cluster_.at(cluster_.now() + scaled(1ms, std::exp(log_ms)), [this, victim] { cluster_.tell_dead(victim); });
 }
 
+// Whether another server that is left has each of its ranges in sync. Before the job begins none has any.
+bool Faults::may_lose(std::uint32_t server) const {
+  const auto is_left = [&](std::uint32_t other) { return other != server && !gone_.contains(other); };
+  return cluster_.scheduler().started() &&
+         std::ranges::all_of(cluster_.scheduler().map().placement, [&](const Placement& placement) {
+           return std::ranges::all_of(placement.runs(), [&](const PlacedRun& run) {
+             return std::ranges::any_of(run.in_sync(), is_left);
+           });
+         });
+}
+
 void Faults::strike_core(const CoreFault& fault) {
   const auto& processes = cluster_.processes();
   const std::uint32_t first_worker = 1 + plan_.servers, observer = first_worker + plan_.workers;
   const std::uint32_t victim = fault.role == Role::kScheduler ? 0
                                : fault.role == Role::kServer  ? 1 + fault.index
                                                               : first_worker;
-  if (ended() || !processes[victim]->runs()) return;
-  // Before the job begins nothing has copies.
-  if (plan_.replicas > 1 && fault.role == Role::kServer && !cluster_.scheduler().started())
-    return cluster_.at(cluster_.now() + std::chrono::milliseconds(1), [this, fault] { strike_core(fault); });
+  if (ended() || cluster_.gone() || !processes[victim]->runs()) return;
+  if (plan_.replicas > 1 && fault.role == Role::kServer) {
+    const std::uint32_t server = processes[victim]->id.index;
+    if (!may_lose(server)) return cluster_.at(cluster_.now() + 1ms, [this, fault] { strike_core(fault); });
+    gone_.insert(server);
+  }
   // The observer is in the scheduler's process.
   const bool both = fault.role == Role::kScheduler && processes[observer]->runs();
   if (fault.pause > Duration{}) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "base/random.h"
@@ -26,6 +27,7 @@ class Faults {
   void pause(std::uint32_t victim);
   void crash(std::uint32_t victim);
   void strike_core(const CoreFault& fault);
+  bool may_lose(std::uint32_t server) const;
   void kill(std::uint32_t victim, bool noticed);
   void disconnect(std::uint32_t victim);
   void replace(Duration after);
@@ -35,7 +37,8 @@ class Faults {
   const Plan& plan_;
   Cluster& cluster_;
   Random random_;
-  Random starter_;  // Of what was drawn later, so that seeds of old keep their course.
+  std::set<std::uint32_t> gone_;  // Servers that have copies elsewhere: killed, or stopped for long.
+  Random starter_;                // Of what was drawn later, so that seeds of old keep their course.
   std::vector<Kind> kinds_;
 };
 

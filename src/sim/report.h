@@ -48,6 +48,7 @@ struct Report : RunReport {
   std::string error;             // with this.
   std::uint32_t lead_max = 0;    // Of answered pulls over the slowest shard.
   std::uint64_t behind_max = 0;  // Steps of a shard past one that was unanswered.
+  std::uint32_t servers_lost = 0;
   Consistency consistency;
   NetworkCounts network;
   MoveCounts moves;

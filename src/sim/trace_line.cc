@@ -85,6 +85,7 @@ std::string content(const Frame& frame) {
     case Op::kStatusReply:
     case Op::kCheckpoint:
     case Op::kCheckpointReply:
+    case Op::kJoined:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);
@@ -104,6 +105,7 @@ std::string content(const Frame& frame) {
     case Op::kLoadReply:
     case Op::kEntry:
     case Op::kEntryReply:
+    case Op::kCopy:
       return data_text(frame.head);
   }
   return "?";

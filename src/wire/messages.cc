@@ -5,13 +5,14 @@
 //   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool first:step count:u32 table* count:u32
 //                server:text* placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
-//   placement := count:u32 (end:u16 count:u8 server:u32+)*, one for each table; a run begins where the last one ended
+//   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32)*, one for each table; a run begins where the last one ended
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
 //   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32 custom:text
 //   init      := kind:u8 scale:f32 seed:u64
 //   waiting   := progress:u64 count:u32 shard:u32*
 //   marks     := low:step reach:step ended:bool
 //   step      := epoch:u32 index:u32
+//   joined    := count:u32 (table:u16 begin:u16 end:u16 joining:u32)*
 //   heartbeat := count:u32 (counter:u16 value:u64)*, by ascending counter, also such as the reader does not know
 //   order     := number:u64 step place:text
 //   report    := number:u64 state:u8 clock:step text:text
@@ -61,11 +62,12 @@ void put_placement(Writer& out, const Placement& placement) {
   for (const PlacedRun& run : placement.runs()) {
     out.put(run.ranges.end).put(static_cast<std::uint8_t>(run.chain.size()));
     for (const std::uint32_t server : run.chain) out.put(server);
+    out.put(run.joining);
   }
 }
 
 Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, std::uint32_t runs_max) {
-  constexpr std::size_t kRunBytesMin = 7;
+  constexpr std::size_t kRunBytesMin = 11;
   std::vector<PlacedRun> runs(in.get_count(std::min<std::uint32_t>(ranges, runs_max), kRunBytesMin));
   std::uint16_t next = 0;
   for (PlacedRun& run : runs) {
@@ -74,6 +76,7 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
     const std::size_t length = in.get<std::uint8_t>();
     if (length > limits::kChainMax) in.fail();
     for (std::size_t i = 0; i < length && in.ok(); ++i) run.chain.push_back(in.get<std::uint32_t>());
+    run.joining = in.get<std::uint32_t>();
   }
   auto placement = Placement::of(std::move(runs), ranges, static_cast<std::uint32_t>(servers));
   if (!placement) in.fail();
@@ -220,6 +223,29 @@ std::optional<Reached> decode_marks(const Bytes& bytes) {
   m.reach = get_step(in);
   m.ended = get_bool(in);
   return finish(in, m);
+}
+
+Bytes encode(const Joined& m) {
+  Writer out;
+  out.put(static_cast<std::uint32_t>(m.runs.size()));
+  for (const Joined::Run& run : m.runs)
+    out.put(run.table.value).put(run.ranges.begin).put(run.ranges.end).put(run.joining);
+  return out.take();
+}
+
+std::optional<Joined> decode_joined(const Bytes& bytes) {
+  constexpr std::size_t kRunBytes = 10;
+  Reader in(bytes);
+  Joined m;
+  m.runs.resize(in.get_count(limits::kPlacedRunsMax, kRunBytes));
+  for (Joined::Run& run : m.runs) {
+    run.table.value = in.get<std::uint16_t>();
+    const auto begin = in.get<std::uint16_t>();
+    run.ranges = {begin, in.get<std::uint16_t>()};
+    run.joining = in.get<std::uint32_t>();
+    if (run.ranges.begin >= run.ranges.end) in.fail();
+  }
+  return finish(in, std::move(m));
 }
 
 Bytes encode(const Heartbeat& m) {

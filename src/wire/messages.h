@@ -72,6 +72,17 @@ struct Waiting {
   std::vector<ShardId> missing;
 };
 
+// Server to scheduler: ranges whose chains it was to join, of which it has all that those before it have.
+struct Joined {
+  struct Run {
+    TableId table;
+    RangeSpan ranges;
+    std::uint32_t joining = 0;  // As PlacedRun has it.
+    bool operator==(const Run&) const = default;
+  };
+  std::vector<Run> runs;
+};
+
 // A heartbeat carries what the scheduler shows to people.
 struct Heartbeat {
   Counters counters;
@@ -99,6 +110,7 @@ Bytes encode(const Welcome& message);
 Bytes encode(const Map& message);
 Bytes encode(const Waiting& message);
 Bytes encode(const Reached& message);
+Bytes encode(const Joined& message);
 Bytes encode(const Heartbeat& message);
 Bytes encode(const CheckpointOrder& message);
 Bytes encode(const CheckpointReport& message);
@@ -109,6 +121,7 @@ std::optional<Welcome> decode_welcome(const Bytes& bytes);
 std::optional<Map> decode_map(const Bytes& bytes);
 std::optional<Waiting> decode_waiting(const Bytes& bytes);
 std::optional<Reached> decode_marks(const Bytes& bytes);
+std::optional<Joined> decode_joined(const Bytes& bytes);
 std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes);
 std::optional<CheckpointOrder> decode_checkpoint_order(const Bytes& bytes);
 std::optional<CheckpointReport> decode_checkpoint_report(const Bytes& bytes);

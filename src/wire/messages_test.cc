@@ -31,7 +31,7 @@ Map some_map() {
   map.tables = {sparse, dense};
   map.servers = {"127.0.0.1:1", ""};
   map.placement = first_placement(map.tables, 2);
-  map.placement[0].move({3, 9}, {1, 0});
+  map.placement[0].move({3, 9}, {1, 0}, 7);
   map.shards = {{0, 0}, {1, 4}, {0, 1}};
   map.combine = Combining::tree(2);
   map.workers = {{0, 0, "127.0.0.1:5"}, {1, 0, ""}, {4, 1, "b"}};
@@ -95,6 +95,7 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);
   expect_exact(Waiting{}, decode_waiting);
   expect_exact(Reached{{3, 17}, {4, 2}, true}, decode_marks);
+  expect_exact(Joined{{{TableId{1}, {2, 5}, 7}, {TableId{1}, {5, 6}, 8}}}, decode_joined);
   expect_exact(Heartbeat{}, decode_heartbeat);
   expect_exact(some_heartbeat(), decode_heartbeat);
   expect_exact(JobStatus{}, decode_job_status);

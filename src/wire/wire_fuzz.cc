@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::expect_canonical(wire::decode_map(bytes), bytes);
   wire::expect_canonical(wire::decode_waiting(bytes), bytes);
   wire::expect_canonical(wire::decode_marks(bytes), bytes);
+  wire::expect_canonical(wire::decode_joined(bytes), bytes);
   wire::expect_canonical(wire::decode_heartbeat(bytes), bytes);
   wire::expect_canonical(wire::decode_job_status(bytes), bytes);
   wire::expect_canonical(wire::decode_checkpoint_order(bytes), bytes);

@@ -93,6 +93,9 @@ constexpr Planted kCopyBugs[] = {
     {Bug::kImagesForgotten, "ImagesForgotten", Checker::kReaders, Checker::kBits},
     {Bug::kAckUncommitted, "AckUncommitted", Checker::kProgress, Checker::kEnds},
     {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kReaders},
+    {Bug::kJoinedUnseen, "JoinedUnseen", Checker::kCopies},
+    {Bug::kMarksUncopied, "MarksUncopied", Checker::kEnds, Checker::kCopies},
+    {Bug::kHeldCounted, "HeldCounted", Checker::kBits, Checker::kReaders},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedCopy, testing::ValuesIn(kCopyBugs),

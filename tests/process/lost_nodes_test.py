@@ -97,6 +97,25 @@ class LostNodesTest(ClusterJobs):
             self.assertEqual(last_json(out)["examples"], 60 * ROWS)
             self.assertRegex(err, r"(?m)^server-\d \(.*\) .*; its \d+ key ranges go on at server-\d$")
 
+    # More than have a range, where all of them came at a time.
+    def test_servers_killed_one_after_the_other_change_no_bit(self):
+        calm = self.run_job("--epochs", "200", "--batch", "256")["model_digest"]
+        job = self.start_long_job("--servers", "4", "--epochs", "200", "--batch", "256", "--replicas", "2")
+        victims = children_of(job.pid, "server")
+        for victim in victims[:2]:
+            made_again = self.words_of(job).count("made again in")
+            os.kill(victim, signal.SIGKILL)
+            while self.words_of(job).count("made again in") == made_again:
+                self.assertIsNone(job.poll(), self.words_of(job))
+                time.sleep(0.005)
+        os.kill(victims[2], signal.SIGKILL)
+        out, err = self.finish(job)
+        self.assertEqual(job.returncode, 0, err)
+        self.assertEqual(last_json(out)["model_digest"], calm)
+        self.assertEqual(last_json(out)["examples"], 200 * ROWS)
+        self.assertRegex(err, r"(?m)^copies of \d+ key ranges of server-\d made again in \d+ ms at server-\d(, server-\d)*$")
+        self.assertEqual(err.count("key ranges go on at"), 3, err)
+
     def test_a_stopped_server_whose_ranges_have_copies_is_replaced_and_fenced(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
         job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2", "--timeout", "8s")

@@ -12,13 +12,14 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Copies, RandomJobsSurviveTheServersThatTheyMayLose) {
-  std::uint64_t well = 0, killed = 0, stopped = 0;
+  std::uint64_t well = 0, killed = 0, stopped = 0, outlived = 0;
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     const Plan plan = draw_copied_plan(seed);
     const Report report = run_plan(plan);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n"
                              << report.plan << "\nreplay: thalweg simulate faults --copies --replay " << seed;
     well += report.ended_well;
+    outlived += report.ended_well && report.servers_lost >= plan.replicas;
     for (const CoreFault& fault : plan.core_faults) {
       if (fault.role == Role::kServer && report.ended_well) ++(fault.pause > Duration{} ? stopped : killed);
     }
@@ -26,17 +27,18 @@ TEST(Copies, RandomJobsSurviveTheServersThatTheyMayLose) {
   EXPECT_GT(well, 1200u);
   EXPECT_GT(killed, 500u);
   EXPECT_GT(stopped, 200u);
+  EXPECT_GT(outlived, 100u);  // As many servers as have a range, one after the other.
   std::cout << well << " jobs ended well, " << killed << " servers were killed and " << stopped
-            << " stopped in these\n";
+            << " stopped in these; " << outlived << " lost as many servers as have a range, or more\n";
 }
 
 // Each of these broke a promise once.
 TEST(Copies, SeedsThatOnceFailedHold) {
   constexpr std::uint64_t kSeeds[] = {
-      0,     2,     3,     6,     8,     9,     10,    11,    12,    13,    17,    32,    49,
-      78,    82,    102,   105,   111,   134,   144,   268,   303,   1117,  1590,  2517,  4417,
-      4797,  5061,  5139,  5708,  7569,  8008,  8977,  9739,  10726, 11491, 11527, 11950, 12417,
-      14039, 17105, 17834, 18182, 31017, 32969, 34418, 35326, 36489, 36544, 37175, 38105, 38541};
+      0,     2,     3,     6,     8,     9,     10,    11,    12,    13,    17,    32,    49,   78,
+      82,    102,   105,   111,   134,   144,   268,   303,   1117,  1590,  2517,  4417,  4797, 5061,
+      5139,  5708,  7569,  8008,  8977,  9739,  10726, 11491, 11527, 11950, 12417, 14039, 59,   17105,
+      17834, 18182, 31017, 32969, 34418, 35326, 36489, 36544, 37175, 38105, 38541};
   for (const std::uint64_t seed : kSeeds) {
     const Report report = run_plan(draw_copied_plan(seed));
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
@@ -119,6 +121,39 @@ TEST(Copies, ALossIsMadeGoodOnceAllWhoAreLeftActWithoutTheLostServer) {
     ++seen;
   }
   EXPECT_GT(seen, 50u);
+}
+
+// Of three servers that have each range two are left, and another comes behind them: 1-2-3, 2-3-1 and 3-1-2
+// are chains of what one server owned.
+TEST(Copies, ChainsThatGetANewTailDoNotWaitForEachOther) {
+  for (const std::uint32_t replicas : {2u, 3u}) {
+    Plan plan = plan_of_copies(4);
+    plan.replicas = replicas;
+    plan.shards = 2;
+    plan.consistency = Consistency::async();
+    plan.tables[0].ranges = 12;
+    plan.keys = 40;
+    plan.steps.assign(2, {40});
+    plan.unanswered_max = 2;
+    Cluster cluster(plan);
+    std::uint32_t victim = 1;
+    for (; victim < 4 && !cluster.over(); ++victim) {
+      while (!cluster.scheduler().started() || cluster.scheduler().copying_since())
+        ASSERT_TRUE(cluster.step());
+      const std::uint64_t moment = cluster.events() + 40;
+      while (cluster.events() < moment && cluster.step()) {
+      }
+      const NodeId id = cluster.processes()[victim]->id;
+      cluster.kill(victim);
+      cluster.tell_dead(victim);
+      EXPECT_TRUE(cluster.scheduler().lost(id));
+    }
+    EXPECT_EQ(victim, 4u);
+    ASSERT_EQ(run_to_end(cluster, Instant{Duration(200s).count()}), "") << replicas;
+    ASSERT_TRUE(ended_well(cluster)) << replicas;
+    ASSERT_EQ(compare_copies(cluster), "") << replicas;
+    ASSERT_EQ(compare_with_oracle(cluster), "") << replicas;
+  }
 }
 
 }  // namespace

@@ -118,6 +118,15 @@ CoreFault draw_core_fault(const Plan& plan, Random& random) {
   return fault;
 }
 
+// It dies, or stops for longer than the scheduler's patience.
+CoreFault draw_server_fault(const Plan& plan, Random& random, std::uint32_t server) {
+  CoreFault fault = draw_core_fault(plan, random);
+  fault.role = Role::kServer;
+  fault.index = server;
+  fault.pause = random.chance(0.7) ? 0ns : plan.suspect_after + between(random, 0ns, 2 * plan.suspect_after);
+  return fault;
+}
+
 void draw_harshness(Plan& plan, Random& random) {
   plan.frame_faults.flip_closes = random.chance(0.7);
   plan.spares_core = random.chance(0.6);
@@ -292,13 +301,14 @@ Plan draw_copied_plan(std::uint64_t seed) {
   std::erase_if(plan.core_faults, [](const CoreFault& fault) { return fault.role == Role::kServer; });
   const std::uint32_t first = count(random, 0, plan.servers - 1);
   const std::uint32_t faults = random.chance(0.1) ? 0 : count(random, 1, plan.replicas - 1);
-  for (std::uint32_t i = 0; i < faults; ++i) {
-    CoreFault fault = draw_core_fault(plan, random);
-    fault.role = Role::kServer;
-    fault.index = (first + i) % plan.servers;
-    fault.pause =
-        random.chance(0.7) ? 0ns : plan.suspect_after + between(random, 0ns, 2 * plan.suspect_after);
-    plan.core_faults.push_back(fault);
+  for (std::uint32_t i = 0; i < faults; ++i)
+    plan.core_faults.push_back(draw_server_fault(plan, random, (first + i) % plan.servers));
+  Random later = Random(seed).split(16);
+  if (later.chance(0.6)) {
+    plan.servers = count(later, std::max(plan.servers, plan.replicas + 1), 5);
+    const std::uint32_t more = count(later, 1, plan.servers - 1 - faults);
+    for (std::uint32_t i = 0; i < more; ++i)
+      plan.core_faults.push_back(draw_server_fault(plan, later, (first + faults + i) % plan.servers));
   }
   std::ranges::sort(plan.core_faults, {}, &CoreFault::event);
   return plan;

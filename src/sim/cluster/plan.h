@@ -110,8 +110,9 @@ Plan draw_plan(std::uint64_t seed);
 Plan draw_mild_plan(std::uint64_t seed);
 // The same on two servers at least, and key ranges move between them.
 Plan draw_moving_plan(std::uint64_t seed);
-// The same on two servers at least, of which several have each key range, and fewer of them are killed, or
-// stop for longer than the scheduler's patience, than have a range.
+// The same on two servers at least, of which several have each key range. All but one may be killed, or stop
+// for longer than the scheduler's patience: at any moment fewer than have a range, and others once that is in
+// sync on one that is left.
 Plan draw_copied_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);

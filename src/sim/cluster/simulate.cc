@@ -117,7 +117,29 @@ std::string compare_with_fault_free(const Cluster& cluster) {
   return {};
 }
 
+// Each range has as many servers as there can be, or some are about to get it.
+std::string check_chains(const Cluster& cluster) {
+  constexpr Duration kPatience = 4 * limits::kRetryMax;
+  const Scheduler& scheduler = cluster.scheduler();
+  const Plan& plan = cluster.workload().plan();
+  const std::size_t wanted = std::min(plan.replicas, scheduler.view().servers);
+  for (std::size_t t = 0; t < plan.tables.size(); ++t) {
+    for (const PlacedRun& run : scheduler.map().placement[t].runs()) {
+      if (run.joining == 0 && run.chain.size() != wanted)
+        return violation(Checker::kCopies,
+                         fmt::format("table {} ranges [{},{}) are at {} servers, not at {}", t,
+                                     run.ranges.begin, run.ranges.end, run.chain.size(), wanted));
+    }
+  }
+  const auto since = scheduler.copying_since();
+  if (!since) return {};
+  const Instant lost = cluster.processes()[0]->clock.world(*since);
+  if (cluster.now() - std::max(lost, Instant{plan.node_faults.until.count()}) < kPatience) return {};
+  return violation(Checker::kProgress, "copies are not made again");
+}
+
 std::string compare_copies(const Cluster& cluster) {
+  if (std::string wrong = check_chains(cluster); !wrong.empty()) return wrong;
   const wire::Map& map = cluster.scheduler().map();
   std::map<std::uint32_t, const Server*> servers;
   for (const auto& process : cluster.processes()) {
@@ -127,12 +149,15 @@ std::string compare_copies(const Cluster& cluster) {
     for (const PlacedRun& run : map.placement[t].runs()) {
       for (std::uint16_t range = run.ranges.begin; range < run.ranges.end; ++range) {
         if (!servers.contains(run.chain.front())) continue;  // It died as the job ended.
-        const RangeState held = servers.at(run.chain.front())->tables()[t]->state_of(RangeId{range});
-        for (std::size_t i = 1; i < run.chain.size(); ++i) {
-          if (!servers.contains(run.chain[i])) continue;
-          TableHost& copies = *servers.at(run.chain[i])->copies()[t];
-          copies.redo(0);
-          const RangeState copy = copies.state_of(RangeId{range});
+        const TableHost& owner = *servers.at(run.chain.front())->tables()[t];
+        if (!owner.owned().contains(RangeId{range})) continue;  // Its map has yet to come.
+        const RangeState held = owner.state_of(RangeId{range});
+        for (const std::uint32_t server : run.in_sync().subspan(1)) {
+          if (!servers.contains(server)) continue;
+          TableHost& host = *servers.at(server)->copies()[t];
+          host.redo(0);
+          const bool has = host.owned().contains(RangeId{range});
+          const RangeState copy = has ? host.state_of(RangeId{range}) : RangeState();
           const char* const what = copy.keys != held.keys     ? "keys"
                                    : copy.rows != held.rows   ? "rows"
                                    : copy.marks != held.marks ? "marks"
@@ -140,7 +165,7 @@ std::string compare_copies(const Cluster& cluster) {
           if (what == nullptr) continue;
           return violation(Checker::kCopies,
                            fmt::format("table {} range {} at server-{} has other {} than at server-{}", t,
-                                       range, run.chain[i], what, run.chain.front()));
+                                       range, server, what, run.chain.front()));
         }
       }
     }
@@ -178,6 +203,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.behind_max = cluster.work().behind_max();
   report.network = cluster.network().counts();
   report.moves = moves.counts();
+  report.servers_lost = plan.servers - cluster.scheduler().view().servers;
   return report;
 }
 

@@ -1,0 +1,24 @@
+// What a server that keeps a copy of a range knows of it, as a value: whoever begins with that and is given
+// the log's entries from then on has the same copy.
+#pragma once
+
+#include <optional>
+
+#include "server/before_images.h"
+#include "server/range_state.h"
+
+namespace thalweg {
+
+struct CopyState {
+  RangeState state;  // Of no open steps.
+  Step copied;       // Sums of steps before this one are in the rows, and may come again.
+  BeforeImages::OfRange images;
+};
+
+Bytes encode(const CopyState& copy);
+// Empty unless the bytes are exactly one copy of a range of a table like this in a job of so many shards.
+std::optional<CopyState> decode_copy_state(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
+// Of rows with their optimizer state, marks and images: what two servers that have the same copy agree on.
+std::uint64_t digest(const CopyState& copy);
+
+}  // namespace thalweg
