@@ -95,7 +95,10 @@ void Server::on_map(bool first, Transport& out) {
       if (s != self()) out.introduce(server_node(s), map().servers[s]);
     }
   } else {
-    if (member_.ranges_moved()) forget_cut(out);
+    bool moved = false;  // Who only joins a chain changes nothing of what is owned.
+    for (std::size_t t = 0; t < tables_.size(); ++t)
+      moved = moved || tables_[t]->owned() != map().placement[t].owned_by(self());
+    if (moved) forget_cut(out);
     follow_placement(out);
     mend_chains(out);
   }
