@@ -81,8 +81,8 @@ void Scheduler::tell_of_copies(Instant now) {
     for (const std::uint32_t server : loss.by)
       names += (names.empty() ? "" : ", ") + node_name(server_node(server));
     tell_event(fmt::format("copies of {} key ranges of {} made again in {:.0f} ms at {}", loss.made,
-                                  node_name(server_node(loss.server)),
-                                  static_cast<double>((now - loss.at).count()) * 1e-6, names));
+                           node_name(server_node(loss.server)),
+                           static_cast<double>((now - loss.at).count()) * 1e-6, names));
     return true;
   });
 }

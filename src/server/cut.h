@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "node/node.h"
-#include "server/log_entry.h"
+#include "server/chain/log_entry.h"
 #include "thalweg/status.h"
 #include "wire/messages.h"
 

@@ -1,4 +1,4 @@
-#include "server/redo_log.h"
+#include "server/chain/redo_log.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 //   load    := range:u16 width:u32 rows
 //   rows    := keys:u32 values:u32                the next so many of those in the segments
 // clang-format on
-#include "server/log_entry.h"
+#include "server/chain/log_entry.h"
 
 #include <bit>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "server/change_log.h"
+#include "server/chain/change_log.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 //   copy  := array(state) copied:step count:u32 step* count:u32 (step payload)*
 //   step  := epoch:u32 index:u32
 // clang-format on
-#include "server/copy_state.h"
+#include "server/chain/copy_state.h"
 
 #include <xxhash.h>
 

@@ -1,4 +1,4 @@
-#include "server/before_images.h"
+#include "server/chain/before_images.h"
 
 #include <algorithm>
 #include <utility>

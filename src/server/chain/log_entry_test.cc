@@ -1,4 +1,4 @@
-#include "server/log_entry.h"
+#include "server/chain/log_entry.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/log_entry.h"
+#include "server/chain/log_entry.h"
 #include "server/range_marks.h"
 #include "table/table.h"
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "server/before_images.h"
+#include "server/chain/before_images.h"
 #include "server/range_state.h"
 
 namespace thalweg {

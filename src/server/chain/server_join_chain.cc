@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
-#include "server/copy_state.h"
+#include "server/chain/copy_state.h"
 #include "server/server.h"
 
 namespace thalweg {
