@@ -43,8 +43,7 @@ enum class Op : std::uint8_t {
   kEntryReply = 25,
   kStatus = 26,  // Anybody to the scheduler: how is the job? Answered by kStatusReply, and no way to join it.
   kStatusReply = 27,
-  kCheckpoint =
-      28,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReply, more than once.
+  kCheckpoint = 28,  // Scheduler to server: take a step boundary's rows. Answered by kCheckpointReplies.
   kCheckpointReply = 29,
   kCopy = 30,    // Server to one who joins a chain: a piece of what a range holds. Answered by kEntryReply.
   kJoined = 31,  // Server to scheduler: it has the ranges whose chains it was to join.
