@@ -20,7 +20,7 @@ PATIENCE_S = patience(60)
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
  REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
-STATUS, STATUS_REPLY = 26, 27
+STATUS, STATUS_REPLY, COPY, JOINED = 26, 27, 30, 31
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
@@ -225,7 +225,8 @@ class BadFrameTest(ProgramTest):
                 for op, first in ((STOP, b"over"), (ENDED, b"bad"), (MAP, map_bytes), (WELCOME, bytes(13)),
                                   (WAITING, bytes(8) + huge), (HEARTBEAT, NO_COUNTERS), (GET_MAP, b""), (JOIN, huge * 3),
                                   (MARKS_REPLY, bytes(8)), (PUSH_REPLY, b""), (BARRIER_REPLY, b""), (SCAN_REPLY, b""),
-                                  (STATUS, b""), (STATUS, huge * 300), (STATUS_REPLY, bytes(200))):
+                                  (STATUS, b""), (STATUS, huge * 300), (STATUS_REPLY, bytes(200)), (COPY, bytes(200)),
+                                  (JOINED, huge), (JOINED, b"")):
                     for code in (OK, ABORTED):
                         peer.send(op, first=first, code=code, map_epoch=1)
                 for shard in (0, 1, 65535, 0xffffffff):
@@ -393,9 +394,8 @@ class BadFrameTest(ProgramTest):
         for what, (got, expected) in cases.items():
             self.assertEqual(got, expected, what)
         self.assertEqual(rows(), empty)
-        for op in (MAP, WELCOME, STOP, ENDED, HEARTBEAT, BARRIER, JOIN, HELLO + 30):
-            if op <= ENDED:
-                server.send(op, first=map_bytes, code=ABORTED)
+        for op in (MAP, WELCOME, STOP, ENDED, HEARTBEAT, BARRIER, JOIN, COPY, JOINED):
+            server.send(op, first=map_bytes, code=ABORTED)
         self.assertEqual(push(), OK)
         self.assertEqual(rows(), u64s(4))
         denormal = floats(*(1e-42,) * 4)
