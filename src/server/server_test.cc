@@ -324,6 +324,31 @@ TEST(Server, TakesNoNewRowsBeyondItsMemory) {
   }
 }
 
+TEST(Server, WhoJoinsAChainLeavesACutAlone) {
+  ServerOptions options;
+  options.store_cut = [](const Cut&) { return Result<std::string>("part"); };
+  Started job(std::move(options));
+  wire::Map map = job_map(1);
+  const auto state = [&] {
+    Frame order = make_frame(Op::kCheckpoint, encode(wire::CheckpointOrder{1, {0, 5}, "c-1"}));
+    order.head.map_epoch = map.epoch;
+    job.server.on_frame(kNow, kScheduler, order, job.out);
+    const auto reports = job.out.take(Op::kCheckpointReply);
+    return reports.empty()
+               ? std::nullopt
+               : std::optional(wire::decode_checkpoint_report(reports.back().second.first)->state);
+  };
+  EXPECT_EQ(state(), wire::CheckpointReport::State::kOpen);
+  map.epoch = 2;
+  map.placement[0].move({0, 2}, {0, 1}, map.epoch);
+  job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+  EXPECT_EQ(state(), wire::CheckpointReport::State::kOpen);
+  map.epoch = 3;
+  map.placement[0].move({0, 1}, {1});
+  job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+  EXPECT_EQ(state(), wire::CheckpointReport::State::kFailed);
+}
+
 TEST(Server, LeavesASchedulerThatAnswersNothing) {
   SentFrames out;
   Server server{ServerOptions{{.patience = 10s}}};
