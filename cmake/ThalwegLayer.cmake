@@ -8,7 +8,8 @@ target_include_directories(thalweg_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
 set(as_one $<BOOL:$<TARGET_PROPERTY:THALWEG_TESTS_AS_ONE>>)  # A test's local names may hide those of another file then.
 target_compile_options(thalweg_flags INTERFACE
-  -Wall -Wextra $<$<NOT:${as_one}>:-Wshadow> $<$<AND:${as_one},$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage> -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
+  -Wall -Wextra $<$<NOT:${as_one}>:-Wshadow> $<$<AND:${as_one},$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
+  -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror
   $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>  # Part of clang's -Wconversion, but not of g++'s.
   -ffp-contract=off -fno-omit-frame-pointer)
 if(CMAKE_UNITY_BUILD)
@@ -58,6 +59,17 @@ function(thalweg_gtest name)
     PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
+# thalweg_leave_apart(SOURCE...): of these, what Highway includes again for each kind of processor is compiled as no part
+# of another file.
+function(thalweg_leave_apart)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} again REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
+    if(again)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 function(thalweg_layer name)
   cmake_parse_arguments(ARG "" "WITHOUT" "DEPS;TEST_DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -73,13 +85,7 @@ function(thalweg_layer name)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY THALWEG_ARCHIVES thalweg_${name})
-    # Highway includes such a file again for each kind of processor.
-    foreach(source ${sources})
-      file(STRINGS ${source} again REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-      if(again)
-        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-      endif()
-    endforeach()
+    thalweg_leave_apart(${sources})
   else()
     add_library(thalweg_${name} INTERFACE)
     target_link_libraries(thalweg_${name} INTERFACE thalweg_flags ${ARG_DEPS} ${ARG_LIBS})

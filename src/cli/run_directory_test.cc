@@ -21,10 +21,10 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-class RunDirectory : public testing::Test {
+class RunDirectories : public testing::Test {
  protected:
-  RunDirectory() { EXPECT_EQ(run("data synth --rows 4000 -o " + rows_).code, 0); }
-  ~RunDirectory() override {
+  RunDirectories() { EXPECT_EQ(run("data synth --rows 4000 -o " + rows_).code, 0); }
+  ~RunDirectories() override {
     std::remove(rows_.c_str());
     std::filesystem::remove_all(directory_);
   }
@@ -42,7 +42,7 @@ class RunDirectory : public testing::Test {
   const std::string rows_ = test_path("rows.svm"), directory_ = test_path("run");
 };
 
-TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
+TEST_F(RunDirectories, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
   const Ran trained = train("--epochs 3 --valid-part 10 --json");
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_EQ(file("config.json")["train.epochs"]["value"], 3);
@@ -75,7 +75,7 @@ TEST_F(RunDirectory, HasWhatTheRunIsHowItGoesAndWhatComesOut) {
   EXPECT_EQ(epochs, (std::vector{1, 2, 3}));
 }
 
-TEST_F(RunDirectory, IsNewForEachRun) {
+TEST_F(RunDirectories, IsNewForEachRun) {
   ASSERT_EQ(train("--json").code, 0);
   const std::string before = text_of(directory_ + "/result.json");
   const Ran again = train("--json");
@@ -84,7 +84,7 @@ TEST_F(RunDirectory, IsNewForEachRun) {
   EXPECT_EQ(text_of(directory_ + "/result.json"), before);
 }
 
-TEST_F(RunDirectory, TellsOfAFailure) {
+TEST_F(RunDirectories, TellsOfAFailure) {
   std::ofstream(rows_, std::ios::app) << "1 3:x\n";
   EXPECT_EQ(train("").code, 4);
   EXPECT_EQ(file("result.json")["code"], "DATA");
@@ -92,7 +92,7 @@ TEST_F(RunDirectory, TellsOfAFailure) {
   EXPECT_FALSE(file("result.json").contains("result"));
 }
 
-TEST_F(RunDirectory, IsDrawn) {
+TEST_F(RunDirectories, IsDrawn) {
   ASSERT_EQ(train("--epochs 200 --valid-part 10").code, 0);  // Long enough for lines about progress.
   const std::string picture = test_path("loss.svg"), png = test_path("loss.png");
   ASSERT_EQ(run("plot loss " + directory_ + " " + directory_ + "/ -o " + picture).code, 0);
@@ -106,7 +106,7 @@ TEST_F(RunDirectory, IsDrawn) {
   for (const std::string& path : {picture, png}) std::remove(path.c_str());
 }
 
-TEST_F(RunDirectory, ThatIsNoneOrDamagedIsNamed) {
+TEST_F(RunDirectories, ThatIsNoneOrDamagedIsNamed) {
   EXPECT_EQ(run("plot loss " + directory_).code, 4);
   std::filesystem::create_directory(directory_);
   std::ofstream(directory_ + "/metrics.jsonl") << "{\"kind\":\"progress\",\"seconds\":1}\nnot this\n";

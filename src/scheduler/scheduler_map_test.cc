@@ -8,8 +8,8 @@ namespace thalweg {
 namespace {
 
 // Two servers, one worker, and a table of 8 ranges.
-struct Job {
-  Job() : scheduler(options()) {
+struct MappedJob {
+  MappedJob() : scheduler(options()) {
     for (std::uint32_t n = 0; n < 3; ++n) {
       const wire::Join join{n < 2 ? Role::kServer : Role::kWorker, false, "", "", ""};
       scheduler.on_frame({}, {Role::kWorker, (1u << 31) | n}, make_frame(Op::kJoin, encode(join)), out);
@@ -40,13 +40,13 @@ struct Job {
 };
 
 TEST(SchedulerMap, BeginsWithEvenIntervals) {
-  Job job;
+  MappedJob job;
   ASSERT_TRUE(job.scheduler.started());
   EXPECT_EQ(job.scheduler.map().placement, std::vector<Placement>{Placement::even(8, 2)});
 }
 
 TEST(SchedulerMap, TellsEverybodyWhoOwnsARangeNow) {
-  Job job;
+  MappedJob job;
   for (const NodeId server : {server_node(0), server_node(1)}) job.beat(server, 1);
   job.out.take();
   EXPECT_EQ(job.place(0, {1, 3}, {1, 0}), Code::kOk);
@@ -65,7 +65,7 @@ TEST(SchedulerMap, TellsEverybodyWhoOwnsARangeNow) {
 
 // A server that gets its first map by then would neither give up nor await anything.
 TEST(SchedulerMap, MovesNothingBeforeAllServersHaveAMap) {
-  Job job;
+  MappedJob job;
   EXPECT_EQ(job.place(0, {1, 3}, {1}), Code::kRetry);
   job.beat(server_node(1), 1);
   EXPECT_EQ(job.place(0, {1, 3}, {1}), Code::kRetry);
@@ -76,7 +76,7 @@ TEST(SchedulerMap, MovesNothingBeforeAllServersHaveAMap) {
 }
 
 TEST(SchedulerMap, RefusesRangesAndChainsThatAreNone) {
-  Job job;
+  MappedJob job;
   for (const NodeId server : {server_node(0), server_node(1)}) job.beat(server, 1);
   EXPECT_EQ(job.place(1, {1, 3}, {1}), Code::kUsage);
   EXPECT_EQ(job.place(0, {3, 3}, {1}), Code::kUsage);
@@ -88,7 +88,7 @@ TEST(SchedulerMap, RefusesRangesAndChainsThatAreNone) {
 }
 
 TEST(SchedulerMap, NamesTheRangesThatALostServerHasNow) {
-  Job job;
+  MappedJob job;
   for (const NodeId server : {server_node(0), server_node(1)}) job.beat(server, 1);
   ASSERT_EQ(job.place(0, {1, 3}, {1}), Code::kOk);
   job.scheduler.on_peer_lost({}, server_node(0), job.out);

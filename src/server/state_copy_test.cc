@@ -29,12 +29,12 @@ void expect_same(const TableHost& a, const TableHost& b) {
 }
 
 // What came of each kind, so that none can be missing.
-struct Seen {
+struct SeenState {
   int pushed = 0, refused = 0, put_off = 0, repeats = 0, ends = 0, answered = 0, early = 0;
 };
 
 void push_to_all(const Frame& frame, const Job& job, TableHost& host, std::optional<TableHost>& copy,
-                 TableHost& replica, Seen& seen) {
+                 TableHost& replica, SeenState& seen) {
   const std::uint64_t digest = host.table().digest();
   const auto entry = host.check(frame);
   ASSERT_EQ(host.table().digest(), digest);
@@ -57,7 +57,7 @@ void push_to_all(const Frame& frame, const Job& job, TableHost& host, std::optio
 }
 
 void pull_from_all(const Frame& frame, TableHost& host, std::optional<TableHost>& copy, TableHost& replica,
-                   Seen& seen) {
+                   SeenState& seen) {
   const auto rows = host.pull(frame);
   const auto from_copy = copy ? copy->pull(frame) : rows;
   ASSERT_EQ(from_copy.status(), rows.status());
@@ -71,7 +71,7 @@ void pull_from_all(const Frame& frame, TableHost& host, std::optional<TableHost>
   ASSERT_EQ(from_replica->text(), rows->text());
 }
 
-void run_job(std::uint64_t seed, Seen& seen) {
+void run_job(std::uint64_t seed, SeenState& seen) {
   Random random(seed);
   const Job job = draw_job(random);
   TableHost host = job.host(kAll), replica = job.host(kAll);
@@ -90,7 +90,7 @@ void run_job(std::uint64_t seed, Seen& seen) {
 }
 
 TEST(StateCopy, GoesOnAsTheOriginalDoes) {
-  Seen seen;
+  SeenState seen;
   for (std::uint64_t seed = 0; seed < 400; ++seed) ASSERT_NO_FATAL_FAILURE(run_job(seed, seen)) << seed;
   for (const int count :
        {seen.pushed, seen.refused, seen.put_off, seen.repeats, seen.ends, seen.answered, seen.early})

@@ -51,7 +51,6 @@ class StatusTest(ClusterJobs):
     def test_a_live_job_tells_who_is_there_and_how_far_it_is(self):
         record = os.path.join(self.folder.name, "record")
         job, address = self.start_copied_job("--epochs", "100000", "--run-dir", record)
-        self.assertEqual(json.loads(job.stdout.readline()), {"event": "listening", "scheduler": address})
         with open(os.path.join(record, "scheduler.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), {"address": address, "pid": job.pid})
         status = self.await_status(job, address, lambda now: now["staleness"]["fastest"]["pass"] > 1)

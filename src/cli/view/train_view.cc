@@ -201,10 +201,6 @@ void TrainView::show(const TrainEpoch& epoch) {
 }
 
 void TrainView::show_scheduler(const std::string& address) {
-  if (out_.style().json && !out_.style().quiet) {
-    out_.text(nlohmann::ordered_json({{"event", "listening"}, {"scheduler", address}}).dump() + "\n");
-    std::fflush(out_.results());
-  }
   if (!record_) return;
   if (const Status written = record_->add_scheduler(address); !written.ok()) out_.warn(written.message());
 }

@@ -41,11 +41,11 @@ LocalClusterOptions options(std::uint32_t servers, std::uint32_t workers, std::u
   return options;
 }
 
-struct Seen {
+struct SeenByJobs {
   std::vector<float> values;
 };
 
-Task<Status> read_all(ShardStore& store, Seen& seen) {
+Task<Status> read_all(ShardStore& store, SeenByJobs& seen) {
   if (const Status status = (co_await store.barrier({0, 0})).status; !status.ok()) co_return status;
   for (std::uint16_t range = 0; range < 16; ++range) {
     const Answer scanned = co_await store.scan(TableId{0}, RangeId{range});
@@ -61,7 +61,7 @@ Task<Status> work(ShardStore& store) {
 }
 
 void expect_counts(LocalClusterOptions options) {
-  Seen seen;
+  SeenByJobs seen;
   const auto shards = static_cast<float>(options.job.shards);
   options.program = [](ShardStore& store, const wire::Map&) { return work(store); };
   options.observer = [&](ShardStore& store, const wire::Map&) { return read_all(store, seen); };

@@ -9,7 +9,7 @@ namespace thalweg {
 namespace {
 
 // Callers that cannot be taken stay in the kernel's queue this long before they are looked at again.
-constexpr Duration kQueuePause = std::chrono::milliseconds(50);
+constexpr Duration kAcceptPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -58,7 +58,7 @@ void Tcp::Impl::accept_all(WatchedListener& watched) {
     } else if (watched.listener.accept_by_reserve()) {  // So that it learns of it.
       log_refusal("connection refused: " + call.status().message());
     } else {
-      return housekeep_by(clock_.now() + kQueuePause);
+      return housekeep_by(clock_.now() + kAcceptPause);
     }
   }
 }

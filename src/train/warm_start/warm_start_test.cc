@@ -7,14 +7,14 @@
 namespace thalweg {
 namespace {
 
-using WarmStart = TrainerTest;
+using WarmStarts = TrainerTest;
 
 bool says(const Status& status, const std::string& text) {
   return status.message().find(text) != std::string::npos;
 }
 
 // Optimizer state, and the rows that only the second pass finds, included.
-TEST_F(WarmStart, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
+TEST_F(WarmStarts, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
   for (const char* model : {"lr", "fm"}) {
     for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum}) {
       TrainerOptions whole = options_;
@@ -38,7 +38,7 @@ TEST_F(WarmStart, TwoTrainingsOfAPassHaveTheBitsOfOneOfTwo) {
 }
 
 // Whichever way each of them goes: of two shards any route adds up as servers do.
-TEST_F(WarmStart, ThreeTrainingsOfAPassByAnExchangeHaveTheBitsOfOneOfThree) {
+TEST_F(WarmStarts, ThreeTrainingsOfAPassByAnExchangeHaveTheBitsOfOneOfThree) {
   options_.data_shards = 2;
   options_.model = "fm";
   for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kAdam}) {
@@ -64,7 +64,7 @@ TEST_F(WarmStart, ThreeTrainingsOfAPassByAnExchangeHaveTheBitsOfOneOfThree) {
 }
 
 // Rows that no later pass touches get the state that belongs to their weights, too.
-TEST_F(WarmStart, WeightsAloneGoOnByAnExchange) {
+TEST_F(WarmStarts, WeightsAloneGoOnByAnExchange) {
   options_.data_shards = 2, options_.epochs = 1;
   options_.exchange = "ring";
   ASSERT_TRUE(run(options_).complete);
@@ -87,7 +87,7 @@ TEST_F(WarmStart, WeightsAloneGoOnByAnExchange) {
   EXPECT_EQ(digests[2], digests[0]);
 }
 
-TEST_F(WarmStart, LocalStepsGoOnFromTheirMean) {
+TEST_F(WarmStarts, LocalStepsGoOnFromTheirMean) {
   options_.algorithm = "local:4", options_.data_shards = 3, options_.epochs = 4;
   const TrainResult whole = run(options_);
   options_.epochs = 2;
@@ -96,7 +96,7 @@ TEST_F(WarmStart, LocalStepsGoOnFromTheirMean) {
   EXPECT_EQ(run(options_).model_digest, whole.model_digest);
 }
 
-TEST_F(WarmStart, WeightsAloneGoOnByAnyRule) {
+TEST_F(WarmStarts, WeightsAloneGoOnByAnyRule) {
   options_.epochs = 1;
   ASSERT_TRUE(run(options_).complete);
   TrainerOptions next = options_;
@@ -115,7 +115,7 @@ TEST_F(WarmStart, WeightsAloneGoOnByAnyRule) {
   EXPECT_EQ(none.epochs.back().held_out->auc, 0.5);
 }
 
-TEST_F(WarmStart, KnowsTheColumnsOfItsData) {
+TEST_F(WarmStarts, KnowsTheColumnsOfItsData) {
   options_.files = {csv_};
   options_.label_column = "click";
   ASSERT_TRUE(run(options_).complete);
@@ -136,7 +136,7 @@ TEST_F(WarmStart, KnowsTheColumnsOfItsData) {
                 "ad:cat,hour:cat,click:label");
 }
 
-TEST_F(WarmStart, WhatDiffersIsRefusedWithTheReason) {
+TEST_F(WarmStarts, WhatDiffersIsRefusedWithTheReason) {
   options_.model = "fm", options_.epochs = 1;
   ASSERT_TRUE(run(options_).complete);
   const auto refusal = [this](auto change) {
