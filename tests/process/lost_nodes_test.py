@@ -149,7 +149,7 @@ class LostNodesTest(ClusterJobs):
                 out, err = self.finish(job)
                 self.assertEqual(job.returncode, 5, err)
                 # Whoever notices first, a rank in its exchange or the starter.
-                self.assertRegex(err, r"PEER_LOST: worker-\d: (all-\w+ #\d+ of .*: rank \d is lost: its process has ended"
+                self.assertRegex(err, r"PEER_LOST: worker-\d: (all-[\w-]+ #\d+ of .*: rank \d is lost: its process has ended"
                                  r"|the worker of data shard \d is lost, and with it what that shard had learnt)")
                 self.assertIn("node worker (process %d) was ended by signal 9 (Killed)" % workers[1], err)
                 self.assertIn("start the job again", err)
