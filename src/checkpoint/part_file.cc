@@ -42,18 +42,20 @@ class PartWriter {
   explicit PartWriter(File& file) : stream_(file), file_(file) {}
 
   Status add(TableId table, const LoadEntry& load) {
-    const Bytes bytes = encode(LogEntry(load));
-    frame_.resize(ZSTD_compressBound(bytes.size()));
-    const std::size_t size =
-        ZSTD_compress(frame_.data(), frame_.size(), bytes.span().data(), bytes.size(), kLevel);
+    const std::size_t bytes = load.rows.keys.size() + load.rows.values.size();
+    plain_.clear();
+    for (const auto part : {load.rows.keys.span(), load.rows.values.span()})
+      plain_.insert(plain_.end(), part.begin(), part.end());
+    frame_.resize(ZSTD_compressBound(bytes));
+    const std::size_t size = ZSTD_compress(frame_.data(), frame_.size(), plain_.data(), bytes, kLevel);
     if (ZSTD_isError(size) != 0)
-      return {Code::kIo, fmt::format("cannot compress {} bytes for {}: {}", bytes.size(), file_.path(),
+      return {Code::kIo, fmt::format("cannot compress {} bytes for {}: {}", bytes, file_.path(),
                                      ZSTD_getErrorName(size))};
     const std::span<const std::byte> frame = std::span<const std::byte>(frame_).first(size);
     Writer header;
     header.put(table.value).put(load.range.value);
     header.put(static_cast<std::uint32_t>(load.rows.keys.size() / sizeof(std::uint64_t)));
-    header.put(static_cast<std::uint32_t>(bytes.size())).put(static_cast<std::uint32_t>(size));
+    header.put(static_cast<std::uint32_t>(bytes)).put(static_cast<std::uint32_t>(size));
     header.put(hash64(frame.data(), frame.size()));
     if (Status status = stream_.write(header.take().span()); !status.ok()) return status;
     return stream_.write(frame);
@@ -66,7 +68,7 @@ class PartWriter {
  private:
   FileStream stream_;
   File& file_;
-  std::vector<std::byte> frame_;
+  std::vector<std::byte> plain_, frame_;
 };
 
 Status make_place(Disk& disk, const std::string& place) {
@@ -79,7 +81,7 @@ Status make_place(Disk& disk, const std::string& place) {
   return made.ok() || there() ? ok_status() : made;  // Another server may have been first.
 }
 
-// What was encoded as a log entry.
+// Keys, and then their rows.
 Result<Bytes> read_block(const File& file, const BlockPlace& place) {
   std::vector<std::byte> frame(place.stored_bytes);
   if (Status status = file.read_at(place.offset, frame); !status.ok()) return status;
@@ -174,13 +176,13 @@ Status scan_blocks(const File& file, const std::function<Status(const BlockPlace
 Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec) {
   const auto bytes = read_block(file, place);
   if (!bytes) return bytes.status();
-  auto entry = decode_log_entry(*bytes, spec, 1);
-  auto* const load = entry ? std::get_if<LoadEntry>(&*entry) : nullptr;
-  if (load == nullptr || load->range != place.range ||
-      load->rows.keys.size() != place.rows * sizeof(std::uint64_t))
+  const std::size_t keys = place.rows * sizeof(std::uint64_t);
+  const std::size_t values = bytes->size() - std::min(keys, bytes->size());
+  const std::size_t width = place.rows > 0 ? values / sizeof(float) / place.rows : 0;
+  if (width == 0 || values != width * sizeof(float) * place.rows || place.range.value >= spec.ranges)
     return block_damaged(file, place.offset,
                          fmt::format("has no rows of range {} of table {}", place.range.value, spec.name));
-  return BlockRows{std::move(load->rows), load->width};
+  return BlockRows{{bytes->part(0, keys), bytes->part(keys, values)}, width};
 }
 
 }  // namespace thalweg::checkpoint

@@ -62,7 +62,10 @@ std::string resume_command() {
     at = end + 1;
   }
   std::string out;
-  const auto add = [&](const std::string& word) { out += (out.empty() ? "" : " ") + shell_word(word); };
+  const auto add = [&](const std::string& word) {
+    if (!out.empty()) out += ' ';
+    out += shell_word(word);
+  };
   bool options = true;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (options && words[i] == "--resume") {
