@@ -33,6 +33,7 @@ struct JobEvent {
     kPromoted,    // A server answers for key ranges of one that is lost.
     kReassigned,  // A worker has data shards of one that is lost.
     kRecovered,   // Of a lost server: all who shared ranges with it go on without it.
+    kCopied,      // Of a lost server: copies of its key ranges are made again.
     kEnded,       // Of the scheduler: the job is over.
   };
   std::chrono::nanoseconds at{};  // Since the scheduler's first turn.

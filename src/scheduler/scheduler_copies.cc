@@ -80,9 +80,12 @@ void Scheduler::tell_of_copies(Instant now) {
     std::string names;
     for (const std::uint32_t server : loss.by)
       names += (names.empty() ? "" : ", ") + node_name(server_node(server));
-    tell_event(fmt::format("copies of {} key ranges of {} made again in {:.0f} ms at {}", loss.made,
-                           node_name(server_node(loss.server)),
-                           static_cast<double>((now - loss.at).count()) * 1e-6, names));
+    const NodeId lost = server_node(loss.server);
+    const std::string text =
+        fmt::format("copies of {} key ranges of {} made again in {:.0f} ms at {}", loss.made, node_name(lost),
+                    std::chrono::duration<double, std::milli>(now - loss.at).count(), names);
+    timeline_.add(now, JobEvent::Kind::kCopied, lost, text);
+    tell_event(text);
     return true;
   });
 }

@@ -183,7 +183,7 @@ class CheckpointsTest(ClusterJobs):
         self.assertEqual(last_json(done.stdout)["model_digest"], self.calm)
         said = re.findall(r"no checkpoint: .*", done.stderr)
         self.assertEqual(len(said), 1, done.stderr)
-        self.assertRegex(said[0], r"server-0: cannot write \d+ bytes at \d+ of %s/\.taking-\S+: .*; training goes on, and the newest is %s/step-"
+        self.assertRegex(said[0], r"server-\d: cannot write \d+ bytes at \d+ of %s/\.taking-\S+: .*; training goes on, and the newest is %s/step-"
                          % (self.kept, self.kept))
         self.assertEqual(complete_in(self.kept), before)
         self.assertEqual([name for name in os.listdir(self.kept) if name.startswith(".taking")], [])

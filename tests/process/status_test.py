@@ -81,14 +81,14 @@ class StatusTest(ClusterJobs):
         os.kill(victim["pid"], signal.SIGKILL)
         status = self.await_status(job, address, lambda now: now["failovers"] and now["failovers"][0]["recovered_ms"])
         self.assertEqual([node["state"] for node in status["nodes"]][:3], ["alive", "lost", "alive"])
-        self.assertEqual(status["epoch"], 2)
-        self.assertLess(status["ranges_in_sync"], status["ranges"])
+        status = self.await_status(job, address, lambda now: now["ranges_in_sync"] == now["ranges"])
+        self.assertGreater(status["epoch"], 2)
         events = json.loads(self.ask("events", address, "--json"))["events"]
         told = [(event["event"], event["role"], event["index"]) for event in events]
-        self.assertEqual(told[-4:], [("lost", "server", 1), ("promoted", "server", 0), ("promoted", "server", 2),
-                                     ("recovered", "server", 1)])
-        self.assertEqual([what for what, _, _ in told[:-4]], ["joined"] * 6 + ["began"])
-        self.assertRegex(events[-4]["cause"], r"^%s$" % HOW)
+        self.assertEqual(told[-5:], [("lost", "server", 1), ("promoted", "server", 0), ("promoted", "server", 2),
+                                     ("recovered", "server", 1), ("copied", "server", 1)], events)
+        self.assertEqual([what for what, _, _ in told[:-5]], ["joined"] * 6 + ["began"])
+        self.assertRegex(events[-5]["cause"], r"^%s$" % HOW)
         self.assertEqual([event["seconds"] for event in events], sorted(event["seconds"] for event in events))
         self.assertRegex(self.ask("events", address), r"(?m)^ +\d+\.\d{3} s  lost +server-1 +%s$" % HOW)
         out, err = self.finish(job)

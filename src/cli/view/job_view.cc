@@ -52,6 +52,8 @@ std::string_view event_name(JobEvent::Kind kind) {
       return "reassigned";
     case JobEvent::Kind::kRecovered:
       return "recovered";
+    case JobEvent::Kind::kCopied:
+      return "copied";
     case JobEvent::Kind::kEnded:
       return "ended";
   }
