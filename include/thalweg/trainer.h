@@ -48,7 +48,8 @@ struct TrainEpoch {
   std::uint64_t examples = 0;
   double seconds = 0;     // From the start of the job's nodes to the pass's end.
   TrainCosts costs;       // Up to its end.
-  double train_loss = 0;  // Mean before each step's update: logloss, or half the squared error.
+  double train_loss = 0;  // Mean before each step's update: logloss, or half the squared error. NaN: none was
+                          // learnt in this run.
   std::optional<HeldOutNumbers> held_out;  // Nothing: no row was held out, or the pass was cut short.
 };
 

@@ -141,6 +141,16 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
   return out;
 }
 
+std::string newest_at(const Disk& disk, const std::string& path) {
+  const auto manifest = disk.look(below(path, kManifestFile));
+  if (!manifest || *manifest != Entry::kNothing) return path;
+  const auto all = list(disk, path);
+  if (!all) return path;
+  const auto whole =
+      std::find_if(all->rbegin(), all->rend(), [](const Listed& one) { return one.status.ok(); });
+  return whole == all->rend() ? path : whole->path;
+}
+
 Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
                                        const std::string& spared) {
   const auto all = list(disk, directory);

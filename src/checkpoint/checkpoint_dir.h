@@ -39,6 +39,10 @@ struct Listed {
 // Everything named as a checkpoint, by ascending step. kIo: there is no such directory.
 Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory);
 
+// Of a directory of checkpoints the newest that is there in full length; else, or where there is none,
+// `path`.
+std::string newest_at(const Disk& disk, const std::string& path);
+
 // Removes all but the newest `keep` whole ones, which is one at least, and `spared`; also such as are not
 // whole and older than the newest. Returns the paths that are gone.
 Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,

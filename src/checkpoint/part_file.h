@@ -3,11 +3,10 @@
 //
 //   file  := block*
 //   block := table:u16 range:u16 rows:u32 bytes:u32 stored_bytes:u32 hash:u64 frame
-//
 //   plain := key:u64{rows} row:f32*{rows}
 //
-// `hash` is the XXH3-64 of the frame, which unpacked is `plain`, `bytes` long. All integers are little-endian.
-// A part's manifest entry has the whole file's length and XXH3-128.
+// `hash` is the XXH3-64 of the frame, which unpacked is `plain`, `bytes` long. All integers are
+// little-endian. A part's manifest entry has the whole file's length and XXH3-128.
 #pragma once
 
 #include <cstdint>

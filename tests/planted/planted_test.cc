@@ -92,7 +92,7 @@ TEST_P(PlantedCopy, IsFoundByItsChecker) {
 constexpr Planted kCopyBugs[] = {
     {Bug::kImagesForgotten, "ImagesForgotten", Checker::kReaders, Checker::kBits},
     {Bug::kAckUncommitted, "AckUncommitted", Checker::kProgress, Checker::kEnds},
-    {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kReaders},
+    {Bug::kEntryTwice, "EntryTwice", Checker::kCopies, Checker::kBits},
     {Bug::kJoinedUnseen, "JoinedUnseen", Checker::kCopies},
     {Bug::kMarksUncopied, "MarksUncopied", Checker::kEnds, Checker::kCopies},
     {Bug::kHeldCounted, "HeldCounted", Checker::kBits, Checker::kReaders},

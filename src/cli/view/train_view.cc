@@ -135,6 +135,7 @@ class TrainView {
   Trainer* trainer_ = nullptr;
   const std::atomic<bool>* interrupted_ = nullptr;
   bool closing_ = false;
+  bool told_ = false;  // Of an epoch.
   Instant nag_at_ = Instant{} + kNagEvery;
 };
 
@@ -189,8 +190,10 @@ void TrainView::say(TrainMessage kind, const std::string& line) {
 void TrainView::show(const TrainEpoch& epoch) {
   if (record_) record_->add(epoch.seconds, line_of(epoch, loss_));
   const Metric& judge = judging_metric(loss_);
-  std::string line = fmt::format("epoch {}/{}  {} examples  train {} {:.5f}", epoch.number, epochs_,
-                                 epoch.examples, judge.name, judge.of_mean_loss(epoch.train_loss));
+  std::string line = fmt::format("epoch {}/{}  {} examples", epoch.number, epochs_, epoch.examples);
+  const bool resumed = !std::exchange(told_, true) && epoch.number > 1;
+  if (!resumed || !std::isnan(epoch.train_loss))  // Else all of this pass was learnt before.
+    line += fmt::format("  train {} {:.5f}", judge.name, judge.of_mean_loss(epoch.train_loss));
   std::string_view rows = "held-out ";
   for (const Metric* metric : metrics_) {
     if (!epoch.held_out || metric->told(loss_) != Told::kEachPass) continue;

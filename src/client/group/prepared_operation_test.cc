@@ -22,7 +22,9 @@ std::atomic<std::uint64_t> allocations{0};
   std::abort();
 }
 // As the one above, lest one of a sanitizer's own gives what the delete below takes back.
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return operator new(size); }
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return operator new(size);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 

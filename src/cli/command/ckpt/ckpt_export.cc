@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/hint.h"
+#include "checkpoint/checkpoint_dir.h"
 #include "cli/command/command.h"
 #include "cli/options/options.h"
 #include "cli/view/output.h"
+#include "net/system_disk.h"
 #include "train/checkpoint/export.h"
 
 namespace thalweg {
@@ -15,7 +17,8 @@ namespace {
 Status run_ckpt_export(const Options& options, Output& out) {
   if (!options.has("out"))
     return with_hint({Code::kUsage, "thalweg ckpt export needs -o DIR"}, options.command().example);
-  const auto exported = export_checkpoint(options.arguments()[0], options.text("out"));
+  const std::string path = checkpoint::newest_at(SystemDisk(), options.arguments()[0]);
+  const auto exported = export_checkpoint(path, options.text("out"));
   if (!exported) return exported.status();
   out.note(fmt::format("saved to {}, {} keys; model digest {:016x}", options.text("out"), exported->rows,
                        exported->digest));

@@ -14,7 +14,7 @@ namespace {
 
 Status run_ckpt_show(const Options& options, Output& out) {
   const SystemDisk disk;
-  const std::string& path = options.arguments()[0];
+  const std::string path = checkpoint::newest_at(disk, options.arguments()[0]);
   const auto manifest = checkpoint::open(disk, path);
   if (!manifest) return manifest.status();
   std::string text = fmt::format("step {}: {} rows, {} bytes, of library version {}\n",

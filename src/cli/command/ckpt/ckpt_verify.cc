@@ -14,7 +14,7 @@ namespace {
 
 Status run_ckpt_verify(const Options& options, Output& out) {
   const SystemDisk disk;
-  const std::string& path = options.arguments()[0];
+  const std::string path = checkpoint::newest_at(disk, options.arguments()[0]);
   if (Status whole = checkpoint::verify(disk, path); !whole.ok()) return whole;
   out.human(path + " is whole\n");
   out.json({{"path", path}, {"complete", true}});
