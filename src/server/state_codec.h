@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/payload.h"
 #include "base/range_set.h"
 #include "thalweg/ids.h"
 
