@@ -61,17 +61,28 @@ Preface preface_of(Operation asked, const Call& call, const Plan& plan, const Nu
   return preface;
 }
 
+namespace {
+
+bool reduces(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kReduce ||
+         operation == Operation::kReduceScatter;
+}
+
+}  // namespace
+
 std::string describe(const Preface& preface, const Route* own) {
   std::string text = static_cast<std::size_t>(preface.operation) < kOperations
                          ? operation_name(preface.operation)
                          : "operation " + std::to_string(static_cast<int>(preface.operation));
-  text += " #" + std::to_string(preface.sequence) + " of " + std::to_string(preface.count) + " ";
+  text += " #" + std::to_string(preface.sequence) + " of ";
+  if (preface.operation != Operation::kAllToAll) text += std::to_string(preface.count) + " ";
   if (preface.reduction == Preface::kMonoid || preface.reduction == Preface::kOrderedMonoid) {
     text += std::to_string(preface.element_bytes) + "-byte elements";
     if (preface.reduction == Preface::kOrderedMonoid) text += " in rank order";
   } else if (preface.type < kDataTypes && preface.reduction < kReductions) {
     text += data_type_name(static_cast<DataType>(preface.type));
-    text += std::string(" (") + reduction_name(static_cast<Reduction>(preface.reduction)) + ")";
+    if (reduces(preface.operation))
+      text += std::string(" (") + reduction_name(static_cast<Reduction>(preface.reduction)) + ")";
   }
   Plan plan;
   plan.route = own && own->id == preface.route ? own : find_route(preface.route);
