@@ -137,7 +137,7 @@ TEST_F(TrainerTest, EveryAlgorithmLearnsClicks) {
   options_.data_shards = 3;
   for (const char* algorithm :
        {"sync", "ssp:2", "async", "softsync:1", "softsync:3", "rudra:3", "rudra-adv", "rudra-adv:3,tree=1",
-        "backup:0", "backup:1", "downpour:fetch=2,push=3", "easgd", "dcasgd"}) {
+        "backup:0", "backup:1", "downpour:fetch=2,push=3", "easgd", "dcasgd", "dcasgd-a"}) {
     options_.algorithm = algorithm;
     const TrainResult result = run(options_);
     ASSERT_TRUE(result.status.ok()) << algorithm << ": " << result.status.message();

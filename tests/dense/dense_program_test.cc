@@ -153,7 +153,7 @@ TEST_F(DenseProgram, EveryAlgorithmLearnsAndRepeatsWhatItSaysItDoes) {
   const std::string job = "train --model mlp --hidden 32 --batch 48 --epochs 2 --data-shards 3 --algorithm ";
   for (const std::string algorithm :
        {"local:4", "fedavg", "dpsgd:ring", "dpsgd:complete", "downpour:fetch=2,push=2", "easgd", "dcasgd",
-        "adpsgd", "rudra", "rudra-adv", "'rudra-adv*'", "'rudra-adv*:2,tree=1' --processes"}) {
+        "dcasgd-a", "adpsgd", "rudra", "rudra-adv", "'rudra-adv*'", "'rudra-adv*:2,tree=1' --processes"}) {
     const json result = told(job + algorithm + " " + data());
     EXPECT_GT(result["valid_accuracy"].get<double>(), 0.95) << algorithm;
     if (algorithm != "local:4" && algorithm != "dpsgd:ring") continue;

@@ -25,6 +25,7 @@
   ALGORITHM(kDownpourAlgorithm)       \
   ALGORITHM(kElasticAlgorithm)        \
   ALGORITHM(kCompensatedAlgorithm)    \
+  ALGORITHM(kCompensatedAAlgorithm)   \
   ALGORITHM(kLocalAlgorithm)          \
   ALGORITHM(kFederatedAlgorithm)      \
   ALGORITHM(kGossipAlgorithm)         \
@@ -59,8 +60,7 @@ Status unknown_algorithm(std::string_view text) {
 }
 
 std::string range_of(const AlgorithmNumber& number) {
-  return fmt::format("{}number from {:.17g} to {:.17g}", number.whole ? "whole " : "", number.low,
-                     number.high);
+  return fmt::format("{}number from {} to {}", number.whole ? "whole " : "", number.low, number.high);
 }
 
 std::string expected(const Algorithm& algorithm) {
@@ -182,7 +182,7 @@ std::string explain_algorithms() {
     };
     if (!algorithm->word_unsaid.empty()) more("graph", fmt::format("unset is {}", algorithm->word_unsaid));
     for (const AlgorithmNumber& number : algorithm->numbers) {
-      std::string line = fmt::format("{}, {:.17g} to {:.17g}", number.summary, number.low, number.high);
+      std::string line = fmt::format("{}, {} to {}", number.summary, number.low, number.high);
       if (number.fallback) line += fmt::format("; unset is {:g}", *number.fallback);
       more(number.name.empty() ? number.placeholder : number.name, line);
     }

@@ -40,6 +40,10 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
     refused(text, "expected downpour:fetch=N,push=N, where N is steps from one fetch");
   for (const char* text : {"fedavg:C=1.1", "fedavg:C=nan", "fedavg:E=0"})
     refused(text, "expected fedavg:C=X");
+  for (const char* text : {"dcasgd-a:", "dcasgd-a:mean=1", "dcasgd-a:mean=-0.1", "dcasgd-a:lambda=-1"})
+    refused(text, "expected dcasgd-a:lambda=X,mean=M, where X is");
+  refused("dcasgd-a:mean=1", "number from 0 to 0.999999");
+  refused("dcasgd:mean=0.95", "expected dcasgd:lambda=X");
   refused("adpsgd:", "expected adpsgd[:ring|torus|exponential|complete|FILE]");
   refused("dpsgd", "expected dpsgd:ring|torus|exponential|complete|FILE");
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
@@ -55,6 +59,8 @@ TEST(Algorithms, NumbersThatAreNotGivenAreTheirFallbacks) {
   EXPECT_EQ(chosen->values.whole("push"), 3u);
   EXPECT_EQ(chosen->values.whole("fetch"), 1u);
   EXPECT_EQ(choose_algorithm("easgd:rho=0.5,tau=2")->values["rho"], 0.5);
+  EXPECT_EQ(choose_algorithm("dcasgd-a")->values["lambda"], 2);
+  EXPECT_EQ(choose_algorithm("dcasgd-a:lambda=1")->values["mean"], 0.95);
   EXPECT_EQ(choose_algorithm("dpsgd:some/file,odd")->values.word, "some/file,odd");
   EXPECT_EQ(choose_algorithm("adpsgd")->values.word, "ring");
   EXPECT_EQ(choose_algorithm("adpsgd:torus")->values.word, "torus");

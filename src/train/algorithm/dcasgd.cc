@@ -1,42 +1,23 @@
-#include <utility>
-#include <vector>
-
-#include "client/replica/fetch.h"
 #include "train/algorithm/algorithm.h"
+#include "train/algorithm/compensated.h"
 
 namespace thalweg {
 namespace {
 
-// g <- g + lambda * m * g * (w - w_read), element by element, where m is the mean of the rows' gradients, of
-// which g is the sum: what the gradient would be where the servers' rows have come to meanwhile.
-class CompensatedGradients final : public ReplicaAlgorithm {
+// g <- g + lambda * h * g * (w - w_read), element by element, where h is the mean of the rows' gradients, of
+// which g is the sum.
+class ConstantCompensation final : public CompensatedGradients {
  public:
-  explicit CompensatedGradients(const AlgorithmValues& values)
+  explicit ConstantCompensation(const AlgorithmValues& values)
       : lambda_(static_cast<float>(values["lambda"])) {}
 
-  Task<Status> before_pull(ReplicaWork work, TableId table, Keys keys) override {
-    co_return co_await fetch(work, table, std::move(keys));
-  }
-
-  Task<Status> end_step(ReplicaWork work) override {
-    const float scale = lambda_ / static_cast<float>(work.rows > 0 ? work.rows : 1);
-    for (std::uint16_t t = 0; t < work.pushes.size(); ++t) {
-      const StepPush& push = work.pushes[t];
-      if (!push.pushed || push.keys.size() == 0) continue;
-      const Answer now = co_await work.shared.pull(TableId{t}, push.keys);
-      if (!now.status.ok()) co_return now.status;
-      const Rows read = work.replica.read(TableId{t}, push.keys);
-      std::vector<float> grads(push.grads.span().begin(), push.grads.span().end());
-      for (std::size_t i = 0; i < grads.size(); ++i)
-        grads[i] += scale * grads[i] * grads[i] * (now.rows[i] - read[i]);
-      work.shared.push(TableId{t}, push.keys, Rows(std::move(grads))).forget();
-    }
-    co_return (co_await work.shared.advance()).status;
-  }
-
-  Task<Status> end_pass(ReplicaWork) override { co_return ok_status(); }
-
  private:
+  void correct(const StaleGradients& stale) override {
+    const float scale = lambda_ / stale.examples;
+    for (std::size_t i = 0; i < stale.grads.size(); ++i)
+      stale.grads[i] += scale * stale.grads[i] * stale.grads[i] * stale.moved[i];
+  }
+
   const float lambda_;
 };
 
@@ -62,7 +43,7 @@ extern constinit const Algorithm kCompensatedAlgorithm = {
     .numbers = kCompensatedNumbers,
     .consistency = [](const AlgorithmValues&) { return Consistency::async(); },
     .make = [](const AlgorithmValues& values, AlgorithmShard) -> std::unique_ptr<ReplicaAlgorithm> {
-      return std::make_unique<CompensatedGradients>(values);
+      return std::make_unique<ConstantCompensation>(values);
     },
 };
 

@@ -364,8 +364,10 @@ TEST(Learning, ElasticAveragingMovesBothByThePartThatItSays) {
 
 TEST(Learning, CompensationIsNoneWhereNothingChangedMeanwhile) {
   const LeastSquares problem = LeastSquares::make(1, 64);
-  LearningCase c{.algorithm = "dcasgd:lambda=5", .shards = 1, .steps = 300};
-  EXPECT_EQ(learn(problem, c).w, serial_sgd_in_floats(problem, c));
+  for (const char* algorithm : {"dcasgd:lambda=5", "dcasgd-a:lambda=5"}) {
+    LearningCase c{.algorithm = algorithm, .shards = 1, .steps = 300};
+    EXPECT_EQ(learn(problem, c).w, serial_sgd_in_floats(problem, c)) << algorithm;
+  }
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ TEST_F(SimulationTest, InLockstepItHasTheModelOfThreads) {
 TEST_F(SimulationTest, ReplicasAreNoMoreIdleThanShardsWithoutThem) {
   options_.algorithm = "async";
   const double idle = simulate(options_).idle_share;
-  for (const char* algorithm : {"downpour", "dcasgd"}) {
+  for (const char* algorithm : {"downpour", "dcasgd", "dcasgd-a"}) {
     options_.algorithm = algorithm;
     EXPECT_NEAR(simulate(options_).idle_share, idle, 0.02) << algorithm;
   }
