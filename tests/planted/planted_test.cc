@@ -109,7 +109,7 @@ TEST_P(PlantedDrain, IsFoundByItsChecker) {
 }
 
 constexpr Planted kDrainBugs[] = {
-    {Bug::kLeavesEarly, "LeavesEarly", Checker::kCopies},
+    {Bug::kLeavesEarly, "LeavesEarly", Checker::kCopies, Checker::kEnds},
     {Bug::kOpenStepsUncopied, "OpenStepsUncopied", Checker::kBits, Checker::kReaders},
 };
 

@@ -31,8 +31,8 @@ TEST(Drains, RandomJobsGoOnWithoutServersThatLeave) {
   }
   EXPECT_GT(well, 700u);
   EXPECT_GT(all.refused, 300u);
-  EXPECT_GT(all.left, 300u);
-  EXPECT_GT(all.copied, 1000u);
+  EXPECT_GT(all.left, 150u);
+  EXPECT_GT(all.copied, 700u);
   EXPECT_GT(all.lost, 0u);
   EXPECT_GT(all.stayed, 0u);
   EXPECT_GT(lost, 20u);  // Beside servers that left.
@@ -87,8 +87,8 @@ void expect_nothing_changed(Cluster& cluster, std::uint64_t moment) {
   ASSERT_TRUE(ended_well(cluster)) << moment;
   ASSERT_EQ(compare_copies(cluster), "") << moment;
   ASSERT_EQ(compare_with_oracle(cluster), "") << moment;
-  if (cluster.workload().plan().consistency.kind == Consistency::Kind::kSync)
-    ASSERT_EQ(compare_with_fault_free(cluster), "") << moment;
+  const bool sync = cluster.workload().plan().consistency.kind == Consistency::Kind::kSync;
+  ASSERT_EQ(sync ? compare_with_fault_free(cluster) : "", "") << moment;
 }
 
 // At every moment of a small job each server in turn is asked to leave.
