@@ -15,7 +15,13 @@ namespace thalweg {
 
 struct NodeOptions;  // See include/thalweg/node.h.
 
-enum class NodeState : std::uint8_t { kJoining, kAlive, kLost };
+enum class NodeState : std::uint8_t {
+  kJoining,
+  kAlive,
+  kLost,
+  kLeaving,  // A server: its key ranges are going to others.
+  kLeft,     // The job has gone on without it, and it has ended.
+};
 
 struct JobNode {
   NodeId id;
@@ -30,11 +36,14 @@ struct JobEvent {
     kJoined,
     kBegan,       // Of the scheduler: all were there.
     kLost,        // Taken for lost.
-    kPromoted,    // A server answers for key ranges of one that is lost.
+    kPromoted,    // A server answers for key ranges of one that is lost, or leaves.
     kReassigned,  // A worker has data shards of one that is lost.
     kRecovered,   // Of a lost server: all who shared ranges with it go on without it.
     kCopied,      // Of a lost server: copies of its key ranges are made again.
     kEnded,       // Of the scheduler: the job is over.
+    kDraining,    // A server is to leave.
+    kLeft,        // It has left, and all that it had is at others.
+    kStays,       // It stays, as others were lost meanwhile.
   };
   std::chrono::nanoseconds at{};  // Since the scheduler's first turn.
   Kind kind{};

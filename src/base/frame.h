@@ -47,8 +47,10 @@ enum class Op : std::uint8_t {
   kCheckpointReply = 29,
   kCopy = 30,    // Server to one who joins a chain: a piece of what a range holds. Answered by kEntryReply.
   kJoined = 31,  // Server to scheduler: it has the ranges whose chains it was to join.
+  kDrain = 32,   // Anybody to the scheduler: a server is to leave. Each is answered by how far that is.
+  kDrainReply = 33,
 };
-inline constexpr std::uint8_t kOpMax = 31;
+inline constexpr std::uint8_t kOpMax = 33;
 const char* op_name(Op op);
 
 namespace frame_flags {

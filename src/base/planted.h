@@ -78,6 +78,8 @@ enum class Bug {
   kJoinedUnseen,         // A server says that it has copies before it has been sent any.
   kMarksUncopied,        // Whoever joins a chain does not learn which pushes have arrived.
   kHeldCounted,          // It is told that such have as no copy has yet.
+  kOpenStepsUncopied,    // It is sent a range while that lacks what was acknowledged of open steps.
+  kLeavesEarly,          // A server that is to leave goes as soon as any other has its ranges.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

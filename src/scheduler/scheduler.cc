@@ -49,8 +49,10 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
   timeline_.begin(now);
   if (frame.head.op == Op::kJoin) return on_join(now, from, frame, out);
   if (frame.head.op == Op::kStatus) return on_status(now, from, frame.head, out);
+  if (frame.head.op == Op::kDrain) return on_drain(now, from, frame, out);
   const auto found = members_.find(from);
-  if (found == members_.end()) return;  // Strangers may ask to join or how the job is, and nothing else.
+  if (found == members_.end())
+    return;  // Strangers may ask to join, how the job is, and for a server to leave.
   Member& member = found->second;
   member.heard = now;
   switch (frame.head.op) {
@@ -68,7 +70,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
     case Op::kJoined:
       return on_joined(now, from, frame, out);
     case Op::kEnded:
-      if (member.lost) return;
+      if (member.gone()) return;
       member.stop_seen = from.role == Role::kServer;  // A server that says so has stopped.
       if (frame.head.code == Code::kOk) return member.observer ? stop(now, ok_status(), out) : void();
       return stop(
@@ -76,6 +78,7 @@ void Scheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) 
           {frame.head.code, (member.observer ? "" : node_name(from) + ": ") + status_of(frame).message()},
           out);
     case Op::kStop:
+      if (member.left) return note_left(now, from);
       if (!stopped_) return;
       member.stop_seen = true;
       wake_ = now;
@@ -127,7 +130,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
   return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [&](const auto& entry) {
-    return entry.first.role == role && !entry.second.observer && !(alive_only && entry.second.lost);
+    return entry.first.role == role && !entry.second.observer && !(alive_only && entry.second.gone());
   }));
 }
 
@@ -180,6 +183,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
   const auto places = [&](const Placement& placement) { return placement.places(from.index); };
   const bool replaced =
       from.role == Role::kServer ? std::ranges::none_of(map_.placement, places) : !member->second.observer;
+  if (member->second.left) return send(from, Op::kStop, ok_status(), {}, out);
   if (member->second.lost) {  // The others are the reason why the job has stopped.
     if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
     return send(from, Op::kStop,
@@ -216,7 +220,7 @@ void Scheduler::on_time(Instant now, Transport& out) {
   if (stopped_) {
     const auto seen_by = [&](Role role) {
       return std::all_of(members_.begin(), members_.end(), [&](const auto& entry) {
-        return entry.first.role != role || entry.second.stop_seen || entry.second.lost;
+        return entry.first.role != role || entry.second.stop_seen || entry.second.gone();
       });
     };
     const bool workers_know = seen_by(Role::kWorker);
@@ -234,7 +238,7 @@ void Scheduler::on_time(Instant now, Transport& out) {
       started() ? options_.suspect_after : std::max(options_.suspect_after, kSilenceBeforeStart);
   std::vector<NodeId> silent;
   for (auto& [id, member] : members_) {
-    if (member.lost || now - member.heard <= silence) continue;
+    if (member.lost || (member.left && member.stop_seen) || now - member.heard <= silence) continue;
     if (THALWEG_BUG(kDeadServerUnsaid) && id.role == Role::kServer) continue;
     if (started()) {
       silent.push_back(id);
@@ -254,7 +258,7 @@ void Scheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   lose(now, node, "closed its connection", out);
 }
 
-void Scheduler::on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out) {
+bool Scheduler::on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out) {
   std::vector<NodeId> dead;
   for (auto& [id, member] : members_) {
     if ((member.name != name) != THALWEG_BUG(kOthersBuried) || member.observer) continue;
@@ -262,6 +266,7 @@ void Scheduler::on_node_dead(Instant now, std::string_view name, const std::stri
     dead.push_back(id);
   }
   for (const NodeId node : dead) lose(now, node, how, out);
+  return !dead.empty() && std::ranges::all_of(dead, [&](NodeId node) { return has_left(node); });
 }
 
 std::string Scheduler::describe_member(NodeId node) const {
@@ -273,7 +278,9 @@ std::string Scheduler::describe_member(NodeId node) const {
 
 void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport& out) {
   const auto found = members_.find(node);
-  if (found == members_.end() || stopped_ || (started() && found->second.lost)) return;
+  if (found == members_.end()) return;
+  if (found->second.left) return note_left(now, node);
+  if (stopped_ || (started() && found->second.lost)) return;
   if (!std::exchange(found->second.lost, true)) timeline_.add(now, JobEvent::Kind::kLost, node, why);
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
   if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
@@ -288,9 +295,11 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                                                 ranges.empty() ? "none" : ranges)},
                   out);
     }
+    keep_leaving(now, node);
     const std::string heirs = fail_over(now, node.index);
     tell(checkpoints_.on_moved());
     tell_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
+    let_go(now, out);
     return publish(out);
   }
   if (count(Role::kWorker, true) == 0) {
@@ -389,7 +398,7 @@ void Scheduler::stop(Instant now, const Status& status, Transport& out) {
 
 void Scheduler::tell_to_stop(Role role, Transport& out) {
   for (const auto& [id, member] : members_) {
-    if (id.role != role || member.lost) continue;
+    if (id.role != role || member.gone()) continue;
     send(id, Op::kStop, THALWEG_BUG(kErrorKept) ? ok_status() : *stopped_, {}, out);
   }
 }
@@ -411,6 +420,7 @@ void Scheduler::close(Transport& out) {
 ClusterView Scheduler::view() const {
   ClusterView view;
   view.servers = count(Role::kServer, true);
+  for (const auto& [id, member] : members_) view.servers_left += member.left ? 1 : 0;
   view.workers = count(Role::kWorker, true);
   view.map_epoch = map_.epoch;
   for (const auto& [id, member] : members_) view.counters.count(member.counters);

@@ -14,6 +14,7 @@
 
 #include "node/node.h"
 #include "scheduler/checkpoints.h"
+#include "scheduler/drain.h"
 #include "scheduler/failovers.h"
 #include "scheduler/timeline.h"
 #include "thalweg/job_status.h"
@@ -51,7 +52,8 @@ struct SchedulerOptions {
 
 // For people: what the scheduler knows of the cluster.
 struct ClusterView {
-  std::uint32_t servers = 0;  // Alive.
+  std::uint32_t servers = 0;  // Alive, and not gone.
+  std::uint32_t servers_left = 0;
   std::uint32_t workers = 0;
   std::uint32_t map_epoch = 0;
   Counters counters;  // Of all nodes.
@@ -71,8 +73,8 @@ class Scheduler final : public Node {
   bool over() const override { return stopped_.has_value(); }
 
   // Whoever started the node that joined under this name knows how it ended, such as "was ended by signal 9":
-  // it is lost at once, and for good.
-  void on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out);
+  // it is lost at once, and for good. True where it was to leave, and has.
+  bool on_node_dead(Instant now, std::string_view name, const std::string& how, Transport& out);
 
   // Ends the job on every node. The first call decides the status.
   void stop(Instant now, const Status& status, Transport& out);
@@ -97,6 +99,13 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.lost;
   }
+  // Whether a server is in no chain any more because it was to leave.
+  bool has_left(NodeId node) const {
+    const auto member = members_.find(node);
+    return member != members_.end() && member->second.left;
+  }
+  // The server that is to leave and is in chains yet.
+  std::optional<std::uint32_t> leaving() const { return leaving_; }
   ClusterView view() const;
   JobStatus status(Instant now) const;
   // Key ranges, of all tables, that as many servers have as are to have each.
@@ -114,6 +123,7 @@ class Scheduler final : public Node {
     bool observer = false;
     bool named = false;  // It has spoken under its own id, and so can be spoken to.
     bool lost = false;
+    bool left = false;  // A server: it is in no chain any more, and has been told to end.
     bool dead = false;  // What still comes from it was sent before it ended.
     bool stop_seen = false;
     std::string address;
@@ -123,6 +133,7 @@ class Scheduler final : public Node {
     Instant heard;
     Counters counters;
     std::uint32_t map_epoch = 0;  // Of the map that it had, when it last spoke of one.
+    bool gone() const { return lost || left; }
   };
 
   void on_join(Instant now, NodeId from, const Frame& frame, Transport& out);
@@ -143,9 +154,23 @@ class Scheduler final : public Node {
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(Instant now, std::uint32_t worker);
   std::string fail_over(Instant now, std::uint32_t server);
+  std::string take_out(Instant now, std::uint32_t server);
   void plan_copies();
   void on_joined(Instant now, NodeId from, const Frame& frame, Transport& out);
   void tell_of_copies(Instant now);
+  void on_drain(Instant now, NodeId from, const Frame& frame, Transport& out);
+  Status may_leave(std::uint32_t server) const;
+  Status may_be_spared(std::uint32_t server) const;
+  void begin_drain(Instant now, NodeId from, std::uint32_t request, std::uint32_t server, Transport& out);
+  bool others_have_all(std::uint32_t server) const;
+  void let_go(Instant now, Transport& out);
+  void note_left(Instant now, NodeId server);
+  void keep_leaving(Instant now, NodeId lost);
+  void note_copied(std::uint32_t by, std::size_t table, const RangeSet& joined);
+  std::uint32_t servers_that_stay() const;
+  std::uint32_t copies_wanted() const;
+  void tell_drain(Instant now, NodeId to, const FrameHeader& request, std::uint32_t server,
+                  Transport& out) const;
   Instant checkpoint_due() const { return started() && !stopped_ ? checkpoints_.next_deadline() : kNever; }
   void order_checkpoint(Instant now, Transport& out);
   void on_checkpoint_report(Instant now, NodeId from, const Frame& frame);
@@ -176,7 +201,10 @@ class Scheduler final : public Node {
     std::set<std::uint32_t> by;  // at these servers.
   };
   std::vector<Loss> losses_;
-  std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
+  std::map<std::uint32_t, Drain> drains_;  // By server, the newest of each.
+  std::optional<std::uint32_t> leaving_;   // Of these the one whose chains get others.
+  bool placed_ = false;                    // By place().
+  std::map<ShardId, ReportId> reported_;   // The newest report of each shard.
   Timeline timeline_;
   Failovers failovers_;
   std::uint64_t progress_ = 0;

@@ -20,7 +20,7 @@ void Scheduler::order_checkpoint(Instant now, Transport& out) {
 
 void Scheduler::on_checkpoint_report(Instant now, NodeId from, const Frame& frame) {
   const auto report = wire::decode_checkpoint_report(frame.first);
-  if (!report || from.role != Role::kServer || stopped_ || members_.at(from).lost) return;
+  if (!report || from.role != Role::kServer || stopped_ || members_.at(from).gone()) return;
   tell(checkpoints_.on_report(now, from.index, *report));
 }
 

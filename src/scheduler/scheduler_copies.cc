@@ -1,4 +1,5 @@
-// The part of Scheduler that has copies of a lost server made again, by servers that join its chains.
+// The part of Scheduler that has copies of a lost server made again, and of one that is to leave made before,
+// by servers that join its chains.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +10,14 @@
 namespace thalweg {
 
 // Of each chain that is too short, one joiner at a time, by the next map: who has the fewest of the table's
-// ranges, and of all. A unit goes to one of them, for its entries have one order.
+// ranges, and of all. A unit goes to one of them, for its entries have one order. Who is to leave does not
+// count, and gets nothing more.
 void Scheduler::plan_copies() {
   std::map<std::uint32_t, std::size_t> of_all;
   for (const auto& [id, member] : members_) {
-    if (id.role == Role::kServer && !member.lost) of_all[id.index] = 0;
+    if (id.role == Role::kServer && !member.gone() && leaving_ != id.index) of_all[id.index] = 0;
   }
+  const auto leaves = [&](std::uint32_t server) { return leaving_ == server; };
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {
     Placement& placement = map_.placement[t];
     std::map<std::uint32_t, std::size_t> here;
@@ -23,7 +26,8 @@ void Scheduler::plan_copies() {
     }
     for (const RangeSpan unit : chain_units(map_.tables[t].ranges, options_.servers)) {
       const PlacedRun& run = placement.run_of(RangeId{unit.begin});
-      if (run.joining != 0 || run.chain.size() >= options_.replicas) continue;
+      const std::size_t wanted = options_.replicas + (std::ranges::any_of(run.chain, leaves) ? 1 : 0);
+      if (run.joining != 0 || run.chain.size() >= wanted) continue;
       std::optional<std::uint32_t> least;
       const auto load = [&](std::uint32_t server) { return std::pair(here[server], of_all[server]); };
       for (const auto& [server, ranges] : of_all) {
@@ -42,13 +46,14 @@ void Scheduler::plan_copies() {
 
 void Scheduler::on_joined(Instant now, NodeId from, const Frame& frame, Transport& out) {
   const auto message = wire::decode_joined(frame.first);
-  if (!message || !started() || stopped_ || from.role != Role::kServer || members_.at(from).lost) return;
+  if (!message || !started() || stopped_ || from.role != Role::kServer || members_.at(from).gone()) return;
   bool changed = false;
   for (const wire::Joined::Run& run : message->runs) {
     const std::size_t t = run.table.value;
     if (t >= map_.placement.size()) continue;
     RangeSet joined = map_.placement[t].end_join(run.ranges, from.index, run.joining);
     changed = changed || !joined.empty();
+    note_copied(from.index, t, joined);
     for (Loss& loss : losses_) {
       const RangeSet left = loss.left[t] - joined, made = loss.left[t] - left;
       if (made.empty()) continue;
@@ -61,6 +66,7 @@ void Scheduler::on_joined(Instant now, NodeId from, const Frame& frame, Transpor
   if (!changed) return;  // It has been said before, or of an attempt that was given up.
   plan_copies();
   tell_of_copies(now);
+  let_go(now, out);
   publish(out);
 }
 
@@ -91,7 +97,7 @@ void Scheduler::tell_of_copies(Instant now) {
 }
 
 std::uint32_t Scheduler::ranges_in_sync() const {
-  const std::size_t wanted = std::min(options_.replicas, options_.servers);
+  const std::size_t wanted = copies_wanted();
   std::uint32_t ranges = 0;
   for (const Placement& placement : map_.placement) {
     for (const PlacedRun& run : placement.runs())

@@ -63,7 +63,7 @@ void Scheduler::publish(Transport& out) {
   if (map_.combine.kind != Combining::Kind::kNone) place_workers();
   const Bytes bytes = encode(map_);
   for (const auto& [id, member] : members_) {
-    if (!member.lost) send(id, Op::kMap, ok_status(), bytes, out);
+    if (!member.gone()) send(id, Op::kMap, ok_status(), bytes, out);
   }
 }
 
@@ -71,7 +71,8 @@ void Scheduler::publish(Transport& out) {
 // which does not know yet that it is one, would lose what it never had.
 Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out) {
   if (!started() || stopped_) return {Code::kRetry, "ranges move while the job runs"};
-  if (options_.replicas > 1) return {Code::kUsage, "ranges of which servers keep copies stay where they are"};
+  if (options_.replicas > 1 || !drains_.empty())
+    return {Code::kUsage, "ranges of which servers keep copies stay where they are"};
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kServer && member.map_epoch == 0)
       return {Code::kRetry, node_name(id) + " has yet to get the map"};
@@ -86,6 +87,7 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
     return {Code::kUsage, "no such chain of servers"};
   if (next == map_.placement[table.value]) return ok_status();
   map_.placement[table.value] = std::move(next);
+  placed_ = true;
   tell(checkpoints_.on_moved());
   publish(out);
   return ok_status();
@@ -126,30 +128,19 @@ std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
                      names);
 }
 
-// Takes a server out of the chains that it is in. Says who has its ranges now.
-std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
-  std::set<std::uint32_t> others;
+// Takes a server out of the chains that it is in. Says who owns its ranges now.
+std::string Scheduler::take_out(Instant now, std::uint32_t server) {
   std::map<std::uint32_t, std::size_t> heirs;
   std::size_t ranges = 0;
-  Loss loss{server, now, {}, 0, {}};
   for (Placement& placement : map_.placement) {
-    for (const PlacedRun& run : placement.runs()) {
-      if (std::ranges::count(run.chain, server) > 0) others.insert(run.chain.begin(), run.chain.end());
-    }
     const RangeSet owned = placement.owned_by(server);
     ranges += owned.size();
-    loss.left.push_back(owned + placement.copied_by(server));
     placement.remove(server, map_.epoch + 1);
     for (const RangeSpan run : owned.runs()) {
       for (std::uint16_t range = run.begin; range < run.end; ++range)
         ++heirs[placement.owner(RangeId{range})];
     }
   }
-  others.erase(server);
-  failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
-  losses_.push_back(std::move(loss));
-  plan_copies();
-  tell_of_copies(now);
   std::string names;
   for (const auto& [heir, count] : heirs) {
     names += (names.empty() ? "" : ", ") + node_name(server_node(heir));
@@ -157,6 +148,25 @@ std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
                   fmt::format("owns {} key ranges of {}", count, node_name(server_node(server))));
   }
   return ranges == 0 ? "it owned no key ranges" : fmt::format("its {} key ranges go on at {}", ranges, names);
+}
+
+// Who is lost has its ranges at others. Says who owns them now.
+std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
+  std::set<std::uint32_t> others;
+  Loss loss{server, now, {}, 0, {}};
+  for (const Placement& placement : map_.placement) {
+    for (const PlacedRun& run : placement.runs()) {
+      if (std::ranges::count(run.chain, server) > 0) others.insert(run.chain.begin(), run.chain.end());
+    }
+    loss.left.push_back(placement.owned_by(server) + placement.copied_by(server));
+  }
+  others.erase(server);
+  failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
+  losses_.push_back(std::move(loss));
+  std::string heirs = take_out(now, server);
+  plan_copies();
+  tell_of_copies(now);
+  return heirs;
 }
 
 // The only copies of which are there.

@@ -23,13 +23,16 @@ JobStatus Scheduler::status(Instant now) const {
   JobStatus told;
   told.age = timeline_.age(now);
   told.epoch = map_.epoch;
-  told.replicas = std::min(options_.replicas, options_.servers);
+  told.replicas = copies_wanted();
   for (const TableSpec& table : options_.tables) told.ranges += table.ranges;
   told.ranges_in_sync = ranges_in_sync();
   for (const auto& [id, member] : members_) {
-    const NodeState state = member.lost    ? NodeState::kLost
-                            : member.named ? NodeState::kAlive
-                                           : NodeState::kJoining;
+    const bool leaves = member.left || (id.role == Role::kServer && leaving_ == id.index);
+    const NodeState state = member.lost                       ? NodeState::kLost
+                            : member.left && member.stop_seen ? NodeState::kLeft
+                            : leaves                          ? NodeState::kLeaving
+                            : member.named                    ? NodeState::kAlive
+                                                              : NodeState::kJoining;
     told.nodes.push_back({id, member.observer, state, member.pid, member.address});
   }
   add_shards(told);

@@ -29,6 +29,9 @@ class OpenSteps {
   void close(const TableSpec& spec, Step step, RangeSpan ranges,
              const std::function<void(std::span<const Contribution>)>& apply);
   std::size_t size() const { return steps_.size(); }
+  bool any_before(Step step) const { return !steps_.empty() && steps_.begin()->first < step; }
+  // One past the newest; the first of all where there is none.
+  Step end() const { return steps_.empty() ? Step{} : steps_.rbegin()->first.next(); }
   // Of all values that are kept.
   std::uint64_t value_bytes() const { return value_bytes_; }
 

@@ -234,6 +234,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   if (!host || (*host)->version() == before) return;
   collect_cut();
   answer_waiting(**host, out);
+  if (!unsent_.empty()) send_copies(out);
 }
 
 void Server::on_pull(NodeId from, Frame frame, Transport& out) {

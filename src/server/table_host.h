@@ -60,7 +60,10 @@ class TableHost {
     return marks;
   }
   // From now on changes in these runs of ranges are logged, an entry being of one run.
-  void log_changes(std::vector<RangeSpan> runs) { log_.follow(std::move(runs), marks_); }
+  void log_changes(std::vector<RangeSpan> runs);
+  // Whether copy_state() has all that was acknowledged. Not before those steps have closed that were open
+  // when the log began: what had come of them is not held back, and in no entry.
+  bool logs_all() const { return !open_steps_.any_before(logged_from_); }
   bool logs() const { return log_.on(); }
   // Whether something of a push that has come is not in the log yet, as its step is open.
   bool holds_back(const FrameHeader& push) const {
@@ -88,7 +91,8 @@ class TableHost {
   void drop_cut();
   // Rows of some range hold steps before this one, and no rows hold a later one.
   Step applied() const { return applied_; }
-  // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned.
+  // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned, and
+  // logs_all().
   CopyState copy_state(RangeId range);
   // Begins a copy with that, in the place of any other. Unless OK, it has none.
   Status join(CopyState copy);
@@ -158,6 +162,7 @@ class TableHost {
   ArrivalRounds rounds_;
   ReplyBook replies_;
   ChangeLog log_;
+  Step logged_from_;     // Pushes to earlier steps had come when the log began.
   RedoLog redo_;         // Of copies.
   bool defers_ = false;  // A copy's.
   BeforeImages images_;  // Of copies, and of what was one.

@@ -126,9 +126,12 @@ void Faults::kill(std::uint32_t victim, bool noticed) {
   cluster_.at(cluster_.now() + scaled(1ms, std::exp(log_ms)), [this, victim] { cluster_.tell_dead(victim); });
 }
 
-// Whether another server that is left has each of its ranges in sync. Before the job begins none has any.
+// Whether another server that is left, and stays, has each of its ranges in sync. Before the job begins none
+// has any.
 bool Faults::may_lose(std::uint32_t server) const {
-  const auto is_left = [&](std::uint32_t other) { return other != server && !gone_.contains(other); };
+  const auto is_left = [&](std::uint32_t other) {
+    return other != server && !gone_.contains(other) && cluster_.scheduler().leaving() != other;
+  };
   return cluster_.scheduler().started() &&
          std::ranges::all_of(cluster_.scheduler().map().placement, [&](const Placement& placement) {
            return std::ranges::all_of(placement.runs(), [&](const PlacedRun& run) {
@@ -144,7 +147,7 @@ void Faults::strike_core(const CoreFault& fault) {
                                : fault.role == Role::kServer  ? 1 + fault.index
                                                               : first_worker;
   if (ended() || cluster_.gone() || !processes[victim]->runs()) return;
-  if (plan_.replicas > 1 && fault.role == Role::kServer) {
+  if (plan_.copies() && fault.role == Role::kServer) {
     const std::uint32_t server = processes[victim]->id.index;
     if (!may_lose(server)) return cluster_.at(cluster_.now() + 1ms, [this, fault] { strike_core(fault); });
     gone_.insert(server);

@@ -31,6 +31,19 @@ struct MoveCounts {
   std::uint64_t with_replies = 0;
 };
 
+// Of servers that were asked to leave.
+struct DrainCounts {
+  std::uint64_t refused = 0;  // At once.
+  std::uint64_t begun = 0;
+  std::uint64_t left = 0;    // Of those that were begun; or
+  std::uint64_t lost = 0;    // the server was lost before, or
+  std::uint64_t stayed = 0;  // others were, or the job ended.
+  std::uint64_t copied = 0;  // Key ranges of those that left.
+};
+
+// What else happens to servers beside what happens in any job.
+enum class Servers : unsigned char { kAny, kCopied, kDrained };
+
 // Of any one run, of a cluster or of a group.
 struct RunReport {
   std::uint64_t seed = 0;
@@ -52,11 +65,12 @@ struct Report : RunReport {
   Consistency consistency;
   NetworkCounts network;
   MoveCounts moves;
+  DrainCounts drains;
 };
 
 // Same seed, same report.
-Report run_seed(std::uint64_t seed, Trace trace = nullptr, bool copies = false);
+Report run_seed(std::uint64_t seed, Trace trace = nullptr, Servers servers = Servers::kAny);
 // Twice, untraced the second time; that both take the same course is one more promise.
-Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr, bool copies = false);
+Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr, Servers servers = Servers::kAny);
 
 }  // namespace thalweg::sim

@@ -86,6 +86,8 @@ std::string content(const Frame& frame) {
     case Op::kCheckpoint:
     case Op::kCheckpointReply:
     case Op::kJoined:
+    case Op::kDrain:
+    case Op::kDrainReply:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);

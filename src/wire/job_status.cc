@@ -46,7 +46,7 @@ JobNode get_job_node(Reader& in) {
   JobNode node;
   node.id = get_node(in);
   node.observer = get_bool(in);
-  node.state = get_enum(in, NodeState::kLost);
+  node.state = get_enum(in, NodeState::kLeft);
   node.pid = in.get<std::uint32_t>();
   node.address = in.get_text(limits::kNameBytesMax);
   return node;
@@ -78,7 +78,7 @@ void put_event(Writer& out, const JobEvent& event) {
 JobEvent get_event(Reader& in) {
   JobEvent event;
   event.at = get_time(in);
-  event.kind = get_enum(in, JobEvent::Kind::kEnded);
+  event.kind = get_enum(in, JobEvent::Kind::kStays);
   event.node = get_node(in);
   event.cause = in.get_text(kCauseBytesMax);
   return event;

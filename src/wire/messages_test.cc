@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/limits.h"
+#include "wire/drain.h"
 #include "wire/job_status.h"
 
 namespace thalweg::wire {
@@ -67,6 +68,8 @@ JobStatus some_status() {
   return status;
 }
 
+ServerDrain some_drain() { return {1, true, 171, 170, {0, 2}, std::chrono::milliseconds(70)}; }
+
 bool same(const Bytes& a, const Bytes& b) { return std::ranges::equal(a.span(), b.span()); }
 
 // Reading gives what was written, and nothing but all of the bytes is a message.
@@ -100,6 +103,26 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(some_heartbeat(), decode_heartbeat);
   expect_exact(JobStatus{}, decode_job_status);
   expect_exact(some_status(), decode_job_status);
+  expect_exact(Drain{7}, decode_drain);
+  expect_exact(ServerDrain{}, decode_server_drain);
+  expect_exact(some_drain(), decode_server_drain);
+}
+
+TEST(Messages, WhatIsToldOfADrainAddsUp) {
+  const auto refused = [](const std::function<void(ServerDrain&)>& spoil) {
+    ServerDrain drain = some_drain();
+    spoil(drain);
+    return !decode_server_drain(encode(drain)).has_value();
+  };
+  EXPECT_FALSE(refused([](ServerDrain&) {}));
+  EXPECT_TRUE(refused([](ServerDrain& drain) { drain.copied = drain.ranges + 1; }));
+  EXPECT_TRUE(refused([](ServerDrain& drain) { drain.took = std::chrono::nanoseconds(-1); }));
+  EXPECT_TRUE(refused([](ServerDrain& drain) { drain.to = {2, 0}; }));
+  EXPECT_TRUE(refused([](ServerDrain& drain) { drain.to = {2, 2}; }));
+  EXPECT_TRUE(refused([](ServerDrain& drain) {
+    drain.to.clear();
+    for (std::uint32_t s = 0; s <= limits::kNodesMax; ++s) drain.to.push_back(s);
+  }));
 }
 
 TEST(Messages, AStatusBeyondItsBoundsIsNone) {
@@ -111,8 +134,8 @@ TEST(Messages, AStatusBeyondItsBoundsIsNone) {
   EXPECT_FALSE(refused([](JobStatus&) {}));
   EXPECT_TRUE(refused([](JobStatus& status) { status.ranges_in_sync = status.ranges + 1; }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.age = std::chrono::nanoseconds(-1); }));
-  EXPECT_TRUE(refused([](JobStatus& status) { status.nodes[0].state = NodeState(3); }));
-  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].kind = JobEvent::Kind(8); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.nodes[0].state = NodeState(5); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].kind = JobEvent::Kind(11); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].cause.assign(kCauseBytesMax + 1, 'x'); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.events.resize(kEventsMax + 1); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.stragglers.resize(kStragglersMax + 1); }));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "wire/drain.h"
 #include "wire/job_status.h"
 #include "wire/messages.h"
 
@@ -29,6 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::expect_canonical(wire::decode_joined(bytes), bytes);
   wire::expect_canonical(wire::decode_heartbeat(bytes), bytes);
   wire::expect_canonical(wire::decode_job_status(bytes), bytes);
+  wire::expect_canonical(wire::decode_drain(bytes), bytes);
+  wire::expect_canonical(wire::decode_server_drain(bytes), bytes);
   wire::expect_canonical(wire::decode_checkpoint_order(bytes), bytes);
   wire::expect_canonical(wire::decode_checkpoint_report(bytes), bytes);
   return 0;

@@ -101,6 +101,21 @@ constexpr Planted kCopyBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedCopy, testing::ValuesIn(kCopyBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Bugs of servers that leave, where some are asked to.
+class PlantedDrain : public PlantedBug {};
+
+TEST_P(PlantedDrain, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_plan(draw_drained_plan(seed)); });
+}
+
+constexpr Planted kDrainBugs[] = {
+    {Bug::kLeavesEarly, "LeavesEarly", Checker::kCopies, Checker::kEnds},
+    {Bug::kOpenStepsUncopied, "OpenStepsUncopied", Checker::kBits, Checker::kReaders},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedDrain, testing::ValuesIn(kDrainBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
 // job of this seed ends.
 std::string unheard_and_dead(std::uint64_t seed) {

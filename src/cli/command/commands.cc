@@ -11,6 +11,7 @@
   COMMAND(kNodeWorkerCommand) \
   COMMAND(kStatusCommand) \
   COMMAND(kEventsCommand) \
+  COMMAND(kDrainCommand) \
   COMMAND(kRunCommand) \
   COMMAND(kCompareCommand) \
   COMMAND(kPlotLossCommand) \

@@ -196,6 +196,8 @@ constexpr OptionRow kRows[] = {
      .help = "Simulate groups of ranks that exchange vectors, instead of clusters", .example = ""},
     {.name = "copies", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Simulate clusters in which several servers have each key range, and some of them are lost", .example = ""},
+    {.name = "drains", .key = "", .type = T::kFlag, .group = "Simulation",
+     .help = "Simulate clusters in which servers are asked to leave, beside all that is lost", .example = ""},
     {.name = "trace", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Write every frame, loss and fault to standard error", .example = ""},
     {.name = "topology", .key = "", .type = T::kText, .group = "Topology",

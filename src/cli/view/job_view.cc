@@ -34,6 +34,10 @@ std::string_view state_name(NodeState state) {
       return "alive";
     case NodeState::kLost:
       return "lost";
+    case NodeState::kLeaving:
+      return "leaving";
+    case NodeState::kLeft:
+      return "left";
   }
   return "?";
 }
@@ -56,6 +60,12 @@ std::string_view event_name(JobEvent::Kind kind) {
       return "copied";
     case JobEvent::Kind::kEnded:
       return "ended";
+    case JobEvent::Kind::kDraining:
+      return "draining";
+    case JobEvent::Kind::kLeft:
+      return "left";
+    case JobEvent::Kind::kStays:
+      return "stays";
   }
   return "?";
 }
@@ -158,6 +168,22 @@ std::string status_text(const JobStatus& status) {
   return text + fmt::format("\ncheckpoint    {}\nrunning for   {:.1f} s\n",
                             status.last_checkpoint.empty() ? "none" : status.last_checkpoint,
                             seconds_of(status.age));
+}
+
+ordered_json drain_json(const ServerDrain& drain) {
+  return {{"server", drain.server},
+          {"ranges", drain.ranges},
+          {"copied", drain.copied},
+          {"to", drain.to},
+          {"seconds", seconds_of(drain.took)}};
+}
+
+std::string drain_text(const ServerDrain& drain) {
+  std::string names;
+  for (const std::uint32_t server : drain.to)
+    names += fmt::format("{}server-{}", names.empty() ? " to " : ", ", server);
+  return fmt::format("server-{} has left in {:.3f} s: {} of its {} key ranges were copied{}\n", drain.server,
+                     seconds_of(drain.took), drain.copied, drain.ranges, names);
 }
 
 ordered_json events_json(const JobStatus& status) {

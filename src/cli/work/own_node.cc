@@ -27,7 +27,7 @@ void warn_if_insecure(const NodeOptions& node, Output& out) {
 }
 
 Status ended(const TrainNodeEnd& end, Output& out) {
-  if (end.status.ok()) out.note("the job is done");
+  if (end.status.ok()) out.note("this node's part of the job is done");
   if (end.status.ok() || !end.told || !out.style().quiet || out.style().json) return end.status;
   out.end_with(exit_code(end.status.code()));
   return ok_status();

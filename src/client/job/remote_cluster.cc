@@ -150,15 +150,15 @@ void RemoteCluster::watch_processes() {
 void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
   const NodeProcess process = started_processes_[ended.number];
   const std::string what = ended.what + " " + ended.how;
-  bool replace = false, over = false;
+  bool replace = false, over = false, left = false;
   driver_.turn(kScheduler, [&](Instant at, Transport& out) {
     over = scheduler_.stopped().has_value();
     const bool begun = scheduler_.started();
     replace = !over && !begun && ended.killed && process.role == Role::kWorker && replaced_ < kReplacedMax;
     if (!begun && !replace) scheduler_.stop(at, {Code::kPeerLost, what + " before the job began"}, out);
-    scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
+    left = scheduler_.on_node_dead(at, process_name(ended.pid), ended.how, out);
   });
-  if (over) return;
+  if (over || left) return;
   if (options_.log) options_.log(what + (replace ? " before the job began; another takes its place" : ""));
   if (!replace) return;
   ++replaced_;

@@ -23,6 +23,7 @@ bool is_answer(Op op) {
     case Op::kEntryReply:
     case Op::kStatusReply:
     case Op::kCheckpointReply:
+    case Op::kDrainReply:
     case Op::kMap:
     case Op::kWelcome:
       return true;

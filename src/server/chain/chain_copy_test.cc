@@ -19,9 +19,18 @@ struct Shown {
 // A host with what has come to it, and what it has logged.
 struct Original {
   explicit Original(Random& random, int requests = 120) : job(draw_copied(random)), host(job.host(kAll)) {
+    begin_log(random);
+    go_on(random, requests);
+  }
+  // Logs nothing yet, and what comes is acknowledged for good.
+  Original(Job of, Random& random, int requests) : job(std::move(of)), host(job.host(kAll)) {
+    go_on(random, requests);
+    pushed.clear();
+  }
+
+  void begin_log(Random& random) {
     const auto cut = static_cast<std::uint16_t>(1 + random.below(kRanges - 1));
     host.log_changes({{0, cut}, {cut, kRanges}});
-    go_on(random, requests);
   }
 
   void go_on(Random& random, int requests) {
@@ -172,6 +181,34 @@ TEST(ChainCopy, WhoeverJoinsKnowsWhatOneKnowsWhoHasFollowedFromTheStart) {
     ASSERT_EQ(heir.table().digest(), original.host.table().digest()) << seed;
   }
   EXPECT_GT(held_back, 100u);
+}
+
+// Nothing is held back of what had come before, so that nobody sends it again.
+TEST(ChainCopy, AHostThatNobodyHasCopiedIsCopiedOnceItsOpenStepsHaveClosed) {
+  std::size_t open = 0, copied = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    Original original(Original::draw_copied(random), random, 40);
+    const std::size_t steps_open = original.host.steps_open();
+    original.begin_log(random);
+    ASSERT_EQ(original.host.logs_all(), steps_open == 0) << seed;
+    for (int i = 0; i < 400 && !original.host.logs_all(); ++i) original.go_on(random, 1);
+    if (!original.host.logs_all()) continue;  // Some shard pushes no more.
+    open += steps_open > 0, ++copied;
+    TableHost joiner = original.job.host({});
+    for (std::uint16_t range = 0; range < kRanges; ++range)
+      ASSERT_TRUE(joiner.join(sent_copy(original.host, original.job, RangeId{range})).ok());
+    std::size_t known = original.log.size();
+    original.go_on(random, 40);
+    for (; known < original.log.size(); ++known)
+      ASSERT_TRUE(joiner.replay(*decode_log_entry(original.log[known], original.job.spec, kShards)).ok());
+    TableHost heir = original.job.host({});
+    ASSERT_TRUE(heir.take_over(joiner, kAll).ok());
+    for (const Frame& push : original.pushed) ASSERT_EQ(heir.push(push), ok_status()) << seed;
+    ASSERT_EQ(heir.table().digest(), original.host.table().digest()) << seed;
+  }
+  EXPECT_GT(copied, 150u);
+  EXPECT_GT(open, 20u);
 }
 
 // Each of its ranges may join anew, by another server that has followed.

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/planted.h"
 #include "server/server.h"
@@ -187,15 +190,23 @@ void Server::take_over(std::size_t table, Transport& out) {
     member_.fail(std::move(adopted), out);
 }
 
-// What was on its way to a server that is lost goes to who comes after this one now.
+// What was on its way to a server that is lost goes to who comes after this one now, and who comes before it
+// waits for that.
 void Server::mend_chains(Transport& out) {
   const auto lost = [&](NodeId server) {
     return std::ranges::none_of(map().placement,
                                 [&](const Placement& placement) { return placement.places(server.index); });
   };
+  std::map<replication::StreamId, std::pair<replication::StreamId, std::uint64_t>> newest;
   for (auto& [stream, frame] : outbox_.drop(lost)) {
     const auto next = next_of(frame.head.table, frame.head.ranges);
-    if (next && frame.head.op != Op::kCopy) outbox_.add(*next, std::move(frame));
+    if (next && frame.head.op != Op::kCopy) newest[stream] = {*next, outbox_.add(*next, std::move(frame))};
+  }
+  for (auto& [before, inbound] : inbound_) {
+    for (Inbound::Passed& passed : inbound.passed) {
+      const auto again = passed.to ? newest.find(*passed.to) : newest.end();
+      if (again != newest.end()) std::tie(passed.to, passed.position) = again->second;
+    }
   }
   std::erase_if(inbound_, [&](const auto& before) { return lost(before.first.server); });
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, true, out);

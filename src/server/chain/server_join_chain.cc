@@ -59,12 +59,14 @@ void Server::follow_joins(Transport& out) {
   send_copies(out);
 }
 
-// A few at a time, so that entries do not wait for long behind them.
+// A few at a time, so that entries do not wait for long behind them; and where nobody has kept copies before,
+// when what is sent has all that was acknowledged.
 void Server::send_copies(Transport& out) {
   std::erase_if(sending_, [&](const Sending& copy) { return outbox_.acknowledged(copy.to, copy.position); });
   std::size_t bytes = 0;
   for (const Sending& copy : sending_) bytes += copy.bytes;
-  for (; !unsent_.empty() && bytes < limits::kCopyBytesInFlight; unsent_.pop_front()) {
+  const auto ready = [&] { return !unsent_.empty() && host_of(unsent_.front().range).logs_all(); };
+  for (; ready() && bytes < limits::kCopyBytesInFlight; unsent_.pop_front()) {
     send_copy(unsent_.front());
     bytes += sending_.back().bytes;
   }

@@ -9,6 +9,12 @@
 
 namespace thalweg {
 
+void TableHost::log_changes(std::vector<RangeSpan> runs) {
+  const bool begins = !log_.on() && !runs.empty();
+  if (begins && !THALWEG_BUG(kOpenStepsUncopied)) logged_from_ = open_steps_.end();
+  log_.follow(std::move(runs), marks_);
+}
+
 // What has come for steps that are open is in no copy yet, so that its pushers send it again.
 CopyState TableHost::copy_state(RangeId range) {
   redo(0);

@@ -43,7 +43,7 @@ std::string Arrivals::check_end(ShardId shard, const FrameHeader& push) {
   // An heir that is asked to stop may end the work where its predecessor ended an epoch.
   if (workload_.plan().stops() && of_work && index == epoch.end) epoch.of_work = true;
   // And what the predecessor's server, which others have taken over from, has to say of that may come last.
-  if (workload_.plan().replicas > 1 && ends && epoch.of_work && index == epoch.end) return {};
+  if (workload_.plan().copies() && ends && epoch.of_work && index == epoch.end) return {};
   if (index > epoch.end) return "there is no such step";
   if (ends != (index == epoch.end) || (ends && of_work != epoch.of_work)) return "the end is elsewhere";
   if (!ends) epoch.accepted = std::max(epoch.accepted, index + 1);

@@ -116,6 +116,8 @@ class Cluster {
   void end_faults();
   // The scheduler gives ranges of a table to another server; false where it does not.
   bool place(TableId table, RangeSpan ranges, std::uint32_t server);
+  // The answer to a question of a process that takes no part; empty where the scheduler has no turn now.
+  std::optional<Frame> ask_scheduler(const Frame& question);
   // A range that one process has given up and another one awaits.
   struct Offer {
     std::uint32_t from = 0;

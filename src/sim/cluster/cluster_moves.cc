@@ -1,4 +1,5 @@
-// The part of Cluster in which key ranges change their owners, and which tells what these hold.
+// The part of Cluster in which key ranges change their owners, at the wish of others than the job's nodes,
+// and which tells what these hold.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +9,24 @@
 #include "sim/trace_line.h"
 
 namespace thalweg::sim {
+namespace {
+
+constexpr NodeId kStranger = worker_node(~0u);
+
+// What is sent to a stranger is kept, all else goes its way.
+struct Listening final : Transport {
+  explicit Listening(Transport& others) : out(others) {}
+  void send(NodeId to, Frame frame) override {
+    if (to != kStranger) return out.send(to, std::move(frame));
+    answer = std::move(frame);
+  }
+  void introduce(NodeId, std::string_view) override {}
+  void rename_self(NodeId, std::uint64_t) override {}
+  Transport& out;
+  std::optional<Frame> answer;
+};
+
+}  // namespace
 
 bool Cluster::place(TableId table, RangeSpan ranges, std::uint32_t server) {
   Process& process = *processes_[0];
@@ -22,6 +41,23 @@ bool Cluster::place(TableId table, RangeSpan ranges, std::uint32_t server) {
                      server));
   after_turn(0);
   return moved;
+}
+
+std::optional<Frame> Cluster::ask_scheduler(const Frame& question) {
+  Process& process = *processes_[0];
+  if (!process.runs() || now_ < process.busy_until) return {};
+  begin_turn(process);
+  Outgoing out(*this, process);
+  Listening listening(out);
+  const Instant local = process.clock.local(now_);
+  process.scheduler->on_frame(local, kStranger, question, listening);
+  if (plan_.judged) patience_.after_turn(local, *process.scheduler, false);
+  after_turn(0);
+  if (listening.answer) {
+    const Status status = status_of(*listening.answer);
+    note("a stranger is answered " + (status.ok() ? "well" : status.message()));
+  }
+  return std::move(listening.answer);
 }
 
 std::vector<Cluster::Offer> Cluster::offers() const {

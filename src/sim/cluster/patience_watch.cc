@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "sim/trace_line.h"
 
@@ -52,7 +54,7 @@ bool PatienceWatch::dead(NodeId node) const {
 void PatienceWatch::expect_dead_lost(const Scheduler& scheduler) {
   if (scheduler.stopped()) return;
   for (const auto& [id, member] : members_) {
-    if (member.dead && !scheduler.lost(id))
+    if (member.dead && !scheduler.lost(id) && !scheduler.has_left(id))
       findings_.add(Checker::kPatience,
                     fmt::format("{} is known to be dead, and is not taken for lost", who(id)));
   }
@@ -82,7 +84,12 @@ void PatienceWatch::after_turn(Instant now, const Scheduler& scheduler, bool tim
   if (!started_) return begin(now, scheduler);
   const Duration every = heartbeat_every(plan_);
   for (auto& [id, member] : members_) {
-    if (member.lost) continue;
+    if (member.lost || member.left) continue;
+    member.left = scheduler.has_left(id);
+    if (member.left) {
+      expect_spared(id, scheduler);
+      continue;
+    }
     const Duration silence = now - member.heard;
     member.lost = scheduler.lost(id);
     if (member.lost && !member.given_up && silence - member.forgiven <= plan_.suspect_after) {
@@ -100,6 +107,31 @@ void PatienceWatch::after_turn(Instant now, const Scheduler& scheduler, bool tim
         fmt::format("{} {}, and is not taken for lost", who(id),
                     member.given_up ? "was given up by the driver"
                                     : fmt::format("has been silent for {:.3f} s", seconds(silence))));
+  }
+  if (!scheduler.leaving()) {
+    before_.clear();
+  } else if (before_.empty() || before_ != scheduler.map().placement) {
+    before_ = scheduler.map().placement;
+  }
+}
+
+// Once a server has left, each range that it had is in sync on as many as are to have it.
+void PatienceWatch::expect_spared(NodeId server, const Scheduler& scheduler) {
+  const std::size_t wanted = std::min(plan_.replicas, plan_.servers);
+  for (const ServerFailover& failover : scheduler.view().failovers) {
+    if (server_node(failover.server) == server)
+      findings_.add(Checker::kPatience, fmt::format("{} has left, and is told of as lost", who(server)));
+  }
+  for (std::size_t t = 0; t < before_.size(); ++t) {
+    const RangeSet had = before_[t].owned_by(server.index) + before_[t].copied_by(server.index);
+    for (const PlacedRun& run : scheduler.map().placement[t].runs()) {
+      const bool short_of = run.in_sync().size() < wanted && had.intersects(run.ranges);
+      if (!short_of && std::ranges::count(run.chain, server.index) == 0) continue;
+      findings_.add(
+          Checker::kCopies,
+          fmt::format("{} has left table {} ranges [{},{}) to {} servers in sync, not to {}", who(server), t,
+                      run.ranges.begin, run.ranges.end, run.in_sync().size(), wanted));
+    }
   }
 }
 

@@ -1,8 +1,10 @@
 // Watches whom the scheduler takes for lost, by its own clock: nobody before its patience has passed or its
-// driver has given somebody up, and then at once; and the dead for ever.
+// driver has given somebody up, and then at once; and the dead for ever. And who has left: not before others
+// have what it had.
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "base/frame.h"
 #include "scheduler/scheduler.h"
@@ -38,14 +40,17 @@ class PatienceWatch {
     bool given_up = false;
     bool dead = false;
     bool lost = false;
+    bool left = false;
   };
   void begin(Instant now, const Scheduler& scheduler);
   void expect_dead_lost(const Scheduler& scheduler);
+  void expect_spared(NodeId server, const Scheduler& scheduler);
 
   const Plan& plan_;
   Findings& findings_;
   std::map<NodeId, Member> members_;
   bool started_ = false;
+  std::vector<Placement> before_;  // While a server is to leave.
 };
 
 }  // namespace thalweg::sim

@@ -194,7 +194,7 @@ Duration time_allowed(const Plan& plan) {
   const NodeFaults& faults = plan.node_faults;
   Duration all = faults.until + recovery_time(plan) + by_slow_clock(plan, kFarewell);
   for (const CoreFault& fault : plan.core_faults) {
-    if (plan.replicas > 1) all += by_slow_clock(plan, 2 * plan.suspect_after) + fault.pause;
+    if (plan.copies()) all += by_slow_clock(plan, 2 * plan.suspect_after) + fault.pause;
   }
   all += plan.moves * (20 * plan.move_takes + limits::kRetryFirst);
   // Those who come in the place of others may come so late.
@@ -314,9 +314,21 @@ Plan draw_copied_plan(std::uint64_t seed) {
   return plan;
 }
 
+// Where nobody has copies, deaths of servers wait until others have got all that these had.
+Plan draw_drained_plan(std::uint64_t seed) {
+  Plan plan = draw_copied_plan(seed);
+  Random random = Random(seed).split(17);
+  if (random.chance(0.4)) plan.replicas = 1;
+  if (random.chance(0.8)) plan.servers = std::max(plan.servers, plan.replicas + count(random, 1, 2));
+  plan.drains = count(random, 1, 4);
+  plan.drain_every = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 300ms);
+  return plan;
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
   calm.replicas = 1;
+  calm.drains = 0;
   calm.servers = calm.workers = calm.machines = 1;
   calm.combine = Combining::none();
   calm.worker_turn = {0ns};
@@ -368,13 +380,14 @@ std::string describe(const Plan& plan) {
       plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
   return fmt::format(
       "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
       f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
       n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
       n.told > 0 ? " deaths are told" : "", plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
-      computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "");
+      computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "",
+      plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "");
 }
 
 }  // namespace thalweg::sim

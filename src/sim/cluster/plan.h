@@ -92,6 +92,8 @@ struct Plan {
   std::uint32_t moves = 0;
   Duration move_every{};
   Duration move_takes{};
+  std::uint32_t drains = 0;  // Times that a server is asked to leave, drain_every apart on average.
+  Duration drain_every{};
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
@@ -100,6 +102,8 @@ struct Plan {
   // something else.
   bool judged = true;
 
+  // Whether servers have ranges of each other at any time.
+  bool copies() const { return replicas > 1 || drains > 0; }
   bool stops() const { return stop_at > Duration{}; }
   std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }
 };
@@ -114,6 +118,8 @@ Plan draw_moving_plan(std::uint64_t seed);
 // for longer than the scheduler's patience: at any moment fewer than have a range, and others once that is in
 // sync on one that is left.
 Plan draw_copied_plan(std::uint64_t seed);
+// The same, of one server or several that have each key range, and servers are asked to leave.
+Plan draw_drained_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

@@ -47,7 +47,7 @@ class ServerWatch {
   };
 
   // Where others have copies of what servers have, answers come later than they could.
-  bool copied() const { return workload_.plan().replicas > 1; }
+  bool copied() const { return workload_.plan().copies(); }
 
   const Workload& workload_;
   Findings& findings_;

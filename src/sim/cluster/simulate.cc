@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/mix.h"
+#include "sim/cluster/drains.h"
 #include "sim/cluster/moves.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
@@ -125,7 +126,8 @@ std::string check_chains(const Cluster& cluster) {
   const std::size_t wanted = std::min(plan.replicas, scheduler.view().servers);
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
     for (const PlacedRun& run : scheduler.map().placement[t].runs()) {
-      if (run.joining == 0 && run.chain.size() != wanted)
+      const std::size_t most = wanted + (plan.drains > 0 ? 1 : 0);  // Of who was to leave, and stays.
+      if (run.joining == 0 && (run.chain.size() < wanted || run.chain.size() > most))
         return violation(Checker::kCopies,
                          fmt::format("table {} ranges [{},{}) are at {} servers, not at {}", t,
                                      run.ranges.begin, run.ranges.end, run.chain.size(), wanted));
@@ -184,15 +186,17 @@ Report run_plan(const Plan& plan, Trace trace) {
   faults.start();
   Moves moves(plan, cluster);
   moves.start();
+  Drains drains(plan, cluster);
+  drains.start();
   report.time_allowed = time_allowed(plan);
   report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
   report.ended_well = ended_well(cluster);
   const auto& ending = cluster.scheduler().stopped();
   if (!report.ended_well) report.error = ending ? ending->message() : "the scheduler was killed";
   if (report.ok() && report.ended_well) report.violation = compare_with_saved(cluster);
-  if (report.ok() && report.ended_well && plan.replicas > 1) report.violation = compare_copies(cluster);
+  if (report.ok() && report.ended_well && plan.copies()) report.violation = compare_copies(cluster);
   // How far shards came that were asked to stop is known by what was acknowledged, and copies may have more.
-  const bool known = plan.replicas == 1 || !plan.stops();
+  const bool known = !plan.copies() || !plan.stops();
   if (report.ok() && report.ended_well && known) report.violation = compare_with_oracle(cluster);
   if (report.ok() && report.ended_well && known && plan.consistency.kind == Consistency::Kind::kSync)
     report.violation = compare_with_fault_free(cluster);
@@ -203,18 +207,23 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.behind_max = cluster.work().behind_max();
   report.network = cluster.network().counts();
   report.moves = moves.counts();
-  report.servers_lost = plan.servers - cluster.scheduler().view().servers;
+  report.drains = drains.counts();
+  const ClusterView view = cluster.scheduler().view();
+  report.servers_lost = plan.servers - view.servers - view.servers_left;
   return report;
 }
 
-Report run_seed(std::uint64_t seed, Trace trace, bool copies) {
-  return run_plan(copies ? draw_copied_plan(seed) : draw_plan(seed), std::move(trace));
+Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
+  const Plan plan = servers == Servers::kDrained  ? draw_drained_plan(seed)
+                    : servers == Servers::kCopied ? draw_copied_plan(seed)
+                                                  : draw_plan(seed);
+  return run_plan(plan, std::move(trace));
 }
 
-Report run_seed_twice(std::uint64_t seed, Trace trace, bool copies) {
-  Report first = run_seed(seed, std::move(trace), copies);
+Report run_seed_twice(std::uint64_t seed, Trace trace, Servers servers) {
+  Report first = run_seed(seed, std::move(trace), servers);
   if (!first.ok()) return first;
-  const Report second = run_seed(seed, nullptr, copies);
+  const Report second = run_seed(seed, nullptr, servers);
   if (!second.ok() || second.trace_hash != first.trace_hash) {
     first.violation = violation(Checker::kSameCourse,
                                 fmt::format("{} events with hash {:016x}, at first {} with {:016x}{}{}",

@@ -135,6 +135,7 @@ std::string judge_node(const Cluster& cluster, const Process& process) {
   if (process.worker != nullptr && process.worker->requests_open() > 0)
     return fmt::format("{} has {} requests open at the end", name, process.worker->requests_open());
   if (job && how->code() == job->code() && how->message() == job->message()) return {};
+  if (how->ok() && cluster.scheduler().has_left(process.id)) return {};
   if (!how->ok() && may_end_alone(cluster, process, *how)) return {};
   return fmt::format("{} ended with {}; the job with {}", name, told(*how), job ? told(*job) : "nothing");
 }
