@@ -145,7 +145,7 @@ class DrainTest(ClusterJobs):
         self.finish(job)
 
     def test_a_mode_without_copies_refuses(self):
-        job, address = self.start_servers(2, 1, "--epochs", "100000", "--sync", "softsync:1")
+        job, address = self.start_servers(2, 1, "--epochs", "100000", "--algorithm", "softsync:1")
         self.refused(0, address, "expected a job in sync, bounded or async mode")
         job.terminate()
         self.finish(job)
