@@ -60,7 +60,7 @@ std::vector<float> rows_in(const Disk& disk, const std::string& path) {
   if (!manifest) return all;
   for (const Part& part : manifest->parts) {
     const auto file = disk.open(path + "/" + part.file);
-    const Status read = scan_blocks(**file, [&](const BlockPlace& place) {
+    const Status read = scan_blocks(**file, 1, [&](const BlockPlace& place) {
       const auto rows = read_rows(**file, place, two_floats());
       if (!rows) return rows.status();
       const auto values = rows->rows.values.as<float>();

@@ -149,7 +149,8 @@ Status check_part(const Disk& disk, const std::string& directory, const Part& pa
           fmt::format("{}: damaged: its hash is {}; {} expects {}", path, *hash, kManifestFile, part.hash)};
 }
 
-Status scan_blocks(const File& file, const std::function<Status(const BlockPlace&)>& sink) {
+Status scan_blocks(const File& file, std::size_t tables,
+                   const std::function<Status(const BlockPlace&)>& sink) {
   const auto size = file.size();
   if (!size) return size.status();
   std::vector<std::byte> header(kBlockHeaderBytes);
@@ -167,6 +168,7 @@ Status scan_blocks(const File& file, const std::function<Status(const BlockPlace
     place.hash = in.get<std::uint64_t>();
     if (place.stored_bytes > *size - place.offset) return block_damaged(file, offset, "is cut off");
     if (place.bytes > limits::kFrameBytesMax) return block_damaged(file, offset, "is too large");
+    if (place.table.value >= tables) return {Code::kModel, file.path() + ": it has a table too many"};
     if (Status status = sink(place); !status.ok()) return status;
     offset = place.offset + place.stored_bytes;
   }

@@ -38,8 +38,9 @@ struct BlockPlace {
   std::uint32_t stored_bytes = 0;
   std::uint64_t hash = 0;
 };
-// The places of a file's blocks, in their order.
-Status scan_blocks(const File& file, const std::function<Status(const BlockPlace&)>& sink);
+// The places of a file's blocks, in their order. kModel, naming the file: it has blocks of more tables.
+Status scan_blocks(const File& file, std::size_t tables,
+                   const std::function<Status(const BlockPlace&)>& sink);
 
 // Rows of one range, with their optimizer state.
 struct BlockRows {

@@ -34,14 +34,15 @@ void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transp
   out.send(to, std::move(frame));
 }
 
-void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Status& status,
-                       Transport& out) const {
+void Scheduler::answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out,
+                       Bytes told) const {
   Frame frame;
   frame.head = request;
   frame.head.op = op;
   frame.head.cluster = options_.cluster;
   frame.head.map_epoch = map_.epoch;
   put_status(frame, status);
+  if (!told.empty()) frame.first = std::move(told);
   out.send(to, std::move(frame));
 }
 

@@ -180,7 +180,9 @@ class Scheduler final : public Node {
   std::string describe_member(NodeId node) const;
   std::string lost_ranges(NodeId server) const;
   void send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const;
-  void answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out) const;
+  void answer(NodeId to, const FrameHeader& request, Op op, const Status& status, Transport& out,
+              Bytes told = {}) const;
+  static std::string names_of(const std::set<std::uint32_t>& servers);
 
   SchedulerOptions options_;
   std::map<NodeId, Member> members_;

@@ -83,13 +83,10 @@ void Scheduler::tell_of_copies(Instant now) {
       over = over && loss.left[t].empty();
     }
     if (!over || loss.made == 0) return over;
-    std::string names;
-    for (const std::uint32_t server : loss.by)
-      names += (names.empty() ? "" : ", ") + node_name(server_node(server));
     const NodeId lost = server_node(loss.server);
     const std::string text =
         fmt::format("copies of {} key ranges of {} made again in {:.0f} ms at {}", loss.made, node_name(lost),
-                    std::chrono::duration<double, std::milli>(now - loss.at).count(), names);
+                    std::chrono::duration<double, std::milli>(now - loss.at).count(), names_of(loss.by));
     timeline_.add(now, JobEvent::Kind::kCopied, lost, text);
     tell_event(text);
     return true;

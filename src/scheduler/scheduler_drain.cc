@@ -145,9 +145,7 @@ void Scheduler::note_left(Instant now, NodeId server) {
   drain.phase = Drain::Phase::kLeft;
   drain.ended = now;
   members_.at(server).stop_seen = true;
-  std::string names;
-  for (const std::uint32_t to : drain.to)
-    names += (names.empty() ? " at " : ", ") + node_name(server_node(to));
+  const std::string names = (drain.to.empty() ? "" : " at ") + names_of(drain.to);
   const std::string what = fmt::format("{} of its {} key ranges were copied{}, in {:.3f} s", drain.copied,
                                        drain.ranges, names, seconds_between(drain.begun, now));
   timeline_.add(now, JobEvent::Kind::kLeft, server, what);
@@ -184,19 +182,13 @@ void Scheduler::tell_drain(Instant now, NodeId to, const FrameHeader& request, s
                   out);
   }
   const bool left = drain.phase == Drain::Phase::kLeft;
-  Frame reply;
-  reply.head = request;
-  reply.head.op = Op::kDrainReply;
-  reply.head.cluster = options_.cluster;
-  reply.head.map_epoch = map_.epoch;
-  put_status(reply, ok_status());
-  reply.first = wire::encode(ServerDrain{server,
-                                         left,
-                                         drain.ranges,
-                                         drain.copied,
-                                         {drain.to.begin(), drain.to.end()},
-                                         (left ? drain.ended : now) - drain.begun});
-  out.send(to, std::move(reply));
+  const ServerDrain told{server,
+                         left,
+                         drain.ranges,
+                         drain.copied,
+                         {drain.to.begin(), drain.to.end()},
+                         (left ? drain.ended : now) - drain.begun};
+  answer(to, request, Op::kDrainReply, ok_status(), out, wire::encode(told));
 }
 
 }  // namespace thalweg

@@ -9,14 +9,7 @@ namespace thalweg {
 
 // Whoever asks need not be a member and is none afterwards: nothing of the job depends on it.
 void Scheduler::on_status(Instant now, NodeId from, const FrameHeader& request, Transport& out) const {
-  Frame reply;
-  reply.head = request;
-  reply.head.op = Op::kStatusReply;
-  reply.head.cluster = options_.cluster;
-  reply.head.map_epoch = map_.epoch;
-  put_status(reply, ok_status());
-  reply.first = wire::encode(status(now));
-  out.send(from, std::move(reply));
+  answer(from, request, Op::kStatusReply, ok_status(), out, wire::encode(status(now)));
 }
 
 JobStatus Scheduler::status(Instant now) const {
@@ -61,6 +54,13 @@ void Scheduler::add_shards(JobStatus& told) const {
   told.stragglers = std::move(shards);
 }
 
+std::string Scheduler::names_of(const std::set<std::uint32_t>& servers) {
+  std::string names;
+  for (const std::uint32_t server : servers)
+    names += (names.empty() ? "" : ", ") + node_name(server_node(server));
+  return names;
+}
+
 void Scheduler::tell_event(const std::string& text) const {
   if (options_.on_event) options_.on_event(text);
 }
@@ -68,11 +68,8 @@ void Scheduler::tell_event(const std::string& text) const {
 // A server says by which map it acts; it has taken over by then what that map gives it.
 void Scheduler::note_acting(Instant now, std::uint32_t server, std::uint32_t epoch) {
   for (const auto& [lost, after, others] : failovers_.on_acting(now, server, epoch)) {
-    std::string names;
-    for (const std::uint32_t other : others)
-      names += (names.empty() ? "" : ", ") + node_name(server_node(other));
     const std::string text =
-        fmt::format("{} {} without {}, {:.1f} ms after it was taken for lost", names,
+        fmt::format("{} {} without {}, {:.1f} ms after it was taken for lost", names_of(others),
                     others.size() == 1 ? "goes on" : "go on", node_name(server_node(lost)),
                     std::chrono::duration<double, std::milli>(after).count());
     timeline_.add(now, JobEvent::Kind::kRecovered, server_node(lost), text);

@@ -13,6 +13,7 @@
 #include "base/payload.h"
 #include "base/range_set.h"
 #include "thalweg/ids.h"
+#include "wire/step_codec.h"
 
 namespace thalweg {
 
@@ -54,12 +55,6 @@ inline void put_payload(Writer& out, const Payload& payload) {
 inline Payload get_payload(Reader& in) {
   Bytes keys = Bytes::of(get_array<std::uint64_t>(in));
   return {std::move(keys), Bytes::of(get_array<float>(in))};
-}
-
-inline void put_step(Writer& out, Step step) { out.put(step.epoch).put(step.index); }
-inline Step get_step(Reader& in) {
-  const auto epoch = in.get<std::uint32_t>();
-  return {epoch, in.get<std::uint32_t>()};
 }
 
 inline void put_span(Writer& out, RangeSpan span) { out.put(span.begin).put(span.end); }

@@ -24,6 +24,7 @@
 #include "base/limits.h"
 #include "base/rule_fields.h"
 #include "wire/reading.h"
+#include "wire/step_codec.h"
 
 namespace thalweg::wire {
 namespace {
@@ -81,13 +82,6 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
   auto placement = Placement::of(std::move(runs), ranges, static_cast<std::uint32_t>(servers));
   if (!placement) in.fail();
   return placement ? *std::move(placement) : Placement();
-}
-
-void put_step(Writer& out, Step step) { out.put(step.epoch).put(step.index); }
-
-Step get_step(Reader& in) {
-  const auto epoch = in.get<std::uint32_t>();
-  return {epoch, in.get<std::uint32_t>()};
 }
 
 }  // namespace

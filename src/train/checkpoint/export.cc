@@ -25,9 +25,7 @@ Result<std::vector<std::vector<PlacedBlock>>> blocks_of(const std::vector<std::u
                                                         std::size_t tables) {
   std::vector<std::vector<PlacedBlock>> out(tables);
   for (const auto& file : files) {
-    Status scanned = checkpoint::scan_blocks(*file, [&](const checkpoint::BlockPlace& place) {
-      if (place.table.value >= tables)
-        return Status(Code::kModel, file->path() + ": it has a table too many");
+    Status scanned = checkpoint::scan_blocks(*file, tables, [&](const checkpoint::BlockPlace& place) {
       out[place.table.value].push_back({file.get(), place});
       return ok_status();
     });

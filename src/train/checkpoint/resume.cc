@@ -48,9 +48,7 @@ std::string differences(const Json& there, const Json& here) {
 
 Task<Status> load_part(ShardStore& store, const File& file, const std::vector<TableSpec>& tables) {
   std::vector<checkpoint::BlockPlace> places;
-  Status scanned = checkpoint::scan_blocks(file, [&](const checkpoint::BlockPlace& place) {
-    if (place.table.value >= tables.size())
-      return Status(Code::kModel, file.path() + ": it has a table too many");
+  Status scanned = checkpoint::scan_blocks(file, tables.size(), [&](const checkpoint::BlockPlace& place) {
     places.push_back(place);
     return ok_status();
   });
