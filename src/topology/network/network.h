@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/radix_heap.h"
+#include "topology/network/radix_heap.h"
 #include "topology/topology.h"
 
 namespace thalweg {

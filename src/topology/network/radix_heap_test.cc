@@ -1,4 +1,4 @@
-#include "base/radix_heap.h"
+#include "topology/network/radix_heap.h"
 
 #include <gtest/gtest.h>
 
