@@ -16,6 +16,7 @@ if(CMAKE_UNITY_BUILD)
   target_compile_options(thalweg_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # Of coroutines' frames.
 endif()
 set(THALWEG_TEST_PREFIX "")
+set(THALWEG_TEST_FILTER "")
 if(THALWEG_SANITIZE)
   target_compile_options(thalweg_flags INTERFACE -fsanitize=${THALWEG_SANITIZE} -fno-sanitize-recover=all
     $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)  # clang 14 cannot compile it for coroutines.
@@ -27,6 +28,11 @@ if(THALWEG_SANITIZE)
   # AVX2 and scalar code are enough here: the other vector targets cost more than half of the kernels' compile time.
   target_compile_definitions(thalweg_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")
   string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
+  # Figures take all seeds, or long simulations, which the release build runs.
+  set(THALWEG_TEST_FILTER "-*.SeedsReach*:Figures.*:Published.*:Planner.Tunes*:Planner.Chooses*:Estimate.IsNear*")
+  if(THALWEG_SANITIZE STREQUAL "thread")
+    set(THALWEG_TEST_FILTER "-*Simulat*")  # By one thread.
+  endif()
 endif()
 
 # The layers that start threads. Under ThreadSanitizer only their tests exist: the others have nothing to find.
@@ -56,7 +62,7 @@ function(thalweg_gtest name)
   endif()
   string(REGEX REPLACE "_test$" "" prefix ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${THALWEG_TEST_PREFIX}${prefix}." DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}")
+    TEST_FILTER "${THALWEG_TEST_FILTER}" PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
 # thalweg_leave_apart(SOURCE...): of these, what Highway includes again for each kind of processor is compiled as no part

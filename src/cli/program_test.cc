@@ -17,13 +17,6 @@
 namespace thalweg {
 namespace {
 
-// The simulator has one thread, where ThreadSanitizer has nothing to find.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kSimulatesSlowly = true;
-#else
-constexpr bool kSimulatesSlowly = false;
-#endif
-
 nlohmann::json last_line(const std::string& out) {
   const std::size_t end = out.find_last_not_of('\n');
   const std::size_t start = out.rfind('\n', end);
@@ -295,7 +288,6 @@ TEST(Program, ReplaysASeedWithAReadableTrace) {
 }
 
 TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
-  if (kSimulatesSlowly) GTEST_SKIP() << "a simulation of one thread that takes a minute";
   const Ran ran =
       run("simulate exchange --topology pcie-box --route all --ranks 4 --bytes 16M --no-pipeline --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
@@ -366,7 +358,6 @@ TEST(Program, GivesTheBusiestLinksOrAll) {
 }
 
 TEST(Program, DrawsWhatItSimulated) {
-  if (kSimulatesSlowly) GTEST_SKIP() << "a simulation of one thread that takes a minute";
   const std::string picture = test_path("program_test.svg");
   for (const char* what :
        {"--ranks 2:8 --bytes 1M", "--ranks 4 --bytes 1K:1M", "--ranks 4 --bytes 1M --route ring"}) {

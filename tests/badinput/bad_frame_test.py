@@ -13,10 +13,11 @@ import time
 import unittest
 
 from handshake import Refused, dial, read_secret
-from programs import PROGRAM, ProgramTest, patience
+from programs import PROGRAM, SANITIZER, ProgramTest, patience
 
 FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
 PATIENCE_S = patience(60)
+LONG_ENOUGH = ("--epochs", "8" if SANITIZER else "40", "--batch", "128")  # For strangers to come while it lasts.
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
  REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
@@ -260,11 +261,10 @@ class BadFrameTest(ProgramTest):
                 pass
 
     def test_strangers_do_not_disturb_an_honest_job(self):
-        flags = ("--epochs", "40", "--batch", "128")
-        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *flags], capture_output=True, text=True,
+        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *LONG_ENOUGH], capture_output=True, text=True,
                               timeout=PATIENCE_S, check=True)
         expected = json.loads(calm.stdout.strip().splitlines()[-1])["model_digest"]
-        job = self.start(2, 2, *flags, self.train)
+        job = self.start(2, 2, *LONG_ENOUGH, self.train)
         hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SCHEDULER, 0, 0, self.tool.wire_version, 77))
         ports = [(job.scheduler_port, (SCHEDULER, 0))]
         ports += [(port, (SERVER, i)) for i, port in enumerate(job.server_ports)]
@@ -306,13 +306,12 @@ class BadFrameTest(ProgramTest):
         return code
 
     def test_a_stranger_cannot_end_a_job_well(self):
-        flags = ("--epochs", "40", "--batch", "128")
-        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *flags], capture_output=True, text=True,
+        calm = subprocess.run([PROGRAM, "train", self.train, "--json", *LONG_ENOUGH], capture_output=True, text=True,
                               timeout=PATIENCE_S, check=True)
         for attacked in ("before it begins", "once it has begun"):
             with self.subTest(attacked):
                 model = os.path.join(self.folder, "model " + attacked)
-                job = self.start(1, 1, *flags, "--out", model, self.train)
+                job = self.start(1, 1, *LONG_ENOUGH, "--out", model, self.train)
                 worker = ("worker", "--join", "127.0.0.1:%d" % job.scheduler_port, "--", self.train)
                 if attacked == "once it has begun":
                     job.node(*worker)

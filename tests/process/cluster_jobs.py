@@ -10,7 +10,7 @@ import time
 from programs import PROGRAM, SANITIZER, ProgramTest, alive, patience
 
 PATIENCE_S = patience(120)
-ROWS = 2000 if SANITIZER == "thread" else 5000 if SANITIZER else 20000
+ROWS = 2000 if SANITIZER else 20000
 
 
 def write_rows(path, rows, seed):

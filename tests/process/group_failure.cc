@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -145,7 +146,7 @@ void await_running(const std::vector<int>& pipes) {
   }
 }
 
-void run_point(const FailurePoint& point) {
+void run_point(const FailurePoint& point, std::uint64_t number) {
   std::vector<pid_t> children(point.ranks);
   std::vector<int> pipes(point.ranks);
   for (std::uint32_t rank = 0; rank < point.ranks; ++rank) {
@@ -185,7 +186,28 @@ void run_point(const FailurePoint& point) {
     ::waitpid(children[point.victim], nullptr, 0);
   }
   for (const int pipe : pipes) ::close(pipe);
-  require(well, "a rank did not end as it must");
+  require(well, fmt::format("a rank of point {} did not end as it must", number));
+}
+
+// Points wait more than they compute.
+constexpr std::uint64_t kSideBySide = 4;
+
+void start_point(std::uint64_t seed, std::uint64_t number) {
+  FailurePoint point = draw_failure(seed, number);
+  const Result<ReservedPort> port = ReservedPort::reserve();
+  require(port.ok(), port.status().message());
+  point.port = port->number();
+  fmt::print("group_failure 1 {} {}: {}\n", seed, number, point.text());
+  std::fflush(stdout);
+  if (::fork() != 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  run_point(point, number);
+  std::_Exit(0);
+}
+
+void await_any_point() {
+  int status = 0;
+  require(::wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a point failed");
 }
 
 }  // namespace
@@ -195,13 +217,9 @@ int main(int argc, char** argv) {
   const std::uint64_t seed =
       argc > 2 ? std::strtoull(argv[2], nullptr, 10) : static_cast<std::uint64_t>(live_now().ns);
   const std::uint64_t first = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
-  for (std::uint64_t number = first; number < first + points; ++number) {
-    FailurePoint point = draw_failure(seed, number);
-    const Result<ReservedPort> port = ReservedPort::reserve();
-    require(port.ok(), port.status().message());
-    point.port = port->number();
-    fmt::print("group_failure 1 {} {}: {}\n", seed, number, point.text());
-    std::fflush(stdout);
-    run_point(point);
+  for (std::uint64_t started = 0; started < points; ++started) {
+    if (started >= kSideBySide) await_any_point();
+    start_point(seed, first + started);
   }
+  for (std::uint64_t left = std::min(points, kSideBySide); left > 0; --left) await_any_point();
 }

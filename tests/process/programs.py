@@ -13,6 +13,11 @@ def patience(seconds):
     return seconds * (4 if SANITIZER else 1)
 
 
+def times(number):
+    """Of so many rounds, those that show a sanitizer what there is to see."""
+    return 1 + number // 3 if SANITIZER else number
+
+
 def alive(pid):
     try:
         with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:

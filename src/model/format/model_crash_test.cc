@@ -1,6 +1,7 @@
 // Saving a model on a disk that fails, fills up and loses power at every single operation.
 #include <gtest/gtest.h>
 
+#include "base/cases_for_test.h"
 #include "model/format/stored_model_for_test.h"
 #include "sim/disk.h"
 
@@ -53,7 +54,7 @@ TEST(ModelCrash, APowerLossAtAnyOperationLeavesTheOldModelOrTheNew) {
   ASSERT_GT(digests.operations, 10u);
   std::size_t kept_old = 0, kept_new = 0;
   for (std::uint64_t at = 0; at <= digests.operations; ++at) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < 20; seed += kEveryForTest) {
       Saving saving(seed);
       saving.disk.lose_power_at(saving.first + at);
       const Result<std::uint64_t> saved = saving.save();
@@ -80,7 +81,7 @@ TEST(ModelCrash, APowerLossAtAnyOperationLeavesTheOldModelOrTheNew) {
 TEST(ModelCrash, AFailedOperationLeavesTheOldModelOrTheNewEvenThroughALaterPowerLoss) {
   const Digests digests;
   for (std::uint64_t at = 0; at < digests.operations; ++at) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < 20; seed += kEveryForTest) {
       Saving saving(seed);
       saving.disk.fail_operation(saving.first + at);
       const Result<std::uint64_t> saved = saving.save();
@@ -115,7 +116,7 @@ TEST(ModelCrash, WhatAFailedSaveLeftIsRemovedOnlyWhenNoPowerLossBringsItBack) {
     if (failed.disk.list("/models")->size() == 1) continue;
     ++left;
     for (std::uint64_t again = 1; again <= digests.operations; ++again) {
-      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      for (std::uint64_t seed = 0; seed < 20; seed += kEveryForTest) {
         Saving saving(seed);
         saving.disk.fail_operation(saving.first + at);
         (void)saving.save();
@@ -173,7 +174,7 @@ TEST(ModelCrash, ADiskThatRunsFullAtAnyByteKeepsTheOldModelAndTakesTheNextOne) {
 TEST(ModelCrash, TheCheckFindsADiskThatDoesNotSync) {
   const Digests digests;
   std::size_t lost = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < 20; seed += kEveryForTest) {
     Saving saving(seed);
     saving.disk.ignore_syncs();
     ASSERT_TRUE(saving.save().ok());

@@ -16,7 +16,7 @@ TableSpec redo_spec() {
 
 Payload change_of(std::size_t rows) {
   std::vector<std::uint64_t> keys;
-  for (std::uint64_t i = 0; i < rows; ++i) keys.push_back(i << 40);
+  for (std::uint64_t i = 0; i < rows; ++i) keys.push_back(i * (~std::uint64_t{0} / rows));
   return {Bytes::of(std::move(keys)), Bytes::of(std::vector<float>(rows, 0.5f))};
 }
 

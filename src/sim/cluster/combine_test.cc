@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
 
 namespace thalweg::sim {
@@ -60,7 +61,7 @@ TEST(Combine, ThoseWhoLeadMayDieAtAnyMoment) {
       combined = cluster.network().counts().combined;
     }
     EXPECT_GT(combined, 20u);
-    for (std::uint64_t moment = 20; moment < events; moment += 5) {
+    for (std::uint64_t moment = 20; moment < events; moment += 5 * kEveryForTest) {
       Cluster cluster(plan);
       while (cluster.events() < moment && cluster.step()) {
       }
@@ -94,7 +95,7 @@ TEST(Combine, CountedPushesAreAppliedOnceWhoeverDies) {
       ASSERT_EQ(run_to_end(cluster, kFar), "");
       events = cluster.events();
     }
-    for (std::uint64_t moment = 20; moment < events; moment += 7) {
+    for (std::uint64_t moment = 20; moment < events; moment += 7 * kEveryForTest) {
       Cluster cluster(plan, [&](std::string_view line) {
         put_off += line.find("push-reply") != line.npos && line.find("shards") != line.npos &&
                    line.find("RETRY") != line.npos;
@@ -111,8 +112,8 @@ TEST(Combine, CountedPushesAreAppliedOnceWhoeverDies) {
       combined += cluster.network().counts().combined;
     }
   }
-  EXPECT_GT(combined, 1000u);
-  EXPECT_GT(put_off, 10u);
+  EXPECT_GT(combined, 1000u / kEveryForTest);
+  EXPECT_GT(put_off, 10u / kEveryForTest);
 }
 
 // Nobody hears the lead, but all others hear each other: pushes that are sent again pass it by.

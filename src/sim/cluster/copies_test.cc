@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
 #include "sim/cluster/verdict.h"
 
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 
 TEST(Copies, RandomJobsSurviveTheServersThatTheyMayLose) {
   std::uint64_t well = 0, killed = 0, stopped = 0, outlived = 0;
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 600; seed += kEveryForTest) {
     const Plan plan = draw_copied_plan(seed);
     const Report report = run_plan(plan);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n"
@@ -24,10 +25,10 @@ TEST(Copies, RandomJobsSurviveTheServersThatTheyMayLose) {
       if (fault.role == Role::kServer && report.ended_well) ++(fault.pause > Duration{} ? stopped : killed);
     }
   }
-  EXPECT_GT(well, 480u);
-  EXPECT_GT(killed, 200u);
-  EXPECT_GT(stopped, 80u);
-  EXPECT_GT(outlived, 40u);  // As many servers as have a range, one after the other.
+  EXPECT_GT(well, 480u / kEveryForTest);
+  EXPECT_GT(killed, 200u / kEveryForTest);
+  EXPECT_GT(stopped, 80u / kEveryForTest);
+  EXPECT_GT(outlived, 40u / kEveryForTest);  // As many servers as have a range, one after the other.
   std::cout << well << " jobs ended well, " << killed << " servers were killed and " << stopped
             << " stopped in these; " << outlived << " lost as many servers as have a range, or more\n";
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/cases_for_test.h"
 #include "sim/cluster/simulate.h"
 
 namespace thalweg::sim {
@@ -69,7 +70,7 @@ TEST(Moves, ARangeMayMoveAtAnyMomentAndNoBitChanges) {
     ASSERT_EQ(run_to_end(cluster, kFarAhead), "");
     events = cluster.events();
   }
-  for (std::uint64_t moment = 20; moment < events; moment += 2) {
+  for (std::uint64_t moment = 20; moment < events; moment += 2 * kEveryForTest) {
     Cluster cluster(plan);
     run_events(cluster, moment);
     if (!cluster.scheduler().started()) continue;
@@ -87,7 +88,7 @@ TEST(Moves, ARangeMayMoveAtAnyMomentAndNoBitChanges) {
     if (placed) carry();
     ASSERT_NO_FATAL_FAILURE(expect_bits(cluster, moment));
   }
-  EXPECT_GT(moved, events / 4) << "of " << events;
+  EXPECT_GT(moved, events / 4 / kEveryForTest) << "of " << events;
 }
 
 // A worker dies when ranges are on their way: its heirs ask for what it saw, cut by another map.
@@ -114,7 +115,7 @@ TEST(Moves, AnHeirReadsTheSameRowsFromOtherServers) {
 TEST(Moves, RandomJobsKeepTheirSumsAndBits) {
   MoveCounts sum;
   std::uint64_t well = 0;
-  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1000; seed += kEveryForTest) {
     const Plan plan = draw_moving_plan(seed);
     const Report report = run_plan(plan);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
@@ -124,11 +125,11 @@ TEST(Moves, RandomJobsKeepTheirSumsAndBits) {
     sum.with_open_steps += report.moves.with_open_steps;
     sum.with_replies += report.moves.with_replies;
   }
-  EXPECT_GT(well, 600u);
-  EXPECT_GT(sum.ranges, 3000u);
-  EXPECT_GT(sum.with_rows, 2000u);
-  EXPECT_GT(sum.with_open_steps, 300u);
-  EXPECT_GT(sum.with_replies, 800u);
+  EXPECT_GT(well, 600u / kEveryForTest);
+  EXPECT_GT(sum.ranges, 3000u / kEveryForTest);
+  EXPECT_GT(sum.with_rows, 2000u / kEveryForTest);
+  EXPECT_GT(sum.with_open_steps, 300u / kEveryForTest);
+  EXPECT_GT(sum.with_replies, 800u / kEveryForTest);
   std::cout << sum.ranges << " ranges moved, " << sum.with_rows << " with rows, " << sum.with_open_steps
             << " with open steps, " << sum.with_replies << " with replies\n";
 }

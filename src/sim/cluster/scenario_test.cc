@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/cases_for_test.h"
 #include "placement/placement.h"
 #include "sim/cluster/orders_for_test.h"
 #include "sim/cluster/simulate.h"
@@ -251,7 +252,7 @@ TEST(Scenario, SyncBitsSurviveAKillAtAnyMoment) {
     ASSERT_EQ(run_to_end(cluster, Instant{Duration(10min).count()}), "");
     events = cluster.events();
   }
-  for (std::uint64_t moment = 1; moment < events; moment += 3) {
+  for (std::uint64_t moment = 1; moment < events; moment += 3 * kEveryForTest) {
     for (const Notice notice : {Notice::kSilence, Notice::kClosed, Notice::kTold}) {
       Cluster cluster(plan);
       while (cluster.events() < moment && cluster.step()) {
