@@ -38,6 +38,11 @@ endif()
 # The layers that start threads. Under ThreadSanitizer only their tests exist: the others have nothing to find.
 set(THALWEG_THREADED_LAYERS data net client train cli)
 
+# Of their archives tests of planted bugs take all objects but those that they have with bugs of their own.
+if(NOT THALWEG_SANITIZE)
+  set(THALWEG_REPLACED_LAYERS base table exchange net)
+endif()
+
 if(THALWEG_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -54,10 +59,7 @@ function(thalweg_gtest name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   target_compile_definitions(${name} PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(THALWEG_UNITY_TESTS)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-  endif()
-  if(CMAKE_UNITY_BUILD OR THALWEG_UNITY_TESTS)
+  if(CMAKE_UNITY_BUILD)
     set_target_properties(${name} PROPERTIES THALWEG_TESTS_AS_ONE ON)
   endif()
   string(REGEX REPLACE "_test$" "" prefix ${name})
@@ -65,12 +67,11 @@ function(thalweg_gtest name)
     TEST_FILTER "${THALWEG_TEST_FILTER}" PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
-# thalweg_leave_apart(SOURCE...): of these, what Highway includes again for each kind of processor is compiled as no part
-# of another file.
-function(thalweg_leave_apart)
+# thalweg_leave_apart(TEXT SOURCE...): of these, what has TEXT is compiled as no part of another file.
+function(thalweg_leave_apart text)
   foreach(source ${ARGN})
-    file(STRINGS ${source} again REGEX "HWY_TARGET_INCLUDE" LIMIT_COUNT 1)
-    if(again)
+    file(STRINGS ${source} found REGEX ${text} LIMIT_COUNT 1)
+    if(found)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
   endforeach()
@@ -91,7 +92,10 @@ function(thalweg_layer name)
     add_library(thalweg_${name} STATIC ${sources})
     target_link_libraries(thalweg_${name} PUBLIC thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
     set_property(GLOBAL APPEND PROPERTY THALWEG_ARCHIVES thalweg_${name})
-    thalweg_leave_apart(${sources})
+    thalweg_leave_apart(HWY_TARGET_INCLUDE ${sources})  # Highway includes it again for each kind of processor.
+    if(name IN_LIST THALWEG_REPLACED_LAYERS)
+      thalweg_leave_apart(THALWEG_BUG ${sources})
+    endif()
   else()
     add_library(thalweg_${name} INTERFACE)
     target_link_libraries(thalweg_${name} INTERFACE thalweg_flags ${ARG_DEPS} ${ARG_LIBS})
@@ -105,11 +109,11 @@ function(thalweg_layer name)
   endif()
 endfunction()
 
-# thalweg_fuzz(NAME SOURCE LIBS...): a libFuzzer program NAME, NAME ending in _fuzz, and a test that runs it for
+# thalweg_fuzz(NAME SOURCES LIBS...): a libFuzzer program NAME, NAME ending in _fuzz, and a test that runs it for
 # FUZZ_SECONDS from tests/corpus. Built only under the fuzz preset (clang).
-function(thalweg_fuzz name source)
+function(thalweg_fuzz name sources)
   if(THALWEG_FUZZ)
-    add_executable(${name} ${source})
+    add_executable(${name} ${sources})
     target_link_libraries(${name} PRIVATE ${ARGN})
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)

@@ -156,7 +156,7 @@ constexpr OptionRow kRows[] = {
      .example = "job.secret", .placeholder = "FILE"},
     {.name = "insecure-no-auth", .key = "cluster.insecure_no_auth", .type = T::kFlag,
      .group = kCluster,
-     .help = "Listen on addresses other than loopback although nothing is encrypted", .example = ""},
+     .help = "Listen on addresses other than loopback, or call them, although nothing is encrypted", .example = ""},
     {.name = "memory", .key = "cluster.memory", .type = T::kText, .group = kCluster,
      .help = "Most memory for tables, and a third of it more for steps under way; unset is three quarters of the machine's",
      .example = "8G", .placeholder = "SIZE"},

@@ -122,7 +122,7 @@ TEST(Hierarchical, EachMachineOfAnyNumberOfRanksIsALevel) {
     const NodeIndex between = room.add(NodeKind::kSwitch, "network", {kNowhere, kNowhere, kNowhere});
     for (std::uint32_t machine = 0; const std::uint32_t ranks : machines) {
       const std::uint32_t at[kLevels] = {machine, kNowhere, kNowhere};
-      const NodeIndex host = room.add(NodeKind::kHost, "m" + std::to_string(machine++), at);
+      const NodeIndex host = room.add(NodeKind::kHost, std::to_string(machine++), at);
       room.connect(host, between, {1e9, 1000});
       for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const std::string name = room.nodes[host].name + ".gpu" + std::to_string(rank);

@@ -32,7 +32,7 @@ Status run_ckpt_export(const Options& options, Output& out) {
 
 extern constinit const Command kCkptExportCommand = {
     .path = "ckpt export",
-    .summary = "Save a checkpoint as a model",
+    .summary = "Save a checkpoint, of a directory of them the newest, as a model",
     .example = "thalweg ckpt export runs/ctr.ckpt/step-0.500 -o runs/ctr",
     .run = run_ckpt_export,
     .options = {"out"},

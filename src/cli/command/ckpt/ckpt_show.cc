@@ -48,7 +48,7 @@ Status run_ckpt_show(const Options& options, Output& out) {
 
 extern constinit const Command kCkptShowCommand = {
     .path = "ckpt show",
-    .summary = "Show what a checkpoint has",
+    .summary = "Show what a checkpoint, of a directory of them the newest, has",
     .example = "thalweg ckpt show runs/ctr.ckpt/step-0.500",
     .run = run_ckpt_show,
     .arguments = "PATH",

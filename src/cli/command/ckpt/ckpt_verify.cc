@@ -25,7 +25,8 @@ Status run_ckpt_verify(const Options& options, Output& out) {
 
 extern constinit const Command kCkptVerifyCommand = {
     .path = "ckpt verify",
-    .summary = "Read every byte of a checkpoint and say whether it is whole",
+    .summary =
+        "Read every byte of a checkpoint, of a directory of them the newest, and say whether it is whole",
     .example = "thalweg ckpt verify runs/ctr.ckpt/step-0.500",
     .run = run_ckpt_verify,
     .arguments = "PATH",
