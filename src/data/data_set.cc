@@ -6,8 +6,10 @@
 #include <cstring>
 
 #include "base/mix.h"
+#include "data/reader/column_guess.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
+#include "data/row_sample.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -69,6 +71,7 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   data->empty_paths_ = std::move(files->empty);
   if (!data->seekable_) data->total_bytes_ = 0;
   std::vector<InputFile>& full = files->full;
+  if (const Status status = data->look_closer(full); !status.ok()) return status;
   if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
     data->files_ = std::move(full);
   } else {
@@ -103,6 +106,19 @@ Result<std::string> DataSet::look(const InputFile& file) {
   }
   take(file);
   return std::string();
+}
+
+// Looks at rows of all over the data where what columns are is not told.
+Status DataSet::look_closer(const std::vector<InputFile>& files) {
+  const auto is_open = [&](const Column& c) {
+    return !c.kind_told || (options_.choose_scales && !c.number_told);
+  };
+  const std::vector<Column>& list = columns_.list;
+  if (!format_->columns || std::none_of(list.begin(), list.end(), is_open)) return {};
+  const Result<std::string> rows = sample_rows(files, columns_.header, options_);
+  if (!rows) return rows.status();
+  guess_columns(std::string_view(*rows).substr(0, rows->size() - kTextPad), options_.choose_scales, columns_);
+  return {};
 }
 
 void DataSet::take(const InputFile& file) {
@@ -144,7 +160,7 @@ std::string DataSet::description() const {
   if (!format_->columns) return text;
   text += fmt::format(", {} columns:", columns_.list.size());
   for (const Column& c : columns_.list) {
-    text += fmt::format("{} {}:{}", &c == columns_.list.data() ? "" : ",", c.name, column_kind_name(c.kind));
+    text += fmt::format("{} {}:{}", &c == columns_.list.data() ? "" : ",", c.name, column_kind_text(c));
   }
   return text;
 }

@@ -76,6 +76,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   DataSet() = default;
   Result<std::string> look(const InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
+  Status look_closer(const std::vector<InputFile>& files);
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.

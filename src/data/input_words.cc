@@ -38,4 +38,42 @@ std::vector<std::string> odd_columns(const DataSet& data) {
   return sentences;
 }
 
+std::vector<std::string> column_table(const DataSet& data) {
+  constexpr std::size_t kLinesMax = 64, kNameShown = 24;
+  const std::vector<Column>& all = data.columns().list;
+  std::vector<const Column*> found;
+  std::uint64_t rows = 0;
+  bool features = false;
+  for (const Column& c : all) {
+    features |= !c.kind_told && c.kind != Column::Kind::kLabel && c.kind != Column::Kind::kWeight;
+    const bool number = c.kind == Column::Kind::kNumeric && !c.number_told && c.number.scale != 0;
+    if ((!c.kind_told || number) && c.facts.rows > 0) found.push_back(&c);
+    features |= number;
+    rows = std::max(rows, c.facts.rows);
+  }
+  if (!features || rows == 0) return {};
+  std::vector<std::string> lines = {
+      fmt::format(
+          "what columns are, by {} rows; --columns says otherwise (NAME:cat, num, num:log, num:bucket, "
+          "num:raw, -):",
+          rows),
+      fmt::format("  {:<24} {:<14} {:>8} {:>8} {:>12} {:>12}", "column", "kind", "distinct", "missing",
+                  "least", "most")};
+  const auto number = [](const Column& c, double v) {
+    return c.facts.numbers ? fmt::format("{:.8g}", v) : std::string("-");
+  };
+  for (std::size_t i = 0; i < found.size() && i < kLinesMax; ++i) {
+    const Column& c = *found[i];
+    const bool is_long = c.name.size() > kNameShown;
+    const std::string name = is_long ? c.name.substr(0, kNameShown - 3) + "..." : c.name;
+    std::string line =
+        fmt::format("  {:<24} {:<14} {:>8} {:>8} {:>12} {:>12}", name, column_kind_text(c), c.facts.distinct,
+                    c.facts.missing, number(c, c.facts.smallest), number(c, c.facts.largest));
+    if (!c.facts.why.empty()) line += "  " + c.facts.why;
+    lines.push_back(std::move(line));
+  }
+  if (found.size() > kLinesMax) lines.push_back(fmt::format("  and {} more", found.size() - kLinesMax));
+  return lines;
+}
+
 }  // namespace thalweg

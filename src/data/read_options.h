@@ -38,9 +38,13 @@ struct ReadOptions {
   // CSV: what the columns of the data were that the model learnt from, as columns_text() says it; `columns`
   // and the names below go before it. Empty: there is no such data.
   std::string known_columns;
-  std::string label_column;   // CSV: name of the label's column. Empty: label, target, click, clicked or y.
-  bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
-  std::string weight_column;  // CSV: name of the example weight's column. Empty: "weight" if there is one.
+  // CSV, where `columns` says what columns are: of which data their numbers have the scales, as
+  // known_columns.
+  std::string known_numbers;
+  bool choose_scales = false;  // CSV: numbers whose scale is not told are divided by one that is chosen.
+  std::string label_column;    // CSV: name of the label's column. Empty: label, target, click, clicked or y.
+  bool hash_text = false;      // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
+  std::string weight_column;   // CSV: name of the example weight's column. Empty: "weight" if there is one.
   TextWindows text;
   bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
 

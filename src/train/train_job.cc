@@ -10,9 +10,9 @@
 #include "client/job/job_options.h"
 #include "data/input_words.h"
 #include "net/system_disk.h"
+#include "train/advice/train_advice.h"
 #include "train/algorithm_plan.h"
 #include "train/report/train_costs.h"
-#include "train/train_advice.h"
 #include "train/train_plan.h"
 #include "train/warm_start/load_rows.h"
 

@@ -12,8 +12,8 @@
 #include "net/socket/address.h"
 #include "net/system_disk.h"
 #include "thalweg/trainer.h"
+#include "train/advice/train_advice.h"
 #include "train/replica_trainer.h"
-#include "train/train_advice.h"
 
 namespace thalweg {
 namespace {

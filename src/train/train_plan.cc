@@ -343,6 +343,22 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
       options.workers, shards, options.workers - shards, options.workers));
 }
 
+// The training data as workers will read it; what its columns are is said and kept.
+Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan) {
+  TrainSpec& spec = plan.spec;
+  ReadOptions read = spec.train;
+  read.choose_scales = true;
+  auto data = DataSet::open(std::move(read));
+  if (!data) return as_input(data.status());
+  if (!(*data)->seekable()) plan.pipe = *data;
+  plan.warnings = odd_columns(**data);
+  for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
+  if ((*data)->format().columns) {
+    spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
+  }
+  return data;
+}
+
 }  // namespace
 
 Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* start) {
@@ -386,18 +402,13 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
-  auto data = DataSet::open(spec.train);
-  if (!data) return as_input(data.status());
-  if (!(*data)->seekable()) plan.pipe = *data;
-  plan.warnings = odd_columns(**data);
+  auto data = open_training(plan);
+  if (!data) return data.status();
   if (plan.pipe && !options.batch && !dense) {
     plan.notes.push_back(
         fmt::format("a pipe's size is not known, so a step takes {} rows, where a file's size decides; "
                     "--batch N gives both the same",
                     kBatchRowsUnknown));
-  }
-  if ((*data)->format().columns) {
-    spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
   if (dense) {
     if (status = choose_dense(options, **kind, data->get(), spec); !status.ok()) return status;

@@ -10,7 +10,7 @@
 #include "cli/view/output.h"
 #include "cli/work/scored_rows.h"
 #include "model/metric/metric.h"
-#include "train/train_advice.h"
+#include "train/advice/train_advice.h"
 
 namespace thalweg {
 namespace {

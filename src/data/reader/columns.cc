@@ -98,22 +98,85 @@ std::string names_of(const Columns& columns, std::size_t from = 0) {
   return end == count ? names : fmt::format("{} and {} more", names, count - end);
 }
 
-Status set_kind_by_name(Columns& columns, const std::string& path, const std::string& name, Kind kind) {
-  const auto it =
-      std::find_if(columns.list.begin(), columns.list.end(), [&](const Column& c) { return c.name == name; });
-  if (it == columns.list.end()) {
-    return {Code::kUsage,
-            fmt::format("{}: has no column \"{}\", its columns are {}", path, name, names_of(columns))};
+// How numbers are taken: a scale that is not said stays as it was.
+void set_number(const ColumnItem& item, Column& column) {
+  if (item.kind != Kind::kNumeric || item.number_told) {
+    column.number = item.number;
+  } else if (column.number.shape != item.number.shape || !column.number_told) {
+    column.number = {item.number.shape, 0};
+    column.number_told = false;
+    return;
   }
+  column.number_told = true;
+}
+
+void set_kind(const ColumnItem& item, Column& column) {
+  if (column.kind != Kind::kNumeric) column.number_told = false;
+  set_number(item, column);
+  column.kind = item.kind;
+  column.kind_told = true;
+  column.odd_cell.clear();
+}
+
+Status no_column(const Columns& columns, const std::string& path, std::string_view name) {
+  return {Code::kUsage,
+          fmt::format("{}: has no column \"{}\", its columns are {}", path, name, names_of(columns))};
+}
+
+Status set_kind_by_name(Columns& columns, const std::string& path, const ColumnItem& item) {
+  const auto it = std::find_if(columns.list.begin(), columns.list.end(),
+                               [&](const Column& c) { return c.name == item.name; });
+  if (it == columns.list.end()) return no_column(columns, path, item.name);
+  const Kind kind = item.kind;
   // There is one label and one weight: the one that is named takes the part from the one that was found.
   if (kind == Kind::kLabel || kind == Kind::kWeight) {
     for (Column& c : columns.list) {
       if (c.kind == kind) c.kind = Kind::kIgnored;
     }
   }
-  it->kind = kind;
-  it->odd_cell.clear();
+  set_kind(item, *it);
   return {};
+}
+
+// `item`: a range or a pattern.
+Status set_kinds_by_pattern(Columns& columns, const std::string& path, const ColumnItem& item) {
+  auto first = columns.list.begin(), last = columns.list.end();
+  const auto range = range_of(item);
+  if (range) {
+    const auto find = [&](std::string_view name) {
+      return std::find_if(first, columns.list.end(), [&](const Column& c) { return c.name == name; });
+    };
+    if (first = find(range->first); first == columns.list.end())
+      return no_column(columns, path, range->first);
+    if (last = find(range->second); last == columns.list.end())
+      return no_column(columns, path, fmt::format("{}\" behind \"{}", range->second, range->first));
+    ++last;
+  }
+  std::size_t set = 0;
+  for (auto c = first; c != last; ++c) {
+    const bool is_target = c->kind == Kind::kLabel || c->kind == Kind::kWeight;
+    if (!range && (is_target || !matches_pattern(item.name, c->name))) continue;
+    set_kind(item, *c);
+    ++set;
+  }
+  return set > 0 ? Status() : no_column(columns, path, item.name);
+}
+
+// Patterns first, then ranges, then what is named itself.
+Status set_kinds_by_name(Columns& columns, const std::string& path, const Items& items) {
+  const auto is_range = [](const ColumnItem& item) { return range_of(item).has_value(); };
+  Status status;
+  for (const ColumnItem& item : items) {
+    if (status.ok() && is_pattern(item) && !is_range(item))
+      status = set_kinds_by_pattern(columns, path, item);
+  }
+  for (const ColumnItem& item : items) {
+    if (status.ok() && is_range(item)) status = set_kinds_by_pattern(columns, path, item);
+  }
+  for (const ColumnItem& item : items) {
+    if (status.ok() && !is_pattern(item)) status = set_kind_by_name(columns, path, item);
+  }
+  return status;
 }
 
 // One item a column, and the names as in the file's header.
@@ -136,8 +199,7 @@ Status set_kinds_by_position(Columns& columns, const std::string& path, const It
       return {Code::kUsage,
               fmt::format("{}: has {} columns, --columns names more", path, columns.list.size())};
     for (std::size_t i = 0; i < count; ++i, ++at) {
-      columns.list[at].kind = item.kind;
-      columns.list[at].odd_cell.clear();
+      set_kind(item, columns.list[at]);
       if (!item.name.empty())
         columns.list[at].name = count == 1 ? item.name : fmt::format("{}{}", item.name, i + 1);
     }
@@ -150,10 +212,26 @@ Status set_kinds_by_position(Columns& columns, const std::string& path, const It
 Status set_given_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
   const Result<Items> items = parse_column_items(options.columns, "--columns");
   if (!items) return items.status();
-  columns.guessed = columns.header && all_named(*items) && items->size() < columns.list.size();
-  if (!columns.header || !all_named(*items)) return set_kinds_by_position(columns, path, *items);
+  const bool patterns = std::any_of(items->begin(), items->end(), is_pattern);
+  if ((columns.header || patterns) && all_named(*items)) return set_kinds_by_name(columns, path, *items);
+  return set_kinds_by_position(columns, path, *items);
+}
+
+// Scales that were chosen for the data that a model learnt from, where this data's options say none.
+Status take_known_numbers(Columns& columns, const std::string& known) {
+  const Result<Items> items = parse_column_items(known, "the model's columns");
+  if (!items) return items.status();
+  std::size_t at = 0;
   for (const ColumnItem& item : *items) {
-    if (Status status = set_kind_by_name(columns, path, item.name, item.kind); !status.ok()) return status;
+    const std::size_t count = item.count == 0 ? columns.list.size() : item.count;
+    for (std::size_t i = 1; i <= count && i <= columns.list.size(); ++i, ++at) {
+      std::string name = item.name.empty() ? fmt::format("c{}", at + 1) : item.name;
+      if (!item.name.empty() && count > 1) name += std::to_string(i);
+      for (Column& c : columns.list) {
+        const bool same = c.name == name && c.kind == item.kind && c.number.shape == item.number.shape;
+        if (same && !c.number_told) c.number = item.number, c.number_told = true;
+      }
+    }
   }
   return {};
 }
@@ -163,19 +241,19 @@ Status set_given_kinds(Columns& columns, const std::string& path, const ReadOpti
 Status set_known_kinds(Columns& columns, const std::string& path, const ReadOptions& options) {
   Result<Items> items = parse_column_items(options.known_columns, "the model's columns");
   if (!items) return items.status();
-  columns.guessed = false;
+  for (ColumnItem& item : *items) item.number_told = true;  // None is chosen anew.
   if (!columns.header || !all_named(*items) || in_file_order(columns, *items)) {
     const auto is_label = [](const ColumnItem& item) { return item.kind == Kind::kLabel && item.count == 1; };
     if (!options.labels_needed && items->size() == columns.list.size() + 1) std::erase_if(*items, is_label);
     return set_kinds_by_position(columns, path, *items);
   }
-  std::vector<Kind> kinds(columns.list.size(), Kind::kIgnored);
+  std::vector<ColumnItem> found(columns.list.size());
   for (const ColumnItem& item : *items) {
     std::size_t at = 0;
     while (at < columns.list.size() && columns.list[at].name != item.name) ++at;
     const bool is_feature = item.kind == Kind::kNumeric || item.kind == Kind::kCategorical;
     if (at < columns.list.size()) {
-      kinds[at] = item.kind;
+      found[at] = item;
     } else if (is_feature) {
       return {Code::kData,
               fmt::format("{}: has no column \"{}\", which the model was trained with; its columns "
@@ -184,16 +262,15 @@ Status set_known_kinds(Columns& columns, const std::string& path, const ReadOpti
     }
     if (is_feature) columns.field_order.push_back(item.name);
   }
-  for (std::size_t c = 0; c < kinds.size(); ++c) {
-    columns.list[c].kind = kinds[c];
-    columns.list[c].odd_cell.clear();
-  }
+  for (std::size_t c = 0; c < found.size(); ++c) set_kind(found[c], columns.list[c]);
   return {};
 }
 
 bool is_feature(const Column& c) { return c.kind == Kind::kNumeric || c.kind == Kind::kCategorical; }
 
-void number_fields(Columns& columns) {
+}  // namespace
+
+void number_columns(Columns& columns) {
   std::uint32_t field = 0;
   for (Column& c : columns.list) {
     const auto known = std::find(columns.field_order.begin(), columns.field_order.end(), c.name);
@@ -204,6 +281,8 @@ void number_fields(Columns& columns) {
   }
 }
 
+namespace {
+
 Status finish(Columns& columns, const std::string& path, bool labels_needed) {
   std::uint32_t labels = 0, weights = 0;
   for (Column& c : columns.list) {
@@ -213,7 +292,9 @@ Status finish(Columns& columns, const std::string& path, bool labels_needed) {
     if (c.kind == Kind::kWeight) ++weights;
     if (!labels_needed && (c.kind == Kind::kLabel || c.kind == Kind::kWeight)) c.kind = Kind::kIgnored;
   }
-  number_fields(columns);
+  number_columns(columns);
+  columns.guessed =
+      std::any_of(columns.list.begin(), columns.list.end(), [](const Column& c) { return !c.kind_told; });
   if ((labels == 1 || !labels_needed) && labels <= 1 && weights <= 1) return {};
   if (labels == 0) {
     return {Code::kUsage,
@@ -292,16 +373,19 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
         fmt::format("{}:1:1: saw no header, expected one or --columns, such as label,num*13,cat*", path));
   }
   infer_kinds(rows, options, columns);
-  columns.guessed = true;
   Status status;
   if (!options.known_columns.empty()) status = set_known_kinds(columns, path, options);
   if (status.ok() && !options.columns.empty()) status = set_given_kinds(columns, path, options);
   using Naming = std::pair<const std::string&, Kind>;
   for (const auto& [name, kind] :
        {Naming(options.label_column, Kind::kLabel), Naming(options.weight_column, Kind::kWeight)}) {
-    if (status.ok() && options.labels_needed && !name.empty())
-      status = set_kind_by_name(columns, path, name, kind);
+    if (!status.ok() || !options.labels_needed || name.empty()) continue;
+    ColumnItem item;
+    item.name = name, item.kind = kind;
+    status = set_kind_by_name(columns, path, item);
   }
+  if (status.ok() && !options.known_numbers.empty())
+    status = take_known_numbers(columns, options.known_numbers);
   if (status.ok()) status = finish(columns, path, options.labels_needed);
   if (!status.ok()) return status;
   return columns;
@@ -317,12 +401,12 @@ Status check_same_features(const Columns& columns, const std::string& known, boo
     for (std::size_t i = 1; i <= count; ++i) {
       std::string name = item.name.empty() ? fmt::format("c{}", wanted.size() + 1) : item.name;
       if (!item.name.empty() && count > 1) name += std::to_string(i);
-      wanted.push_back({std::move(name), item.kind, 0, 0});
+      wanted.push_back({.name = std::move(name), .kind = item.kind, .number = item.number});
     }
   }
   Columns model;
   model.list = std::move(wanted);
-  number_fields(model);
+  number_columns(model);
   const auto find = [](const Columns& in, const std::string& name) {
     return std::find_if(in.list.begin(), in.list.end(), [&](const Column& c) { return c.name == name; });
   };
@@ -337,6 +421,9 @@ Status check_same_features(const Columns& columns, const std::string& known, boo
     const bool missing = here == columns.list.end();
     if (missing || here->kind != c.kind) {
       return differs(c.name, missing ? "missing" : column_kind_name(here->kind), column_kind_name(c.kind));
+    }
+    if (here->kind == Kind::kNumeric && here->number != c.number) {
+      return differs(c.name, column_kind_text(*here), column_kind_text(c));
     }
     if (!fields_matter || here->field == c.field) continue;
     return differs(c.name, fmt::format("field {}", here->field), fmt::format("field {}", c.field));

@@ -1,11 +1,14 @@
 // What the columns of separated text (CSV, TSV) are.
 //
 // The language of ReadOptions::columns is a comma-separated list of items, one a column in file order:
-//   item := [NAME ':'] KIND ['*' [COUNT]]      KIND := label | weight | num | cat | -
+//   item := [NAME ':'] KIND ['*' [COUNT]]      KIND := label | weight | NUMBER | cat | -
+//   NUMBER := num [':' (raw | log | bucket)] [['-' OFFSET] '/' SCALE]
 // '*' repeats the item for all remaining columns, '*N' for N columns. "user:cat,item:cat,label,-" reads
 // MovieLens, "label,num*13,cat*26" Criteo. If the file has a header and every item has a name, items are
-// matched by name and the columns that are not listed stay as they were found. A name may stand in double
-// quotes, doubled inside, and must if it has a comma.
+// matched by name and the columns that are not listed stay as they were found. A NAME with '*' stands for all
+// that match but label and weight, FIRST..LAST for all from one to the other; a column's own name goes before
+// a range, and a range before a pattern. A name may stand in double quotes, doubled inside, and must if it
+// has a comma, or a '*' or ".." of its own.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,28 @@
 
 namespace thalweg {
 
+// What becomes of a numeric column's number v.
+struct NumberForm {
+  enum class Shape : std::uint8_t {
+    kLinear,
+    kLog,    // sign(v) ln(1 + |v|)
+    kBucket  // A category: v itself up to 2, above it floor(ln(v)^2); so is a missing number.
+  };
+  Shape shape = Shape::kLinear;
+  float offset = 0;  // Subtracted from v.
+  float scale = 0;   // Divided by, and no more than kLargestScaled times it counts. 0: v as it stands.
+  bool operator==(const NumberForm&) const = default;
+};
+inline constexpr float kLargestScaled = 10;
+
+// What the rows that were looked at have in a column.
+struct ColumnFacts {
+  std::uint64_t rows = 0, missing = 0, distinct = 0;
+  bool numbers = false;  // `smallest` and `largest` are known.
+  double smallest = 0, largest = 0;
+  std::string why;  // What decided its kind, if these rows did.
+};
+
 struct Column {
   enum class Kind : std::uint8_t { kIgnored, kLabel, kWeight, kNumeric, kCategorical };
   std::string name;
@@ -29,8 +54,13 @@ struct Column {
   // one, such as $3.50, and its line. Empty: no such column.
   std::string odd_cell = {};
   std::uint64_t odd_line = 0;
+  NumberForm number = {};
+  bool kind_told = false, number_told = false;  // By options, or by the data that a model learnt from.
+  ColumnFacts facts = {};
 };
 const char* column_kind_name(Column::Kind kind);
+// As an item says it: "num:log/3.5".
+std::string column_kind_text(const Column& column);
 
 struct Columns {
   std::vector<Column> list;
@@ -44,6 +74,9 @@ struct Columns {
 // Finds separator, header and kinds from a file's first lines. `head` ends with '\n'. A column is numeric if
 // every cell of the first 100 rows is a number, empty, or a word for a missing value.
 Result<Columns> find_columns(std::string_view head, const std::string& path, const ReadOptions& options);
+
+// Gives the numeric and categorical ones their fields.
+void number_columns(Columns& columns);
 
 // The same columns in the language above, each with its name and kind.
 std::string columns_text(const Columns& columns);

@@ -63,6 +63,8 @@ TEST(Columns, FeaturesAreComparedWithAModelsOwn) {
             "column \"a\" is field 1 here, and the model was trained with it as field 0");
   EXPECT_EQ(compared("1,2,3,4\n", "label,cat,f:num*2", "label,cat,f:num*2"), "");
   EXPECT_EQ(compared("1,2,3,4\n", "label,cat*", "label,cat*"), "");
+  EXPECT_EQ(compared(rows, "a:num/3,b:cat", "label:label,a:num/2,b:cat"),
+            "column \"a\" is num/3 here, and the model was trained with it as num/2");
   EXPECT_EQ(compared("1,2,3,4\n", "label,cat*3", "label,cat*2,num"),
             "column \"c4\" is cat here, and the model was trained with it as num");
 }
@@ -80,6 +82,55 @@ TEST(Columns, SpecByNameLeavesTheOthers) {
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:cat"), "label:label a:num b:cat ");
   EXPECT_EQ(kinds("label,a,b\n1,2,3\n", "b:label"), "label:- a:num b:label ");
   EXPECT_EQ(kinds("p,a\n1,2\n", "", "p"), "p:label a:num ");
+}
+
+std::string kind_texts(const std::string& head, const std::string& spec, const std::string& known = "",
+                       const std::string& numbers = "") {
+  ReadOptions options;
+  options.columns = spec;
+  options.known_columns = known;
+  options.known_numbers = numbers;
+  const Result<Columns> columns = find_columns(head, "f.csv", options);
+  return columns ? columns_text(*columns) : columns.status().message();
+}
+
+TEST(Columns, PatternsAndRangesStandForSeveral) {
+  const std::string head = "label,weight,C1,C2,C3,x,C*\n1,2,3,4,5,6,7\n";
+  EXPECT_EQ(kind_texts(head, "*:cat"), "label:label,weight:weight,C1:cat,C2:cat,C3:cat,x:cat,\"C*\":cat");
+  EXPECT_EQ(kind_texts(head, "C2:-,C*:cat"), "label:label,weight:weight,C1:cat,C2:-,C3:cat,x:num,\"C*\":cat")
+      << "a name goes before a pattern, wherever it stands";
+  EXPECT_EQ(kind_texts(head, "\"C*\":cat"),
+            "label:label,weight:weight,C1:num,C2:num,C3:num,x:num,\"C*\":cat");
+  EXPECT_EQ(kind_texts(head, "C1..C3:cat,C2..C3:num:raw,*:-"),
+            "label:label,weight:weight,C1:cat,C2:num,C3:num,x:-,\"C*\":-");
+  EXPECT_EQ(kind_texts("1,2,3\n", "c1:label,*:cat"), "c1:label,c2:cat,c3:cat") << "without a header, too";
+  EXPECT_EQ(kind_texts(head, "D*:cat").substr(0, 23), "f.csv: has no column \"D");
+  EXPECT_EQ(kind_texts(head, "C3..C1:cat").substr(0, 38), "f.csv: has no column \"C1\" behind \"C3\",");
+}
+
+TEST(Columns, NumbersHaveForms) {
+  const std::string head = "y,a,b,num\n1,2,3,4\n";
+  EXPECT_EQ(kind_texts(head, "a:num:log,b:num:bucket,num:num/2.5"),
+            "y:label,a:num:log,b:num:bucket,num:num/2.5");
+  EXPECT_EQ(kind_texts(head, "a:num-100/0.5,b:num:log/3,num:raw"), "f.csv: has 4 columns, --columns names 3");
+  EXPECT_EQ(kind_texts("1,2,3,4\n", "label,num:log/3*2,num:raw"),
+            "c1:label,c2:num:log/3,c3:num:log/3,c4:num");
+  EXPECT_EQ(kind_texts(head, "a:num--1e+06/2e-05"), "y:label,a:num--1000000/2e-05,b:num,num:num");
+  for (const char* bad : {"num/0", "num/-1", "num/x", "num/", "num:", "num:cube", "num:bucket/2", "num:raw/2",
+                          "num-5", "num-/2", "num/inf", "num/1e-45", "num2"}) {
+    EXPECT_NE(kind_texts(head, std::string("a:") + bad).find("--columns: saw \"a:"), std::string::npos)
+        << bad;
+  }
+}
+
+TEST(Columns, ScalesOfAModelAreKept) {
+  const std::string head = "y,a,b\n1,2,3\n";
+  const std::string known = "y:label,a:num/7,b:num:log/2";
+  EXPECT_EQ(kind_texts(head, "", known), known);
+  EXPECT_EQ(kind_texts(head, "a:num,b:num:log", known), known) << "told by kind alone";
+  EXPECT_EQ(kind_texts(head, "a:num,b:num:log", "", known), known);
+  EXPECT_EQ(kind_texts(head, "a:num/8,b:num", "", known), "y:label,a:num/8,b:num");
+  EXPECT_EQ(kind_texts(head, "", "y:label,a:num,b:num"), "y:label,a:num,b:num") << "of one that had none";
 }
 
 // A file read as one that a model learnt from.

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "data/reader/cell_words.h"
 #include "data/reader/row_format.h"
@@ -47,7 +48,6 @@ class CsvParser final : public LineParser<CsvParser> {
  private:
   bool take_cell(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
                  RowError& error) {
-    float value = 0.0f;
     switch (column.kind) {
       case Column::Kind::kIgnored:
         return true;
@@ -57,22 +57,46 @@ class CsvParser final : public LineParser<CsvParser> {
         if (number(cell, weight_) && weight_ >= 0) return true;
         return fail(error, at, "a weight of at least 0");
       case Column::Kind::kNumeric:
-        if (trimmed(cell).empty()) return true;
-        if (!number(cell, value)) {
-          if (says_missing(trimmed(cell))) return true;
-          error.at = at;
-          error.expected =
-              fmt::format("a finite number (column \"{}\"; --columns can make it cat)", column.name);
-          return false;
-        }
-        return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) ||
-               full(at, error);
-      case Column::Kind::kCategorical: {
-        const Key hash = XXH3_64bits_withSeed(cell.data(), cell.size(), column.salt);
-        return out.add(rules_.key(std::min(hash, kReservedKey - 1)), column.field) || full(at, error);
-      }
+        return take_number(column, cell, at, out, error);
+      case Column::Kind::kCategorical:
+        return add_category(column, XXH3_64bits_withSeed(cell.data(), cell.size(), column.salt), at, out,
+                            error);
     }
     return false;
+  }
+
+  bool take_number(const Column& column, std::string_view cell, const char* at, BatchWriter& out,
+                   RowError& error) {
+    const bool is_bucket = column.number.shape == NumberForm::Shape::kBucket;
+    float value = 0.0f;
+    if (!number(cell, value)) {
+      if (!trimmed(cell).empty() && !says_missing(trimmed(cell))) {
+        error.at = at;
+        error.expected =
+            fmt::format("a finite number (column \"{}\"; --columns can make it cat)", column.name);
+        return false;
+      }
+      return !is_bucket || add_category(column, XXH3_64bits_withSeed("", 0, column.salt), at, out, error);
+    }
+    if (is_bucket) return add_category(column, bucket_key(value, column.salt), at, out, error);
+    value = in_form(value, column.number);
+    return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) || full(at, error);
+  }
+
+  bool add_category(const Column& column, Key hash, const char* at, BatchWriter& out, RowError& error) {
+    return out.add(rules_.key(std::min(hash, kReservedKey - 1)), column.field) || full(at, error);
+  }
+
+  static Key bucket_key(float v, Key salt) {
+    const bool exact = v <= 2;
+    const auto bucket = exact ? static_cast<double>(v) : std::floor(std::pow(std::log(v), 2));
+    const std::string token = fmt::format("{}{}", exact ? "" : "b", bucket);
+    return XXH3_64bits_withSeed(token.data(), token.size(), salt);
+  }
+
+  static float in_form(float v, const NumberForm& form) {
+    if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
+    return form.scale == 0 ? v : std::clamp((v - form.offset) / form.scale, -kLargestScaled, kLargestScaled);
   }
 
   bool take_label(std::string_view cell, const char* at, RowError& error) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
+
+#include <cmath>
 #include <set>
 
 #include "data/reader/detect.h"
@@ -191,6 +193,30 @@ TEST(Criteo, TokensAreBucketedAndMixedWithTheirField) {
   EXPECT_EQ(std::set<Key>(p.batch.keys.begin(), p.batch.keys.end()).size(), 78u);
   for (std::size_t e = 0; e < 78; ++e) EXPECT_EQ(p.batch.fields[e], e % 39);
   EXPECT_TRUE(p.batch.values.empty());
+}
+
+TEST(Csv, NumbersTakeTheirForms) {
+  ReadOptions options;
+  options.columns = "label,num/4,num-100/10,num:log,num:log/2,num:raw";
+  const Parsed p = parse("csv", "1,2,105,-7,7,3e9\n0,1000,0,0,,1\n", options);
+  ASSERT_TRUE(p.ok);
+  EXPECT_EQ(p.batch.values, (Floats{0.5f, 0.5f, -std::log(8.0f), std::log(8.0f) / 2, 3e9f, 10, -10, 1}))
+      << "what is scaled has at most ten times the scale, what is raw any size";
+}
+
+TEST(Csv, BucketsAreCategoriesOfLogarithms) {
+  ReadOptions options;
+  options.columns = "label,n:num:bucket";
+  const Parsed p = parse("csv", "1,1\n1,2\n1,3\n1,21\n1,22\n1,30\n1,-4\n1,\n1,NA\n", options);
+  ASSERT_TRUE(p.ok);
+  ASSERT_EQ(p.batch.keys.size(), 9u);
+  EXPECT_TRUE(p.batch.values.empty()) << "all are 1";
+  EXPECT_NE(p.batch.keys[0], p.batch.keys[1]);
+  EXPECT_NE(p.batch.keys[0], p.batch.keys[2]) << "floor(ln(3)^2) is 1, and no exact 1";
+  EXPECT_EQ(p.batch.keys[3], p.batch.keys[4]) << "floor(ln(v)^2) is 9";
+  EXPECT_NE(p.batch.keys[3], p.batch.keys[5]);
+  EXPECT_EQ(p.batch.keys[7], p.batch.keys[8]) << "missing is a category";
+  EXPECT_EQ((std::set<Key>(p.batch.keys.begin(), p.batch.keys.end()).size()), 7u);
 }
 
 TEST(Csv, HeaderQuotesAndKinds) {

@@ -1,4 +1,4 @@
-#include "train/train_advice.h"
+#include "train/advice/train_advice.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/hint.h"
-#include "train/extreme_value.h"
+#include "train/advice/extreme_value.h"
 
 namespace thalweg {
 namespace {

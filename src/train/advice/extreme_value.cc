@@ -1,4 +1,4 @@
-#include "train/extreme_value.h"
+#include "train/advice/extreme_value.h"
 
 #include <fmt/format.h>
 

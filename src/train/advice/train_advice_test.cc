@@ -1,4 +1,4 @@
-#include "train/train_advice.h"
+#include "train/advice/train_advice.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,93 @@
+#include "data/row_sample.h"
+
+#include <algorithm>
+
+#include "data/plain_blocks.h"
+#include "data/text_windows.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::uint64_t kPieces = 64;
+constexpr std::size_t kPieceBytes = kSampleBytes / kPieces;
+
+// The lines that lie whole in a piece of text, the first without its `skip` bytes of a mark.
+void append_lines(std::string_view piece, bool from_begin, bool to_end, std::string& rows) {
+  if (!from_begin) piece.remove_prefix(std::min(piece.find('\n'), piece.size() - 1) + 1);
+  const std::size_t last = piece.rfind('\n');
+  if (!to_end) piece = piece.substr(0, last == piece.npos ? 0 : last + 1);
+  rows += piece;
+  if (!rows.empty() && rows.back() != '\n') rows += '\n';
+}
+
+// Without the byte order mark and the header that a file may begin with.
+std::string_view rows_of_begin(std::string_view text, bool header) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (!header) return text;
+  std::size_t at = 0;
+  while (at < text.size() && (text[at] == '\n' || text[at] == '\r')) ++at;  // Blank lines before it.
+  const std::size_t end = text.find('\n', at);
+  return end == text.npos ? std::string_view() : text.substr(end + 1);
+}
+
+Result<std::string> sample_plain(const std::vector<InputFile>& files, bool header) {
+  const auto opened = PlainFiles::open(files, 1, {});
+  if (!opened) return opened.status();
+  std::uint64_t total = 0;
+  for (const InputFile& file : files) total += file.size_bytes;
+  const bool all = total <= kSampleBytes;
+  const std::uint64_t stride = std::max<std::uint64_t>(total / kPieces, 1);
+  std::string rows, piece;
+  std::uint64_t next = 0, before = 0;  // Of all bytes: where the next piece is, where this file begins.
+  for (std::uint32_t f = 0; f < files.size(); before += files[f++].size_bytes) {
+    const std::uint64_t size = files[f].size_bytes;
+    while (all ? next == before && size > 0 : next < before + size) {
+      const std::uint64_t at = next - before;
+      const auto bytes =
+          static_cast<std::size_t>(all ? size : std::min<std::uint64_t>(size - at, kPieceBytes));
+      next = all ? before + size : next + stride;
+      piece.resize(bytes);
+      if (const Status status = (*opened)->read(f, at, piece.data(), bytes); !status.ok()) return status;
+      const std::string_view text = at == 0 ? rows_of_begin(piece, header) : std::string_view(piece);
+      if (!text.empty()) append_lines(text, at == 0, at + bytes == size, rows);
+    }
+  }
+  return rows;
+}
+
+Result<std::string> sample_packed(const InputFile& file, bool header, const ReadOptions& options) {
+  const auto stream = open_rows(file.path, options.text);
+  if (!stream) return stream.status();
+  std::string text(kSampleBytes, '\0');
+  std::size_t size = 0;
+  for (bool more = true; more && size < text.size();) {
+    const auto count = (*stream)->read(text.data() + size, text.size() - size);
+    if (!count) return count.status();
+    size += *count;
+    more = *count > 0;
+  }
+  const bool all = size < text.size();
+  text.resize(size);
+  std::string rows;
+  append_lines(rows_of_begin(text, header), true, all, rows);
+  return rows;
+}
+
+}  // namespace
+
+Result<std::string> sample_rows(const std::vector<InputFile>& files, bool header,
+                                const ReadOptions& options) {
+  Result<std::string> rows = std::string();
+  const bool plain = std::all_of(files.begin(), files.end(), [](const InputFile& f) { return f.plain(); });
+  if (plain) {
+    rows = sample_plain(files, header);
+  } else if (files.front().seekable) {
+    rows = sample_packed(files.front(), header, options);
+  } else {
+    append_lines(rows_of_begin(files.front().head, header), true, files.front().head_is_all, *rows);
+  }
+  if (rows) rows->append(kTextPad, '\0');
+  return rows;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,20 @@
+// Rows from all over the data, to look at before any is read in order.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/input_files.h"
+#include "data/read_options.h"
+#include "thalweg/status.h"
+
+namespace thalweg {
+
+inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
+
+// Whole lines without headers, at most about kSampleBytes of them and as much padding behind them as a block
+// has. Of plain files, evenly from all of them; of packed ones, the first file's begin; of a pipe, its head.
+// A function of the files alone.
+Result<std::string> sample_rows(const std::vector<InputFile>& files, bool header, const ReadOptions& options);
+
+}  // namespace thalweg

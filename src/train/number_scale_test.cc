@@ -1,0 +1,80 @@
+// Numbers of any size: held-out figures do not depend on a column's unit.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "train/trainer_for_test.h"
+
+namespace thalweg {
+namespace {
+
+class NumberScale : public TrainerTest {
+ protected:
+  // A price in units of 1 / times, written in as many letters whatever the unit, and an age.
+  std::string prices(double times, int decimals) {
+    Random random(11);
+    std::string text = "price,age,click\n";
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const double price = 1 + 999 * random.unit() * random.unit();
+      const double age = 18 + 60 * random.unit();
+      const double score = 0.004 * price - 0.05 * (age - 40) - 1;
+      const bool click = random.chance(1 / (1 + std::exp(-score)));
+      text += fmt::format("{:017.{}f},{:.1f},{}\n", price * times, decimals, age, click ? 1 : 0);
+    }
+    return folder_.write(fmt::format("price{}.csv", decimals), text);
+  }
+};
+
+TEST_F(NumberScale, AColumnTimesAMillionLeavesHeldOutFigures) {
+  options_.epochs = 2;
+  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam,
+                              RuleKind::kMomentum, RuleKind::kRmsprop}) {
+    options_.optimizer = rule;
+    options_.files = {prices(1, 8)};
+    const TrainResult one = run(options_);
+    options_.files = {prices(1e6, 2)};
+    const TrainResult million = run(options_);
+    ASSERT_TRUE(one.complete && million.complete) << one.status.message() << million.status.message();
+    const HeldOutNumbers &a = *one.epochs.back().held_out, &b = *million.epochs.back().held_out;
+    EXPECT_GT(a.auc, 0.6) << static_cast<int>(rule);
+    EXPECT_NEAR(a.auc, b.auc, 0.001) << static_cast<int>(rule);
+    EXPECT_NEAR(a.logloss, b.logloss, 0.001) << static_cast<int>(rule);
+  }
+}
+
+TEST_F(NumberScale, AModelKnowsItsScales) {
+  options_.files = {prices(1e6, 2)};
+  const TrainResult trained = run(options_);
+  ASSERT_TRUE(trained.status.ok()) << trained.status.message();
+  EXPECT_NE(lines_.find("num/"), std::string::npos) << lines_;
+  double sum = 0;
+  std::uint32_t rows = 0;
+  ASSERT_TRUE(predict_rows(trained.model, options_.files, [&](float p) {
+                sum += p;
+                ++rows;
+              }).ok());
+  EXPECT_EQ(rows, kRows);
+  EXPECT_NEAR(sum / rows, 0.35, 0.25);
+  const std::string one_row = folder_.write("one.csv", "price,age\n500000000,30\n");
+  const std::string other_unit = folder_.write("other.csv", "price,age\n500,30\n");
+  std::vector<float> scores;
+  const auto keep = [&](float p) { scores.push_back(p); };
+  ASSERT_TRUE(predict_rows(trained.model, {one_row}, keep).ok());
+  ASSERT_TRUE(predict_rows(trained.model, {other_unit}, keep).ok());
+  EXPECT_GT(scores[0], scores[1] + 0.1f) << "a row alone is scaled as the rows were that were learnt from";
+}
+
+TEST_F(NumberScale, RawNumbersOfAnySizeDivergeByName) {
+  options_.files = {prices(1e6, 2)};
+  options_.columns = "price:num:raw";
+  options_.optimizer = RuleKind::kSgd;
+  options_.rate = 1.0f;
+  const TrainResult trained = run(options_);
+  EXPECT_EQ(trained.status.code(), Code::kNonFinite);
+  EXPECT_NE(trained.status.message().find("column \"price\""), std::string::npos) << trained.status.message();
+}
+
+}  // namespace
+}  // namespace thalweg
