@@ -148,7 +148,13 @@ struct TrainerOptions {
   std::uint64_t memory =
       0;  // Bytes, of tables in this process, and a third of it more for steps; 0: no limit.
 
-  std::string out;                            // Where the model is saved, a directory; empty: nowhere.
+  std::string out;  // Where the model is saved, a directory; empty: nowhere.
+  // The model is that of the pass with the least loss on held-out rows, not of the last one. Unset: so where
+  // rows are held out and no checkpoints are taken.
+  std::optional<bool> keep_best;
+  // Training ends once so many passes in a row were no better; 0: never. With keep_best.
+  std::uint32_t patience = 0;
+  bool keep_bad = false;  // Saves also a model that is worse than the mean label for every row.
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
 
   CheckpointOptions checkpoint;
@@ -192,7 +198,10 @@ struct TrainResult {
   std::optional<double> valid_loss, valid_accuracy;
   std::vector<TrainEpoch> epochs;
   std::uint32_t best_epoch = 0;  // From 1, by the loss on held-out rows; 0: there are none.
-  std::uint64_t steps = 0;       // This and the next as TrainCosts has them.
+  std::uint32_t kept_epoch =
+      0;                 // Whose model this is; what is told of held-out rows is of it. 0: no pass was whole.
+  std::string not_kept;  // Why the model is not saved, though `out` was named: it is worse than none.
+  std::uint64_t steps = 0;  // This and the next as TrainCosts has them.
   std::uint64_t bytes_sent = 0;
   double staleness_mean = 0;
   std::uint32_t staleness_max = 0;

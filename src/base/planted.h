@@ -72,6 +72,7 @@ enum class Bug {
   kGuiltyExpected,       // A group that forms anew waits for the rank that was given up.
   kLoadedLate,           // A range that has been pushed to takes rows to begin with.
   kLoadAwaitedByNone,    // Shards begin before the rows are there that the job begins with.
+  kLookAwaitedByNone,    // Shards go on while the observer looks at what a pass has left.
   kImagesForgotten,      // A copy that takes over shows an heir rows that have moved on.
   kAckUncommitted,       // A push is acknowledged before the copies have it.
   kEntryTwice,           // A copy applies what its owner sends it again.

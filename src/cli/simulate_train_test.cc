@@ -88,7 +88,7 @@ TEST_F(SimulateTrain, ShardsWithReplicasComputeEachGradient) {
 TEST_F(SimulateTrain, ScoresHeldOutRowsAfterEachPassAndHasTheModelOfARealTraining) {
   const std::string same = "--data-shards 4 --workers 4 --epochs 3 --valid-part 10 ";
   const json simulated = result(same + "--compute 1s --straggler '1 of 4, x4'");
-  const Ran real = run("train " + rows_ + " --json " + same);
+  const Ran real = run("train " + rows_ + " --json --keep last " + same);
   ASSERT_EQ(real.code, 0) << real.err;
   EXPECT_EQ(simulated["model_digest"], json::parse(real.out)["model_digest"]);
   const json& epochs = simulated["epochs"];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/barriers.h"
 #include "base/limits.h"
 #include "base/planted.h"
 #include "cluster/pace.h"
@@ -338,7 +339,9 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const std::size_t wanted =
       map_.shards.size() - (THALWEG_BUG(kBarrierEarly) && map_.shards.size() > 1 ? 1 : 0);
   const bool held_by_none = map_.closing && id != kLastBarrier && id != kLoadedBarrier;
-  const bool waits_for_observer = id == kLoadedBarrier && !THALWEG_BUG(kLoadAwaitedByNone);
+  const bool waits_for_observer =
+      opens_by_observer(id) &&
+      !(id == kLoadedBarrier ? THALWEG_BUG(kLoadAwaitedByNone) : THALWEG_BUG(kLookAwaitedByNone));
   barrier.open = barrier.open || (waits_for_observer ? watches : barrier.arrived.size() >= wanted);
   if (barrier.open || held_by_none) {
     barrier.open = true;

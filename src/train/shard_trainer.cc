@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/barriers.h"
 #include "base/mix.h"
 #include "model/format/file.h"
 #include "model/model.h"
@@ -348,6 +349,10 @@ Task<Status> ShardTrainer::run() {
       if (Status status = co_await score_held_out(epoch); !status.ok()) co_return status;
     }
     if (const Status status = (co_await store_.barrier({epoch, 1})).status; !status.ok()) co_return status;
+    if (spec_.shows_passes) {
+      const Status status = (co_await store_.barrier(observers_barrier(epoch))).status;
+      if (!status.ok()) co_return status;
+    }
   }
   // Shards that are a little late to hear that the job is to end must not wait for this one.
   if (const Status status = (co_await store_.end_work()).status; !status.ok()) co_return status;

@@ -167,19 +167,28 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (numbers.cut_short) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
     numbers.ended = now();
     if (on_pass_) on_pass_();
-    const std::lock_guard lock(epochs_mutex_);
-    if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
-    epochs_.push_back(numbers);
+    add_pass(numbers);
+    if (spec().shows_passes && !numbers.cut_short) {
+      if (Status status = co_await show_pass(store, epoch); !status.ok()) co_return status;
+    }
+    if (enough_) break;
   }
   if (const Status status = (co_await store.barrier(kLastBarrier)).status; !status.ok()) co_return status;
   trained_ = now();
   // After an early end the barriers of passes held nobody; by now every shard has reported all.
   if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
-  const std::string bad = store.closing() ? std::string() : training_diverged(spec().model.loss, epochs_);
+  const bool whole = !store.closing() && !staged_;
+  const std::string bad = whole ? training_diverged(spec().model.loss, epochs_) : std::string();
   if (!bad.empty()) co_return Status(Code::kNonFinite, bad);
   if (Status status = co_await save(store); !status.ok()) co_return status;
   collected_ = true;
   co_return ok_status();
+}
+
+void TrainJob::add_pass(EpochNumbers numbers) {
+  const std::lock_guard lock(epochs_mutex_);
+  if (!epochs_.empty()) numbers.steps_before = epochs_.back().steps_before + epochs_.back().steps;
+  epochs_.push_back(std::move(numbers));
 }
 
 std::map<std::string, double> TrainJob::metrics() const {
@@ -188,11 +197,12 @@ std::map<std::string, double> TrainJob::metrics() const {
   out["examples"] = static_cast<double>(numbers.examples);
   if (numbers.last.weight > 0) out["train_loss"] = mean(numbers.last);
   if (numbers.progressive.weight > 0) out["progressive_loss"] = mean(numbers.progressive);
-  if (epochs_.empty() || !epochs_.back().has_valid) return out;
+  const auto kept = kept_epochs();
+  if (kept.empty() || !kept.back().has_valid) return out;
   const Loss loss = spec().model.loss;
   for (const Metric* metric : thalweg::metrics(options_.more.metrics)) {
     if (metric->told(loss) < Told::kEachPass) continue;
-    out[fmt::format("valid_{}", metric->name)] = metric->value(loss, epochs_.back().valid);
+    out[fmt::format("valid_{}", metric->name)] = metric->value(loss, kept.back().valid);
   }
   return out;
 }
@@ -278,7 +288,7 @@ TrainProgress TrainJob::progress(const ClusterView& view) const {
 TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers) {
   const auto elapsed = [this] { return now() - Instant{}; };
   for (const std::string& text : notes_) say(TrainMessage::kNote, text);
-  bool closed = false;
+  bool closed = false, asked = false;
   std::size_t told = 0;
   const auto tell_news = [this] {
     for (const std::string& text : take_news()) say(TrainMessage::kNote, text);
@@ -298,6 +308,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
       }
     }
     if (!closed) told = tell_epochs(told, cluster);
+    if (enough_ && !std::exchange(asked, true)) cluster.close();
     tell_news();
     if (ending_) end_by_checkpoint(cluster);
     if (!options_.on_progress) continue;
@@ -336,7 +347,7 @@ Status TrainJob::outcome(const Status& of_cluster, bool closed) const {
                                                  : "interrupted; what was learnt so far is saved"};
   }
   // The model is saved: it may do better on rows that are like those it was trained on.
-  const auto held_out = on_held_out_rows(spec().model.loss, epochs_);
+  const auto held_out = on_held_out_rows(spec().model.loss, kept_epochs());
   const std::string text = held_out ? diverged(*held_out) : std::string();
   return text.empty() ? ok_status() : with_cause({Code::kNonFinite, text}, inputs_->train.get());
 }
@@ -353,8 +364,12 @@ void TrainJob::sum_up(const ClusterView& view, bool closed, TrainResult& result)
   for (std::size_t e = 0; e < epochs_.size(); ++e) result.epochs.push_back(told_epoch(e));
   const double trained_s = std::chrono::duration<double>(trained_ - begun_).count();
   if (trained_s > 0) result.samples_per_second = static_cast<double>(numbers.examples) / trained_s;
-  if (!epochs_.empty() && epochs_.back().has_valid) {
-    const Measured& valid = epochs_.back().valid;
+  const auto kept = kept_epochs();
+  if (!kept.empty() && !kept.back().cut_short)
+    result.kept_epoch = first_epoch() + static_cast<std::uint32_t>(kept.size());
+  result.not_kept = not_kept_;
+  if (!kept.empty() && kept.back().has_valid) {
+    const Measured& valid = kept.back().valid;
     result.valid_loss = mean_of(valid.sums.loss, valid);
     if (const double accuracy = kAccuracy.value(spec().model.loss, valid); !std::isnan(accuracy))
       result.valid_accuracy = accuracy;
@@ -383,12 +398,17 @@ void TrainJob::add_costs(const Counters& counted, std::uint64_t steps, TrainResu
 
 void TrainJob::add_words(bool closed, TrainResult& result) const {
   const Loss loss = spec().model.loss;
-  const bool measured = !epochs_.empty() && epochs_.back().has_valid;
+  const auto kept = kept_epochs();
+  const bool measured = !kept.empty() && kept.back().has_valid;
   const bool whole = !closed && (epochs_.empty() || !epochs_.back().cut_short);
-  if (std::string text = overfitted(loss, epochs_); !text.empty()) result.notes.push_back(std::move(text));
+  if (kept.size() < epochs_.size())
+    result.notes.push_back(fmt::format("the model is that of epoch {}, which was best on held-out rows",
+                                       first_epoch() + kept.size()));
+  else if (std::string text = overfitted(loss, epochs_); !text.empty())
+    result.notes.push_back(std::move(text));
   std::vector<std::string> warnings;
-  if (measured) warnings.push_back(one_label(loss, epochs_.back().valid));
-  warnings.push_back(worse_than_none(loss, epochs_));
+  if (measured) warnings.push_back(one_label(loss, kept.back().valid));
+  warnings.push_back(worse_than_none(loss, kept));
   if (spec().has_valid() && whole && !measured) {
     warnings.push_back(
         spec().valid.part == Part::kAll

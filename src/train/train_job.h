@@ -59,12 +59,29 @@ class TrainJob {
   Status with_way_on(Status status) const;
   std::uint32_t first_epoch() const { return resume_ ? resume_->manifest.step.epoch : 0; }
   Task<Status> observe(ShardStore& store);
+  // A model that is written, and not seen before it is committed.
+  struct Staged {
+    std::unique_ptr<Disk> disk;
+    std::unique_ptr<ModelWriter> writer;  // Null: it is to be saved nowhere.
+    std::string place;
+    std::size_t epochs = 0;  // After so many of epochs_.
+  };
+  // What the servers have becomes staged_.
+  Task<Status> stage(ShardStore& store);
+  Task<Status> stage_at(ShardStore& store, const std::string& place, Staged& staged);
+  Task<Status> stage_elsewhere(ShardStore& store, Status refused, Staged& staged);
+  // Of TrainSpec::shows_passes: stages the best model so far, and ends the training once that is long ago.
+  Task<Status> show_pass(ShardStore& store, std::uint32_t epoch);
+  // Commits staged_, or else what the servers have, unless it is worse than none.
   Task<Status> save(ShardStore& store);
-  Task<Status> save_at(ShardStore& store, Disk& disk, const std::string& directory);
+  Status commit();
+  // Up to the one whose model is kept.
+  std::vector<EpochNumbers> kept_epochs() const;
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
   std::map<std::string, std::string> options_to_store() const;
   std::map<std::string, double> metrics() const;
+  void add_pass(EpochNumbers numbers);
   std::vector<std::string> take_news();
   // Tells of the passes behind `told` that are done; returns how many are.
   std::size_t tell_epochs(std::size_t told, Cluster& cluster);
@@ -106,8 +123,11 @@ class TrainJob {
   std::uint64_t digest_ = 0;
   std::uint64_t model_rows_ = 0;
   bool collected_ = false;  // The whole model, and saved if that was asked for.
-  std::string saved_to_;    // Empty: nowhere.
-  Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.
+  std::optional<Staged> staged_;
+  std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
+  std::string not_kept_;             // As TrainResult has it.
+  std::string saved_to_;             // Empty: nowhere.
+  Status saved_elsewhere_;           // Why the model is not where it was asked for, and where it is.
 };
 
 }  // namespace thalweg

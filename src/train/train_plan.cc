@@ -343,6 +343,24 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
       options.workers, shards, options.workers - shards, options.workers));
 }
 
+// Whether the best pass's model is kept, for which the observer must see each.
+Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
+  const bool checkpoints = !options.checkpoint.directory.empty() || !options.checkpoint.resume.empty();
+  const bool best = options.keep_best.value_or(spec.has_valid() && !checkpoints);
+  if (!best && options.patience != 0) {
+    return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows and no checkpoints"};
+  }
+  if (best && !spec.has_valid())
+    return {Code::kUsage, "--keep best needs held-out rows; expected --valid or --valid-part too"};
+  if (best && checkpoints) {
+    return {Code::kUsage,
+            "--keep best makes no sense with checkpoints, which do not hold the best model of the passes "
+            "before; expected --keep last, or a number of checkpoints"};
+  }
+  spec.shows_passes = best && spec.epochs > 1;
+  return ok_status();
+}
+
 // The training data as workers will read it; what its columns are is said and kept.
 Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan) {
   TrainSpec& spec = plan.spec;
@@ -388,6 +406,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
 
   Status status = of_text ? plan_text(options, **kind, spec) : choose_inputs(options, spec);
   if (status.ok()) status = plan_pipe(options, spec);
+  if (status.ok()) status = choose_kept(options, spec);
   if (!status.ok()) return status;
   if (start != nullptr) {
     spec.loads = true;

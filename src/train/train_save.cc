@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/barriers.h"
 #include "base/hint.h"
 #include "net/system_disk.h"
+#include "train/advice/train_advice.h"
 #include "train/train_job.h"
 #include "train/warm_start/scans_ahead.h"
 
@@ -30,21 +32,33 @@ std::vector<std::string> other_places(Disk& disk, const std::string& directory) 
 
 }  // namespace
 
-// The servers keep the model meanwhile, so what cannot be written at one place can be at the next one.
-Task<Status> TrainJob::save(ShardStore& store) {
+// What a place to save at cannot take, the next one may.
+Task<Status> TrainJob::stage(ShardStore& store) {
   const std::string& asked = options_.out;
-  if (asked.empty()) co_return co_await collect(store, nullptr);
-  SystemDisk disk;
-  const Status refused = co_await save_at(store, disk, asked);
-  if (refused.code() != Code::kIo) co_return refused;
+  Staged staged;
+  staged.disk = std::make_unique<SystemDisk>();
+  Status status;
+  if (asked.empty()) {
+    status = co_await collect(store, nullptr);
+  } else {
+    status = co_await stage_at(store, asked, staged);
+  }
+  if (status.code() == Code::kIo) status = co_await stage_elsewhere(store, status, staged);
+  if (!status.ok()) co_return status;
+  staged.epochs = epochs_.size();
+  staged_.reset();  // Its writer goes before its disk.
+  staged_ = std::move(staged);
+  co_return ok_status();
+}
+
+Task<Status> TrainJob::stage_elsewhere(ShardStore& store, Status refused, Staged& staged) {
   std::string tried = refused.message();
-  for (const std::string& place : other_places(disk, asked)) {
+  for (const std::string& place : other_places(*staged.disk, options_.out)) {
     say(TrainMessage::kWarning, fmt::format("{}; trying {}", tried, place));
-    const Status status = co_await save_at(store, disk, place);
+    const Status status = co_await stage_at(store, place, staged);
     if (status.ok()) {
       saved_elsewhere_ = {Code::kIo,
                           fmt::format("{}; the model is saved at {} instead", refused.message(), place)};
-      co_return ok_status();
     }
     if (status.code() != Code::kIo) co_return status;
     tried = status.message();
@@ -54,15 +68,54 @@ Task<Status> TrainJob::save(ShardStore& store) {
                       "make room, and run the job again");
 }
 
-Task<Status> TrainJob::save_at(ShardStore& store, Disk& disk, const std::string& directory) {
-  auto writer = ModelWriter::create(disk, directory);
+Task<Status> TrainJob::stage_at(ShardStore& store, const std::string& place, Staged& staged) {
+  auto writer = ModelWriter::create(*staged.disk, place);
   if (!writer) co_return writer.status();
-  if (Status status = co_await collect(store, writer->get()); !status.ok()) co_return status;
-  const auto digest = (*writer)->commit(spec().model, options_to_store(), metrics());
-  if (!digest) co_return digest.status();
+  staged.writer = std::move(writer).value();
+  staged.place = place;
+  co_return co_await collect(store, staged.writer.get());
+}
+
+// The servers have the model of the last pass still: it can be written elsewhere, an earlier one cannot.
+Task<Status> TrainJob::save(ShardStore& store) {
+  if (!staged_) {
+    if (Status status = co_await stage(store); !status.ok()) co_return status;
+  }
+  if (options_.out.empty()) co_return ok_status();
+  if (!options_.keep_bad) not_kept_ = worse_than_chance(spec().model.loss, kept_epochs());
+  if (!not_kept_.empty()) {
+    staged_->writer.reset();
+    co_return ok_status();
+  }
+  Status status = commit();
+  if (status.code() != Code::kIo || staged_->epochs != epochs_.size()) co_return status;
+  if (status = co_await stage_elsewhere(store, status, *staged_); !status.ok()) co_return status;
+  co_return commit();
+}
+
+Status TrainJob::commit() {
+  const auto digest = staged_->writer->commit(spec().model, options_to_store(), metrics());
+  if (!digest) return digest.status();
   digest_ = *digest;
-  saved_to_ = directory;
-  co_return ok_status();
+  saved_to_ = staged_->place;
+  return ok_status();
+}
+
+std::vector<EpochNumbers> TrainJob::kept_epochs() const {
+  const std::size_t count = staged_ ? staged_->epochs : epochs_.size();
+  return {epochs_.begin(), epochs_.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// Whether the pass just ended was the best is settled while the shards wait for the observer.
+Task<Status> TrainJob::show_pass(ShardStore& store, std::uint32_t epoch) {
+  const auto best = best_epoch(spec().model.loss, epochs_);
+  const std::size_t newest = epochs_.size() - 1;
+  if (best == newest) {
+    if (Status status = co_await stage(store); !status.ok()) co_return status;
+  }
+  enough_ = options_.patience != 0 && newest - best.value_or(0) >= options_.patience;
+  if (enough_) co_return ok_status();  // The end that is asked for lets the shards go.
+  co_return (co_await store.barrier(observers_barrier(epoch))).status;
 }
 
 Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {

@@ -92,6 +92,7 @@ std::string to_text(const TrainSpec& spec) {
                   {"mixing", spec.mixing},
                   {"loads", spec.loads},
                   {"loads_state", spec.loads_state},
+                  {"shows_passes", spec.shows_passes},
                   {"script_hash", spec.script_hash},
                   {"fields_from", spec.fields_from}};
   return j.dump();
@@ -128,6 +129,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.exchange = j.at("exchange").get<std::string>();
     spec.mixing = j.at("mixing").get<std::vector<double>>();
     spec.loads = j.value("loads", false);
+    spec.shows_passes = j.value("shows_passes", false);
     spec.loads_state = j.value("loads_state", false);
     spec.script_hash = j.value("script_hash", std::string());
     spec.fields_from = j.value("fields_from", std::string());

@@ -24,6 +24,7 @@ struct TrainSpec {
   std::vector<double> mixing;      // shards * shards weights, where the algorithm mixes.
   bool loads = false;              // The observer loads rows before shards begin,
   bool loads_state = false;        // with their optimizer state.
+  bool shows_passes = false;       // Shards wait at each pass's observers_barrier().
   std::string script_hash;         // Of model.script where the job was made, as hash_file() has it.
   std::string fields_from;         // Where the data has the field that model.fields comes from, for people.
 

@@ -101,6 +101,20 @@ constexpr Planted kCopyBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedCopy, testing::ValuesIn(kCopyBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Bugs of passes that the observer looks at, where it does.
+class PlantedLook : public PlantedBug {};
+
+TEST_P(PlantedLook, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_plan(draw_looking_plan(seed)); });
+}
+
+constexpr Planted kLookBugs[] = {
+    {Bug::kLookAwaitedByNone, "LookAwaitedByNone", Checker::kBarriers},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedLook, testing::ValuesIn(kLookBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 // Bugs of servers that leave, where some are asked to.
 class PlantedDrain : public PlantedBug {};
 

@@ -23,6 +23,7 @@ Status run_node_scheduler(const Options& options, Output& out) {
   auto checkpoint = checkpoint_options(options);
   if (!checkpoint) return checkpoint.status();
   wanted.checkpoint = *std::move(checkpoint);
+  if (Status status = set_kept(options, wanted); !status.ok()) return status;
   return show_training(options, std::move(wanted), out, [&](Trainer& trainer) { return trainer.run(node); });
 }
 

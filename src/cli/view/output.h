@@ -12,7 +12,7 @@
 namespace thalweg {
 
 // 0 ok, 1 internal or refused by the system, 2 usage, 3 configuration, 4 data, 5 peer lost, 6 stall or
-// timeout, 7 non-finite, 8 model, 130 interrupted after saving.
+// timeout, 7 non-finite, 8 model, 9 a model that is worse than none, 130 interrupted after saving.
 int exit_code(Code code);
 
 // One thread, but for note(), detail() and warn(). Borrows both streams. What people read may hold foreign

@@ -22,6 +22,7 @@
 namespace thalweg {
 namespace {
 
+constexpr int kBadModelExit = 9;
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 constexpr const char* kAtOnce =
     "{\"error\":{\"code\":\"ABORTED\",\"message\":\"interrupted twice; stopped at once\"}}\n";
@@ -101,6 +102,24 @@ void add_numbers(nlohmann::ordered_json& json, const TrainResult& result) {
     counts.push_back({{"steps_min", some.steps_min}, {"steps_max", some.steps_max}, {"pulls", some.pulls}});
   }
   json["staleness_counts"] = std::move(counts);
+}
+
+nlohmann::ordered_json history_json(const TrainResult& result, Loss loss) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  for (const TrainEpoch& epoch : result.epochs) {
+    lines.push_back(line_of(epoch, loss));
+    for (const char* live : {"kind", "bytes_pushed", "bytes_sent", "staleness_mean"})
+      lines.back().erase(live);
+  }
+  return lines;
+}
+
+// What held-out rows say of the model that is kept; nothing if they say nothing.
+std::optional<HeldOutNumbers> held_out_of_kept(const TrainResult& result) {
+  for (const TrainEpoch& epoch : result.epochs) {
+    if (epoch.number == result.kept_epoch) return epoch.held_out;
+  }
+  return std::nullopt;
 }
 
 class TrainView {
@@ -260,8 +279,15 @@ nlohmann::ordered_json TrainView::sum_up(const TrainResult& result) {
   std::string line = fmt::format("{} examples in {:.2f} s, {:.0f} a second; {}model digest {:016x}",
                                  result.examples, result.seconds, rate, keys, result.model_digest);
   if (result.skipped_rows > 0) line += fmt::format("; {} bad rows skipped", result.skipped_rows);
-  line += result.model.empty() ? "; not saved, --out DIR keeps it" : "; saved to " + result.model;
+  const bool asked = !result.not_kept.empty();
+  line += !result.model.empty() ? "; saved to " + result.model
+          : asked               ? "; not saved"
+                                : "; not saved, --out DIR keeps it";
   out_.note(line);
+  if (asked) {
+    out_.note(fmt::format("the model is not saved: {}; --keep-bad saves it all the same", result.not_kept));
+    out_.end_with(kBadModelExit);
+  }
   for (const std::string& text : result.notes) out_.note(text);
   for (const std::string& text : result.warnings) out_.warn(text);
   return to_json(result);
@@ -277,7 +303,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   const std::string_view loss = loss_ == Loss::kSquared ? "loss" : judging_metric(loss_).name;
   json[fmt::format("train_{}", loss)] = finite_number(result.train_loss);
   json[fmt::format("progressive_{}", loss)] = finite_number(result.progressive_loss);
-  const auto held_out = result.epochs.empty() ? std::nullopt : result.epochs.back().held_out;
+  const auto held_out = held_out_of_kept(result);
   if (held_out || (holds_out_ && !interrupted)) {
     const auto add = [&](Told told) {
       for (const Metric* metric : metrics_) {
@@ -288,8 +314,11 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
     add(Told::kEachPass);
     json["best_epoch"] =
         result.best_epoch != 0 ? nlohmann::ordered_json(result.best_epoch) : nlohmann::ordered_json();
+    json["kept_epoch"] =
+        result.kept_epoch != 0 ? nlohmann::ordered_json(result.kept_epoch) : nlohmann::ordered_json();
     add(Told::kTrain);
   }
+  json["history"] = history_json(result, loss_);
   json["model_digest"] = fmt::format("{:016x}", result.model_digest);
   json["model_rows"] = result.model_rows;
   json["max_rss_bytes"] = max_rss_bytes();
@@ -301,6 +330,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["failovers"] = failovers_json(result.failovers);
   json["interrupted"] = interrupted;
   if (!result.model.empty()) json["model"] = result.model;
+  if (!result.not_kept.empty()) json["not_kept"] = result.not_kept;
   return json;
 }
 

@@ -16,6 +16,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::string_view kSteps = "-steps";
+constexpr std::uint32_t kKeptMax = 1'000'000;
 constexpr double kSecondsOfYear = 3600.0 * 24 * 365;
 constexpr OptionRow kTime = {.name = "checkpoint-every",
                              .type = OptionType::kDuration,
@@ -85,17 +86,33 @@ std::string resume_command() {
 
 }  // namespace
 
+Status set_kept(const Options& options, TrainerOptions& out) {
+  out.keep_bad = options.flag("keep-bad");
+  out.patience = static_cast<std::uint32_t>(options.maybe_integer("patience").value_or(0));
+  const std::string text = options.maybe_text("keep-what").value_or("");
+  if (text == "best" || text == "last") out.keep_best = text == "best";
+  if (text.empty() || out.keep_best) return ok_status();
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, out.checkpoint.keep);
+  if (read.ec != std::errc() || read.ptr != end || out.checkpoint.keep == 0 ||
+      out.checkpoint.keep > kKeptMax) {
+    return {Code::kUsage,
+            fmt::format("--keep {}; expected best, last, or a number of checkpoints from 1 to {}", text,
+                        kKeptMax)};
+  }
+  if (out.checkpoint.directory.empty())
+    return {Code::kUsage, "--keep K means nothing without --checkpoint DIR; expected best or last"};
+  return ok_status();
+}
+
 Result<CheckpointOptions> checkpoint_options(const Options& options) {
   CheckpointOptions out;
   out.directory = options.maybe_text("checkpoint").value_or("");
   out.resume = options.maybe_text("resume").value_or("");
-  out.keep = static_cast<std::uint32_t>(options.integer("keep"));
   if (Status status = set_interval(options.text("checkpoint-every"), out); !status.ok()) return status;
   if (out.directory.empty()) {
-    for (const char* name : {"checkpoint-every", "keep"}) {
-      if (options.origin(name) == Origin::kFlag)
-        return Status(Code::kUsage, fmt::format("--{} means nothing without --checkpoint DIR", name));
-    }
+    if (options.origin("checkpoint-every") == Origin::kFlag)
+      return Status(Code::kUsage, "--checkpoint-every means nothing without --checkpoint DIR");
   } else {
     out.resume_command = resume_command();
   }

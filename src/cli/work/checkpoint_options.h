@@ -9,8 +9,10 @@
 namespace thalweg {
 
 // Of commands that train, beside kTrainOptions.
-inline constexpr std::string_view kCheckpointOptions = "checkpoint|checkpoint-every|keep|resume";
+inline constexpr std::string_view kCheckpointOptions = "checkpoint|checkpoint-every|resume";
 
+// What `--keep` says: best, last, or how many checkpoints. kUsage: anything else.
+Status set_kept(const Options& options, TrainerOptions& out);
 // kUsage: what --checkpoint-every cannot be, and options that mean nothing without --checkpoint.
 Result<CheckpointOptions> checkpoint_options(const Options& options);
 

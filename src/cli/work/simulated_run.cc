@@ -71,6 +71,8 @@ Result<TrainerOptions> wanted_simulated_training(const Options& options) {
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();
   TrainerOptions wanted = trainer_options(options, *memory);
+  wanted.keep_best = false;
+  wanted.keep_bad = true;
   const NodeCounts nodes = node_counts(options);
   wanted.workers = nodes.workers;
   wanted.servers = nodes.servers;

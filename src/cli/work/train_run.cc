@@ -17,6 +17,7 @@ Result<TrainerOptions> wanted_training(const Options& options) {
   auto checkpoint = checkpoint_options(options);
   if (!checkpoint) return checkpoint.status();
   wanted.checkpoint = *std::move(checkpoint);
+  if (Status status = set_kept(options, wanted); !status.ok()) return status;
   wanted.threads = static_cast<std::uint32_t>(options.maybe_integer("threads").value_or(0));
   return wanted;
 }

@@ -160,5 +160,19 @@ TEST(Copies, ChainsThatGetANewTailDoNotWaitForEachOther) {
   }
 }
 
+// What the observer reads behind a pass is what the passes so far have pushed, whoever is lost meanwhile.
+TEST(Looks, ShardsWaitUntilTheObserverHasReadThePass) {
+  std::uint64_t well = 0, lost = 0;
+  for (std::uint64_t seed = 1; seed <= 600; seed += kEveryForTest) {
+    const Report report = run_plan(draw_looking_plan(seed));
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+    well += report.ended_well;
+    lost += report.servers_lost;
+  }
+  EXPECT_GT(well, 400u / kEveryForTest);
+  if (kEveryForTest > 1) return;
+  EXPECT_GT(lost, 100u);
+}
+
 }  // namespace
 }  // namespace thalweg::sim

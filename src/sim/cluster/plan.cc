@@ -314,6 +314,12 @@ Plan draw_copied_plan(std::uint64_t seed) {
   return plan;
 }
 
+Plan draw_looking_plan(std::uint64_t seed) {
+  Plan plan = draw_copied_plan(seed);
+  plan.barriers = plan.looks = true;
+  return plan;
+}
+
 // Where nobody has copies, deaths of servers wait until others have got all that these had.
 Plan draw_drained_plan(std::uint64_t seed) {
   Plan plan = draw_copied_plan(seed);

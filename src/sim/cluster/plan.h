@@ -87,6 +87,7 @@ struct Plan {
   bool spares_core = true;
   std::vector<CoreFault> core_faults;
   bool loads = false;  // The observer loads rows before shards begin.
+  bool looks = false;  // It reads all rows behind each pass, while shards wait for it. With barriers.
   // Key ranges that are given to other servers, `move_every` apart on average; each is on its way for some
   // times `move_takes`.
   std::uint32_t moves = 0;
@@ -118,6 +119,8 @@ Plan draw_moving_plan(std::uint64_t seed);
 // for longer than the scheduler's patience: at any moment fewer than have a range, and others once that is in
 // sync on one that is left.
 Plan draw_copied_plan(std::uint64_t seed);
+// The same, and the observer looks at what each pass has left.
+Plan draw_looking_plan(std::uint64_t seed);
 // The same, of one server or several that have each key range, and servers are asked to leave.
 Plan draw_drained_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/barriers.h"
 #include "base/mix.h"
 
 namespace thalweg::sim {
@@ -72,7 +73,32 @@ Task<Status> ShardWork::observe(ShardStore& store) {
     const Status loaded = co_await load_all(store);
     if (!loaded.ok()) co_return loaded;
   }
+  for (std::uint32_t epoch = 0; workload_.plan().looks && epoch < workload_.plan().epochs(); ++epoch) {
+    const Status looked = co_await look(store, epoch);
+    if (!looked.ok()) co_return looked;
+  }
   co_return co_await read_all(store);
+}
+
+Task<Status> ShardWork::look(ShardStore& store, std::uint32_t epoch) {
+  const Status ended = (co_await store.barrier({epoch, 1})).status;
+  if (!ended.ok()) co_return ended;
+  const Plan& plan = workload_.plan();
+  for (std::uint16_t t = 0; t < plan.tables.size(); ++t) {
+    if (!workload_.whole(TableId{t}) || !workload_.sums_all() || plan.stops()) continue;
+    const auto& sums = workload_.oracle(TableId{t}, epoch);
+    std::size_t found = 0;
+    for (std::uint16_t range = 0; range < plan.tables[t].ranges; ++range) {
+      const Answer answer = co_await store.scan(TableId{t}, RangeId{range});
+      if (!answer.status.ok()) co_return answer.status;
+      found += check_scan(TableId{t}, sums, answer);
+    }
+    if (found == sums.size()) continue;
+    findings_.add(Checker::kReaders, fmt::format("behind pass {} a scan of table {} found {} of {} rows",
+                                                 epoch, t, found, sums.size()));
+  }
+  looked_.insert(epoch);
+  co_return (co_await store.barrier(observers_barrier(epoch))).status;
 }
 
 Task<Status> ShardWork::load_all(ShardStore& store) {
@@ -228,7 +254,13 @@ Task<Status> ShardWork::meet(ShardStore& store, Run& run, std::uint32_t epoch) {
   const Status reported = (co_await store.report({epoch, 1}, report_text(store.shard(), epoch))).status;
   if (!reported.ok()) co_return reported;
   const Status apart = co_await barrier(store, {epoch, 1});
-  co_return apart;
+  if (!apart.ok() || !workload_.plan().looks) co_return apart;
+  const Status shown = (co_await store.barrier(observers_barrier(epoch))).status;
+  if (shown.ok() && !looked_.contains(epoch) && !workload_.plan().stops()) {
+    findings_.add(Checker::kBarriers, fmt::format("{} did not wait until the observer had looked at pass {}",
+                                                  shard_place(store), epoch));
+  }
+  co_return shown;
 }
 
 Task<Status> ShardWork::barrier(ShardStore& store, BarrierId id) {

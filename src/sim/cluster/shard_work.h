@@ -63,6 +63,8 @@ class ShardWork {
   Task<Status> end_epoch(ShardStore& store, Run& run);
   Task<Status> meet(ShardStore& store, Run& run, std::uint32_t epoch);
   Task<Status> barrier(ShardStore& store, BarrierId id);
+  // As the observer, at what a pass has left.
+  Task<Status> look(ShardStore& store, std::uint32_t epoch);
   void check_window(const ShardStore& store);
   void check_pull(const ShardStore& store, Run& run, TableId table, const RowSet& set,
                   std::span<const float> read);
@@ -76,6 +78,7 @@ class ShardWork {
   std::function<Instant()> now_;
   std::set<ShardId> done_;
   std::map<BarrierId, std::set<ShardId>> came_to_barrier_;
+  std::set<std::uint32_t> looked_;  // Passes that the observer has looked at.
   std::map<ShardId, ReportId> reported_;
   std::vector<Contents> saved_;
   Duration pull_wait_{};

@@ -81,6 +81,18 @@ std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs) 
   return trained ? worse_than_none(*trained, epochs.size() == 1 ? kFirstPassSlack : 1) : std::string();
 }
 
+std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs) {
+  const auto held_out = on_held_out_rows(loss, epochs);
+  const auto standing = held_out ? held_out : on_trained_rows(loss, epochs);
+  if (!standing || standing->constant <= 0) return {};
+  const Measured& rows = held_out ? epochs.back().valid : epochs.back().sampled;
+  const double first_pass = !held_out && epochs.size() == 1 ? kFirstPassSlack : 1;
+  const double bound = first_pass * (1 + 1 / std::sqrt(static_cast<double>(rows.sums.rows)));
+  if (standing->loss <= bound * standing->constant) return {};
+  return fmt::format("the {} {} of {:.5g} is worse than that of no features at all, {:.5g}", standing->rows,
+                     standing->loss_name, standing->loss, standing->constant);
+}
+
 std::string diverged(const Standing& standing) {
   const std::string name = fmt::format("the {} {}", standing.rows, standing.loss_name);
   if (!std::isfinite(standing.loss)) return name + " is not finite";

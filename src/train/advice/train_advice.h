@@ -36,6 +36,8 @@ std::optional<Standing> on_trained_rows(Loss loss, const std::vector<EpochNumber
 std::string worse_than_none(const Standing& standing, double slack = 1);
 // The same of the numbers after a job's last pass.
 std::string worse_than_none(Loss loss, const std::vector<EpochNumbers>& epochs);
+// The same, and by more than chance, which is 1 / sqrt(rows) of the loss: nothing to keep.
+std::string worse_than_chance(Loss loss, const std::vector<EpochNumbers>& epochs);
 // The loss is not finite, or more than 1,000 times that of a model whose weights are all 0.
 std::string diverged(const Standing& standing);
 // That is so of the training rows in the last pass, and the rows held out do not tell otherwise.

@@ -104,6 +104,7 @@ TEST_F(SimulationTest, EndsEarlyWhenAsked) {
 
 TEST_F(SimulationTest, StopsAfterItsTimeAndThatIsNoError) {
   options_.epochs = 1000;
+  options_.keep_best = false;
   simulation_.stop_after = 20s;
   sim::TimedRun numbers;
   simulation_.on_end = [&](const sim::TimedRun& run) { numbers = run; };
