@@ -2,9 +2,6 @@
 // numeric cell is an entry of its column's key; a categorical cell is an entry whose key is the hash of
 // column and string.
 #include <fmt/format.h>
-#include <xxhash.h>
-
-#include <algorithm>
 
 #include "data/reader/cell_words.h"
 #include "data/reader/row_format.h"
@@ -68,8 +65,7 @@ class CsvParser final : public LineParser<CsvParser> {
         return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) ||
                full(at, error);
       case Column::Kind::kCategorical: {
-        const Key hash = XXH3_64bits_withSeed(cell.data(), cell.size(), column.salt);
-        return out.add(rules_.key(std::min(hash, kReservedKey - 1)), column.field) || full(at, error);
+        return out.add(rules_.key(category_key(cell, column.salt)), column.field) || full(at, error);
       }
     }
     return false;
