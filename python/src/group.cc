@@ -1,0 +1,4 @@
+#include "bindings.h"
+namespace thalweg::python {
+void bind_group(nanobind::module_&) {}
+}  // namespace thalweg::python
