@@ -48,6 +48,11 @@ class SharedJob {
   SharedJob(Job its_job, JobOptions its_options)
       : options(std::move(its_options)), turns(options.data_shards), job_(std::move(its_job)) {}
 
+  ~SharedJob() {
+    const WithoutGil no_gil;
+    job_.reset();
+  }
+
   // Calls `one` with the job in this shard's turn, without the GIL.
   template <class Call>
   auto in_turn(std::uint32_t shard, Call one) {

@@ -1,5 +1,7 @@
 """Clicks that a linear model can learn, as a matrix, a table and files."""
 
+import socket
+
 import numpy as np
 import pandas
 import pytest
@@ -40,3 +42,11 @@ def csv(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("clicks") / "clicks.csv"
     table.to_csv(path, index=False)
     return str(path)
+
+
+@pytest.fixture
+def free_address():
+    """Where rank 0 of a group may listen."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"

@@ -5,10 +5,11 @@ combines vectors among ranks. thalweg.sklearn has estimators, thalweg.torch what
 """
 
 from ._errors import DeadlineError, Error, InputError, IoError, JobError, MissingError
+from ._group import Group, Work
 from ._job import Job, Store, Table
 from ._model import Model
 from ._train import TrainEpoch, TrainProgress, TrainResult, train
 
 __version__ = "0.1.0"
-__all__ = ["DeadlineError", "Error", "InputError", "IoError", "Job", "JobError", "MissingError", "Model", "Store", "Table",
-           "TrainEpoch", "TrainProgress", "TrainResult", "train"]
+__all__ = ["DeadlineError", "Error", "Group", "InputError", "IoError", "Job", "JobError", "MissingError", "Model", "Store",
+           "Table", "TrainEpoch", "TrainProgress", "TrainResult", "Work", "train"]
