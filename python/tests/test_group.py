@@ -2,32 +2,11 @@
 
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
+from ranks import on_ranks
 from thalweg import Group
-
-
-def on_ranks(size, program, timeout=60.0):
-    """Calls program(group) in a thread for each rank; what they return, or the first error."""
-    groups = Group.in_process(size, timeout)
-    answers, thrown = [None] * size, []
-
-    def work(rank):
-        try:
-            answers[rank] = program(groups[rank])
-        except BaseException as error:
-            thrown.append(error)
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if thrown:
-        raise thrown[0]
-    return answers
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.int64, np.uint64])
