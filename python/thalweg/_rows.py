@@ -88,11 +88,14 @@ def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
     return _core.Rows.sparse(begins, indices, values, columns, labels, weights, fields)
 
 
-def _pandas_columns(frame: Any) -> list[tuple[str, np.ndarray, Optional[list[str]]]]:
+Column = tuple[str, np.ndarray, Optional[list[str]]]
+
+
+def _pandas_columns(frame: Any) -> list[Column]:
     """Of numbers as they lie, of other columns their distinct words and which of them each cell has."""
     import pandas
 
-    columns = []
+    columns: list[Column] = []
     for at, name in enumerate(frame.columns):
         column = frame.iloc[:, at]
         if column.dtype == object:
@@ -155,7 +158,7 @@ def _fields_from(text: str) -> np.ndarray:
     return np.repeat([int(field) for field, _ in runs], [int(count) for _, count in runs])
 
 
-def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], Mapping[str, _core.Rows]]:
+def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], dict[str, _core.Rows]]:
     """Rows to score, without labels: files and rows, as the library takes them. `known`: what the model stores."""
     if is_files(data):
         return file_names(data), {}
