@@ -35,6 +35,13 @@ def test_classes_may_be_words(clicks):
     assert (model.predict(matrix) == words).mean() > 0.8
 
 
+def test_a_random_state_is_the_seed(clicks):
+    states = (None, 0, np.int64(0), 7, np.random.RandomState(7), np.random.RandomState(7))
+    first, zero, same, seven, drawn, again = (
+        FMClassifier(epochs=1, random_state=state).fit(*clicks).model_.digest for state in states)
+    assert zero == same and drawn == again and len({first, zero, seven, drawn}) == 4
+
+
 def test_tables_with_words(table):
     features, labels = table.drop(columns="click"), table.click
     model = LogisticRegression(epochs=3).fit(features, labels)

@@ -95,8 +95,9 @@ def test_nullable_and_small_types(table):
 
 def test_arrow_types_that_are_no_cells():
     rows = pyarrow.table({"when": pyarrow.array([1, 2], pyarrow.timestamp("s")), "label": [0, 1]})
-    with pytest.raises(ValueError, match='column "when".*cast it'):
-        thalweg.train(rows)
+    for form in (rows, rows.to_pandas()):
+        with pytest.raises(ValueError, match='column "when".*cast it'):
+            thalweg.train(form)
 
 
 def test_names_of_columns_may_be_numbers_but_not_repeat():

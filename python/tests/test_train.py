@@ -143,6 +143,7 @@ def test_other_threads_run_meanwhile(clicks):
     (lambda x, y: thalweg.train(x, y[1:]), ValueError, "3999 numbers, expected 4000"),
     (lambda x, y: thalweg.train(x, ["a"] * len(y)), ValueError, "expected numbers"),
     (lambda x, y: thalweg.train(x, y, valid=(x, y), valid_part=10), ValueError, "cannot be combined"),
+    (lambda x, y: thalweg.train(x, y, valid=[__file__, __file__]), ValueError, "valid: 2 files"),
     (lambda x, y: thalweg.train(x, y, epochs=-1), ValueError, "epochs=-1"),
     (lambda x, y: thalweg.train(x, y, epochs=0), ValueError, "--epochs 0; expected 1"),
     (lambda x, y: thalweg.train(x, y, optimizer="best"), ValueError, "'best'"),

@@ -101,6 +101,9 @@ def _pandas_columns(frame: Any) -> list[Column]:
         if column.dtype == object:
             column = column.infer_objects()
         dtype = column.dtype
+        if pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype):
+            raise InputError(f'column "{name}": of {dtype}, expected numbers or strings; cast it, to strings for instance',
+                             "USAGE")
         if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
             values = np.ascontiguousarray(column.to_numpy())
             columns.append((str(name), values.astype(np.float32) if dtype == np.float16 else values, None))

@@ -88,7 +88,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     options: other flags of `thalweg train`, with underscores: factor_rate=, algorithm="ssp:4", memory=, ...
 
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
-    are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt.
+    are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
     """
     given = dict(options, model=model, valid_part=valid_part, epochs=epochs, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
@@ -115,11 +115,14 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
 
 def _held_out(valid: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
     """The name of the held-out rows; those in memory are added to `rows`."""
-    if is_files(valid) and len(file_names(valid)) == 1:
-        return file_names(valid)[0]
+    if is_files(valid):
+        names = file_names(valid)
+        if len(names) != 1:
+            raise InputError(f"valid: {len(names)} files, expected one, or a glob", "USAGE")
+        return names[0]
     data, labels, weights = (tuple(valid) + (None, None))[:3] if isinstance(valid, tuple) else (valid, None, None)
-    names = {name: given.get(name) for name in ("label_column", "weight_column")}
-    rows["held-out rows"] = rows_of(data, labels, weights, fields, names)
+    columns = {name: given.get(name) for name in ("label_column", "weight_column")}
+    rows["held-out rows"] = rows_of(data, labels, weights, fields, columns)
     return "held-out rows"
 
 

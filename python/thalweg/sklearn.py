@@ -6,10 +6,13 @@ hashed as categories.
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, Optional
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (_check_sample_weight, assert_all_finite, check_consistent_length,
                                       check_is_fitted, column_or_1d, validate_data)
@@ -61,7 +64,9 @@ class _Estimator(BaseEstimator):
 
     def _options(self) -> dict[str, Any]:
         options = self.get_params(deep=False)
-        options["seed"] = options.pop("random_state") or 1
+        state = options.pop("random_state")
+        if state is not None:
+            options["seed"] = state if isinstance(state, numbers.Integral) else int(check_random_state(state).randint(2**31))
         return {name: value for name, value in options.items() if value is not None}
 
     def _fit(self, data: Any, labels: np.ndarray, sample_weight: Any) -> None:
@@ -111,7 +116,7 @@ class _Classifier(ClassifierMixin, _Estimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, a column each."""
-        second = 1 / (1 + np.exp(-self.decision_function(X)))
+        second = expit(self.decision_function(X))
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> np.ndarray:
