@@ -12,7 +12,7 @@ import sys
 import xml.etree.ElementTree
 
 SKIPPED_METHOD = re.compile(r"""^(test\w*) \(.*\.\.\. skipped ['"](.*)['"]$""", re.M)
-SKIPPED_GTEST = re.compile(r"^(?:.*: Skipped|skipped:)\s*(.*)$", re.M)
+SKIPPED_OTHER = re.compile(r"^(?:.*: Skipped|skipped:|SKIPPED \[\d+\] [^:]+(?::\d+)?:)\s*(.*)$", re.M)
 
 
 class Entry:
@@ -42,7 +42,7 @@ def skips(case):
     methods = SKIPPED_METHOD.findall(said)
     if methods:
         return [(f"{case.get('name')}:{method}", reason) for method, reason in methods]
-    reason = SKIPPED_GTEST.search(said)
+    reason = SKIPPED_OTHER.search(said)
     return [(case.get("name"), reason.group(1) if reason else "no reason given")]
 
 

@@ -13,6 +13,8 @@ TESTS = {
     "not_run": ("true", "REQUIRED_FILES /nowhere/at_all"),
     "no_data": ("echo 'skipped: no data'; exit 77", "SKIP_RETURN_CODE 77"),
     "gtest": ("printf 'x_test.cc:7: Skipped\\nno disk\\n[  SKIPPED ] A.B\\n'", r'SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]"'),
+    "pytest": ("printf 'x\\nSKIPPED [1] a/test_b.py:9: no torch\\n3 passed, 1 skipped in 1s\\n'",
+               r'SKIP_REGULAR_EXPRESSION "\n([0-9]+ passed, )?[0-9]+ skipped"'),
     "python": ("python3 -c 'import unittest\n"
                "class T(unittest.TestCase):\n"
                "    def test_one(self): self.skipTest(chr(110) + chr(111))\n"
@@ -47,11 +49,11 @@ class CheckSkipsTest(unittest.TestCase):
         self.assertEqual(self.check(["good", "not_run"], "always not_run some reason\n"), (0, ["1 passed, 1 failed, 0 skipped"]))
 
     def test_a_skip_that_is_not_listed_fails(self):
-        code, lines = self.check(["good", "no_data", "gtest", "python"], "# nothing\n")
+        code, lines = self.check(["good", "no_data", "gtest", "pytest", "python"], "# nothing\n")
         self.assertEqual(code, 1)
         begin = "skipped without being listed in tests/skips.txt: "
-        self.assertEqual(lines, [begin + "no_data: no data", begin + "gtest: no disk", begin + "python:test_one: no",
-                                 "1 passed, 0 failed, 3 skipped"])
+        self.assertEqual(lines, [begin + "no_data: no data", begin + "gtest: no disk", begin + "pytest: no torch",
+                                 begin + "python:test_one: no", "1 passed, 0 failed, 4 skipped"])
 
     def test_listed_skips_pass(self):
         listed = "always no_* some reason\nsometimes gtest some reason\nalways python:test_one some reason\n"

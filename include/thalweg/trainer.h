@@ -67,6 +67,7 @@ struct TrainProgress {
   std::uint32_t servers = 0, servers_alive = 0;
 };
 
+class MemoryRows;
 struct RowFormat;
 struct ModelKind;
 struct Metric;
@@ -75,11 +76,13 @@ enum class TrainMessage : std::uint8_t { kDetail, kNote, kWarning };
 
 // Formats, models and metrics of an application's own, found by their names beside the built-in ones; they
 // outlive the job. Described in src/data/reader/row_format.h, src/model/model_kind.h and
-// src/model/metric/metric.h, for programs built in this tree.
+// src/model/metric/metric.h, for programs built in this tree. So are rows that are in memory, by the path
+// that names them in place of files: src/data/memory/memory_rows.h.
 struct TrainParts {
   std::vector<const RowFormat*> formats;
   std::vector<const ModelKind*> models;
   std::vector<const Metric*> metrics;
+  std::map<std::string, std::shared_ptr<const MemoryRows>> rows;
 };
 
 // Checkpoints of a training in sync mode by servers: from one it goes on to the bits of a training that was

@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "base/mix.h"
+#include "data/memory/memory_blocks.h"
+#include "data/memory/memory_rows.h"
 #include "data/reader/column_guess.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
@@ -59,28 +61,52 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (const Status status = check_options(options); !status.ok()) return status;
   std::shared_ptr<DataSet> data(new DataSet);
   data->options_ = std::move(options);
-  const bool has_columns = !data->options_.columns.empty() || !data->options_.known_columns.empty();
-  const bool means_csv = has_columns && data->options_.format == "auto";
-  const auto named = find_format(means_csv ? "csv" : data->options_.format, data->options_.formats);
-  if (!named) return named.status();
-  data->format_ = *named;
-  data->detect_ = data->format_ == nullptr;
-  Result<InputFiles> files = open_input_files(data->options_.paths, data->options_.text,
-                                              [&](const InputFile& file) { return data->look(file); });
-  if (!files) return files.status();
-  data->empty_paths_ = std::move(files->empty);
-  if (!data->seekable_) data->total_bytes_ = 0;
-  std::vector<InputFile>& full = files->full;
-  if (const Status status = data->look_closer(full); !status.ok()) return status;
-  if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
-    data->files_ = std::move(full);
-  } else {
-    const ChunkCutter::Rules rules{data->columns_.header, data->format().comments,
-                                   data->options_.part != Part::kAll, data->options_.hash_text};
-    data->hub_ = std::make_shared<StreamHub>(std::move(full), rules);
-  }
+  auto memory = find_memory_rows(data->options_);
+  if (!memory) return memory.status();
+  data->memory_ = std::move(*memory);
+  if (Status status = data->memory_ ? data->open_memory() : data->open_files(); !status.ok()) return status;
   return data;
 }
+
+Status DataSet::open_files() {
+  const bool has_columns = !options_.columns.empty() || !options_.known_columns.empty();
+  const bool means_csv = has_columns && options_.format == "auto";
+  const auto named = find_format(means_csv ? "csv" : options_.format, options_.formats);
+  if (!named) return named.status();
+  format_ = *named;
+  detect_ = format_ == nullptr;
+  Result<InputFiles> files =
+      open_input_files(options_.paths, options_.text, [this](const InputFile& file) { return look(file); });
+  if (!files) return files.status();
+  empty_paths_ = std::move(files->empty);
+  if (!seekable_) total_bytes_ = 0;
+  std::vector<InputFile>& full = files->full;
+  if (Status status = look_closer(full); !status.ok()) return status;
+  if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
+    files_ = std::move(full);
+  } else {
+    const ChunkCutter::Rules rules{columns_.header, format_->comments, options_.part != Part::kAll,
+                                   options_.hash_text};
+    hub_ = std::make_shared<StreamHub>(std::move(full), rules);
+  }
+  return {};
+}
+
+Status DataSet::open_memory() {
+  constexpr std::uint64_t kBytesPerRow = 100;  // Of one with a dozen entries.
+  paths_ = options_.paths;
+  if (memory_->rows() == 0) return {Code::kData, paths_.front() + ": has no row, expected rows"};
+  format_ = &format_of(*memory_);
+  Result<Columns> columns = memory_->columns(paths_.front(), options_);
+  if (!columns) return columns.status();
+  columns_ = std::move(*columns);
+  if (Status status = look_closer({}); !status.ok()) return status;
+  total_bytes_ = memory_->rows() * kBytesPerRow;
+  fingerprint_ = thalweg::place(memory_->rows());
+  return {};
+}
+
+std::uint64_t DataSet::rows_in_memory() const { return memory_ ? memory_->rows() : 0; }
 
 // Finds format and columns, from the first file with rows, and sees that the others have the same.
 Result<std::string> DataSet::look(const InputFile& file) {
@@ -115,7 +141,8 @@ Status DataSet::look_closer(const std::vector<InputFile>& files) {
   };
   const std::vector<Column>& list = columns_.list;
   if (!format_->columns || std::none_of(list.begin(), list.end(), is_open)) return {};
-  const Result<std::string> rows = sample_rows(files, columns_.header, options_);
+  const Result<std::string> rows =
+      memory_ ? memory_->sample(kSampleRows) : sample_rows(files, columns_.header, options_);
   if (!rows) return rows.status();
   guess_columns(std::string_view(*rows).substr(0, rows->size() - kTextPad), options_.choose_scales, columns_);
   return {};
@@ -167,6 +194,8 @@ std::string DataSet::description() const {
 
 Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, std::uint32_t shards,
                                                            std::uint32_t epoch) {
+  if (memory_)
+    return std::unique_ptr<BlockSource>(std::make_unique<MemoryBlocks>(memory_->rows(), shard, shards));
   if (hub_) return std::unique_ptr<BlockSource>(std::make_unique<StreamBlocks>(hub_, shard, shards, epoch));
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<PlainFiles>& plain = plain_[shards];
@@ -222,6 +251,7 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
     }
   }
   line += static_cast<std::uint64_t>(std::count(block.begin, begin, '\n'));
+  if (memory_) return fmt::format("{}, row {}", paths_[block.file], line);
   return fmt::format("{}:{}:{}", paths_[block.file], line + 1, at - begin + 1);
 }
 

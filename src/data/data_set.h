@@ -38,7 +38,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
 
   const RowFormat& format() const { return *format_; }
   const ReadOptions& options() const { return options_; }
-  // Of the files as they lie on disk; 0: not known, some file is a pipe.
+  // Of the files as they lie on disk, of rows in memory a guess; 0: not known, some file is a pipe.
   std::uint64_t total_bytes() const { return total_bytes_; }
   // A hash of the files' order, sizes and heads; not of their names, which machines may give otherwise.
   std::uint64_t fingerprint() const { return fingerprint_; }
@@ -46,6 +46,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   bool seekable() const { return seekable_; }
   // Mean number of entries in the first rows of a pipe, which are known before it is read; 0 without one.
   double entries_in_head() const { return entries_in_head_; }
+  // Of rows in memory, which is known before they are read; else 0.
+  std::uint64_t rows_in_memory() const;
   std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
@@ -74,6 +76,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
  private:
   friend class RowReader;
   DataSet() = default;
+  Status open_files();
+  Status open_memory();
   Result<std::string> look(const InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
   Status look_closer(const std::vector<InputFile>& files);
@@ -81,14 +85,15 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
   bool may_skip(const std::string& message);
-  // path:line:column of a place in a block.
+  // path:line:column of a place in a block, "path, row 5" of rows in memory.
   std::string place(const TextBlock& block, const char* at) const;
 
   ReadOptions options_;
   const RowFormat* format_ = nullptr;  // Null: not known before the first file with rows.
   bool detect_ = true;
   Columns columns_;
-  std::vector<InputFile> files_;  // Empty if hub_ has them.
+  std::shared_ptr<const MemoryRows> memory_;  // Null: rows are in files.
+  std::vector<InputFile> files_;              // Empty if hub_ has them.
   std::vector<std::string> paths_, empty_paths_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t fingerprint_ = 0;

@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace thalweg {
 
 struct RowFormat;  // reader/row_format.h
+class MemoryRows;  // memory/memory_rows.h
 
 // Which rows of the data are read, when every N-th row is held out.
 enum class Part : std::uint8_t { kAll, kTrain, kHeldOut };
@@ -48,6 +51,8 @@ struct ReadOptions {
   TextWindows text;
   bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
 
+  // Paths that stand for rows in memory.
+  std::map<std::string, std::shared_ptr<const MemoryRows>> memory;
   std::vector<const RowFormat*> formats;  // Beside the built-in ones; they outlive the data set.
 };
 

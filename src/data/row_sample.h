@@ -11,6 +11,7 @@
 namespace thalweg {
 
 inline constexpr std::size_t kSampleBytes = std::size_t{1} << 20;
+inline constexpr std::uint64_t kSampleRows = 8192;  // Of a table in memory.
 
 // Whole lines without headers, at most about kSampleBytes of them and as much padding behind them as a block
 // has. Of plain files, evenly from all of them; of packed ones, the first file's begin; of a pipe, its head.

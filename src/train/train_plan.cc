@@ -116,11 +116,13 @@ Status choose_dense(const TrainerOptions& options, const ModelKind& kind, DataSe
 // touch frequent factors less often, so their penalty weighs less beside that of rare ones: fewer steps for
 // clicks, but layers need many, as each one changes all of them.
 std::uint32_t choose_batch(const ModelSpec& model, const ModelKind& kind, double entries,
-                           std::uint64_t total_bytes) {
+                           const DataSet& data) {
   constexpr double kBytesPerEntry = 8;
   const double clicks = kind.deep != nullptr ? 1000 : kind.factors ? 50 : 100;
   const double steps_per_pass = model.loss == Loss::kLogistic ? clicks : 200;
-  const double rows = static_cast<double>(total_bytes) / (kBytesPerEntry * std::max(entries, 1.0));
+  const double rows = data.rows_in_memory() != 0 ? static_cast<double>(data.rows_in_memory())
+                                                 : static_cast<double>(data.total_bytes()) /
+                                                       (kBytesPerEntry * std::max(entries, 1.0));
   return static_cast<std::uint32_t>(std::clamp(rows / steps_per_pass, 256.0, 8192.0));
 }
 
@@ -173,6 +175,7 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.paths = options.files;
   read.format = options.format;
   read.formats = options.more.formats;
+  read.memory = options.more.rows;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
   read.columns = options.columns;
@@ -435,8 +438,8 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   }
   const auto entries = mean_entries(*data);
   if (!entries) return as_input(entries.status());
-  spec.batch_rows = options.batch.value_or(
-      plan.pipe ? kBatchRowsUnknown : choose_batch(model, **kind, *entries, (*data)->total_bytes()));
+  spec.batch_rows =
+      options.batch.value_or(plan.pipe ? kBatchRowsUnknown : choose_batch(model, **kind, *entries, **data));
   choose_rules(options, *entries, spec);
   if (status = choose_layers(options, **kind, model); !status.ok()) return status;
   if ((*kind)->fields || (*kind)->deep != nullptr) {

@@ -121,6 +121,11 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
     return failed(
         {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"});
   }
+  if (!options.more.rows.empty()) {
+    return failed(
+        {Code::kUsage, options.more.rows.begin()->first +
+                           ": rows in memory are for one process; give files, or leave --processes out"});
+  }
   if (options.threads != 0) {
     return failed({Code::kUsage,
                    "--threads is for one process; with --processes each worker has one, so say --workers"});

@@ -63,13 +63,12 @@ void infer_kind(const std::vector<Row>& rows, std::size_t c, Column& column) {
   }
 }
 
-// Kinds of the columns of a file with a header, where neither options nor --columns say otherwise.
-void infer_kinds(const std::vector<Row>& rows, const ReadOptions& options, Columns& columns) {
+// The columns that are label and weight by their names, where neither options nor --columns say otherwise.
+void find_label_and_weight(const ReadOptions& options, Columns& columns) {
   const auto find = [&](std::string_view name) {
     return std::find_if(columns.list.begin(), columns.list.end(),
                         [&](const Column& c) { return c.name == name; });
   };
-  for (std::size_t c = 0; c < columns.list.size(); ++c) infer_kind(rows, c, columns.list[c]);
   if (options.label_column.empty()) {
     for (const char* name : {"label", "target", "click", "clicked", "y"}) {
       if (const auto it = find(name); it != columns.list.end()) {
@@ -287,7 +286,7 @@ Status finish(Columns& columns, const std::string& path, bool labels_needed) {
   std::uint32_t labels = 0, weights = 0;
   for (Column& c : columns.list) {
     if (c.kind != Kind::kCategorical) c.odd_cell.clear();
-    c.salt = std::min<Key>(XXH3_64bits(c.name.data(), c.name.size()), kReservedKey - 1);
+    c.salt = column_salt(c.name);
     if (c.kind == Kind::kLabel) ++labels;
     if (c.kind == Kind::kWeight) ++weights;
     if (!labels_needed && (c.kind == Kind::kLabel || c.kind == Kind::kWeight)) c.kind = Kind::kIgnored;
@@ -308,6 +307,14 @@ Status finish(Columns& columns, const std::string& path, bool labels_needed) {
 }
 
 }  // namespace
+
+Key column_salt(std::string_view name) {
+  return std::min<Key>(XXH3_64bits(name.data(), name.size()), kReservedKey - 1);
+}
+
+Key category_key(std::string_view cell, Key salt) {
+  return std::min<Key>(XXH3_64bits_withSeed(cell.data(), cell.size(), salt), kReservedKey - 1);
+}
 
 bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch) {
   if (*p != '"') {
@@ -372,7 +379,12 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
         Code::kUsage,
         fmt::format("{}:1:1: saw no header, expected one or --columns, such as label,num*13,cat*", path));
   }
-  infer_kinds(rows, options, columns);
+  for (std::size_t c = 0; c < columns.list.size(); ++c) infer_kind(rows, c, columns.list[c]);
+  return settle_columns(std::move(columns), path, options);
+}
+
+Result<Columns> settle_columns(Columns columns, const std::string& path, const ReadOptions& options) {
+  find_label_and_weight(options, columns);
   Status status;
   if (!options.known_columns.empty()) status = set_known_kinds(columns, path, options);
   if (status.ok() && !options.columns.empty()) status = set_given_kinds(columns, path, options);

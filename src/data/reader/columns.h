@@ -77,6 +77,12 @@ Result<Columns> find_columns(std::string_view head, const std::string& path, con
 
 // Gives the numeric and categorical ones their fields.
 void number_columns(Columns& columns);
+// The same of columns whose names and likely kinds are known, such as a table's in memory.
+Result<Columns> settle_columns(Columns columns, const std::string& path, const ReadOptions& options);
+
+Key column_salt(std::string_view name);
+// Of a categorical cell of the column with this salt.
+Key category_key(std::string_view cell, Key salt);
 
 // The same columns in the language above, each with its name and kind.
 std::string columns_text(const Columns& columns);

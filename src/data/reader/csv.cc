@@ -2,12 +2,9 @@
 // numeric cell is an entry of its column's key; a categorical cell is an entry whose key is the hash of
 // column and string.
 #include <fmt/format.h>
-#include <xxhash.h>
-
-#include <algorithm>
-#include <cmath>
 
 #include "data/reader/cell_words.h"
+#include "data/reader/number_form.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 
@@ -59,8 +56,7 @@ class CsvParser final : public LineParser<CsvParser> {
       case Column::Kind::kNumeric:
         return take_number(column, cell, at, out, error);
       case Column::Kind::kCategorical:
-        return add_category(column, XXH3_64bits_withSeed(cell.data(), cell.size(), column.salt), at, out,
-                            error);
+        return add_category(column, category_key(cell, column.salt), at, out, error);
     }
     return false;
   }
@@ -76,27 +72,15 @@ class CsvParser final : public LineParser<CsvParser> {
             fmt::format("a finite number (column \"{}\"; --columns can make it cat)", column.name);
         return false;
       }
-      return !is_bucket || add_category(column, XXH3_64bits_withSeed("", 0, column.salt), at, out, error);
+      return !is_bucket || add_category(column, category_key({}, column.salt), at, out, error);
     }
     if (is_bucket) return add_category(column, bucket_key(value, column.salt), at, out, error);
     value = in_form(value, column.number);
     return value == 0.0f || out.add_value(rules_.key(column.salt), value, column.field) || full(at, error);
   }
 
-  bool add_category(const Column& column, Key hash, const char* at, BatchWriter& out, RowError& error) {
-    return out.add(rules_.key(std::min(hash, kReservedKey - 1)), column.field) || full(at, error);
-  }
-
-  static Key bucket_key(float v, Key salt) {
-    const bool exact = v <= 2;
-    const auto bucket = exact ? static_cast<double>(v) : std::floor(std::pow(std::log(v), 2));
-    const std::string token = fmt::format("{}{}", exact ? "" : "b", bucket);
-    return XXH3_64bits_withSeed(token.data(), token.size(), salt);
-  }
-
-  static float in_form(float v, const NumberForm& form) {
-    if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
-    return form.scale == 0 ? v : std::clamp((v - form.offset) / form.scale, -kLargestScaled, kLargestScaled);
+  bool add_category(const Column& column, Key key, const char* at, BatchWriter& out, RowError& error) {
+    return out.add(rules_.key(key), column.field) || full(at, error);
   }
 
   bool take_label(std::string_view cell, const char* at, RowError& error) {

@@ -20,6 +20,7 @@ struct RowError {
   const char* at = nullptr;
   const char* end = nullptr;  // Of what stands there; null: of the line, or a blank.
   std::string expected;
+  std::string saw;  // What stands there, where it is no text; empty: see `at`.
 };
 
 // One per reader: a parser has scratch space.

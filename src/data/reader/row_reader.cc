@@ -24,8 +24,10 @@ Status RowReader::skip_bad_row(const RowError& error) {
   std::string message;
   // Finding the line's number costs a pass over the file, so not for each of thousands of bad rows.
   if (!counted && (known < 10 || known >= data_->options_.max_bad_rows)) {
-    message = fmt::format("{}: saw \"{}\", expected {}", data_->place(block_, error.at),
-                          shown(error.at, error.end == nullptr ? end : error.end), error.expected);
+    message =
+        fmt::format("{}: saw \"{}\", expected {}", data_->place(block_, error.at),
+                    error.saw.empty() ? shown(error.at, error.end == nullptr ? end : error.end) : error.saw,
+                    error.expected);
   }
   ++pass_rows_[block_.file].skipped;
   cursor_.p = end + 1;

@@ -1,0 +1,318 @@
+// Jobs within this process, whose data shards are threads of Python.
+#include "thalweg/job.h"
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rule_fields.h"
+#include "bindings.h"
+#include "errors.h"
+#include "new_array.h"
+
+namespace nb = nanobind;
+
+namespace thalweg::python {
+namespace {
+
+using KeyArray = nb::ndarray<nb::ro, const Key, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FloatArray = nb::ndarray<nb::ro, const float, nb::c_contig, nb::device::cpu>;
+using Seconds = std::optional<double>;
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+BlockingStore::Timeout timeout_of(Seconds seconds) {
+  return seconds ? nanoseconds(*seconds) : BlockingStore::kJobTimeout;
+}
+
+// A job that its stores keep, and what each shard's calls take turns by.
+class SharedJob {
+ public:
+  SharedJob(Job its_job, JobOptions its_options)
+      : options(std::move(its_options)), turns(options.data_shards), job_(std::move(its_job)) {}
+
+  ~SharedJob() {
+    const WithoutGil no_gil;
+    job_.reset();
+  }
+
+  // Calls `one` with the job in this shard's turn, without the GIL.
+  template <class Call>
+  auto in_turn(std::uint32_t shard, Call one) {
+    const nb::gil_scoped_release no_gil;
+    const std::lock_guard turn(turns[shard]);
+    if (!job_) {
+      const nb::gil_scoped_acquire gil;
+      raise({Code::kAborted, "the job is closed"});
+    }
+    return one(*job_);
+  }
+  void close() {
+    const nb::gil_scoped_release no_gil;
+    std::vector<std::unique_lock<std::mutex>> all;
+    for (std::mutex& turn : turns) all.emplace_back(turn);
+    job_.reset();
+  }
+  const TableSpec& table(std::uint16_t index) const {
+    if (index >= options.tables.size()) {
+      raise({Code::kUsage, fmt::format("table {}: expected one below {}", index, options.tables.size())});
+    }
+    return options.tables[index];
+  }
+
+  const JobOptions options;
+  std::vector<std::mutex> turns;
+
+ private:
+  std::optional<Job> job_;
+};
+
+// The keys of one call: those of a sparse table in any order and repeated, or a block of a dense one.
+struct CallKeys {
+  Keys keys;
+  std::vector<std::uint32_t> at;  // Of each key given, its row among the call's; empty: they are the same.
+  std::size_t count() const { return at.empty() ? keys.size() : at.size(); }
+};
+
+CallKeys sparse_keys(const TableSpec& table, const KeyArray& array) {
+  const std::span<const Key> keys(array.data(), array.size());
+  if (table.kind != TableSpec::Kind::kSparse) {
+    raise({Code::kUsage, fmt::format("table {} is dense: expected a range of rows", table.name)});
+  }
+  if (std::find(keys.begin(), keys.end(), kReservedKey) != keys.end()) {
+    raise({Code::kUsage, "key 2^64-1 is reserved"});
+  }
+  CallKeys out;
+  out.keys = Keys::of(keys, &out.at);
+  return out;
+}
+
+CallKeys dense_keys(const TableSpec& table, std::uint64_t first, std::uint64_t rows) {
+  if (table.kind != TableSpec::Kind::kDense || first > table.rows || rows > table.rows - first) {
+    raise({Code::kUsage, fmt::format("rows {} to {} of table {}: expected a range of a dense table", first,
+                                     first + rows, table.name)});
+  }
+  return {Keys::block(first, rows), {}};
+}
+
+CallKeys keys_of(const TableSpec& table, const nb::object& given) {
+  if (nb::isinstance<nb::tuple>(given)) {
+    const auto [first, rows] = nb::cast<std::pair<std::uint64_t, std::uint64_t>>(given);
+    return dense_keys(table, first, rows);
+  }
+  return sparse_keys(table, nb::cast<KeyArray>(given));
+}
+
+// Sums the gradients of repeated keys.
+Rows gradients_of(const TableSpec& table, const CallKeys& keys, const FloatArray& grads) {
+  const std::size_t dim = table.dim;
+  if (grads.size() != keys.count() * dim) {
+    raise({Code::kUsage, fmt::format("{} floats pushed to table {}, expected {} for each of {} keys",
+                                     grads.size(), table.name, dim, keys.count())});
+  }
+  if (keys.at.empty()) return Rows(std::vector<float>(grads.data(), grads.data() + grads.size()));
+  std::vector<float> sums(keys.keys.size() * dim);
+  for (std::size_t i = 0; i < keys.at.size(); ++i) {
+    for (std::size_t d = 0; d < dim; ++d) sums[keys.at[i] * dim + d] += grads.data()[i * dim + d];
+  }
+  return Rows(std::move(sums));
+}
+
+NewArray<float, nb::ndim<2>> rows_as_given(const TableSpec& table, const CallKeys& keys, const Rows& rows) {
+  const std::size_t dim = table.dim, count = keys.count();
+  std::vector<float> out(count * dim);
+  const auto span = rows.span();
+  if (keys.at.empty()) std::copy(span.begin(), span.end(), out.begin());
+  for (std::size_t i = 0; i < keys.at.size(); ++i) {
+    std::copy_n(span.begin() + static_cast<std::ptrdiff_t>(keys.at[i] * dim), dim,
+                out.begin() + static_cast<std::ptrdiff_t>(i * dim));
+  }
+  return array_of<NewArray<float, nb::ndim<2>>>(std::move(out), {count, dim});
+}
+
+class ShardHandle {
+  template <class Call>
+  auto call(Call one) const {
+    return job_->in_turn(shard_, [&](Job& job) {
+      BlockingStore store = job.shard(ShardId{shard_});
+      return one(store);
+    });
+  }
+
+ public:
+  ShardHandle(std::shared_ptr<SharedJob> job, std::uint32_t shard) : job_(std::move(job)), shard_(shard) {
+    const std::uint32_t shards = job_->options.data_shards;
+    if (shard >= shards)
+      raise({Code::kUsage, fmt::format("data shard {}: expected one below {}", shard, shards)});
+  }
+
+  void push(std::uint16_t table, const nb::object& given, const FloatArray& grads, Seconds timeout) const {
+    const TableSpec& spec = job_->table(table);
+    const CallKeys keys = keys_of(spec, given);
+    const Rows rows = gradients_of(spec, keys, grads);
+    check(call([&](BlockingStore& store) {
+      return store.push(TableId{table}, keys.keys, rows, timeout_of(timeout));
+    }));
+  }
+  NewArray<float, nb::ndim<2>> pull(std::uint16_t table, const nb::object& given, bool looks,
+                                    Seconds timeout) const {
+    const TableSpec& spec = job_->table(table);
+    const CallKeys keys = keys_of(spec, given);
+    return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
+                           return looks ? store.read(TableId{table}, keys.keys, timeout_of(timeout))
+                                        : store.pull(TableId{table}, keys.keys, timeout_of(timeout));
+                         })));
+  }
+  NewArray<float, nb::ndim<2>> push_pull(std::uint16_t table, const nb::object& given,
+                                         const FloatArray& grads, Seconds timeout) const {
+    const TableSpec& spec = job_->table(table);
+    const CallKeys keys = keys_of(spec, given);
+    const Rows rows = gradients_of(spec, keys, grads);
+    return rows_as_given(spec, keys, value_of(call([&](BlockingStore& store) {
+                           return store.push_pull(TableId{table}, keys.keys, rows, timeout_of(timeout));
+                         })));
+  }
+  template <Status (BlockingStore::*kEnd)(BlockingStore::Timeout)>
+  void end(Seconds timeout) const {
+    check(call([&](BlockingStore& store) { return (store.*kEnd)(timeout_of(timeout)); }));
+  }
+  void barrier(std::uint32_t epoch, std::uint32_t index, Seconds timeout) const {
+    check(call([&](BlockingStore& store) { return store.barrier({epoch, index}, timeout_of(timeout)); }));
+  }
+  std::pair<std::uint32_t, std::uint32_t> step() const {
+    const Step now = call([](BlockingStore& store) { return store.step(); });
+    return {now.epoch, now.index};
+  }
+  std::uint32_t shard() const { return shard_; }
+
+ private:
+  std::shared_ptr<SharedJob> job_;
+  std::uint32_t shard_;
+};
+
+void set_numbers(RuleSpec& rule, const std::map<std::string, double>& numbers) {
+  std::size_t known = 0;
+  for_each_number(rule, [&](const char* name, float& number) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end()) return;
+    number = static_cast<float>(found->second);
+    ++known;
+  });
+  if (known != numbers.size()) raise({Code::kUsage, "numbers of a rule that it does not have"});
+}
+
+TableSpec make_table_spec(const std::string& name, std::uint32_t dim, std::uint64_t rows,
+                          const std::string& rule, const std::map<std::string, double>& numbers,
+                          const std::string& init, double scale, std::uint64_t seed) {
+  TableSpec table;
+  table.name = name;
+  table.dim = dim;
+  table.rows = rows;
+  if (rows != 0) table.kind = TableSpec::Kind::kDense;
+  const auto kind = rule_named(rule);
+  if (!kind || *kind == RuleKind::kCustom)
+    raise({Code::kUsage, fmt::format("no update rule is named '{}'", rule)});
+  table.rule.kind = *kind;
+  set_numbers(table.rule, numbers);
+  constexpr const char* kInits[] = {"zero", "uniform", "normal", "constant"};
+  const auto found = std::find(std::begin(kInits), std::end(kInits), init);
+  if (found == std::end(kInits)) raise({Code::kUsage, "init: expected zero, uniform, normal or constant"});
+  table.init = {static_cast<InitSpec::Kind>(found - std::begin(kInits)), static_cast<float>(scale), seed};
+  return table;
+}
+
+Consistency consistency_of(const std::string& name, std::uint32_t bound) {
+  if (name == "sync") return Consistency::sync();
+  if (name == "async") return Consistency::async();
+  if (name == "bounded") return Consistency::bounded(bound);
+  raise({Code::kUsage, fmt::format("consistency '{}': expected sync, bounded:N or async", name)});
+}
+
+std::shared_ptr<SharedJob> start(std::vector<TableSpec> tables, std::uint32_t servers,
+                                 std::uint32_t data_shards, const std::string& consistency,
+                                 std::uint32_t bound, std::uint32_t threads, double timeout) {
+  JobOptions options;
+  options.tables = std::move(tables);
+  options.servers = servers;
+  options.data_shards = data_shards;
+  options.workers = data_shards;
+  options.consistency = consistency_of(consistency, bound);
+  options.threads = threads;
+  options.timeout = nanoseconds(timeout);
+  auto job = [&] {
+    const nb::gil_scoped_release no_gil;
+    return Job::start(options);
+  }();
+  return std::make_shared<SharedJob>(value_of(std::move(job)), options);
+}
+
+std::pair<NewArray<Key, nb::ndim<1>>, NewArray<float, nb::ndim<2>>> scan(SharedJob& self,
+                                                                         std::uint16_t table) {
+  const std::size_t dim = self.table(table).dim;
+  std::vector<Key> keys;
+  std::vector<float> rows;
+  check(self.in_turn(0, [&](Job& job) {
+    return job.scan(TableId{table}, [&](Key key, std::span<const float> row) {
+      keys.push_back(key);
+      rows.insert(rows.end(), row.begin(), row.end());
+    });
+  }));
+  const std::size_t count = keys.size();
+  return {array_of<NewArray<Key, nb::ndim<1>>>(std::move(keys), {count}),
+          array_of<NewArray<float, nb::ndim<2>>>(std::move(rows), {count, dim})};
+}
+
+}  // namespace
+
+void bind_job(nb::module_& module) {
+  nb::class_<TableSpec>(module, "TableSpec")
+      .def_ro("name", &TableSpec::name)
+      .def_ro("dim", &TableSpec::dim)
+      .def_ro("rows", &TableSpec::rows);
+  module.def("table_spec", &make_table_spec, nb::arg("name"), nb::arg("dim"), nb::arg("rows"),
+             nb::arg("rule"), nb::arg("numbers"), nb::arg("init"), nb::arg("scale"), nb::arg("seed"));
+  nb::class_<ShardHandle>(module, "Shard", "A data shard's calls.")
+      .def_prop_ro("shard", &ShardHandle::shard)
+      .def_prop_ro("step", &ShardHandle::step)
+      .def("push", &ShardHandle::push, nb::arg("table"), nb::arg("keys"), nb::arg("grads"),
+           nb::arg("timeout").none())
+      .def("pull", &ShardHandle::pull, nb::arg("table"), nb::arg("keys"), nb::arg("looks"),
+           nb::arg("timeout").none())
+      .def("push_pull", &ShardHandle::push_pull, nb::arg("table"), nb::arg("keys"), nb::arg("grads"),
+           nb::arg("timeout").none())
+      .def("advance", &ShardHandle::end<&BlockingStore::advance>, nb::arg("timeout").none())
+      .def("end_epoch", &ShardHandle::end<&BlockingStore::end_epoch>, nb::arg("timeout").none())
+      .def("end_work", &ShardHandle::end<&BlockingStore::end_work>, nb::arg("timeout").none())
+      .def("barrier", &ShardHandle::barrier, nb::arg("epoch"), nb::arg("index"), nb::arg("timeout").none());
+  nb::class_<SharedJob>(module, "Job", "A job within this process.")
+      .def_static("start", &start, nb::arg("tables"), nb::arg("servers"), nb::arg("data_shards"),
+                  nb::arg("consistency"), nb::arg("bound"), nb::arg("threads"), nb::arg("timeout"))
+      .def("shard", [](const std::shared_ptr<SharedJob>& self,
+                       std::uint32_t shard) { return ShardHandle(self, shard); })
+      .def("scan", &scan, nb::arg("table"))
+      .def("stored",
+           [](SharedJob& self) {
+             const JobStats stats = self.in_turn(0, [](Job& job) { return job.stats(); });
+             return std::pair(stats.rows, stats.table_bytes);
+           })
+      .def("close", &SharedJob::close);
+}
+
+}  // namespace thalweg::python

@@ -1,0 +1,89 @@
+// Saved models: their answers and weights as arrays.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "errors.h"
+#include "model/loss.h"
+#include "new_array.h"
+#include "rows.h"
+#include "thalweg/saved_model.h"
+
+namespace nb = nanobind;
+
+namespace thalweg::python {
+namespace {
+
+NewArray<float, nb::ndim<1>> score(const SavedModel& model, const std::vector<std::string>& files,
+                                   const nb::dict& rows, bool raw) {
+  const TrainParts parts = parts_of(rows);
+  std::vector<float> answers;
+  if (parts.rows.size() == 1) answers.reserve(static_cast<std::size_t>(parts.rows.begin()->second->rows()));
+  std::optional<nb::python_error> thrown;
+  Status status;
+  {
+    const nb::gil_scoped_release no_gil;
+    const auto kind = raw ? SavedModel::Answer::kScore : SavedModel::Answer::kPrediction;
+    status = model.score(files, parts, kind, [&](std::span<const float> some) {
+      answers.insert(answers.end(), some.begin(), some.end());
+      const nb::gil_scoped_acquire gil;
+      if (PyErr_CheckSignals() != 0) thrown.emplace();
+      return !thrown;
+    });
+  }
+  if (thrown) throw std::move(*thrown);
+  check(status);
+  const std::size_t count = answers.size();
+  return array_of<NewArray<float, nb::ndim<1>>>(std::move(answers), {count});
+}
+
+nb::dict weights(const SavedModel& model) {
+  nb::dict tables;
+  for (const SavedTable& table : model.tables()) {
+    std::vector<Key> keys;
+    std::vector<float> rows;
+    keys.reserve(table.rows);
+    rows.reserve(table.rows * table.dim);
+    check(model.weights(tables.size(), [&](std::span<const Key> its_keys, std::span<const float> its_rows) {
+      keys.insert(keys.end(), its_keys.begin(), its_keys.end());
+      rows.insert(rows.end(), its_rows.begin(), its_rows.end());
+    }));
+    const std::size_t count = keys.size();
+    tables[table.name.c_str()] =
+        nb::make_tuple(array_of<NewArray<Key, nb::ndim<1>>>(std::move(keys), {count}),
+                       array_of<NewArray<float, nb::ndim<2>>>(std::move(rows), {count, table.dim}));
+  }
+  return tables;
+}
+
+SavedModel load(const std::string& directory) {
+  Result<SavedModel> loaded = [&] {
+    const nb::gil_scoped_release no_gil;
+    return SavedModel::load(directory);
+  }();
+  return value_of(std::move(loaded));
+}
+
+}  // namespace
+
+void bind_model(nb::module_& module) {
+  nb::class_<SavedModel>(module, "SavedModel", "A saved model in memory.")
+      .def_static("load", &load, nb::arg("directory"))
+      .def_prop_ro("name", &SavedModel::model)
+      .def_prop_ro("loss", [](const SavedModel& self) { return std::string(loss_name(self.loss())); })
+      .def_prop_ro("options", &SavedModel::options)
+      .def_prop_ro("metrics", &SavedModel::metrics)
+      .def_prop_ro("digest", &SavedModel::digest)
+      .def("score", &score, nb::arg("files"), nb::arg("rows"), nb::arg("raw"))
+      .def("weights", &weights, "By table: keys, and their rows.");
+}
+
+}  // namespace thalweg::python

@@ -1,0 +1,11 @@
+// thalweg._core: the library's calls as the package's Python files use them.
+#include "bindings.h"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The compiled part of thalweg; use the package thalweg.";
+  thalweg::python::bind_rows(module);
+  thalweg::python::bind_train(module);
+  thalweg::python::bind_model(module);
+  thalweg::python::bind_job(module);
+  thalweg::python::bind_group(module);
+}

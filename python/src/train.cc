@@ -1,0 +1,170 @@
+// Trainings: run without the GIL, with calls back to Python and an ear for its signals.
+#include "thalweg/trainer.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "bindings.h"
+#include "errors.h"
+#include "rows.h"
+#include "train_options.h"
+
+namespace nb = nanobind;
+
+namespace thalweg::python {
+namespace {
+
+// What the training tells Python, on the thread that runs it but for messages.
+class Listener {
+ public:
+  Listener(nb::object on_progress, nb::object on_epoch, nb::object on_message)
+      : on_progress_(std::move(on_progress)),
+        on_epoch_(std::move(on_epoch)),
+        on_message_(std::move(on_message)) {}
+
+  void listen(TrainerOptions& options) {
+    options.on_progress = [this](const TrainProgress& progress) { tell(on_progress_, progress); };
+    options.on_epoch = [this](const TrainEpoch& epoch) { tell(on_epoch_, epoch); };
+    options.on_message = [this](TrainMessage kind, const std::string& line) {
+      const nb::gil_scoped_acquire gil;
+      try {
+        if (!on_message_.is_none()) on_message_(static_cast<int>(kind), line);
+      } catch (nb::python_error& error) {
+        error.discard_as_unraisable(on_message_);
+      }
+    };
+  }
+  void close_on_request(Trainer& trainer) { trainer_ = &trainer; }
+  // Throws what a callback or a signal's handler has thrown.
+  void rethrow() {
+    if (thrown_) throw std::move(*thrown_);
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  // Ends the training where the callback returns False or throws, or a signal's handler does.
+  template <class News>
+  void tell(const nb::object& callback, const News& news) {
+    const nb::gil_scoped_acquire gil;
+    if (thrown_) return;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (callback.is_none() || stopped_) return;
+      const nb::object answer = callback(news);
+      stopped_ = answer.is(nb::handle(Py_False));
+    } catch (nb::python_error& error) {
+      thrown_.emplace(std::move(error));
+    }
+    if (thrown_ || stopped_) trainer_->close();
+  }
+
+  nb::object on_progress_, on_epoch_, on_message_;
+  Trainer* trainer_ = nullptr;
+  bool stopped_ = false;
+  std::optional<nb::python_error> thrown_;
+};
+
+// What came out, and whether a callback has ended it early.
+std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, nb::object on_progress,
+                                   nb::object on_epoch, nb::object on_message) {
+  TrainerOptions options;
+  set_options(options, given);
+  options.more = parts_of(rows);
+  Listener listener(std::move(on_progress), std::move(on_epoch), std::move(on_message));
+  listener.listen(options);
+  TrainResult result;
+  {
+    const nb::gil_scoped_release no_gil;
+    auto trainer = Trainer::open(std::move(options));
+    if (trainer) {
+      listener.close_on_request(*trainer);
+      result = trainer->run();
+    } else {
+      result.status = trainer.status();
+    }
+  }
+  listener.rethrow();
+  const bool ended_early = result.complete && listener.stopped() && result.status.code() == Code::kAborted;
+  if (!ended_early) check(result.status);
+  return {std::move(result), ended_early};
+}
+
+void bind_numbers(nb::module_& module) {
+  nb::class_<HeldOutNumbers>(module, "HeldOutNumbers", "How a model does on rows that it was not trained on.")
+      .def_ro("rows", &HeldOutNumbers::rows)
+      .def_ro("logloss", &HeldOutNumbers::logloss)
+      .def_ro("auc", &HeldOutNumbers::auc)
+      .def_ro("rmse", &HeldOutNumbers::rmse)
+      .def_ro("calibration", &HeldOutNumbers::calibration)
+      .def_ro("metrics", &HeldOutNumbers::metrics)
+      .def("__getstate__",
+           [](const HeldOutNumbers& self) {
+             return std::tuple(self.rows, self.logloss, self.auc, self.rmse, self.calibration, self.metrics);
+           })
+      .def("__setstate__",
+           [](HeldOutNumbers& self,
+              const std::tuple<std::uint64_t, double, double, double, double, std::map<std::string, double>>&
+                  state) { new (&self) HeldOutNumbers(std::make_from_tuple<HeldOutNumbers>(state)); });
+  nb::class_<TrainEpoch>(module, "TrainEpoch", "One pass over the training rows.")
+      .def_ro("number", &TrainEpoch::number, "From 1.")
+      .def_ro("examples", &TrainEpoch::examples)
+      .def_ro("seconds", &TrainEpoch::seconds)
+      .def_ro("train_loss", &TrainEpoch::train_loss, "Mean before each step's update.")
+      .def_ro("held_out", &TrainEpoch::held_out)
+      .def("__getstate__",
+           [](const TrainEpoch& self) {
+             return std::tuple(self.number, self.examples, self.seconds, self.train_loss, self.held_out);
+           })
+      .def("__setstate__", [](TrainEpoch& self, const std::tuple<std::uint32_t, std::uint64_t, double, double,
+                                                                 std::optional<HeldOutNumbers>>& state) {
+        const auto& [number, examples, seconds, train_loss, held_out] = state;
+        new (&self) TrainEpoch{number, examples, seconds, TrainCosts(), train_loss, held_out};
+      });
+  nb::class_<TrainProgress>(module, "TrainProgress", "A training under way.")
+      .def_prop_ro(
+          "elapsed",
+          [](const TrainProgress& self) { return std::chrono::duration<double>(self.elapsed).count(); })
+      .def_ro("epoch", &TrainProgress::epoch, "From 1.")
+      .def_ro("done", &TrainProgress::done, "Part of all passes, 0 to 1; None where that is not known.")
+      .def_ro("examples", &TrainProgress::examples)
+      .def_ro("train_loss", &TrainProgress::train_loss)
+      .def_ro("auc", &TrainProgress::auc, "Of a sample of rows, each scored before it was learnt.");
+}
+
+}  // namespace
+
+void bind_train(nb::module_& module) {
+  bind_numbers(module);
+  nb::class_<TrainResult>(module, "TrainNumbers", "What a training came to.")
+      .def_ro("complete", &TrainResult::complete)
+      .def_ro("model", &TrainResult::model)
+      .def_ro("model_digest", &TrainResult::model_digest)
+      .def_ro("model_rows", &TrainResult::model_rows)
+      .def_ro("seconds", &TrainResult::seconds)
+      .def_ro("examples", &TrainResult::examples)
+      .def_ro("skipped_rows", &TrainResult::skipped_rows)
+      .def_ro("train_loss", &TrainResult::train_loss)
+      .def_ro("progressive_loss", &TrainResult::progressive_loss)
+      .def_ro("samples_per_second", &TrainResult::samples_per_second)
+      .def_ro("valid_loss", &TrainResult::valid_loss)
+      .def_ro("valid_accuracy", &TrainResult::valid_accuracy)
+      .def_ro("epochs", &TrainResult::epochs)
+      .def_ro("best_epoch", &TrainResult::best_epoch)
+      .def_ro("steps", &TrainResult::steps)
+      .def_ro("notes", &TrainResult::notes)
+      .def_ro("warnings", &TrainResult::warnings);
+  module.def("train", &train, nb::arg("options"), nb::arg("rows"), nb::arg("on_progress").none(),
+             nb::arg("on_epoch").none(), nb::arg("on_message").none(), "See thalweg.train().");
+}
+
+}  // namespace thalweg::python

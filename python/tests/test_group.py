@@ -1,0 +1,156 @@
+"""Groups of threads and of processes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ranks import on_ranks
+from thalweg import Group
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("route", [None, "ring", "tree"])
+def test_all_reduce_in_place(dtype, route):
+    def program(group):
+        data = np.arange(7, dtype=dtype).reshape(1, 7) + dtype(group.rank)
+        how = {} if route is None else {"route": route}
+        assert group.all_reduce(data, **how) is data
+        return data
+
+    for data in on_ranks(3, program):
+        assert (data == 3 * np.arange(7) + 3).all()
+
+
+@pytest.mark.parametrize("op, expected", [("sum", 6), ("mean", 2), ("min", 1), ("max", 3), ("product", 6), ("and", 1),
+                                          ("or", 1), ("reproducible-sum", 6)])
+def test_reductions(op, expected):
+    def program(group):
+        out = np.zeros(5, np.float32)
+        return group.all_reduce(np.full(5, group.rank + 1, np.float32), out, op=op)
+
+    assert all((data == expected).all() for data in on_ranks(3, program))
+
+
+def test_all_collectives():
+    def program(group):
+        rank, size = group.rank, group.size
+        whole = np.arange(10, dtype=np.float64)
+        part = group.part(10)
+        mine = np.zeros(part.stop - part.start)
+        group.reduce_scatter(whole + rank, mine)
+        assert (mine == 3 * whole[part] + 3).all()
+        gathered = np.zeros(10)
+        group.all_gather(mine, gathered)
+        assert (gathered == 3 * whole + 3).all()
+        sums = group.reduce(whole.copy(), root=1)
+        assert sums is None or rank == 1 and (sums == 3 * whole).all()
+        data = np.full(4, rank)
+        assert (group.broadcast(data, root=2) == 2).all()
+        out = np.zeros(6, np.int64) if rank == 0 else None
+        group.gather(np.array([rank, rank]), out)
+        assert out is None or out.tolist() == [0, 0, 1, 1, 2, 2]
+        piece = np.zeros(2, np.int64)
+        group.scatter(np.arange(6) if rank == 0 else None, piece)
+        assert piece.tolist() == [2 * rank, 2 * rank + 1]
+        sent, got = np.arange(3) + 10 * rank, np.zeros(3, np.int64)
+        group.all_to_all(sent, got)
+        assert got.tolist() == [rank, 10 + rank, 20 + rank]
+        counts = [rank] * size
+        uneven, theirs = np.full(rank * size, rank), np.zeros(0 + 1 + 2, np.int64)
+        group.all_to_all(uneven, theirs, counts=counts, counts_out=[0, 1, 2])
+        assert theirs.tolist() == [1, 2, 2]
+        varied = np.zeros(3, np.int64)
+        group.all_gather(np.full(rank, rank), varied, counts=[0, 1, 2])
+        assert varied.tolist() == [1, 2, 2]
+        if rank == 0:
+            group.send(np.array([5.0]), to=1)
+        if rank == 1:
+            message = np.zeros(1)
+            group.receive(message, source=0)
+            assert message[0] == 5
+        neighbours = [r for r in range(size) if r != rank]
+        both = np.zeros(2)
+        group.exchange_with(neighbours, np.array([float(rank)]), both)
+        assert both.tolist() == neighbours
+        group.barrier()
+        mean = group.weighted_mean(np.array([float(rank)], np.float32), weight=rank)
+        assert mean[0] == pytest.approx((1 + 4) / 3)
+        keys, rows = group.all_reduce_sparse([rank, 7], [[1.0, 2.0], [1.0, 0.0]])
+        assert keys.tolist() == [0, 1, 2, 7] and rows.tolist() == [[1, 2]] * 3 + [[3, 0]]
+        return True
+
+    assert on_ranks(3, program) == [True] * 3
+
+
+def test_started_operations_run_side_by_side():
+    def program(group):
+        vectors = [np.full(1000, group.rank + i, np.float32) for i in range(20)]
+        works = [group.all_reduce(vector, wait=False) for vector in vectors]
+        for work in works[::-1]:
+            work.wait()
+            assert work.done
+        dropped = group.all_reduce(np.ones(100000, np.float32), wait=False)
+        del dropped
+        group.barrier(wait=False).wait()
+        return [vector[0] for vector in vectors]
+
+    assert on_ranks(2, program) == [[2 * i + 1 for i in range(20)]] * 2
+
+
+def test_splits_and_shared_memory():
+    def program(group):
+        half = group.split(group.rank % 2)
+        data = half.allocate((2, 3), np.float64)
+        assert data.shape == (2, 3) and not data.any()
+        data += group.rank
+        half.all_reduce(data)
+        assert group.split(-1) is None
+        return half.size, data[0, 0]
+
+    assert on_ranks(4, program) == [(2, 2), (2, 4), (2, 2), (2, 4)]
+
+
+def test_a_rank_that_differs_is_found_out():
+    def program(group):
+        return group.all_reduce(np.zeros(5 + group.rank, np.float32))
+
+    with pytest.raises(RuntimeError, match="all-reduce"):
+        on_ranks(2, program, timeout=5)
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda g: g.all_reduce(np.zeros(4)[::2]), "one behind the other"),
+    (lambda g: g.all_reduce(np.zeros(4, np.int8)), "expected float16"),
+    (lambda g: g.all_reduce(np.zeros(4), np.zeros(5)), "5 elements for the result, expected 4"),
+    (lambda g: g.all_reduce(np.zeros(4), np.zeros(4, np.float32)), "elements of one type"),
+    (lambda g: g.all_reduce(np.zeros(4), op="median"), "'median'; expected one of sum, mean"),
+    (lambda g: g.all_reduce(np.zeros(4), route="teleport"), "teleport"),
+    (lambda g: Group.join(transport="pigeon"), "pigeon"),
+])
+def test_wrong_calls(call, text):
+    with pytest.raises(ValueError, match=text):
+        call(Group.in_process(1)[0])
+
+
+def test_read_only_arrays_are_not_written():
+    data = np.zeros(4)
+    data.flags.writeable = False
+    with pytest.raises(TypeError):
+        Group.in_process(1)[0].all_reduce(data)
+
+
+RANK = """
+import sys, numpy, thalweg
+group = thalweg.Group.join(int(sys.argv[1]), 3, master=sys.argv[2], timeout=30, transport=sys.argv[3])
+data = numpy.full(100_000, group.rank, numpy.float32)
+assert (group.all_reduce(data) == 3).all()
+print(group.rank, group.size)
+"""
+
+
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_processes_join(transport, free_address):
+    ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), free_address, transport],
+                              stdout=subprocess.PIPE, text=True) for rank in range(3)]
+    assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["0 3\n", "1 3\n", "2 3\n"]

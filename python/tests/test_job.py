@@ -1,0 +1,107 @@
+"""Jobs whose shards are threads of Python."""
+
+import doctest
+import threading
+
+import numpy as np
+import pytest
+import thalweg
+from thalweg import Job, Table, _job
+
+
+def test_the_page_s_example():
+    assert doctest.testmod(_job).failed == 0
+
+
+def test_repeated_keys_add_up_and_rows_come_in_order():
+    with Job([Table("a", dim=2), Table("b", rows=4, init="constant", scale=1.5)]) as job:
+        store = job.store()
+        store.push("a", np.array([9, 2, 9]), np.array([[1, 2], [3, 4], [10, 20]]))
+        store.push("b", range(1, 3), [[1], [2]])
+        assert store.step == (0, 0)
+        store.advance()
+        assert store.step == (0, 1)
+        assert store.pull("a", [2, 5, 9, 2]).tolist() == [[3, 4], [0, 0], [11, 22], [3, 4]]
+        assert store.pull("b").tolist() == [[1.5], [2.5], [3.5], [1.5]]
+        assert store.push_pull("a", [2], [[1, 1]]).tolist() == [[4, 5]]
+        assert store.read(1, range(2, 3)).tolist() == [[3.5]]
+        keys, rows = job.scan("a")
+        assert dict(zip(keys.tolist(), rows.tolist())) == {2: [4, 5], 9: [11, 22]}
+        assert job.stored[0] >= 2
+
+
+def train(shards, threads, servers):
+    """Least squares by two shards' halves of the rows."""
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(400, 5)).astype(np.float32)
+    target = matrix @ np.arange(5, dtype=np.float32)
+    with Job([Table("w", rule="sgd", numbers={"rate": 0.001})], data_shards=shards, threads=threads,
+             servers=servers) as job:
+
+        def program(store):
+            mine = slice(store.shard, None, shards)
+            x, y = matrix[mine], target[mine]
+            for _ in range(200):
+                weights = store.pull("w", range_keys)[:, 0]
+                grads = x.T @ (x @ weights - y)
+                store.push("w", range_keys, grads[:, None])
+                store.advance()
+
+        range_keys = np.arange(5)
+        job.run(program)
+        keys, rows = job.scan("w")
+    return rows[np.argsort(keys), 0]
+
+
+def test_threads_train_together_to_the_same_bits():
+    weights = train(2, threads=2, servers=1)
+    np.testing.assert_allclose(weights, np.arange(5), atol=1e-3)
+    np.testing.assert_array_equal(weights, train(2, threads=1, servers=3))
+
+
+def test_shards_wait_for_each_other_and_name_who_is_late():
+    with Job([Table("w")], data_shards=2) as job:
+        fast = job.store(0)
+        fast.push("w", [1], [[1]])
+        fast.advance()
+        with pytest.raises(TimeoutError, match="shard 1"):
+            fast.pull("w", [1], timeout=0.05)
+        slow = threading.Thread(target=lambda: job.store(1).end_work())
+        slow.start()
+        assert fast.pull("w", [1]).tolist() == [[1]]
+        slow.join()
+
+
+def test_a_program_s_error_is_raised():
+    with Job([Table("w")], data_shards=3) as job, pytest.raises(ZeroDivisionError):
+        job.run(lambda store: 1 / (store.shard - 1))
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda s: s.pull("v", [1]), ValueError, "no table is named 'v'; there are w, d"),
+    (lambda s: s.pull("w"), ValueError, "keys are missing"),
+    (lambda s: s.pull("w", [0.5]), ValueError, "whole numbers"),
+    (lambda s: s.pull("w", np.array([2**64 - 1], np.uint64)), ValueError, "reserved"),
+    (lambda s: s.pull("d", range(3, 9)), ValueError, "expected a range of a dense table"),
+    (lambda s: s.pull("d", [1]), ValueError, "is dense"),
+    (lambda s: s.push("w", [1], [[1, 2]]), ValueError, "2 floats pushed to table w"),
+    (lambda s: s.push("w", [1], [[np.nan]]) or s.advance(), RuntimeError, "."),
+])
+def test_errors(call, error, text):
+    with Job([Table("w"), Table("d", rows=5)]) as job, pytest.raises(error, match=text):
+        call(job.store())
+
+
+def test_wrong_jobs_and_closed_ones():
+    for tables, options in (([Table("w", rule="best")], {}), ([Table("w", numbers={"speed": 1})], {}),
+                            ([Table("w", init="ones")], {}), ([Table("w")], {"consistency": "often"}),
+                            ([Table("w")], {"consistency": "bounded:x"}), ([Table("w", dim=0)], {})):
+        with pytest.raises(ValueError):
+            Job(tables, **options)
+    with Job([Table("w")]) as job:
+        store = job.store()
+        with pytest.raises(ValueError, match="data shard 1: expected one below 1"):
+            job.store(1)
+    with pytest.raises(RuntimeError, match="closed"):
+        store.pull("w", [1])
+    assert issubclass(thalweg.JobError, RuntimeError)

@@ -1,0 +1,73 @@
+"""Estimators as scikit-learn uses them."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from thalweg.sklearn import EXCEPTIONS, FMClassifier, FMRegressor, LogisticRegression
+
+
+@parametrize_with_checks([LogisticRegression(), FMClassifier(), FMRegressor()],
+                         expected_failed_checks=lambda estimator: EXCEPTIONS)
+def test_checks(estimator, check):
+    if check.func.__name__ == "check_array_api_input":
+        return  # Asks for a variable of the environment, and these take numpy's arrays.
+    check(estimator)
+
+
+def test_a_linear_model_has_coefficients(clicks):
+    matrix, labels = clicks
+    model = LogisticRegression(epochs=5).fit(matrix, labels)
+    scores = matrix @ model.coef_[0] + model.intercept_
+    np.testing.assert_allclose(model.decision_function(matrix), scores, atol=1e-4)
+    assert model.score(matrix, labels) > 0.8
+    assert model.predict_proba(matrix).shape == (len(labels), 2)
+
+
+def test_classes_may_be_words(clicks):
+    matrix, labels = clicks
+    words = np.where(labels > 0, "yes", "no")
+    model = LogisticRegression().fit(matrix, words)
+    assert list(model.classes_) == ["no", "yes"]
+    assert (model.predict(matrix) == words).mean() > 0.8
+
+
+def test_a_random_state_is_the_seed(clicks):
+    states = (None, 0, np.int64(0), 7, np.random.RandomState(7), np.random.RandomState(7))
+    first, zero, same, seven, drawn, again = (
+        FMClassifier(epochs=1, random_state=state).fit(*clicks).model_.digest for state in states)
+    assert zero == same and drawn == again and len({first, zero, seven, drawn}) == 4
+
+
+def test_tables_with_words(table):
+    features, labels = table.drop(columns="click"), table.click
+    model = LogisticRegression(epochs=3).fit(features, labels)
+    assert model.score(features, labels) > 0.6
+    with pytest.raises(AttributeError, match="coef_ is of matrices"):
+        model.coef_
+
+
+def test_search_and_pipelines(clicks):
+    search = GridSearchCV(LogisticRegression(epochs=2), {"l2": [1, 100]}, cv=3).fit(*clicks)
+    assert search.best_params_["l2"] in (1, 100)
+    assert cross_val_score(FMClassifier(epochs=2), *clicks, cv=3, scoring="roc_auc").mean() > 0.75
+
+
+def test_machines_learn_what_linear_models_cannot():
+    random = np.random.default_rng(1)
+    pairs = random.integers(0, 12, (6000, 2))
+    ratings = np.where((pairs.sum(axis=1)) % 2, 1.0, 4.0)
+    model = make_pipeline(OneHotEncoder(), FMRegressor(rank=4, epochs=30, init_scale=0.3)).fit(pairs, ratings)
+    assert model.score(pairs, ratings) > 0.9
+    same = make_pipeline(OneHotEncoder(), FMRegressor(rank=4, epochs=30, init_scale=0.3)).fit(pairs, ratings)
+    np.testing.assert_array_equal(model.predict(pairs), same.predict(pairs))
+
+
+def test_sparse_and_dense_are_one_model(clicks):
+    matrix, labels = clicks
+    sparse = FMClassifier().fit(matrix, labels)
+    dense = FMClassifier().fit(matrix.toarray(), labels)
+    np.testing.assert_array_equal(sparse.predict_proba(matrix), dense.predict_proba(scipy.sparse.csc_matrix(matrix)))

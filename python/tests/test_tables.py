@@ -1,0 +1,108 @@
+"""Tables with names of columns: DataFrames, Arrow, and the same as CSV."""
+
+import numpy as np
+import pandas
+import pyarrow
+import pytest
+import thalweg
+
+SAME_CUT = {"data_shards": 1, "batch": 256}  # Of files and memory.
+
+
+def test_a_data_frame_and_its_csv_give_the_same_bits(table, csv):
+    of_csv = thalweg.train(csv, epochs=2, **SAME_CUT)
+    for rows in (table, pyarrow.Table.from_pandas(table), table.sample(frac=1, random_state=1).sort_index()):
+        of_rows = thalweg.train(rows, epochs=2, **SAME_CUT)
+        assert of_rows.model.digest == of_csv.model.digest
+        assert of_rows.model.options["columns"] == of_csv.model.options["columns"]
+        np.testing.assert_array_equal(of_rows.model.predict(csv), of_csv.model.predict(rows))
+
+
+def test_labels_may_come_apart(table):
+    together = thalweg.train(table, **SAME_CUT).model.digest
+    features = table.drop(columns="click")
+    assert thalweg.train(features, table.click, **SAME_CUT).model.digest == together
+    assert thalweg.train(pyarrow.Table.from_pandas(features), table.click, **SAME_CUT).model.digest == together
+    named = thalweg.train(features, table.click.to_numpy(), **SAME_CUT)
+    assert named.model.digest == together and "label:label" in named.model.options["columns"]
+    with pytest.raises(ValueError, match="column 'click', and label= is given too"):
+        thalweg.train(table, table.click)
+
+
+def test_columns_are_what_is_said(table, csv):
+    columns = "count:cat,mobile:-,price:num"
+    of_rows = thalweg.train(table, columns=columns, **SAME_CUT)
+    of_csv = thalweg.train(csv, columns=columns, **SAME_CUT)
+    assert of_rows.model.digest == of_csv.model.digest
+    assert "count:cat" in of_rows.model.options["columns"]
+    renamed = table.rename(columns={"click": "bought"})
+    with pytest.raises(ValueError, match="no column is the label"):
+        thalweg.train(renamed)
+    assert thalweg.train(renamed, label_column="bought", **SAME_CUT).examples == len(table)
+
+
+def test_weights_of_rows(table):
+    weights = np.where(table.click, 2.0, 1.0)
+    apart = thalweg.train(table, sample_weight=weights, **SAME_CUT).model.digest
+    assert thalweg.train(table.assign(weight=weights), **SAME_CUT).model.digest == apart
+    assert thalweg.train(table.assign(w=weights), weight_column="w", **SAME_CUT).model.digest == apart
+
+
+def test_held_out_tables(table, csv):
+    train, valid = table[:3000], table[3000:]
+    expected = thalweg.train(train, valid=valid).metrics
+    assert expected["auc"] > 0.6
+    features = valid.drop(columns="click")
+    assert thalweg.train(train, valid=(features, valid.click)).metrics == expected
+    labelled = train.drop(columns="click")
+    assert thalweg.train(labelled, train.click, valid=(features, valid.click)).metrics == expected
+
+
+def test_a_prediction_needs_the_model_s_columns(table):
+    model = thalweg.train(table).model
+    shuffled = table[["hour", "price", "mobile", "user", "count"]].assign(more=1)
+    np.testing.assert_allclose(model.predict(shuffled), model.predict(table), rtol=1e-6)
+    with pytest.raises(ValueError, match='no column "user", which the model was trained with'):
+        model.predict(table.drop(columns="user"))
+
+
+def test_strings_that_were_numbers_in_training(table):
+    model = thalweg.train(table).model
+    as_text = table.assign(price=table.price.map(lambda p: "" if np.isnan(p) else repr(p)))
+    np.testing.assert_array_equal(model.predict(as_text), model.predict(table))
+    with pytest.raises(ValueError, match='row 3: saw "dear", expected a finite number .column "price"'):
+        model.predict(as_text.assign(price=["1"] * 3 + ["dear"] * (len(table) - 3)))
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
+def test_arrow_s_kinds_of_text(table, kind):
+    kinds = {"string": pyarrow.string(), "large_string": pyarrow.large_string(), "string_view": pyarrow.string_view(),
+             "dictionary": pyarrow.dictionary(pyarrow.int16(), pyarrow.string())}
+    table = table.assign(user=table.user.replace("bob", "a name of more than twelve bytes"))
+    words = pyarrow.array(table.user.tolist(), from_pandas=True).cast(kinds[kind])
+    rows = pyarrow.table({"user": words, "click": pyarrow.array(table.click)})
+    pieces = pyarrow.concat_tables([rows.slice(0, 1000), rows.slice(1000, 7), rows.slice(1007)])
+    expected = thalweg.train(table[["user", "click"]], **SAME_CUT).model.digest
+    for form in (rows, pieces):
+        assert thalweg.train(form, **SAME_CUT).model.digest == expected
+
+
+def test_nullable_and_small_types(table):
+    frame = table.assign(count=table["count"].astype("Int16"), price=table.price.astype("Float64"),
+                         mobile=table.mobile.astype("boolean"), click=table.click.astype(np.uint8))
+    assert thalweg.train(frame, **SAME_CUT).model.digest == thalweg.train(table, **SAME_CUT).model.digest
+
+
+def test_arrow_types_that_are_no_cells():
+    rows = pyarrow.table({"when": pyarrow.array([1, 2], pyarrow.timestamp("s")), "label": [0, 1]})
+    for form in (rows, rows.to_pandas()):
+        with pytest.raises(ValueError, match='column "when".*cast it'):
+            thalweg.train(form)
+
+
+def test_names_of_columns_may_be_numbers_but_not_repeat():
+    frame = pandas.DataFrame(np.random.default_rng(0).random((100, 3)))
+    assert thalweg.train(frame, np.arange(100) % 2).model.options["columns"] == '0:num,1:num,2:num,label:label'
+    frame.columns = ["a", "b", "a"]
+    with pytest.raises(ValueError, match='two columns are named "a"'):
+        thalweg.train(frame, np.arange(100) % 2)

@@ -1,0 +1,89 @@
+"""PyTorch by groups and by a parameter server."""
+
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="python3-torch is not installed")
+
+from ranks import on_ranks  # noqa: E402
+from thalweg import Job, Table  # noqa: E402
+from thalweg.torch import KVStore, average_gradients, broadcast_parameters  # noqa: E402
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
+def test_tensors_are_reduced_where_they_lie(dtype):
+    def program(group):
+        tensor = torch.full((3, 5), group.rank + 1, dtype=dtype)
+        assert group.all_reduce(tensor) is tensor
+        return tensor
+
+    assert all((tensor == 3).all() for tensor in on_ranks(2, program))
+
+
+def test_modules_train_alike():
+    def program(group):
+        module = torch.nn.Linear(4, 2)
+        broadcast_parameters(module, group)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        inputs = torch.arange(8.0).reshape(2, 4)[group.rank : group.rank + 1] / 8
+        for _ in range(5):
+            optimizer.zero_grad()
+            module(inputs).square().sum().backward()
+            average_gradients(module, group)
+            optimizer.step()
+        return module.weight.detach().clone()
+
+    first, second = on_ranks(2, program)
+    assert torch.equal(first, second)
+
+
+def test_rows_of_tables_have_gradients():
+    with Job([Table("items", dim=3, rule="sgd", numbers={"rate": 0.5})]) as job:
+        kv = KVStore(job.store())
+        ids = torch.tensor([[7, 7], [2, 9]])
+        rows = kv.lookup("items", ids)
+        assert rows.shape == (2, 2, 3) and not rows.detach().any()
+        more = kv.lookup("items", torch.tensor([2]))
+        (rows.sum() + 3 * more.sum()).backward()
+        kv.step()
+        pulled = kv.pull("items", torch.tensor([7, 2, 9, 1]))
+        assert pulled[:, 0].tolist() == [-1, -2, -0.5, 0]
+        kv.push("items", torch.tensor([1]), torch.ones(1, 3))
+        kv.step()
+        assert kv.pull("items", torch.tensor([1])).tolist() == [[-0.5] * 3]
+
+
+DDP = """
+import os, sys, torch, torch.distributed, thalweg
+from thalweg.torch import all_reduce_hook
+rank = int(sys.argv[1])
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)
+group = thalweg.Group.join(rank, 2, master=sys.argv[2], timeout=30)
+def train(hooked):
+    torch.manual_seed(1)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(
+        torch.nn.Linear(20, 50), torch.nn.ReLU(), torch.nn.Linear(50, 3)), bucket_cap_mb=0.001)
+    if hooked:
+        model.register_comm_hook(None, all_reduce_hook(group))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    inputs = torch.randn(8, 20, generator=torch.Generator().manual_seed(rank))
+    for _ in range(10):
+        optimizer.zero_grad()
+        model(inputs).square().mean().backward()
+        optimizer.step()
+    return torch.cat([p.detach().ravel() for p in model.parameters()])
+own, theirs = train(True), train(False)
+assert group.bytes_sent > 0 or rank == 1
+assert torch.allclose(own, theirs, atol=1e-6), (own - theirs).abs().max()
+print("same")
+"""
+
+
+def test_the_hook_of_ddp_gives_what_gloo_gives(tmp_path, free_address):
+    if not torch.distributed.is_available():
+        pytest.skip("this PyTorch is built without torch.distributed")
+    ranks = [subprocess.Popen([sys.executable, "-c", DDP, str(rank), free_address, str(tmp_path / "meet")],
+                              stdout=subprocess.PIPE, text=True) for rank in range(2)]
+    assert [rank.communicate(timeout=120)[0] for rank in ranks] == ["same\n", "same\n"]

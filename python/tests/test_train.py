@@ -1,0 +1,190 @@
+"""train() and Model on matrices and files."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+import thalweg
+from sklearn.datasets import dump_svmlight_file
+
+
+def test_trains_predicts_and_saves(clicks, tmp_path):
+    matrix, labels = clicks
+    epochs = []
+    result = thalweg.train(matrix, labels, epochs=5, valid_part=10, out=tmp_path / "model", on_epoch=epochs.append)
+    assert [epoch.number for epoch in epochs] == [1, 2, 3, 4, 5] == [epoch.number for epoch in result.epochs]
+    assert result.examples == 5 * 3600
+    assert result.metrics["auc"] > 0.85
+    assert epochs[-1].held_out.rows == 400
+    assert result.train_loss < result.progressive_loss
+    probabilities = result.model.predict(matrix)
+    assert probabilities.shape == labels.shape and probabilities.dtype == np.float32
+    odds = result.model.predict_raw(matrix)
+    np.testing.assert_allclose(probabilities, 1 / (1 + np.exp(-odds.astype(float))), rtol=1e-4)
+    loaded = thalweg.Model.load(tmp_path / "model")
+    assert loaded.digest == result.model.digest and loaded.name == "lr" and loaded.loss == "logistic"
+    np.testing.assert_array_equal(loaded.predict(matrix), probabilities)
+    loaded.save(tmp_path / "copy")
+    loaded.save(tmp_path / "copy")
+    np.testing.assert_array_equal(thalweg.Model.load(tmp_path / "copy").predict(matrix), probabilities)
+    assert sorted(os.listdir(tmp_path)) == ["copy", "model"]
+
+
+def test_weights_make_the_score(clicks):
+    matrix, labels = clicks
+    model = thalweg.train(matrix, labels).model
+    tables = model.weights()
+    keys, rows = tables["weights"]
+    assert keys.dtype == np.uint64 and rows.shape == (len(keys), 1)
+    weights = np.zeros(matrix.shape[1])
+    weights[keys.astype(int)] = rows[:, 0]
+    np.testing.assert_allclose(model.predict_raw(matrix), matrix @ weights + tables["bias"][1][0, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["float32", "float64", "fortran", "slices", "integers", "long indices", "csc"])
+def test_forms_of_a_matrix_give_the_same_model(clicks, form):
+    matrix, labels = clicks
+    matrix = matrix.copy()
+    matrix.data = np.ceil(matrix.data * 4)
+    expected = thalweg.train(matrix, labels).model.digest
+    dense = matrix.toarray()
+    wide = matrix.copy()
+    wide.indices, wide.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    others = {"float32": dense, "float64": dense.astype(float), "fortran": np.asfortranarray(dense),
+              "slices": np.repeat(np.repeat(dense, 2, axis=0), 3, axis=1)[::2, ::3], "integers": dense.astype(int),
+              "long indices": wide, "csc": matrix.tocsc()}
+    assert thalweg.train(others[form], labels.astype(int)).model.digest == expected
+
+
+def test_the_model_does_not_depend_on_threads(clicks):
+    digests = {thalweg.train(*clicks, threads=threads, epochs=2).model.digest for threads in (1, 3)}
+    assert len(digests) == 1
+    assert thalweg.train(*clicks, data_shards=3, epochs=2).model.digest not in digests
+
+
+def test_matrices_and_libsvm_files_have_the_same_features(clicks, tmp_path):
+    matrix, labels = clicks
+    path = str(tmp_path / "clicks.svm")
+    dump_svmlight_file(matrix, labels, path)
+    result = thalweg.train([path], epochs=3)
+    np.testing.assert_allclose(result.model.predict(path), result.model.predict(matrix), rtol=1e-5)
+    held_out = thalweg.train(matrix, labels, valid=path, epochs=3)
+    other = thalweg.train(matrix, labels, valid=(matrix, labels), epochs=3)
+    assert held_out.metrics["auc"] == pytest.approx(other.metrics["auc"])
+
+
+def test_weights_of_rows_count(clicks):
+    matrix, labels = clicks
+    weights = np.where(labels > 0, 3.0, 1.0)
+    plain = thalweg.train(matrix, labels, epochs=5).model.predict(matrix)
+    weighted = thalweg.train(matrix, labels, sample_weight=weights, epochs=5).model.predict(matrix)
+    assert weighted.mean() > plain.mean() + 0.1
+
+
+def test_field_aware_machines_take_fields_of_columns():
+    random = np.random.default_rng(0)
+    users, items = random.integers(0, 20, 3000), random.integers(0, 20, 3000)
+    matrix = scipy.sparse.csr_matrix((np.ones(6000, np.float32), np.column_stack([users, 20 + items]).ravel(),
+                                      np.arange(0, 6001, 2)), shape=(3000, 40))
+    labels = (users + items) % 2
+    fields = np.repeat([0, 1], 20)
+    result = thalweg.train(matrix, labels, model="ffm", rank=4, epochs=30, column_fields=fields, init_scale=0.3)
+    accuracy = ((result.model.predict(matrix) > 0.5) == labels).mean()
+    assert accuracy > 0.9
+    with pytest.raises(ValueError, match="fields"):
+        thalweg.train(matrix, labels, model="ffm")
+
+
+def test_training_goes_on_from_a_model(clicks):
+    first = thalweg.train(*clicks, epochs=2)
+    second = thalweg.train(*clicks, init=first.model)
+    assert second.train_loss < first.progressive_loss
+
+
+def test_models_are_pickled(clicks):
+    result = thalweg.train(*clicks, valid_part=10)
+    again = pickle.loads(pickle.dumps(result))
+    np.testing.assert_array_equal(again.model.predict(clicks[0]), result.model.predict(clicks[0]))
+    assert again.epochs[0].held_out.auc == result.epochs[0].held_out.auc
+
+
+def test_progress_is_told_and_may_stop(clicks):
+    told = []
+
+    def progress(news):
+        told.append(news.examples)
+        return False
+
+    result = thalweg.train(*clicks, epochs=50_000, progress=progress)
+    assert result.stopped and len(told) == 1 and len(result.epochs) < 50_000
+    with pytest.raises(ZeroDivisionError):
+        thalweg.train(*clicks, epochs=50_000, on_epoch=lambda epoch: 1 / 0)
+
+
+def test_other_threads_run_meanwhile(clicks):
+    seen = []
+    thread = threading.Thread(target=lambda: seen.extend(thalweg.train(*clicks, epochs=3).epochs))
+    thread.start()
+    assert len(thalweg.train(*clicks, epochs=3).epochs) == 3
+    thread.join()
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda x, y: thalweg.train(x, y + 0.5), ValueError, 'row 0: saw "[01].5", expected a label'),
+    (lambda x, y: thalweg.train(x), ValueError, "y is missing"),
+    (lambda x, y: thalweg.train(x, y[1:]), ValueError, "3999 numbers, expected 4000"),
+    (lambda x, y: thalweg.train(x, ["a"] * len(y)), ValueError, "expected numbers"),
+    (lambda x, y: thalweg.train(x, y, valid=(x, y), valid_part=10), ValueError, "cannot be combined"),
+    (lambda x, y: thalweg.train(x, y, valid=[__file__, __file__]), ValueError, "valid: 2 files"),
+    (lambda x, y: thalweg.train(x, y, epochs=-1), ValueError, "epochs=-1"),
+    (lambda x, y: thalweg.train(x, y, epochs=0), ValueError, "--epochs 0; expected 1"),
+    (lambda x, y: thalweg.train(x, y, optimizer="best"), ValueError, "'best'"),
+    (lambda x, y: thalweg.train(x, y, loss="hinge"), ValueError, "'hinge'; expected"),
+    (lambda x, y: thalweg.train(x, y, model="svm"), ValueError, "svm"),
+    (lambda x, y: thalweg.train(x, y, rates=1), TypeError, "no argument 'rates'"),
+    (lambda x, y: thalweg.train(x * np.nan, y), ValueError, "expected a finite value of feature"),
+    (lambda x, y: thalweg.train(np.zeros((0, 3)), []), ValueError, "no row"),
+    (lambda x, y: thalweg.train("missing.svm"), FileNotFoundError, "missing.svm"),
+    (lambda x, y: thalweg.Model.load("missing"), FileNotFoundError, "missing"),
+    (lambda x, y: thalweg.train(x, y, out="/proc/model"), OSError, "/proc"),
+])
+def test_errors_are_exceptions(clicks, tmp_path, monkeypatch, call, error, text):
+    monkeypatch.chdir(tmp_path)  # Where a model goes that cannot be saved elsewhere.
+    with pytest.raises(error, match=text) as raised:
+        call(*clicks)
+    assert error is TypeError or isinstance(raised.value, (thalweg.Error, ValueError))
+
+
+def test_damaged_models_are_refused(clicks, tmp_path):
+    thalweg.train(*clicks, out=tmp_path / "model")
+    (tmp_path / "model" / "model.json").write_text("{}")
+    with pytest.raises(RuntimeError, match="model.json"):
+        thalweg.Model.load(tmp_path / "model")
+
+
+INTERRUPTED = """
+import numpy, sys, thalweg
+x = numpy.random.default_rng(0).random((2000, 50)).astype("float32")
+try:
+    thalweg.train(x, numpy.arange(2000) % 2, epochs=50_000, progress=lambda p: print("runs", flush=True))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_a_training():
+    child = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "runs\n"
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert out.splitlines()[-1] == "interrupted"
+    assert child.returncode == 0

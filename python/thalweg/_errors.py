@@ -1,0 +1,39 @@
+"""What the library's errors are in Python."""
+
+
+class Error(Exception):
+    """Base of this package's errors; `code` is the library's name for what is wrong, such as "DATA"."""
+
+    code = ""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class InputError(Error, ValueError):
+    """The call or the data is wrong; the message says where, and what was expected."""
+
+
+class IoError(Error, OSError):
+    """The operating system refused a file, a port or a limit."""
+
+
+class MissingError(IoError, FileNotFoundError):
+    """A file or directory is not there."""
+
+
+class DeadlineError(Error, TimeoutError):
+    """A deadline passed; the message names who was waited for."""
+
+
+class JobError(Error, RuntimeError):
+    """A node is gone, a value is not finite, a model is damaged, or a job has ended."""
+
+
+_OF_CODE = {"USAGE": InputError, "CONFIG": InputError, "DATA": InputError, "IO": IoError,
+            "TIMEOUT": DeadlineError}
+
+
+def of_code(code: str, message: str) -> Error:
+    return _OF_CODE.get(code, JobError)(message, code)

@@ -1,0 +1,190 @@
+"""Parameters that threads of a training loop of your own push gradients to and pull rows from."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._errors import InputError
+
+Keys = Union[np.ndarray, Sequence[int], range, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table maps a key to a row of `dim` floats, and `rule` applies what is pushed to it.
+
+    Without `rows` it takes any key below 2^64-1 and grows when one is first pushed; with `rows` it is dense, and its
+    keys are 0 to rows - 1. Rules are "add", "sgd", "adagrad", "ftrl", "adam" and the others of docs/optimizers.md;
+    `numbers` are theirs: rate, l1, l2, momentum, beta1, beta2, epsilon, initial_accumulator.
+    A row begins as `init` says: "zero", "uniform" (in [-scale, scale)), "normal" or "constant".
+    """
+
+    name: str
+    dim: int = 1
+    rows: int = 0
+    rule: str = "add"
+    numbers: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    init: str = "zero"
+    scale: float = 0.0
+    seed: int = 0
+
+
+class Store:
+    """One data shard's calls. One thread at a time has a turn; threads with different shards run side by side.
+
+    Each call returns when it is done, without the GIL meanwhile, and raises TimeoutError after `timeout` seconds, or
+    the job's: a push is under way then all the same, and must not be repeated.
+    """
+
+    def __init__(self, job: "Job", shard: int) -> None:
+        self._job = job
+        self._shard = job._core.shard(shard)
+
+    @property
+    def shard(self) -> int:
+        return self._shard.shard
+
+    @property
+    def step(self) -> tuple[int, int]:
+        """Epoch, and step within it, that the next push and pull belong to."""
+        return self._shard.step
+
+    def push(self, table: Union[str, int], keys: Keys, grads: Any, timeout: Optional[float] = None) -> None:
+        """Adds a row of gradients for each key to the step; those of a repeated key add up. Once a table and step."""
+        self._shard.push(self._job._table(table), _keys(keys, self._job, table), _floats(grads), timeout)
+
+    def pull(self, table: Union[str, int], keys: Keys = None, timeout: Optional[float] = None) -> np.ndarray:
+        """A row for each key, in the order of `keys`; without keys all rows of a dense table."""
+        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), False, timeout)
+
+    def read(self, table: Union[str, int], keys: Keys = None, timeout: Optional[float] = None) -> np.ndarray:
+        """As pull(), for looking only: nothing that is pushed depends on it."""
+        return self._shard.pull(self._job._table(table), _keys(keys, self._job, table), True, timeout)
+
+    def push_pull(self, table: Union[str, int], keys: Keys, grads: Any,
+                  timeout: Optional[float] = None) -> np.ndarray:
+        """push(), advance(), then pull() of the same keys in the next step, in one round trip."""
+        return self._shard.push_pull(self._job._table(table), _keys(keys, self._job, table), _floats(grads), timeout)
+
+    def advance(self, timeout: Optional[float] = None) -> None:
+        """Ends the step."""
+        self._shard.advance(timeout)
+
+    def end_epoch(self, timeout: Optional[float] = None) -> None:
+        self._shard.end_epoch(timeout)
+
+    def end_work(self, timeout: Optional[float] = None) -> None:
+        """Nothing more comes from this shard, and nobody waits for it."""
+        self._shard.end_work(timeout)
+
+    def barrier(self, epoch: int, index: int = 0, timeout: Optional[float] = None) -> None:
+        """Returns when every data shard has come to this barrier."""
+        self._shard.barrier(epoch, index, timeout)
+
+
+class Job:
+    """A parameter server inside this process: scheduler, servers and tables, used by data shards.
+
+    With consistency "sync" the rows' bits depend on data_shards alone; "bounded:N" lets a shard lead by N steps, and
+    "async" by any number (docs/consistency.md).
+
+    >>> with Job([Table("weights", rule="sgd", numbers={"rate": 0.1})]) as job:
+    ...     store = job.store(0)
+    ...     store.push("weights", [7, 7, 3], [[1.0], [1.0], [5.0]])
+    ...     store.advance()
+    ...     store.pull("weights", [3, 7]).tolist()
+    [[-0.5], [-0.20000000298023224]]
+    """
+
+    def __init__(self, tables: Sequence[Table], *, data_shards: int = 1, servers: int = 1,
+                 consistency: str = "sync", threads: int = 2, timeout: float = 60.0) -> None:
+        self._tables = list(tables)
+        self._names = {table.name: at for at, table in enumerate(self._tables)}
+        kind, _, bound = consistency.partition(":")
+        if bound and not bound.isdigit():
+            raise InputError(f"consistency '{consistency}': expected sync, bounded:N or async", "USAGE")
+        specs = [_core.table_spec(**dataclasses.asdict(table)) for table in self._tables]
+        self._core = _core.Job.start(specs, servers, data_shards, kind, int(bound or 0), threads, timeout)
+        self.data_shards = data_shards
+
+    def store(self, shard: int = 0) -> Store:
+        """The calls of a data shard."""
+        return Store(self, shard)
+
+    def run(self, program: Callable[[Store], None]) -> None:
+        """Calls `program` with each data shard's store, a thread each, and then ends the shard's work.
+
+        Raises what the first of them raised that did.
+        """
+        thrown: list[BaseException] = []
+
+        def work(shard: int) -> None:
+            store = self.store(shard)
+            try:
+                program(store)
+            except BaseException as error:
+                thrown.append(error)
+            finally:
+                try:
+                    store.end_work()
+                except Exception as error:
+                    thrown.append(error)
+
+        workers = [threading.Thread(target=work, args=(shard,)) for shard in range(self.data_shards)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        if thrown:
+            raise thrown[0]
+
+    def scan(self, table: Union[str, int]) -> tuple[np.ndarray, np.ndarray]:
+        """All stored keys of a table and their rows."""
+        return self._core.scan(self._table(table))
+
+    @property
+    def stored(self) -> tuple[int, int]:
+        """Rows of all tables, and their bytes."""
+        return self._core.stored()
+
+    def close(self) -> None:
+        """Ends the job, once the calls under way are done; later ones raise RuntimeError."""
+        self._core.close()
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _table(self, table: Union[str, int]) -> int:
+        if isinstance(table, str):
+            if table not in self._names:
+                raise InputError(f"no table is named '{table}'; there are {', '.join(self._names)}", "USAGE")
+            return self._names[table]
+        return table
+
+
+def _floats(grads: Any) -> np.ndarray:
+    return np.ascontiguousarray(grads, dtype=np.float32)
+
+
+def _keys(keys: Keys, job: Job, table: Union[str, int]) -> Any:
+    if keys is None:
+        rows = job._tables[job._table(table)].rows
+        if rows == 0:
+            raise InputError(f"keys are missing: table {table} is not dense", "USAGE")
+        return (0, rows)
+    if isinstance(keys, range):
+        if keys.step != 1:
+            raise InputError("a range of rows: expected step 1", "USAGE")
+        return (keys.start, len(keys))
+    array = np.asarray(keys)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(f"keys of {array.dtype}, expected whole numbers", "USAGE")
+    return np.ascontiguousarray(array.ravel(), dtype=np.uint64)

@@ -1,0 +1,112 @@
+"""Saved models: what they predict and what they know."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+from typing import Any, Mapping, Optional, Union
+
+import numpy as np
+
+from . import _core
+from ._errors import InputError, MissingError
+from ._rows import sources_of
+
+Path = Union[str, "os.PathLike[str]"]
+MANIFEST = "model.json"
+
+
+class Model:
+    """A trained model in memory; any number of threads may use it at once.
+
+    `Model.load` opens a directory that `thalweg train --out`, `train(out=...)` or `Model.save` wrote.
+    """
+
+    def __init__(self, directory: Path, keep: Optional[tempfile.TemporaryDirectory[str]] = None) -> None:
+        self._directory = os.fspath(directory)
+        self._keep = keep
+        if not os.path.isdir(self._directory):
+            raise MissingError(f"{self._directory}: no such directory", "IO")
+        self._saved = _core.SavedModel.load(self._directory)
+
+    @classmethod
+    def load(cls, directory: Path) -> "Model":
+        """The model in a directory. Errors: FileNotFoundError, RuntimeError for one that is damaged."""
+        return cls(directory)
+
+    def save(self, directory: Path) -> None:
+        """Writes the model to a directory that is new, empty, or has a model, which is replaced."""
+        target = pathlib.Path(directory)
+        if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MANIFEST).exists())):
+            raise InputError(f"{target}: is there and is no model; expected a new directory", "USAGE")
+        if target.exists() and target.samefile(self._directory):
+            return
+        with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=f".{target.name}.") as staging:
+            whole = pathlib.Path(staging) / "model"
+            shutil.copytree(self._directory, whole)
+            if target.exists():
+                target.rename(pathlib.Path(staging) / "old")
+            whole.rename(target)
+
+    def predict(self, data: Any) -> np.ndarray:
+        """The prediction for each row, float32: a probability for logistic loss.
+
+        `data` is what `train` takes; columns and hashing are those that the model was trained with, and labels
+        need not be there.
+        """
+        return self._score(data, raw=False)
+
+    def predict_raw(self, data: Any) -> np.ndarray:
+        """What each prediction is made of: for logistic loss the log of the odds."""
+        return self._score(data, raw=True)
+
+    def weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """By table of the model, such as "bias", "weights" and "factors": keys, and a row of numbers for each.
+
+        A key is the number of a matrix's column, or the hash of what stands in a table's.
+        """
+        return self._saved.weights()
+
+    @property
+    def name(self) -> str:
+        """"lr", "fm", ..."""
+        return self._saved.name
+
+    @property
+    def loss(self) -> str:
+        """"logistic", "squared" or "classes"."""
+        return self._saved.loss
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """How it was trained, as the program's flags would say it."""
+        return self._saved.options
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        """What was measured when it was trained."""
+        return self._saved.metrics
+
+    @property
+    def digest(self) -> str:
+        """16 digits that equal models share."""
+        return f"{self._saved.digest:016x}"
+
+    def _score(self, data: Any, raw: bool) -> np.ndarray:
+        files, rows = sources_of(data, self.options)
+        return self._saved.score(files, rows, raw)
+
+    def __repr__(self) -> str:
+        return f"<thalweg.Model {self.name} {self.digest}>"
+
+    def __getstate__(self) -> dict[str, bytes]:
+        folder = pathlib.Path(self._directory)
+        return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+    def __setstate__(self, files: dict[str, bytes]) -> None:
+        keep = tempfile.TemporaryDirectory(prefix="thalweg-")
+        for name, content in files.items():
+            (pathlib.Path(keep.name) / name).write_bytes(content)
+        self.__init__(keep.name, keep)  # type: ignore[misc]

@@ -1,0 +1,169 @@
+"""What training rows may be in Python, as the library takes them: names of files, or rows in memory."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core
+from ._errors import InputError, MissingError
+
+FIELDS = "column-fields"  # Name by which a model stores the fields of a matrix's columns.
+Files = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, (str, os.PathLike))
+
+
+def is_files(data: Any) -> bool:
+    """Whether this names files: a path, a glob, "-", or several of them."""
+    return _is_path(data) or (isinstance(data, (list, tuple)) and len(data) > 0 and all(map(_is_path, data)))
+
+
+def file_names(data: Any) -> list[str]:
+    names = [os.fspath(data)] if _is_path(data) else [os.fspath(name) for name in data]
+    for name in names:
+        if name != "-" and not os.path.exists(name) and not glob.glob(name):
+            raise MissingError(f"{name}: no such file", "IO")
+    return names
+
+
+def is_table(data: Any) -> bool:
+    """Whether this has columns with names: a pandas DataFrame, or an Arrow table of any library."""
+    return _is_pandas(data) or hasattr(data, "__arrow_c_stream__")
+
+
+def _is_pandas(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "dtypes") and hasattr(data, "iloc")
+
+
+def _numbers(values: Any, name: str, count: Optional[int] = None) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{name}: {array.ndim} dimensions, expected one", "USAGE")
+    try:
+        numbers = np.ascontiguousarray(array, dtype=np.float32)
+    except (TypeError, ValueError) as wrong:
+        raise InputError(f"{name}: expected numbers: {wrong}", "USAGE") from None
+    if count is not None and len(numbers) != count:
+        raise InputError(f"{name}: {len(numbers)} numbers, expected {count}, one a row", "USAGE")
+    return numbers
+
+
+def _floats(array: np.ndarray) -> np.ndarray:
+    if array.dtype in (np.float32, np.float64) and array.dtype.isnative:
+        return array
+    if array.dtype.kind not in "fiub":
+        raise InputError(f"a matrix of {array.dtype}, expected numbers", "USAGE")
+    return array.astype(np.float32 if array.dtype.itemsize <= 2 or array.dtype.kind == "b" else np.float64)
+
+
+def _matrix(data: Any, labels: Any, weights: Any, fields: Any) -> _core.Rows:
+    sparse = hasattr(data, "tocsr")
+    if sparse:
+        data = data.tocsr()
+    else:
+        data = np.asarray(data)
+        if data.ndim != 2:
+            raise InputError(f"rows of {data.ndim} dimensions, expected two: rows and features", "USAGE")
+    rows, columns = data.shape
+    labels = None if labels is None else _numbers(labels, "y", rows)
+    weights = None if weights is None else _numbers(weights, "sample_weight", rows)
+    if fields is not None:
+        fields = np.ascontiguousarray(fields, dtype=np.uint32)
+    if not sparse:
+        return _core.Rows.dense(_floats(data), labels, weights, fields)
+    values = np.ascontiguousarray(_floats(data.data))
+    indices = np.ascontiguousarray(data.indices)
+    if indices.dtype not in (np.int32, np.int64):
+        indices = indices.astype(np.int64)
+    begins = np.ascontiguousarray(data.indptr, dtype=np.int64)
+    return _core.Rows.sparse(begins, indices, values, columns, labels, weights, fields)
+
+
+Column = tuple[str, np.ndarray, Optional[list[str]]]
+
+
+def _pandas_columns(frame: Any) -> list[Column]:
+    """Of numbers as they lie, of other columns their distinct words and which of them each cell has."""
+    import pandas
+
+    columns: list[Column] = []
+    for at, name in enumerate(frame.columns):
+        column = frame.iloc[:, at]
+        if column.dtype == object:
+            column = column.infer_objects()
+        dtype = column.dtype
+        if pandas.api.types.is_datetime64_any_dtype(dtype) or pandas.api.types.is_timedelta64_dtype(dtype):
+            raise InputError(f'column "{name}": of {dtype}, expected numbers or strings; cast it, to strings for instance',
+                             "USAGE")
+        if isinstance(dtype, np.dtype) and dtype.kind in "fiu" and dtype.itemsize <= 8:
+            values = np.ascontiguousarray(column.to_numpy())
+            columns.append((str(name), values.astype(np.float32) if dtype == np.float16 else values, None))
+        elif pandas.api.types.is_numeric_dtype(dtype) and not pandas.api.types.is_bool_dtype(dtype):
+            whole = pandas.api.types.is_integer_dtype(dtype) and not column.hasnans
+            values = column.to_numpy(np.int64) if whole else column.to_numpy(np.float64, na_value=np.nan)
+            columns.append((str(name), np.ascontiguousarray(values), None))
+        else:
+            codes, words = pandas.factorize(column)
+            codes = np.ascontiguousarray(codes, dtype=np.int64)
+            columns.append((str(name), codes, [str(word) for word in words]))
+    return columns
+
+
+def _label_name(labels: Any, names: Iterable[str], wanted: Optional[str], usual: str) -> str:
+    name = wanted or getattr(labels, "name", None)
+    name = str(name) if name is not None else usual
+    if name in set(map(str, names)):
+        raise InputError(f"the table has a column '{name}', and {usual}= is given too; leave out one of them", "USAGE")
+    return name
+
+
+def _table(data: Any, labels: Any, weights: Any, options: dict[str, Any]) -> _core.Rows:
+    pandas = _is_pandas(data)
+    names = list(data.columns) if pandas else list(getattr(data, "column_names", None) or getattr(data, "columns", []))
+    more = []
+    for values, option, usual in ((labels, "label_column", "label"), (weights, "weight_column", "weight")):
+        if values is None:
+            continue
+        options[option] = _label_name(values, names, options.get(option), usual)
+        more.append((options[option], _numbers(values, usual)))
+    if pandas:
+        columns = _pandas_columns(data) + [(name, values, None) for name, values in more]
+        return _core.Rows.table(columns)
+    return _core.Rows.arrow(data.__arrow_c_stream__(), more)
+
+
+def rows_of(data: Any, labels: Any = None, weights: Any = None, fields: Any = None,
+            options: Optional[dict[str, Any]] = None) -> _core.Rows:
+    """Rows in memory. `options` gets the names of columns that labels and weights were added as."""
+    if is_table(data):
+        if fields is not None:
+            raise InputError("column_fields is for matrices: each column of a table is a field", "USAGE")
+        return _table(data, labels, weights, {} if options is None else options)
+    return _matrix(data, labels, weights, fields)
+
+
+def fields_text(fields: Any) -> str:
+    """Fields of columns as models store them: "0*20 1*3" is 20 columns of field 0 and 3 of field 1."""
+    return " ".join(f"{field}*{len(list(run))}" for field, run in itertools.groupby(np.asarray(fields).tolist()))
+
+
+def _fields_from(text: str) -> np.ndarray:
+    runs = [run.split("*") for run in text.split()]
+    return np.repeat([int(field) for field, _ in runs], [int(count) for _, count in runs])
+
+
+def sources_of(data: Any, known: Mapping[str, str]) -> tuple[list[str], dict[str, _core.Rows]]:
+    """Rows to score, without labels: files and rows, as the library takes them. `known`: what the model stores."""
+    if is_files(data):
+        return file_names(data), {}
+    fields = known.get(FIELDS)
+    return ["rows"], {"rows": rows_of(data, fields=None if fields is None else _fields_from(fields))}

@@ -1,0 +1,139 @@
+"""Training a model: one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import sys
+import tempfile
+from typing import Any, Callable, Optional, Sequence, Union
+
+from . import _core
+from ._errors import InputError
+from ._model import Model
+from ._rows import FIELDS, fields_text, file_names, is_files, is_table, rows_of
+
+TrainEpoch = _core.TrainEpoch
+TrainProgress = _core.TrainProgress
+_LOG = logging.getLogger("thalweg")
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainResult:
+    """What a training came to: the model, and the numbers."""
+
+    model: Model
+    examples: int  #: Rows learnt from, over all passes.
+    seconds: float
+    samples_per_second: float
+    train_loss: float  #: Mean over the last pass, of each row before it was learnt.
+    progressive_loss: float  #: The same of the first pass.
+    valid_loss: Optional[float]
+    valid_accuracy: Optional[float]
+    epochs: Sequence[TrainEpoch]
+    best_epoch: int  #: By the loss on held-out rows, from 1; 0 where there are none.
+    skipped_rows: int  #: Bad ones.
+    model_rows: int  #: Of all sparse tables.
+    stopped: bool  #: A callback ended it early.
+    notes: Sequence[str]
+    warnings: Sequence[str]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Of the held-out rows after the last pass, by name; empty where there are none."""
+        held_out = self.epochs[-1].held_out if self.epochs else None
+        return {} if held_out is None else dict(held_out.metrics)
+
+
+def _show(progress: TrainProgress) -> None:
+    loss = "" if progress.train_loss is None else f"  loss {progress.train_loss:.5f}"
+    part = "" if progress.done is None else f"  {100 * progress.done:.0f} %"
+    print(f"\repoch {progress.epoch}  {progress.examples} examples{part}{loss}", end="", file=sys.stderr, flush=True)
+
+
+def _show_epoch(epoch: TrainEpoch) -> None:
+    held_out = "" if epoch.held_out is None else f"  held-out logloss {epoch.held_out.logloss:.5f}"
+    if epoch.held_out is not None and epoch.held_out.logloss != epoch.held_out.logloss:
+        held_out = f"  held-out rmse {epoch.held_out.rmse:.5f}"
+    print(f"\repoch {epoch.number}  {epoch.examples} examples  train loss {epoch.train_loss:.5f}{held_out}",
+          file=sys.stderr, flush=True)
+
+
+def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = None, valid: Any = None,
+          valid_part: Optional[int] = None, epochs: Optional[int] = None, loss: Optional[str] = None,
+          optimizer: Optional[str] = None, rate: Optional[float] = None, l1: Optional[float] = None,
+          l2: Optional[float] = None, rank: Optional[int] = None, batch: Optional[int] = None, seed: int = 1,
+          columns: Optional[str] = None, label_column: Optional[str] = None, weight_column: Optional[str] = None,
+          hash_bits: Optional[int] = None, column_fields: Any = None, threads: Optional[int] = None,
+          data_shards: Optional[int] = None, init: Union[Model, str, "os.PathLike[str]", None] = None,
+          out: Union[str, "os.PathLike[str]", None] = None,
+          progress: Union[bool, Callable[[TrainProgress], Any]] = False,
+          on_epoch: Optional[Callable[[TrainEpoch], Any]] = None, **options: Any) -> TrainResult:
+    """Trains a model and returns it with the numbers; what `thalweg train` does, by the same names.
+
+    data: files (a path, a glob or a list of them), a numpy matrix, a scipy sparse matrix, a pandas DataFrame or an
+        Arrow table. A matrix's features are its columns' numbers, as in a libsvm file that counts from 0; a table's
+        are hashed as those of the same table as CSV: numbers are numeric, all else categories, unless `columns`
+        says otherwise.
+    y, sample_weight: a number for each row. Files have their own, and so may tables, by `label_column`.
+    valid: held-out rows: files, or (X, y) or (X, y, sample_weight), or a table with its label.
+        `valid_part=10` holds out each tenth row of `data` instead.
+    column_fields: for ffm, the field of each column of a matrix.
+    init: a model, or the directory of one, that the training goes on with.
+    out: where the model is saved; by default it lives as long as `TrainResult.model`.
+    progress: True writes a line to standard error; a function gets a `TrainProgress` ten times a second. Where it,
+        or `on_epoch`, returns False, the training ends early and keeps what it has learnt.
+    options: other flags of `thalweg train`, with underscores: factor_rate=, algorithm="ssp:4", memory=, ...
+
+    Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
+    are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
+    """
+    given = dict(options, model=model, valid_part=valid_part, epochs=epochs, loss=loss, optimizer=optimizer,
+                 rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
+                 label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, threads=threads,
+                 data_shards=data_shards, init=init._directory if isinstance(init, Model) else init)
+    rows: dict[str, _core.Rows] = {}
+    if is_files(data):
+        if y is not None or sample_weight is not None:
+            raise InputError("y and sample_weight are for rows in memory: files have their own", "USAGE")
+        given["files"] = file_names(data)
+    else:
+        if y is None and not is_table(data):
+            raise InputError("y is missing: a matrix has no labels", "USAGE")
+        given["files"] = ["rows"]
+        rows["rows"] = rows_of(data, y, sample_weight, column_fields, given)
+        if column_fields is not None:
+            given["stored"] = {FIELDS: fields_text(column_fields)}
+    if valid is not None:
+        given["valid"] = _held_out(valid, column_fields, given, rows)
+    if progress is True:
+        progress, on_epoch = _show, on_epoch or _show_epoch
+    return _run(given, rows, progress or None, on_epoch, out)
+
+
+def _held_out(valid: Any, fields: Any, given: dict[str, Any], rows: dict[str, _core.Rows]) -> str:
+    """The name of the held-out rows; those in memory are added to `rows`."""
+    if is_files(valid):
+        names = file_names(valid)
+        if len(names) != 1:
+            raise InputError(f"valid: {len(names)} files, expected one, or a glob", "USAGE")
+        return names[0]
+    data, labels, weights = (tuple(valid) + (None, None))[:3] if isinstance(valid, tuple) else (valid, None, None)
+    columns = {name: given.get(name) for name in ("label_column", "weight_column")}
+    rows["held-out rows"] = rows_of(data, labels, weights, fields, columns)
+    return "held-out rows"
+
+
+def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_epoch: Any, out: Any) -> TrainResult:
+    keep = None
+    if out is None:
+        keep = tempfile.TemporaryDirectory(prefix="thalweg-")
+        out = os.path.join(keep.name, "model")
+    given["out"] = os.fspath(out)
+    numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", line))
+    fields = [field.name for field in dataclasses.fields(TrainResult) if hasattr(numbers, field.name)]
+    read = {name: getattr(numbers, name) for name in fields}
+    read["epochs"] = [epoch for epoch in numbers.epochs if epoch.examples > 0]  # An early end leaves others empty.
+    return TrainResult(**{**read, "model": Model(numbers.model, keep), "stopped": stopped})

@@ -1,0 +1,133 @@
+"""PyTorch: gradients by a group's routes, and rows of large tables by a parameter server.
+
+All goes through DLPack, so that any version of PyTorch will do; tensors are in main memory.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any, Callable, Optional
+
+import numpy as np
+import torch
+
+from ._group import Group, Work
+from ._job import Store
+
+__all__ = ["KVStore", "all_reduce_hook", "average_gradients", "broadcast_parameters"]
+
+
+def broadcast_parameters(module: torch.nn.Module, group: Group, root: int = 0) -> None:
+    """Everywhere the parameters and buffers that `root` has."""
+    for tensor in list(module.parameters()) + list(module.buffers()):
+        _in_place(tensor.data, lambda data: group.broadcast(data, root=root))
+
+
+def average_gradients(module: torch.nn.Module, group: Group, **how: Any) -> None:
+    """Everywhere the mean of all ranks' gradients: between backward() and the optimizer's step, without DDP."""
+    works = []
+    for parameter in module.parameters():
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+        parameter.grad = parameter.grad.contiguous()
+        works.append(group.all_reduce(parameter.grad, op="mean", wait=False, **how))
+    for work in works:
+        work.wait()
+
+
+def _in_place(tensor: torch.Tensor, call: Callable[[torch.Tensor], Any]) -> None:
+    whole = tensor.contiguous()
+    call(whole)
+    if whole is not tensor:
+        tensor.copy_(whole)
+
+
+class _Waiter:
+    """Ends started operations in their order and tells futures; a thread that lives as long as its hook."""
+
+    def __init__(self) -> None:
+        self._begun: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._run, args=(self._begun,), daemon=True).start()
+
+    def tell(self, work: Work, tensor: torch.Tensor, future: torch.futures.Future) -> None:
+        self._begun.put((work, tensor, future))
+
+    def __del__(self) -> None:
+        self._begun.put(None)
+
+    @staticmethod
+    def _run(begun: Any) -> None:
+        for work, tensor, future in iter(begun.get, None):
+            try:
+                work.wait()
+                future.set_result(tensor)
+            except Exception as error:
+                future.set_exception(error)
+            del work, tensor, future
+
+
+def all_reduce_hook(group: Group, **how: Any) -> Callable[[Any, Any], torch.futures.Future]:
+    """A communication hook for DistributedDataParallel: buckets of gradients become their mean by the group's routes,
+    while backward() goes on.
+
+    model.register_comm_hook(None, all_reduce_hook(group)); `how` may name a route, as Group.all_reduce.
+    """
+    waiter = _Waiter()
+
+    def hook(state: Any, bucket: Any) -> torch.futures.Future:
+        tensor = bucket.buffer()
+        future: torch.futures.Future = torch.futures.Future()
+        waiter.tell(group.all_reduce(tensor, op="mean", wait=False, **how), tensor, future)
+        return future
+
+    # DDP looks at these, and does not resolve the names that annotations of this file are.
+    hook.__annotations__ = {"bucket": torch.distributed.GradBucket, "return": torch.futures.Future[torch.Tensor]}
+    return hook
+
+
+class KVStore:
+    """Rows of a job's tables as tensors, with gradients: embeddings larger than a module should hold.
+
+    rows = kv.lookup("items", ids)     # A row for each id, which may repeat; requires grad.
+    loss(rows, ...).backward()
+    kv.step()                          # Pushes the gradients; the tables' rules apply them.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._looked_up: dict[str, list[tuple[np.ndarray, torch.Tensor]]] = {}
+
+    def pull(self, table: str, ids: torch.Tensor) -> torch.Tensor:
+        """A row for each id, of shape (*ids.shape, dim)."""
+        rows = self.store.pull(table, _ids(ids))
+        return torch.from_dlpack(rows).reshape(*ids.shape, rows.shape[1])
+
+    def push(self, table: str, ids: torch.Tensor, grads: torch.Tensor) -> None:
+        """Adds gradients to the step, once a table and step."""
+        keys = _ids(ids)
+        self.store.push(table, keys, _numpy(grads).reshape(len(keys), -1))
+
+    def lookup(self, table: str, ids: torch.Tensor) -> torch.Tensor:
+        """pull(), and step() pushes what backward() leaves in the tensor's grad."""
+        rows = self.pull(table, ids).requires_grad_()
+        self._looked_up.setdefault(table, []).append((_ids(ids), rows))
+        return rows
+
+    def step(self, timeout: Optional[float] = None) -> None:
+        """Pushes the gradients of all that was looked up since the last step, and ends the step."""
+        looked_up, self._looked_up = self._looked_up, {}
+        for table, lookups in looked_up.items():
+            used = [(keys, _numpy(rows.grad).reshape(len(keys), -1)) for keys, rows in lookups if rows.grad is not None]
+            if used:
+                keys, grads = zip(*used)
+                self.store.push(table, np.concatenate(keys), np.concatenate(grads), timeout)
+        self.store.advance(timeout)
+
+
+def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    return np.from_dlpack(tensor.detach().contiguous())
+
+
+def _ids(ids: torch.Tensor) -> np.ndarray:
+    return _numpy(ids.to(torch.int64)).ravel().view(np.uint64)

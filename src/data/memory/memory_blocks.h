@@ -1,0 +1,30 @@
+// Rows in memory as blocks of text, an empty line a row, so that a reader counts and places them like any
+// others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/block.h"
+
+namespace thalweg {
+
+// One shard's: rows are cut into chunks, and chunk i belongs to shard i mod shards, so that which rows a
+// shard has is a function of the number of rows and of shards alone.
+class MemoryBlocks final : public BlockSource {
+ public:
+  MemoryBlocks(std::uint64_t rows, std::uint32_t shard, std::uint32_t shards);
+
+  Result<bool> next(TextBlock& block) override;
+  Status rewind() override;
+  double fraction_done() const override;
+  std::uint64_t hash_of_all() const override { return 0; }
+
+ private:
+  const std::uint64_t rows_, chunk_rows_;
+  const std::uint32_t shard_, shards_;
+  const std::string lines_;
+  std::uint64_t chunk_;
+};
+
+}  // namespace thalweg

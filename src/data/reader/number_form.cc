@@ -1,0 +1,21 @@
+#include "data/reader/number_form.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace thalweg {
+
+float in_form(float v, const NumberForm& form) {
+  if (form.shape == NumberForm::Shape::kLog) v = std::copysign(std::log1p(std::abs(v)), v);
+  if (form.scale == 0) return v;
+  return std::clamp((v - form.offset) / form.scale, -kLargestScaled, kLargestScaled);
+}
+
+Key bucket_key(float v, Key salt) {
+  if (v <= 2) return category_key(fmt::format("{}", v), salt);
+  return category_key(fmt::format("b{}", std::floor(std::pow(std::log(static_cast<double>(v)), 2))), salt);
+}
+
+}  // namespace thalweg
