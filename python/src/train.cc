@@ -160,6 +160,8 @@ void bind_train(nb::module_& module) {
       .def_ro("valid_accuracy", &TrainResult::valid_accuracy)
       .def_ro("epochs", &TrainResult::epochs)
       .def_ro("best_epoch", &TrainResult::best_epoch)
+      .def_ro("kept_epoch", &TrainResult::kept_epoch)
+      .def_ro("not_kept", &TrainResult::not_kept)
       .def_ro("steps", &TrainResult::steps)
       .def_ro("notes", &TrainResult::notes)
       .def_ro("warnings", &TrainResult::warnings);

@@ -56,6 +56,13 @@ void set_timeout(TrainerOptions& options, nb::handle value) {
       std::chrono::duration<double>(nb::cast<double>(value)));
 }
 
+void set_kept(TrainerOptions& options, nb::handle value) {
+  const auto name = nb::cast<std::string>(value);
+  if (name != "best" && name != "last")
+    throw nb::value_error(fmt::format("keep '{}'; expected best or last", name).c_str());
+  options.keep_best = name == "best";
+}
+
 using O = TrainerOptions;
 constexpr Option kOptions[] = {
     {"files", set_member<&O::files>},
@@ -79,6 +86,9 @@ constexpr Option kOptions[] = {
     {"classes", set_member<&O::classes>},
     {"hidden", set_member<&O::hidden>},
     {"epochs", set_member<&O::epochs>},
+    {"keep", set_kept},
+    {"patience", set_member<&O::patience>},
+    {"keep_bad", set_member<&O::keep_bad>},
     {"batch", set_member<&O::batch>},
     {"optimizer", set_rule<&O::optimizer>},
     {"factor_optimizer", set_rule<&O::factor_optimizer>},

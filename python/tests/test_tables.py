@@ -1,5 +1,7 @@
 """Tables with names of columns: DataFrames, Arrow, and the same as CSV."""
 
+import re
+
 import numpy as np
 import pandas
 import pyarrow
@@ -102,7 +104,8 @@ def test_arrow_types_that_are_no_cells():
 
 def test_names_of_columns_may_be_numbers_but_not_repeat():
     frame = pandas.DataFrame(np.random.default_rng(0).random((100, 3)))
-    assert thalweg.train(frame, np.arange(100) % 2).model.options["columns"] == '0:num,1:num,2:num,label:label'
+    columns = thalweg.train(frame, np.arange(100) % 2, keep_bad=True).model.options["columns"]
+    assert re.sub(r"num/[0-9.]+", "num", columns) == '0:num,1:num,2:num,label:label'
     frame.columns = ["a", "b", "a"]
     with pytest.raises(ValueError, match='two columns are named "a"'):
         thalweg.train(frame, np.arange(100) % 2)

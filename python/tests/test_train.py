@@ -188,3 +188,34 @@ def test_ctrl_c_ends_a_training():
     out, _ = child.communicate(timeout=60)
     assert out.splitlines()[-1] == "interrupted"
     assert child.returncode == 0
+
+
+def overfitting_rows(seed, count):
+    """Rows with an entry of their own each, which passes learn by heart."""
+    random = np.random.default_rng(seed)
+    first = random.integers(0, 10, count)
+    dense = np.zeros((count, 910), dtype=np.float32)
+    dense[np.arange(count), first] = 1
+    dense[np.arange(count), 10 + random.integers(0, 900, count)] = 1
+    return dense, (random.random(count) < 0.5 + 0.05 * (first - 4.5)).astype(int)
+
+
+def test_the_best_pass_is_kept_and_patience_ends():
+    flags = dict(valid=overfitting_rows(2, 2000), rate=0.5, l2=0)
+    kept = thalweg.train(*overfitting_rows(1, 600), epochs=8, **flags)
+    assert 0 < kept.kept_epoch == kept.best_epoch < 8 == len(kept.epochs)
+    assert kept.metrics["logloss"] == min(epoch.held_out.logloss for epoch in kept.epochs)
+    last = thalweg.train(*overfitting_rows(1, 600), epochs=8, keep="last", **flags)
+    assert last.kept_epoch == 8 and last.metrics["logloss"] > kept.metrics["logloss"]
+    ended = thalweg.train(*overfitting_rows(1, 600), epochs=50, patience=2, **flags)
+    assert len(ended.epochs) == ended.kept_epoch + 2 < 50
+    with pytest.raises(ValueError, match="expected best or last"):
+        thalweg.train(*overfitting_rows(1, 600), keep="first")
+
+
+def test_a_model_that_is_worse_than_none_is_an_error():
+    data, labels = overfitting_rows(1, 600)
+    other, upside_down = overfitting_rows(2, 2000)
+    with pytest.raises(RuntimeError, match="worse than that of no features.*keep_bad=True"):
+        thalweg.train(data, labels, valid=(other, 1 - upside_down), epochs=8, rate=0.5, l2=0)
+    thalweg.train(data, labels, valid=(other, 1 - upside_down), epochs=8, rate=0.5, l2=0, keep_bad=True)

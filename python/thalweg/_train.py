@@ -10,7 +10,7 @@ import tempfile
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _core
-from ._errors import InputError
+from ._errors import InputError, JobError
 from ._model import Model
 from ._rows import FIELDS, fields_text, file_names, is_files, is_table, rows_of
 
@@ -34,6 +34,7 @@ class TrainResult:
     valid_accuracy: Optional[float]
     epochs: Sequence[TrainEpoch]
     best_epoch: int  #: By the loss on held-out rows, from 1; 0 where there are none.
+    kept_epoch: int  #: Whose model this is; 0 where no pass was whole.
     skipped_rows: int  #: Bad ones.
     model_rows: int  #: Of all sparse tables.
     stopped: bool  #: A callback ended it early.
@@ -42,8 +43,8 @@ class TrainResult:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Of the held-out rows after the last pass, by name; empty where there are none."""
-        held_out = self.epochs[-1].held_out if self.epochs else None
+        """Of the held-out rows by this model, by name; empty where there are none."""
+        held_out = next((epoch.held_out for epoch in self.epochs if epoch.number == self.kept_epoch), None)
         return {} if held_out is None else dict(held_out.metrics)
 
 
@@ -62,7 +63,8 @@ def _show_epoch(epoch: TrainEpoch) -> None:
 
 
 def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = None, valid: Any = None,
-          valid_part: Optional[int] = None, epochs: Optional[int] = None, loss: Optional[str] = None,
+          valid_part: Optional[int] = None, epochs: Optional[int] = None, keep: Optional[str] = None,
+          patience: Optional[int] = None, keep_bad: Optional[bool] = None, loss: Optional[str] = None,
           optimizer: Optional[str] = None, rate: Optional[float] = None, l1: Optional[float] = None,
           l2: Optional[float] = None, rank: Optional[int] = None, batch: Optional[int] = None, seed: int = 1,
           columns: Optional[str] = None, label_column: Optional[str] = None, weight_column: Optional[str] = None,
@@ -80,6 +82,9 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     y, sample_weight: a number for each row. Files have their own, and so may tables, by `label_column`.
     valid: held-out rows: files, or (X, y) or (X, y, sample_weight), or a table with its label.
         `valid_part=10` holds out each tenth row of `data` instead.
+    keep: with held-out rows the model is that of the "best" pass, or of the "last"; patience=3 ends the training once
+        three passes in a row were no better. A model that is worse than the mean label for every row is an error,
+        unless keep_bad.
     column_fields: for ffm, the field of each column of a matrix.
     init: a model, or the directory of one, that the training goes on with.
     out: where the model is saved; by default it lives as long as `TrainResult.model`.
@@ -90,7 +95,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
     are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
     """
-    given = dict(options, model=model, valid_part=valid_part, epochs=epochs, loss=loss, optimizer=optimizer,
+    given = dict(options, model=model, valid_part=valid_part, epochs=epochs, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
                  label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, threads=threads,
                  data_shards=data_shards, init=init._directory if isinstance(init, Model) else init)
@@ -133,6 +138,8 @@ def _run(given: dict[str, Any], rows: dict[str, _core.Rows], progress: Any, on_e
         out = os.path.join(keep.name, "model")
     given["out"] = os.fspath(out)
     numbers, stopped = _core.train(given, rows, progress, on_epoch, lambda kind, line: _LOG.log(_LEVELS[kind], "%s", line))
+    if numbers.not_kept and not numbers.model:
+        raise JobError(f"{numbers.not_kept}; keep_bad=True returns such a model all the same", "BAD_MODEL")
     fields = [field.name for field in dataclasses.fields(TrainResult) if hasattr(numbers, field.name)]
     read = {name: getattr(numbers, name) for name in fields}
     read["epochs"] = [epoch for epoch in numbers.epochs if epoch.examples > 0]  # An early end leaves others empty.

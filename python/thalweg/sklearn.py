@@ -73,7 +73,7 @@ class _Estimator(BaseEstimator):
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, _Counted(len(labels)), dtype=np.float64)
         self.result_: TrainResult = train(data, labels, model=self._kind, loss=self._loss,
-                                          sample_weight=sample_weight, **self._options())
+                                          sample_weight=sample_weight, keep_bad=True, **self._options())
         self.model_: Model = self.result_.model
         self.n_iter_ = len(self.result_.epochs)
 
