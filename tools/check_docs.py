@@ -18,7 +18,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ('src', 'include', 'docs', 'scripts', 'tests', 'tools', 'bench', 'examples', 'cmake')
+FOLDERS = ('src', 'include', 'docs', 'scripts', 'tests', 'tools', 'bench', 'examples', 'cmake', 'python')
 SHELL_BLOCKS = ('', 'sh', 'bash', 'console')
 # The source's list of what a number in words counts: file, name of the enum or of the macro that lists them, and how
 # many of it are not meant.

@@ -1,7 +1,11 @@
 """The examples of docs/python.md, one after the other."""
 
+import ast
+import importlib.resources
 import pathlib
 import re
+
+import thalweg
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs/python.md"
 
@@ -14,3 +18,13 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     assert "held-out auc" in capsys.readouterr().out
+
+
+def test_the_package_is_typed_and_says_what_it_has():
+    files = importlib.resources.files(thalweg)
+    assert files.joinpath("py.typed").is_file()
+    stubs = ast.parse(files.joinpath("_core.pyi").read_text(encoding="utf-8"))
+    assert {"Group", "Job", "Rows", "SavedModel", "TrainEpoch"} <= {node.name for node in stubs.body
+                                                                  if isinstance(node, ast.ClassDef)}
+    for name in thalweg.__all__:
+        assert getattr(thalweg, name).__doc__, name
