@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
@@ -36,8 +37,10 @@ TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
   const TemporaryFolder directory;
   std::string text = numbered_rows(kRows);
   text.pop_back();  // The last line has no '\n'.
-  for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text)),
-                                  directory.write("a.zst", zstd_packed(text))}) {
+  for (const std::string& path :
+       {directory.write("a", text), directory.write("a.gz", gzipped(text)),
+        directory.write("a.zst", zstd_packed(text)), directory.write("a.xz", xz_packed(text)),
+        directory.write("a.bz2", bzip2_packed(text))}) {
     const std::shared_ptr<DataSet> data = open_data(files({path}));
     for (const std::uint32_t shards : {1, 2, 3, 8, 64, 1000}) {
       if (shards > 8 && !path.ends_with("a")) continue;  // Here each shard unpacks for itself.
@@ -268,12 +271,35 @@ TEST(BadFiles, EachHasOneClearError) {
   expect_refusal(file("cut.zst", zpacked.substr(0, zpacked.size() - 5)),
                  "cut.zst: ends in the middle of its zstd data");
   expect_refusal(file("tail.gz", packed + "garbage"), "tail.gz: gzip data is damaged");
+  expect_refusal(file("cut.xz", xz_packed(rows).substr(0, 5000)),
+                 "cut.xz: ends in the middle of its xz data");
+  expect_refusal(file("cut.bz2", bzip2_packed(rows).substr(0, 5000)),
+                 "cut.bz2: ends in the middle of its bzip2 data");
+  expect_refusal(file("tail.xz", xz_packed(rows) + "garbage behind"), "tail.xz: xz data is damaged");
+  expect_refusal(file("tail.bz2", bzip2_packed(rows) + "garbage"), "tail.bz2: bzip2 data is damaged");
   std::string flipped = packed;
   flipped[packed.size() / 2] = static_cast<char>(flipped[packed.size() / 2] ^ 0x55);
   expect_refusal(file("flip.gz", flipped), "flip.gz:");  // Bad rows or a bad checksum, whichever comes first.
   std::string zflipped = zpacked;
   zflipped[4] = static_cast<char>(0xff);
   expect_refusal(file("flip.zst", zflipped), "flip.zst: zstd data is damaged");
+  for (const bool xz : {true, false}) {
+    std::string hurt = xz ? xz_packed(rows) : bzip2_packed(rows);
+    hurt[hurt.size() / 2] = static_cast<char>(hurt[hurt.size() / 2] ^ 0x55);
+    expect_refusal(file("flip", hurt), xz ? "flip: xz data is damaged" : "flip: bzip2 data is damaged");
+  }
+}
+
+TEST(BadFiles, AnXzHeaderCannotAskForAllMemory) {
+  const TemporaryFolder directory;
+  std::string packed = xz_packed(numbered_rows(3000));
+  constexpr std::size_t kBlock = 12, kDictionary = kBlock + 4, kChecksum = kBlock + 8;
+  packed[kDictionary] = 37;  // 1.5 GiB.
+  const std::uint32_t checksum =
+      lzma_crc32(reinterpret_cast<const std::uint8_t*>(packed.data()) + kBlock, kChecksum - kBlock, 0);
+  std::memcpy(packed.data() + kChecksum, &checksum, sizeof checksum);
+  expect_refusal(files({directory.write("a.xz", packed)}),
+                 "it asks for a dictionary that needs more than 128 MiB of memory");
 }
 
 TEST(BadFiles, OneCellIsShown) {
