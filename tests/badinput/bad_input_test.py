@@ -165,7 +165,7 @@ class BadFilesTest(BadInput):
 
     def test_json_is_no_format(self):
         self.assert_bad_file("rows.jsonl", b'{"label": 1, "price": 2.5}\n{"label": 0, "price": 3}\n',
-                             r"rows\.jsonl:1:1: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or CSV")
+                             r"rows\.jsonl:1:1: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo, VW or CSV")
 
     def test_numbers_that_are_read_as_categories_are_warned_of(self):
         rows = b'label;price;many;part\n' + b'1;$3.50;"1,234";3,5\n0;4;5;6\n' * 20

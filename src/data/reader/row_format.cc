@@ -9,6 +9,7 @@
   FORMAT(kLibsvmFormat)             \
   FORMAT(kLibffmFormat)             \
   FORMAT(kCriteoFormat)             \
+  FORMAT(kVwFormat)                 \
   FORMAT(kCsvFormat)
 
 namespace thalweg {
