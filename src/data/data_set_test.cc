@@ -31,6 +31,12 @@ Labels read_all_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shard
   return all;
 }
 
+std::vector<Key> first_keys(const ReadOptions& options) {
+  Batch batch;
+  EXPECT_EQ(open_reader(open_data(options))->next(1, batch).value(), 1u);
+  return batch.keys;
+}
+
 constexpr std::uint64_t kRows = 6000;
 
 TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
@@ -320,6 +326,18 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
   expect_refusal(files({wide, directory.write("e.csv", "label,b,c,d,e,f,g,h,i,k\n1,2,3,4,5,6,7,8,9,0\n")}),
                  "e.csv:1:1: saw columns ..., k, expected ..., j as in " + wide);
   expect_refusal(files({directory.write("c.csv", "1,2\n")}), "--columns");
+}
+
+TEST(Files, AModelOfCsvReadsJsonLines) {
+  const TemporaryFolder directory;
+  ReadOptions options = files({directory.write("a.jsonl", "{\"city\":\"Rome\",\"hour\":7,\"label\":1}\n")});
+  const Key as_number = first_keys(options).at(1);
+  options.known_columns = "city:cat,hour:cat,label:label";
+  EXPECT_EQ(open_data(options)->description(), "jsonl");
+  const std::vector<Key> keys = first_keys(options);
+  EXPECT_NE(keys.at(1), as_number);
+  options.paths = {directory.write("a.csv", "city,hour,label\nRome,7,1\n")};
+  EXPECT_EQ(first_keys(options), keys);
 }
 
 TEST(BadFiles, AFileWithoutRowsSaysSo) {

@@ -10,6 +10,7 @@
   FORMAT(kLibffmFormat)             \
   FORMAT(kCriteoFormat)             \
   FORMAT(kVwFormat)                 \
+  FORMAT(kJsonLinesFormat)          \
   FORMAT(kCsvFormat)
 
 namespace thalweg {

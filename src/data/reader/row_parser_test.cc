@@ -259,13 +259,15 @@ TEST(Detect, LooksAtTheRows) {
   EXPECT_STREQ(found("1 0:3:NaN\n"), "libffm");
   EXPECT_STREQ(found("[id];[label]\n1;2\n"), "csv");
   EXPECT_STREQ(found("{braces},label\n1,2\n"), "csv");
+  EXPECT_STREQ(found("{\"label\": 1, \"x\": 2}\n"), "jsonl");
+  EXPECT_STREQ(found(" {\"label\":1,\"x\":\"a;b\\t1:2 |f\"}\n{}\n"), "jsonl");
 }
 
-TEST(Detect, JsonIsNamedAndNotTakenForCsv) {
-  for (const char* text : {"{\"label\": 1, \"x\": 2}\n", " {\"label\":1,\"x\":2}\n",
-                           "[{\"label\": 1, \"x\": 2},\n", "[\n", "{\n"}) {
+TEST(Detect, JsonOverLinesIsNamedAndNotTakenForCsv) {
+  for (const char* text : {"[{\"label\": 1, \"x\": 2},\n", "[\n", "{\n"}) {
     const std::string said = detect_format(text, "rows.json").status().message();
-    EXPECT_NE(said.find("saw JSON, which is not read; expected rows of libsvm, libffm, Criteo, VW or CSV"),
+    EXPECT_NE(said.find("saw JSON that goes over several lines; expected rows of libsvm, libffm, Criteo, VW, "
+                        "JSON lines or CSV"),
               said.npos)
         << said;
     EXPECT_EQ(said.rfind("rows.json:1:", 0), 0u) << said;
