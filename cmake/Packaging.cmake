@@ -24,6 +24,8 @@ function(thalweg_objects root out_objects out_outside)
         list(APPEND outside pthread)
       elseif(link STREQUAL "ZLIB::ZLIB")
         list(APPEND outside z)
+      elseif(link STREQUAL "BZip2::BZip2")
+        list(APPEND outside bz2)
       elseif(link STREQUAL "nlohmann_json::nlohmann_json")
         continue()                                    # Headers alone.
       elseif(link MATCHES "^((PkgConfig|[a-z]+)::)?([A-Za-z0-9]+)$")
@@ -121,7 +123,7 @@ set(CPACK_COMPONENT_TORCH_DESCRIPTION
   "dense models of thalweg\n Softmax regression, perceptrons and convolutional networks, computed by LibTorch.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libthalweg-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libsodium-dev, libzstd-dev, zlib1g-dev")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libfmt-dev, libxxhash-dev, libhwy-dev, libtomlplusplus-dev, libsodium-dev, libzstd-dev, zlib1g-dev, liblzma-dev, libbz2-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
   "parameter server, development files\n C++ headers and the static library.")
 include(CPack)

@@ -107,7 +107,7 @@ struct TrainerOptions {
   std::string valid;  // A file or glob of held-out rows; empty: none.
   std::uint64_t valid_part =
       0;  // N: each N-th row of `files` is held out; gpt: their last N-th part, unset 10.
-  std::string format = "auto";   // libsvm, libffm, criteo or csv; auto: found by looking.
+  std::string format = "auto";   // libsvm, libffm, criteo, vw, jsonl or csv; auto: found by looking.
   std::uint64_t on_bad_row = 0;  // How many bad rows may be left out before the job ends with kData.
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.

@@ -1,6 +1,8 @@
 #include "cli/build_info.h"
 
+#include <bzlib.h>
 #include <fmt/format.h>
+#include <lzma.h>
 #include <toml++/toml.h>
 #include <xxhash.h>
 #include <zlib.h>
@@ -45,9 +47,12 @@ BuildInfo build_info() {
   info.compiler = fmt::format("gcc {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #endif
   info.isa = instruction_sets();
+  const std::string bzip2 = BZ2_bzlibVersion();
   info.libraries = {
+      {"bzip2", bzip2.substr(0, bzip2.find(','))},  // Behind it stands a date.
       {"CLI11", CLI11_VERSION},
       {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
+      {"liblzma", LZMA_VERSION_STRING},
       {"nlohmann-json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                     NLOHMANN_JSON_VERSION_PATCH)},
       {"toml++", fmt::format("{}.{}.{}", TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH)},

@@ -2,182 +2,44 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <utility>
 
-#include "base/check.h"
 #include "data/idx.h"
+#include "data/unpack/unpackers.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kBufferBytes = std::size_t{128} << 10;
-constexpr int kPipeWaitMs = 2;  // Before read() gives way: longer than a busy writer takes.
-
 std::string display_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
-// A buffered file descriptor.
-class PlainStream final : public ByteStream {
- public:
-  PlainStream(std::string name, int fd) : name_(std::move(name)), fd_(fd), buffer_(kBufferBytes) {}
-  ~PlainStream() override {
-    if (fd_ > STDIN_FILENO) ::close(fd_);
-  }
-  PlainStream(const PlainStream&) = delete;
-  PlainStream& operator=(const PlainStream&) = delete;
-
-  Result<std::size_t> read(char* to, std::size_t size) override {
-    if (begin_ == end_) {
-      const Result<std::size_t> filled = fill();
-      if (!filled || *filled == 0) return filled;
-    }
-    const std::size_t count = std::min(size, end_ - begin_);
-    std::memcpy(to, buffer_.data() + begin_, count);
-    take(count);
-    return count;
-  }
-  void give_way() override { give_way_ = true; }
-  std::uint64_t bytes_consumed() const override { return consumed_; }
-  Packing packing() const override { return Packing::kPlain; }
-
-  // Reads behind what is buffered; 0: the end, or the buffer is full.
-  Result<std::size_t> fill() {
-    if (begin_ == end_) begin_ = end_ = 0;
-    if (give_way_) {
-      pollfd writer{fd_, POLLIN, 0};
-      if (::poll(&writer, 1, kPipeWaitMs) <= 0) return Status(Code::kRetry, name_ + " has nothing yet");
-    }
-    for (;;) {
-      const ssize_t count = ::read(fd_, buffer_.data() + end_, buffer_.size() - end_);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0)
-        return Status(Code::kIo, fmt::format("{}: cannot be read: {}", name_, std::strerror(errno)));
-      end_ += static_cast<std::size_t>(count);
-      return static_cast<std::size_t>(count);
-    }
-  }
-  char* data() { return buffer_.data() + begin_; }
-  std::size_t size() const { return end_ - begin_; }
-  void take(std::size_t count) { begin_ += count, consumed_ += count; }
-  const std::string& name() const { return name_; }
-
- private:
-  std::string name_;
-  int fd_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;
-  std::uint64_t consumed_ = 0;
-  bool give_way_ = false;
-};
-
-Status damaged(const PlainStream& from, const char* kind, const char* why) {
-  return {Code::kData, fmt::format("{}: {} data is damaged at packed byte {}: {}", from.name(), kind,
-                                   from.bytes_consumed(), why)};
-}
-
-Status cut(const PlainStream& from, const char* kind) {
-  return {Code::kData,
-          fmt::format("{}: ends in the middle of its {} data after {} packed bytes, expected the rest",
-                      from.name(), kind, from.bytes_consumed())};
-}
-
-// gzip (RFC 1952), several members allowed as from `cat a.gz b.gz`.
-class GzipStream final : public ByteStream {
- public:
-  explicit GzipStream(std::unique_ptr<PlainStream> from) : from_(std::move(from)) {
-    THALWEG_CHECK(inflateInit2(&z_, 15 + 16) == Z_OK, "zlib starts");
-  }
-  ~GzipStream() override { inflateEnd(&z_); }
-  GzipStream(const GzipStream&) = delete;
-  GzipStream& operator=(const GzipStream&) = delete;
-
-  Result<std::size_t> read(char* to, std::size_t size) override {
-    z_.next_out = reinterpret_cast<Bytef*>(to);
-    z_.avail_out = static_cast<uInt>(std::min(size, kBufferBytes));
-    const std::size_t wanted = z_.avail_out;
-    while (z_.avail_out == wanted) {
-      if (from_->size() == 0) {
-        const Result<std::size_t> filled = from_->fill();
-        if (!filled) return filled;
-        if (*filled == 0 && member_done_) return std::size_t{0};
-        if (*filled == 0) return cut(*from_, "gzip");
-      }
-      if (member_done_) {
-        inflateReset(&z_);
-        member_done_ = false;
-      }
-      z_.next_in = reinterpret_cast<Bytef*>(from_->data());
-      z_.avail_in = static_cast<uInt>(from_->size());
-      const int result = inflate(&z_, Z_NO_FLUSH);
-      from_->take(from_->size() - z_.avail_in);
-      if (result == Z_STREAM_END) member_done_ = true;
-      if (result != Z_OK && result != Z_STREAM_END) {
-        return damaged(*from_, "gzip", z_.msg != nullptr ? z_.msg : "unknown block");
-      }
-    }
-    return wanted - z_.avail_out;
-  }
-  void give_way() override { from_->give_way(); }
-  std::uint64_t bytes_consumed() const override { return from_->bytes_consumed(); }
-  Packing packing() const override { return Packing::kGzip; }
-
- private:
-  std::unique_ptr<PlainStream> from_;
-  z_stream z_{};
-  bool member_done_ = false;
-};
-
-// Zstandard (RFC 8878), several frames allowed.
-class ZstdStream final : public ByteStream {
- public:
-  explicit ZstdStream(std::unique_ptr<PlainStream> from) : from_(std::move(from)), z_(ZSTD_createDStream()) {
-    THALWEG_CHECK(z_ != nullptr, "zstd starts");
-  }
-  ~ZstdStream() override { ZSTD_freeDStream(z_); }
-  ZstdStream(const ZstdStream&) = delete;
-  ZstdStream& operator=(const ZstdStream&) = delete;
-
-  Result<std::size_t> read(char* to, std::size_t size) override {
-    ZSTD_outBuffer out{to, size, 0};
-    while (out.pos == 0) {
-      // With the input used up there may still be output inside the decoder, so it is asked before the file.
-      if (from_->size() == 0 && !flushing_) {
-        const Result<std::size_t> filled = from_->fill();
-        if (!filled) return filled;
-        if (*filled == 0 && frame_done_) return std::size_t{0};
-        if (*filled == 0) return cut(*from_, "zstd");
-      }
-      ZSTD_inBuffer in{from_->data(), from_->size(), 0};
-      const std::size_t result = ZSTD_decompressStream(z_, &out, &in);
-      from_->take(in.pos);
-      if (ZSTD_isError(result) != 0) return damaged(*from_, "zstd", ZSTD_getErrorName(result));
-      frame_done_ = result == 0;
-      flushing_ = out.pos == out.size && !frame_done_;
-    }
-    return out.pos;
-  }
-  void give_way() override { from_->give_way(); }
-  std::uint64_t bytes_consumed() const override { return from_->bytes_consumed(); }
-  Packing packing() const override { return Packing::kZstd; }
-
- private:
-  std::unique_ptr<PlainStream> from_;
-  ZSTD_DStream* z_;
-  bool frame_done_ = false;
-  bool flushing_ = false;
-};
-
 // What pzstd begins with (RFC 8878, section 3.1.2).
-bool is_skippable_frame(PlainStream& stream) {
-  const char* p = stream.data();
-  return stream.size() >= 4 && (p[0] & 0xf0) == 0x50 && std::memcmp(p + 1, "\x2a\x4d\x18", 3) == 0;
+bool is_skippable_frame(std::string_view head) {
+  return head.size() >= 4 && (head[0] & 0xf0) == 0x50 && head.substr(1, 3) == "\x2a\x4d\x18";
+}
+
+// "BZh" and the size of blocks might begin text; the magic of the first block, or of the end, does not.
+bool is_bzip2(std::string_view head) {
+  return head.size() >= 10 && head.starts_with("BZh") && head[3] >= '1' && head[3] <= '9' &&
+         (head.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" || head.substr(4, 6) == "\x17\x72\x45\x38\x50\x90");
+}
+
+constexpr std::size_t kLongestMagic = 10;
+
+// By what its first bytes, which are buffered, say.
+std::unique_ptr<ByteStream> unpacked(std::unique_ptr<PlainStream> plain) {
+  using namespace std::string_view_literals;
+  const std::string_view head(plain->data(), plain->size());
+  if (head.starts_with("\x1f\x8b"sv)) return unpack_gzip(std::move(plain));
+  if (head.starts_with("\x28\xb5\x2f\xfd"sv) || is_skippable_frame(head))
+    return unpack_zstd(std::move(plain));
+  if (head.starts_with("\xfd\x37\x7a\x58\x5a\0"sv)) return unpack_xz(std::move(plain));
+  if (is_bzip2(head)) return unpack_bzip2(std::move(plain));
+  return plain;
 }
 
 // A stream whose first bytes have been looked at.
@@ -231,21 +93,12 @@ Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path) {
   const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   auto plain = std::make_unique<PlainStream>(display_name(path), fd);
-  while (plain->size() < 4) {
+  while (plain->size() < kLongestMagic) {
     const Result<std::size_t> filled = plain->fill();
     if (!filled) return filled.status();
     if (*filled == 0) break;
   }
-  const auto starts_with = [&](std::string_view magic) {
-    return plain->size() >= magic.size() && std::memcmp(plain->data(), magic.data(), magic.size()) == 0;
-  };
-  if (starts_with("\x1f\x8b")) {
-    return std::unique_ptr<ByteStream>(std::make_unique<GzipStream>(std::move(plain)));
-  }
-  if (starts_with("\x28\xb5\x2f\xfd") || is_skippable_frame(*plain)) {
-    return std::unique_ptr<ByteStream>(std::make_unique<ZstdStream>(std::move(plain)));
-  }
-  return std::unique_ptr<ByteStream>(std::move(plain));
+  return unpacked(std::move(plain));
 }
 
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {

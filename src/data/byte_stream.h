@@ -1,4 +1,4 @@
-// The bytes of a file, pipe or standard input in order, unpacked if they are gzip or zstd.
+// The bytes of a file, pipe or standard input in order, unpacked if they are gzip, zstd, xz or bzip2.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kIdx, kText };
+enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kXz, kBzip2, kIdx, kText };
 // Rows that this program makes, images and windows of text.
 constexpr bool is_computed(Packing packing) { return packing == Packing::kIdx || packing == Packing::kText; }
 

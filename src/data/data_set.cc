@@ -55,6 +55,13 @@ Status without_columns(const InputFile& file, const ReadOptions& options, Status
                       (*found)->name, of_model ? "the model was trained with" : "--columns names", columns)};
 }
 
+// Columns are looked for in CSV, but members of JSON lines may be what a model knows as columns too.
+const RowFormat* format_with_members(const InputFile& file, const ReadOptions& options) {
+  if (options.known_columns.empty() || !options.columns.empty() || options.format != "auto") return nullptr;
+  const auto found = detect_format(file.head_lines(), file.path, options.labels_needed, options.formats);
+  return found && (*found)->members ? *found : nullptr;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
@@ -120,6 +127,8 @@ Result<std::string> DataSet::look(const InputFile& file) {
                                              file.path, (*found)->name, format_->name, paths_.front()));
     }
   }
+  if (const RowFormat* members = paths_.empty() ? format_with_members(file, options_) : nullptr)
+    format_ = members;
   Result<Columns> columns = Columns{};
   if (format_->columns) columns = find_columns(file.head_lines(), file.path, options_);
   if (!columns) return without_columns(file, options_, columns.status());

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
@@ -30,14 +31,22 @@ Labels read_all_shards(const std::shared_ptr<DataSet>& data, std::uint32_t shard
   return all;
 }
 
+std::vector<Key> first_keys(const ReadOptions& options) {
+  Batch batch;
+  EXPECT_EQ(open_reader(open_data(options))->next(1, batch).value(), 1u);
+  return batch.keys;
+}
+
 constexpr std::uint64_t kRows = 6000;
 
 TEST(Sharding, TheUnionOfTheShardsIsTheFile) {
   const TemporaryFolder directory;
   std::string text = numbered_rows(kRows);
   text.pop_back();  // The last line has no '\n'.
-  for (const std::string& path : {directory.write("a", text), directory.write("a.gz", gzipped(text)),
-                                  directory.write("a.zst", zstd_packed(text))}) {
+  for (const std::string& path :
+       {directory.write("a", text), directory.write("a.gz", gzipped(text)),
+        directory.write("a.zst", zstd_packed(text)), directory.write("a.xz", xz_packed(text)),
+        directory.write("a.bz2", bzip2_packed(text))}) {
     const std::shared_ptr<DataSet> data = open_data(files({path}));
     for (const std::uint32_t shards : {1, 2, 3, 8, 64, 1000}) {
       if (shards > 8 && !path.ends_with("a")) continue;  // Here each shard unpacks for itself.
@@ -268,12 +277,35 @@ TEST(BadFiles, EachHasOneClearError) {
   expect_refusal(file("cut.zst", zpacked.substr(0, zpacked.size() - 5)),
                  "cut.zst: ends in the middle of its zstd data");
   expect_refusal(file("tail.gz", packed + "garbage"), "tail.gz: gzip data is damaged");
+  expect_refusal(file("cut.xz", xz_packed(rows).substr(0, 5000)),
+                 "cut.xz: ends in the middle of its xz data");
+  expect_refusal(file("cut.bz2", bzip2_packed(rows).substr(0, 5000)),
+                 "cut.bz2: ends in the middle of its bzip2 data");
+  expect_refusal(file("tail.xz", xz_packed(rows) + "garbage behind"), "tail.xz: xz data is damaged");
+  expect_refusal(file("tail.bz2", bzip2_packed(rows) + "garbage"), "tail.bz2: bzip2 data is damaged");
   std::string flipped = packed;
   flipped[packed.size() / 2] = static_cast<char>(flipped[packed.size() / 2] ^ 0x55);
   expect_refusal(file("flip.gz", flipped), "flip.gz:");  // Bad rows or a bad checksum, whichever comes first.
   std::string zflipped = zpacked;
   zflipped[4] = static_cast<char>(0xff);
   expect_refusal(file("flip.zst", zflipped), "flip.zst: zstd data is damaged");
+  for (const bool xz : {true, false}) {
+    std::string hurt = xz ? xz_packed(rows) : bzip2_packed(rows);
+    hurt[hurt.size() / 2] = static_cast<char>(hurt[hurt.size() / 2] ^ 0x55);
+    expect_refusal(file("flip", hurt), xz ? "flip: xz data is damaged" : "flip: bzip2 data is damaged");
+  }
+}
+
+TEST(BadFiles, AnXzHeaderCannotAskForAllMemory) {
+  const TemporaryFolder directory;
+  std::string packed = xz_packed(numbered_rows(3000));
+  constexpr std::size_t kBlock = 12, kDictionary = kBlock + 4, kChecksum = kBlock + 8;
+  packed[kDictionary] = 37;  // 1.5 GiB.
+  const std::uint32_t checksum =
+      lzma_crc32(reinterpret_cast<const std::uint8_t*>(packed.data()) + kBlock, kChecksum - kBlock, 0);
+  std::memcpy(packed.data() + kChecksum, &checksum, sizeof checksum);
+  expect_refusal(files({directory.write("a.xz", packed)}),
+                 "it asks for a dictionary that needs more than 128 MiB of memory");
 }
 
 TEST(BadFiles, OneCellIsShown) {
@@ -294,6 +326,18 @@ TEST(BadFiles, MixedFormatsAndColumnsAreNamed) {
   expect_refusal(files({wide, directory.write("e.csv", "label,b,c,d,e,f,g,h,i,k\n1,2,3,4,5,6,7,8,9,0\n")}),
                  "e.csv:1:1: saw columns ..., k, expected ..., j as in " + wide);
   expect_refusal(files({directory.write("c.csv", "1,2\n")}), "--columns");
+}
+
+TEST(Files, AModelOfCsvReadsJsonLines) {
+  const TemporaryFolder directory;
+  ReadOptions options = files({directory.write("a.jsonl", "{\"city\":\"Rome\",\"hour\":7,\"label\":1}\n")});
+  const Key as_number = first_keys(options).at(1);
+  options.known_columns = "city:cat,hour:cat,label:label";
+  EXPECT_EQ(open_data(options)->description(), "jsonl");
+  const std::vector<Key> keys = first_keys(options);
+  EXPECT_NE(keys.at(1), as_number);
+  options.paths = {directory.write("a.csv", "city,hour,label\nRome,7,1\n")};
+  EXPECT_EQ(first_keys(options), keys);
 }
 
 TEST(BadFiles, AFileWithoutRowsSaysSo) {

@@ -189,7 +189,7 @@ std::string labels_beside(const std::string& path) {
 }
 
 std::string either(const std::filesystem::path& directory, const char* name) {
-  for (const char* ending : {"", ".gz", ".zst"}) {
+  for (const char* ending : {"", ".gz", ".zst", ".xz", ".bz2"}) {
     const std::filesystem::path path = directory / (std::string(name) + ending);
     if (std::filesystem::exists(path)) return path.string();
   }

@@ -35,7 +35,8 @@ struct ReadOptions {
   bool binary_labels =
       false;                  // A label must be -1, 0 or 1, and -1 becomes 0; it is free if it is not needed.
   std::uint32_t classes = 0;  // A label must be a whole number below this; 0: any number.
-  bool labels_needed = true;  // False: labels and weights are not used, and may be missing in Criteo and CSV.
+  // False: labels and weights are not used, and may be missing but in libsvm and libffm.
+  bool labels_needed = true;
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.
   std::string columns;
   // CSV: what the columns of the data were that the model learnt from, as columns_text() says it; `columns`
@@ -45,9 +46,10 @@ struct ReadOptions {
   // known_columns.
   std::string known_numbers;
   bool choose_scales = false;  // CSV: numbers whose scale is not told are divided by one that is chosen.
-  std::string label_column;    // CSV: name of the label's column. Empty: label, target, click, clicked or y.
-  bool hash_text = false;      // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
-  std::string weight_column;   // CSV: name of the example weight's column. Empty: "weight" if there is one.
+  // CSV and JSON lines: what the label is called. Empty: label, target, click, clicked or y.
+  std::string label_column;
+  std::string weight_column;  // And the example's weight. Empty: "weight" if there is one.
+  bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
   TextWindows text;
   bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
 

@@ -150,7 +150,8 @@ TEST(StreamHub, ManyThreadsReadOnePass) {
 TEST(StreamHub, GzipMembersAndZstdFramesFollowEachOther) {
   const TemporaryFolder directory;
   const std::string a = "0\n1\n", b = "2 5:1\n3\n";
-  for (const std::string& packed : {gzipped(a) + gzipped(b), zstd_packed(a) + zstd_packed(b)}) {
+  for (const std::string& packed : {gzipped(a) + gzipped(b), zstd_packed(a) + zstd_packed(b),
+                                    xz_packed(a) + xz_packed(b), bzip2_packed(a) + bzip2_packed(b)}) {
     ReadLabels labels;
     EXPECT_TRUE(read_on(**open_path(directory.write("a", packed))->reader(ShardId{0}, 1), labels, 10));
     expect_counted(labels, 4);

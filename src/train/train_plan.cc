@@ -257,8 +257,8 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
     if (*counted > kFieldsUsual) spec.fields_from = place_of_field(*data, *counted - 1);
   }
   if (*fields == 0 && needed) {
-    return {Code::kData, fmt::format("{} needs rows with fields (libffm or criteo); this input has none",
-                                     spec.model.name)};
+    return {Code::kData,
+            fmt::format("{} needs rows with fields (such as libffm); this input has none", spec.model.name)};
   }
   spec.model.fields = *fields;
   const auto made = make_model(spec.model);

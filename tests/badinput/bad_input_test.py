@@ -163,9 +163,14 @@ class BadFilesTest(BadInput):
         self.assert_bad_file("a.csv", b"label,price\n" + b"1,2\n" * 200 + b"0,inf\n",
                              r'a\.csv:202:3: saw "inf", expected a finite number \(column "price"')
 
-    def test_json_is_no_format(self):
-        self.assert_bad_file("rows.jsonl", b'{"label": 1, "price": 2.5}\n{"label": 0, "price": 3}\n',
-                             r"rows\.jsonl:1:1: saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or CSV")
+    def test_json_over_several_lines_is_no_format(self):
+        self.assert_bad_file("rows.json", b'[\n{"label": 1, "price": 2.5},\n{"label": 0, "price": 3}\n]\n',
+                             r"rows\.json:1:1: saw JSON that goes over several lines; expected rows of libsvm, libffm, Criteo, VW, JSON lines or CSV")
+
+    def test_bad_json_lines_and_vw(self):
+        self.assert_bad_file("rows.jsonl", b'{"label": 1, "price": 2.5}\n{"label": 0, "price": NaN}\n',
+                             r'rows\.jsonl:2:23: saw "NaN}", expected a string, a number')
+        self.assert_bad_file("rows.vw", b"1 |f a b:2\n-1 |f a b:x\n", r'rows\.vw:2:8: saw "b:x", expected a finite value of feature b')
 
     def test_numbers_that_are_read_as_categories_are_warned_of(self):
         rows = b'label;price;many;part\n' + b'1;$3.50;"1,234";3,5\n0;4;5;6\n' * 20

@@ -48,6 +48,12 @@ std::string_view column_format_choices() {
   return kWords;
 }
 
+std::string_view named_format_choices() {
+  static const std::string kWords =
+      formats_where([](const RowFormat& format) { return format.columns || format.members; });
+  return kWords;
+}
+
 std::string_view model_choices() {
   static const std::string kWords = [] {
     std::vector<std::string> names;

@@ -8,6 +8,7 @@ namespace thalweg {
 // Each with '|' between its words, in the list's order.
 std::string_view format_choices();         // Those of the input, and auto.
 std::string_view column_format_choices();  // Of which those that columns say something to, and auto.
+std::string_view named_format_choices();   // And those whose label and weight have names.
 std::string_view model_choices();
 std::string_view factor_model_choices();  // Those that have factors.
 std::string_view field_model_choices();   // Those that need fields.

@@ -93,15 +93,15 @@ std::string titles(const RowFormats& formats) {
   return any_of_words(words);
 }
 
-// A line of JSON, or the first one of a file that is JSON as a whole.
-bool is_json(std::string_view line) {
+// The first line of a file that is JSON as a whole.
+bool is_json_document(std::string_view line) {
   const auto next = [&](std::size_t from) {
     const std::size_t at = line.find_first_not_of(kBlanks, from);
     return std::pair(at, at == line.npos ? '\0' : line[at]);
   };
   const auto [at, first] = next(0);
   const char second = next(at + 1).second;
-  if (first == '{') return second == '"' || second == '}' || second == '\0';
+  if (first == '{') return second == '\0';
   return first == '[' && (second == '{' || second == '[' || second == '\0');
 }
 
@@ -123,11 +123,11 @@ Result<const RowFormat*> detect_format(std::string_view head, const std::string&
     const std::size_t text = line.find_first_not_of(kBlanks);
     if (text == std::string_view::npos || line[text] == '#') continue;
     if (lines++ == 0) first_line = line, first = number;
-    if (lines == 1 && is_json(line)) {
+    if (lines == 1 && is_json_document(line)) {
       return Status(
           Code::kData,
-          fmt::format("{}:{}:{}: saw JSON, which is not read; expected rows of {} (jq's @csv makes CSV of "
-                      "JSON lines)",
+          fmt::format("{}:{}:{}: saw JSON that goes over several lines; expected rows of {} (jq -c makes "
+                      "JSON lines, jq -c '.[]' of an array)",
                       path, number, text + 1, titles(formats)));
     }
     votes.add(look_at(line, labels_needed));

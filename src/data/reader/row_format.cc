@@ -9,6 +9,8 @@
   FORMAT(kLibsvmFormat)             \
   FORMAT(kLibffmFormat)             \
   FORMAT(kCriteoFormat)             \
+  FORMAT(kVwFormat)                 \
+  FORMAT(kJsonLinesFormat)          \
   FORMAT(kCsvFormat)
 
 namespace thalweg {

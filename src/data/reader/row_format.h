@@ -41,6 +41,7 @@ struct RowFormat {
   std::string_view ending;  // Of files in it.
   std::string_view ids;     // Formats of one word here give a feature the same key.
   bool comments = false;    // '#' begins one.
+  bool members = false;     // Of a row have names, by which options name label and weight.
   bool columns = false;     // Separated cells: its parser needs to know the columns.
   Likeness (*likeness)(const LineLook& look) = nullptr;  // Null: it must be asked for by name.
   // Called once a reader. `columns` is empty unless the format has columns.

@@ -73,16 +73,21 @@ inline bool is_class(float label, std::uint32_t classes) {
   return label >= 0 && label < static_cast<float>(classes) && label == std::floor(label);
 }
 
+// What becomes of a label that was read at `at`; false: error is set.
+inline bool check_label(const RowRules& rules, const char* at, float& label, RowError& error) {
+  if (rules.binary_labels) {
+    if (label == -1.0f) label = 0.0f;
+    if (label != 0.0f && label != 1.0f) return fail(error, at, "a label that is -1, 0 or 1");
+  }
+  return rules.classes == 0 || is_class(label, rules.classes) || fail(error, at, kNotAClass);
+}
+
 // A label that ends before a blank, a line end or `stop`. Moves p behind it; false: error is set.
 inline bool parse_label(const char*& p, const char* end, const RowRules& rules, char stop, float& label,
                         RowError& error) {
   const char* q = parse_real(p, end, label);
   if (q == nullptr || !(ends_token(*q) || *q == stop)) return fail(error, p, "a label (a finite number)");
-  if (rules.binary_labels) {
-    if (label == -1.0f) label = 0.0f;
-    if (label != 0.0f && label != 1.0f) return fail(error, p, "a label that is -1, 0 or 1");
-  }
-  if (rules.classes != 0 && !is_class(label, rules.classes)) return fail(error, p, kNotAClass);
+  if (!check_label(rules, p, label, error)) return false;
   p = q;
   return true;
 }

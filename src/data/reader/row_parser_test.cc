@@ -8,41 +8,10 @@
 #include <set>
 
 #include "data/reader/detect.h"
+#include "data/reader/parsed_for_test.h"
 
 namespace thalweg {
 namespace {
-
-struct Parsed {
-  bool ok = true;
-  Batch batch;
-  RowError error;
-  std::ptrdiff_t column = 0;  // Of the error in its line, from 1.
-};
-
-Parsed parse(std::string_view format, std::string text, ReadOptions options = {}) {
-  Parsed parsed;
-  Columns columns;
-  if (format == "csv") {
-    Result<Columns> found = find_columns(text, "t.csv", options);
-    EXPECT_TRUE(found.ok()) << found.status().message();
-    columns = *found;
-    if (columns.header) text.erase(0, text.find('\n') + 1);
-  }
-  const std::size_t size = text.size();
-  text.append(kTextPad, '7');  // Digits: what stands behind the end must not matter.
-  const std::unique_ptr<RowParser> parser = (*find_format(format))->parser(options, columns);
-  BatchWriter writer;
-  writer.attach(parsed.batch, parser->with_fields(), false);
-  Cursor cursor{text.data(), text.data() + size, 0};
-  parsed.ok = parser->parse(cursor, 1000, writer, parsed.error);
-  writer.detach();
-  if (!parsed.ok) parsed.column = parsed.error.at - cursor.p + 1;
-  return parsed;
-}
-
-using ParsedKeys = std::vector<Key>;
-using Floats = std::vector<float>;
-using Fields = std::vector<std::uint32_t>;
 
 TEST(Libsvm, ReadsLabelsKeysAndValues) {
   const Parsed p = parse("libsvm", "1 3:1 12345678901:1 7:0.5\n-1 0:2 3:1\n+1 18446744073709551614:1e-3\n");
@@ -316,13 +285,15 @@ TEST(Detect, LooksAtTheRows) {
   EXPECT_STREQ(found("1 0:3:NaN\n"), "libffm");
   EXPECT_STREQ(found("[id];[label]\n1;2\n"), "csv");
   EXPECT_STREQ(found("{braces},label\n1,2\n"), "csv");
+  EXPECT_STREQ(found("{\"label\": 1, \"x\": 2}\n"), "jsonl");
+  EXPECT_STREQ(found(" {\"label\":1,\"x\":\"a;b\\t1:2 |f\"}\n{}\n"), "jsonl");
 }
 
-TEST(Detect, JsonIsNamedAndNotTakenForCsv) {
-  for (const char* text : {"{\"label\": 1, \"x\": 2}\n", " {\"label\":1,\"x\":2}\n",
-                           "[{\"label\": 1, \"x\": 2},\n", "[\n", "{\n"}) {
+TEST(Detect, JsonOverLinesIsNamedAndNotTakenForCsv) {
+  for (const char* text : {"[{\"label\": 1, \"x\": 2},\n", "[\n", "{\n"}) {
     const std::string said = detect_format(text, "rows.json").status().message();
-    EXPECT_NE(said.find("saw JSON, which is not read; expected rows of libsvm, libffm, Criteo or CSV"),
+    EXPECT_NE(said.find("saw JSON that goes over several lines; expected rows of libsvm, libffm, Criteo, VW, "
+                        "JSON lines or CSV"),
               said.npos)
         << said;
     EXPECT_EQ(said.rfind("rows.json:1:", 0), 0u) << said;
