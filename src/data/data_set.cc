@@ -63,8 +63,9 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (!named) return named.status();
   data->format_ = *named;
   data->detect_ = data->format_ == nullptr;
-  Result<InputFiles> files = open_input_files(data->options_.paths, data->options_.text,
-                                              [&](const InputFile& file) { return data->look(file); });
+  Result<InputFiles> files =
+      open_input_files(data->options_.paths, data->options_.text, data->options_.as_it_comes,
+                       [&](const InputFile& file) { return data->look(file); });
   if (!files) return files.status();
   data->empty_paths_ = std::move(files->empty);
   if (!data->seekable_) data->total_bytes_ = 0;
@@ -73,7 +74,8 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
     data->files_ = std::move(full);
   } else {
     const ChunkCutter::Rules rules{data->columns_.header, data->format().comments,
-                                   data->options_.part != Part::kAll, data->options_.hash_text};
+                                   data->options_.part != Part::kAll, data->options_.hash_text,
+                                   data->options_.as_it_comes};
     data->hub_ = std::make_shared<StreamHub>(std::move(full), rules);
   }
   return data;

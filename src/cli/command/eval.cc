@@ -25,7 +25,7 @@ Status run_eval(const Options& options, Output& out) {
   ExactAuc auc;
   std::optional<MetricSums> sums;
   const auto add = [&](const ScoredRows& scored) {
-    const auto& [loss, rows, scores, sum] = scored;
+    const auto& [loss, rows, scores, sum, lines] = scored;
     if (!sums) sums.emplace(loss);
     if (!is_of_score(loss)) {
       sums->add_classes(sum, scores, rows.labels, rows.weights);
@@ -37,25 +37,29 @@ Status run_eval(const Options& options, Output& out) {
     }
     return ok_status();
   };
-  const Result<Scored> scored = score_rows(options, true, add);
-  if (!scored) return scored.status();
+  const Result<std::string> model = model_directory(options);
+  if (!model) return model.status();
+  const Result<std::unique_ptr<RowScorer>> scorer = RowScorer::open(options, *model, {.labels = true});
+  if (!scorer) return scorer.status();
+  if (Status status = score_rows(**scorer, add); !status.ok()) return status;
+  const Scored scored = (*scorer)->summary();
   if (!sums) return {Code::kData, "no row in the input"};
-  note_oddities(*scored, out);
-  const Loss loss = scored->loss;
+  note_oddities(scored, out);
+  const Loss loss = scored.loss;
   const Measured rows{sums->sums(), auc.value()};
   if (const std::string text = one_label(loss, rows); !text.empty()) out.warn(text);
   if (const std::string text = worse_than_none(standing_on("measured", loss, rows)); !text.empty()) {
     out.warn(text);
   }
   out.human(fmt::format("{:<12} {}\n", "examples", rows.sums.rows));
-  ordered_json json = {{"examples", rows.sums.rows}, {"skipped_rows", scored->skipped}};
+  ordered_json json = {{"examples", rows.sums.rows}, {"skipped_rows", scored.skipped}};
   for (const Metric* metric : metrics()) {
     const double value = metric->value(loss, rows);
     json[std::string(metric->name)] = number_or_null(value);
     if (metric->told(loss) < Told::kEval || !std::isfinite(value)) continue;
     out.human(fmt::format("{:<12} {:.6f}\n", metric->name, value));
   }
-  json["seconds"] = scored->seconds;
+  json["seconds"] = scored.seconds;
   out.json(std::move(json));
   return ok_status();
 }

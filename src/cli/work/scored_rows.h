@@ -1,14 +1,18 @@
 // Rows of the input through a stored model, in input order and constant memory.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/options/input.h"
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "model/loss.h"
+#include "model/predictor.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
 
@@ -16,8 +20,10 @@ namespace thalweg {
 
 struct Scored {
   Loss loss = Loss::kLogistic;
-  std::uint64_t rows = 0;
-  std::uint64_t skipped = 0;
+  std::uint64_t rows = 0;     // With the bad ones that were answered.
+  std::uint64_t skipped = 0;  // Bad rows that were left out.
+  std::uint64_t bad = 0;      // Those that were not.
+  std::string first_bad{};    // Where it is and what is wrong with it.
   std::vector<std::string> empty_files{};
   double known_features = 1;  // Part of the distinct ones.
   double seconds = 0;
@@ -28,11 +34,48 @@ struct ScoredRows {
   const Batch& rows;
   const std::vector<float>& scores;
   LossSum sum;
+  const RowLines& lines;
 };
 using ScoreSink = std::function<Status(const ScoredRows&)>;
 
-// `labels`: they must be there and suit the loss.
-Result<Scored> score_rows(const Options& options, bool labels, const ScoreSink& sink);
+// How rows are read that are to be scored.
+struct ScoreNeeds {
+  bool labels = false;      // They must be there and suit the loss.
+  bool lines = false;       // Of the rows, in ScoredRows::lines.
+  bool answer_bad = false;  // A bad row is scored NaN, and named in ScoredRows::lines.
+  bool as_it_comes = false;
+};
+
+// One thread, but for what it reads ahead.
+class RowScorer {
+ public:
+  // The model of `directory` and the input of the options' arguments.
+  static Result<std::unique_ptr<RowScorer>> open(const Options& options, const std::string& directory,
+                                                 const ScoreNeeds& needs);
+  // Number of rows, 0 at the end.
+  Result<std::size_t> next();
+  ScoredRows scored() const { return {summary_.loss, targets_, scores_, sum_, rows_->lines()}; }
+  const DataSet& data() const { return rows_->data(); }
+  const Predictor& predictor() const { return predictor_; }
+  Scored summary() const;  // Of the rows so far.
+
+ private:
+  RowScorer(Predictor predictor, std::unique_ptr<InputRows> rows);
+
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Predictor predictor_;
+  std::unique_ptr<InputRows> rows_;
+  Predictor::Scratch scratch_;
+  Scored summary_;
+  Batch batch_, targets_;
+  std::vector<float> scores_;
+  LossSum sum_;
+};
+
+// The directory that --model names. kUsage where it names none.
+Result<std::string> model_directory(const Options& options);
+// All rows of the input to `sink`.
+Status score_rows(RowScorer& scorer, const ScoreSink& sink);
 void note_oddities(const Scored& scored, Output& out);
 
 }  // namespace thalweg
