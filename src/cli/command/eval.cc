@@ -46,18 +46,18 @@ Status run_eval(const Options& options, Output& out) {
   if (!sums) return {Code::kData, "no row in the input"};
   note_oddities(scored, out);
   const Loss loss = scored.loss;
-  const Measured rows{sums->sums(), auc.value()};
+  const Measured rows{sums->sums(), auc.value(), auc.average_precision()};
   if (const std::string text = one_label(loss, rows); !text.empty()) out.warn(text);
   if (const std::string text = worse_than_none(standing_on("measured", loss, rows)); !text.empty()) {
     out.warn(text);
   }
-  out.human(fmt::format("{:<12} {}\n", "examples", rows.sums.rows));
+  out.human(fmt::format("{:<18} {}\n", "examples", rows.sums.rows));
   ordered_json json = {{"examples", rows.sums.rows}, {"skipped_rows", scored.skipped}};
   for (const Metric* metric : metrics()) {
     const double value = metric->value(loss, rows);
     json[std::string(metric->name)] = number_or_null(value);
     if (metric->told(loss) < Told::kEval || !std::isfinite(value)) continue;
-    out.human(fmt::format("{:<12} {:.6f}\n", metric->name, value));
+    out.human(fmt::format("{:<18} {:.6f}\n", metric->name, value));
   }
   json["seconds"] = scored.seconds;
   out.json(std::move(json));
@@ -66,7 +66,7 @@ Status run_eval(const Options& options, Output& out) {
 
 std::string metric_help() {
   std::string text = "Metrics:\n";
-  for (const Metric* metric : metrics()) text += fmt::format("  {:<16} {}\n", metric->name, metric->summary);
+  for (const Metric* metric : metrics()) text += fmt::format("  {:<18} {}\n", metric->name, metric->summary);
   return text;
 }
 

@@ -88,7 +88,7 @@ TEST_F(Scoring, EvalMeasures) {
   const double loss = -(2 * std::log(sigmoid(-1)) + std::log(0.5) + std::log(sigmoid(1))) / 4;
   EXPECT_NEAR(json()["logloss"].get<double>(), loss, 1e-6);
   ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0);
-  EXPECT_NE(out_.find("auc          0.375000"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("auc                0.375000"), std::string::npos) << out_;
 }
 
 TEST_F(Scoring, ErrorsHaveTheirCodes) {
