@@ -91,6 +91,40 @@ TEST_F(Scoring, EvalMeasures) {
   EXPECT_NE(out_.find("auc                0.375000"), std::string::npos) << out_;
 }
 
+TEST_F(Scoring, EvalMeasuresWithinGroups) {
+  write_text(rows_, "1 qid:1 3:1\n0 qid:1 5:2\n0 qid:2 3:0.5 5:2\n1 qid:2 9:1\n1 qid:3 3:1 # qid:1\n");
+  ASSERT_EQ(run("eval --json --by qid --at 1 --model " + model_ + " " + rows_), 0) << err_;
+  const auto groups = json()["groups"];
+  EXPECT_EQ(groups["groups"], 3);
+  EXPECT_EQ(groups["rows"], 5);
+  EXPECT_EQ(groups["part"], 1.0);
+  EXPECT_EQ(groups["group_auc"], 0.5);
+  EXPECT_NEAR(groups["ndcg"].get<double>(), 2.0 / 3, 1e-9);
+  EXPECT_NEAR(groups["map"].get<double>(), 2.0 / 3, 1e-9);
+  ASSERT_EQ(run("eval --by qid --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_NE(out_.find("group_auc          0.500000\nndcg@10            "), out_.npos) << out_;
+  EXPECT_EQ(run("eval --by user --model " + model_ + " " + rows_), 2);
+  EXPECT_NE(err_.find("--by user: the input is libsvm"), err_.npos) << err_;
+  const std::string csv = folder_ / "rows.csv", model = folder_ / "csv";
+  write_text(csv, "user,site,click\n\"a,1\",x,1\n\"a,1\",y,0\nb,y,1\nb,x,0\n");
+  ASSERT_EQ(run("train --columns user:- --epochs 5 " + csv + " --out " + model), 0) << err_;
+  ASSERT_EQ(run("eval --json --by user --model " + model + " " + csv), 0) << err_;
+  EXPECT_EQ(json()["groups"]["groups"], 2);
+  EXPECT_EQ(json()["groups"]["group_auc"], 0.5);
+}
+
+TEST_F(Scoring, EvalShowsReliabilityBins) {
+  ASSERT_EQ(run("eval --json --bins 2 --model " + model_ + " " + rows_), 0) << err_;
+  const auto bins = json()["bins"];
+  ASSERT_EQ(bins.size(), 2u);
+  EXPECT_EQ(bins[0]["rows"], 2);
+  EXPECT_NEAR(bins[0]["mean_prediction"].get<double>(), (sigmoid(-1) + sigmoid(0)) / 2, 1e-6);
+  EXPECT_EQ(bins[0]["mean_label"], 0.5);
+  EXPECT_NEAR(bins[1]["mean_prediction"].get<double>(), sigmoid(1), 1e-6);
+  ASSERT_EQ(run("eval --bins 2 --model " + model_ + " " + rows_), 0);
+  EXPECT_NE(out_.find("2         0.731059     0.500000\n"), out_.npos) << out_;
+}
+
 TEST_F(Scoring, ErrorsHaveTheirCodes) {
   EXPECT_EQ(run("predict " + rows_), 2);
   EXPECT_EQ(run("predict --model " + (folder_ / "nothing") + " " + rows_), 8);

@@ -1,4 +1,4 @@
-// He et al. 2014, "Practical Lessons from Predicting Clicks on Ads at Facebook", section 3: below 1 where the
+// He et al. 2014, "Practical Lessons from Predicting Clicks on Ads at Facebook": below 1 where the
 // features help, whatever the share of positive rows.
 #include "model/metric/metric.h"
 
