@@ -8,9 +8,10 @@
 #include "cli/command/command.h"
 #include "cli/options/option_table.h"
 #include "cli/options/options.h"
+#include "cli/score/compared_models.h"
+#include "cli/score/row_groups.h"
+#include "cli/score/scored_rows.h"
 #include "cli/view/output.h"
-#include "cli/work/row_groups.h"
-#include "cli/work/scored_rows.h"
 #include "model/metric/group_rows.h"
 #include "model/metric/metric.h"
 #include "model/metric/reliability.h"
@@ -24,6 +25,14 @@ using nlohmann::ordered_json;
 constexpr std::size_t kGroupRowsMax = std::size_t{1} << 24;
 
 constexpr OptionRow kEvalOptions[] = {
+    {.name = "models",
+     .type = OptionType::kText,
+     .group = "Model",
+     .help = "Directory that train wrote; given again, each is compared with the first",
+     .example = "runs/ctr",
+     .placeholder = "DIR",
+     .flag = "model",
+     .repeats = true},
     {.name = "by",
      .type = OptionType::kText,
      .group = "Output",
@@ -130,10 +139,14 @@ Status check_asked(const Options& options, const ModelSpec& model) {
 }
 
 Status run_eval(const Options& options, Output& out) {
-  const Result<std::string> model = model_directory(options);
-  if (!model) return model.status();
+  const std::vector<std::string> models = options.texts("models");
+  if (models.empty()) return no_model();
+  if (models.size() > 1) {
+    if (!options.has("by") && !options.has("bins")) return compare_models(options, models, out);
+    return {Code::kUsage, "--by and --bins are of one model, expected --model DIR once"};
+  }
   const Result<std::unique_ptr<RowScorer>> scorer =
-      RowScorer::open(options, *model, {.labels = true, .lines = options.has("by")});
+      RowScorer::open(options, models.front(), {.labels = true, .lines = options.has("by")});
   if (!scorer) return scorer.status();
   if (Status status = check_asked(options, (*scorer)->predictor().spec()); !status.ok()) return status;
   Kept kept;
@@ -184,7 +197,7 @@ extern constinit const Command kEvalCommand = {
     .summary = "Measure a model on rows with labels",
     .example = "thalweg eval --model runs/ctr test.svm",
     .run = run_eval,
-    .options = {kReadOptions, "threads|model-dir"},
+    .options = {kReadOptions, "threads"},
     .own = kEvalOptions,
     .arguments = "FILE...",
     .arguments_min = 1,

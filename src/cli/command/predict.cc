@@ -12,8 +12,8 @@
 #include "cli/new_file.h"
 #include "cli/options/option_table.h"
 #include "cli/options/options.h"
+#include "cli/score/scored_rows.h"
 #include "cli/view/output.h"
-#include "cli/work/scored_rows.h"
 #include "data/reader/line_cells.h"
 
 namespace thalweg {

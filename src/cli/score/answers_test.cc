@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/work/known_model_for_test.h"
+#include "cli/score/known_model_for_test.h"
 
 namespace thalweg {
 namespace {

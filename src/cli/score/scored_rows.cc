@@ -1,4 +1,4 @@
-#include "cli/work/scored_rows.h"
+#include "cli/score/scored_rows.h"
 
 #include <fmt/format.h>
 
@@ -85,6 +85,10 @@ Scored RowScorer::summary() const {
 
 Result<std::string> model_directory(const Options& options) {
   if (options.has("model-dir")) return options.text("model-dir");
+  return no_model();
+}
+
+Status no_model() {
   return with_hint({Code::kUsage, "--model DIR is missing"}, "train writes one with --out DIR");
 }
 

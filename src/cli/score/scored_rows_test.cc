@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "cli/work/known_model_for_test.h"
+#include "cli/score/known_model_for_test.h"
 #include "cli/work/stored_model.h"
 
 namespace thalweg {
@@ -123,6 +123,42 @@ TEST_F(Scoring, EvalShowsReliabilityBins) {
   EXPECT_NEAR(bins[1]["mean_prediction"].get<double>(), sigmoid(1), 1e-6);
   ASSERT_EQ(run("eval --bins 2 --model " + model_ + " " + rows_), 0);
   EXPECT_NE(out_.find("2         0.731059     0.500000\n"), out_.npos) << out_;
+}
+
+TEST_F(Scoring, EvalComparesModelsOnTheSameRows) {
+  save(folder_ / "other", 3.0f);
+  std::string text;
+  for (int row = 0; row < 9000; ++row)
+    text += row % 4 == 0 ? "0 3:1\n" : row % 4 == 1 ? "0 5:2\n" : "1 3:1\n";
+  write_text(rows_, text);
+  const std::string models =
+      "--model " + model_ + " --model " + (folder_ / "other") + " --model " + model_ + " ";
+  ASSERT_EQ(run("eval --json " + models + rows_), 0) << err_;
+  const auto all = json();
+  EXPECT_EQ(all["examples"], 9000);
+  EXPECT_EQ(all["resamples"], 1000);
+  ASSERT_EQ(all["models"].size(), 3u);
+  const auto& first = all["models"][0];
+  const auto& other = all["models"][1];
+  EXPECT_EQ(first["model"], model_);
+  EXPECT_FALSE(first.contains("difference"));
+  // Of scores 1 and 2 of rows of key 3, of which 2 in 3 are positive.
+  const auto loss = [](double score) {
+    return -(2 * std::log(sigmoid(score)) + std::log(sigmoid(-score))) / 3;
+  };
+  const auto& difference = other["difference"]["logloss"];
+  const double expected = 0.75 * (loss(2) - loss(1));
+  EXPECT_NEAR(difference["value"].get<double>(), expected, 1e-6);
+  EXPECT_NEAR(other["logloss"].get<double>() - first["logloss"].get<double>(), expected, 1e-6);
+  EXPECT_LT(difference["low"].get<double>(), expected);
+  EXPECT_GT(difference["high"].get<double>(), expected);
+  EXPECT_LT(difference["high"].get<double>() - difference["low"].get<double>(), 0.1);
+  EXPECT_EQ(all["models"][2]["difference"]["auc"]["low"], 0.0) << "of equal models";
+  ASSERT_EQ(run("eval " + models + rows_), 0) << err_;
+  EXPECT_NE(out_.find("\nlogloss            " + model_), out_.npos) << out_;
+  EXPECT_EQ(run("eval " + models + "- <" + rows_), 2);
+  EXPECT_EQ(run("eval --bins 3 " + models + rows_), 2);
+  EXPECT_EQ(run("predict " + models + rows_), 2);
 }
 
 TEST_F(Scoring, ErrorsHaveTheirCodes) {

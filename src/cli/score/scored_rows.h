@@ -74,6 +74,7 @@ class RowScorer {
 
 // The directory that --model names. kUsage where it names none.
 Result<std::string> model_directory(const Options& options);
+Status no_model();  // Then.
 // All rows of the input to `sink`.
 Status score_rows(RowScorer& scorer, const ScoreSink& sink);
 void note_oddities(const Scored& scored, Output& out);

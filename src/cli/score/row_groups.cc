@@ -1,4 +1,4 @@
-#include "cli/work/row_groups.h"
+#include "cli/score/row_groups.h"
 
 #include <fmt/format.h>
 
