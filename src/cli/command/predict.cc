@@ -20,6 +20,11 @@ namespace thalweg {
 namespace {
 
 constexpr OptionRow kPredictOptions[] = {
+    {.name = "audit",
+     .type = OptionType::kFlag,
+     .group = "Output",
+     .help = "Behind each prediction the terms of its score: name, value, weight and their product, by tabs",
+     .example = ""},
     {.name = "raw",
      .type = OptionType::kFlag,
      .group = "Output",
@@ -84,7 +89,23 @@ Result<std::optional<LineCells>> copied_cells(const Options& options, const Colu
   return cells;
 }
 
-std::string lines_of(const ScoredRows& scored, bool raw, std::optional<LineCells>& cells) {
+// A tab, then name, value, weight and contribution, a term a line; they add up to the score.
+void append_terms(const RowScorer& scorer, std::size_t row, std::string& text) {
+  const Predictor::Terms terms = scorer.terms(row);
+  std::vector<std::string> names;
+  scorer.name_entries(row, names);
+  const auto to = std::back_inserter(text);
+  fmt::format_to(to, "\tbias\t1\t{0}\t{0}\n", terms.bias);
+  for (std::size_t e = 0; e < names.size(); ++e) {
+    const float part = terms.weights[e] * terms.values[e];
+    fmt::format_to(to, "\t{}\t{}\t{}\t{}\n", names[e], terms.values[e], terms.weights[e], part);
+  }
+  if (terms.rest) fmt::format_to(to, "\tinteractions\t\t\t{}\n", *terms.rest);
+}
+
+std::string lines_of(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells) {
+  const ScoredRows scored = scorer.scored();
+  const bool raw = options.flag("raw"), audit = options.flag("audit");
   std::string text;
   for (std::size_t row = 0; row < scored.scores.size(); ++row) {
     if (cells) {
@@ -96,6 +117,7 @@ std::string lines_of(const ScoredRows& scored, bool raw, std::optional<LineCells
     const float score = scored.scores[row];
     const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
     fmt::format_to(std::back_inserter(text), "{}\n", told);
+    if (audit && !std::isnan(score)) append_terms(scorer, row, text);
   }
   return text;
 }
@@ -105,17 +127,21 @@ Status run_predict(const Options& options, Output& out) {
   if (!model) return model.status();
   Answers answers(out);
   if (Status status = answers.open(options); !status.ok()) return status;
-  const ScoreNeeds needs{.lines = options.has("id-column") || options.has("keep-columns"),
-                         .answer_bad = !options.has("on-bad-row"),
-                         .as_it_comes = true};
+  const ScoreNeeds needs{
+      .lines = options.has("id-column") || options.has("keep-columns") || options.flag("audit"),
+      .answer_bad = !options.has("on-bad-row"),
+      .as_it_comes = true};
   const Result<std::unique_ptr<RowScorer>> scorer = RowScorer::open(options, *model, needs);
   if (!scorer) return scorer.status();
   const DataSet& data = (*scorer)->data();
   Result<std::optional<LineCells>> cells = copied_cells(options, data.columns());
   if (!cells) return cells.status();
-  const bool raw = options.flag("raw");
-  Status status = score_rows(**scorer, [&](const ScoredRows& scored) {
-    return answers.write(lines_of(scored, raw, *cells), !data.seekable());
+  if (options.flag("audit") && (*scorer)->predictor().is_dense()) {
+    return {Code::kUsage, fmt::format("--audit: the score of model {} is no sum of terms of features",
+                                      (*scorer)->predictor().spec().name)};
+  }
+  Status status = score_rows(**scorer, [&](const ScoredRows&) {
+    return answers.write(lines_of(**scorer, options, *cells), !data.seekable());
   });
   if (!status.ok()) return status;
   const Scored all = (*scorer)->summary();

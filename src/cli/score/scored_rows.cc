@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/score/feature_names.h"
 #include "cli/work/stored_model.h"
 
 namespace thalweg {
@@ -29,8 +30,8 @@ Result<ReadOptions> reading(const Manifest& manifest, const Options& options, co
 
 }  // namespace
 
-RowScorer::RowScorer(Predictor predictor, std::unique_ptr<InputRows> rows)
-    : predictor_(std::move(predictor)), rows_(std::move(rows)), scratch_(predictor_) {
+RowScorer::RowScorer(const ScoreNeeds& needs, Predictor predictor, std::unique_ptr<InputRows> rows)
+    : needs_(needs), predictor_(std::move(predictor)), rows_(std::move(rows)), scratch_(predictor_) {
   summary_.loss = predictor_.spec().loss;
 }
 
@@ -53,7 +54,7 @@ Result<std::unique_ptr<RowScorer>> RowScorer::open(const Options& options, const
   if (!rows) return rows.status();
   if (Status status = check_given_columns(model->manifest(), options, (*rows)->data()); !status.ok())
     return status;
-  std::unique_ptr<RowScorer> out(new RowScorer(*std::move(predictor), *std::move(rows)));
+  std::unique_ptr<RowScorer> out(new RowScorer(needs, *std::move(predictor), *std::move(rows)));
   out->start_ = start;
   return out;
 }
@@ -62,6 +63,9 @@ Result<std::size_t> RowScorer::next() {
   const Result<std::size_t> count = rows_->next(batch_);
   if (!count || *count == 0) return count;
   targets_.labels = batch_.labels, targets_.weights = batch_.weights;
+  if (needs_.lines) {
+    entries_.row_begin = batch_.row_begin, entries_.keys = batch_.keys, entries_.fields = batch_.fields;
+  }
   const Result<LossSum> sum = predictor_.score(batch_, scratch_, scores_);
   if (!sum) return sum.status();
   sum_ = *sum;
@@ -69,6 +73,10 @@ Result<std::size_t> RowScorer::next() {
   summary_.rows += *count;
   summary_.bad += rows_->lines().bad.size();
   return count;
+}
+
+void RowScorer::name_entries(std::size_t row, std::vector<std::string>& names) const {
+  thalweg::name_entries(data(), entries_, rows_->lines(), row, names);
 }
 
 Scored RowScorer::summary() const {

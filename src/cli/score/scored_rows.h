@@ -56,18 +56,23 @@ class RowScorer {
   Result<std::size_t> next();
   ScoredRows scored() const { return {summary_.loss, targets_, scores_, sum_, rows_->lines()}; }
   const DataSet& data() const { return rows_->data(); }
+  // Of one of these rows, and the names of its entries; needs ScoreNeeds::lines.
+  Predictor::Terms terms(std::size_t row) const { return predictor_.terms(scratch_, row, scores_[row]); }
+  void name_entries(std::size_t row, std::vector<std::string>& names) const;
   const Predictor& predictor() const { return predictor_; }
   Scored summary() const;  // Of the rows so far.
 
  private:
-  RowScorer(Predictor predictor, std::unique_ptr<InputRows> rows);
+  RowScorer(const ScoreNeeds& needs, Predictor predictor, std::unique_ptr<InputRows> rows);
 
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  ScoreNeeds needs_;
   Predictor predictor_;
   std::unique_ptr<InputRows> rows_;
   Predictor::Scratch scratch_;
   Scored summary_;
   Batch batch_, targets_;
+  Batch entries_;  // Where they have names: offsets, keys and fields.
   std::vector<float> scores_;
   LossSum sum_;
 };
