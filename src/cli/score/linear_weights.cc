@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "cli/work/stored_model.h"
@@ -55,6 +56,21 @@ std::vector<Feature> TopFeatures::take() {
   for (auto& [place, feature] : features_) all.push_back(std::move(feature));
   features_.clear();
   return all;
+}
+
+Result<std::vector<Feature>> largest_weights(const ModelReader& model, std::size_t most) {
+  const Result<std::size_t> table = weights_table(model);
+  if (!table) return table.status();
+  TopFeatures top(most);
+  const Status status = model.scan(*table, false, [&](const StoredRows& rows) {
+    for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+      const double size = std::abs(static_cast<double>(rows.rows[i]));
+      if (top.wants(rows.keys[i], size)) top.add({rows.keys[i], rows.rows[i], size});
+    }
+    return ok_status();
+  });
+  if (!status.ok()) return as_model(status);
+  return top.take();
 }
 
 }  // namespace thalweg

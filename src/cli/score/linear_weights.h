@@ -40,4 +40,7 @@ class TopFeatures {
   std::map<std::pair<double, Key>, Feature> features_;  // By -rank.
 };
 
+// The `most` largest either way.
+Result<std::vector<Feature>> largest_weights(const ModelReader& model, std::size_t most);
+
 }  // namespace thalweg

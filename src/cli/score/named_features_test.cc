@@ -63,6 +63,32 @@ TEST_F(NamedFeatures, HashedWeightsHaveTheNamesThatDataGives) {
   EXPECT_EQ(run("model weights --column ad " + (folder_ / "csv")), 2);
 }
 
+TEST_F(NamedFeatures, ATrainingRemembersNames) {
+  const std::string model = trained("--hash-bits 30 --remember-names 3");
+  const std::string moved = folder_ / "moved.csv";
+  std::filesystem::rename(csv_, moved);
+  ASSERT_EQ(run("model weights --json --column site " + model), 0) << err_;
+  ASSERT_EQ(json()["weights"].size(), 2u) << out_;
+  ASSERT_EQ(run("model weights --json " + model), 0) << err_;
+  const auto weights = json()["weights"];
+  ASSERT_EQ(weights.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    const auto name = weights[i]["name"].get<std::string>();
+    EXPECT_EQ(name == weights[i]["key"].dump(), i >= 3) << name;
+  }
+  ASSERT_EQ(run("model weights --json --names " + moved + " " + model), 0) << err_;
+  EXPECT_EQ(json()["weights"][0]["name"], weights[0]["name"]);
+  EXPECT_NE(json()["weights"][4]["name"], weights[4]["name"]);
+  const std::string names = read_text(model + "/names.tsv");
+  write_text(model + "/names.tsv", names + "5\tx\n");
+  EXPECT_EQ(run("model weights " + model), 8);
+  EXPECT_NE(err_.find("names.tsv: is damaged"), err_.npos) << err_;
+  write_text(model_ + "/names.tsv", names);
+  EXPECT_EQ(run("model weights " + model_), 8) << "of another model";
+  EXPECT_EQ(run("train --remember-names 3 " + moved), 2);
+  EXPECT_EQ(run("train --remember-names 3 --out " + model + " - <" + moved), 2);
+}
+
 TEST_F(NamedFeatures, ImportanceIsTheMeanContributionOfARow) {
   write_text(rows_, "1 3:1\n0 5:2\n0 3:0.5 5:-2\n1 9:1\n");
   ASSERT_EQ(run("model importance --json " + model_ + " " + rows_), 0) << err_;
