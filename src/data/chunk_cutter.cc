@@ -98,10 +98,18 @@ Result<bool> ChunkCutter::read_on(std::size_t size) {
                                                   lines_ + std::count(text_.begin(), text_.end(), '\n')));
 }
 
+// Of a pipe the lines that are there, if one is; else 0.
+std::size_t ChunkCutter::end_of_what_came() const {
+  if (!rules_.as_it_comes || files_[file_].seekable) return 0;
+  const auto newline = std::find(text_.rbegin(), text_.rend(), '\n');
+  return static_cast<std::size_t>(text_.rend() - newline);
+}
+
 // The chunk's last line is the one that holds its last byte, and ends with the first '\n' from there on.
 Result<std::size_t> ChunkCutter::end_of_bytes() {
   std::size_t from = kStreamChunkBytes - 1 - offset_ % kStreamChunkBytes;
   for (;;) {
+    if (const std::size_t end = end_of_what_came(); end > 0) return end;
     if (text_.size() > from) {
       const char* begin = text_.data();
       if (const char* newline = line_end(begin + from, begin + text_.size()); newline != nullptr)

@@ -82,8 +82,8 @@ Status DataSet::open_files() {
   if (!named) return named.status();
   format_ = *named;
   detect_ = format_ == nullptr;
-  Result<InputFiles> files =
-      open_input_files(options_.paths, options_.text, [this](const InputFile& file) { return look(file); });
+  Result<InputFiles> files = open_input_files(options_.paths, options_.text, options_.as_it_comes,
+                                              [this](const InputFile& file) { return look(file); });
   if (!files) return files.status();
   empty_paths_ = std::move(files->empty);
   if (!seekable_) total_bytes_ = 0;
@@ -93,7 +93,7 @@ Status DataSet::open_files() {
     files_ = std::move(full);
   } else {
     const ChunkCutter::Rules rules{columns_.header, format_->comments, options_.part != Part::kAll,
-                                   options_.hash_text};
+                                   options_.hash_text, options_.as_it_comes};
     hub_ = std::make_shared<StreamHub>(std::move(full), rules);
   }
   return {};

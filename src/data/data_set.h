@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/block.h"
@@ -22,6 +23,7 @@
 #include "data/reader/columns.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_parser.h"
+#include "data/row_lines.h"
 #include "data/stream_hub.h"
 #include "thalweg/batch.h"
 #include "thalweg/ids.h"
@@ -133,6 +135,7 @@ class RowReader {
   double fraction_done() const { return source_->fraction_done(); }  // Of the pass, roughly; 0 if not known.
   // path:line of the newest row. Precondition: next() has returned one.
   std::string place_of_last_row() const;
+  const RowLines& lines() const { return lines_; }          // Of the batch that next() returned.
   bool at_end() const { return ended_; }                    // All of the shard's text has been read.
   const PassRows& pass_rows() const { return pass_rows_; }  // In this pass.
   // Of the shard's text as far as it was read in this pass: the same whoever reads it, if the text is. 0
@@ -149,6 +152,8 @@ class RowReader {
   Result<bool> next_block();
   Status parse_block(std::size_t max_rows);
   Status skip_bad_row(const RowError& error);
+  void answer_bad_row(std::string_view line);
+  std::string_view last_line() const;
   Status check_pass() const;
 
   std::shared_ptr<DataSet> data_;
@@ -157,6 +162,7 @@ class RowReader {
   TextBlock block_;
   Cursor cursor_;
   BatchWriter writer_;
+  RowLines lines_;
   Batch unfinished_;  // Rows of a batch that kRetry interrupted.
   bool ended_ = false;
   Status failed_;

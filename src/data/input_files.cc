@@ -29,11 +29,20 @@ Status expand(const std::string& pattern, std::vector<std::string>& paths) {
   return {Code::kIo, fmt::format("{}: no file matches", pattern)};
 }
 
-Result<std::string> read_head(ByteStream& stream, bool& is_all) {
+// Whether some whole line is neither blank nor a comment.
+bool has_row(std::string_view head) {
+  for (std::size_t at = 0, end = 0; (end = head.find('\n', at)) != head.npos; at = end + 1) {
+    const std::size_t first = head.find_first_not_of(" \t\r", at);
+    if (first < end && head[first] != '#') return true;
+  }
+  return false;
+}
+
+Result<std::string> read_head(ByteStream& stream, bool one_row, bool& is_all) {
   std::string head(kHeadBytes, '\0');
   std::size_t size = 0;
   is_all = false;
-  while (size < head.size() && !is_all) {
+  while (size < head.size() && !is_all && !(one_row && has_row({head.data(), size}))) {
     const Result<std::size_t> count = stream.read(head.data() + size, head.size() - size);
     if (!count) return count.status();
     size += *count;
@@ -55,7 +64,7 @@ Status check_head(const InputFile& file) {
                                    std::count(before.begin(), before.end(), '\n') + 1, nul - line_begin + 1)};
 }
 
-Result<InputFile> open_input_file(const std::string& path, const TextWindows& text) {
+Result<InputFile> open_input_file(const std::string& path, const TextWindows& text, bool as_it_comes) {
   InputFile file;
   file.text = text;
   file.path = path == "-" ? "standard input" : path;
@@ -74,7 +83,7 @@ Result<InputFile> open_input_file(const std::string& path, const TextWindows& te
   Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text);
   if (!stream) return stream.status();
   file.packing = (*stream)->packing();
-  Result<std::string> head = read_head(**stream, file.head_is_all);
+  Result<std::string> head = read_head(**stream, as_it_comes && !file.seekable, file.head_is_all);
   if (!head) return head.status();
   file.head = std::move(*head);
   if (!file.seekable) file.unread = std::move(*stream);
@@ -94,6 +103,7 @@ std::string InputFile::head_lines() const {
 }
 
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
+                                    bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
@@ -106,7 +116,7 @@ Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const
   InputFiles files;
   std::string first_without_rows;
   for (const std::string& name : names) {
-    Result<InputFile> file = open_input_file(name, text);
+    Result<InputFile> file = open_input_file(name, text, as_it_comes);
     if (!file) return file.status();
     const Result<std::string> lack = file->head.empty() ? Result<std::string>("is empty") : look(*file);
     if (!lack) return lack.status();

@@ -36,9 +36,11 @@ struct InputFiles {
 
 // `text`: how all of them are read. Names to files: a glob's in sorted order, the others as given. `look`
 // says what a file that is not empty has instead of rows, such as "has a header and no rows", or nothing.
-// Missing and unreadable files, directories and text with NUL bytes are errors, so is what `look` refuses,
-// and if no file has rows. Afterwards only pipes keep their heads.
+// `as_it_comes`: no more of a pipe is
+// waited for than a line that may be a row. Missing and unreadable files, directories and text with NUL bytes
+// are errors, so is what `look` refuses, and if no file has rows. Afterwards only pipes keep their heads.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
+                                    bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look);
 
 }  // namespace thalweg

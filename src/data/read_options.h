@@ -35,6 +35,10 @@ struct ReadOptions {
   bool binary_labels =
       false;                  // A label must be -1, 0 or 1, and -1 becomes 0; it is free if it is not needed.
   std::uint32_t classes = 0;  // A label must be a whole number below this; 0: any number.
+  bool keep_lines = false;    // RowReader::lines() has the text of rows.
+  bool answer_bad_rows =
+      false;                 // A bad row is counted as skipped, and is a row without entries, see RowLines.
+  bool as_it_comes = false;  // Rows of a pipe are handed out as soon as they are there. For one data shard.
   // False: labels and weights are not used, and may be missing but in libsvm and libffm.
   bool labels_needed = true;
   // CSV: what each column is; see columns.h for the language. Empty: the header and the first rows decide.

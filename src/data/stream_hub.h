@@ -34,7 +34,8 @@ class ChunkCutter {
     bool comments = false;
     bool count_rows = false;
     bool hash_text = false;
-    bool give_way = false;  // next() returns kRetry where a pipe's writer lets it wait.
+    bool as_it_comes = false;  // A pipe's chunk ends with the last line that is there; for one shard.
+    bool give_way = false;     // next() returns kRetry where a pipe's writer lets it wait.
   };
   ChunkCutter(std::vector<InputFile>& files, Rules rules) : files_(files), rules_(rules) {}
   // Null: the end. `index`: the chunk's number over all files.
@@ -49,6 +50,7 @@ class ChunkCutter {
   Result<bool> read_on(std::size_t size);
   // Of the next chunk in text_; 0: nothing is left of the file.
   Result<std::size_t> end_of_bytes();
+  std::size_t end_of_what_came() const;
   Result<std::size_t> end_of_rows();
   StreamChunkRef cut(std::size_t size);
 

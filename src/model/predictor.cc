@@ -114,6 +114,23 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
   return scratch.model_->forward(scratch.batch_, rows, scores);
 }
 
+Predictor::Terms Predictor::terms(const Scratch& scratch, std::size_t row, float score) const {
+  Terms out;
+  if (is_dense_) return out;
+  const Batch& rows = scratch.batch_.rows();
+  out.bias = tables_[0].rows().front();
+  double linear = static_cast<double>(out.bias);
+  for (std::size_t e = rows.row_begin[row]; e < rows.row_begin[row + 1]; ++e) {
+    const std::uint32_t local = scratch.batch_.local()[e];
+    out.keys.push_back(unplace(scratch.batch_.keys()[local]));
+    out.weights.push_back(scratch.rows_[1][local]);
+    out.values.push_back(rows.values.empty() ? 1.0f : rows.values[e]);
+    linear += static_cast<double>(out.weights.back()) * static_cast<double>(out.values.back());
+  }
+  if (tables_.size() > 2) out.rest = static_cast<float>(static_cast<double>(score) - linear);
+  return out;
+}
+
 std::vector<float> Predictor::score_next_byte(std::string_view text, Scratch& scratch) const {
   THALWEG_CHECK(spec_.loss == Loss::kBytes && !text.empty(), "bytes to go on from");
   text = text.substr(text.size() - std::min<std::size_t>(text.size(), spec_.inputs));

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -69,11 +70,24 @@ class Predictor {
   // kData when the model cannot take the rows.
   Result<LossSum> score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
 
+  // What a row's score is made of; nothing of a dense model.
+  struct Terms {
+    float bias = 0;
+    std::vector<Key> keys{};       // Of each entry, as are
+    std::vector<float> weights{};  // what the linear part has for it
+    std::vector<float> values{};   // and what it is multiplied by.
+    // Of models with more than a linear part: what this adds.
+    std::optional<float> rest{};
+  };
+  // Of a row of the batch that was scored last, by `score`.
+  Terms terms(const Scratch& scratch, std::size_t row, float score) const;
+
   // Of a model of bytes: the scores of each byte that may follow `text`, of which the last
   // ModelSpec::inputs bytes count. Precondition: there is one.
   std::vector<float> score_next_byte(std::string_view text, Scratch& scratch) const;
 
   const ModelSpec& spec() const { return spec_; }
+  bool is_dense() const { return is_dense_; }
 
  private:
   ModelSpec spec_;

@@ -212,8 +212,13 @@ TrainNumbers TrainMonitor::numbers() const {
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {
   const std::lock_guard lock(mutex_);
   Epoch& e = epochs_[epoch];
-  if (!e.valid_auc) e.valid_auc = std::exchange(e.auc, AucCounts(0)).value();
-  return {e.trained(), e.rows, e.steps, {e.sampled.sums()}, {e.held_out(), *e.valid_auc}, e.has_valid};
+  if (!e.valid_auc) {
+    AucCounts counts = std::exchange(e.auc, AucCounts(0));
+    e.valid_auc = counts.value();
+    e.valid_precision = counts.average_precision();
+  }
+  const Measured valid{e.held_out(), *e.valid_auc, e.valid_precision};
+  return {e.trained(), e.rows, e.steps, {e.sampled.sums()}, valid, e.has_valid};
 }
 
 }  // namespace thalweg

@@ -99,6 +99,7 @@ class TrainMonitor {
     MetricSums sampled;
     AucCounts auc{HeldOutSummary::kCellsMax};
     std::optional<double> valid_auc{};  // Once it was asked for.
+    double valid_precision = 0;         // Then.
     bool has_valid = false;
   };
   // What one shard has told of its newest pass.

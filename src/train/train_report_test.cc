@@ -231,6 +231,8 @@ TEST(TrainMonitor, SummariesOfShardsGiveTheBitsThatTheirRowsGive) {
   }
   const EpochNumbers epoch = monitor.epoch_numbers(0);
   EXPECT_EQ(epoch.valid.auc, auc.value());
+  EXPECT_EQ(epoch.valid.average_precision, auc.average_precision());
+  EXPECT_EQ(epoch.valid.sums.absolute, all.sums().absolute);
   EXPECT_EQ(epoch.valid.sums.rows, 60000u);
   EXPECT_EQ(kLogLoss.of(epoch.valid), kLogLoss.of({all.sums()}));
   EXPECT_EQ(kCalibration.of(epoch.valid), kCalibration.of({all.sums()}));

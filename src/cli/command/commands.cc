@@ -21,6 +21,8 @@
   COMMAND(kEvalCommand) \
   COMMAND(kGenerateCommand) \
   COMMAND(kModelInspectCommand) \
+  COMMAND(kModelWeightsCommand) \
+  COMMAND(kModelImportanceCommand) \
   COMMAND(kModelExportCommand) \
   COMMAND(kModelDiffCommand) \
   COMMAND(kModelDigestCommand) \

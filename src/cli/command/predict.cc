@@ -1,44 +1,159 @@
 // predict: one prediction a line.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 
 #include "cli/command/command.h"
 #include "cli/new_file.h"
+#include "cli/options/option_table.h"
 #include "cli/options/options.h"
+#include "cli/score/scored_rows.h"
 #include "cli/view/output.h"
-#include "cli/work/scored_rows.h"
+#include "data/reader/line_cells.h"
 
 namespace thalweg {
 namespace {
 
-Status run_predict(const Options& options, Output& out) {
-  std::optional<NewFile> file;
-  if (options.has("output")) {
+constexpr OptionRow kPredictOptions[] = {
+    {.name = "audit",
+     .type = OptionType::kFlag,
+     .group = "Output",
+     .help = "Behind each prediction the terms of its score: name, value, weight and their product, by tabs",
+     .example = ""},
+    {.name = "raw",
+     .type = OptionType::kFlag,
+     .group = "Output",
+     .help = "Scores instead of predictions: of logistic loss the log-odds",
+     .example = ""},
+    {.name = "id-column",
+     .type = OptionType::kText,
+     .group = "Output",
+     .help = "Column of a CSV file whose text begins each line",
+     .example = "id",
+     .placeholder = "NAME"},
+    {.name = "keep-columns",
+     .type = OptionType::kText,
+     .group = "Output",
+     .help = "Columns of a CSV file that stand before the prediction, commas between",
+     .example = "user,item",
+     .placeholder = "NAME,...",
+     .flag = "keep"},
+};
+
+// Where lines go: standard output, or a file that is there when it is complete.
+class Answers {
+ public:
+  explicit Answers(Output& out) : out_(out) {}
+  Status open(const Options& options) {
+    if (!options.has("output")) return ok_status();
     if (Status status = is_no_input(options.text("output"), options.arguments()); !status.ok()) return status;
-    file.emplace(options.text("output"));
-    if (Status status = file->write(""); !status.ok()) return status;
+    file_.emplace(options.text("output"));
+    return file_->write("");
   }
-  fmt::memory_buffer text;
-  const auto write = [&](const ScoredRows& scored) {
-    text.clear();
-    for (const float score : scored.scores) {
-      fmt::format_to(std::back_inserter(text), "{}\n", predict(scored.loss, score));
+  // `now`: who reads them waits.
+  Status write(std::string_view lines, bool now) {
+    if (file_) return file_->write(lines);
+    out_.text(lines);
+    if (now) std::fflush(out_.results());
+    return out_.check();
+  }
+  Status close() { return file_ ? file_->commit() : ok_status(); }
+
+ private:
+  Output& out_;
+  std::optional<NewFile> file_;
+};
+
+Result<std::optional<LineCells>> copied_cells(const Options& options, const Columns& columns) {
+  std::optional<LineCells> cells;
+  std::vector<std::string> names;
+  if (options.has("id-column")) {
+    names.push_back(options.text("id-column"));
+    if (const auto id = LineCells::find(columns, names, "--id-column"); !id) return id.status();
+  }
+  if (options.has("keep-columns")) {
+    const Result<std::vector<std::string>> kept = parse_column_names(options.text("keep-columns"), "--keep");
+    if (!kept) return kept.status();
+    if (const auto found = LineCells::find(columns, *kept, "--keep"); !found) return found.status();
+    names.insert(names.end(), kept->begin(), kept->end());
+  }
+  if (names.empty()) return cells;
+  Result<LineCells> all = LineCells::find(columns, names, "--keep");
+  if (!all) return all.status();
+  cells = *std::move(all);
+  return cells;
+}
+
+// A tab, then name, value, weight and contribution, a term a line; they add up to the score.
+void append_terms(const RowScorer& scorer, std::size_t row, std::string& text) {
+  const Predictor::Terms terms = scorer.terms(row);
+  std::vector<std::string> names;
+  scorer.name_entries(row, names);
+  const auto to = std::back_inserter(text);
+  fmt::format_to(to, "\tbias\t1\t{0}\t{0}\n", terms.bias);
+  for (std::size_t e = 0; e < names.size(); ++e) {
+    const float part = terms.weights[e] * terms.values[e];
+    fmt::format_to(to, "\t{}\t{}\t{}\t{}\n", names[e], terms.values[e], terms.weights[e], part);
+  }
+  if (terms.rest) fmt::format_to(to, "\tinteractions\t\t\t{}\n", *terms.rest);
+}
+
+std::string lines_of(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells) {
+  const ScoredRows scored = scorer.scored();
+  const bool raw = options.flag("raw"), audit = options.flag("audit");
+  std::string text;
+  for (std::size_t row = 0; row < scored.scores.size(); ++row) {
+    if (cells) {
+      for (const std::string& cell : cells->of(scored.lines.line(row))) {
+        append_csv_cell(cell, text);
+        text += ',';
+      }
     }
-    const std::string_view lines(text.data(), text.size());
-    if (file) return file->write(lines);
-    out.text(lines);
-    return out.check();
-  };
-  const Result<Scored> scored = score_rows(options, false, write);
-  if (!scored) return scored.status();
-  if (file) {
-    if (Status status = file->commit(); !status.ok()) return status;
+    const float score = scored.scores[row];
+    const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
+    fmt::format_to(std::back_inserter(text), "{}\n", told);
+    if (audit && !std::isnan(score)) append_terms(scorer, row, text);
   }
-  note_oddities(*scored, out);
-  out.json({{"examples", scored->rows}, {"skipped_rows", scored->skipped}, {"seconds", scored->seconds}});
+  return text;
+}
+
+Status run_predict(const Options& options, Output& out) {
+  const Result<std::string> model = model_directory(options);
+  if (!model) return model.status();
+  Answers answers(out);
+  if (Status status = answers.open(options); !status.ok()) return status;
+  const ScoreNeeds needs{
+      .lines = options.has("id-column") || options.has("keep-columns") || options.flag("audit"),
+      .answer_bad = !options.has("on-bad-row"),
+      .as_it_comes = true};
+  const Result<std::unique_ptr<RowScorer>> scorer = RowScorer::open(options, *model, needs);
+  if (!scorer) return scorer.status();
+  const DataSet& data = (*scorer)->data();
+  Result<std::optional<LineCells>> cells = copied_cells(options, data.columns());
+  if (!cells) return cells.status();
+  if (options.flag("audit") && (*scorer)->predictor().is_dense()) {
+    return {Code::kUsage, fmt::format("--audit: the score of model {} is no sum of terms of features",
+                                      (*scorer)->predictor().spec().name)};
+  }
+  Status status = score_rows(**scorer, [&](const ScoredRows&) {
+    return answers.write(lines_of(**scorer, options, *cells), !data.seekable());
+  });
+  if (!status.ok()) return status;
+  const Scored all = (*scorer)->summary();
+  if (all.bad > 0 && all.bad == all.rows) {
+    return {Code::kData, fmt::format("none of {} rows can be read: {}", all.rows, all.first_bad)};
+  }
+  if (status = answers.close(); !status.ok()) return status;
+  note_oddities(all, out);
+  out.json({{"examples", all.rows},
+            {"skipped_rows", all.skipped},
+            {"bad_rows", all.bad},
+            {"seconds", all.seconds}});
   return ok_status();
 }
 
@@ -50,6 +165,7 @@ extern constinit const Command kPredictCommand = {
     .example = "thalweg predict --model runs/ctr test.svm -o scores.txt",
     .run = run_predict,
     .options = {kReadOptions, "threads|model-dir|output"},
+    .own = kPredictOptions,
     .arguments = "FILE...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,

@@ -1,8 +1,13 @@
 // thalweg train: one process by default, several with --processes.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "cli/command/command.h"
+#include "cli/options/option_table.h"
 #include "cli/options/options.h"
+#include "cli/score/remembered_names.h"
 #include "cli/view/output.h"
 #include "cli/view/train_view.h"
 #include "cli/work/checkpoint_options.h"
@@ -12,11 +17,43 @@ namespace thalweg {
 
 namespace {
 
+constexpr OptionRow kTrainOwnOptions[] = {
+    {.name = "remember-names",
+     .type = OptionType::kInt,
+     .group = "Output",
+     .help = "Keep the names of the N largest weights with the model, by one more pass over the input",
+     .example = "10000",
+     .placeholder = "N",
+     .low = 1,
+     .high = 1e7},
+};
+
+Status check_remembering(const Options& options) {
+  if (!options.has("remember-names")) return ok_status();
+  if (!options.has("out"))
+    return {Code::kUsage, "--remember-names needs --out DIR, beside whose model names are kept"};
+  const auto& files = options.arguments();
+  if (std::find(files.begin(), files.end(), "-") == files.end()) return ok_status();
+  return {Code::kUsage, "--remember-names reads the input again, and standard input can be read once"};
+}
+
+// The model is there, so that no failure to name its features is one of the training.
+void remember(const Options& options, const TrainResult& result, Output& out) {
+  if (!options.has("remember-names") || !result.complete || result.model.empty()) return;
+  const Status status =
+      remember_names(options, result.model, static_cast<std::size_t>(options.integer("remember-names")));
+  if (!status.ok()) out.warn(fmt::format("names are not remembered: {}", status.message()));
+}
+
 Status run_train(const Options& options, Output& out) {
+  if (Status status = check_remembering(options); !status.ok()) return status;
   auto wanted = wanted_training(options);
   if (!wanted) return wanted.status();
-  return show_training(options, *std::move(wanted), out,
-                       [&](Trainer& trainer) { return run_trainer(options, trainer); });
+  return show_training(options, *std::move(wanted), out, [&](Trainer& trainer) {
+    TrainResult result = run_trainer(options, trainer);
+    remember(options, result, out);
+    return result;
+  });
 }
 
 }  // namespace
@@ -27,6 +64,7 @@ extern constinit const Command kTrainCommand = {
     .example = "thalweg train clicks.svm --valid-part 10 --out model",
     .run = run_train,
     .options = {kReadOptions, kTrainOptions, kCheckpointOptions, "processes|memory|threads"},
+    .own = kTrainOwnOptions,
     .arguments = "FILE...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,

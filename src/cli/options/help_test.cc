@@ -34,7 +34,7 @@ TEST(Help, OfEvalNamesEachMetric) {
   const std::string help = command_help(*find_command(program_commands(), "eval"));
   const std::string manual = manual_page(program_commands(), "1.2.3");
   for (const Metric* metric : metrics()) {
-    EXPECT_TRUE(has(help, fmt::format("  {:<16} {}\n", metric->name, metric->summary))) << metric->name;
+    EXPECT_TRUE(has(help, fmt::format("  {:<18} {}\n", metric->name, metric->summary))) << metric->name;
     EXPECT_TRUE(has(manual, std::string(metric->name))) << metric->name;
   }
 }

@@ -12,11 +12,16 @@ constexpr std::size_t kRowsAtOnce = 4096;
 
 }  // namespace
 
+std::uint64_t max_bad_rows(const Options& options) {
+  const std::optional<Choice> choice = options.maybe_choice("on-bad-row");
+  return choice ? static_cast<std::uint64_t>(choice->number.value_or(0)) : 0;
+}
+
 ReadOptions read_options(const Options& options, std::vector<std::string> paths) {
   ReadOptions read;
   read.paths = std::move(paths);
   read.format = options.choice("format").word;
-  read.max_bad_rows = static_cast<std::uint64_t>(options.choice("on-bad-row").number.value_or(0));
+  read.max_bad_rows = max_bad_rows(options);
   read.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
   read.columns = options.maybe_text("columns").value_or("");
   read.label_column = options.maybe_text("label-column").value_or("");
@@ -50,11 +55,13 @@ void InputRows::read_ahead() {
 Result<std::size_t> InputRows::next(Batch& out) {
   if (!ahead_) {
     const Result<std::size_t> rows = reader_->next(kRowsAtOnce, out);
+    lines_ = reader_->lines();
     return rows ? rows : as_input(rows.status());
   }
   if (!coming_.valid()) read_ahead();
   const Result<std::size_t> rows = coming_.get();
   std::swap(out, waiting_);
+  lines_ = reader_->lines();
   if (!rows) return as_input(rows.status());
   if (*rows > 0) read_ahead();
   return *rows;

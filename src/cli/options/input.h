@@ -16,6 +16,8 @@
 
 namespace thalweg {
 
+// As --on-bad-row says; none where it is unset.
+std::uint64_t max_bad_rows(const Options& options);
 ReadOptions read_options(const Options& options, std::vector<std::string> paths);
 
 // That files were passed over since they are empty.
@@ -30,6 +32,7 @@ class InputRows {
   const DataSet& data() const { return *data_; }
   // Number of rows, 0 at the end. `out` is forgotten.
   Result<std::size_t> next(Batch& out);
+  const RowLines& lines() const { return lines_; }  // Of those rows.
 
  private:
   InputRows(std::shared_ptr<DataSet> data, std::unique_ptr<RowReader> reader, bool ahead);
@@ -38,6 +41,7 @@ class InputRows {
   std::shared_ptr<DataSet> data_;
   std::unique_ptr<RowReader> reader_;
   bool ahead_;
+  RowLines lines_;
   Batch waiting_;
   std::future<Result<std::size_t>> coming_;
 };

@@ -35,10 +35,10 @@ struct OptionRow {
   std::string_view placeholder = {};     // Stands for the value in the help.
   double low = 0;
   double high = 0;
-  std::string_view flag = {};          // Spelling after "--" where it differs from `name`.
-  std::string_view alias = {};         // Other spellings, separated by '|'.
-  char letter = 0;                     // Short flag.
-  bool repeats = false;                // May be given more than once; the values add up.
+  std::string_view flag = {};   // Spelling after "--" where it differs from `name`.
+  std::string_view alias = {};  // Other spellings, separated by '|'.
+  char letter = 0;              // Short flag.
+  bool repeats = false;         // May be given more than once; the values add up, see Options::texts().
   std::string (*explain)() = nullptr;  // What the flag's value "help" shows, in place of running the command.
 };
 

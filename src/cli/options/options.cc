@@ -41,6 +41,13 @@ std::optional<Value> Options::maybe(std::string_view name) const {
   return get<Value>(name);
 }
 
+std::vector<std::string> Options::texts(std::string_view name) const {
+  std::vector<std::string> all;
+  if (!has(name)) return all;
+  for (const std::string_view text : split(this->text(name), '\n')) all.emplace_back(text);
+  return all;
+}
+
 bool Options::flag(std::string_view name) const { return get<bool>(name); }
 std::int64_t Options::integer(std::string_view name) const { return get<std::int64_t>(name); }
 double Options::real(std::string_view name) const { return get<double>(name); }

@@ -35,6 +35,7 @@ class Options {
   Interval interval(std::string_view name) const;
   // For options that the command decides when they are unset.
   bool has(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;  // Each time that it was given.
   std::optional<std::int64_t> maybe_integer(std::string_view name) const;
   std::optional<double> maybe_real(std::string_view name) const;
   std::optional<std::string> maybe_text(std::string_view name) const;

@@ -77,10 +77,13 @@ Status take_set(const CommandLine& line, const std::string& text, Options& optio
 
 Status take_flags(const CommandLine& line, Options& options) {
   for (const CommandLine::Given& given : line.given) {
-    if (given.row->repeats) continue;
+    if (given.row->name == "set") continue;
     const std::string place = fmt::format("--{}", spelling(*given.row));
     Result<OptionValue> value = parse_value(*given.row, given.text);
     if (!value) return refuse(Code::kUsage, place, value.status());
+    if (given.row->repeats && options.origin(given.row->name) == Origin::kFlag) {
+      value = OptionValue(options.text(given.row->name) + "\n" + given.text);
+    }
     options.assign(*given.row, *std::move(value), Origin::kFlag, "flag " + place);
   }
   return ok_status();

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/rule_fields.h"
+#include "cli/options/input.h"
 #include "cli/work/stored_model.h"
 #include "model/loss.h"
 
@@ -62,7 +63,7 @@ void set_input(const Options& options, TrainerOptions& out) {
   out.valid = options.maybe_text("valid").value_or("");
   out.valid_part = static_cast<std::uint64_t>(options.maybe_integer("valid-part").value_or(0));
   out.format = options.choice("format").word;
-  out.on_bad_row = static_cast<std::uint64_t>(options.choice("on-bad-row").number.value_or(0));
+  out.on_bad_row = max_bad_rows(options);
   out.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
   out.columns = options.maybe_text("columns").value_or("");
   out.label_column = options.maybe_text("label-column").value_or("");

@@ -97,6 +97,7 @@ extern constinit const RowFormat kCriteoFormat = {
     .ids = "click logs",
     .likeness = like_criteo,
     .parser = make_criteo_parser,
+    .names = name_criteo_cells,
 };
 
 }  // namespace thalweg

@@ -129,6 +129,7 @@ extern constinit const RowFormat kCsvFormat = {
     .columns = true,
     .likeness = like_csv,
     .parser = make_csv_parser,
+    .names = name_cells,
 };
 
 }  // namespace thalweg

@@ -69,6 +69,7 @@ extern constinit const RowFormat kLibffmFormat = {
     .comments = true,
     .likeness = like_libffm,
     .parser = make_libffm_parser,
+    .names = name_indices,
 };
 
 }  // namespace thalweg

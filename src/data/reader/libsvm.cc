@@ -193,6 +193,7 @@ extern constinit const RowFormat kLibsvmFormat = {
     .comments = true,
     .likeness = like_libsvm,
     .parser = make_libsvm_parser,
+    .names = name_indices,
 };
 
 }  // namespace thalweg

@@ -11,6 +11,7 @@
 
 #include "data/read_options.h"
 #include "data/reader/columns.h"
+#include "data/reader/entry_names.h"
 #include "data/reader/row_parser.h"
 #include "thalweg/status.h"
 
@@ -46,6 +47,7 @@ struct RowFormat {
   Likeness (*likeness)(const LineLook& look) = nullptr;  // Null: it must be asked for by name.
   // Called once a reader. `columns` is empty unless the format has columns.
   std::unique_ptr<RowParser> (*parser)(const ReadOptions& options, const Columns& columns) = nullptr;
+  EntryNames names = nullptr;  // Null: entries are called by their keys.
 };
 using RowFormats = std::vector<const RowFormat*>;
 

@@ -18,6 +18,7 @@ RowReader::RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource>
 RowReader::~RowReader() = default;
 
 Status RowReader::skip_bad_row(const RowError& error) {
+  const char* const begin = cursor_.p;
   const char* end = line_end(cursor_.p, cursor_.end);
   const std::uint64_t known = data_->skipped_rows();
   const bool counted = ++rows_skipped_ <= skips_counted_;
@@ -33,12 +34,28 @@ Status RowReader::skip_bad_row(const RowError& error) {
   cursor_.p = end + 1;
   if (counted) return {};
   skips_counted_ = rows_skipped_;
-  if (data_->may_skip(message)) return {};
+  if (data_->may_skip(message)) {
+    if (data_->options_.answer_bad_rows) answer_bad_row({begin, end + 1});
+    return {};
+  }
   if (data_->options_.max_bad_rows > 0) {
     message += fmt::format(" (bad row {}, at most {} may be skipped)", data_->skipped_rows(),
                            data_->options_.max_bad_rows);
   }
   return {Code::kData, std::move(message)};
+}
+
+void RowReader::answer_bad_row(std::string_view line) {
+  lines_.bad.push_back(static_cast<std::uint32_t>(writer_.rows()));
+  if (data_->options_.keep_lines) lines_.add(line);
+  writer_.end_row(0.0f, 1.0f);
+}
+
+// The newest that was parsed.
+std::string_view RowReader::last_line() const {
+  const char* begin = cursor_.p - 1;  // Its '\n'.
+  while (begin > block_.begin && begin[-1] != '\n') --begin;
+  return {begin, static_cast<std::size_t>(cursor_.p - begin)};
 }
 
 // False at the shard's end.
@@ -64,7 +81,9 @@ Result<bool> RowReader::next_block() {
 Status RowReader::parse_block(std::size_t max_rows) {
   RowError error;
   const std::size_t before = writer_.rows();
-  const bool good = parser_->parse(cursor_, max_rows, writer_, error);
+  const bool keeps = data_->options_.keep_lines;  // Then rows are parsed one by one.
+  const bool good = parser_->parse(cursor_, keeps ? before + 1 : max_rows, writer_, error);
+  if (keeps && writer_.rows() > before) lines_.add(last_line());
   pass_rows_[block_.file].rows += writer_.rows() - before;
   return good ? Status() : skip_bad_row(error);
 }
@@ -73,6 +92,7 @@ Status RowReader::parse_block(std::size_t max_rows) {
 Status RowReader::fill(std::size_t max_rows) {
   while (writer_.rows() < max_rows && !ended_) {
     if (cursor_.p == cursor_.end) {
+      if (data_->options_.as_it_comes && !data_->seekable_ && writer_.rows() > 0) break;
       const Result<bool> more = next_block();
       if (!more) return more.status();
       if (!*more) break;
@@ -111,7 +131,11 @@ std::string RowReader::text_end() const {
 Result<std::size_t> RowReader::next(std::size_t max_rows, Batch& out) {
   if (!failed_.ok()) return failed_;
   const bool resume = unfinished_.rows() > 0;
-  if (resume) std::swap(out, unfinished_);
+  if (resume) {
+    std::swap(out, unfinished_);
+  } else {
+    lines_.clear();
+  }
   unfinished_.clear();
   writer_.attach(out, parser_->with_fields(), resume);
   const Status status = fill(max_rows);
@@ -131,9 +155,7 @@ Result<std::size_t> RowReader::next(std::size_t max_rows, Batch& out) {
 }
 
 std::string RowReader::place_of_last_row() const {
-  const char* begin = cursor_.p - 1;  // Its '\n'.
-  while (begin > block_.begin && begin[-1] != '\n') --begin;
-  const std::string place = data_->place(block_, begin);
+  const std::string place = data_->place(block_, last_line().data());
   return place.substr(0, place.rfind(':'));
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "model/metric/pair_sum.h"
+#include "model/metric/precision_sum.h"
 
 namespace thalweg {
 namespace {
@@ -91,6 +93,12 @@ double AucCounts::value() {
   PairSum pairs;
   for (const Cell& cell : cells()) pairs.add_group(cell.positive, cell.negative);
   return has_nan_ ? std::nan("") : pairs.value();
+}
+
+double AucCounts::average_precision() {
+  PrecisionSum precision;
+  for (const Cell& cell : std::views::reverse(cells())) precision.add_group(cell.positive, cell.negative);
+  return has_nan_ ? std::nan("") : precision.value();
 }
 
 bool AucCounts::assign(std::vector<Cell> cells, unsigned bits_dropped, bool has_nan) {

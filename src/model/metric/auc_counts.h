@@ -27,6 +27,7 @@ class AucCounts {
   void merge(const AucCounts& other);
   // NaN without a positive or without a negative row, and when a score was NaN.
   double value();
+  double average_precision();  // NaN without a positive row, and when a score was NaN.
 
   // What is counted, as a part of the data is told to others: cells in ascending order.
   std::span<const Cell> cells();

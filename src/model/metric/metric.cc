@@ -3,9 +3,12 @@
 // A new metric is a file that defines it, and its line here.
 #define THALWEG_METRICS(METRIC) \
   METRIC(kAuc)                  \
+  METRIC(kPrAuc)                \
   METRIC(kLogLoss)              \
+  METRIC(kNormalizedEntropy)    \
   METRIC(kNatsPerByte)          \
   METRIC(kRmse)                 \
+  METRIC(kMae)                  \
   METRIC(kAccuracy)             \
   METRIC(kCalibration)          \
   METRIC(kMeanPrediction)       \

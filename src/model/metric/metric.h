@@ -13,7 +13,9 @@ namespace thalweg {
 // Of some rows, all parts merged.
 struct Measured {
   MetricSums::Sums sums;
-  double auc = std::numeric_limits<double>::quiet_NaN();  // Of the merged counts, where they were counted.
+  // Of the merged counts, where they were counted.
+  double auc = std::numeric_limits<double>::quiet_NaN();
+  double average_precision = std::numeric_limits<double>::quiet_NaN();
 };
 // sum / weight of the rows; NaN when that is 0.
 double mean_of(double sum, const Measured& rows);

@@ -3,32 +3,51 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include "base/check.h"
 #include "model/metric/pair_sum.h"
+#include "model/metric/precision_sum.h"
 
 namespace thalweg {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// Points of one score after another to `sum`.
+template <class Points, class Sum>
+void add_groups(const Points& points, Sum& sum) {
+  for (auto point = points.begin(); point != points.end();) {
+    double group[2] = {0, 0};
+    const float score = point->score;
+    for (; point != points.end() && point->score == score; ++point) {
+      group[point->positive] += static_cast<double>(point->weight);
+    }
+    sum.add_group(group[1], group[0]);
+  }
+}
+
 }  // namespace
 
+std::span<const ExactAuc::Point> ExactAuc::sorted() {
+  const auto lower = [](const Point& a, const Point& b) { return a.score < b.score; };
+  if (!is_sorted_) std::sort(points_.begin(), points_.end(), lower);
+  is_sorted_ = true;
+  return points_;
+}
+
 double ExactAuc::value() {
-  for (const Point& point : points_) {
-    if (std::isnan(point.score)) return kNan;
-  }
-  std::sort(points_.begin(), points_.end(), [](const Point& a, const Point& b) { return a.score < b.score; });
+  if (has_nan_) return kNan;
   PairSum pairs;
-  for (std::size_t i = 0; i < points_.size();) {
-    double group[2] = {0, 0};
-    const float score = points_[i].score;
-    for (; i < points_.size() && points_[i].score == score; ++i) {
-      group[points_[i].positive] += static_cast<double>(points_[i].weight);
-    }
-    pairs.add_group(group[1], group[0]);
-  }
+  add_groups(sorted(), pairs);
   return pairs.value();
+}
+
+double ExactAuc::average_precision() {
+  if (has_nan_) return kNan;
+  PrecisionSum precision;
+  add_groups(std::views::reverse(sorted()), precision);
+  return precision.value();
 }
 
 void AucHistogram::add(float score, bool positive, float weight) {
@@ -58,6 +77,7 @@ void MetricSums::add(std::span<const float> scores, std::span<const float> label
     sums_.label += weight * label;
     sums_.label_square += weight * label * label;
     sums_.square += weight * (prediction - label) * (prediction - label);
+    sums_.absolute += weight * std::abs(prediction - label);
     if ((scores[i] > 0.0f) == positive) sums_.correct += weight;
   }
 }
@@ -82,6 +102,7 @@ void MetricSums::merge(const MetricSums& other) {
   sums_.prediction += other.sums_.prediction;
   sums_.label += other.sums_.label;
   sums_.label_square += other.sums_.label_square;
+  sums_.absolute += other.sums_.absolute;
 }
 
 }  // namespace thalweg

@@ -1,6 +1,7 @@
 // Quality of predictions: accumulators that add up over parts of the data.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,17 +13,27 @@ namespace thalweg {
 // Area under the ROC curve, exact: equal scores count half. Memory grows with the rows (12 bytes each).
 class ExactAuc {
  public:
-  void add(float score, bool positive, float weight = 1.0f) { points_.push_back({score, weight, positive}); }
-  // NaN without a positive or without a negative row. Sorts: call once, at the end.
-  double value();
-
- private:
   struct Point {
     float score;
     float weight;
     bool positive;
   };
+  void add(float score, bool positive, float weight = 1.0f) {
+    points_.push_back({score, weight, positive});
+    has_nan_ = has_nan_ || std::isnan(score);
+    is_sorted_ = false;
+  }
+  // NaN without a positive or without a negative row, and when a score was NaN.
+  double value();
+  double average_precision();  // NaN without a positive row, and when a score was NaN.
+  // By ascending score. Precondition: !has_nan().
+  std::span<const Point> sorted();
+  bool has_nan() const { return has_nan_; }
+
+ private:
   std::vector<Point> points_;
+  bool has_nan_ = false;
+  bool is_sorted_ = false;
 };
 
 // Approximate AUC in constant memory: rows are counted in 4,096 bins of the raw score (log-odds) from -16 to
@@ -52,6 +63,7 @@ class MetricSums {
     double prediction = 0;
     double label = 0;
     double label_square = 0;
+    double absolute = 0;  // Of the errors.
   };
 
   explicit MetricSums(Loss loss) : loss_(loss) {}

@@ -150,6 +150,34 @@ TEST(Auc, KnownValuesAndUndefinedOnes) {
   EXPECT_LT(far.value(), 1.0);
 }
 
+// The first is that of scikit-learn's page on average_precision_score: 1/2 * 1 + 1/2 * 2/3.
+TEST(AveragePrecision, KnownValuesAndUndefinedOnes) {
+  ExactAuc points;
+  EXPECT_TRUE(std::isnan(points.average_precision()));
+  points.add(0.1f, false), points.add(0.4f, false), points.add(0.35f, true), points.add(0.8f, true);
+  EXPECT_DOUBLE_EQ(points.average_precision(), 5.0 / 6);
+  EXPECT_DOUBLE_EQ(points.value(), 0.75);
+  points.add(9, false, 2);
+  EXPECT_DOUBLE_EQ(points.average_precision(), 0.5 / 3 + 0.5 * 2 / 5) << "2 before each";
+  ExactAuc ties;
+  ties.add(1, true), ties.add(1, false), ties.add(0, true);
+  EXPECT_DOUBLE_EQ(ties.average_precision(), 0.5 / 2 + 0.5 * 2 / 3);
+  ties.add(std::nanf(""), true);
+  EXPECT_TRUE(std::isnan(ties.average_precision()));
+}
+
+TEST(AveragePrecision, CountsEqualTheExactHoweverTheyAreMerged) {
+  Random random(18);
+  ExactAuc exact;
+  AucCounts first(1 << 12), second(1 << 12);
+  for (const Point& point : random_points(3000, 100, random)) {
+    exact.add(point.score, point.positive, point.weight);
+    (random.chance(0.5) ? first : second).add(point.score, point.positive, point.weight);
+  }
+  first.merge(second);
+  EXPECT_NEAR(first.average_precision(), exact.average_precision(), 1e-12);
+}
+
 double of(std::string_view name, Loss loss, const MetricSums& rows) {
   for (const Metric* metric : metrics()) {
     if (metric->name == name) return metric->value(loss, {rows.sums()});
@@ -182,10 +210,13 @@ TEST(Metrics, KnownValuesForLogistic) {
   EXPECT_NEAR(of("mean_prediction", Loss::kLogistic, sums), (0.5 + 2 * 0.75) / 3, 1e-6);
   EXPECT_NEAR(of("calibration", Loss::kLogistic, sums), 1.0, 1e-6);
   EXPECT_NEAR(kLogLoss.constant(rows), -(std::log(1.0 / 3) + 2 * std::log(2.0 / 3)) / 3, 1e-6);
+  EXPECT_NEAR(of("normalized_entropy", Loss::kLogistic, sums),
+              (std::log(2.0) + 2 * std::log(4.0 / 3)) / (std::log(3.0) + 2 * std::log(1.5)), 1e-6);
+  EXPECT_NEAR(of("mae", Loss::kLogistic, sums), (0.5 + 2 * 0.25) / 3, 1e-6);
   EXPECT_NEAR(of("rmse", Loss::kLogistic, sums), std::sqrt((0.25 + 2 * 0.0625) / 3), 1e-6);
 }
 
-TEST(Metrics, PartsAddUpAndSquaredLossHasRmseOnly) {
+TEST(Metrics, PartsAddUpAndSquaredLossHasErrorsOnly) {
   MetricSums whole(Loss::kSquared), left(Loss::kSquared), right(Loss::kSquared);
   const std::vector<float> scores = {3, 4, 1}, labels = {1, 4, 2};
   whole.add(scores, labels);
@@ -197,6 +228,8 @@ TEST(Metrics, PartsAddUpAndSquaredLossHasRmseOnly) {
   EXPECT_DOUBLE_EQ(kRmse.constant({whole.sums()}), std::sqrt(14.0 / 9));
   EXPECT_DOUBLE_EQ(kRmse.constant({left.sums()}), kRmse.constant({whole.sums()}));
   EXPECT_DOUBLE_EQ(of("calibration", Loss::kSquared, left), 8.0 / 7);
+  EXPECT_DOUBLE_EQ(of("mae", Loss::kSquared, whole), 1.0);
+  EXPECT_DOUBLE_EQ(of("mae", Loss::kSquared, left), 1.0);
   EXPECT_TRUE(std::isnan(of("logloss", Loss::kSquared, whole)));
   EXPECT_TRUE(std::isnan(of("logloss", Loss::kLogistic, MetricSums(Loss::kLogistic))));
 }

@@ -8,54 +8,13 @@
 #include <sstream>
 #include <string>
 
-#include "cli/run_for_test.h"
+#include "cli/score/known_model_for_test.h"
 #include "cli/work/stored_model.h"
-#include "model/format/stored_model_for_test.h"
 
 namespace thalweg {
 namespace {
 
-// Logistic regression with bias -1, weight 2 for key 3 and 0.5 for key 5.
-class Scoring : public testing::Test {
- protected:
-  void SetUp() override {
-    save(folder_ / "model", 2.0f);
-    write_text(rows_, "1 3:1\n0 5:2\n0 3:0.5 5:2\n1 9:1\n");
-  }
-
-  void save(const std::string& path, float weight, std::map<std::string, std::string> options = {}) {
-    ModelSpec spec;
-    const std::vector<TableSpec> tables = (*make_model(spec))->tables();
-    SystemDisk disk;
-    const auto writer = ModelWriter::create(disk, path);
-    ASSERT_TRUE(writer.ok()) << writer.status().message();
-    const std::uint64_t row = 0;
-    const float bias = -1;
-    std::vector<std::pair<PlacedKey, float>> weights = {{place(3), weight}, {place(5), 0.5f}};
-    std::sort(weights.begin(), weights.end());
-    ASSERT_TRUE((*writer)->begin_table(tables[0], 1, 1).ok() &&
-                (*writer)->append({&row, 1}, {&bias, 1}).ok() && (*writer)->end_table().ok());
-    ASSERT_TRUE((*writer)->begin_table(tables[1], 2, 1).ok());
-    for (const auto& [key, value] : weights) ASSERT_TRUE((*writer)->append({&key, 1}, {&value, 1}).ok());
-    ASSERT_TRUE((*writer)->end_table().ok());
-    ASSERT_TRUE((*writer)->commit(spec, std::move(options), {{"valid_auc", 0.75}}).ok());
-  }
-
-  // Exit code; what it wrote in out_ and err_.
-  int run(const std::string& arguments) {
-    Ran ran = thalweg::run(arguments);
-    out_ = std::move(ran.out), err_ = std::move(ran.err);
-    return ran.code;
-  }
-  nlohmann::json json() const { return nlohmann::json::parse(out_, nullptr, false); }
-
-  TemporaryFolder folder_;
-  std::string model_ = folder_ / "model";
-  std::string rows_ = folder_ / "rows.svm";
-  std::string out_, err_;
-};
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+class Scoring : public KnownModel {};
 
 TEST_F(Scoring, PredictsInInputOrder) {
   ASSERT_EQ(run("predict --model " + model_ + " " + rows_), 0) << err_;
@@ -129,7 +88,77 @@ TEST_F(Scoring, EvalMeasures) {
   const double loss = -(2 * std::log(sigmoid(-1)) + std::log(0.5) + std::log(sigmoid(1))) / 4;
   EXPECT_NEAR(json()["logloss"].get<double>(), loss, 1e-6);
   ASSERT_EQ(run("eval --model " + model_ + " " + rows_), 0);
-  EXPECT_NE(out_.find("auc          0.375000"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("auc                0.375000"), std::string::npos) << out_;
+}
+
+TEST_F(Scoring, EvalMeasuresWithinGroups) {
+  write_text(rows_, "1 qid:1 3:1\n0 qid:1 5:2\n0 qid:2 3:0.5 5:2\n1 qid:2 9:1\n1 qid:3 3:1 # qid:1\n");
+  ASSERT_EQ(run("eval --json --by qid --at 1 --model " + model_ + " " + rows_), 0) << err_;
+  const auto groups = json()["groups"];
+  EXPECT_EQ(groups["groups"], 3);
+  EXPECT_EQ(groups["rows"], 5);
+  EXPECT_EQ(groups["part"], 1.0);
+  EXPECT_EQ(groups["group_auc"], 0.5);
+  EXPECT_NEAR(groups["ndcg"].get<double>(), 2.0 / 3, 1e-9);
+  EXPECT_NEAR(groups["map"].get<double>(), 2.0 / 3, 1e-9);
+  ASSERT_EQ(run("eval --by qid --model " + model_ + " " + rows_), 0) << err_;
+  EXPECT_NE(out_.find("group_auc          0.500000\nndcg@10            "), out_.npos) << out_;
+  EXPECT_EQ(run("eval --by user --model " + model_ + " " + rows_), 2);
+  EXPECT_NE(err_.find("--by user: the input is libsvm"), err_.npos) << err_;
+  const std::string csv = folder_ / "rows.csv", model = folder_ / "csv";
+  write_text(csv, "user,site,click\n\"a,1\",x,1\n\"a,1\",y,0\nb,y,1\nb,x,0\n");
+  ASSERT_EQ(run("train --columns user:- --epochs 5 " + csv + " --out " + model), 0) << err_;
+  ASSERT_EQ(run("eval --json --by user --model " + model + " " + csv), 0) << err_;
+  EXPECT_EQ(json()["groups"]["groups"], 2);
+  EXPECT_EQ(json()["groups"]["group_auc"], 0.5);
+}
+
+TEST_F(Scoring, EvalShowsReliabilityBins) {
+  ASSERT_EQ(run("eval --json --bins 2 --model " + model_ + " " + rows_), 0) << err_;
+  const auto bins = json()["bins"];
+  ASSERT_EQ(bins.size(), 2u);
+  EXPECT_EQ(bins[0]["rows"], 2);
+  EXPECT_NEAR(bins[0]["mean_prediction"].get<double>(), (sigmoid(-1) + sigmoid(0)) / 2, 1e-6);
+  EXPECT_EQ(bins[0]["mean_label"], 0.5);
+  EXPECT_NEAR(bins[1]["mean_prediction"].get<double>(), sigmoid(1), 1e-6);
+  ASSERT_EQ(run("eval --bins 2 --model " + model_ + " " + rows_), 0);
+  EXPECT_NE(out_.find("2         0.731059     0.500000\n"), out_.npos) << out_;
+}
+
+TEST_F(Scoring, EvalComparesModelsOnTheSameRows) {
+  save(folder_ / "other", 3.0f);
+  std::string text;
+  for (int row = 0; row < 9000; ++row)
+    text += row % 4 == 0 ? "0 3:1\n" : row % 4 == 1 ? "0 5:2\n" : "1 3:1\n";
+  write_text(rows_, text);
+  const std::string models =
+      "--model " + model_ + " --model " + (folder_ / "other") + " --model " + model_ + " ";
+  ASSERT_EQ(run("eval --json " + models + rows_), 0) << err_;
+  const auto all = json();
+  EXPECT_EQ(all["examples"], 9000);
+  EXPECT_EQ(all["resamples"], 1000);
+  ASSERT_EQ(all["models"].size(), 3u);
+  const auto& first = all["models"][0];
+  const auto& other = all["models"][1];
+  EXPECT_EQ(first["model"], model_);
+  EXPECT_FALSE(first.contains("difference"));
+  // Of scores 1 and 2 of rows of key 3, of which 2 in 3 are positive.
+  const auto loss = [](double score) {
+    return -(2 * std::log(sigmoid(score)) + std::log(sigmoid(-score))) / 3;
+  };
+  const auto& difference = other["difference"]["logloss"];
+  const double expected = 0.75 * (loss(2) - loss(1));
+  EXPECT_NEAR(difference["value"].get<double>(), expected, 1e-6);
+  EXPECT_NEAR(other["logloss"].get<double>() - first["logloss"].get<double>(), expected, 1e-6);
+  EXPECT_LT(difference["low"].get<double>(), expected);
+  EXPECT_GT(difference["high"].get<double>(), expected);
+  EXPECT_LT(difference["high"].get<double>() - difference["low"].get<double>(), 0.1);
+  EXPECT_EQ(all["models"][2]["difference"]["auc"]["low"], 0.0) << "of equal models";
+  ASSERT_EQ(run("eval " + models + rows_), 0) << err_;
+  EXPECT_NE(out_.find("\nlogloss            " + model_), out_.npos) << out_;
+  EXPECT_EQ(run("eval " + models + "- <" + rows_), 2);
+  EXPECT_EQ(run("eval --bins 3 " + models + rows_), 2);
+  EXPECT_EQ(run("predict " + models + rows_), 2);
 }
 
 TEST_F(Scoring, ErrorsHaveTheirCodes) {

@@ -1,0 +1,160 @@
+// model weights: the largest weights, by name.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/command/command.h"
+#include "cli/options/option_table.h"
+#include "cli/options/options.h"
+#include "cli/score/feature_names.h"
+#include "cli/score/linear_weights.h"
+#include "cli/score/remembered_names.h"
+#include "cli/view/output.h"
+#include "cli/work/stored_model.h"
+#include "model/predictor.h"
+
+namespace thalweg {
+namespace {
+
+constexpr OptionRow kWeightsOptions[] = {
+    {.name = "names",
+     .type = OptionType::kText,
+     .group = "Input",
+     .help = "Data that has the features, such as what the model learnt from; may be given again",
+     .example = "train.csv",
+     .placeholder = "FILE",
+     .repeats = true},
+    {.name = "top",
+     .type = OptionType::kInt,
+     .group = "Output",
+     .help = "Weights to show, the largest either way first",
+     .example = "50",
+     .fallback = "20",
+     .placeholder = "N",
+     .low = 1,
+     .high = 1e7},
+    {.name = "column",
+     .type = OptionType::kText,
+     .group = "Output",
+     .help = "Only features of this column, by --names or remembered ones",
+     .example = "site",
+     .placeholder = "NAME"},
+};
+
+using NamesByKey = std::unordered_map<Key, std::string>;
+
+bool is_of_column(const std::string& name, const std::string& column) {
+  return name.starts_with(column) && (name.size() == column.size() || name[column.size()] == '=');
+}
+
+void add_feature(const FrozenTable& weights, Key key, const std::string& name, TopFeatures& top) {
+  const PlacedKey placed = place(key);
+  float weight = 0;
+  if (weights.read({&placed, 1}, {&weight, 1}) == 0) return;
+  const double size = std::abs(static_cast<double>(weight));
+  if (top.wants(key, size)) top.add({key, weight, size, name});
+}
+
+// Of features that the data has.
+Status add_column(const ModelReader& model, const FrozenTable& weights, const Options& options,
+                  TopFeatures& top) {
+  std::vector<std::string> names;
+  return read_features(model.manifest(), options, options.texts("names"), [&](const InputBatch& batch) {
+    for (std::size_t row = 0; row < batch.rows.rows(); ++row) {
+      name_entries(batch.data, batch.rows, batch.lines, row, names);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!is_of_column(names[i], options.text("column"))) continue;
+        add_feature(weights, batch.rows.keys[batch.rows.row_begin[row] + i], names[i], top);
+      }
+    }
+    return true;
+  });
+}
+
+Result<std::vector<Feature>> features_of_column(const ModelReader& model, const Options& options,
+                                                const NamesByKey& remembered) {
+  const Result<std::size_t> table = weights_table(model);
+  if (!table) return table.status();
+  const Result<FrozenTable> weights = FrozenTable::load(model, *table);
+  if (!weights) return as_model(weights.status());
+  TopFeatures top(static_cast<std::size_t>(options.integer("top")));
+  if (options.has("names")) {
+    const Status status = add_column(model, *weights, options, top);
+    if (!status.ok()) return status;
+    return top.take();
+  }
+  if (remembered.empty()) {
+    return Status(
+        Code::kUsage,
+        "--column needs --names FILE, data that has the column, or a model of train --remember-names");
+  }
+  for (const auto& [key, name] : remembered) {
+    if (is_of_column(name, options.text("column"))) add_feature(*weights, key, name, top);
+  }
+  return top.take();
+}
+
+// Of those that have no name yet.
+Status name_by_data(const ModelReader& model, const Options& options, std::vector<Feature>& features) {
+  std::unordered_set<Key> keys;
+  for (const Feature& feature : features) {
+    if (feature.name.empty()) keys.insert(feature.key);
+  }
+  const auto names = names_of_keys(model.manifest(), options, options.texts("names"), std::move(keys));
+  if (!names) return names.status();
+  for (Feature& feature : features) {
+    if (const auto found = names->find(feature.key); found != names->end()) feature.name = found->second;
+  }
+  return ok_status();
+}
+
+Result<std::vector<Feature>> wanted_features(const ModelReader& model, const Options& options) {
+  const Result<NamesByKey> remembered = remembered_names(model);
+  if (!remembered) return remembered.status();
+  if (options.has("column")) return features_of_column(model, options, *remembered);
+  Result<std::vector<Feature>> features =
+      largest_weights(model, static_cast<std::size_t>(options.integer("top")));
+  if (!features) return features;
+  for (Feature& feature : *features) {
+    if (const auto found = remembered->find(feature.key); found != remembered->end())
+      feature.name = found->second;
+  }
+  if (!options.has("names")) return features;
+  if (Status status = name_by_data(model, options, *features); !status.ok()) return status;
+  return features;
+}
+
+Status run_model_weights(const Options& options, Output& out) {
+  const Result<ModelReader> model = open_model(options.arguments()[0]);
+  if (!model) return model.status();
+  const Result<std::vector<Feature>> features = wanted_features(*model, options);
+  if (!features) return features.status();
+  const Result<float> bias = bias_of(*model);
+  if (!bias) return bias.status();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  out.human(fmt::format("{:>14}  {}\n{:>14.6g}  bias\n", "weight", "feature", *bias));
+  for (const Feature& feature : *features) {
+    const std::string name = feature.name.empty() ? fmt::format("{}", feature.key) : feature.name;
+    out.human(fmt::format("{:>14.6g}  {}\n", feature.weight, name));
+    list.push_back({{"key", feature.key}, {"name", name}, {"weight", feature.weight}});
+  }
+  out.json({{"bias", *bias}, {"weights", list}});
+  return ok_status();
+}
+
+}  // namespace
+
+extern constinit const Command kModelWeightsCommand = {
+    .path = "model weights",
+    .summary = "Show the largest weights of a model, with the names that data gives them",
+    .example = "thalweg model weights runs/ctr --names train.csv --column site",
+    .run = run_model_weights,
+    .options = {kReadOptions},
+    .own = kWeightsOptions,
+    .arguments = "DIR",
+    .arguments_min = 1,
+    .arguments_max = 1,
+};
+
+}  // namespace thalweg

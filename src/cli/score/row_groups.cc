@@ -1,0 +1,47 @@
+#include "cli/score/row_groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kQuery = "qid";
+
+std::string_view query_of(std::string_view line) {
+  line = line.substr(0, std::min(line.find('#'), line.size()));
+  for (const std::string_view mark : {" qid:", "\tqid:"}) {
+    if (const std::size_t at = line.find(mark); at != line.npos) {
+      const std::string_view rest = line.substr(at + mark.size());
+      return rest.substr(0, std::min(rest.find_first_of(" \t\r\n"), rest.size()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RowGroups> RowGroups::find(const DataSet& data, const std::string& by) {
+  RowGroups out;
+  if (data.format().columns) {
+    Result<LineCells> cells = LineCells::find(data.columns(), {by}, "--by");
+    if (!cells) return cells.status();
+    out.cells_ = *std::move(cells);
+    return out;
+  }
+  if (data.format().name == "libsvm" && by == kQuery) return out;
+  return Status(
+      Code::kUsage,
+      fmt::format("--by {}: the input is {}, expected CSV with such a column, or libsvm and --by {}", by,
+                  data.format().title, kQuery));
+}
+
+std::uint64_t RowGroups::of(std::string_view line) {
+  const std::string_view name = cells_ ? std::string_view(cells_->of(line).front()) : query_of(line);
+  return hash64(name.data(), name.size());
+}
+
+}  // namespace thalweg

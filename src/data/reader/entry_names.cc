@@ -1,0 +1,72 @@
+#include "data/reader/entry_names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kBetweenEntries = " \t\r\n";
+constexpr std::size_t kCriteoIntegers = 13, kCriteoCells = 39;
+
+std::vector<std::string> cells_of_line(std::string_view line, char separator) {
+  std::vector<std::string> cells;
+  std::string scratch;
+  for (const char* p = line.data();; ++p) {
+    std::string_view cell;
+    if (!next_cell(p, separator, cell, scratch)) return cells;
+    cells.emplace_back(cell);
+    if (*p == '\n') return cells;
+  }
+}
+
+}  // namespace
+
+void name_cells(std::string_view line, const Columns& columns, std::span<const std::uint32_t> fields,
+                std::vector<std::string>& names) {
+  const std::vector<std::string> cells = cells_of_line(line, columns.separator);
+  const auto is_of = [](const Column& column, std::uint32_t field) {
+    return column.field == field &&
+           (column.kind == Column::Kind::kNumeric || column.kind == Column::Kind::kCategorical);
+  };
+  for (const std::uint32_t field : fields) {
+    std::size_t c = 0;
+    while (c < columns.list.size() && !is_of(columns.list[c], field)) ++c;
+    if (c >= cells.size()) return;
+    const Column& column = columns.list[c];
+    names.push_back(column.kind == Column::Kind::kNumeric ? column.name : column.name + "=" + cells[c]);
+  }
+}
+
+void name_criteo_cells(std::string_view line, const Columns&, std::span<const std::uint32_t> fields,
+                       std::vector<std::string>& names) {
+  const std::vector<std::string> cells = cells_of_line(line, '\t');
+  if (cells.size() < kCriteoCells) return;
+  const std::size_t first = cells.size() - kCriteoCells;  // Behind the label, if there is one.
+  for (const std::uint32_t field : fields) {
+    if (field >= kCriteoCells) return;
+    const bool integer = field < kCriteoIntegers;
+    names.push_back(fmt::format("{}{}={}", integer ? 'I' : 'C', field + 1 - (integer ? 0 : kCriteoIntegers),
+                                cells[first + field]));
+  }
+}
+
+void name_indices(std::string_view line, const Columns&, std::span<const std::uint32_t>,
+                  std::vector<std::string>& names) {
+  bool is_label = true;
+  for (std::size_t at = line.find_first_not_of(kBetweenEntries); at < line.size();) {
+    const std::size_t end = std::min(line.find_first_of(kBetweenEntries, at), line.size());
+    const std::string_view token = line.substr(at, end - at);
+    if (token.front() == '#') return;
+    if (!is_label && !token.starts_with("qid:")) {
+      const std::size_t colon = token.find(':'), last = token.rfind(':');
+      const std::size_t from = colon == last ? 0 : colon + 1;  // Behind the field.
+      names.emplace_back(token.substr(from, std::min(last, token.size()) - from));
+    }
+    is_label = false;
+    at = line.find_first_not_of(kBetweenEntries, end);
+  }
+}
+
+}  // namespace thalweg
