@@ -28,7 +28,18 @@ bool is_bzip2(std::string_view head) {
          (head.substr(4, 6) == "\x31\x41\x59\x26\x53\x59" || head.substr(4, 6) == "\x17\x72\x45\x38\x50\x90");
 }
 
-constexpr std::size_t kLongestMagic = 10;
+// Whether more bytes may show that it is packed; whoever writes a pipe may wait for an answer to these.
+bool may_be_packed(std::string_view head) {
+  using namespace std::string_view_literals;
+  constexpr std::size_t kLongestMagic = 10, kSkippableMagic = 4;
+  if (head.size() >= kLongestMagic) return false;
+  const auto begins = [&](std::string_view magic) {
+    const std::size_t size = std::min(head.size(), magic.size());
+    return head.substr(0, size) == magic.substr(0, size);
+  };
+  return begins("\x1f\x8b"sv) || begins("\x28\xb5\x2f\xfd"sv) || begins("\xfd\x37\x7a\x58\x5a\0"sv) ||
+         begins("BZh"sv) || ((head[0] & 0xf0) == 0x50 && head.size() < kSkippableMagic);
+}
 
 // By what its first bytes, which are buffered, say.
 std::unique_ptr<ByteStream> unpacked(std::unique_ptr<PlainStream> plain) {
@@ -93,7 +104,7 @@ Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path) {
   const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   auto plain = std::make_unique<PlainStream>(display_name(path), fd);
-  while (plain->size() < kLongestMagic) {
+  while (may_be_packed({plain->data(), plain->size()})) {
     const Result<std::size_t> filled = plain->fill();
     if (!filled) return filled.status();
     if (*filled == 0) break;

@@ -6,12 +6,12 @@
 #include <cstring>
 
 #include "base/mix.h"
+#include "data/column/column_guess.h"
+#include "data/column/row_sample.h"
 #include "data/memory/memory_blocks.h"
 #include "data/memory/memory_rows.h"
-#include "data/reader/column_guess.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
-#include "data/row_sample.h"
 #include "data/text_windows.h"
 
 namespace thalweg {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "data/block.h"
+#include "data/column/columns.h"
 #include "data/input_files.h"
 #include "data/plain_blocks.h"
 #include "data/read_options.h"
-#include "data/reader/columns.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_parser.h"
 #include "data/row_lines.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "data/reader/column_items.h"
+#include "data/column/column_items.h"
 
 namespace thalweg {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "data/column/columns.h"
 #include "data/read_options.h"
-#include "data/reader/columns.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 #include "data/reader/row_parser.h"

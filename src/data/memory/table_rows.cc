@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "data/column/number_form.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/number.h"
-#include "data/reader/number_form.h"
 
 namespace thalweg {
 namespace {

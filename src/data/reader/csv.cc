@@ -3,8 +3,8 @@
 // column and string.
 #include <fmt/format.h>
 
+#include "data/column/number_form.h"
 #include "data/reader/cell_words.h"
-#include "data/reader/number_form.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 

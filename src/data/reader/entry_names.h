@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 
 namespace thalweg {
 

@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
+#include "data/column/column_items.h"
 #include "data/reader/cell_words.h"
-#include "data/reader/column_items.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/json_string.h"
 #include "data/reader/row_format.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

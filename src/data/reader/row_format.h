@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "data/column/columns.h"
 #include "data/read_options.h"
-#include "data/reader/columns.h"
 #include "data/reader/entry_names.h"
 #include "data/reader/row_parser.h"
 #include "thalweg/status.h"

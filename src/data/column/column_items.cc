@@ -1,4 +1,4 @@
-#include "data/reader/column_items.h"
+#include "data/column/column_items.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "data/column/column_items.h"
 #include "data/reader/cell_words.h"
-#include "data/reader/column_items.h"
 #include "data/reader/number.h"
 
 namespace thalweg {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 
 namespace thalweg {
 

@@ -1,4 +1,4 @@
-#include "data/reader/column_guess.h"
+#include "data/column/column_guess.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

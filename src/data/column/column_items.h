@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

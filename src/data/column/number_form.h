@@ -1,7 +1,7 @@
 // What becomes of the numbers of a column, see NumberForm.
 #pragma once
 
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 
 namespace thalweg {
 

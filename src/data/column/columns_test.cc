@@ -1,4 +1,4 @@
-#include "data/reader/columns.h"
+#include "data/column/columns.h"
 
 #include <gtest/gtest.h>
 

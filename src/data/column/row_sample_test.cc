@@ -1,4 +1,4 @@
-#include "data/row_sample.h"
+#include "data/column/row_sample.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "data/reader/number_form.h"
+#include "data/column/number_form.h"
 
 #include <fmt/format.h>
 
