@@ -57,6 +57,7 @@ DataType element_type(const Array& array) {
 
 template <class Array>
 void check_contiguous(const Array& array) {
+  if (array.size() == 0) return;
   std::int64_t expected = 1;
   for (std::size_t d = array.ndim(); d-- > 0;) {
     if (array.shape(d) != 1 && array.stride(d) != expected) {
