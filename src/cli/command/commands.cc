@@ -26,6 +26,7 @@
   COMMAND(kModelExportCommand) \
   COMMAND(kModelDiffCommand) \
   COMMAND(kModelDigestCommand) \
+  COMMAND(kModelPruneCommand) \
   COMMAND(kCkptLsCommand) \
   COMMAND(kCkptShowCommand) \
   COMMAND(kCkptVerifyCommand) \

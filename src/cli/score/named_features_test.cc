@@ -133,6 +133,28 @@ TEST_F(NamedFeatures, AnAuditOfFactorsAddsUpWithTheirInteractions) {
   }
 }
 
+TEST_F(NamedFeatures, PruningLeavesOutWhatHardlyCounts) {
+  const std::string small = folder_ / "small";
+  ASSERT_EQ(run("model prune --json --below 1 -o " + small + " " + model_), 0) << err_;
+  EXPECT_EQ(json()["model_rows"], 1);
+  EXPECT_EQ(json()["removed"], 1);
+  const auto digest = json()["model_digest"];
+  ASSERT_EQ(run("model digest --json " + small), 0) << err_;
+  EXPECT_EQ(json()["digest"], digest);
+  ASSERT_EQ(run("predict --raw --model " + small + " " + rows_), 0) << err_;
+  EXPECT_EQ(out_, "1\n-1\n0\n-1\n") << "without 0.5 for key 5";
+  save(folder_ / "zeros", 0.0f);
+  ASSERT_EQ(run("model prune --json -o " + (folder_ / "zeros") + " " + (folder_ / "zeros")), 0) << err_;
+  EXPECT_EQ(json()["removed"], 1) << "a weight of 0";
+  const std::string factors = trained("--model fm");
+  ASSERT_EQ(run("model prune --json -o " + small + " " + factors), 0) << err_;
+  EXPECT_EQ(json()["removed"], 0);
+  ASSERT_EQ(run("model diff --json " + small + " " + factors), 0) << err_;
+  EXPECT_EQ(json()["equal"], true);
+  ASSERT_EQ(run("train --init " + small + " " + csv_), 0) << "with its optimizer state: " << err_;
+  EXPECT_EQ(run("model prune " + model_), 2);
+}
+
 TEST(TopFeatures, KeepTheHighestEachOnce) {
   TopFeatures top(2);
   for (const int rank : {3, 1, 4, 1, 5, 4}) {

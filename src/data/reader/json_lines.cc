@@ -10,6 +10,7 @@
 #include <string>
 
 #include "data/column/column_items.h"
+#include "data/column/number_form.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/json_string.h"
@@ -35,8 +36,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
         label_name_(options.label_column),
         weight_name_(options.weight_column.empty() ? "weight" : options.weight_column) {
     const auto items = parse_column_items(options.known_columns, "the model's columns");
-    for (std::size_t i = 0; items && i < items->size(); ++i)
-      known_.emplace((*items)[i].name, (*items)[i].kind);
+    for (std::size_t i = 0; items && i < items->size(); ++i) known_.emplace((*items)[i].name, (*items)[i]);
   }
 
   // Which fields there are cannot be told from a part of the rows, and their order not from one row.
@@ -103,8 +103,10 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
       keep_ = false;
     } else if (!known_.empty() && *p != '{') {
       const auto it = known_.find(path_);
-      categorical = it != known_.end() && it->second == Column::Kind::kCategorical;
-      keep_ = keep_ && (categorical || (it != known_.end() && it->second == Column::Kind::kNumeric));
+      categorical = it != known_.end() && it->second.kind == Column::Kind::kCategorical;
+      const bool numeric = it != known_.end() && it->second.kind == Column::Kind::kNumeric;
+      keep_ = keep_ && (categorical || numeric);
+      form_ = numeric ? it->second.number : NumberForm();
     }
     const bool good = *p == '{'   ? parse_object(p, depth + 1)
                       : *p == '[' ? parse_array(p)
@@ -136,7 +138,8 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     const char* const at = p;
     std::string_view text;
     if (*p == '"') return read_json_string(p, text, scratch_, *error_) && add_category(text, at);
-    if (is_word_at(p, "null")) return p += 4, true;
+    const bool is_bucket = form_.shape == NumberForm::Shape::kBucket;
+    if (is_word_at(p, "null")) return p += 4, !is_bucket || add_key(category_key({}, member_key()), at);
     const bool truth = is_word_at(p, "true");
     if (truth || is_word_at(p, "false")) {
       p += truth ? 4 : 5;
@@ -145,6 +148,8 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     float value = 0.0f;
     if (!parse_number(p, value)) return false;
     if (categorical) return add_category({at, static_cast<std::size_t>(p - at)}, at);
+    if (is_bucket) return add_key(bucket_key(value, member_key()), at);
+    value = in_form(value, form_);
     if (value == 0.0f || !keep_ || out_->add_value(rules_.key(member_key()), value)) return true;
     return bad(at, kFullExpected);
   }
@@ -157,11 +162,14 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     return true;
   }
 
-  Key member_key() const { return std::min<Key>(XXH3_64bits(path_.data(), path_.size()), kReservedKey - 1); }
+  Key member_key() const { return column_salt(path_); }
 
   bool add_category(std::string_view text, const char* at) {
-    const Key key = XXH3_64bits_withSeed(text.data(), text.size(), member_key());
-    return !keep_ || out_->add(rules_.key(std::min(key, kReservedKey - 1))) || bad(at, kFullExpected);
+    return add_key(category_key(text, member_key()), at);
+  }
+
+  bool add_key(Key key, const char* at) {
+    return !keep_ || out_->add(rules_.key(key)) || bad(at, kFullExpected);
   }
 
   bool take_label(const char*& p) {
@@ -203,7 +211,8 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   const bool labels_needed_;
   const std::string label_name_, weight_name_;
-  std::map<std::string, Column::Kind, std::less<>> known_;  // What a model of CSV knows of its columns.
+  std::map<std::string, ColumnItem, std::less<>> known_;  // What a model of CSV knows of its columns.
+  NumberForm form_;                                       // Of the member's numbers.
 
   // Of the row that is parsed.
   const char* end_ = nullptr;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <string>
 
 #include "data/reader/json_string.h"
@@ -76,6 +78,22 @@ TEST(JsonLines, AModelOfCsvSaysWhatMembersAre) {
   kinds.columns = "id:-,hour:cat,price:num,label";
   EXPECT_EQ(p.batch.keys, parse("csv", "7,14,2,1\n", kinds).batch.keys);
   EXPECT_EQ(p.batch.values, (Floats{1, 2}));
+}
+
+TEST(JsonLines, NumbersTakeTheFormsOfAModelOfCsv) {
+  ReadOptions options;
+  options.known_columns = "price:num/4,at:num-100/10,views:num:log,hits:num:bucket,label:label";
+  const Parsed p = parse("jsonl",
+                         "{\"price\":2,\"at\":105,\"views\":7,\"hits\":21,\"label\":1}\n"
+                         "{\"price\":null,\"hits\":null,\"label\":0}\n",
+                         options);
+  ASSERT_TRUE(p.ok) << p.error.expected;
+  ReadOptions kinds;
+  kinds.columns = options.known_columns;
+  const Parsed csv = parse("csv", "2,105,7,21,1\n,,,,0\n", kinds);
+  EXPECT_EQ(p.batch.keys, csv.batch.keys);
+  EXPECT_EQ(p.batch.values, csv.batch.values);
+  EXPECT_EQ(p.batch.values, (Floats{0.5f, 0.5f, std::log(8.0f), 1, 1}));
 }
 
 TEST(JsonLines, StringsAreUnescaped) {
