@@ -170,7 +170,7 @@ class BadFilesTest(BadInput):
     def test_bad_json_lines_and_vw(self):
         self.assert_bad_file("rows.jsonl", b'{"label": 1, "price": 2.5}\n{"label": 0, "price": NaN}\n',
                              r'rows\.jsonl:2:23: saw "NaN}", expected a string, a number')
-        self.assert_bad_file("rows.vw", b"1 |f a b:2\n-1 |f a b:x\n", r'rows\.vw:2:8: saw "b:x", expected a finite value of feature b')
+        self.assert_bad_file("rows.vw", b"1 |f a b:2\n-1 |f a b:x\n", r'rows\.vw:2:9: saw "b:x", expected a finite value of feature b')
 
     def test_numbers_that_are_read_as_categories_are_warned_of(self):
         rows = b'label;price;many;part\n' + b'1;$3.50;"1,234";3,5\n0;4;5;6\n' * 20
@@ -302,6 +302,8 @@ class BadOptionsTest(BadInput):
 class BadTrainingTest(BadInput):
     """Jobs whose numbers go wrong."""
 
+    RAW = ("--columns", "price:num:raw,size:num:raw")
+
     def rows(self, name, large, label="%d"):
         """CSV with one cell that is `large`, in line 52."""
         lines = ["click,price,size\n"]
@@ -317,7 +319,9 @@ class BadTrainingTest(BadInput):
         path = self.rows("large.csv", "3e38")
         for words in ((), ("--optimizer", "sgd", "--rate", "1"), ("--epochs", "3"), ("--processes", "--workers", "1")):
             self.assert_not_finite(r'the largest value is 3e\+38, column "price" at \S+large\.csv:52',
-                                   'scale column "price" to values of about 1', path, *words)
+                                   'scale column "price" to values of about 1', path, *self.RAW, *words)
+            code, _, err, _ = self.run_program("train", path, *words)
+            self.assertEqual(code, 0, err)  # By the column's own scale.
 
     def test_a_large_label_is_named(self):
         path = self.rows("labels.csv", "1.5", label="%de30")
@@ -326,7 +330,7 @@ class BadTrainingTest(BadInput):
 
     def test_a_rate_that_is_too_high_is_to_be_lowered(self):
         self.assert_not_finite(r"the largest value is 6, column \"size\" at \S+:8", "lower --rate",
-                               self.rows("calm.csv", "1.5"), "--optimizer", "sgd", "--rate", "1e20", "--epochs", "3")
+                               self.rows("calm.csv", "1.5"), *self.RAW, "--optimizer", "sgd", "--rate", "1e20", "--epochs", "3")
 
     def test_workers_that_alone_have_the_data_name_its_largest_value(self):
         path = self.rows("large.csv", "3e38")
@@ -343,10 +347,14 @@ class BadTrainingTest(BadInput):
     def test_a_loss_that_has_diverged_is_no_success(self):
         path = self.rows("far.csv", "1e19")
         self.assert_not_finite(r"the train logloss of \S+ is more than 1000 times the 0\.693.*; the largest value is 1e\+19",
-                               "scale", path, "--optimizer", "sgd", "--rate", "1e-3", "--epochs", "2")
-        # Held-out rows may be unlike those of the training, whose model is kept.
+                               "scale", path, *self.RAW, "--optimizer", "sgd", "--rate", "1e-3", "--epochs", "2")
+        # Held-out rows may be unlike those of the training.
         good, held = self.rows("good.csv", "1.5"), self.rows("held.csv", "1e30")
-        code, out, err, _ = self.run_program("train", good, "--valid", held, "--json", "--out", self.path("kept"))
+        code, out, err, _ = self.run_program("train", good, *self.RAW, "--valid", held, "--json", "--out", self.path("kept"))
+        self.assertEqual(code, NON_FINITE, err)
+        self.assertIn("the model is not saved: ", err)
+        self.assertFalse(os.path.exists(self.path("kept")))
+        code, out, err, _ = self.run_program("train", good, *self.RAW, "--valid", held, "--json", "--out", self.path("kept"), "--keep-bad")
         self.assertEqual(code, NON_FINITE, err)
         self.assertRegex(err, r"NON_FINITE: the held-out logloss of \S+ is more than 1000 times")
         summary = json.loads(out.strip().splitlines()[-1])
@@ -358,6 +366,7 @@ class BadTrainingTest(BadInput):
         other = self.file("other.svm", b"".join(b"%d %d:1\n" % (i % 2, 2 - i % 2) for i in range(400)))
         code, _, err, _ = self.run_program("train", worse, "--valid", other, "--rate", "1e-4")
         self.assertEqual(code, 0, err)
+        # By less than chance.
         self.assertRegex(err, r"warning: the held-out logloss of 0\.69\d+ is worse than that of no features at all, 0\.69315, "
                               r"and the held-out auc of 0 is worse")
 
