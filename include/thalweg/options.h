@@ -63,7 +63,10 @@ struct Consistency {
   } kind = Kind::kSync;
   std::uint32_t bound = 0;  // Steps that a data shard may lead the slowest one. Softsync: n. Backup: k.
   static constexpr Consistency sync() { return {}; }
-  static constexpr Consistency bounded(std::uint32_t steps) { return {Kind::kBounded, steps}; }
+  // A bound of 0 is lockstep, so sync(): who leads nobody reads all of each step before, and nothing else.
+  static constexpr Consistency bounded(std::uint32_t steps) {
+    return steps == 0 ? sync() : Consistency{Kind::kBounded, steps};
+  }
   static constexpr Consistency async() { return {Kind::kAsync, std::numeric_limits<std::uint32_t>::max()}; }
   // floor(shards / n) pushes from any shards are one update. Precondition: n > 0.
   static constexpr Consistency softsync(std::uint32_t n) { return {Kind::kSoftsync, n}; }

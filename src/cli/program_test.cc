@@ -124,6 +124,25 @@ TEST(Program, JsonEndsStandardOutputWhateverHappens) {
   EXPECT_TRUE(last_line(run("nonsense --json --set $'\\xff'").out).contains("error"));
 }
 
+TEST(Program, DoctorWarnsOfMoreThreadsThanCores) {
+  const auto threads = [](const std::string& flags, const std::string& variables) {
+    const auto told = last_line(run("doctor --json" + flags, variables).out);
+    for (const auto& check : told["checks"]) {
+      if (check["name"] == "threads") return check;
+    }
+    return nlohmann::json();
+  };
+  const std::string none = "OMP_NUM_THREADS= OPENBLAS_NUM_THREADS= MKL_NUM_THREADS= ";
+  EXPECT_EQ(threads("", none)["verdict"], "ok");
+  EXPECT_EQ(threads(" --threads 1", none + "OMP_NUM_THREADS=1,1")["verdict"], "ok");
+  for (const std::string name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    const auto check = threads("", none + name + "=4000");
+    EXPECT_EQ(check["verdict"], "slow") << name;
+    EXPECT_NE(check["advice"].get<std::string>().find("set " + name + " to "), std::string::npos) << check;
+  }
+  EXPECT_EQ(threads(" --threads 1024", none)["verdict"], "slow");
+}
+
 TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
   const std::string path = test_path("program_test.toml");
   const std::string flags =

@@ -280,7 +280,7 @@ Status check_numbers(const TrainerOptions& options) {
         outside("--batch", options.batch.value_or(1), 1, kRowsMax),
         outside("--hash-bits", options.hash_bits, 0, 63),
         outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
-        outside("--servers", options.servers, 0, limits::kNodesMax),
+        outside("--servers", options.servers, 0, limits::kNodesMax / 2),
         outside("--replicas", options.replicas, 1, limits::kReplicasMax),
         outside("--workers", options.workers, 0, limits::kNodesMax),
         // And one that looks on.

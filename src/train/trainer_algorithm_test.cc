@@ -18,6 +18,13 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   ASSERT_TRUE(named.status.ok()) << named.status.message();
   EXPECT_EQ(named.model_digest, lockstep.model_digest);
   EXPECT_EQ(named.staleness_max, 0u);
+  for (const char* bound_of_zero : {"ssp:0", "max-wait:0"}) {
+    options_.algorithm = bound_of_zero;
+    EXPECT_EQ(run(options_).model_digest, lockstep.model_digest) << bound_of_zero;
+  }
+  options_.workers = 1;
+  EXPECT_EQ(run(options_).model_digest, lockstep.model_digest) << "ssp:0 by one worker";
+  options_.workers = 0;
   options_.algorithm = "backup:0";
   const TrainResult none_late = run(options_);
   EXPECT_EQ(none_late.model_digest, lockstep.model_digest);
@@ -27,6 +34,8 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   ASSERT_TRUE(bounded.status.ok()) << bounded.status.message();
   EXPECT_LE(bounded.staleness_max, 2u);
   options_.algorithm.clear();
+  options_.consistency = Consistency::bounded(0);
+  EXPECT_EQ(run(options_).model_digest, lockstep.model_digest);
   options_.consistency = Consistency::softsync(2);
   const TrainResult counted = run(options_);
   EXPECT_TRUE(counted.status.ok()) << counted.status.message();
@@ -238,7 +247,7 @@ TEST_F(TrainerTest, WhatMakesNoSenseTogetherIsRefusedWithTheReason) {
       says(refusal("local:2", "dense:ring", as_is),
            "--exchange dense:ring makes no sense with --algorithm local, whose shards have replicas"));
   EXPECT_TRUE(says(
-      refusal("async", "", [](TrainerOptions& o) { o.servers = 1, o.workers = o.data_shards.emplace(4095); }),
+      refusal("async", "", [](TrainerOptions& o) { o.servers = 1, o.workers = o.data_shards.emplace(8191); }),
       "--servers and --workers, together"));
   EXPECT_TRUE(says(refusal("dpsgd:ring", "", as_is), "makes no sense with --model lr"));
   EXPECT_TRUE(says(refusal("easgd", "", [](TrainerOptions& o) { o.optimizer = RuleKind::kFtrl; }), "ftrl"));

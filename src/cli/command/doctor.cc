@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/build_info.h"
@@ -64,11 +66,14 @@ Finding check_build() {
           "this build is for development; use the release preset"};
 }
 
-Finding check_cores() {
+long usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  const long usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : online;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+Finding check_cores() {
+  const long online = sysconf(_SC_NPROCESSORS_ONLN), usable = usable_cores();
   std::istringstream quota(first_line("/sys/fs/cgroup/cpu.max"));
   double allowed = 0, period = 0;
   if (quota >> allowed >> period && period > 0 && allowed / period < static_cast<double>(usable)) {
@@ -77,6 +82,30 @@ Finding check_cores() {
             "give --threads no more than the cgroup allows"};
   }
   return {"cores", Grade::kOk, fmt::format("{} usable of {}", usable, online)};
+}
+
+// What a variable asks for; of OpenMP's "4,2" the first level. 0 where it is unset or no number.
+long threads_of_variable(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+}
+
+// Threads that share a core take turns, and those of a BLAS wait for each other by spinning.
+Finding check_threads(const Options& options) {
+  const long cores = usable_cores();
+  std::vector<std::pair<std::string, long>> asked = {
+      {"--threads", options.maybe_integer("threads").value_or(0)}};
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"})
+    asked.emplace_back(name, threads_of_variable(name));
+  std::string found, too_many;
+  for (const auto& [name, threads] : asked) {
+    if (threads <= 0) continue;
+    found += fmt::format("{}{} {}", found.empty() ? "" : ", ", name, threads);
+    if (threads > cores) too_many += fmt::format("{}{}", too_many.empty() ? "" : ", ", name);
+  }
+  return {"threads", too_many.empty() ? Grade::kOk : Grade::kSlow,
+          found.empty() ? "as many as there are cores" : fmt::format("{}; cores {}", found, cores),
+          fmt::format("more threads than cores slow each other down; set {} to {} at most", too_many, cores)};
 }
 
 Finding check_memory() {
@@ -167,10 +196,11 @@ Finding check_blas() {
   return {"blas", fast ? Grade::kOk : Grade::kSlow, fast ? "OpenBLAS" : "another than OpenBLAS", advice};
 }
 
-Status run_doctor(const Options&, Output& out) {
-  const std::vector<Finding> findings = {check_build(),      check_cores(),      check_memory(),
-                                         check_huge_pages(), check_open_files(), check_congestion_control(),
-                                         check_disk(),       check_loopback(),   check_blas()};
+Status run_doctor(const Options& options, Output& out) {
+  const std::vector<Finding> findings = {
+      check_build(),      check_cores(),      check_threads(options),     check_memory(),
+      check_huge_pages(), check_open_files(), check_congestion_control(), check_disk(),
+      check_loopback(),   check_blas()};
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
   int bad = 0;
   for (const Finding& finding : findings) {
@@ -195,6 +225,7 @@ extern constinit const Command kDoctorCommand = {
     .summary = "Look at this machine for what slows training down or stops it",
     .example = "thalweg doctor",
     .run = run_doctor,
+    .options = {"threads"},
 };
 
 }  // namespace thalweg

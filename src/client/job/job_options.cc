@@ -22,9 +22,9 @@ Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
 
 Status check(const JobOptions& options) {
   const Status numbers[] = {
-      check_number("servers", options.servers, limits::kNodesMax / 4),
+      check_number("servers", options.servers, limits::kNodesMax / 8),
       check_number("replicas", options.replicas, std::min(options.servers, limits::kReplicasMax)),
-      check_number("workers", options.workers, limits::kNodesMax / 4),
+      check_number("workers", options.workers, limits::kNodesMax / 8),
       check_number("data_shards", options.data_shards, limits::kShardsMax),
       check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
   for (const Status& status : numbers) {

@@ -15,7 +15,9 @@ TEST(Algorithms, AreConsistenciesByTheirNames) {
     return algorithm->consistency;
   };
   EXPECT_EQ(chosen("sync"), Consistency::sync());
-  EXPECT_EQ(chosen("ssp:0"), Consistency::bounded(0));
+  EXPECT_EQ(chosen("ssp:0"), Consistency::sync());
+  EXPECT_EQ(chosen("max-wait:0"), Consistency::sync());
+  EXPECT_EQ(chosen("ssp:1"), Consistency::bounded(1));
   EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
   EXPECT_EQ(chosen("max-wait:3"), Consistency::bounded(3));
   EXPECT_EQ(chosen("async"), Consistency::async());

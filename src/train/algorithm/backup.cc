@@ -4,6 +4,10 @@
 namespace thalweg {
 namespace {
 
+// x <- x - rate * sum of g_i(x) over the shards i that are heard first, all but K of them; those of the
+// others are dropped, and they read the next x. The rate is of the sum, which the paper divides by the number
+// of heard ones.
+
 constexpr AlgorithmNumber kLateNumber[] = {{
     .placeholder = "K",
     .low = 0,

@@ -43,6 +43,18 @@ TEST(Learning, SyncIsOneWorkerWithTheLargerBatchByAnyExchange) {
   }
 }
 
+// Shards on threads of their own, in whatever order they come, and one worker that has them all.
+TEST(Learning, ABoundOfZeroIsSyncBitForBit) {
+  const LeastSquares problem = LeastSquares::make(4, 64);
+  LearningCase c{.workers = 1, .one_thread = true};
+  const Point alone = learn(problem, c).w;
+  c.workers = 0, c.one_thread = false;
+  for (const char* algorithm : {"sync", "ssp:0", "max-wait:0"}) {
+    c.algorithm = algorithm;
+    EXPECT_EQ(learn(problem, c).w, alone) << algorithm;
+  }
+}
+
 TEST(Learning, LocalStepsAgreeAtEachKthStepAndSendAsMuchLess) {
   const LeastSquares problem = LeastSquares::make(4, 64);
   std::map<std::uint32_t, std::uint64_t> bytes;
@@ -288,6 +300,42 @@ TEST(Learning, GossipMovesTheMeanByTheMeanGradient) {
         ASSERT_NEAR(now[i], expected, 1e-6) << graph << ", step " << step;
       }
     }
+  }
+}
+
+// One row a shard of its own kind, then rows of zeros, whose gradients are 0: replicas that differ only meet.
+TEST(Learning, GossipWithoutGradientsBringsReplicasTogetherByTheSecondEigenvalue) {
+  // Eigenvalues of the ring of four but the first are the second's size; those of eight need steps to fade.
+  for (const auto& [shards, from, to] : {std::tuple(4u, 1u, 8u), {8u, 12u, 24u}}) {
+    LeastSquares problem = LeastSquares::make(shards, to + 1, 3);
+    for (std::uint32_t s = 0; s < shards; ++s) {
+      for (std::size_t r = 1; r < problem.rows(s); ++r)
+        problem.x[s][r].assign(problem.width, 0), problem.y[s][r] = 0;
+    }
+    LearningCase c{
+        .algorithm = "dpsgd:ring", .exchange = "auto", .shards = shards, .steps = to + 1, .batch = 1};
+    c.rule.rate = 1;
+    std::mutex mutex;
+    std::map<std::uint32_t, std::vector<Point>> replicas;  // By step.
+    c.watch = [&](std::uint32_t, Step step, const Point& rows, const Point&) {
+      const std::lock_guard lock(mutex);
+      replicas[step.index].push_back(rows);
+    };
+    learn(problem, c);
+    const auto apart = [&](std::uint32_t step) {
+      const std::vector<Point>& all = replicas[step];
+      double sum = 0;
+      for (std::size_t i = 0; i < problem.width; ++i) {
+        double mean = 0;
+        for (const Point& one : all) mean += one[i] / shards;
+        for (const Point& one : all) sum += (one[i] - mean) * (one[i] - mean);
+      }
+      return std::sqrt(sum);
+    };
+    const double eigenvalue = second_eigenvalue(*mixing_matrix("ring", shards));
+    EXPECT_GT(apart(1), 0.1);
+    for (std::uint32_t step = from; step < to; ++step)
+      EXPECT_NEAR(apart(step + 1) / apart(step) / eigenvalue, 1, 0.02) << shards << " shards, step " << step;
   }
 }
 

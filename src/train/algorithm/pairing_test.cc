@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "base/cases_for_test.h"
 #include "train/algorithm/mixing.h"
 
 namespace thalweg {
@@ -165,12 +166,9 @@ class Schedule {
   std::vector<std::vector<std::deque<Message>>> links_;  // By sender, then receiver.
 };
 
-// THALWEG_TEST_SCHEDULES=100000 takes as many.
 TEST(Pairing, NeverStandsStillInAnySchedule) {
-  const char* const asked = std::getenv("THALWEG_TEST_SCHEDULES");
-  const std::uint64_t schedules = asked ? std::strtoull(asked, nullptr, 10) : 4000;
   const char* const graphs[] = {"ring", "torus", "exponential", "complete"};
-  for (std::uint64_t seed = 0; seed < schedules; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100'000; seed += kEveryForTest) {
     const auto shards = static_cast<std::uint32_t>(1 + splitmix(seed) % 7);
     const auto mixing = mixing_matrix(graphs[seed % 4], shards);
     ASSERT_TRUE(mixing);

@@ -3,6 +3,9 @@
 namespace thalweg {
 namespace {
 
+// x <- x - rate / c * sum over c pushes of g / max(1, t), as softsync has it, where x is the whole model,
+// because one server has it.
+
 constexpr AlgorithmNumber kRudraNumber[] = {kRudraUpdates};
 
 }  // namespace

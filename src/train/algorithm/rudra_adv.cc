@@ -3,6 +3,10 @@
 namespace thalweg {
 namespace {
 
+// As rudra, where worker i sends to worker (i - 1) / K the sum of its own pushes and of those that came from
+// below, and worker 0 sends to the server: x <- x - rate / c * sum over sums of c gradients of sum / max(1,
+// t), where t is the staleness of the oldest gradient in the sum.
+
 constexpr AlgorithmNumber kAdvNumbers[] = {kRudraUpdates, rudra_tree("workers that send to one")};
 
 }  // namespace

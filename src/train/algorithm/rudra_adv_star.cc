@@ -3,6 +3,9 @@
 namespace thalweg {
 namespace {
 
+// As rudra-adv, where x comes down the tree as well: worker i keeps the newest version that worker (i - 1) /
+// K had, and a gradient is at the newest that its worker had when the step began.
+
 constexpr AlgorithmNumber kAdvStarNumbers[] = {kRudraUpdates,
                                                rudra_tree("workers that send to one, and get rows from it")};
 

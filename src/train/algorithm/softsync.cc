@@ -4,6 +4,9 @@
 namespace thalweg {
 namespace {
 
+// x <- x - rate / c * sum over c pushes of g / max(1, t), where c = max(1, floor(shards / N)) and t is the
+// number of updates since the push's shard read x. Servers count by key range.
+
 constexpr AlgorithmNumber kSplitNumber[] = {{
     .placeholder = "N",
     .low = 1,

@@ -5,6 +5,10 @@
 namespace thalweg {
 namespace {
 
+// x <- x - rate * g_i(x~) as each push comes, where x~, read by shard i at its clock c, has all updates of
+// clocks up to c - S - 1, all of its own, and of the rest what has arrived. S = 0 leaves nothing to arrive:
+// it is sync.
+
 constexpr AlgorithmNumber kBoundNumber[] = {{
     .placeholder = "S",
     .low = 0,
@@ -12,7 +16,7 @@ constexpr AlgorithmNumber kBoundNumber[] = {{
     .summary = "steps that a shard may lead the slowest",
 }};
 
-constexpr char kResult[] = "depends on timing, within the bound";
+constexpr char kResult[] = "depends on timing, within the bound; of 0 as sync, bits included";
 constexpr char kPaper[] =
     "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, NIPS 2013, "
     "section 2";
@@ -30,7 +34,8 @@ extern constinit const Algorithm kBoundedAlgorithm = {
     .consistency = bounded,
 };
 
-// The same as others put it: of a bound on how long sync waits, not on how stale its reads are.
+// The same as others put it: of a bound on how long sync waits, not on how stale its reads are. A step waits
+// for the slowest until that one is K steps behind, and for no more of it.
 extern constinit const Algorithm kMaxWaitAlgorithm = {
     .name = "max-wait",
     .summary = "ssp by its other name: no shard waits for one that is at most S steps behind",

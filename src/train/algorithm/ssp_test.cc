@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -49,20 +50,23 @@ struct Lag {
 };
 
 // Each shard adds 1 to the row that is its own in each step, so that rows tell what a read has seen.
-Lag count_steps(BlockingStore store, std::uint32_t bound, StepsRead& steps) {
+Lag count_steps(BlockingStore store, std::uint32_t bound, std::uint32_t times_slower, StepsRead& steps) {
   const Keys rows = Keys::block(0, kSspShards);
   const std::uint32_t own = store.shard().value;
   Lag lag;
   for (std::uint32_t step = 0; step < kSteps; ++step) {
     const auto seen = store.pull(TableId{0}, rows);
     EXPECT_TRUE(seen) << seen.status().message();
-    if (!seen) return lag;
+    if (!seen) {
+      steps.reach(own, kSteps);  // Who waits for this one would wait forever.
+      return lag;
+    }
     EXPECT_EQ((*seen)[own], static_cast<float>(step)) << "a shard reads its own updates";
     for (const float updates : seen->span())
       lag.most = std::max(lag.most, static_cast<int>(step) - static_cast<int>(updates));
     steps.reach(own, step);
     if (own == 0) {
-      steps.wait_for_others(std::min({kTimesSlower * (step + 1), step + bound, kSteps - 1}));
+      steps.wait_for_others(std::min({times_slower * (step + 1), step + bound, kSteps - 1}));
       std::this_thread::sleep_for(1ms);  // Whoever may go on does.
     }
     std::vector<float> one(kSspShards);
@@ -74,33 +78,46 @@ Lag count_steps(BlockingStore store, std::uint32_t bound, StepsRead& steps) {
   return lag;
 }
 
+void expect_bound_is_reached(const std::string& algorithm, std::uint32_t bound, std::uint32_t times_slower) {
+  const auto chosen = choose_algorithm(algorithm);
+  ASSERT_TRUE(chosen);
+  TableSpec table;
+  table.kind = TableSpec::Kind::kDense;
+  table.name = "steps";
+  table.rows = kSspShards;
+  table.rule.kind = RuleKind::kAdd;
+  JobOptions options;
+  options.tables = {table};
+  options.workers = options.data_shards = kSspShards;
+  options.consistency = chosen->consistency;
+  options.timeout = 10s;
+  auto job = Job::start(options);
+  ASSERT_TRUE(job) << job.status().message();
+  StepsRead steps;
+  std::vector<Lag> lags(kSspShards);
+  std::vector<std::thread> threads;
+  for (std::uint32_t s = 0; s < kSspShards; ++s) {
+    threads.emplace_back(
+        [&, s] { lags[s] = count_steps(job->shard(ShardId{s}), bound, times_slower, steps); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int most = 0;
+  for (const Lag& lag : lags) most = std::max(most, lag.most);
+  EXPECT_EQ(most, static_cast<int>(bound)) << algorithm;
+  EXPECT_EQ(job->stats().staleness_max, bound) << algorithm;
+}
+
 // The first shard makes a step in the time in which the others make five, where they may.
 TEST(Ssp, TheFastLeadTheSlowByTheBoundExactlyAndReadAllThatIsOlder) {
-  for (const std::uint32_t bound : {0u, 1u, 3u, 10u}) {
-    const auto chosen = choose_algorithm(fmt::format("ssp:{}", bound));
-    ASSERT_TRUE(chosen);
-    TableSpec table;
-    table.kind = TableSpec::Kind::kDense;
-    table.name = "steps";
-    table.rows = kSspShards;
-    table.rule.kind = RuleKind::kAdd;
-    JobOptions options;
-    options.tables = {table};
-    options.workers = options.data_shards = kSspShards;
-    options.consistency = chosen->consistency;
-    auto job = Job::start(options);
-    ASSERT_TRUE(job) << job.status().message();
-    StepsRead steps;
-    std::vector<Lag> lags(kSspShards);
-    std::vector<std::thread> threads;
-    for (std::uint32_t s = 0; s < kSspShards; ++s)
-      threads.emplace_back([&, s] { lags[s] = count_steps(job->shard(ShardId{s}), bound, steps); });
-    for (std::thread& thread : threads) thread.join();
-    int most = 0;
-    for (const Lag& lag : lags) most = std::max(most, lag.most);
-    EXPECT_EQ(most, static_cast<int>(bound));
-    EXPECT_EQ(job->stats().staleness_max, bound);
-  }
+  for (const std::uint32_t bound : {0u, 1u, 3u, 10u})
+    expect_bound_is_reached(fmt::format("ssp:{}", bound), bound, kTimesSlower);
+}
+
+// The first shard ends none of its steps before all others have begun the one that is K steps on: whoever
+// waited at a smaller lead would wait forever.
+TEST(MaxWait, NoShardWaitsWhileItLeadsByLessThanKAndNoneLeadsByMore) {
+  for (const std::uint32_t most : {1u, 2u, 7u})
+    expect_bound_is_reached(fmt::format("max-wait:{}", most), most, kSteps);
 }
 
 }  // namespace

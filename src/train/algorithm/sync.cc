@@ -5,6 +5,9 @@
 namespace thalweg {
 namespace {
 
+// x <- x - rate * sum over i of g_i(x): each step's gradients are all at the rows that the steps before have
+// made, a superstep of Valiant's. By servers it is their consistency.
+
 // Over the ranks of a group: each adds up all gradients of a step and applies the same update. Dense ones
 // may travel while others are computed.
 class SummedGradients final : public ReplicaAlgorithm {
@@ -84,7 +87,7 @@ extern constinit const Algorithm kSyncAlgorithm = {
     .name = "sync",
     .summary = "all shards' gradients of a step are one update, which the next step reads",
     .result = "the same bits on any number of workers and servers, whichever workers die",
-    .paper = "Valiant, A bridging model for parallel computation, CACM 1990",
+    .paper = "Valiant, A bridging model for parallel computation, CACM 1990, the BSP model's supersteps",
     .combines = true,
     .group = Algorithm::Group::kIfAsked,
     .consistency = [](const AlgorithmValues&) { return Consistency::sync(); },
