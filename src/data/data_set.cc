@@ -23,6 +23,11 @@ Status check_options(const ReadOptions& options) {
     return {Code::kUsage, fmt::format("held-out part: saw {}, expected every N-th row with N at least 2",
                                       options.part_modulus)};
   }
+  const std::string& command = options.from_command;
+  if (!command.empty() && command.find("%s") == command.npos) {
+    return {Code::kUsage,
+            "--from-command: saw \"" + command + "\", expected %s in it, where a file's name goes"};
+  }
   return {};
 }
 
@@ -70,8 +75,9 @@ Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (!named) return named.status();
   data->format_ = *named;
   data->detect_ = data->format_ == nullptr;
-  Result<InputFiles> files = open_input_files(data->options_.paths, data->options_.text,
-                                              [&](const InputFile& file) { return data->look(file); });
+  Result<InputFiles> files =
+      open_input_files(data->options_.paths, data->options_.text, data->options_.from_command,
+                       [&](const InputFile& file) { return data->look(file); });
   if (!files) return files.status();
   data->empty_paths_ = std::move(files->empty);
   if (!data->seekable_) data->total_bytes_ = 0;
@@ -203,7 +209,8 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
   std::uint64_t line = block.first_line;
   if (line == kUnknown) {
     line = 0;
-    const Result<std::unique_ptr<ByteStream>> stream = open_rows(paths_[block.file], options_.text);
+    const Result<std::unique_ptr<ByteStream>> stream =
+        open_rows(paths_[block.file], options_.text, options_.from_command);
     std::vector<char> buffer(kBlockBytes);
     for (std::uint64_t left = block.offset; stream && left > 0;) {
       const Result<std::size_t> count =

@@ -46,6 +46,7 @@ Status predict_rows(const std::string& model, const std::vector<std::string>& fi
   ReadOptions read = read_as_trained(reader->manifest());
   read.paths = files;
   read.formats = more.formats;
+  read.from_command = more.from_command;
   read.binary_labels = loss == Loss::kLogistic;
   const auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());

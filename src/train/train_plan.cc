@@ -173,6 +173,7 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.paths = options.files;
   read.format = options.format;
   read.formats = options.more.formats;
+  read.from_command = options.more.from_command;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
   read.columns = options.columns;
