@@ -74,8 +74,8 @@ struct Metric;
 
 enum class TrainMessage : std::uint8_t { kDetail, kNote, kWarning };
 
-// Formats, models and metrics of an application's own, found by their names beside the built-in ones; they
-// outlive the job. Described in src/data/reader/row_format.h, src/model/model_kind.h and
+// Ways to get at files; formats, models and metrics of an application's own, found by their names beside the
+// built-in ones; they outlive the job. Described in src/data/reader/row_format.h, src/model/model_kind.h and
 // src/model/metric/metric.h, for programs built in this tree. So are rows that are in memory, by the path
 // that names them in place of files: src/data/memory/memory_rows.h.
 struct TrainParts {
@@ -83,6 +83,9 @@ struct TrainParts {
   std::vector<const ModelKind*> models;
   std::vector<const Metric*> metrics;
   std::map<std::string, std::shared_ptr<const MemoryRows>> rows;
+  // A file of rows is the output of this command, in which %s stands for its name. Run where this is given
+  // and nowhere else: no job tells other processes of it. Empty: files are files.
+  std::string from_command;
 };
 
 // Checkpoints of a training in sync mode by servers: from one it goes on to the bits of a training that was

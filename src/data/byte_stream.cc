@@ -98,12 +98,24 @@ Result<std::unique_ptr<ByteStream>> as_rows(const std::string& path, std::unique
   return std::unique_ptr<ByteStream>(std::move(peeked));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path) {
+Result<std::unique_ptr<PlainStream>> open_plain(const std::string& path) {
   const int fd = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
-  auto plain = std::make_unique<PlainStream>(display_name(path), fd);
+  return std::make_unique<PlainStream>(display_name(path), fd);
+}
+
+Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, const std::string& command) {
+  auto output = CommandOutput::start(command, path);
+  if (!output) return output.status();
+  return std::make_unique<PlainStream>(path, *std::move(output));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const std::string& command) {
+  Result<std::unique_ptr<PlainStream>> opened = command.empty() ? open_plain(path) : run_for(path, command);
+  if (!opened) return opened.status();
+  std::unique_ptr<PlainStream> plain = *std::move(opened);
   while (may_be_packed({plain->data(), plain->size()})) {
     const Result<std::size_t> filled = plain->fill();
     if (!filled) return filled.status();
@@ -112,8 +124,8 @@ Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path) {
   return unpacked(std::move(plain));
 }
 
-Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
-  Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path);
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path, const std::string& command) {
+  Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path, command);
   if (!unpacked) return unpacked.status();
   return as_rows(path, *std::move(unpacked));
 }

@@ -10,7 +10,7 @@
 
 namespace thalweg {
 
-enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kXz, kBzip2, kIdx, kText };
+enum class Packing : std::uint8_t { kPlain, kGzip, kZstd, kXz, kBzip2, kIdx, kText, kCommand };
 // Rows that this program makes, images and windows of text.
 constexpr bool is_computed(Packing packing) { return packing == Packing::kIdx || packing == Packing::kText; }
 
@@ -26,10 +26,12 @@ class ByteStream {
   virtual Packing packing() const = 0;
 };
 
-// Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h.
-Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path);
+// Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h. With a
+// `command` the bytes are its output for the path, see command_output.h.
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path,
+                                                     const std::string& command = {});
 
 // The same of a file that is nothing but bytes.
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path);
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const std::string& command = {});
 
 }  // namespace thalweg

@@ -19,7 +19,7 @@ Status ChunkCutter::open_file() {
   InputFile& file = files_[file_];
   text_.clear();
   if (file.seekable) {
-    Result<std::unique_ptr<ByteStream>> stream = open_rows(file.path, file.text);
+    Result<std::unique_ptr<ByteStream>> stream = open_rows(file.path, file.text, file.command);
     if (!stream) return stream.status();
     stream_ = std::move(*stream);
   } else {

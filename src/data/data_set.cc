@@ -27,6 +27,11 @@ Status check_options(const ReadOptions& options) {
     return {Code::kUsage, fmt::format("held-out part: saw {}, expected every N-th row with N at least 2",
                                       options.part_modulus)};
   }
+  const std::string& command = options.from_command;
+  if (!command.empty() && command.find("%s") == command.npos) {
+    return {Code::kUsage,
+            "--from-command: saw \"" + command + "\", expected %s in it, where a file's name goes"};
+  }
   return {};
 }
 
@@ -82,8 +87,9 @@ Status DataSet::open_files() {
   if (!named) return named.status();
   format_ = *named;
   detect_ = format_ == nullptr;
-  Result<InputFiles> files = open_input_files(options_.paths, options_.text, options_.as_it_comes,
-                                              [this](const InputFile& file) { return look(file); });
+  Result<InputFiles> files =
+      open_input_files(options_.paths, options_.text, options_.from_command, options_.as_it_comes,
+                       [this](const InputFile& file) { return look(file); });
   if (!files) return files.status();
   empty_paths_ = std::move(files->empty);
   if (!seekable_) total_bytes_ = 0;
@@ -248,7 +254,8 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
   std::uint64_t line = block.first_line;
   if (line == kUnknown) {
     line = 0;
-    const Result<std::unique_ptr<ByteStream>> stream = open_rows(paths_[block.file], options_.text);
+    const Result<std::unique_ptr<ByteStream>> stream =
+        open_rows(paths_[block.file], options_.text, options_.from_command);
     std::vector<char> buffer(kBlockBytes);
     for (std::uint64_t left = block.offset; stream && left > 0;) {
       const Result<std::size_t> count =

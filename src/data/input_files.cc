@@ -64,11 +64,14 @@ Status check_head(const InputFile& file) {
                                    std::count(before.begin(), before.end(), '\n') + 1, nul - line_begin + 1)};
 }
 
-Result<InputFile> open_input_file(const std::string& path, const TextWindows& text, bool as_it_comes) {
+Result<InputFile> open_input_file(const std::string& path, const TextWindows& text,
+                                  const std::string& command, bool as_it_comes) {
   InputFile file;
   file.text = text;
+  file.command = command;
   file.path = path == "-" ? "standard input" : path;
-  if (path != "-") {
+  file.seekable = !command.empty();
+  if (path != "-" && command.empty()) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
       return Status(Code::kIo, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
@@ -80,7 +83,7 @@ Result<InputFile> open_input_file(const std::string& path, const TextWindows& te
     file.seekable = S_ISREG(info.st_mode);
     if (file.seekable) file.size_bytes = static_cast<std::uint64_t>(info.st_size);
   }
-  Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text);
+  Result<std::unique_ptr<ByteStream>> stream = open_rows(path, text, command);
   if (!stream) return stream.status();
   file.packing = (*stream)->packing();
   Result<std::string> head = read_head(**stream, as_it_comes && !file.seekable, file.head_is_all);
@@ -103,20 +106,25 @@ std::string InputFile::head_lines() const {
 }
 
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
-                                    bool as_it_comes,
+                                    const std::string& command, bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
-  for (const std::string& path : paths) {
+  if (!command.empty()) names = paths;
+  for (const std::string& path : command.empty() ? paths : std::vector<std::string>()) {
     if (const Status status = expand(path, names); !status.ok()) return status;
   }
   if (names.empty()) return Status(Code::kUsage, "no data file given, expected one or more");
-  if (std::count(names.begin(), names.end(), "-") > 1) {
+  const auto piped = std::count(names.begin(), names.end(), "-");
+  if (piped > 0 && !command.empty()) {
+    return Status(Code::kUsage, "standard input is named beside --from-command, expected names for it");
+  }
+  if (piped > 1) {
     return Status(Code::kUsage, "standard input is named twice, expected once");
   }
   InputFiles files;
   std::string first_without_rows;
   for (const std::string& name : names) {
-    Result<InputFile> file = open_input_file(name, text, as_it_comes);
+    Result<InputFile> file = open_input_file(name, text, command, as_it_comes);
     if (!file) return file.status();
     const Result<std::string> lack = file->head.empty() ? Result<std::string>("is empty") : look(*file);
     if (!lack) return lack.status();

@@ -14,8 +14,8 @@
 namespace thalweg {
 
 struct InputFile {
-  std::string path;  // As shown in messages.
-  bool seekable = false;
+  std::string path;       // As shown in messages.
+  bool seekable = false;  // It can be read again.
   Packing packing = Packing::kPlain;
   std::uint64_t size_bytes = 0;  // Of the packed file; 0 if it is not seekable.
   std::string head;              // The unpacked text's begin, at most kHeadBytes; see open_input_files().
@@ -23,6 +23,7 @@ struct InputFile {
   std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
 
   TextWindows text;  // As it is read.
+  std::string command;
 
   bool plain() const { return seekable && packing == Packing::kPlain; }
   // The whole lines of the head, the last one closed if it is the text's end or the only one.
@@ -34,13 +35,13 @@ struct InputFiles {
   std::vector<std::string> empty;  // Jobs that write many parts leave some without rows.
 };
 
-// `text`: how all of them are read. Names to files: a glob's in sorted order, the others as given. `look`
-// says what a file that is not empty has instead of rows, such as "has a header and no rows", or nothing.
-// `as_it_comes`: no more of a pipe is
-// waited for than a line that may be a row. Missing and unreadable files, directories and text with NUL bytes
-// are errors, so is what `look` refuses, and if no file has rows. Afterwards only pipes keep their heads.
+// `text`, `command`: how all of them are read. Names to files: a glob's in sorted order, the others as given.
+// `look` says what a file that is not empty has instead of rows, such as "has a header and no rows", or
+// nothing. `as_it_comes`: no more of a pipe is waited for than a line that may be a row. Missing and
+// unreadable files, directories and text with NUL bytes are errors, so is what `look` refuses, and if no file
+// has rows. Afterwards only pipes keep their heads.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
-                                    bool as_it_comes,
+                                    const std::string& command, bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look);
 
 }  // namespace thalweg

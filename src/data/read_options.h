@@ -54,6 +54,8 @@ struct ReadOptions {
   std::string label_column;
   std::string weight_column;  // And the example's weight. Empty: "weight" if there is one.
   bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
+  // A file is the output of this command, see command_output.h; paths are names that it knows, no globs.
+  std::string from_command;
   TextWindows text;
   bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
 

@@ -119,9 +119,10 @@ void TextRows::write_row() {
 
 }  // namespace
 
-Result<std::unique_ptr<ByteStream>> open_rows(const std::string& path, const TextWindows& text) {
-  if (text.context == 0) return open_byte_stream(path);
-  Result<std::unique_ptr<ByteStream>> bytes = open_unpacked(path);
+Result<std::unique_ptr<ByteStream>> open_rows(const std::string& path, const TextWindows& text,
+                                              const std::string& command) {
+  if (text.context == 0) return open_byte_stream(path, command);
+  Result<std::unique_ptr<ByteStream>> bytes = open_unpacked(path, command);
   if (!bytes) return bytes.status();
   return std::unique_ptr<ByteStream>(std::make_unique<TextRows>(path, *std::move(bytes), text));
 }

@@ -176,6 +176,7 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.format = options.format;
   read.formats = options.more.formats;
   read.memory = options.more.rows;
+  read.from_command = options.more.from_command;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
   read.columns = options.columns;

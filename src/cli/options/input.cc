@@ -26,6 +26,7 @@ ReadOptions read_options(const Options& options, std::vector<std::string> paths)
   read.columns = options.maybe_text("columns").value_or("");
   read.label_column = options.maybe_text("label-column").value_or("");
   read.weight_column = options.maybe_text("weight-column").value_or("");
+  read.from_command = options.maybe_text("from-command").value_or("");
   return read;
 }
 

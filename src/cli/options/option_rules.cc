@@ -21,6 +21,7 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     {RuleType::kExclusive, "valid", "valid-part"},
+    {RuleType::kExclusive, "from-command", "processes"},
     {RuleType::kExclusive, "algorithm", "sync"},
     {RuleType::kExclusive, "init", "init-weights"},
     {RuleType::kExclusive, "seeds", "replay"},

@@ -28,6 +28,8 @@ constexpr OptionRow kRows[] = {
     {.name = "format", .key = "input.format", .type = T::kChoice, .group = kInput,
      .help = "How the input is written; auto finds out by looking", .example = "libffm", .fallback = "auto",
      .list = format_choices},
+    {.name = "from-command", .key = "", .type = T::kText, .group = kInput,
+     .help = "Each FILE is a name, its rows are the output of this command with %s for the name", .example = "aws s3 cp %s -", .placeholder = "COMMAND"},
     {.name = "on-bad-row", .key = "input.on_bad_row", .type = T::kChoice, .group = kInput, .help = "Stop at a row that cannot be read, or leave out up to N of them; unset is fail, of predict nan in its place",
      .example = "skip:100", .choices = "fail|skip:N",
      .low = 0, .high = kIntMax},

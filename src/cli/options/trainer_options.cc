@@ -65,6 +65,7 @@ void set_input(const Options& options, TrainerOptions& out) {
   out.format = options.choice("format").word;
   out.on_bad_row = max_bad_rows(options);
   out.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
+  out.more.from_command = options.maybe_text("from-command").value_or("");
   out.columns = options.maybe_text("columns").value_or("");
   out.label_column = options.maybe_text("label-column").value_or("");
   out.weight_column = options.maybe_text("weight-column").value_or("");

@@ -56,7 +56,7 @@ Result<std::string> sample_plain(const std::vector<InputFile>& files, bool heade
 }
 
 Result<std::string> sample_packed(const InputFile& file, bool header, const ReadOptions& options) {
-  const auto stream = open_rows(file.path, options.text);
+  const auto stream = open_rows(file.path, options.text, file.command);
   if (!stream) return stream.status();
   std::string text(kSampleBytes, '\0');
   std::size_t size = 0;

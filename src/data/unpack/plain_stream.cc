@@ -19,6 +19,9 @@ constexpr int kPipeWaitMs = 2;  // Before read() gives way: longer than a busy w
 
 PlainStream::PlainStream(std::string name, int fd) : name_(std::move(name)), fd_(fd), buffer_(kBufferBytes) {}
 
+PlainStream::PlainStream(std::string name, std::unique_ptr<CommandOutput> command)
+    : name_(std::move(name)), fd_(-1), command_(std::move(command)), buffer_(kBufferBytes) {}
+
 PlainStream::~PlainStream() {
   if (fd_ > STDIN_FILENO) ::close(fd_);
 }
@@ -36,6 +39,11 @@ Result<std::size_t> PlainStream::read(char* to, std::size_t size) {
 
 Result<std::size_t> PlainStream::fill() {
   if (begin_ == end_) begin_ = end_ = 0;
+  if (command_) {
+    const Result<std::size_t> count = command_->read(buffer_.data() + end_, buffer_.size() - end_);
+    if (count) end_ += *count;
+    return count;
+  }
   if (give_way_) {
     pollfd writer{fd_, POLLIN, 0};
     if (::poll(&writer, 1, kPipeWaitMs) <= 0) return Status(Code::kRetry, name_ + " has nothing yet");

@@ -1,12 +1,14 @@
-// A buffered file descriptor, and what unpackers say of one.
+// A buffered file descriptor or command, and what unpackers say of one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "data/byte_stream.h"
+#include "data/command_output.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -15,6 +17,7 @@ namespace thalweg {
 class PlainStream final : public ByteStream {
  public:
   PlainStream(std::string name, int fd);
+  PlainStream(std::string name, std::unique_ptr<CommandOutput> command);
   ~PlainStream() override;
   PlainStream(const PlainStream&) = delete;
   PlainStream& operator=(const PlainStream&) = delete;
@@ -22,7 +25,7 @@ class PlainStream final : public ByteStream {
   Result<std::size_t> read(char* to, std::size_t size) override;
   void give_way() override { give_way_ = true; }
   std::uint64_t bytes_consumed() const override { return consumed_; }
-  Packing packing() const override { return Packing::kPlain; }
+  Packing packing() const override { return command_ ? Packing::kCommand : Packing::kPlain; }
 
   // Reads behind what is buffered; 0: the end, or the buffer is full.
   Result<std::size_t> fill();
@@ -33,7 +36,8 @@ class PlainStream final : public ByteStream {
 
  private:
   std::string name_;
-  int fd_;
+  int fd_;  // -1: there is a command instead.
+  std::unique_ptr<CommandOutput> command_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t consumed_ = 0;

@@ -73,6 +73,7 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
   ReadOptions read = read_as_trained(impl_->manifest());
   read.paths = files;
   read.formats = more.formats;
+  read.from_command = more.from_command;
   read.memory = more.rows;
   read.binary_labels = loss == Loss::kLogistic;
   const auto data = DataSet::open(std::move(read));

@@ -1,0 +1,101 @@
+#include "data/command_output.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <fstream>
+
+#include <string>
+
+#include "data/files_for_test.h"
+#include "data/numbered_rows_for_test.h"
+
+namespace thalweg {
+namespace {
+
+std::string all_of(const std::string& command, const std::string& name) {
+  const auto output = CommandOutput::start(command, name);
+  if (!output) return output.status().message();
+  std::string text;
+  for (char bytes[7];;) {
+    const Result<std::size_t> count = (*output)->read(bytes, sizeof bytes);
+    if (!count) return count.status().message();
+    if (*count == 0) return text;
+    text.append(bytes, *count);
+  }
+}
+
+TEST(CommandOutput, ANameIsOneWordWhateverIsInIt) {
+  for (const std::string name : {"a b", "it's", "$(exit 1)", "`x`;\"&|*", ""}) {
+    EXPECT_EQ(all_of("for word in %s; do echo \"<$word>\"; done", name), "<" + name + ">\n");
+  }
+}
+
+TEST(CommandOutput, AFailureIsTold) {
+  EXPECT_EQ(
+      all_of("echo 1; echo one >&2; echo 'no such object' >&2; exit 3; : %s", "s3://a"),
+      "s3://a: the command ended with exit code 3, saying \"no such object\": echo 1; echo one >&2; echo "
+      "'no such object' >&2; exit 3; : 's3://a'");
+  EXPECT_EQ(all_of("kill -9 $$; : %s", "a").rfind("a: the command ended with signal 9", 0), 0u);
+}
+
+TEST(CommandOutput, MuchThatIsComplainedOfHoldsNothingUp) {
+  EXPECT_EQ(all_of("yes %s 2>/dev/null | head -c 1000000 >&2; echo done", "a"), "done\n");
+}
+
+TEST(CommandOutput, IsKilledWithAllThatItStarted) {
+  pid_t inner = 0;
+  {
+    auto output = CommandOutput::start("sleep 1000 & echo $!; wait; : %s", "a");
+    ASSERT_TRUE(output.ok());
+    char bytes[32] = {};
+    ASSERT_TRUE((*output)->read(bytes, sizeof bytes - 1).ok());
+    inner = std::stoi(bytes);
+    EXPECT_EQ(::kill(inner, 0), 0);
+  }
+  // Its new parent may not have waited for it yet: then it is a zombie, which has no command line.
+  std::string line;
+  std::ifstream(fmt::format("/proc/{}/cmdline", inner)) >> line;
+  EXPECT_EQ(line, "");
+}
+
+TEST(FromCommand, EachPassReadsAgainWhateverThePacking) {
+  const TemporaryFolder directory;
+  const std::string rows = numbered_rows(3000);
+  directory.write("plain", rows), directory.write("b", gzipped(rows)), directory.write("c", xz_packed(rows));
+  for (const std::string name : {"plain", "b", "c"}) {
+    ReadOptions options = files({name});
+    options.from_command = "cat " + (directory / "") + "%s";
+    const auto data = open_data(options);
+    EXPECT_TRUE(data->seekable());
+    const std::unique_ptr<RowReader> reader = open_reader(data);
+    for (int pass = 0; pass < 2; ++pass) {
+      EXPECT_EQ(read_labels(*reader).size(), 3000u) << name;
+      ASSERT_TRUE(reader->rewind().ok());
+    }
+    EXPECT_EQ(read_labels(*open_reader(data, 0, 2)).size() + read_labels(*open_reader(data, 1, 2)).size(),
+              3000u);
+  }
+}
+
+TEST(FromCommand, WhatIsCutShortIsNoEnd) {
+  const TemporaryFolder directory;
+  directory.write("a", numbered_rows(9000));
+  ReadOptions options = files({"a"});
+  options.from_command = "cat " + (directory / "") + "%s; echo gone >&2; exit 56";
+  const std::unique_ptr<RowReader> reader = open_reader(open_data(options));
+  Batch batch;
+  const Result<std::size_t> rows = reader->next(100000, batch);
+  ASSERT_FALSE(rows.ok());
+  EXPECT_NE(rows.status().message().find("a: the command ended with exit code 56, saying \"gone\""),
+            std::string::npos)
+      << rows.status().message();
+  options.from_command = "cat file";
+  EXPECT_NE(DataSet::open(options).status().message().find("expected %s"), std::string::npos);
+  options.from_command = "cat %s";
+  options.paths = {"-"};
+  EXPECT_NE(DataSet::open(options).status().message().find("names for it"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg
