@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/byte_stream.h"
-#include "data/command_output.h"
+#include "data/unpack/command_output.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

@@ -1,4 +1,4 @@
-#include "data/command_output.h"
+#include "data/unpack/command_output.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
