@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "model/metric/pair_sum.h"
@@ -97,7 +96,9 @@ double AucCounts::value() {
 
 double AucCounts::average_precision() {
   PrecisionSum precision;
-  for (const Cell& cell : std::views::reverse(cells())) precision.add_group(cell.positive, cell.negative);
+  const auto all = cells();
+  for (auto cell = all.rbegin(); cell != all.rend(); ++cell)
+    precision.add_group(cell->positive, cell->negative);
   return has_nan_ ? std::nan("") : precision.value();
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "base/check.h"
 #include "model/metric/pair_sum.h"
@@ -15,12 +14,12 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Points of one score after another to `sum`.
-template <class Points, class Sum>
-void add_groups(const Points& points, Sum& sum) {
-  for (auto point = points.begin(); point != points.end();) {
+template <class Point, class Sum>
+void add_groups(Point point, Point end, Sum& sum) {
+  while (point != end) {
     double group[2] = {0, 0};
     const float score = point->score;
-    for (; point != points.end() && point->score == score; ++point) {
+    for (; point != end && point->score == score; ++point) {
       group[point->positive] += static_cast<double>(point->weight);
     }
     sum.add_group(group[1], group[0]);
@@ -39,14 +38,16 @@ std::span<const ExactAuc::Point> ExactAuc::sorted() {
 double ExactAuc::value() {
   if (has_nan_) return kNan;
   PairSum pairs;
-  add_groups(sorted(), pairs);
+  const auto points = sorted();
+  add_groups(points.begin(), points.end(), pairs);
   return pairs.value();
 }
 
 double ExactAuc::average_precision() {
   if (has_nan_) return kNan;
   PrecisionSum precision;
-  add_groups(std::views::reverse(sorted()), precision);
+  const auto points = sorted();
+  add_groups(points.rbegin(), points.rend(), precision);
   return precision.value();
 }
 
