@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <fstream>
 
+#include <chrono>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "data/files_for_test.h"
 #include "data/numbered_rows_for_test.h"
@@ -53,9 +55,14 @@ TEST(CommandOutput, IsKilledWithAllThatItStarted) {
     inner = std::stoi(bytes);
     EXPECT_EQ(::kill(inner, 0), 0);
   }
-  // Its new parent may not have waited for it yet: then it is a zombie, which has no command line.
-  std::string line;
-  std::ifstream(fmt::format("/proc/{}/cmdline", inner)) >> line;
+  // It dies a moment after the signal is sent. Its new parent may not have waited for it yet: then it is a
+  // zombie, which has no command line.
+  std::string line = "?";
+  for (int tries = 0; tries < 10000 && !line.empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    line.clear();
+    std::ifstream(fmt::format("/proc/{}/cmdline", inner)) >> line;
+  }
   EXPECT_EQ(line, "");
 }
 
