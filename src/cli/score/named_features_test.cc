@@ -55,8 +55,9 @@ TEST_F(NamedFeatures, HashedWeightsHaveTheNamesThatDataGives) {
     EXPECT_GT(top[first ? 0 : 1]["weight"], 0);
     EXPECT_LT(top[first ? 1 : 0]["weight"], 0);
     ASSERT_EQ(run("model weights --json --column ad --names " + csv_ + " " + model), 0) << err_;
-    ASSERT_EQ(json()["weights"].size(), 2u) << out_;
-    for (const auto& feature : json()["weights"]) {
+    const auto of_ad = json()["weights"];
+    ASSERT_EQ(of_ad.size(), 2u) << out_;
+    for (const auto& feature : of_ad) {
       EXPECT_EQ(feature["name"].get<std::string>().substr(0, 3), "ad=") << out_;
     }
   }
