@@ -37,6 +37,7 @@ Task<Status> TrainJob::stage(ShardStore& store) {
   const std::string& asked = options_.out;
   Staged staged;
   staged.disk = std::make_unique<SystemDisk>();
+  saved_elsewhere_ = ok_status();  // Of a pass before.
   Status status;
   if (asked.empty()) {
     status = co_await collect(store, nullptr);
