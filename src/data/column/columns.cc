@@ -70,7 +70,7 @@ void find_label_and_weight(const ReadOptions& options, Columns& columns) {
                         [&](const Column& c) { return c.name == name; });
   };
   if (options.label_column.empty()) {
-    for (const char* name : {"label", "target", "click", "clicked", "y"}) {
+    for (const std::string_view name : kLabelNames) {
       if (const auto it = find(name); it != columns.list.end()) {
         it->kind = Kind::kLabel;
         break;

@@ -13,9 +13,14 @@ float in_form(float v, const NumberForm& form) {
   return std::clamp((v - form.offset) / form.scale, -kLargestScaled, kLargestScaled);
 }
 
+std::int64_t log_bucket(double v) {
+  const double log = std::log(v);
+  return static_cast<std::int64_t>(log * log);
+}
+
 Key bucket_key(float v, Key salt) {
   if (v <= 2) return category_key(fmt::format("{}", v), salt);
-  return category_key(fmt::format("b{}", std::floor(std::pow(std::log(static_cast<double>(v)), 2))), salt);
+  return category_key(fmt::format("b{}", log_bucket(static_cast<double>(v))), salt);
 }
 
 }  // namespace thalweg

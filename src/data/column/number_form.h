@@ -1,12 +1,16 @@
 // What becomes of the numbers of a column, see NumberForm.
 #pragma once
 
+#include <cstdint>
+
 #include "data/column/columns.h"
 
 namespace thalweg {
 
 // The value of an entry. Precondition: the shape is not kBucket.
 float in_form(float v, const NumberForm& form);
+// floor(ln(v)^2), as in the winning solution of Criteo's challenge; v above 1.
+std::int64_t log_bucket(double v);
 // The key of a number's category in a column of shape kBucket with this salt.
 Key bucket_key(float v, Key salt);
 

@@ -1,10 +1,14 @@
 // What stands in CSV cells beside plain numbers; words in any case of letters.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string_view>
 
 namespace thalweg {
+
+// What the label is called where nobody says it; the first of them that is there.
+inline constexpr std::array<std::string_view, 5> kLabelNames = {"label", "target", "click", "clicked", "y"};
 
 // Without blanks at either end.
 inline std::string_view trimmed(std::string_view cell) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 
+#include "data/column/number_form.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
 
@@ -19,16 +20,11 @@ namespace {
 constexpr std::uint32_t kIntegers = 13;
 constexpr std::uint32_t kCells = 39;
 
-std::int64_t log_bucket(std::int64_t v) {
-  const double log = std::log(static_cast<double>(v));
-  return static_cast<std::int64_t>(log * log);
-}
-
 class CriteoParser final : public LineParser<CriteoParser> {
  public:
   explicit CriteoParser(const ReadOptions& options)
       : LineParser(options), labels_needed_(options.labels_needed) {
-    for (std::size_t v = 3; v < small_.size(); ++v) small_[v] = log_bucket(static_cast<std::int64_t>(v));
+    for (std::size_t v = 3; v < small_.size(); ++v) small_[v] = log_bucket(static_cast<double>(v));
   }
 
   bool with_fields() const override { return true; }
@@ -70,7 +66,7 @@ class CriteoParser final : public LineParser<CriteoParser> {
     const std::int64_t bucket =
         exact ? v
               : (v < static_cast<std::int64_t>(small_.size()) ? small_[static_cast<std::size_t>(v)]
-                                                              : log_bucket(v));
+                                                              : log_bucket(static_cast<double>(v)));
     const std::uint64_t token = static_cast<std::uint64_t>(bucket) * 2 + (exact ? 0 : 1);
     return XXH3_64bits_withSeed(&token, sizeof token, field);
   }

@@ -21,7 +21,6 @@ namespace thalweg {
 namespace {
 
 constexpr int kJsonDepthMax = 8;  // Objects in one another.
-constexpr std::array<std::string_view, 5> kJsonLabels = {"label", "target", "click", "clicked", "y"};
 constexpr const char* kJsonLabelExpected = "a label (a finite number, true or false)";
 
 bool is_word_at(const char* p, std::string_view word) {
@@ -117,7 +116,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   bool is_label() const {
     if (!label_name_.empty()) return path_ == label_name_;
-    return std::find(kJsonLabels.begin(), kJsonLabels.end(), path_) != kJsonLabels.end();
+    return std::find(kLabelNames.begin(), kLabelNames.end(), path_) != kLabelNames.end();
   }
 
   // Several categories of the member.
