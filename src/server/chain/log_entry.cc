@@ -111,7 +111,9 @@ class EntryReader {
  public:
   EntryReader(const EntrySegments& bytes, const TableSpec& spec, std::uint32_t shards)
       : in_(head_of(bytes.first)), spec_(spec), shards_(shards), keys_(bytes.first), values_(bytes.second) {
-    keys_at_ = std::min(Frame::padded(sizeof(std::uint32_t) + head_of(bytes.first).size()), keys_.size());
+    const std::size_t padded = Frame::padded(sizeof(std::uint32_t) + head_of(bytes.first).size());
+    if (padded > keys_.size()) in_.fail();
+    keys_at_ = std::min(padded, keys_.size());
     for (const std::byte zero : keys_.span().first(keys_at_).subspan(head_end(bytes.first)))
       if (zero != std::byte{0}) in_.fail();
   }

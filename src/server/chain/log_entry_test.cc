@@ -42,6 +42,13 @@ PushEntry logged_push() {
   return push;
 }
 
+// All that it pushed was known: its marks alone go on, and the padding ends the first segment.
+LogEntry push_of_nothing() {
+  PushEntry push = logged_push();
+  push.payload = {};
+  return push;
+}
+
 bool shares(const Bytes& part, const Bytes& whole) {
   return part.span().data() >= whole.span().data() &&
          part.span().data() + part.size() <= whole.span().data() + whole.size();
@@ -60,7 +67,8 @@ TEST(LogEntry, SharesWhatItHolds) {
 }
 
 TEST(LogEntry, ReadsBackAsItWasWritten) {
-  const LogEntry entries[] = {logged_push(), step_of_two_sums(), LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
+  const LogEntry entries[] = {logged_push(), push_of_nothing(), step_of_two_sums(),
+                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
   for (const LogEntry& entry : entries) {
     const EntrySegments bytes = encode(entry);
     const auto read = decode_log_entry(bytes, logged_spec(), kLogShards);
@@ -71,7 +79,8 @@ TEST(LogEntry, ReadsBackAsItWasWritten) {
 }
 
 TEST(LogEntry, IsNothingWhereAPartIsMissingOrTooMuch) {
-  const LogEntry entries[] = {logged_push(), step_of_two_sums(), LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
+  const LogEntry entries[] = {logged_push(), push_of_nothing(), step_of_two_sums(),
+                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
   for (const LogEntry& entry : entries) {
     const EntrySegments whole = encode(entry);
     for (std::size_t size = 0; size < whole.first.size(); ++size)
