@@ -108,11 +108,11 @@ class ClusterJobs(ProgramTest):
         out, err = job.communicate(timeout=PATIENCE_S)
         return out, err if err is not None else self.words_of(job)
 
-    def copy_of_train(self, name, flipped=0):
-        """With other labels in that many last rows."""
+    def copy_of_train(self, name, flipped=0, times=1):
+        """All rows so many times, and other labels in the last `flipped` of them."""
         copy = os.path.join(self.folder.name, name)
         with open(self.train, "rb") as rows, open(copy, "wb") as out:
-            lines = rows.read().splitlines(keepends=True)
+            lines = rows.read().splitlines(keepends=True) * times
             same = len(lines) - flipped
             out.writelines(lines[:same] + [b"%d%s" % (1 - int(line[:1]), line[1:]) for line in lines[same:]])
         return copy

@@ -17,7 +17,8 @@ from cluster_jobs import PATIENCE_S, ROWS, ClusterJobs, address_in, last_json
 from programs import PROGRAM, SOURCE
 from reserved_port import reserved_port
 
-READ_ANEW = "1M"  # Memory that has no room to keep a pass's rows for the next one.
+READ_ANEW = "1M"  # Memory that has no room to keep a pass's rows for the next one, of any shard of many rows.
+MANY_ROWS = max(ROWS, 20000)
 
 
 class ClusterTest(ClusterJobs):
@@ -267,11 +268,11 @@ class ClusterTest(ClusterJobs):
     def test_a_file_that_changes_during_training_ends_the_job(self):
         # Which of the bytes are looked at first depends on where the file is cut into blocks.
         other_bytes = r"changing\.svm, pass \d+: between .*, byte \d+ and .* stands something else"
-        for line, error in ((b"spoilt", r"changing\.svm:%d:1: saw .* expected a label|%s" % (ROWS, other_bytes)),
+        for line, error in ((b"spoilt", r"changing\.svm:%d:1: saw .* expected a label|%s" % (MANY_ROWS, other_bytes)),
                             (b"# not a row", r"changing\.svm: changed while it was used: \d+ rows|something else"),
                             (b"0 1:3 1:3 ", other_bytes)):
             with self.subTest(line=line):
-                copy = self.copy_of_train("changing.svm")
+                copy = self.copy_of_train("changing.svm", times=MANY_ROWS // ROWS)
                 job = self.start_job("--epochs", "100000", "--memory", READ_ANEW, train=copy)
                 self.await_epoch(job, 1)
                 with open(copy, "r+b") as rows:
