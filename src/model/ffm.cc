@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "base/check.h"
 #include "model/model_kind.h"
@@ -80,19 +81,27 @@ class FieldAwareMachine final : public Scorer {
   // visit(offset of v_{i, field(j)}, offset of v_{j, field(i)}, x_i x_j) for each pair i < j of entries of
   // row r.
   template <class Visit>
-  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) const {
+  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) {
     const Batch& rows = batch.rows();
-    const std::size_t end = rows.row_begin[r + 1];
-    const std::size_t k = rank();
-    for (std::size_t i = rows.row_begin[r]; i < end; ++i) {
-      const std::size_t base = batch.local()[i] * key_floats();
-      const std::size_t column = rows.fields[i] * k;
-      for (std::size_t j = i + 1; j < end; ++j) {
-        const float x = rows.values.empty() ? 1.0f : rows.values[i] * rows.values[j];
-        visit(base + rows.fields[j] * k, batch.local()[j] * key_floats() + column, x);
+    const std::size_t begin = rows.row_begin[r], count = rows.row_begin[r + 1] - begin;
+    places_.resize(count);
+    for (std::size_t i = 0; i < count; ++i)
+      places_[i] = {batch.local()[begin + i] * key_floats(), rows.fields[begin + i] * rank()};
+    const float* const values = rows.values.empty() ? nullptr : rows.values.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [base, column] = places_[i];
+      for (std::size_t j = i + 1; j < count; ++j) {
+        const float x = values == nullptr ? 1.0f : values[i] * values[j];
+        visit(base + places_[j].column, places_[j].base + column, x);
       }
     }
   }
+
+  // Where an entry's factors begin, and in those of others the one for its field.
+  struct Place {
+    std::size_t base, column;
+  };
+  std::vector<Place> places_;
 };
 
 std::unique_ptr<Model> make_ffm(const ModelSpec& spec) {

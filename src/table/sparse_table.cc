@@ -327,18 +327,28 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
   return made;
 }
 
-void SparseTable::make_rows(NewRows rows) {
-  merge_runs(rows.keys);
-  std::vector<std::uint64_t> keys(kBatch);
-  std::vector<float> grads(kBatch * spec_.dim);
-  for (std::size_t done = 0; done < rows.keys.size(); done += kBatch) {
-    const std::size_t count = std::min(kBatch, rows.keys.size() - done);
+// Updates rows before they are in the table, so that each key is looked up once: to find its place.
+void SparseTable::make_rows(NewRows made) {
+  merge_runs(made.keys);
+  const std::size_t dim = spec_.dim;
+  std::vector<float> rows(std::min(kBatch, made.keys.size()) * width_), grads(kBatch * dim);
+  float* at[kBatch] = {};
+  for (std::size_t done = 0; done < made.keys.size(); done += kBatch) {
+    const std::size_t count = std::min(kBatch, made.keys.size() - done);
     for (std::size_t i = 0; i < count; ++i) {
-      const NewRows::Key& key = rows.keys[done + i];
-      keys[i] = key.place;
-      copy_floats(rows.grads.data() + key.row * spec_.dim, spec_.dim, grads.data() + i * spec_.dim);
+      const NewRows::Key& key = made.keys[done + i];
+      at[i] = rows.data() + i * width_;
+      fill_new(key.place, {at[i], width_});
+      copy_floats(made.grads.data() + key.row * dim, dim, grads.data() + i * dim);
     }
-    update({{keys.data(), count}, {grads.data(), count * spec_.dim}});
+    rule_.update_rows(at, grads.data(), count);
+    if (THALWEG_BUG(kRowUpdatedTwice)) rule_.update_rows(at, grads.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const PlacedKey key = made.keys[done + i].place;
+      SparseBlock& block = blocks_[range_of(key, spec_.ranges).value];
+      copy_floats(at[i], width_, block.row(block.insert(key)));
+    }
+    lookups_ += count;
   }
 }
 

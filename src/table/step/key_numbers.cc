@@ -57,18 +57,40 @@ void KeyNumbers::add(std::span<const PlacedKey> keys, std::uint32_t* numbers) {
   for (std::size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
     const auto now = keys.subspan(begin, std::min(kAtOnce, keys.size() - begin));
     if (kSlotsAKey * (size_ + now.size()) > held_.size()) make_room(2 * (size_ + now.size()));
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      const std::size_t slot = find(now[i]);
-      // Whether a key is new is as good as random, so nothing branches on it.
-      const bool fresh = held_[slot] == 0;
-      const std::uint32_t number = fresh ? static_cast<std::uint32_t>(size_) : numbers_[slot];
-      held_[slot] = ~now[i];
-      numbers_[slot] = number;
-      keys_[size_] = now[i];
-      size_ += fresh;
-      numbers[begin + i] = number;
-    }
+    add_some(now, numbers + begin);
   }
+}
+
+// As find() goes, with all that the loop needs in registers. Precondition: there is room.
+void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
+  std::uint64_t* const held = held_.data();
+  std::uint32_t* const numbers = numbers_.data();
+  const std::uint32_t* const places = place_of_range_.data();
+  PlacedKey* const known = keys_.data();
+  const std::size_t slots = held_.size(), slots_a_range = slots_a_range_;
+  const std::uint16_t ranges = ranges_;
+  std::size_t size = size_;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const PlacedKey key = keys[i];
+    const std::uint64_t wanted = ~key;
+    std::size_t slot =
+        places[range_of(key, ranges).value] * slots_a_range + scale_to(key * ranges, slots_a_range);
+    std::uint64_t there = held[slot];
+    // min() is zero where the slot is free or has the key: whether a key is new is as good as random, so
+    // nothing branches on it.
+    while (std::min(there, there ^ wanted) != 0) {
+      if (++slot == slots) slot = 0;
+      there = held[slot];
+    }
+    const bool fresh = there == 0;
+    const std::uint32_t number = fresh ? static_cast<std::uint32_t>(size) : numbers[slot];
+    held[slot] = wanted;
+    numbers[slot] = number;
+    known[size] = key;
+    size += fresh;
+    out[i] = number;
+  }
+  size_ = size;
 }
 
 std::size_t KeyNumbers::bytes() const {

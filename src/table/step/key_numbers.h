@@ -26,6 +26,7 @@ class KeyNumbers {
   std::size_t home(PlacedKey key) const;
   void make_room(std::size_t keys);
   std::size_t find(PlacedKey key) const;
+  void add_some(std::span<const PlacedKey> keys, std::uint32_t* numbers);
 
   std::uint16_t ranges_ = 1;
   std::vector<std::uint32_t> place_of_range_;  // Among those that are owned.

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "table/reduce.h"
 #include "table/step/key_numbers.h"
 #include "table/table.h"
 
@@ -36,8 +36,8 @@ class StepRows {
   // valid until the next call.
   std::span<const float> sum_floats(std::span<const Contribution> parts);
   // Of `dim` floats: calls use(number, sum) for each key, in order of numbers.
-  using UseSum = std::function<void(std::size_t number, const float* sum)>;
-  void sum_rows(std::span<const Contribution> parts, std::size_t dim, const UseSum& use);
+  template <class Use>
+  void sum_rows(std::span<const Contribution> parts, std::size_t dim, const Use& use);
 
   std::size_t bytes() const;
 
@@ -65,5 +65,42 @@ class StepRows {
   std::vector<std::uint32_t> first_place_;  // By number, and one more.
   std::vector<Place> places_;
 };
+
+template <class Use>
+void StepRows::sum_rows(std::span<const Contribution> parts, std::size_t dim, const Use& use) {
+  deal_places(parts);
+  constexpr std::size_t kAhead = 16;  // Rows of parts that are on their way to the cache.
+  std::vector<float> sums;
+  struct Block {
+    std::uint32_t position;
+    const float* sum;
+  };
+  std::vector<Block> blocks;
+  const auto row_of = [&](const Place& place) { return parts[place.part].grads.data() + place.row * dim; };
+  const auto merge_last = [&] {
+    float* const sum = sums.data() + (blocks.size() - 2) * dim;
+    const float *const left = blocks[blocks.size() - 2].sum, *const right = blocks.back().sum;
+    for (std::size_t c = 0; c < dim; ++c) sum[c] = left[c] + right[c];
+    blocks.pop_back();
+    blocks.back().sum = sum;
+  };
+  sums.resize(parts.size() * dim);
+  for (std::size_t n = 0; n < keys().size(); ++n) {
+    const std::uint32_t end = first_place_[n + 1];
+    blocks.clear();
+    for (std::uint32_t at = first_place_[n]; at < end; ++at) {
+      if (at + kAhead < places_.size()) __builtin_prefetch(row_of(places_[at + kAhead]));
+      const std::uint32_t position = parts[places_[at].part].position;
+      while (blocks.size() > 1 &&
+             block_distance(blocks[blocks.size() - 2].position, blocks.back().position) <=
+                 block_distance(blocks.back().position, position)) {
+        merge_last();
+      }
+      blocks.push_back({position, row_of(places_[at])});
+    }
+    while (blocks.size() > 1) merge_last();
+    use(n, blocks[0].sum);
+  }
+}
 
 }  // namespace thalweg
