@@ -1,7 +1,9 @@
 // Field-aware factorization machine (Juan, Zhuang, Chin, Lin 2016, RecSys): key i has a factor for each
 // field, and the pairwise part of a row's score is sum_{i<j} <v_{i, field(j)}, v_{j, field(i)}> x_i x_j.
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "base/check.h"
 #include "model/model_kind.h"
@@ -10,6 +12,9 @@
 namespace thalweg {
 namespace {
 
+// kRank 0: the rank is known at run time only. Fixed ranks let the compiler keep a pair's factors in vector
+// registers.
+template <std::size_t kRank>
 class FieldAwareMachine final : public Scorer {
  public:
   explicit FieldAwareMachine(const ModelSpec& spec) : Scorer(spec) {}
@@ -32,7 +37,7 @@ class FieldAwareMachine final : public Scorer {
         const float* const a = factors.data() + left;
         const float* const b = factors.data() + right;
         std::array<float, 4> sums{};
-        const std::size_t k = spec().rank;
+        const std::size_t k = rank();
         for (std::size_t f = 0; f + 4 <= k; f += 4) {
           for (std::size_t i = 0; i < 4; ++i) sums[i] += a[f + i] * b[f + i];
         }
@@ -54,37 +59,61 @@ class FieldAwareMachine final : public Scorer {
         const float* const b = factors.data() + right;
         float* const ga = grads.data() + left;
         float* const gb = grads.data() + right;
-        // A key repeated in one field pairs with itself, left == right; each statement then adds its half.
-        for (std::size_t f = 0; f < spec().rank; ++f) {
-          ga[f] += scale * b[f];
-          gb[f] += scale * a[f];
+        // A key repeated in one field pairs with itself, left == right; each loop then adds its half.
+        if constexpr (kRank > 0) {
+          std::array<float, kRank> of_a, of_b;
+          std::copy_n(a, kRank, of_a.begin());
+          std::copy_n(b, kRank, of_b.begin());
+          for (std::size_t f = 0; f < kRank; ++f) ga[f] += scale * of_b[f];
+          for (std::size_t f = 0; f < kRank; ++f) gb[f] += scale * of_a[f];
+        } else {
+          for (std::size_t f = 0; f < rank(); ++f) ga[f] += scale * b[f];
+          for (std::size_t f = 0; f < rank(); ++f) gb[f] += scale * a[f];
         }
       });
     }
   }
 
  private:
-  std::size_t key_floats() const { return std::size_t{spec().rank} * spec().fields; }
+  std::size_t rank() const { return kRank > 0 ? kRank : spec().rank; }
+  std::size_t key_floats() const { return rank() * spec().fields; }
 
   // visit(offset of v_{i, field(j)}, offset of v_{j, field(i)}, x_i x_j) for each pair i < j of entries of
   // row r.
   template <class Visit>
-  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) const {
+  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) {
     const Batch& rows = batch.rows();
-    const std::size_t end = rows.row_begin[r + 1];
-    const std::size_t k = spec().rank;
-    for (std::size_t i = rows.row_begin[r]; i < end; ++i) {
-      const std::size_t base = batch.local()[i] * key_floats();
-      const std::size_t column = rows.fields[i] * k;
-      for (std::size_t j = i + 1; j < end; ++j) {
-        const float x = rows.values.empty() ? 1.0f : rows.values[i] * rows.values[j];
-        visit(base + rows.fields[j] * k, batch.local()[j] * key_floats() + column, x);
+    const std::size_t begin = rows.row_begin[r], count = rows.row_begin[r + 1] - begin;
+    places_.resize(count);
+    for (std::size_t i = 0; i < count; ++i)
+      places_[i] = {batch.local()[begin + i] * key_floats(), rows.fields[begin + i] * rank()};
+    const float* const values = rows.values.empty() ? nullptr : rows.values.data() + begin;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto [base, column] = places_[i];
+      for (std::size_t j = i + 1; j < count; ++j) {
+        const float x = values == nullptr ? 1.0f : values[i] * values[j];
+        visit(base + places_[j].column, places_[j].base + column, x);
       }
     }
   }
+
+  // Where an entry's factors begin, and in those of others the one for its field.
+  struct Place {
+    std::size_t base, column;
+  };
+  std::vector<Place> places_;
 };
 
-std::unique_ptr<Model> make_ffm(const ModelSpec& spec) { return std::make_unique<FieldAwareMachine>(spec); }
+std::unique_ptr<Model> make_ffm(const ModelSpec& spec) {
+  switch (spec.rank) {
+    case 4:
+      return std::make_unique<FieldAwareMachine<4>>(spec);
+    case 8:
+      return std::make_unique<FieldAwareMachine<8>>(spec);
+    default:
+      return std::make_unique<FieldAwareMachine<0>>(spec);
+  }
+}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "model/place_keys.h"
 
 namespace thalweg {
 namespace {
@@ -50,10 +51,12 @@ bool KeyIndex::place_entries(std::span<const Key> keys, std::uint32_t* local) {
   std::uint64_t* const slots = slots_.data();
   std::size_t used = 0;
   bool reserved = false;
+  PlacedKey placed[kPlacedAtOnce] = {};
   for (std::size_t begin = 0; begin < keys.size(); begin += kPlacedAtOnce) {
     const std::size_t end = std::min(begin + kPlacedAtOnce, keys.size());
+    place_keys(keys.subspan(begin, end - begin), placed);
     for (std::size_t e = begin; e < end; ++e) {
-      const PlacedKey key = place(keys[e]);
+      const PlacedKey key = placed[e - begin];
       const std::uint64_t wanted = ~key;
       reserved |= wanted == kFree;
       std::size_t slot = key >> shift;

@@ -1,8 +1,10 @@
 #include "model/local_batch.h"
 
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "model/place_keys.h"
 
 namespace thalweg {
 
@@ -20,6 +22,15 @@ void LocalBatch::take(Batch& batch) {
 void LocalBatch::assign(Batch& batch, KeyIndex& index) {
   take(batch);
   index.assign(batch.keys, keys_, local_);
+  batch.clear();
+}
+
+void LocalBatch::assign_each(Batch& batch) {
+  take(batch);
+  keys_.resize(batch.keys.size());
+  place_keys(batch.keys, keys_.data());
+  local_.resize(batch.keys.size());
+  std::iota(local_.begin(), local_.end(), 0u);
   batch.clear();
 }
 

@@ -21,6 +21,10 @@ class LocalBatch {
   // leaves `batch` empty, with buffers to fill again. Precondition: no key is kReservedKey.
   void assign(Batch& batch, KeyIndex& index);
 
+  // Keeps each entry's key as one of its own: keys() are those of the entries in order, placed, and local()
+  // counts them. For scoring where looking up is as cheap as to find out what is equal.
+  void assign_each(Batch& batch);
+
   // For dense models: no key is a row of a table, so keys() is empty and local() has the keys as they are.
   // Precondition: they are below 2^32.
   void keep(Batch& batch);

@@ -43,6 +43,22 @@ TEST(LocalBatch, GivesAscendingDistinctKeysForBatchesOfAnySizeInAnyOrder) {
   }
 }
 
+TEST(LocalBatch, KeepsEachEntryApartWhereItIsToldTo) {
+  Random random(8);
+  LocalBatch local;
+  for (const std::size_t rows : {std::size_t{70}, std::size_t{3}, std::size_t{0}, std::size_t{40}}) {
+    Batch batch = make_batch(rows, 5, 9, random);
+    const std::vector<Key> keys = batch.keys;
+    local.assign_each(batch);
+    ASSERT_EQ(local.keys().size(), keys.size());
+    ASSERT_EQ(local.local().size(), keys.size());
+    for (std::size_t e = 0; e < keys.size(); ++e) {
+      ASSERT_EQ(local.keys()[e], place(keys[e]));
+      ASSERT_EQ(local.local()[e], e);
+    }
+  }
+}
+
 TEST(LocalBatch, KeepsOrderWhenKeysCrowdTheEndsOfTheTable) {
   for (const PlacedKey first : {PlacedKey{0}, kNoPlace - 500}) {
     Batch batch;

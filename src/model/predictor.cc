@@ -81,6 +81,10 @@ Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& mo
     if (!table) return table.status();
     out.tables_.push_back(std::move(*table));
   }
+  if (!out.is_dense_ && out.tables_.size() == 2) {
+    out.lines_.emplace(out.tables_[1].keys(), out.tables_[1].rows());
+    out.tables_.pop_back();
+  }
   return out;
 }
 
@@ -88,13 +92,15 @@ Predictor::Scratch::Scratch(const Predictor& predictor) {
   Result<std::unique_ptr<Model>> made = make_model(predictor.spec());
   THALWEG_CHECK(made.ok(), "load() has made this model before");
   model_ = std::move(*made);
-  rows_.resize(predictor.tables_.size());
+  rows_.resize(std::max<std::size_t>(predictor.tables_.size(), 2));
 }
 
 Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const {
   if (Status status = scratch.model_->validate(batch); !status.ok()) return status;
   if (is_dense_) {
     scratch.batch_.keep(batch);
+  } else if (lines_) {
+    scratch.batch_.assign_each(batch);
   } else {
     scratch.batch_.assign(batch, scratch.index_);
   }
@@ -108,6 +114,11 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
     const std::size_t met = tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
     if (t == 1) scratch.known_keys_ += met;
     rows.emplace_back(scratch.rows_[t]);
+  }
+  if (lines_) {
+    scratch.rows_[1].resize(scratch.batch_.keys().size());
+    scratch.known_keys_ += lines_->read(scratch.batch_.keys(), scratch.rows_[1].data());
+    rows.emplace_back(scratch.rows_[1]);
   }
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());

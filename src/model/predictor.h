@@ -15,6 +15,7 @@
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "model/model_kind.h"
+#include "model/weight_lines.h"
 #include "thalweg/batch.h"
 #include "thalweg/status.h"
 
@@ -28,6 +29,7 @@ class FrozenTable {
   // factors too: a random factor would only add noise. Returns how many were met.
   std::size_t read(std::span<const PlacedKey> keys, std::span<float> out) const;
   std::span<const float> rows() const { return rows_; }
+  std::span<const PlacedKey> keys() const { return keys_; }  // Of a sparse one, ascending.
   std::size_t dim() const { return dim_; }
   bool is_sparse() const { return is_sparse_; }
 
@@ -52,7 +54,7 @@ class Predictor {
   class Scratch {
    public:
     explicit Scratch(const Predictor& predictor);
-    // Over all batches the distinct keys of each, and those of them that the model has.
+    // Over all batches the keys that were looked up, and those of them that the model has.
     std::uint64_t keys() const { return keys_; }
     std::uint64_t known_keys() const { return known_keys_; }
 
@@ -93,6 +95,7 @@ class Predictor {
   ModelSpec spec_;
   bool is_dense_ = false;
   std::vector<FrozenTable> tables_;
+  std::optional<WeightLines> lines_;  // Of a linear model: what its second table has had.
 };
 
 }  // namespace thalweg

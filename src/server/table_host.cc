@@ -334,7 +334,12 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   const auto keys = frame.keys();
   const std::size_t floats = (dense ? keys[1] : keys.size()) * table_->spec().dim;
   const std::shared_ptr<float[]> out(new float[floats]);
-  table_->read(dense ? keys.first(1) : keys, {out.get(), floats});
+  const std::span<float> rows(out.get(), floats);
+  if (!dense && !read_only && waits && policy_->keeps_steps()) {
+    table_->show(head.step, head.shard.value, {keys, frame.first.owner()}, rows);
+  } else {
+    table_->read(dense ? keys.first(1) : keys, rows);
+  }
   const Bytes bytes(out, std::as_bytes(std::span<const float>(out.get(), floats)));
   if (read_only) return bytes;
   // Asked for in other pieces before some range came here, or went.

@@ -22,6 +22,9 @@ class DenseTable final : public Table {
   void apply(std::span<const Contribution> parts) override;
   void sum(std::span<const Contribution> parts, const SumSink& sink) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void show(Step, std::uint32_t, const SharedKeys& keys, std::span<float> out) override {
+    read(keys.keys, out);
+  }
   void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t>) const override { return 0; }

@@ -1,22 +1,14 @@
 #include "table/reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <limits>
 
 #include "base/check.h"
-#include "base/planted.h"
 #include "table/update_kernels.h"
 
 namespace thalweg {
 namespace {
-
-// 0 for equal positions, k + 1 for those that share a block of 2^(k+1) positions and none of 2^k.
-int distance(std::uint32_t a, std::uint32_t b) {
-  if (THALWEG_BUG(kSumsInARow)) return static_cast<int>(std::max(a, b));
-  return std::bit_width(a ^ b);
-}
 
 template <class T>
 std::size_t bytes_of(const std::vector<T>& v) {
@@ -46,14 +38,14 @@ template <class Merge>
 void SparseReducer::merge_nearest(const Merge& merge) {
   int nearest = std::numeric_limits<int>::max();
   for (std::size_t r = 1; r < runs_.size(); ++r) {
-    nearest = std::min(nearest, distance(runs_[r - 1].position, runs_[r].position));
+    nearest = std::min(nearest, block_distance(runs_[r - 1].position, runs_[r].position));
   }
   merged_runs_.clear();
   std::size_t to = 0;
   const Run none;
   for (std::size_t r = 0; r < runs_.size(); ++r) {
     const Run& run = runs_[r];
-    const bool two = r + 1 < runs_.size() && distance(run.position, runs_[r + 1].position) == nearest;
+    const bool two = r + 1 < runs_.size() && block_distance(run.position, runs_[r + 1].position) == nearest;
     if (!two && run.part != nullptr) {
       merged_runs_.push_back(run);
       continue;
@@ -223,7 +215,7 @@ std::span<const RowInterval> DenseReducer::reduce(std::span<const Contribution> 
     if (part.grads.empty()) continue;
     const auto last = [&](std::size_t n) { return blocks_[depth_ - n].position; };
     THALWEG_CHECK(depth_ == 0 || last(1) <= part.position, "positions ascend");
-    while (depth_ > 1 && distance(last(2), last(1)) <= distance(last(1), part.position))
+    while (depth_ > 1 && block_distance(last(2), last(1)) <= block_distance(last(1), part.position))
       merge_last(last_wins);
     if (depth_ == blocks_.size()) blocks_.emplace_back();
     Block& block = blocks_[depth_++];

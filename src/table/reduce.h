@@ -3,15 +3,24 @@
 // So a contribution that was summed beforehand for a whole block may stand in for it and no bit changes.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/planted.h"
 #include "table/table.h"
 
 namespace thalweg {
+
+// 0 for equal positions, k + 1 for those that share a block of 2^(k+1) positions and none of 2^k.
+inline int block_distance(std::uint32_t a, std::uint32_t b) {
+  if (THALWEG_BUG(kSumsInARow)) return static_cast<int>(std::max(a, b));
+  return std::bit_width(a ^ b);
+}
 
 // Sparse contributions. Memory is kept from call to call.
 class SparseReducer {

@@ -35,7 +35,13 @@ std::size_t SparseBlock::insert(PlacedKey key) {
   PlacedKey* keys = key_buffer_.data();
   std::size_t hole = slot;
   for (PlacedKey carried = key; carried != kNoPlace; ++hole) std::swap(keys[hole], carried);
-  std::memmove(row(slot + 1), row(slot), (hole - 1 - slot) * width_ * sizeof(float));
+  if (apart_) {
+    std::memmove(ids_ + slot + 1, ids_ + slot, (hole - 1 - slot) * sizeof(std::uint32_t));
+    ids_[slot] = static_cast<std::uint32_t>(size_);
+    if (size_ >> page_shift_ == pages_.size()) pages_.emplace_back(width_ << page_shift_, arena_);
+  } else {
+    std::memmove(row(slot + 1), row(slot), (hole - 1 - slot) * width_ * sizeof(float));
+  }
   last_taken_ = last_taken_ || hole == slots_;
   ++size_;
   return slot;
@@ -44,7 +50,8 @@ std::size_t SparseBlock::insert(PlacedKey key) {
 void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
   const std::size_t slots = capacity + slack;
   Buffer<PlacedKey> keys(slots + kCounted + 1, arena_);
-  Buffer<float> rows(slots * width_, arena_);
+  Buffer<float> rows(apart_ ? 0 : slots * width_, arena_);
+  Buffer<std::uint32_t> ids(apart_ ? slots : 0, arena_);
   std::fill_n(keys.data(), slots + kCounted + 1, kNoPlace);
   std::size_t next = 0;
   for (std::size_t old = 0; old < slots_; ++old) {
@@ -52,17 +59,30 @@ void SparseBlock::rebuild(std::size_t capacity, std::size_t slack) {
     const std::size_t slot = std::max<std::size_t>(next, scale_to(fraction(keys_[old], ranges_), capacity));
     if (slot + 1 >= slots) return rebuild(capacity, 2 * slack);
     keys.data()[slot] = keys_[old];
-    copy_floats(row(old), width_, rows.data() + slot * width_);
-    if (THALWEG_BUG(kStateLost)) rows.data()[(slot + 1) * width_ - 1] = 0;
+    if (apart_) {
+      ids.data()[slot] = ids_[old];
+    } else {
+      copy_floats(row(old), width_, rows.data() + slot * width_);
+      if (THALWEG_BUG(kStateLost)) rows.data()[(slot + 1) * width_ - 1] = 0;
+    }
     next = slot + 1;
   }
   key_buffer_ = std::move(keys);
   row_buffer_ = std::move(rows);
+  id_buffer_ = std::move(ids);
   keys_ = key_buffer_.data();
+  ids_ = id_buffer_.data();
   rows_ = row_buffer_.data();
   capacity_ = capacity;
   slots_ = slots;
   last_taken_ = false;
+}
+
+std::size_t SparseBlock::bytes() const {
+  std::size_t bytes = key_buffer_.bytes() + row_buffer_.bytes() + id_buffer_.bytes() +
+                      pages_.capacity() * sizeof(Buffer<float>);
+  for (const Buffer<float>& page : pages_) bytes += page.bytes();
+  return bytes;
 }
 
 }  // namespace thalweg

@@ -25,6 +25,27 @@ inline void prefetch_floats(const float* row, std::size_t floats) {
   __builtin_prefetch(reinterpret_cast<const void*>(last), 1);
 }
 
+// Ascending runs one after the other, few and long, become one.
+template <class Key>
+void merge_runs(std::vector<Key>& keys) {
+  const auto less = [](const Key& a, const Key& b) { return a.place < b.place; };
+  std::vector<std::ptrdiff_t> begins{0};
+  for (std::size_t i = 1; i < keys.size(); ++i) {
+    if (less(keys[i], keys[i - 1])) begins.push_back(static_cast<std::ptrdiff_t>(i));
+  }
+  begins.push_back(static_cast<std::ptrdiff_t>(keys.size()));
+  while (begins.size() > 2) {
+    std::vector<std::ptrdiff_t> merged{0};
+    for (std::size_t run = 2; run < begins.size(); run += 2) {
+      std::inplace_merge(keys.begin() + begins[run - 2], keys.begin() + begins[run - 1],
+                         keys.begin() + begins[run], less);
+      merged.push_back(begins[run]);
+    }
+    if (merged.back() != begins.back()) merged.push_back(begins.back());
+    begins = std::move(merged);
+  }
+}
+
 }  // namespace
 
 SparseTable::SparseTable(const TableSpec& spec, const RangeSet& owned,
@@ -47,22 +68,29 @@ Status SparseTable::check(const Contribution& part, RangeSpan ranges) const {
 
 void SparseTable::start(std::span<const PlacedKey> keys, Probe* probes) const {
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::size_t block = range_of(keys[i], spec_.ranges).value;
-    const std::size_t home = blocks_[block].home(SparseBlock::fraction(keys[i], spec_.ranges));
-    __builtin_prefetch(blocks_[block].slot_key(home));
-    probes[i] = {block, home};
+    const SparseBlock& block = blocks_[range_of(keys[i], spec_.ranges).value];
+    const std::size_t home = block.home(SparseBlock::fraction(keys[i], spec_.ranges));
+    __builtin_prefetch(block.slot_key(home));
+    __builtin_prefetch(block.slot_key(home) + SparseBlock::kCounted - 1);
+    probes[i] = {&block, home};
   }
 }
 
 std::size_t SparseTable::find(std::span<const PlacedKey> keys, Probe* probes, std::size_t floats,
                               const float** rows) const {
+  static_assert(SparseBlock::kCounted == kernels::kCountedKeys);
+  const PlacedKey* homes[kBatch] = {};
+  std::uint8_t below[kBatch];
+  for (std::size_t i = 0; i < keys.size(); ++i) homes[i] = probes[i].block->slot_key(probes[i].slot);
+  kernels::count_below(homes, keys, below);
   std::size_t missing = 0;
+  lookups_ += keys.size();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const SparseBlock& block = blocks_[probes[i].block];
-    const std::size_t slot = block.find_from(probes[i].slot, keys[i]);
-    const float* row = block.row(slot);
-    prefetch_floats(row, floats);  // An absent key's row will be inserted here.
+    const SparseBlock& block = *probes[i].block;
+    const std::size_t slot = block.find_from(probes[i].slot, keys[i], below[i]);
     const bool absent = !block.holds(slot, keys[i]);
+    const float* row = absent ? block.row_to_come(slot) : block.row(slot);
+    if (row != nullptr) prefetch_floats(row, floats);
     rows[i] = absent ? nullptr : row;
     missing += absent;
   }
@@ -88,6 +116,57 @@ void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out
         copy_floats(rows[i], dim, to);
       } else {
         fill_initial(spec_.init, unplace(now[i]), {to, dim});
+      }
+    }
+  }
+}
+
+void SparseTable::locate(std::size_t known, std::size_t end) {
+  Probe probes[kBatch];
+  const float* found[kBatch];
+  std::vector<float*>& rows = shown_.rows();
+  const bool floats = spec_.dim == 1;
+  if (floats) shown_.firsts().resize(end);
+  for (std::size_t done = known; done < end; done += kBatch) {
+    const auto now = shown_.keys().subspan(done, std::min(kBatch, end - done));
+    start(now, probes);
+    find(now, probes, spec_.dim, found);
+    for (std::size_t i = 0; i < now.size(); ++i) rows[done + i] = const_cast<float*>(found[i]);
+    for (std::size_t i = 0; i < now.size() && floats; ++i) {
+      float& first = shown_.firsts()[done + i];
+      if (found[i] != nullptr) {
+        first = *found[i];
+      } else {
+        fill_initial(spec_.init, unplace(now[i]), {&first, 1});
+      }
+    }
+  }
+}
+
+void SparseTable::show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) {
+  if (std::exchange(shown_step_, step) != step) shown_.forget();
+  if (shown_.empty()) shown_.reset(owned_, spec_.ranges);
+  std::size_t known = shown_.rows().size();
+  const auto numbers = shown_.ask(position, keys);
+  const std::size_t dim = spec_.dim;
+  if (dim == 1) {
+    locate(known, shown_.rows().size());
+    const float* const firsts = shown_.firsts().data();
+    for (std::size_t i = 0; i < numbers.size(); ++i) out[i] = firsts[numbers[i]];
+    return;
+  }
+  // A few at a time, so that rows are copied while they are in the cache.
+  for (std::size_t done = 0; done < numbers.size(); done += kBatch) {
+    const auto now = numbers.subspan(done, std::min(kBatch, numbers.size() - done));
+    const std::size_t end = std::max<std::size_t>(known, *std::max_element(now.begin(), now.end()) + 1);
+    locate(known, end);
+    known = end;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      float* const to = out.data() + (done + i) * dim;
+      if (const float* row = shown_.rows()[now[i]]; row != nullptr) {
+        copy_floats(row, dim, to);
+      } else {
+        fill_initial(spec_.init, unplace(keys.keys[done + i]), {to, dim});
       }
     }
   }
@@ -124,6 +203,7 @@ void SparseTable::read_stored(std::span<const std::uint64_t> keys, std::span<flo
 }
 
 void SparseTable::write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) {
+  shown_.forget();
   Probe probes[kBatch];
   const float* found[kBatch];
   for (std::size_t done = 0; done < keys.size(); done += kBatch) {
@@ -154,6 +234,7 @@ void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* c
 }
 
 void SparseTable::update(const Contribution& part) {
+  shown_.forget();
   Probe probes[kBatch];
   const float* found[kBatch];
   float* rows[kBatch];
@@ -186,7 +267,89 @@ void SparseTable::sum(std::span<const Contribution> parts, const SumSink& sink) 
 }
 
 void SparseTable::apply(std::span<const Contribution> parts) {
-  if (!parts.empty()) sum(parts, [this](const Contribution& all) { update(all); });
+  if (parts.empty()) return;
+  if (!rule_.last_wins() && shown_.fits(parts)) return apply_shown(parts);
+  sum(parts, [this](const Contribution& all) { update(all); });
+}
+
+void SparseTable::apply_shown(std::span<const Contribution> parts) {
+  NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(parts);
+  shown_.forget();  // To make a row moves others.
+  make_rows(std::move(made));
+}
+
+SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
+  const std::vector<float*>& rows = shown_.rows();
+  NewRows made;
+  float* now[kBatch + 1];
+  float grads[kBatch + 1];
+  for (std::size_t done = 0; done < rows.size(); done += kBatch) {
+    const std::size_t end = std::min(rows.size(), done + kBatch);
+    for (std::size_t n = end; n < std::min(rows.size(), end + kBatch); ++n) prefetch_floats(rows[n], width_);
+    std::size_t count = 0;
+    for (std::size_t n = done; n < end; ++n) {
+      now[count] = rows[n];
+      grads[count] = sums[n];
+      count += rows[n] != nullptr;
+    }
+    for (std::size_t n = done; n < end && count < end - done; ++n) {
+      if (rows[n] != nullptr) continue;
+      made.keys.push_back({shown_.keys()[n], made.keys.size()});
+      made.grads.push_back(sums[n]);
+    }
+    rule_.update_rows(now, grads, count);
+  }
+  return made;
+}
+
+SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> parts) {
+  constexpr std::size_t kAhead = 8;
+  const std::size_t dim = spec_.dim;
+  const std::vector<float*>& rows = shown_.rows();
+  NewRows made;
+  float* now[kBatch];
+  std::vector<float> grads(kBatch * dim);
+  std::size_t count = 0;
+  shown_.sum_rows(parts, dim, [&](std::size_t number, const float* sum) {
+    if (number + kAhead < rows.size()) prefetch_floats(rows[number + kAhead], width_);
+    if (rows[number] == nullptr) {
+      made.keys.push_back({shown_.keys()[number], made.keys.size()});
+      made.grads.insert(made.grads.end(), sum, sum + dim);
+      return;
+    }
+    now[count] = rows[number];
+    copy_floats(sum, dim, grads.data() + count * dim);
+    if (++count < kBatch) return;
+    rule_.update_rows(now, grads.data(), count);
+    count = 0;
+  });
+  rule_.update_rows(now, grads.data(), count);
+  return made;
+}
+
+// Updates rows before they are in the table, so that each key is looked up once: to find its place.
+void SparseTable::make_rows(NewRows made) {
+  merge_runs(made.keys);
+  const std::size_t dim = spec_.dim;
+  std::vector<float> rows(std::min(kBatch, made.keys.size()) * width_), grads(kBatch * dim);
+  float* at[kBatch] = {};
+  for (std::size_t done = 0; done < made.keys.size(); done += kBatch) {
+    const std::size_t count = std::min(kBatch, made.keys.size() - done);
+    for (std::size_t i = 0; i < count; ++i) {
+      const NewRows::Key& key = made.keys[done + i];
+      at[i] = rows.data() + i * width_;
+      fill_new(key.place, {at[i], width_});
+      copy_floats(made.grads.data() + key.row * dim, dim, grads.data() + i * dim);
+    }
+    rule_.update_rows(at, grads.data(), count);
+    if (THALWEG_BUG(kRowUpdatedTwice)) rule_.update_rows(at, grads.data(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const PlacedKey key = made.keys[done + i].place;
+      SparseBlock& block = blocks_[range_of(key, spec_.ranges).value];
+      copy_floats(at[i], width_, block.row(block.insert(key)));
+    }
+    lookups_ += count;
+  }
 }
 
 void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
@@ -220,11 +383,13 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
 }
 
 Status SparseTable::add(const RangeSet& ranges) {
+  shown_.forget();
   owned_ = owned_ + ranges;
   return ok_status();
 }
 
 void SparseTable::remove(const RangeSet& ranges) {
+  shown_.forget();
   owned_ = owned_ - ranges;
   for (const RangeSpan run : ranges.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
@@ -244,7 +409,8 @@ std::uint64_t SparseTable::digest() const {
 }
 
 TableStats SparseTable::stats() const {
-  TableStats stats{0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes()};
+  TableStats stats{
+      0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes() + shown_.bytes()};
   for (const SparseBlock& block : blocks_) {
     stats.rows += block.size();
     stats.bytes += block.bytes();

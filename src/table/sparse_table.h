@@ -6,6 +6,7 @@
 
 #include "table/reduce.h"
 #include "table/sparse_block.h"
+#include "table/step/step_rows.h"
 #include "table/table.h"
 #include "table/update_rule.h"
 
@@ -23,6 +24,7 @@ class SparseTable final : public Table {
   void apply(std::span<const Contribution> parts) override;
   void sum(std::span<const Contribution> parts, const SumSink& sink) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  void show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) override;
   void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t> keys) const override;
@@ -33,15 +35,27 @@ class SparseTable final : public Table {
   void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
+  // Keys that were looked for so far.
+  std::uint64_t lookups() const { return lookups_; }
 
  private:
   // Where a key is being looked for: its block, and its home slot, later its slot.
   struct Probe {
-    std::size_t block;
+    const SparseBlock* block;
     std::size_t slot;
   };
   // Keys that are looked up together, so that their cache misses overlap.
   static constexpr std::size_t kBatch = 64;
+
+  // What apply() gives rows that have to be made.
+  struct NewRows {
+    struct Key {
+      PlacedKey place;
+      std::size_t row;
+    };
+    std::vector<Key> keys;
+    std::vector<float> grads;
+  };
 
   // Computes the home slots of `keys` and starts to fetch their lines.
   void start(std::span<const PlacedKey> keys, Probe* probes) const;
@@ -53,6 +67,12 @@ class SparseTable final : public Table {
   // Gives each key that lacks a row its initial row.
   void insert_missing(std::span<const PlacedKey> keys, const float* const* rows);
   void update(const Contribution& part);
+  // Finds the rows of keys that shown_ has numbered from `known` to `end`.
+  void locate(std::size_t known, std::size_t end);
+  void apply_shown(std::span<const Contribution> parts);
+  NewRows update_floats(std::span<const float> sums);
+  NewRows update_shown(std::span<const Contribution> parts);
+  void make_rows(NewRows made);
 
   TableSpec spec_;
   RangeSet owned_;
@@ -61,6 +81,9 @@ class SparseTable final : public Table {
   Arena arena_;                      // Of the blocks' arrays.
   std::vector<SparseBlock> blocks_;  // One a range of the table; those of others stay empty.
   SparseReducer reducer_;
+  StepRows shown_;
+  Step shown_step_;
+  mutable std::uint64_t lookups_ = 0;
 };
 
 }  // namespace thalweg

@@ -371,6 +371,22 @@ TEST(SparseTable, FtrlOfDimensionOneTakesAtMost32BytesAKey) {
   EXPECT_LE(static_cast<double>(stats.bytes) / static_cast<double>(stats.rows), 32.0);
 }
 
+// A row of a field-aware machine: no slot that is empty has one, and growing copies none.
+TEST(SparseTable, WideRowsTakeTheirOwnMemoryAndLittleMore) {
+  constexpr std::size_t kDim = 156, kKeys = 20000, kRowsAStep = 500;
+  Random random(6);
+  const TableSpec spec = spec_of(RuleKind::kAdagrad, kDim);
+  SparseTable table(spec, all(spec), nullptr);
+  for (std::size_t done = 0; done < kKeys; done += kRowsAStep) {
+    std::set<Key> keys;
+    for (Key key = done; key < done + kRowsAStep; ++key) keys.insert(key);
+    const Part part = part_of(keys, kDim, random);
+    table.apply(std::vector<Contribution>{part.view()});
+  }
+  EXPECT_EQ(table.stats().rows, kKeys);
+  EXPECT_LT(table.stats().bytes, kKeys * 2 * kDim * sizeof(float) * 11 / 10);
+}
+
 class SignOnly : public CustomRule {
  public:
   std::size_t state_floats(std::size_t) const override { return 1; }

@@ -25,6 +25,12 @@ struct Contribution {
   std::uint32_t position = 0;  // The shard's number, or that of the block's first shard.
 };
 
+// Placed keys that whoever holds them keeps alive.
+struct SharedKeys {
+  std::span<const std::uint64_t> keys;
+  std::shared_ptr<const void> owner;
+};
+
 struct TableStats {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Everything the table has allocated.
@@ -56,6 +62,10 @@ class Table {
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  // As read(), and the table may keep where it found the rows, until it changes or shows rows for another
+  // step: apply() of parts that are, position by position, of the very keys that were shown need not look
+  // them up again.
+  virtual void show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) = 0;
   // As read(), stored_width() floats a row: with the optimizer's state.
   virtual void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
   // Sets the first `width` floats of these rows, dim or stored_width(), whatever the rule; makes those that

@@ -228,6 +228,29 @@ void AddRows(const float* a, const float* b, float* sums, std::size_t count) {
   for (; i < count; ++i) sums[i] = a[i] + b[i];
 }
 
+bool AllAscend(const std::uint64_t* keys, std::size_t count) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto ascend = hn::Eq(hn::Zero(d), hn::Zero(d));
+  std::size_t i = 1;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
+    ascend = hn::And(ascend, hn::Lt(hn::LoadU(d, keys + i - 1), hn::LoadU(d, keys + i)));
+  bool all = hn::AllTrue(d, ascend);
+  for (; i < count; ++i) all = all && keys[i - 1] < keys[i];
+  return all;
+}
+
+void CountBelow(const std::uint64_t* const* at, const std::uint64_t* keys, std::size_t count,
+                std::uint8_t* below) {
+  const hn::CappedTag<std::uint64_t, kCountedKeys> d;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto key = hn::Set(d, keys[i]);
+    std::size_t sum = 0;
+    for (std::size_t lane = 0; lane < kCountedKeys; lane += hn::Lanes(d))
+      sum += hn::CountTrue(d, hn::Lt(hn::LoadU(d, at[i] + lane), key));
+    below[i] = static_cast<std::uint8_t>(sum);
+  }
+}
+
 // Whether all are finite. The bits of |NaN| and of infinity, read as integers, are the largest of all
 // floats'.
 bool AllFinite(const float* values, std::size_t count) {
@@ -276,6 +299,8 @@ HWY_EXPORT(UpdateRows);
 HWY_EXPORT(UpdatePlanes);
 HWY_EXPORT(AddRows);
 HWY_EXPORT(AllFinite);
+HWY_EXPORT(CountBelow);
+HWY_EXPORT(AllAscend);
 
 void update_rows(const UpdateParams& params, float* const* rows, const float* grads, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(UpdateRows)(params, rows, grads, count);
@@ -288,6 +313,10 @@ void add(const float* a, const float* b, float* sums, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(AddRows)(a, b, sums, count);
 }
 
+void count_below(const std::uint64_t* const* at, std::span<const std::uint64_t> keys, std::uint8_t* below) {
+  HWY_DYNAMIC_DISPATCH(CountBelow)(at, keys.data(), keys.size(), below);
+}
+
 std::size_t find_non_finite(std::span<const float> values) {
   if (HWY_DYNAMIC_DISPATCH(AllFinite)(values.data(), values.size())) return values.size();
   const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
@@ -295,17 +324,10 @@ std::size_t find_non_finite(std::span<const float> values) {
 }
 
 std::size_t find_unsorted(std::span<const std::uint64_t> keys) {
-  constexpr std::size_t kRun = 256;
-  for (std::size_t begin = 1; begin < keys.size(); begin += kRun) {
-    const std::size_t end = std::min(keys.size(), begin + kRun);
-    unsigned sorted = 1;
-    for (std::size_t i = begin; i < end; ++i) sorted &= static_cast<unsigned>(keys[i - 1] < keys[i]);
-    if (sorted) continue;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (keys[i - 1] >= keys[i]) return i;
-    }
-  }
-  return keys.size();
+  if (HWY_DYNAMIC_DISPATCH(AllAscend)(keys.data(), keys.size())) return keys.size();
+  std::size_t i = 1;
+  while (keys[i - 1] < keys[i]) ++i;
+  return i;
 }
 
 }  // namespace kernels

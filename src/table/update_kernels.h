@@ -51,6 +51,9 @@ void update_planes(const UpdateParams& params, const RowPlanes& planes, const fl
 void add(const float* a, const float* b, float* sums, std::size_t count);
 // Index of the first NaN or infinity, or values.size().
 std::size_t find_non_finite(std::span<const float> values);
+// below[i]: how many of the kCountedKeys keys from at[i] on are less than keys[i].
+inline constexpr std::size_t kCountedKeys = 8;
+void count_below(const std::uint64_t* const* at, std::span<const std::uint64_t> keys, std::uint8_t* below);
 // Index of the first key that is not above its predecessor, or keys.size().
 std::size_t find_unsorted(std::span<const std::uint64_t> keys);
 

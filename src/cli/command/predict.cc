@@ -1,6 +1,7 @@
 // predict: one prediction a line.
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -116,7 +117,8 @@ std::string lines_of(const RowScorer& scorer, const Options& options, std::optio
     }
     const float score = scored.scores[row];
     const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
-    fmt::format_to(std::back_inserter(text), "{}\n", told);
+    std::array<char, 32> line;
+    text.append(line.data(), fmt::format_to(line.data(), "{}\n", told));
     if (audit && !std::isnan(score)) append_terms(scorer, row, text);
   }
   return text;

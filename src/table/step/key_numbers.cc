@@ -1,0 +1,101 @@
+#include "table/step/key_numbers.h"
+
+#include <algorithm>
+
+#include "base/range.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kSlotsAKey = 2;  // Home slots at least, so that clusters stay short.
+
+}  // namespace
+
+void KeyNumbers::reset(const RangeSet& owned, std::uint16_t ranges) {
+  ranges_ = ranges;
+  owned_ = 0;
+  place_of_range_.assign(ranges, 0);
+  for (const RangeSpan run : owned.runs()) {
+    for (std::uint16_t range = run.begin; range < run.end; ++range)
+      place_of_range_[range] = static_cast<std::uint32_t>(owned_++);
+  }
+  const std::size_t expected = size_ + size_ / 8;  // As many as before, about.
+  size_ = 0;
+  slots_a_range_ = 0;
+  make_room(expected);
+}
+
+std::size_t KeyNumbers::home(PlacedKey key) const {
+  const std::size_t place = place_of_range_[range_of(key, ranges_).value];
+  return place * slots_a_range_ + scale_to(key * ranges_, slots_a_range_);
+}
+
+// For so many keys; those that are there find their slots anew.
+void KeyNumbers::make_room(std::size_t keys) {
+  slots_a_range_ = std::max(slots_a_range_, kSlotsAKey * keys / std::max<std::size_t>(owned_, 1) + 4);
+  held_.assign(slots_a_range_ * owned_, 0);
+  numbers_.resize(held_.size());
+  for (std::size_t n = 0; n < size_; ++n) {
+    const std::size_t slot = find(keys_[n]);
+    held_[slot] = ~keys_[n];
+    numbers_[slot] = static_cast<std::uint32_t>(n);
+  }
+}
+
+// Its slot, or the free one where it belongs: there are more slots than keys.
+std::size_t KeyNumbers::find(PlacedKey key) const {
+  std::size_t slot = home(key);
+  while (held_[slot] != 0 && held_[slot] != ~key) {
+    if (++slot == held_.size()) slot = 0;
+  }
+  return slot;
+}
+
+void KeyNumbers::add(std::span<const PlacedKey> keys, std::uint32_t* numbers) {
+  if (keys_.size() < size_ + keys.size() + 1) keys_.resize(size_ + keys.size() + 1);
+  constexpr std::size_t kAtOnce = 256;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
+    const auto now = keys.subspan(begin, std::min(kAtOnce, keys.size() - begin));
+    if (kSlotsAKey * (size_ + now.size()) > held_.size()) make_room(2 * (size_ + now.size()));
+    add_some(now, numbers + begin);
+  }
+}
+
+// As find() goes, with all that the loop needs in registers. Precondition: there is room.
+void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
+  std::uint64_t* const held = held_.data();
+  std::uint32_t* const numbers = numbers_.data();
+  const std::uint32_t* const places = place_of_range_.data();
+  PlacedKey* const known = keys_.data();
+  const std::size_t slots = held_.size(), slots_a_range = slots_a_range_;
+  const std::uint16_t ranges = ranges_;
+  std::size_t size = size_;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const PlacedKey key = keys[i];
+    const std::uint64_t wanted = ~key;
+    std::size_t slot =
+        places[range_of(key, ranges).value] * slots_a_range + scale_to(key * ranges, slots_a_range);
+    std::uint64_t there = held[slot];
+    // min() is zero where the slot is free or has the key: whether a key is new is as good as random, so
+    // nothing branches on it.
+    while (std::min(there, there ^ wanted) != 0) {
+      if (++slot == slots) slot = 0;
+      there = held[slot];
+    }
+    const bool fresh = there == 0;
+    const std::uint32_t number = fresh ? static_cast<std::uint32_t>(size) : numbers[slot];
+    held[slot] = wanted;
+    numbers[slot] = number;
+    known[size] = key;
+    size += fresh;
+    out[i] = number;
+  }
+  size_ = size;
+}
+
+std::size_t KeyNumbers::bytes() const {
+  return held_.capacity() * sizeof(std::uint64_t) + numbers_.capacity() * sizeof(std::uint32_t) +
+         keys_.capacity() * sizeof(PlacedKey) + place_of_range_.capacity() * sizeof(std::uint32_t);
+}
+
+}  // namespace thalweg
