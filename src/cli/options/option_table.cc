@@ -190,7 +190,7 @@ constexpr OptionRow kRows[] = {
      .placeholder = "FILE", .flag = "output", .letter = 'o'},
     {.name = "export-format", .key = "", .type = T::kChoice, .group = kOutput,
      .help = "How to write the model", .example = "text", .fallback = "safetensors",
-     .choices = "safetensors|text|npz", .flag = "format"},
+     .choices = "safetensors|text|npz|vw-readable", .flag = "format"},
     {.name = "synth-format", .key = "", .type = T::kChoice, .group = kOutput,
      .help = "How to write the rows", .example = "libffm", .fallback = "libsvm",
      .choices = "libsvm|libffm|criteo", .flag = "format"},
