@@ -113,6 +113,7 @@ struct TrainerOptions {
   std::string format = "auto";   // libsvm, libffm, criteo, vw, jsonl or csv; auto: found by looking.
   std::uint64_t on_bad_row = 0;  // How many bad rows may be left out before the job ends with kData.
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
+  std::string interactions;      // lr: features of pairs, such as "user*item,*", see docs/formats.md.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
 
   // A saved model that training goes on with, optimizer state included; what shapes the model and is not set
@@ -154,6 +155,10 @@ struct TrainerOptions {
   std::uint64_t memory =
       0;  // Bytes, of tables in this process, and a third of it more for steps; 0: no limit.
 
+  // The training is done once for each combination of these numbers, "rate=0.05,0.1;l2=1,10", on rows that
+  // are read once where they fit in an eighth of `memory`; the model with the least loss on held-out rows is
+  // kept. By run() in this process. Empty: once.
+  std::string sweep;
   std::string out;  // Where the model is saved, a directory; empty: nowhere.
   // The model is that of the pass with the least loss on held-out rows, not of the last one. Unset: so where
   // rows are held out and no checkpoints are taken.
@@ -180,6 +185,20 @@ struct TrainerOptions {
 struct LedPulls {
   std::uint32_t steps_min = 0, steps_max = 0;
   std::uint64_t pulls = 0;
+};
+
+struct SweepSetting {
+  std::string name;  // Of a flag.
+  float value = 0;
+};
+// One training of TrainerOptions::sweep.
+struct SweepTrial {
+  std::vector<SweepSetting> settings;
+  Status status;          // Why it has no numbers, if it has none.
+  double valid_loss = 0;  // Of the pass kept, as TrainEpoch::train_loss has it; NaN where it has none.
+  std::uint64_t model_digest = 0;
+  double seconds = 0;
+  bool kept = false;  // The best, of which TrainResult tells.
 };
 
 struct TrainResult {
@@ -220,6 +239,7 @@ struct TrainResult {
   std::uint64_t pushed_bytes = 0;            // Of all push frames that reached the servers.
   std::vector<ServerFailover> failovers;     // Servers that were lost.
   std::vector<std::string> notes, warnings;  // What the numbers mean, sentences for people.
+  std::vector<SweepTrial> sweep;             // All trainings, in their order; empty: there was one.
 };
 
 // Arguments of this program that make it a server or worker of the job, see run_train_server(). In them,

@@ -99,6 +99,21 @@ std::pair<TrainResult, bool> train(const nb::dict& given, const nb::dict& rows, 
   return {std::move(result), ended_early};
 }
 
+// A dictionary of each training of a sweep: its settings by their names, and what came of it.
+nb::list trials_of(const TrainResult& result) {
+  nb::list trials;
+  for (const SweepTrial& trial : result.sweep) {
+    nb::dict one;
+    for (const SweepSetting& setting : trial.settings) one[setting.name.c_str()] = setting.value;
+    one["valid_loss"] = trial.valid_loss;
+    one["model_digest"] = trial.model_digest;
+    one["seconds"] = trial.seconds;
+    one["kept"] = trial.kept;
+    trials.append(one);
+  }
+  return trials;
+}
+
 void bind_numbers(nb::module_& module) {
   nb::class_<HeldOutNumbers>(module, "HeldOutNumbers", "How a model does on rows that it was not trained on.")
       .def_ro("rows", &HeldOutNumbers::rows)
@@ -164,7 +179,8 @@ void bind_train(nb::module_& module) {
       .def_ro("not_kept", &TrainResult::not_kept)
       .def_ro("steps", &TrainResult::steps)
       .def_ro("notes", &TrainResult::notes)
-      .def_ro("warnings", &TrainResult::warnings);
+      .def_ro("warnings", &TrainResult::warnings)
+      .def_prop_ro("sweep", trials_of);
   module.def("train", &train, nb::arg("options"), nb::arg("rows"), nb::arg("on_progress").none(),
              nb::arg("on_epoch").none(), nb::arg("on_message").none(), "See thalweg.train().");
 }

@@ -20,6 +20,16 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
     assert "held-out auc" in capsys.readouterr().out
 
 
+def test_the_example_for_users_of_xgboost_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.parent / "from-xgboost.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    names = {"__name__": "docs"}
+    exec(compile(block, str(page), "exec"), names)
+    assert [trial["kept"] for trial in names["result"].sweep].count(True) == 1
+    assert names["probabilities"].shape == names["margins"].shape == (4000,)
+
+
 def test_the_package_is_typed_and_says_what_it_has():
     files = importlib.resources.files(thalweg)
     assert files.joinpath("py.typed").is_file()

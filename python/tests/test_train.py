@@ -219,3 +219,27 @@ def test_a_model_that_is_worse_than_none_is_an_error():
     with pytest.raises(RuntimeError, match="worse than that of no features.*keep_bad=True"):
         thalweg.train(data, labels, valid=(other, 1 - upside_down), epochs=8, rate=0.5, l2=0)
     thalweg.train(data, labels, valid=(other, 1 - upside_down), epochs=8, rate=0.5, l2=0, keep_bad=True)
+
+
+def test_poisson_and_classes(tmp_path):
+    random = np.random.default_rng(4)
+    matrix = scipy.sparse.random(3000, 20, density=0.3, random_state=4, format="csr")
+    counts = random.poisson(np.exp(matrix @ np.linspace(-1, 2, 20)))
+    poisson = thalweg.train(matrix, counts, loss="poisson", epochs=5, valid_part=10)
+    assert poisson.metrics["deviance"] < 1.5 and abs(poisson.metrics["calibration"] - 1) < 0.15
+    assert (poisson.model.predict(matrix) > 0).all()
+    own = random.integers(0, 3, 3000)
+    one_hot = scipy.sparse.csr_matrix((np.ones(3000), (range(3000), own * 5 + random.integers(0, 5, 3000))))
+    classes = thalweg.train(one_hot, own, loss="classes", epochs=3, valid_part=10)
+    assert classes.valid_accuracy > 0.95
+    np.testing.assert_array_equal(classes.model.predict(one_hot), own)
+
+
+def test_sweep_keeps_the_best(clicks, tmp_path):
+    matrix, labels = clicks
+    swept = thalweg.train(matrix, labels, sweep="rate=0.0001,0.1", valid_part=10, out=tmp_path / "model")
+    assert [trial["kept"] for trial in swept.sweep] == [False, True]
+    assert swept.sweep[1]["rate"] == pytest.approx(0.1)
+    assert swept.model.digest == thalweg.train(matrix, labels, rate=0.1, valid_part=10).model.digest
+    with pytest.raises(ValueError, match="--valid"):
+        thalweg.train(matrix, labels, sweep="rate=1,2")

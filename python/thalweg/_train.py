@@ -40,6 +40,8 @@ class TrainResult:
     stopped: bool  #: A callback ended it early.
     notes: Sequence[str]
     warnings: Sequence[str]
+    #: Of each training of `sweep`: its settings, "valid_loss", "model_digest", "seconds" and whether it was "kept".
+    sweep: Sequence[dict[str, Any]] = ()
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -57,7 +59,8 @@ def _show(progress: TrainProgress) -> None:
 def _show_epoch(epoch: TrainEpoch) -> None:
     held_out = "" if epoch.held_out is None else f"  held-out logloss {epoch.held_out.logloss:.5f}"
     if epoch.held_out is not None and epoch.held_out.logloss != epoch.held_out.logloss:
-        held_out = f"  held-out rmse {epoch.held_out.rmse:.5f}"
+        name = "deviance" if "deviance" in epoch.held_out.metrics else "rmse"
+        held_out = f"  held-out {name} {epoch.held_out.metrics[name]:.5f}"
     print(f"\repoch {epoch.number}  {epoch.examples} examples  train loss {epoch.train_loss:.5f}{held_out}",
           file=sys.stderr, flush=True)
 
@@ -68,7 +71,8 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
           optimizer: Optional[str] = None, rate: Optional[float] = None, l1: Optional[float] = None,
           l2: Optional[float] = None, rank: Optional[int] = None, batch: Optional[int] = None, seed: int = 1,
           columns: Optional[str] = None, label_column: Optional[str] = None, weight_column: Optional[str] = None,
-          hash_bits: Optional[int] = None, column_fields: Any = None, threads: Optional[int] = None,
+          hash_bits: Optional[int] = None, interactions: Optional[str] = None, sweep: Optional[str] = None,
+          column_fields: Any = None, threads: Optional[int] = None,
           data_shards: Optional[int] = None, init: Union[Model, str, "os.PathLike[str]", None] = None,
           out: Union[str, "os.PathLike[str]", None] = None,
           progress: Union[bool, Callable[[TrainProgress], Any]] = False,
@@ -85,6 +89,10 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     keep: with held-out rows the model is that of the "best" pass, or of the "last"; patience=3 ends the training once
         three passes in a row were no better. A model that is worse than the mean label for every row is an error,
         unless keep_bad.
+    loss: "logistic", "squared", "poisson" of counts, or "classes" of labels 0, 1, 2, ...
+    interactions: features of pairs of columns, namespaces or fields for lr, as "user*item,C1*C14", or "*" for all.
+    sweep: trains once for each combination, as "rate=0.05,0.1;l2=1,10", on rows that are read once, and keeps the
+        model that is best on held-out rows; `TrainResult.sweep` has the others' numbers.
     column_fields: for ffm, the field of each column of a matrix.
     init: a model, or the directory of one, that the training goes on with.
     out: where the model is saved; by default it lives as long as `TrainResult.model`.
@@ -97,7 +105,8 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     """
     given = dict(options, model=model, valid_part=valid_part, epochs=epochs, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
-                 label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, threads=threads,
+                 label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, interactions=interactions, sweep=sweep,
+                 threads=threads,
                  data_shards=data_shards, init=init._directory if isinstance(init, Model) else init)
     rows: dict[str, _core.Rows] = {}
     if is_files(data):

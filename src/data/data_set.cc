@@ -10,6 +10,7 @@
 #include "data/column/row_sample.h"
 #include "data/memory/memory_blocks.h"
 #include "data/memory/memory_rows.h"
+#include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
 #include "data/text_windows.h"
@@ -95,6 +96,8 @@ Status DataSet::open_files() {
   if (!seekable_) total_bytes_ = 0;
   std::vector<InputFile>& full = files->full;
   if (Status status = look_closer(full); !status.ok()) return status;
+  if (Status status = check_interactions(options_, *format_, columns_, paths_.front()); !status.ok())
+    return status;
   if (std::all_of(full.begin(), full.end(), [](const InputFile& file) { return file.plain(); })) {
     files_ = std::move(full);
   } else {
@@ -114,6 +117,8 @@ Status DataSet::open_memory() {
   if (!columns) return columns.status();
   columns_ = std::move(*columns);
   if (Status status = look_closer({}); !status.ok()) return status;
+  if (Status status = check_interactions(options_, *format_, columns_, paths_.front()); !status.ok())
+    return status;
   total_bytes_ = memory_->rows() * kBytesPerRow;
   fingerprint_ = thalweg::place(memory_->rows());
   return {};
@@ -175,7 +180,9 @@ double DataSet::mean_entries(const std::string& lines) const {
   const std::string text = lines + std::string(kTextPad, '\0');
   Cursor cursor{text.data(), text.data() + lines.size(), 0};
   if (columns_.header) cursor.p = line_end(cursor.p, cursor.end) + 1;
-  const std::unique_ptr<RowParser> parser = format_->parser(options_, columns_);
+  const bool pairs = check_interactions(options_, *format_, columns_, {}).ok();
+  const std::unique_ptr<RowParser> parser =
+      pairs ? row_parser(options_, *format_, columns_) : format_->parser(options_, columns_);
   Batch batch;
   BatchWriter writer;
   writer.attach(batch, parser->with_fields(), false);

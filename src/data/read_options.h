@@ -29,12 +29,16 @@ struct ReadOptions {
   std::uint64_t max_bad_rows =
       0;                   // Rows that may be skipped as bad before reading fails; 0: the first one fails.
   unsigned hash_bits = 0;  // 1..63: keys are hashed to this many bits. 0: 64-bit keys as they stand.
+  // Products of entries that follow a row's own, see pair/interactions.h. Fields of VW text and JSON lines
+  // are then those of hashed_field(). Empty: none.
+  std::string interactions;
   Part part = Part::kAll;
   std::uint64_t part_modulus =
       0;  // N: rows N, 2N, ... over all files (from 1) are held out. Used unless kAll.
   bool binary_labels =
       false;                  // A label must be -1, 0 or 1, and -1 becomes 0; it is free if it is not needed.
   std::uint32_t classes = 0;  // A label must be a whole number below this; 0: any number.
+  bool counts = false;        // A label must be at least 0.
   bool keep_lines = false;    // RowReader::lines() has the text of rows.
   bool answer_bad_rows =
       false;                 // A bad row is counted as skipped, and is a row without entries, see RowLines.

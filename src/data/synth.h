@@ -23,10 +23,11 @@ struct SynthRow {
   bool positive;
 };
 
-// Immutable; row i is a pure function of (seed, i).
+// Immutable; row i is a pure function of (seed, day, i). From one day to the next the hidden model drifts:
+// its weights have a correlation of 0.98, of days further apart a lower one. The ids are those of all days.
 class SynthSource {
  public:
-  explicit SynthSource(std::uint64_t seed);
+  explicit SynthSource(std::uint64_t seed, std::uint32_t day = 0);
   SynthRow row(std::uint64_t index) const;
   // Of the field's value 0, among all ids (from 0); offset(39) is their number.
   std::uint32_t offset(std::size_t field) const { return offsets_[field]; }
@@ -39,9 +40,12 @@ class SynthSource {
     std::uint64_t multiplier, shift;
   };
   double draw(Random& random, SynthRow& row) const;
+  double weight(std::uint64_t id, bool numeric) const;
 
   std::uint64_t seed_;
-  double bias_ = 0;  // Such that 23.3 % of the rows are expected to be positive.
+  std::uint32_t day_;
+  double first_part_ = 1, other_part_ = 0;  // Of the first day's weights, and of others drawn beside them.
+  double bias_ = 0;                         // Such that 23.3 % of the rows are expected to be positive.
   std::array<std::uint32_t, kSynthFields + 1> offsets_{};
   std::vector<Category> categories_;
   std::array<std::uint8_t, 4096> bucket_of_level_{};
@@ -51,6 +55,7 @@ struct SynthOptions {
   std::uint64_t rows = 1'000'000;
   std::uint64_t seed = 1;
   std::string format = "libsvm";  // libsvm, libffm or criteo.
+  std::uint32_t day = 0;
 };
 
 struct SynthReport {

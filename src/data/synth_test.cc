@@ -70,6 +70,40 @@ TEST(Synth, ARowIsAFunctionOfSeedAndIndex) {
   EXPECT_EQ(differing, 3);
 }
 
+TEST(Synth, DaysDriftFromOneToTheNext) {
+  const SynthSource first(5), named(5, 0), next(5, 1), late(5, 8);
+  EXPECT_EQ(first.row(3).values, named.row(3).values);
+  EXPECT_EQ(first.row(3).probability, named.row(3).probability);
+  EXPECT_NE(first.row(3).values, next.row(3).values);
+  EXPECT_EQ(first.offset(kSynthFields), late.offset(kSynthFields));
+  for (const SynthSource* day : {&next, &late}) {
+    double sum = 0;
+    for (std::uint64_t i = 0; i < 20000; ++i) sum += day->row(i).probability;
+    EXPECT_NEAR(sum / 20000, 0.233, 0.01);
+  }
+  // Mean logits by the value of a field of 24 values.
+  const auto logits = [](const SynthSource& day) {
+    std::map<std::uint32_t, std::pair<double, int>> sums;
+    for (std::uint64_t i = 0; i < 40000; ++i) {
+      const SynthRow row = day.row(i);
+      auto& [sum, rows] = sums[row.values[13 + 5]];
+      sum += std::log(row.probability / (1 - row.probability)), ++rows;
+    }
+    return sums;
+  };
+  const auto of_first = logits(first), of_next = logits(next), of_late = logits(late);
+  double near = 0, far = 0;
+  int common = 0;
+  for (const auto& [value, sum] : of_first) {
+    if (sum.second < 300 || !of_next.contains(value) || !of_late.contains(value)) continue;
+    const auto mean = [&](const auto& sums) { return sums.at(value).first / sums.at(value).second; };
+    near += std::abs(mean(of_next) - mean(of_first)), far += std::abs(mean(of_late) - mean(of_first));
+    ++common;
+  }
+  ASSERT_GT(common, 5);
+  EXPECT_LT(2 * near, far);
+}
+
 class SynthFormats : public testing::TestWithParam<std::string> {};
 
 TEST_P(SynthFormats, ReadBackAsWritten) {

@@ -2,52 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 
 #include "base/check.h"
+#include "model/loss_kernels.h"
 
 namespace thalweg {
 namespace {
-
-// The comparison keeps NaN, and with it the sign that training has diverged.
-inline float at_least(float x, float low) { return x < low ? low : x; }
-
-// e^x for x <= 0, raised to x = -87 first so that the result is a normal number; NaN stays NaN. Relative
-// error below 3e-7. The same bits on every machine: no library call, no fused multiply-add.
-// Cody-Waite reduction to |r| <= ln(2)/2, Taylor polynomial of degree 7, exponent put in as bits.
-inline float exp_kernel(float x) {
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer in the low bits.
-  x = at_least(x, -87.0f);
-  const float shifted = x * 1.44269504f + kRound;
-  const float n = shifted - kRound;
-  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const std::uint32_t power = (std::bit_cast<std::uint32_t>(shifted) + 127u) << 23;
-  return p * std::bit_cast<float>(power);
-}
-
-// log(1 + u) for 0 <= u <= 1 as 2 atanh(u / (2 + u)); the series' argument is at most 1/3.
-inline float log1p_kernel(float u) {
-  const float s = u / (2.0f + u);
-  const float t = s * s;
-  float p = 1.0f / 15;
-  p = p * t + 1.0f / 13;
-  p = p * t + 1.0f / 11;
-  p = p * t + 1.0f / 9;
-  p = p * t + 1.0f / 7;
-  p = p * t + 1.0f / 5;
-  p = p * t + 1.0f / 3;
-  p = p * t + 1.0f;
-  return 2.0f * s * p;
-}
 
 struct Point {
   float loss;
@@ -72,6 +33,16 @@ inline Point logistic_point(float score, float label) {
 inline Point squared_point(float score, float label) {
   const float error = score - label;
   return {0.5f * error * error, error};
+}
+
+// Half the deviance, so that a mean that is the label costs nothing. Sums in double: terms of the size of
+// large labels cancel.
+inline Point poisson_point(float score, float label) {
+  const double mean = mean_of_log(score), count = label;
+  const double log_label = label > 0.0f ? log_kernel(count) : 0.0;
+  // 0 * score is 0 but for an infinite score, which becomes NaN.
+  const double loss = (mean - count) - count * (static_cast<double>(score) - log_label);
+  return {static_cast<float>(loss) + 0.0f * score, static_cast<float>(mean - count)};
 }
 
 constexpr std::size_t kBlock = 256;
@@ -110,6 +81,7 @@ LossSum sum_blocks(PointOf point_of, std::span<const float> scores, std::span<co
 }  // namespace
 
 float predict(Loss loss, float score) {
+  if (loss == Loss::kPoisson) return mean_of_log(score);
   return loss == Loss::kLogistic ? sigmoid(score, exp_kernel(-std::fabs(score))) : score;
 }
 
@@ -119,8 +91,9 @@ LossSum sum_losses(Loss loss, std::span<const float> scores, std::span<const flo
                     (slopes.empty() || slopes.size() == scores.size()),
                 "one score, label, weight and slope a row");
   THALWEG_CHECK(is_of_score(loss), "one score tells nothing of several classes");
-  return loss == Loss::kLogistic ? sum_blocks(logistic_point, scores, labels, weights, slopes)
-                                 : sum_blocks(squared_point, scores, labels, weights, slopes);
+  if (loss == Loss::kLogistic) return sum_blocks(logistic_point, scores, labels, weights, slopes);
+  return loss == Loss::kPoisson ? sum_blocks(poisson_point, scores, labels, weights, slopes)
+                                : sum_blocks(squared_point, scores, labels, weights, slopes);
 }
 
 }  // namespace thalweg

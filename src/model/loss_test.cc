@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "base/random.h"
+#include "model/loss_kernels.h"
 
 namespace thalweg {
 namespace {
@@ -43,9 +45,36 @@ TEST(Loss, LogisticAgreesWithDoublesForScoresOfAnySize) {
   }
 }
 
+TEST(Loss, PoissonIsHalfTheDevianceOfItsMean) {
+  for (const float score : {-80.0f, -3.0f, -0.5f, 0.0f, 0.3f, 2.0f, 10.0f}) {
+    const double mean = std::exp(static_cast<double>(score));
+    ASSERT_NEAR(static_cast<double>(predict(Loss::kPoisson, score)), mean, 1e-6 * mean) << score;
+    for (const float label : {0.0f, 0.5f, 1.0f, 7.0f, 1000.0f}) {
+      const double y = static_cast<double>(label);
+      const double exact = (y > 0 ? y * std::log(y / mean) : 0.0) - y + mean;
+      ASSERT_NEAR(row_loss(Loss::kPoisson, score, label), exact, 1e-6 * (mean + y) + 1e-6 * exact)
+          << score << ' ' << label;
+      std::vector<float> slope(1);
+      (void)sum_losses(Loss::kPoisson, {&score, 1}, {&label, 1}, {}, slope);
+      ASSERT_NEAR(static_cast<double>(slope[0]), mean - y, 1e-6 * (mean + y));
+    }
+  }
+  EXPECT_TRUE(std::isfinite(row_loss(Loss::kPoisson, 1000.0f, 3.0f)));
+  for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_FALSE(std::isfinite(row_loss(Loss::kPoisson, bad, 0.0f))) << bad;
+    EXPECT_FALSE(std::isfinite(row_loss(Loss::kPoisson, bad, 2.0f))) << bad;
+  }
+}
+
+TEST(Loss, LogarithmsAreAccurate) {
+  for (double x = 1e-6; x < 1e9; x *= 1.0137) ASSERT_NEAR(log_kernel(x), std::log(x), 1e-10) << x;
+  EXPECT_EQ(log_kernel(1.0), 0.0);
+}
+
 TEST(Loss, SumsWeightedLossesAndSlopes) {
   Random random(3);
-  for (const Loss loss : {Loss::kLogistic, Loss::kSquared}) {
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson}) {
     std::vector<float> scores, labels, weights;
     for (int i = 0; i < 1000; ++i) {
       scores.push_back(static_cast<float>(4 * random.normal()));
@@ -60,8 +89,8 @@ TEST(Loss, SumsWeightedLossesAndSlopes) {
       expected += w * row_loss(loss, scores[i], labels[i]);
       weight += w;
       const double target = static_cast<double>(labels[i]);
-      ASSERT_NEAR(static_cast<double>(slopes[i]),
-                  w * (static_cast<double>(predict(loss, scores[i])) - target), 2e-6);
+      const double slope = w * (static_cast<double>(predict(loss, scores[i])) - target);
+      ASSERT_NEAR(static_cast<double>(slopes[i]), slope, 2e-6 * std::max(1.0, std::fabs(slope)));
     }
     EXPECT_NEAR(sum.loss, expected, 1e-9 * expected);
     EXPECT_DOUBLE_EQ(sum.weight, weight);

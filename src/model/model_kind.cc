@@ -21,6 +21,7 @@ constexpr std::uint32_t kMaxRank = 1024;
 constexpr std::uint32_t kMaxFactorFloats = 65536;
 constexpr std::uint32_t kMaxWidth = 1u << 20;
 constexpr std::size_t kMaxLayers = 16;
+constexpr std::uint32_t kMaxSparseClasses = 4096;  // Each feature has a float a class.
 
 Status outside(const ModelSpec& spec, const char* what, std::uint64_t value, std::uint64_t low,
                std::uint64_t high) {
@@ -83,6 +84,10 @@ Result<std::unique_ptr<Model>> make_model(const ModelSpec& spec) {
                                     " fields of rank " + std::to_string(spec.rank) +
                                     "; expected at least one field and fields * rank <= " +
                                     std::to_string(kMaxFactorFloats));
+  }
+  if ((*kind)->dense == nullptr && spec.loss == Loss::kClasses) {
+    if (Status status = outside(spec, "classes", spec.classes, 2, kMaxSparseClasses); !status.ok())
+      return status;
   }
   if ((*kind)->dense != nullptr) {
     if (Status status = check_dense(spec); !status.ok()) return status;

@@ -55,20 +55,22 @@ void add_linear_gradients(const LocalBatch& batch, std::span<const float> slopes
 
 }  // namespace
 
-std::vector<TableSpec> Scorer::tables() const {
+std::vector<TableSpec> linear_tables(const ModelSpec& spec) {
   TableSpec bias;
   bias.kind = TableSpec::Kind::kDense;
   bias.name = "bias";
   bias.rows = 1;
   bias.ranges = 1;
-  bias.rule = spec_.weights;
-  bias.rule.rate = spec_.bias_rate.value_or(spec_.weights.rate);
+  bias.rule = spec.weights;
+  bias.rule.rate = spec.bias_rate.value_or(spec.weights.rate);
   bias.rule.l1 = bias.rule.l2 = 0;  // A penalty would pull the mean prediction away from the mean label.
   TableSpec weights;
   weights.name = "weights";
-  weights.rule = spec_.weights;
+  weights.rule = spec.weights;
   return {bias, weights};
 }
+
+std::vector<TableSpec> Scorer::tables() const { return linear_tables(spec_); }
 
 TableSpec Scorer::factor_table(std::uint32_t dim) const {
   TableSpec factors;

@@ -38,6 +38,8 @@ class Scorer : public Model {
   std::vector<float> slopes_;
 };
 
+// A bias, and a float for each key; what linear models have.
+std::vector<TableSpec> linear_tables(const ModelSpec& spec);
 std::unique_ptr<Scorer> make_factorization_machine(const ModelSpec& spec);
 // Whether each entry has a field below spec.fields; see Model::validate().
 Status check_fields(const Batch& batch, const ModelSpec& spec);

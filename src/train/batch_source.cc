@@ -18,6 +18,9 @@ std::uint64_t Prepared::bytes() const {
 BatchSource::BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room)
     : reader_(std::move(reader)), model_(model), is_dense_(is_dense), room_(room) {}
 
+BatchSource::BatchSource(std::unique_ptr<KeptPass> pass, Model& model, bool is_dense)
+    : model_(model), is_dense_(is_dense), room_(nullptr), kept_(std::move(*pass)), whole_(true) {}
+
 // One that nobody else has any more.
 std::shared_ptr<Prepared> BatchSource::spare() {
   for (const auto& spare : spares_) {
@@ -28,7 +31,7 @@ std::shared_ptr<Prepared> BatchSource::spare() {
 
 Status BatchSource::next(std::size_t rows_max, Workbench& bench, PreparedRef& out) {
   if (!is_kept()) return read(rows_max, bench, out);
-  const Kept& kept = kept_[next_kept_];
+  const KeptBatch& kept = kept_[next_kept_];
   if (next_kept_ + 1 < kept_.size()) ++next_kept_;  // The last is the end, which comes again.
   out = kept.batch;
   place_ = kept.place;

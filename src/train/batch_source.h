@@ -42,11 +42,22 @@ struct ReadPlace {
   std::uint64_t rows_skipped = 0;
 };
 
+// One batch of a pass that is kept.
+struct KeptBatch {
+  PreparedRef batch;
+  ReadPlace place;
+  StepMemory::Share room;
+};
+using KeptPass = std::vector<KeptBatch>;  // Whole: the last has no rows.
+
 // One thread at a time.
 class BatchSource {
  public:
   // `is_dense`: keys are places of a row's numbers. `room`: for batches that are kept; null: none is.
   BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room);
+
+  // From the begin of a pass that another has kept.
+  BatchSource(std::unique_ptr<KeptPass> pass, Model& model, bool is_dense);
 
   // The next batch of exactly `rows_max` rows, fewer at the end. Errors as RowReader::next(), kRetry among
   // them.
@@ -60,13 +71,10 @@ class BatchSource {
   // and has, so that no file is read any more.
   bool is_kept() const { return reader_ == nullptr; }
   RowReader& reader() { return *reader_; }  // Precondition: !is_kept().
+  // The pass that has been kept, for another. Precondition: has_whole_pass(); nothing is asked for any more.
+  std::unique_ptr<KeptPass> take_pass() { return std::make_unique<KeptPass>(std::move(kept_)); }
 
  private:
-  struct Kept {
-    PreparedRef batch;
-    ReadPlace place;
-    StepMemory::Share room;
-  };
   Status read(std::size_t rows_max, Workbench& bench, PreparedRef& out);
   void keep(const PreparedRef& batch);
   std::shared_ptr<Prepared> spare();
@@ -76,7 +84,7 @@ class BatchSource {
   const bool is_dense_;
   StepMemory* room_;
   ReadPlace place_;
-  std::vector<Kept> kept_;
+  KeptPass kept_;
   bool whole_ = false;  // kept_ is a whole pass.
   std::size_t next_kept_ = 0;
   std::vector<std::shared_ptr<Prepared>> spares_;  // Whose memory is used again.

@@ -21,8 +21,8 @@ struct Sizes {
 bool is_input(Key key) { return key < kInputsMax; }
 bool is_class_label(float label) { return is_class(label, kClassesMax); }
 
-// Says where the first row is that a dense model cannot take.
-Status refuse_row(DataSet& data, bool of_classes) {
+// Says where the first row is that a model of classes, or a dense one, cannot take.
+Status refuse_row(DataSet& data, bool of_inputs, bool of_classes) {
   auto reader = data.reader(ShardId{0}, 1);
   Batch batch;
   while (reader) {
@@ -30,7 +30,7 @@ Status refuse_row(DataSet& data, bool of_classes) {
     if (!rows || *rows == 0) break;
     const std::string place = (*reader)->place_of_last_row();
     const auto wide = std::find_if_not(batch.keys.begin(), batch.keys.end(), is_input);
-    if (wide != batch.keys.end()) {
+    if (of_inputs && wide != batch.keys.end()) {
       return {Code::kData,
               fmt::format("{}: feature {}; a dense model takes features below {}\nhint: --hash-bits 12 "
                           "hashes them to 4096",
@@ -45,8 +45,8 @@ Status refuse_row(DataSet& data, bool of_classes) {
   return {Code::kData, "the training data changed while it was read"};
 }
 
-// One more than the largest feature and label of the data.
-Result<Sizes> count_sizes(DataSet& data, bool of_classes) {
+// One more than the largest feature, of inputs, and label, of classes, of the data.
+Result<Sizes> count_sizes(DataSet& data, bool of_inputs, bool of_classes) {
   auto reader = data.reader(ShardId{0}, 1);
   if (!reader) return reader.status();
   Batch batch;
@@ -56,11 +56,12 @@ Result<Sizes> count_sizes(DataSet& data, bool of_classes) {
     if (!rows) return rows.status();
     if (*rows == 0) return sizes;
     const bool all_fit =
-        std::all_of(batch.keys.begin(), batch.keys.end(), is_input) &&
+        (!of_inputs || std::all_of(batch.keys.begin(), batch.keys.end(), is_input)) &&
         (!of_classes || std::all_of(batch.labels.begin(), batch.labels.end(), is_class_label));
-    if (!all_fit) return refuse_row(data, of_classes);
-    for (const Key key : batch.keys)
-      sizes.inputs = std::max(sizes.inputs, static_cast<std::uint32_t>(key) + 1);
+    if (!all_fit) return refuse_row(data, of_inputs, of_classes);
+    for (const Key key : batch.keys) {
+      if (of_inputs) sizes.inputs = std::max(sizes.inputs, static_cast<std::uint32_t>(key) + 1);
+    }
     for (const float label : batch.labels) {
       if (of_classes) sizes.classes = std::max(sizes.classes, static_cast<std::uint32_t>(label) + 1);
     }
@@ -81,7 +82,7 @@ Status choose_sizes(const TrainerOptions& options, DataSet* data, TrainSpec& spe
                         of_classes ? " and --classes" : "")};
   }
   if (!known) {
-    const auto counted = count_sizes(*data, of_classes);
+    const auto counted = count_sizes(*data, true, of_classes);
     if (!counted) return as_input(counted.status());
     if (model.inputs == 0) model.inputs = counted->inputs;
     if (of_classes && model.classes == 0) model.classes = std::max(counted->classes, 2u);
@@ -144,6 +145,22 @@ Status plan_text(const TrainerOptions& options, const ModelKind& kind, TrainSpec
   spec.train.text.parts = spec.valid.text.parts = parts;
   spec.train.text.part = Part::kTrain;
   spec.valid.text.part = Part::kHeldOut;
+  return ok_status();
+}
+
+Status choose_classes(const TrainerOptions& options, DataSet* data, TrainSpec& spec) {
+  ModelSpec& model = spec.model;
+  if (model.loss != Loss::kClasses) return ok_status();
+  model.classes = options.classes.value_or(0);
+  if (model.classes == 0) {
+    if (data == nullptr || !data->seekable()) {
+      return {Code::kUsage, "--classes must be given where the training data cannot be looked at first"};
+    }
+    const auto counted = count_sizes(*data, false, true);
+    if (!counted) return as_input(counted.status());
+    model.classes = std::max(counted->classes, 2u);
+  }
+  spec.train.classes = spec.valid.classes = model.classes;
   return ok_status();
 }
 

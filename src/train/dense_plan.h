@@ -12,6 +12,9 @@ namespace thalweg {
 // classes are not told; null: only the workers have the data. Errors: kUsage, kData naming file and line.
 Status plan_dense(const TrainerOptions& options, const ModelKind& kind, DataSet* data, TrainSpec& spec);
 
+// The same of the classes of a sparse model of them.
+Status choose_classes(const TrainerOptions& options, DataSet* data, TrainSpec& spec);
+
 // spec.model's layers between; `usual`: where they are left open. kUsage for a kind that has none.
 Status choose_hidden(const TrainerOptions& options, const ModelKind& kind,
                      std::span<const std::uint32_t> usual, ModelSpec& model);

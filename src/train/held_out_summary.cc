@@ -17,8 +17,8 @@ void HeldOutSummary::add(std::span<const float> scores, std::span<const float> l
 void HeldOutSummary::put(Writer& out) const {
   const MetricSums::Sums& s = metrics_.sums();
   out.put(s.rows);
-  for (const double sum :
-       {s.weight, s.loss, s.square, s.correct, s.prediction, s.label, s.label_square, s.absolute}) {
+  for (const double sum : {s.weight, s.loss, s.square, s.correct, s.prediction, s.label, s.label_square,
+                           s.absolute, s.label_log}) {
     out.put(sum);
   }
   AucCounts auc = auc_;  // To be sorted.
@@ -32,8 +32,8 @@ void HeldOutSummary::put(Writer& out) const {
 std::optional<HeldOutSummary> HeldOutSummary::get(Reader& in, Loss loss) {
   MetricSums::Sums s;
   s.rows = in.get<std::uint64_t>();
-  for (double* sum :
-       {&s.weight, &s.loss, &s.square, &s.correct, &s.prediction, &s.label, &s.label_square, &s.absolute}) {
+  for (double* sum : {&s.weight, &s.loss, &s.square, &s.correct, &s.prediction, &s.label, &s.label_square,
+                      &s.absolute, &s.label_log}) {
     *sum = in.get<double>();
   }
   const bool has_nan = in.get<std::uint8_t>() != 0;

@@ -29,7 +29,7 @@ class HeldOutSummary {
   const MetricSums& metrics() const { return metrics_; }
   const AucCounts& auc() const { return auc_; }  // Empty for squared loss.
 
-  // rows:u64 sums:f64*8 nan:u8 bits_dropped:u8 cells:u32 (place:u32 positive:f64 negative:f64)*cells
+  // rows:u64 sums:f64*9 nan:u8 bits_dropped:u8 cells:u32 (place:u32 positive:f64 negative:f64)*cells
   void put(Writer& out) const;
   // Nothing, and `in` has failed, where a shard of this loss says no such thing.
   static std::optional<HeldOutSummary> get(Reader& in, Loss loss);

@@ -49,6 +49,9 @@ class ShardTrainer {
   // Room for the batches of a data set that is read several times; null where it is too large to try.
   StepMemory* room_for(const DataSet& data) const;
   Status open_held_out();
+  Result<BatchSource> source_of(DataSet& data, KeptPasses::Rows rows, std::uint32_t epoch);
+  // For the next training on these rows, if there is one.
+  void hand_on(BatchSource& source, KeptPasses::Rows rows);
   Status learn(const Prepared& prepared);
   // Room for a batch's rows and gradients, before they are asked for. kData: there is none.
   Result<StepMemory::Share> reserve(const Prepared& prepared) const;
@@ -270,16 +273,33 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
 StepMemory* ShardTrainer::room_for(const DataSet& data) const {
   constexpr std::uint64_t kLeastParts = 2;  // Batches take at least that part of the text they are read from.
   const bool may_fit = data.total_bytes() / kLeastParts <= inputs_->kept->max();
-  return spec_.epochs > 1 && may_fit ? inputs_->kept.get() : nullptr;
+  const bool again = spec_.epochs > 1 || inputs_->passes != nullptr;
+  return again && may_fit ? inputs_->kept.get() : nullptr;
+}
+
+// `epoch`: the pass it starts with.
+Result<BatchSource> ShardTrainer::source_of(DataSet& data, KeptPasses::Rows rows, std::uint32_t epoch) {
+  if (inputs_->passes != nullptr) {
+    if (auto pass = inputs_->passes->take(store_.shard(), rows))
+      return BatchSource(std::move(pass), *model_, is_dense_);
+  }
+  auto reader = data.reader(store_.shard(), spec_.shards, epoch);
+  if (!reader) return reader.status();
+  if (rows == KeptPasses::Rows::kHeldOut && held_out_rows_) (*reader)->expect(*held_out_rows_);
+  const bool tried = rows == KeptPasses::Rows::kHeldOut && held_out_;
+  return BatchSource(std::move(reader).value(), *model_, is_dense_, tried ? nullptr : room_for(data));
+}
+
+void ShardTrainer::hand_on(BatchSource& source, KeptPasses::Rows rows) {
+  if (inputs_->passes != nullptr && source.has_whole_pass())
+    inputs_->passes->put(store_.shard(), rows, source.take_pass());
 }
 
 Status ShardTrainer::open_held_out() {
   if (held_out_ && held_out_->has_whole_pass()) return held_out_->rewind();
-  auto reader = inputs_->valid->reader(store_.shard(), spec_.shards);
-  if (!reader) return reader.status();
-  if (held_out_rows_) (*reader)->expect(*held_out_rows_);
-  held_out_.emplace(std::move(reader).value(), *model_, is_dense_,
-                    held_out_ ? nullptr : room_for(*inputs_->valid));
+  auto source = source_of(*inputs_->valid, KeptPasses::Rows::kHeldOut, 0);
+  if (!source) return source.status();
+  held_out_.emplace(std::move(source).value());
   return ok_status();
 }
 
@@ -327,9 +347,9 @@ Task<Status> ShardTrainer::run() {
   rows_.resize(tables_.size());
   row_spans_.resize(tables_.size());
   const std::uint32_t first = store_.step().epoch;
-  auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
-  if (!reader) co_return reader.status();
-  BatchSource source(std::move(reader).value(), *model_, is_dense_, room_for(*inputs_->train));
+  auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(first, spec_.epochs - 1));
+  if (!opened) co_return opened.status();
+  BatchSource source = std::move(opened).value();
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
@@ -354,6 +374,8 @@ Task<Status> ShardTrainer::run() {
       if (!status.ok()) co_return status;
     }
   }
+  hand_on(source, KeptPasses::Rows::kTrain);
+  if (held_out_) hand_on(*held_out_, KeptPasses::Rows::kHeldOut);
   // Shards that are a little late to hear that the job is to end must not wait for this one.
   if (const Status status = (co_await store_.end_work()).status; !status.ok()) co_return status;
   co_return (co_await store_.barrier(kLastBarrier)).status;
@@ -404,7 +426,7 @@ Workbench& Workbenches::mine() {
   return benches_[std::this_thread::get_id()];
 }
 
-Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
+Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
   if (Status status = check_script(spec); !status.ok()) return status;
   auto inputs = std::make_shared<TrainInputs>();
   inputs->spec = std::move(spec);
@@ -428,7 +450,7 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     if (paths.size() > 1) inputs->name += fmt::format(" and {} more", paths.size() - 1);
     inputs->fingerprint = place(inputs->fingerprint) ^ data->fingerprint();
   }
-  return std::shared_ptr<const TrainInputs>(std::move(inputs));
+  return inputs;
 }
 
 Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs) {

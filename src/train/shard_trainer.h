@@ -10,6 +10,7 @@
 #include "thalweg/store.h"
 #include "thalweg/task.h"
 #include "train/batch_source.h"
+#include "train/kept_passes.h"
 #include "train/step_memory.h"
 #include "train/train_spec.h"
 
@@ -34,7 +35,9 @@ struct TrainInputs {
   std::unique_ptr<Workbenches> benches = std::make_unique<Workbenches>();
   std::unique_ptr<StepMemory> memory = std::make_unique<StepMemory>();
   // For batches that are kept for the next pass.
-  std::unique_ptr<StepMemory> kept = std::make_unique<StepMemory>();
+  std::shared_ptr<StepMemory> kept = std::make_shared<StepMemory>();
+  // Of trainings on the same rows that come one after another; null: there is one.
+  std::shared_ptr<KeptPasses> passes;
   void set_memory(std::uint64_t limit) const;  // Of the process; 0: none.
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.
@@ -42,8 +45,7 @@ struct TrainInputs {
 // Of a file, as TrainSpec::script_hash has it. Errors: kIo.
 Result<std::string> hash_of(const std::string& path);
 // `pipe`: the training data if it is open already and can be read once only.
-Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec,
-                                                       std::shared_ptr<DataSet> pipe = nullptr);
+Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe = nullptr);
 
 // Where all shards are ready to read their first rows.
 inline constexpr BarrierId kReadersBarrier{0, ~0u};

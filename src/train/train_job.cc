@@ -143,6 +143,11 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   return job;
 }
 
+void TrainJob::share_rows(std::shared_ptr<KeptPasses> passes) {
+  inputs_->kept = passes->room();
+  inputs_->passes = std::move(passes);
+}
+
 void TrainJob::live_by(std::function<Instant()> clock, std::function<void()> on_pass) {
   clock_ = std::move(clock);
   on_pass_ = std::move(on_pass);
@@ -213,6 +218,7 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
   const ReadOptions& read = spec().train;
   stored["model"] = spec().model.name;
   if (read.hash_bits != 0) stored.emplace("hash-bits", std::to_string(read.hash_bits));
+  if (!read.interactions.empty()) stored.emplace("interactions", read.interactions);
   if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
   if (!read.known_columns.empty()) stored["columns"] = read.known_columns;

@@ -30,7 +30,7 @@ class TrainJob {
 
   const TrainerOptions& options() const { return options_; }  // With what was chosen.
   const TrainSpec& spec() const { return inputs_->spec; }
-  const std::shared_ptr<const TrainInputs>& inputs() const { return inputs_; }
+  std::shared_ptr<const TrainInputs> inputs() const { return inputs_; }
   // The cluster's part that does not depend on how its nodes are driven. Its time runs from here on.
   SchedulerOptions scheduler_options(std::uint32_t servers, std::uint32_t workers);
   // Loads what the model begins with; waits for each pass and takes its numbers; then scans the tables,
@@ -41,6 +41,10 @@ class TrainJob {
   void live_by(std::function<Instant()> clock, std::function<void()> on_pass);
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
+  // The rows of an earlier job, whose batches are this one's too; before it runs.
+  void share_rows(std::shared_ptr<KeptPasses> passes);
+  // Saves a model only if its loss on held-out rows is below this.
+  void save_below(double loss) { save_below_ = loss; }
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -77,6 +81,7 @@ class TrainJob {
   Status commit();
   // Up to the one whose model is kept.
   std::vector<EpochNumbers> kept_epochs() const;
+  bool is_outdone() const;
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
   std::map<std::string, std::string> options_to_store() const;
@@ -96,7 +101,7 @@ class TrainJob {
   Status outcome(const Status& of_cluster, bool closed) const;
 
   const TrainerOptions options_;
-  std::shared_ptr<const TrainInputs> inputs_;
+  std::shared_ptr<TrainInputs> inputs_;
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
   std::optional<ResumePoint> resume_;
   std::unique_ptr<CheckpointKeeper> keeper_;  // Null: none are taken.
@@ -125,9 +130,10 @@ class TrainJob {
   bool collected_ = false;  // The whole model, and saved if that was asked for.
   std::optional<Staged> staged_;
   std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
-  std::string not_kept_;             // As TrainResult has it.
-  std::string saved_to_;             // Empty: nowhere.
-  Status saved_elsewhere_;           // Why the model is not where it was asked for, and where it is.
+  std::optional<double> save_below_;
+  std::string not_kept_;    // As TrainResult has it.
+  std::string saved_to_;    // Empty: nowhere.
+  Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.
 };
 
 }  // namespace thalweg

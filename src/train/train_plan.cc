@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "base/limits.h"
-#include "base/rule_fields.h"
 #include "data/idx.h"
 #include "data/input_words.h"
 #include "model/model_kind.h"
 #include "train/algorithm_plan.h"
 #include "train/dense_plan.h"
+#include "train/plan_checks.h"
 
 namespace thalweg {
 namespace {
@@ -22,14 +22,15 @@ constexpr double kUnknownEntries = 39;  // Those of a Criteo row stand for the e
 // What did well on the train parts of the data sets in docs/quality.md. A gradient is the sum over a step's
 // rows; the rules of the SGD family follow its size, so their rates fall with the rows.
 float default_rate(RuleKind kind, const TrainSpec& spec) {
-  const bool squared = spec.model.loss == Loss::kSquared;
-  const float steepness = squared ? 4.0f : 1.0f;  // Of the slope; a logistic one changes by at most 1/4.
+  const Loss loss = spec.model.loss;
+  const bool unbounded = loss == Loss::kSquared || loss == Loss::kPoisson;
+  const float steepness = unbounded ? 4.0f : 1.0f;  // Of the slope; a logistic one changes by at most 1/4.
   const float per_row = 1.0f / (steepness * static_cast<float>(update_rows(spec)));
   switch (kind) {
     case RuleKind::kFtrl:
       return 0.1f;
     case RuleKind::kAdagrad:
-      return squared ? 0.3f : 0.05f;
+      return unbounded ? 0.3f : loss == Loss::kClasses ? 0.1f : 0.05f;
     case RuleKind::kSgd:
       return 0.75f * per_row;
     case RuleKind::kMomentum:
@@ -179,6 +180,7 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.from_command = options.more.from_command;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
+  read.interactions = options.interactions;
   read.columns = options.columns;
   read.label_column = options.label_column;
   read.weight_column = options.weight_column;
@@ -190,6 +192,7 @@ Status choose_inputs(const TrainerOptions& options, TrainSpec& spec) {
   if (!read) return read.status();
   spec.train = std::move(read).value();
   spec.train.binary_labels = spec.model.loss == Loss::kLogistic;
+  spec.train.counts = spec.model.loss == Loss::kPoisson;
   if (spec.model.loss == Loss::kClasses) spec.train.classes = options.classes.value_or(0);
   const auto images = options.files.size() == 1 ? find_images(options.files.front()) : std::nullopt;
   if (images) spec.train.paths = {images->train};
@@ -232,6 +235,7 @@ Status choose_without_data(const TrainerOptions& options, const ModelKind& kind,
   }
   model.fields = options.fields.value_or(0);
   plan.spec.batch_rows = options.batch.value_or(kBatchRowsUnknown);
+  if (Status status = choose_classes(options, nullptr, plan.spec); !status.ok()) return status;
   choose_rules(options, kUnknownEntries, plan.spec);
   if (Status status = choose_layers(options, kind, model); !status.ok()) return status;
   plan.notes.push_back(fmt::format(
@@ -267,61 +271,12 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
   return {made.status().code(), made.status().message() + "; there is " + spec.fields_from};
 }
 
-// What the program's own table of options keeps out.
-Status check_numbers(const TrainerOptions& options) {
-  const auto outside = [](const char* flag, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
-    return value >= low && value <= high
-               ? ok_status()
-               : Status(Code::kUsage, fmt::format("{} {}; expected {} to {}", flag, value, low, high));
-  };
-  constexpr std::uint32_t kEpochsMax = 1'000'000, kRowsMax = 1u << 30;
-  for (const Status& status :
-       {outside("--epochs", options.epochs.value_or(1), 1, kEpochsMax),
-        outside("--data-shards", options.data_shards.value_or(1), 1, limits::kShardsMax),
-        outside("--batch", options.batch.value_or(1), 1, kRowsMax),
-        outside("--hash-bits", options.hash_bits, 0, 63),
-        outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
-        outside("--servers", options.servers, 0, limits::kNodesMax / 2),
-        outside("--replicas", options.replicas, 1, limits::kReplicasMax),
-        outside("--workers", options.workers, 0, limits::kNodesMax),
-        // And one that looks on.
-        outside("--servers and --workers, together", std::uint64_t{options.servers} + options.workers, 0,
-                limits::kNodesMax - 1)}) {
-    if (!status.ok()) return status;
-  }
-  for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
-    if (rule && !is_of_gradients(*rule)) {
-      return {Code::kUsage, "--optimizer; expected a rule of gradients, such as ftrl"};
-    }
-  }
-  for (const auto& value : {options.rate, options.bias_rate, options.l1, options.l2, options.factor_rate,
-                            options.factor_l2, std::optional(options.init_scale)}) {
-    if (value && !(*value >= 0 && std::isfinite(*value))) {
-      return {Code::kUsage, fmt::format("a rate, penalty or scale of {}; expected a number from 0", *value)};
-    }
-  }
-  if (options.valid_part != 0 && !options.valid.empty()) {
-    return {Code::kUsage, "--valid cannot be combined with --valid-part"};
-  }
-  return ok_status();
-}
-
 // "fm", or "script:net.pt".
 void name_model(const std::string& text, ModelSpec& model) {
   if (text.empty()) return;
   const std::size_t colon = text.find(':');
   model.name = text.substr(0, colon);
   if (colon != text.npos) model.script = text.substr(colon + 1);
-}
-
-Status choose_loss(const TrainerOptions& options, const DenseDefaults* dense, ModelSpec& model) {
-  const bool of_text = dense != nullptr && dense->text != nullptr;
-  model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
-  if (model.loss == Loss::kClasses && !dense)
-    return {Code::kUsage, "--loss classes is for dense models, not for --model " + model.name};
-  if (model.loss == Loss::kBytes && !of_text)
-    return {Code::kUsage, "the loss of bytes is for models of text, not for --model " + model.name};
-  return ok_status();
 }
 
 Status check_replicas(const TrainerOptions& options, const Consistency& consistency) {
@@ -394,10 +349,11 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (!kind.ok()) return kind.status();
   const DenseDefaults* const dense = (*kind)->dense;
   const bool of_text = dense != nullptr && dense->text != nullptr;
-  if (Status status = choose_loss(options, dense, model); !status.ok()) return status;
+  if (Status status = choose_loss(options, **kind, model); !status.ok()) return status;
   if ((*kind)->check != nullptr) {
     if (Status status = (*kind)->check(model); !status.ok()) return status;
   }
+  if (Status status = check_interactions(options, **kind); !status.ok()) return status;
   model.rank = options.rank.value_or(model.rank);
   model.init_scale = options.init_scale;
   model.seed = options.seed;
@@ -441,6 +397,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (!entries) return as_input(entries.status());
   spec.batch_rows =
       options.batch.value_or(plan.pipe ? kBatchRowsUnknown : choose_batch(model, **kind, *entries, **data));
+  if (status = choose_classes(options, data->get(), spec); !status.ok()) return status;
   choose_rules(options, *entries, spec);
   if (status = choose_layers(options, **kind, model); !status.ok()) return status;
   if ((*kind)->fields || (*kind)->deep != nullptr) {

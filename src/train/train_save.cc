@@ -84,7 +84,7 @@ Task<Status> TrainJob::save(ShardStore& store) {
   }
   if (options_.out.empty()) co_return ok_status();
   if (!options_.keep_bad) not_kept_ = worse_than_chance(spec().model.loss, kept_epochs());
-  if (!not_kept_.empty()) {
+  if (!not_kept_.empty() || is_outdone()) {
     staged_->writer.reset();
     co_return ok_status();
   }
@@ -100,6 +100,14 @@ Status TrainJob::commit() {
   digest_ = *digest;
   saved_to_ = staged_->place;
   return ok_status();
+}
+
+// Of several jobs, of which the best is saved.
+bool TrainJob::is_outdone() const {
+  if (!save_below_) return false;
+  const auto kept = kept_epochs();
+  return kept.empty() || !kept.back().has_valid ||
+         !(mean_of(kept.back().valid.sums.loss, kept.back().valid) < *save_below_);
 }
 
 std::vector<EpochNumbers> TrainJob::kept_epochs() const {

@@ -27,10 +27,12 @@ Json read_json(const ReadOptions& o) {
           {"format", o.format},
           {"max_bad_rows", o.max_bad_rows},
           {"hash_bits", o.hash_bits},
+          {"interactions", o.interactions},
           {"part", static_cast<int>(o.part)},
           {"part_modulus", o.part_modulus},
           {"binary_labels", o.binary_labels},
           {"classes", o.classes},
+          {"counts", o.counts},
           {"columns", o.columns},
           {"known_columns", o.known_columns},
           {"context", o.text.context},
@@ -46,10 +48,12 @@ ReadOptions read_from(const Json& j) {
   o.format = j.at("format").get<std::string>();
   o.max_bad_rows = j.at("max_bad_rows").get<std::uint64_t>();
   o.hash_bits = j.at("hash_bits").get<unsigned>();
+  o.interactions = j.at("interactions").get<std::string>();
   o.part = static_cast<Part>(j.at("part").get<int>());
   o.part_modulus = j.at("part_modulus").get<std::uint64_t>();
   o.binary_labels = j.at("binary_labels").get<bool>();
   o.classes = j.at("classes").get<std::uint32_t>();
+  o.counts = j.at("counts").get<bool>();
   o.columns = j.at("columns").get<std::string>();
   o.known_columns = j.at("known_columns").get<std::string>();
   o.text.context = j.at("context").get<std::uint32_t>();

@@ -23,6 +23,8 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.train.part = Part::kTrain;
   spec.train.part_modulus = 10;
   spec.train.columns = "user:cat,label";
+  spec.train.interactions = "user*item";
+  spec.train.counts = true;
   spec.valid = spec.train;
   spec.valid.part = Part::kHeldOut;
   spec.epochs = 3;
@@ -37,6 +39,8 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   EXPECT_EQ(back->model, spec.model);
   EXPECT_EQ(back->train.paths, spec.train.paths);
   EXPECT_EQ(back->train.columns, spec.train.columns);
+  EXPECT_EQ(back->train.interactions, "user*item");
+  EXPECT_TRUE(back->train.counts);
   EXPECT_EQ(back->train.max_bad_rows, 7u);
   EXPECT_EQ(back->valid.part, Part::kHeldOut);
   EXPECT_EQ(back->fields_from, spec.fields_from);

@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -16,6 +20,7 @@
 #include "train/replica_trainer.h"
 #include "train/simulated/simulated_cluster.h"
 #include "train/simulated/simulation.h"
+#include "train/sweep/sweep.h"
 #include "train/train_job.h"
 
 namespace thalweg {
@@ -45,17 +50,32 @@ std::uint32_t servers_of(const TrainerOptions& options, std::uint32_t wanted) {
 
 class Trainer::Impl {
  public:
-  explicit Impl(std::unique_ptr<TrainJob> its_job) : job(std::move(its_job)) {}
+  Impl(TrainerOptions its_given, std::vector<SweepPoint> its_points, std::unique_ptr<TrainJob> its_job)
+      : given(std::move(its_given)),
+        points(std::move(its_points)),
+        job(std::move(its_job)),
+        chosen_options(job->options()) {}
 
   TrainResult run_here();
+  TrainResult run_job();
+  TrainResult run_sweep();
+  // The job of the points' number `index`, which is the next to run.
+  Status begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes);
+  void close();
   TrainResult run_processes(const TrainProcesses& processes);
   TrainResult run_listening(const NodeOptions& node);
   TrainResult run_simulated(const TrainSimulation& simulation);
   Status begin();
+  Status refuse_sweep() const;
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
   void tell_address(const RemoteCluster& cluster, const std::string& more) const;
 
+  const TrainerOptions given;
+  const std::vector<SweepPoint> points;  // Empty: there is one training.
+  std::mutex mutex;                      // Guards `job`, and that a job that begins hears of `closing`.
+  std::atomic<bool> closing{false};
   std::unique_ptr<TrainJob> job;
+  const TrainerOptions chosen_options;  // Of the first job.
   bool has_run = false;
 };
 
@@ -64,10 +84,80 @@ Status Trainer::Impl::begin() {
   return ok_status();
 }
 
+Status Trainer::Impl::refuse_sweep() const {
+  if (points.empty()) return ok_status();
+  return {Code::kUsage, "--sweep is for one process, whose trainings share what was read"};
+}
+
 TrainResult Trainer::Impl::run_here() {
   if (Status status = begin(); !status.ok()) return failed(status);
+  if (job->options().files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
+  return points.empty() ? run_job() : run_sweep();
+}
+
+void Trainer::Impl::close() {
+  const std::lock_guard lock(mutex);
+  closing = true;
+  job->close();
+}
+
+Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes) {
+  if (index > 0) {
+    TrainerOptions options = at_point(given, points[index]);
+    options.on_message = nullptr;  // It has said all that once.
+    options.fields = chosen_options.fields;
+    options.inputs = chosen_options.inputs;
+    options.classes = chosen_options.classes;
+    auto next = TrainJob::create(options);
+    if (!next) return next.status();
+    const std::lock_guard lock(mutex);
+    job = std::move(next).value();
+    if (closing) job->close();
+  }
+  job->share_rows(passes);
+  return ok_status();
+}
+
+TrainResult Trainer::Impl::run_sweep() {
+  const auto passes = std::make_shared<KeptPasses>(job->inputs()->kept);
+  std::vector<SweepTrial> trials;
+  TrainResult best = failed({Code::kNonFinite, "none of the trainings has a finite loss on held-out rows"});
+  double least = std::numeric_limits<double>::infinity();
+  std::size_t kept = points.size();
+  for (std::size_t i = 0; i < points.size() && !closing; ++i) {
+    if (given.on_message) {
+      given.on_message(TrainMessage::kNote,
+                       fmt::format("training {} of {}: {}", i + 1, points.size(), point_text(points[i])));
+    }
+    TrainResult result;
+    result.status = begin_trial(i, passes);
+    if (result.status.ok()) {
+      job->save_below(least);
+      result = run_job();
+    }
+    SweepTrial& trial = trials.emplace_back();
+    trial = {points[i],           result.status,  result.valid_loss.value_or(std::nan("")),
+             result.model_digest, result.seconds, false};
+    if (result.complete && trial.valid_loss < least) {
+      least = trial.valid_loss;
+      kept = i;
+      best = std::move(result);
+    } else if (kept == points.size() && !result.status.ok()) {
+      best.status = result.status;
+    }
+  }
+  if (kept < trials.size()) {
+    trials[kept].kept = true;
+    if (closing) best.status = {Code::kAborted, "interrupted; the best model so far is kept"};
+  } else if (closing) {
+    best.status = {Code::kAborted, "interrupted before the first training was over; nothing is saved"};
+  }
+  best.sweep = std::move(trials);
+  return best;
+}
+
+TrainResult Trainer::Impl::run_job() {
   const TrainerOptions& options = job->options();
-  if (options.files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
   const std::uint32_t threads = options.threads != 0 ? options.threads : cores();
   const std::uint32_t servers = servers_of(options, std::min(threads, 8u));
   const TrainSpec& spec = job->spec();
@@ -111,7 +201,9 @@ void Trainer::Impl::tell_address(const RemoteCluster& cluster, const std::string
 }
 
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
-  if (Status status = begin(); !status.ok()) return failed(status);
+  for (const Status& status : {begin(), refuse_sweep()}) {
+    if (!status.ok()) return failed(status);
+  }
   const TrainerOptions& options = job->options();
   const std::uint32_t servers = servers_of(options, 1);
   const TrainSpec& spec = job->spec();
@@ -150,7 +242,9 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 }
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
-  if (Status status = begin(); !status.ok()) return failed(status);
+  for (const Status& status : {begin(), refuse_sweep()}) {
+    if (!status.ok()) return failed(status);
+  }
   const std::uint32_t servers = servers_of(job->options(), 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
@@ -169,7 +263,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
 }
 
 TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
-  for (const Status& status : {begin(), check_simulated(job->options())}) {
+  for (const Status& status : {begin(), refuse_sweep(), check_simulated(job->options())}) {
     if (!status.ok()) return failed(status);
   }
   const TrainerOptions& options = job->options();
@@ -198,16 +292,25 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::open(TrainerOptions options) {
-  auto job = TrainJob::create(options);
+  std::vector<SweepPoint> points;
+  if (!options.sweep.empty()) {
+    if (Status status = check_sweep(options); !status.ok()) return status;
+    points = sweep_points(options.sweep).value();
+  }
+  auto job = TrainJob::create(points.empty() ? options : at_point(options, points.front()));
   if (!job) return job.status();
-  return Trainer(std::make_unique<Impl>(std::move(job).value()));
+  if (!points.empty() && !(*job)->spec().has_valid()) {
+    return Status(Code::kUsage,
+                  "--sweep judges models on held-out rows; expected --valid or --valid-part too");
+  }
+  return Trainer(std::make_unique<Impl>(std::move(options), std::move(points), std::move(job).value()));
 }
 
-const TrainerOptions& Trainer::options() const { return impl_->job->options(); }
+const TrainerOptions& Trainer::options() const { return impl_->chosen_options; }
 TrainResult Trainer::run() { return impl_->run_here(); }
 TrainResult Trainer::run(const TrainProcesses& processes) { return impl_->run_processes(processes); }
 TrainResult Trainer::run(const NodeOptions& node) { return impl_->run_listening(node); }
 TrainResult Trainer::run(const TrainSimulation& simulation) { return impl_->run_simulated(simulation); }
-void Trainer::close() { impl_->job->close(); }
+void Trainer::close() { impl_->close(); }
 
 }  // namespace thalweg

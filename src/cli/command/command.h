@@ -22,7 +22,8 @@ inline constexpr int kManyArguments = 1 << 30;
 inline constexpr std::string_view kReadOptions =
     "format|on-bad-row|hash-bits|columns|label-column|weight-column";
 inline constexpr std::string_view kTrainOptions =
-    "valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|heads|context|inputs|"
+    "interactions|valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|heads|"
+    "context|inputs|"
     "classes|init-scale|"
     "epochs|keep-what|patience|keep-bad|batch|optimizer|rate|"
     "bias-rate|l1|l2|"

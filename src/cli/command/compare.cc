@@ -32,8 +32,11 @@ Status check_target(const Comparison& all, const ComparedRun& run, const Trainer
   };
   if (chosen.valid.empty() && chosen.valid_part == 0)
     return refuse("holds out no rows; expected valid or valid-part in [base] or with the run");
-  if (all.target->accuracy && chosen.loss == Loss::kSquared)
-    return refuse("has squared loss, which has no accuracy; expected target = { valid_loss = ... }");
+  const bool numbers = chosen.loss == Loss::kSquared || chosen.loss == Loss::kPoisson;
+  if (all.target->accuracy && numbers) {
+    return refuse(fmt::format("has {} loss, which has no accuracy; expected target = {{ valid_loss = ... }}",
+                              loss_name(*chosen.loss)));
+  }
   return ok_status();
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli/command/command.h"
 #include "cli/new_file.h"
+#include "cli/options/option_table.h"
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "data/synth.h"
@@ -14,10 +15,23 @@
 namespace thalweg {
 namespace {
 
+constexpr OptionRow kSynthOptions[] = {
+    {.name = "day",
+     .type = OptionType::kInt,
+     .group = "Training",
+     .help = "Rows of another day, whose hidden model has drifted from the day before's; 0 is the first",
+     .example = "1",
+     .fallback = "0",
+     .placeholder = "N",
+     .low = 0,
+     .high = 10000},
+};
+
 Status run_data_synth(const Options& options, Output& out) {
   SynthOptions wanted;
   wanted.rows = static_cast<std::uint64_t>(options.integer("rows"));
   wanted.seed = static_cast<std::uint64_t>(options.integer("seed"));
+  wanted.day = static_cast<std::uint32_t>(options.integer("day"));
   wanted.format = options.choice("synth-format").word;
   std::optional<NewFile> file;
   if (options.has("output")) {
@@ -53,6 +67,7 @@ extern constinit const Command kDataSynthCommand = {
     .example = "thalweg data synth --rows 1000000 --seed 7 -o clicks.svm",
     .run = run_data_synth,
     .options = {"seed|output|synth-format|rows"},
+    .own = kSynthOptions,
 };
 
 }  // namespace thalweg

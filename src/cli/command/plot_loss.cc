@@ -1,4 +1,6 @@
 // plot loss: the loss of training and held-out rows against time.
+#include <string>
+
 #include "cli/command/command.h"
 #include "cli/view/run_plot.h"
 
@@ -6,21 +8,25 @@ namespace thalweg {
 namespace {
 
 // Of each pass the mean so far, hence the steps between passes.
-std::vector<Curve> loss_curves(const std::string& name, const std::vector<RunLine>& lines) {
-  Curve train{name + ", training", {}}, valid{name + ", held out", {}, true};
+std::vector<Curve> loss_curves(const std::string& run, const std::vector<RunLine>& lines) {
+  Curve train{run + ", training", {}}, valid{run + ", held out", {}, true};
   for (const RunLine& line : lines) {
     const auto at = line.number("seconds");
     if (!at) continue;
-    const auto logloss = line.number("train_logloss"), loss = logloss ? logloss : line.number("train_rmse");
-    if (loss) train.points.emplace_back(*at, *loss);
-    const auto held_out = line.number(logloss ? "valid_logloss" : "valid_rmse");
-    if (held_out) valid.points.emplace_back(*at, *held_out);
+    for (const char* name : {"logloss", "rmse", "deviance"}) {
+      const std::string metric(name);
+      const auto loss = line.number("train_" + metric), held_out = line.number("valid_" + metric);
+      if (!loss) continue;  // A run has the one by which it is judged.
+      train.points.emplace_back(*at, *loss);
+      if (held_out) valid.points.emplace_back(*at, *held_out);
+    }
   }
   return {train, valid};
 }
 
 Status run_plot_loss(const Options& options, Output& out) {
-  return plot_runs(options, out, {"loss", "seconds", "logloss, or rmse of squared loss"}, loss_curves);
+  return plot_runs(options, out, {"loss", "seconds", "logloss, rmse of squared loss, deviance of counts"},
+                   loss_curves);
 }
 
 }  // namespace

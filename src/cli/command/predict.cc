@@ -142,6 +142,10 @@ Status run_predict(const Options& options, Output& out) {
     return {Code::kUsage, fmt::format("--audit: the score of model {} is no sum of terms of features",
                                       (*scorer)->predictor().spec().name)};
   }
+  if (options.flag("audit") && !is_of_score((*scorer)->predictor().spec().loss)) {
+    return {Code::kUsage,
+            "--audit: a row of a model of classes has a score for each, expected one score a row"};
+  }
   Status status = score_rows(**scorer, [&](const ScoredRows&) {
     return answers.write(lines_of(**scorer, options, *cells), !data.seekable());
   });

@@ -18,6 +18,14 @@ namespace thalweg {
 namespace {
 
 constexpr OptionRow kTrainOwnOptions[] = {
+    {.name = "sweep",
+     .type = OptionType::kText,
+     .group = "Training",
+     .help =
+         "Train once for each combination of these numbers, on rows that are read once, and keep the model "
+         "that is best on held-out rows",
+     .example = "rate=0.05,0.1,0.2;l2=1,10",
+     .placeholder = "NAME=X,...;..."},
     {.name = "remember-names",
      .type = OptionType::kInt,
      .group = "Output",
@@ -49,6 +57,7 @@ Status run_train(const Options& options, Output& out) {
   if (Status status = check_remembering(options); !status.ok()) return status;
   auto wanted = wanted_training(options);
   if (!wanted) return wanted.status();
+  wanted->sweep = options.maybe_text("sweep").value_or("");
   return show_training(options, *std::move(wanted), out, [&](Trainer& trainer) {
     TrainResult result = run_trainer(options, trainer);
     remember(options, result, out);

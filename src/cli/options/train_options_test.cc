@@ -76,8 +76,11 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
     return fmt::format("{:.3g}", spec(9, 2, std::move(words)).rate.value());
   };
   EXPECT_TRUE(help_says("rate", "unset is " + rate({}) + " for ftrl"));
-  EXPECT_TRUE(help_says("rate", fmt::format("{} for adagrad ({} for squared loss)",
-                                            rate({"--optimizer", "adagrad"}), rate({"--loss", "squared"}))));
+  EXPECT_TRUE(
+      help_says("rate", fmt::format("{} for adagrad ({} for squared loss and poisson, {} for classes)",
+                                    rate({"--optimizer", "adagrad"}), rate({"--loss", "squared"}),
+                                    rate({"--loss", "classes"}))));
+  EXPECT_EQ(rate({"--loss", "poisson"}), rate({"--loss", "squared"}));
   EXPECT_TRUE(help_says("rate", rate({"--optimizer", "rmsprop"}) + " for rmsprop"));
   for (const char* name : {"adam", "adamw"}) EXPECT_EQ(rate({"--optimizer", name}), "0.01");
   EXPECT_TRUE(help_says("rate", "0.01 for the others"));
@@ -86,7 +89,8 @@ TEST_F(TrainOptions, TheHelpNamesTheDefaultsThatAreTaken) {
     EXPECT_EQ(rate({"--optimizer", name, "--batch", "1"}), "0.1");
     EXPECT_EQ(rate({"--optimizer", name, "--batch", "1", "--loss", "squared"}), "0.025");
   }
-  EXPECT_TRUE(help_says("rate", "0.1 for momentum and nesterov (a quarter of that for squared loss)"));
+  EXPECT_TRUE(
+      help_says("rate", "0.1 for momentum and nesterov (a quarter of that for squared loss and poisson)"));
   const TrainerOptions fm = spec(9, 2, {"--model", "fm"});
   EXPECT_TRUE(help_says("rank", fmt::format("unset is {}", *fm.rank)));
   EXPECT_TRUE(help_says("init-scale", fmt::format("unset is {}", fm.init_scale)));

@@ -27,7 +27,7 @@ std::optional<std::uint32_t> maybe_count(const Options& options, std::string_vie
 
 std::optional<Loss> maybe_loss(const Options& options) {
   const auto choice = options.maybe_choice("loss");
-  for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kClasses}) {
+  for (const Loss loss : {Loss::kLogistic, Loss::kSquared, Loss::kPoisson, Loss::kClasses}) {
     if (choice && choice->word == loss_name(loss)) return loss;
   }
   return std::nullopt;
@@ -65,6 +65,7 @@ void set_input(const Options& options, TrainerOptions& out) {
   out.format = options.choice("format").word;
   out.on_bad_row = max_bad_rows(options);
   out.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
+  out.interactions = options.maybe_text("interactions").value_or("");
   out.more.from_command = options.maybe_text("from-command").value_or("");
   out.columns = options.maybe_text("columns").value_or("");
   out.label_column = options.maybe_text("label-column").value_or("");

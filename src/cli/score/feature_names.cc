@@ -8,8 +8,29 @@
 
 #include "cli/options/input.h"
 #include "cli/work/stored_model.h"
+#include "data/pair/interactions.h"
 
 namespace thalweg {
+
+namespace {
+
+// Behind the names of the row's own entries, `own` of them, those of their products.
+void add_names_of_pairs(const DataSet& data, const Batch& rows, std::size_t begin, std::size_t own,
+                        std::vector<std::string>& names) {
+  const auto interactions =
+      Interactions::find(data.options().interactions, data.format(), data.columns(), data.paths().front());
+  if (!interactions || names.size() != own) return;
+  const auto values =
+      rows.values.empty() ? std::span<const float>() : std::span(rows.values).subspan(begin, own);
+  std::vector<Interactions::Pair> pairs;
+  (void)interactions->pairs_of(std::span(rows.fields).subspan(begin, own), values, pairs);
+  for (const auto& [first, second] : pairs) {
+    if (!values.empty() && values[first] * values[second] == 0.0f) continue;
+    names.push_back(fmt::format("{}*{}", names[first], names[second]));
+  }
+}
+
+}  // namespace
 
 void name_entries(const DataSet& data, const Batch& rows, const RowLines& lines, std::size_t row,
                   std::vector<std::string>& names) {
@@ -18,7 +39,10 @@ void name_entries(const DataSet& data, const Batch& rows, const RowLines& lines,
   if (data.format().names != nullptr) {
     const auto fields =
         rows.fields.empty() ? std::span<const std::uint32_t>() : std::span(rows.fields).subspan(begin, count);
-    data.format().names(lines.line(row), data.columns(), fields, names);
+    const auto own =
+        static_cast<std::size_t>(std::find(fields.begin(), fields.end(), kPairField) - fields.begin());
+    data.format().names(lines.line(row), data.columns(), fields.first(own), names);
+    if (own < fields.size()) add_names_of_pairs(data, rows, begin, own, names);
   }
   if (names.size() == count) return;
   names.clear();

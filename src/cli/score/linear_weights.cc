@@ -14,9 +14,15 @@ namespace {
 Result<std::size_t> table_named(const ModelReader& model, const char* name, TableSpec::Kind kind) {
   const std::vector<TableManifest>& tables = model.manifest().tables;
   const auto found = std::find_if(tables.begin(), tables.end(), [&](const TableManifest& table) {
-    return table.spec.name == name && table.spec.kind == kind && table.spec.dim == 1;
+    return table.spec.name == name && table.spec.kind == kind;
   });
-  if (found != tables.end()) return static_cast<std::size_t>(found - tables.begin());
+  if (found != tables.end() && found->spec.dim == 1) return static_cast<std::size_t>(found - tables.begin());
+  if (found != tables.end() && !is_of_score(model.manifest().model.loss)) {
+    return Status(Code::kUsage,
+                  fmt::format("{}: model {} has {} weights a feature, one for each class; expected one of a "
+                              "single score",
+                              model.path(), model.manifest().model.name, found->spec.dim));
+  }
   return Status(Code::kUsage, fmt::format("{}: model {} has no weight a feature", model.path(),
                                           model.manifest().model.name));
 }

@@ -19,6 +19,7 @@ Result<ReadOptions> reading(const Manifest& manifest, const Options& options, co
   if (!read) return read;
   const ModelSpec& model = manifest.model;
   read->binary_labels = model.loss == Loss::kLogistic;
+  read->counts = model.loss == Loss::kPoisson;
   if (!is_of_score(model.loss)) read->classes = model.classes;
   read->labels_needed = needs.labels;
   read->keep_lines = needs.lines;

@@ -115,7 +115,9 @@ LossPoint point_of(const TrainEpoch& epoch, Loss loss) {
   LossPoint point{epoch.seconds, epoch.costs, epoch.train_loss, {}, {}};
   if (!epoch.held_out) return point;
   const HeldOutNumbers& rows = *epoch.held_out;
-  point.valid_loss = loss == Loss::kSquared ? rows.rmse * rows.rmse / 2 : rows.logloss;
+  point.valid_loss = loss == Loss::kSquared   ? rows.rmse * rows.rmse / 2
+                     : loss == Loss::kPoisson ? rows.metrics.at("deviance") / 2
+                                              : rows.logloss;
   if (const auto accuracy = rows.metrics.find("accuracy"); accuracy != rows.metrics.end())
     point.valid_accuracy = accuracy->second;
   return point;

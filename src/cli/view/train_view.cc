@@ -16,6 +16,7 @@
 #include "cli/signals.h"
 #include "cli/view/job_view.h"
 #include "cli/view/progress.h"
+#include "cli/view/sweep_view.h"
 #include "cli/work/run_directory.h"
 #include "model/metric/metric.h"
 
@@ -255,8 +256,9 @@ void TrainView::show(const TrainProgress& now) {
   p.epochs = epochs_;
   p.examples = now.examples;
   p.done = now.done;
+  const std::string_view name = judging_metric(loss_).name;
   p.loss_name =
-      loss_ == Loss::kSquared ? "train squared loss" : fmt::format("train {}", judging_metric(loss_).name);
+      is_mean_loss(loss_) ? fmt::format("train {}", name) : fmt::format("train {} loss", loss_name(loss_));
   p.loss = now.train_loss;
   p.auc = now.auc;
   p.staleness = now.costs.staleness_max;
@@ -300,7 +302,7 @@ nlohmann::ordered_json TrainView::to_json(const TrainResult& result) const {
   json["examples"] = result.examples;
   json["seconds"] = result.seconds;
   json["examples_per_second"] = rate;
-  const std::string_view loss = loss_ == Loss::kSquared ? "loss" : judging_metric(loss_).name;
+  const std::string_view loss = is_mean_loss(loss_) ? judging_metric(loss_).name : "loss";
   json[fmt::format("train_{}", loss)] = finite_number(result.train_loss);
   json[fmt::format("progressive_{}", loss)] = finite_number(result.progressive_loss);
   const auto held_out = held_out_of_kept(result);
@@ -356,7 +358,10 @@ TrainResult show_one_training(const Options& given, TrainerOptions options, Outp
   }
   result = run(*trainer);
   view.finish();
-  if (result.complete) json = view.sum_up(result);
+  if (result.complete) {
+    json = view.sum_up(result);
+    tell_of_sweep(result, out, json);
+  }
   view.end_record(json, result, given.command().path == "simulate train");
   return result;
 }

@@ -61,6 +61,7 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
                               trained_bits == 0 ? "64-bit ids" : fmt::format("{} bits", trained_bits)));
   }
   read.hash_bits = trained_bits;
+  read.interactions = stored(manifest, "interactions");
   (options.has("columns") ? read.known_numbers : read.known_columns) = stored(manifest, "columns");
   if (!options.has("label-column")) read.label_column = stored(manifest, "label-column");
   if (!options.has("weight-column")) read.weight_column = stored(manifest, "weight-column");

@@ -316,6 +316,14 @@ Key category_key(std::string_view cell, Key salt) {
   return std::min<Key>(XXH3_64bits_withSeed(cell.data(), cell.size(), salt), kReservedKey - 1);
 }
 
+std::optional<std::uint32_t> field_of_column(std::string_view name, const Columns& columns) {
+  for (const Column& column : columns.list) {
+    const bool is_feature = column.kind == Kind::kNumeric || column.kind == Kind::kCategorical;
+    if (is_feature && column.name == name) return column.field;
+  }
+  return std::nullopt;
+}
+
 bool next_cell(const char*& p, char separator, std::string_view& cell, std::string& scratch) {
   if (*p != '"') {
     const char* begin = p;

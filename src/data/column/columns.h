@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,9 @@ Result<Columns> settle_columns(Columns columns, const std::string& path, const R
 Key column_salt(std::string_view name);
 // Of a categorical cell of the column with this salt.
 Key category_key(std::string_view cell, Key salt);
+
+// Of the numeric or categorical column of that name.
+std::optional<std::uint32_t> field_of_column(std::string_view name, const Columns& columns);
 
 // The same columns in the language above, each with its name and kind.
 std::string columns_text(const Columns& columns);

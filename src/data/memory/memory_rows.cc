@@ -23,7 +23,8 @@ constexpr RowFormat kTableFormat = {.name = "table",
                                     .ending = "",
                                     .ids = "columns",
                                     .columns = true,
-                                    .parser = make_memory_parser};
+                                    .parser = make_memory_parser,
+                                    .field_named = field_of_column};
 
 }  // namespace
 
@@ -57,6 +58,7 @@ bool MemoryParser::check_label(float& label, RowError& error) const {
     return fail_saw(error, fmt::format("{}", label), "a label that is -1, 0 or 1");
   }
   if (!std::isfinite(label)) return fail_saw(error, fmt::format("{}", label), "a label (a finite number)");
+  if (rules_.counts && label < 0) return fail_saw(error, fmt::format("{}", label), kNotACount);
   return rules_.classes == 0 || is_class(label, rules_.classes) ||
          fail_saw(error, fmt::format("{}", label), kNotAClass);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "data/read_options.h"
 #include "thalweg/batch.h"
@@ -59,6 +60,26 @@ class BatchWriter {
     row_begin_[++rows_] = static_cast<std::uint32_t>(entries_);
   }
   void abandon_row() { entries_ = row_begin_[rows_]; }
+
+  // The newest row becomes an unfinished one again; end_row() with what it returns ends it. Precondition:
+  // there is one, and nothing behind it.
+  struct LastRow {
+    float label = 0, weight = 1;
+    std::size_t entries = 0;
+  };
+  LastRow reopen_row() {
+    --rows_;
+    return {labels_[rows_], weights_ == nullptr ? 1.0f : weights_[rows_], entries_ - row_begin_[rows_]};
+  }
+  // Of the unfinished row, until an entry is added.
+  std::span<Key> row_keys() { return {keys_ + row_begin_[rows_], keys_ + entries_}; }
+  std::span<const float> row_values() const {
+    return values_ == nullptr ? std::span<const float>()
+                              : std::span<const float>(values_ + row_begin_[rows_], values_ + entries_);
+  }
+  std::span<const std::uint32_t> row_fields() const {
+    return {fields_ + row_begin_[rows_], fields_ + entries_};
+  }
 
  private:
   void start_values();

@@ -4,6 +4,7 @@
 // up to 2, else floor(ln(v)^2), as in the winning solution of the challenge (Juan, Zhuang, Chin: "3 idiots'
 // approach", 2014). Where labels are not needed theirs may be empty, or the whole column may be missing, as
 // in the challenge's own test file.
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -80,6 +81,15 @@ Likeness like_criteo(const LineLook& look) {
   return whole || bare ? Likeness::kSure : Likeness::kNone;
 }
 
+// "I1" to "I13", "C1" to "C26".
+std::optional<std::uint32_t> field_of_criteo_cell(std::string_view name, const Columns&) {
+  for (std::uint32_t field = 0; field < kCells; ++field) {
+    const bool integer = field < kIntegers;
+    if (name == fmt::format("{}{}", integer ? 'I' : 'C', field + 1 - (integer ? 0 : kIntegers))) return field;
+  }
+  return std::nullopt;
+}
+
 std::unique_ptr<RowParser> make_criteo_parser(const ReadOptions& options, const Columns&) {
   return std::make_unique<CriteoParser>(options);
 }
@@ -94,6 +104,7 @@ extern constinit const RowFormat kCriteoFormat = {
     .likeness = like_criteo,
     .parser = make_criteo_parser,
     .names = name_criteo_cells,
+    .field_named = field_of_criteo_cell,
 };
 
 }  // namespace thalweg

@@ -89,10 +89,7 @@ class CsvParser final : public LineParser<CsvParser> {
       if (!truth) return fail(error, at, "a label (a finite number, or true, false, yes or no)");
       label_ = *truth;
     }
-    if (rules_.classes != 0) return is_class(label_, rules_.classes) || fail(error, at, kNotAClass);
-    if (!rules_.binary_labels) return true;
-    if (label_ == -1.0f) label_ = 0.0f;
-    return label_ == 0.0f || label_ == 1.0f || fail(error, at, "a label that is -1, 0 or 1");
+    return check_label(rules_, at, label_, error);
   }
 
   static bool full(const char* at, RowError& error) {
@@ -130,6 +127,7 @@ extern constinit const RowFormat kCsvFormat = {
     .likeness = like_csv,
     .parser = make_csv_parser,
     .names = name_cells,
+    .field_named = field_of_column,
 };
 
 }  // namespace thalweg

@@ -11,6 +11,7 @@
 
 #include "data/column/column_items.h"
 #include "data/column/number_form.h"
+#include "data/pair/interactions.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/json_string.h"
@@ -32,6 +33,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   explicit JsonLinesParser(const ReadOptions& options)
       : LineParser(options),
         labels_needed_(options.labels_needed),
+        hashes_fields_(!options.interactions.empty()),
         label_name_(options.label_column),
         weight_name_(options.weight_column.empty() ? "weight" : options.weight_column) {
     const auto items = parse_column_items(options.known_columns, "the model's columns");
@@ -39,7 +41,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
   }
 
   // Which fields there are cannot be told from a part of the rows, and their order not from one row.
-  bool with_fields() const override { return false; }
+  bool with_fields() const override { return hashes_fields_; }
 
   const char* parse_row(const char* p, const char* end, BatchWriter& out, RowError& error) {
     end_ = end, out_ = &out, error_ = &error;
@@ -149,7 +151,8 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     if (categorical) return add_category({at, static_cast<std::size_t>(p - at)}, at);
     if (is_bucket) return add_key(bucket_key(value, member_key()), at);
     value = in_form(value, form_);
-    if (value == 0.0f || !keep_ || out_->add_value(rules_.key(member_key()), value)) return true;
+    if (value == 0.0f || !keep_ || out_->add_value(rules_.key(member_key()), value, member_field()))
+      return true;
     return bad(at, kFullExpected);
   }
 
@@ -163,12 +166,14 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
 
   Key member_key() const { return column_salt(path_); }
 
+  std::uint32_t member_field() const { return hashes_fields_ ? hashed_field(path_) : 0; }
+
   bool add_category(std::string_view text, const char* at) {
     return add_key(category_key(text, member_key()), at);
   }
 
   bool add_key(Key key, const char* at) {
-    return !keep_ || out_->add(rules_.key(key)) || bad(at, kFullExpected);
+    return !keep_ || out_->add(rules_.key(key), member_field()) || bad(at, kFullExpected);
   }
 
   bool take_label(const char*& p) {
@@ -208,7 +213,7 @@ class JsonLinesParser final : public LineParser<JsonLinesParser> {
     return true;
   }
 
-  const bool labels_needed_;
+  const bool labels_needed_, hashes_fields_;
   const std::string label_name_, weight_name_;
   std::map<std::string, ColumnItem, std::less<>> known_;  // What a model of CSV knows of its columns.
   NumberForm form_;                                       // Of the member's numbers.
@@ -231,6 +236,10 @@ Likeness like_json_lines(const LineLook& look) {
   return look.line[next] == '"' || look.line[next] == '}' ? Likeness::kSure : Likeness::kNone;
 }
 
+std::optional<std::uint32_t> field_of_member(std::string_view name, const Columns&) {
+  return hashed_field(name);
+}
+
 std::unique_ptr<RowParser> make_json_lines_parser(const ReadOptions& options, const Columns&) {
   return std::make_unique<JsonLinesParser>(options);
 }
@@ -245,6 +254,7 @@ extern constinit const RowFormat kJsonLinesFormat = {
     .members = true,
     .likeness = like_json_lines,
     .parser = make_json_lines_parser,
+    .field_named = field_of_member,
 };
 
 }  // namespace thalweg

@@ -1,6 +1,8 @@
 // libffm: label (field:index:value)*.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "data/reader/entry_errors.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
@@ -55,6 +57,13 @@ Likeness like_libffm(const LineLook& look) {
                                                                               : Likeness::kNone;
 }
 
+std::optional<std::uint32_t> field_by_number(std::string_view name, const Columns&) {
+  std::uint32_t field = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), field);
+  const bool good = read.ec == std::errc() && read.ptr == name.data() + name.size();
+  return good ? std::optional(field) : std::nullopt;
+}
+
 std::unique_ptr<RowParser> make_libffm_parser(const ReadOptions& options, const Columns&) {
   return std::make_unique<LibffmParser>(options);
 }
@@ -70,6 +79,7 @@ extern constinit const RowFormat kLibffmFormat = {
     .likeness = like_libffm,
     .parser = make_libffm_parser,
     .names = name_indices,
+    .field_named = field_by_number,
 };
 
 }  // namespace thalweg

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ struct RowFormat {
   // Called once a reader. `columns` is empty unless the format has columns.
   std::unique_ptr<RowParser> (*parser)(const ReadOptions& options, const Columns& columns) = nullptr;
   EntryNames names = nullptr;  // Null: entries are called by their keys.
+  // The field of entries of the row's part that is called so; nothing: there is none. Null: rows have no
+  // parts, so that no pairs of these can be asked for.
+  std::optional<std::uint32_t> (*field_named)(std::string_view name, const Columns& columns) = nullptr;
 };
 using RowFormats = std::vector<const RowFormat*>;
 

@@ -43,6 +43,7 @@ struct RowRules {
         modulus(options.part_modulus == 0 ? 1 : options.part_modulus),
         binary_labels(options.binary_labels && options.labels_needed),
         classes(options.labels_needed ? options.classes : 0),
+        counts(options.counts && options.labels_needed),
         odd_labels(!options.binary_labels || options.labels_needed),
         hash_shift(options.hash_bits == 0 ? 0 : 64 - options.hash_bits) {}
 
@@ -56,6 +57,7 @@ struct RowRules {
   std::uint64_t modulus;
   bool binary_labels;
   std::uint32_t classes;  // 0: labels are no classes.
+  bool counts;            // Labels are not below 0.
   bool odd_labels;  // A label:weight other than -1, 0 or 1 is one, and no entry of a row without a label.
   unsigned hash_shift;
 };
@@ -69,6 +71,7 @@ inline bool fail(RowError& error, const char* at, const char* expected) {
 inline bool ends_token(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 inline constexpr const char* kNotAClass = "a class: a whole number from 0 and below the number of classes";
+inline constexpr const char* kNotACount = "a count: a number of at least 0";
 inline bool is_class(float label, std::uint32_t classes) {
   return label >= 0 && label < static_cast<float>(classes) && label == std::floor(label);
 }
@@ -79,6 +82,7 @@ inline bool check_label(const RowRules& rules, const char* at, float& label, Row
     if (label == -1.0f) label = 0.0f;
     if (label != 0.0f && label != 1.0f) return fail(error, at, "a label that is -1, 0 or 1");
   }
+  if (rules.counts && label < 0) return fail(error, at, kNotACount);
   return rules.classes == 0 || is_class(label, rules.classes) || fail(error, at, kNotAClass);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/mix.h"
 #include "data/data_set.h"
+#include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
 
@@ -13,7 +14,7 @@ namespace thalweg {
 RowReader::RowReader(std::shared_ptr<DataSet> data, std::unique_ptr<BlockSource> source)
     : data_(std::move(data)),
       source_(std::move(source)),
-      parser_(data_->format_->parser(data_->options_, data_->columns_)) {}
+      parser_(row_parser(data_->options_, *data_->format_, data_->columns_)) {}
 
 RowReader::~RowReader() = default;
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <string>
 
+#include "data/pair/interactions.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/row_format.h"
 #include "data/reader/row_loop.h"
@@ -55,7 +56,9 @@ struct VwNamespace {
 class VwParser final : public LineParser<VwParser> {
  public:
   explicit VwParser(const ReadOptions& options)
-      : LineParser(options), labels_needed_(options.labels_needed) {}
+      : LineParser(options),
+        labels_needed_(options.labels_needed),
+        hashes_fields_(!options.interactions.empty()) {}
 
   bool with_fields() const override { return true; }
 
@@ -110,12 +113,12 @@ class VwParser final : public LineParser<VwParser> {
     return true;
   }
 
-  static bool parse_namespace(const char*& p, const char* end, VwNamespace& space, RowError& error) {
+  bool parse_namespace(const char*& p, const char* end, VwNamespace& space, RowError& error) const {
     const char* name_end = vw_name_end(++p);
     const std::string_view name(p, static_cast<std::size_t>(name_end - p));
     space.seed = XXH3_64bits(name.data(), name.size());
     if (name.empty()) space.seed = 0;  // Which is no seed: names stand for themselves.
-    space.field = vw_field(name);
+    space.field = hashes_fields_ ? hashed_field(name) : vw_field(name);
     if (*name_end == ':') {
       const char* q = parse_real(name_end + 1, end, space.scale);
       if (q == nullptr || !ends_vw_number(*q)) {
@@ -149,8 +152,12 @@ class VwParser final : public LineParser<VwParser> {
     return true;
   }
 
-  const bool labels_needed_;
+  const bool labels_needed_, hashes_fields_;
 };
+
+std::optional<std::uint32_t> field_of_namespace(std::string_view name, const Columns&) {
+  return hashed_field(name);
+}
 
 // Numbers, blanks and perhaps a tag before the first '|'; a column of names between bars has no blank there.
 Likeness like_vw(const LineLook& look) {
@@ -183,6 +190,7 @@ extern constinit const RowFormat kVwFormat = {
     .ids = "names",
     .likeness = like_vw,
     .parser = make_vw_parser,
+    .field_named = field_of_namespace,
 };
 
 }  // namespace thalweg

@@ -260,7 +260,7 @@ std::string to_json(const Manifest& manifest) {
                {"tables", Json::array()},
                {"options", Json::object()},
                {"metrics", Json::object()}};
-  if (model.inputs != 0 || !model.hidden.empty()) {
+  if (model.inputs != 0 || model.classes != 0 || !model.hidden.empty()) {
     json["model"]["inputs"] = model.inputs;
     json["model"]["classes"] = model.classes;
     json["model"]["hidden"] = model.hidden;

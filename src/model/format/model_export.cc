@@ -10,6 +10,7 @@
 #include "model/format/file.h"
 #include "model/format/npz.h"
 #include "model/format/safetensors.h"
+#include "model/format/vw_readable.h"
 #include "model/model_kind.h"
 
 namespace thalweg {
@@ -145,8 +146,10 @@ Result<ExportFormat> parse_export_format(std::string_view name) {
   if (name == "safetensors") return ExportFormat::kSafetensors;
   if (name == "text") return ExportFormat::kText;
   if (name == "npz") return ExportFormat::kNpz;
-  return Status(Code::kUsage,
-                fmt::format("export format '{}' is unknown; expected safetensors, text or npz", name));
+  if (name == "vw-readable") return ExportFormat::kVw;
+  return Status(
+      Code::kUsage,
+      fmt::format("export format '{}' is unknown; expected safetensors, text, npz or vw-readable", name));
 }
 
 Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
@@ -154,8 +157,9 @@ Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
   if (format == ExportFormat::kText) return export_text(model, disk, destination);
   Result<StagedFile> file = StagedFile::create(disk, destination);
   if (!file) return file.status();
-  Status status =
-      format == ExportFormat::kNpz ? write_npz(model, file->file()) : write_safetensors(model, file->file());
+  Status status = format == ExportFormat::kNpz  ? write_npz(model, file->file())
+                  : format == ExportFormat::kVw ? write_vw_readable(model, file->file())
+                                                : write_safetensors(model, file->file());
   return status.ok() ? file->commit() : status;
 }
 

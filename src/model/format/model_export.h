@@ -15,10 +15,12 @@ namespace thalweg {
 // of dense models tells (kUsage without it); safetensors also has model.json's text as metadata "thalweg".
 // kText: a directory with TABLE.tsv for each table: lines of a key, then its floats, parted by tabs, keys
 // ascending; a float is the shortest decimal that reads back the same. Sorting holds one table at a time in
-// memory.
-enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz };
+// memory. kVw: what Vowpal Wabbit 9 writes by --readable_model, of a linear model of one score: a head, then
+// lines index:weight, ascending, none for a weight of 0; the bias is a line Constant:index:weight, as
+// --invert_hash writes it, since no key here stands for it.
+enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz, kVw };
 
-Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz
+Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz | vw-readable
 
 // The destination appears whole or not at all. A regular file is replaced; for text, a directory that is not
 // empty is refused.

@@ -94,5 +94,38 @@ TEST_F(ModelExport, RefusesUnknownFormatsAndPlaces) {
   EXPECT_EQ(folder_.entries(), 2u);
 }
 
+TEST_F(ModelExport, VwsReadableFormHasALineForEachWeightThatIsNotZero) {
+  ModelSpec spec;
+  std::vector<TestTable> tables = test_tables(spec, 40, 2);
+  tables[1].rows[0] = 0, tables[1].rows[2 * tables[1].width] = -0.0f;
+  ASSERT_TRUE(save_model(folder_ / "lr", spec, tables).ok());
+  const auto model = ModelReader::open(disk_, folder_ / "lr");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_TRUE(export_model(*model, ExportFormat::kVw, disk_, folder_ / "lr.vw").ok());
+  const std::string text = read_text(folder_ / "lr.vw");
+  const std::size_t end = text.find("\n:0\n");
+  ASSERT_NE(end, text.npos) << text;
+  std::vector<std::pair<Key, float>> expected;
+  for (std::size_t i = 0; i < tables[1].keys.size(); ++i) {
+    const float weight = tables[1].rows[i * tables[1].width];
+    if (weight != 0) expected.emplace_back(unplace(tables[1].keys[i]), weight);
+  }
+  EXPECT_EQ(expected.size(), tables[1].keys.size() - 2);
+  std::sort(expected.begin(), expected.end());
+  const auto bits = std::bit_width(expected.back().first);
+  EXPECT_EQ(text.substr(0, text.find("lda")),
+            fmt::format("Version 9.11.9\nId \nMin label:-50\nMax label:50\nbits:{}\n", bits));
+  std::string lines;
+  for (const auto& [key, weight] : expected) lines += fmt::format("{}:{}\n", key, weight);
+  lines += fmt::format("Constant:11650396:{}\n", tables[0].rows[0]);
+  EXPECT_EQ(text.substr(end + 4), lines);
+}
+
+TEST_F(ModelExport, VwsReadableFormIsOfLinearModelsOfOneScore) {
+  const Status status = export_model(reader(), ExportFormat::kVw, disk_, folder_ / "fm.vw");
+  EXPECT_EQ(status.code(), Code::kUsage);
+  EXPECT_NE(status.message().find("expected lr"), std::string::npos) << status.message();
+}
+
 }  // namespace
 }  // namespace thalweg

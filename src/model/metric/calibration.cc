@@ -15,6 +15,7 @@ extern constinit const Metric kCalibration = {
     .summary = "mean prediction divided by mean label",
     .logistic = Told::kTrain,
     .squared = Told::kTrain,
+    .poisson = Told::kTrain,
     .of = calibration_of,
 };
 

@@ -12,6 +12,7 @@ extern constinit const Metric kMae = {
     .summary = "mean of the absolute errors of predictions",
     .logistic = Told::kFields,
     .squared = Told::kTrain,
+    .poisson = Told::kTrain,
     .of = mae_of,
 };
 

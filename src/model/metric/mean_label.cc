@@ -12,6 +12,7 @@ extern constinit const Metric kMeanLabel = {
     .summary = "mean of labels",
     .logistic = Told::kFields,
     .squared = Told::kFields,
+    .poisson = Told::kFields,
     .of = mean_label_of,
 };
 

@@ -12,6 +12,7 @@ extern constinit const Metric kMeanPrediction = {
     .summary = "mean of predictions",
     .logistic = Told::kFields,
     .squared = Told::kFields,
+    .poisson = Told::kFields,
     .of = mean_prediction_of,
 };
 

@@ -7,6 +7,7 @@
   METRIC(kLogLoss)              \
   METRIC(kNormalizedEntropy)    \
   METRIC(kNatsPerByte)          \
+  METRIC(kDeviance)             \
   METRIC(kRmse)                 \
   METRIC(kMae)                  \
   METRIC(kAccuracy)             \
@@ -29,6 +30,7 @@ MetricList metrics(const MetricList& more) {
 }
 
 const Metric& judging_metric(Loss loss) {
+  if (loss == Loss::kPoisson) return kDeviance;
   return loss == Loss::kSquared ? kRmse : loss == Loss::kBytes ? kNatsPerByte : kLogLoss;
 }
 

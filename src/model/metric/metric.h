@@ -33,9 +33,10 @@ enum class Told : std::uint8_t {
 struct Metric {
   std::string_view name;     // Lower case, as a field of --json.
   std::string_view summary;  // A few words.
-  Told logistic = Told::kNoOne, squared = Told::kNoOne, classes = Told::kNoOne, bytes = Told::kNoOne;
+  Told logistic = Told::kNoOne, squared = Told::kNoOne, classes = Told::kNoOne, bytes = Told::kNoOne,
+       poisson = Told::kNoOne;
   double (*of)(const Measured& rows) = nullptr;
-  // Of the two by which models are judged, see judging_metric(): what it is for the mean label as every row's
+  // Of those by which models are judged, see judging_metric(): what it is for the mean label as every row's
   // prediction, what for a model whose weights are all 0, and what for a mean of the rows' losses. The first
   // two are not known for classes.
   double (*constant)(const Measured& rows) = nullptr;
@@ -52,6 +53,8 @@ struct Metric {
         return classes;
       case Loss::kBytes:
         return bytes;
+      case Loss::kPoisson:
+        return poisson;
     }
     return Told::kNoOne;
   }
@@ -65,8 +68,10 @@ using MetricList = std::vector<const Metric*>;
 MetricList metrics(const MetricList& more = {});
 // The lower, the better: by it passes are compared, and models with none.
 const Metric& judging_metric(Loss loss);
+// Whether that one is the mean of the rows' losses.
+inline bool is_mean_loss(Loss loss) { return loss != Loss::kSquared && loss != Loss::kPoisson; }
 
 // Those that are asked for by themselves.
-extern const Metric kAccuracy, kAuc, kLogLoss, kNatsPerByte, kRmse, kCalibration, kMeanLabel;
+extern const Metric kAccuracy, kAuc, kDeviance, kLogLoss, kNatsPerByte, kRmse, kCalibration, kMeanLabel;
 
 }  // namespace thalweg

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "model/loss_kernels.h"
 #include "model/metric/pair_sum.h"
 #include "model/metric/precision_sum.h"
 
@@ -79,6 +80,7 @@ void MetricSums::add(std::span<const float> scores, std::span<const float> label
     sums_.label_square += weight * label * label;
     sums_.square += weight * (prediction - label) * (prediction - label);
     sums_.absolute += weight * std::abs(prediction - label);
+    if (loss_ == Loss::kPoisson && positive) sums_.label_log += weight * label * log_kernel(label);
     if ((scores[i] > 0.0f) == positive) sums_.correct += weight;
   }
 }
@@ -104,6 +106,7 @@ void MetricSums::merge(const MetricSums& other) {
   sums_.label += other.sums_.label;
   sums_.label_square += other.sums_.label_square;
   sums_.absolute += other.sums_.absolute;
+  sums_.label_log += other.sums_.label_log;
 }
 
 }  // namespace thalweg

@@ -63,7 +63,8 @@ class MetricSums {
     double prediction = 0;
     double label = 0;
     double label_square = 0;
-    double absolute = 0;  // Of the errors.
+    double absolute = 0;   // Of the errors.
+    double label_log = 0;  // Label times its logarithm, of Poisson loss.
   };
 
   explicit MetricSums(Loss loss) : loss_(loss) {}

@@ -15,7 +15,7 @@ namespace {
 using RowSums = MetricSums::Sums;
 constexpr std::array kSummed = {&RowSums::weight,       &RowSums::loss,       &RowSums::square,
                                 &RowSums::correct,      &RowSums::prediction, &RowSums::label,
-                                &RowSums::label_square, &RowSums::absolute};
+                                &RowSums::label_square, &RowSums::absolute,   &RowSums::label_log};
 constexpr std::size_t kScoreCells = 1024;
 // Of 65,536 draws those below the first count 0 times, below the second once, and so on: the distribution
 // function of the Poisson distribution of mean 1, such that the mean is exact.

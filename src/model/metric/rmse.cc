@@ -26,6 +26,7 @@ extern constinit const Metric kRmse = {
     .summary = "root of the mean squared error of predictions",
     .logistic = Told::kEval,
     .squared = Told::kEachPass,
+    .poisson = Told::kEval,
     .of = rmse_of,
     .constant = constant_rmse,
     .untrained = untrained_rmse,

@@ -27,6 +27,7 @@ ReadOptions read_as_trained(const Manifest& manifest) {
   ReadOptions read;
   const std::string bits = stored("hash-bits");
   std::from_chars(bits.data(), bits.data() + bits.size(), read.hash_bits);
+  read.interactions = stored("interactions");
   read.known_columns = stored("columns");
   read.label_column = stored("label-column");
   read.weight_column = stored("weight-column");

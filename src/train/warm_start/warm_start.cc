@@ -77,6 +77,10 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
                    bits == 0 ? "64-bit ids" : fmt::format("{} bits", bits));
   }
   options.hash_bits = bits;
+  const std::string pairs = stored("interactions");
+  if (!options.interactions.empty() && options.interactions != pairs)
+    return differs("--interactions", options.interactions, pairs.empty() ? "none" : pairs);
+  options.interactions = pairs;
   if (!options.columns.empty() && !known_columns().empty())
     return differs("--columns", options.columns, "columns that it knows, " + known_columns());
   if (options.label_column.empty()) options.label_column = stored("label-column");

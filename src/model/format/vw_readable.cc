@@ -1,0 +1,94 @@
+#include "model/format/vw_readable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace thalweg {
+namespace {
+
+constexpr Key kVwConstant = 11650396;  // Before VW's mask: constant.h of its sources.
+
+// As the model's rows were hashed, or as many as its keys take.
+unsigned vw_bits(const Manifest& manifest, Key largest) {
+  const auto found = manifest.options.find("hash-bits");
+  unsigned bits = 0;
+  if (found != manifest.options.end()) {
+    const std::string& text = found->second;
+    (void)std::from_chars(text.data(), text.data() + text.size(), bits);
+  }
+  return bits != 0 ? bits : std::max(18u, static_cast<unsigned>(std::bit_width(largest)));
+}
+
+std::string vw_head(const Manifest& manifest, unsigned bits) {
+  const bool logistic = manifest.model.loss == Loss::kLogistic;
+  const bool poisson = manifest.model.loss == Loss::kPoisson;
+  return fmt::format(
+      "Version 9.11.9\nId \nMin label:{}\nMax label:{}\nbits:{}\nlda:0\n0 ngram:\n0 skip:\noptions:{}\n"
+      "Checksum: 0\n:0\n",
+      logistic ? -50 : 0, logistic || poisson ? 50 : 1, bits,
+      logistic  ? " --link=logistic --loss_function=logistic"
+      : poisson ? " --link=poisson --loss_function=poisson"
+                : "");
+}
+
+// The rows of the table of that name that are not 0, by ascending key.
+Result<std::vector<std::pair<Key, float>>> vw_weights(const ModelReader& model, const char* name) {
+  const std::vector<TableManifest>& tables = model.manifest().tables;
+  std::vector<std::pair<Key, float>> weights;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].spec.name != name) continue;
+    const Status status = model.scan(t, false, [&](const StoredRows& block) {
+      for (std::size_t i = 0; i < block.keys.size(); ++i) {
+        if (block.rows[i] != 0) weights.emplace_back(block.keys[i], block.rows[i]);
+      }
+      return ok_status();
+    });
+    if (!status.ok()) return status;
+  }
+  std::sort(weights.begin(), weights.end());
+  return weights;
+}
+
+Status check_linear(const ModelReader& model) {
+  const Manifest& manifest = model.manifest();
+  const std::vector<TableManifest>& tables = manifest.tables;
+  const bool linear = tables.size() == 2 && tables[1].spec.kind == TableSpec::Kind::kSparse;
+  if (linear && tables[0].spec.dim == 1 && tables[1].spec.dim == 1) return ok_status();
+  return {
+      Code::kUsage,
+      fmt::format("{}: model {} of loss {} has more than a weight a feature, which VW's readable form has no "
+                  "place for; expected lr of one score",
+                  model.path(), manifest.model.name, loss_name(manifest.model.loss))};
+}
+
+}  // namespace
+
+Status write_vw_readable(const ModelReader& model, File& file) {
+  if (Status status = check_linear(model); !status.ok()) return status;
+  const auto weights = vw_weights(model, "weights"), bias = vw_weights(model, "bias");
+  for (const auto* part : {&weights, &bias}) {
+    if (!part->ok()) return part->status();
+  }
+  const unsigned bits = vw_bits(model.manifest(), weights->empty() ? 0 : weights->back().first);
+  FileStream stream(file);
+  const std::string head = vw_head(model.manifest(), bits);
+  if (Status status = stream.write(bytes_of(head)); !status.ok()) return status;
+  for (const auto& [key, weight] : *weights) {
+    const std::string line = fmt::format("{}:{}\n", key, weight);
+    if (Status status = stream.write(bytes_of(line)); !status.ok()) return status;
+  }
+  if (!bias->empty()) {
+    const Key mask = bits >= 64 ? ~Key{0} : (Key{1} << bits) - 1;
+    const std::string line = fmt::format("Constant:{}:{}\n", kVwConstant & mask, bias->front().second);
+    if (Status status = stream.write(bytes_of(line)); !status.ok()) return status;
+  }
+  return stream.flush();
+}
+
+}  // namespace thalweg

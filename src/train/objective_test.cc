@@ -1,0 +1,177 @@
+// Trainings by losses beside clicks and ratings, and with features of pairs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "model/format/model_dir.h"
+#include "net/system_disk.h"
+#include "train/trainer_for_test.h"
+
+namespace thalweg {
+namespace {
+
+class Objectives : public TrainerTest {
+ protected:
+  // Counts whose mean is the product of what their two features have.
+  std::string counts(std::uint32_t rows) const {
+    Random random(5);
+    std::string text;
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const std::uint64_t shop = random.below(10), day = random.below(7);
+      const double mean = std::exp(0.2 * static_cast<double>(shop) - 0.15 * static_cast<double>(day));
+      int count = 0;
+      for (double product = random.unit(); product > std::exp(-mean); product *= random.unit()) ++count;
+      text += fmt::format("{} {}:1 {}:1\n", count, shop, 100 + day);
+    }
+    return folder_.write("counts.svm", text);
+  }
+  // Four classes, by the features that a row has of 40.
+  std::string classes(std::uint32_t rows) const {
+    Random random(7);
+    std::string text;
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      const std::uint64_t own = random.below(4);
+      text += fmt::format("{}", own);
+      for (int e = 0; e < 4; ++e)
+        text += fmt::format(" {}:1", random.chance(0.6) ? 10 * own + random.below(10) : random.below(40));
+      text += '\n';
+    }
+    return folder_.write("classes.svm", text);
+  }
+  // A label that neither of two namespaces tells, but both together.
+  std::string both(const std::string& name, bool as_csv) const {
+    Random random(9);
+    std::string text = as_csv ? "user,item,label\n" : "";
+    for (std::uint32_t row = 0; row < kRows; ++row) {
+      const std::uint64_t user = random.below(8), item = random.below(8);
+      const bool likes = random.chance((user + item) % 2 == 0 ? 0.9 : 0.1);
+      text += as_csv ? fmt::format("u{},i{},{}\n", user, item, likes ? 1 : 0)
+                     : fmt::format("{} |user u{} |item i{}\n", likes ? 1 : -1, user, item);
+    }
+    return folder_.write(name, text);
+  }
+};
+
+TEST_F(Objectives, PoissonLearnsMeansOfCounts) {
+  options_.files = {counts(kRows)};
+  options_.loss = Loss::kPoisson;
+  options_.epochs = 5;
+  for (const char* model : {"lr", "fm"}) {
+    options_.model = model;
+    const TrainResult result = run(options_);
+    ASSERT_TRUE(result.status.ok()) << result.status.message();
+    const auto& metrics = result.epochs.back().held_out->metrics;
+    // Of counts by their true means it is 1.1 or so, of their mean alone 2.
+    EXPECT_LT(metrics.at("deviance"), 1.3) << model;
+    EXPECT_NEAR(metrics.at("deviance"), 2 * *result.valid_loss, 1e-6);
+    EXPECT_NEAR(metrics.at("calibration"), 1, 0.1) << model;
+    EXPECT_FALSE(metrics.contains("logloss"));
+    double sum = 0, rows = 0;
+    ASSERT_TRUE(predict_rows(options_.out, options_.files, [&](float p) { sum += p, rows += 1; }).ok());
+    EXPECT_NEAR(sum / rows, 1.9, 0.3) << model;
+  }
+}
+
+TEST_F(Objectives, PoissonHasTheSameBitsOnAnyClusterAndGoesOn) {
+  options_.files = {counts(1000)};
+  options_.loss = Loss::kPoisson;
+  options_.keep_best = false;
+  const TrainResult one = run(options_);
+  options_.servers = 3, options_.workers = 2;
+  EXPECT_EQ(run(options_).model_digest, one.model_digest);
+  options_.epochs = 1;
+  (void)run(options_);
+  TrainerOptions next;
+  next.files = options_.files, next.valid_part = 10, next.init = options_.out, next.keep_best = false;
+  EXPECT_EQ(run(next).model_digest, one.model_digest);
+  next.loss = Loss::kSquared;
+  EXPECT_NE(refused(next).message().find("--loss squared"), std::string::npos);
+}
+
+TEST_F(Objectives, ACountIsNotBelowZero) {
+  options_.files = {folder_.write("bad.svm", "1 1:1\n-1 2:1\n")};
+  options_.valid_part = 0;
+  options_.loss = Loss::kPoisson;
+  const Status status = refused(options_);
+  EXPECT_EQ(status.code(), Code::kData);
+  EXPECT_NE(status.message().find("bad.svm:2:1"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("at least 0"), std::string::npos);
+}
+
+TEST_F(Objectives, LinearModelsLearnClassesOfSparseFeatures) {
+  options_.files = {classes(kRows)};
+  options_.loss = Loss::kClasses;
+  options_.epochs = 3;
+  const TrainResult result = run(options_);
+  ASSERT_TRUE(result.status.ok()) << result.status.message();
+  EXPECT_GT(*result.valid_accuracy, 0.85);
+  EXPECT_LT(*result.valid_loss, 0.6);  // ln(4) is 1.39.
+  const auto model = ModelReader::open(SystemDisk(), options_.out);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->manifest().model.classes, 4u);
+  EXPECT_EQ(model->manifest().tables[1].spec.dim, 4u);
+  std::vector<float> seen;
+  ASSERT_TRUE(predict_rows(options_.out, options_.files, [&](float p) { seen.push_back(p); }).ok());
+  for (const float p : seen) ASSERT_TRUE(p == 0 || p == 1 || p == 2 || p == 3) << p;
+  options_.servers = 2, options_.workers = 3;
+  EXPECT_EQ(run(options_).model_digest, result.model_digest);
+}
+
+TEST_F(Objectives, ClassesAreOfLinearAndDenseModels) {
+  options_.files = {classes(100)};
+  options_.loss = Loss::kClasses;
+  options_.model = "fm";
+  EXPECT_NE(refused(options_).message().find("for lr and dense models"), std::string::npos);
+  options_.model = "lr";
+  options_.classes = 3;
+  EXPECT_EQ(refused(options_).code(), Code::kData);
+  options_.loss = Loss::kPoisson, options_.model = "mlp", options_.classes.reset();
+  EXPECT_NE(refused(options_).message().find("--loss poisson"), std::string::npos);
+}
+
+TEST_F(Objectives, PairsTellWhatNeitherDoes) {
+  for (const bool as_csv : {false, true}) {
+    options_.files = {both(as_csv ? "both.csv" : "both.vw", as_csv)};
+    options_.interactions.clear();
+    options_.keep_bad = true;
+    options_.rate = 0.5f, options_.l2 = 0.1f, options_.epochs = 5;
+    const TrainResult without = run(options_);
+    ASSERT_TRUE(without.complete) << without.status.message();
+    EXPECT_LT(without.epochs.back().held_out->auc, 0.65);
+    options_.interactions = "user*item";
+    const TrainResult with = run(options_);
+    ASSERT_TRUE(with.status.ok()) << with.status.message();
+    EXPECT_GT(with.epochs.back().held_out->auc, 0.85);
+    EXPECT_EQ(with.model_rows, 8u + 8u + 64u);
+    // Whoever loads the model pairs as it was trained.
+    double likes = 0, rows = 0;
+    ASSERT_TRUE(predict_rows(options_.out, options_.files, [&](float p) {
+                  rows += 1, likes += p > 0.7f || p < 0.3f;
+                }).ok());
+    EXPECT_GT(likes / rows, 0.95);
+    TrainerOptions next;
+    next.files = options_.files, next.init = options_.out, next.valid_part = 10;
+    EXPECT_EQ(run(next).model_rows, with.model_rows);
+    next.interactions = "*";
+    EXPECT_NE(refused(next).message().find("has user*item; leave --interactions out"), std::string::npos);
+  }
+}
+
+TEST_F(Objectives, PairsAreOfLinearModels) {
+  options_.files = {both("both.vw", false)};
+  options_.interactions = "user*item";
+  for (const char* model : {"fm", "ffm"}) {
+    options_.model = model;
+    EXPECT_NE(refused(options_).message().find("--interactions makes no sense with --model"),
+              std::string::npos)
+        << model;
+  }
+  options_.model = "lr";
+  options_.files = {folder_ / "clicks.svm"};
+  EXPECT_NE(refused(options_).message().find("is libsvm"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace thalweg

@@ -1,0 +1,81 @@
+#include "train/plan_checks.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/limits.h"
+#include "base/rule_fields.h"
+#include "data/pair/interactions.h"
+
+namespace thalweg {
+
+Status check_numbers(const TrainerOptions& options) {
+  const auto outside = [](const char* flag, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+    return value >= low && value <= high
+               ? ok_status()
+               : Status(Code::kUsage, fmt::format("{} {}; expected {} to {}", flag, value, low, high));
+  };
+  constexpr std::uint32_t kEpochsMax = 1'000'000, kRowsMax = 1u << 30;
+  for (const Status& status :
+       {outside("--epochs", options.epochs.value_or(1), 1, kEpochsMax),
+        outside("--data-shards", options.data_shards.value_or(1), 1, limits::kShardsMax),
+        outside("--batch", options.batch.value_or(1), 1, kRowsMax),
+        outside("--hash-bits", options.hash_bits, 0, 63),
+        outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
+        outside("--servers", options.servers, 0, limits::kNodesMax / 2),
+        outside("--replicas", options.replicas, 1, limits::kReplicasMax),
+        outside("--workers", options.workers, 0, limits::kNodesMax),
+        // And one that looks on.
+        outside("--servers and --workers, together", std::uint64_t{options.servers} + options.workers, 0,
+                limits::kNodesMax - 1)}) {
+    if (!status.ok()) return status;
+  }
+  for (const auto& rule : {options.optimizer, options.factor_optimizer}) {
+    if (rule && !is_of_gradients(*rule)) {
+      return {Code::kUsage, "--optimizer; expected a rule of gradients, such as ftrl"};
+    }
+  }
+  for (const auto& value : {options.rate, options.bias_rate, options.l1, options.l2, options.factor_rate,
+                            options.factor_l2, std::optional(options.init_scale)}) {
+    if (value && !(*value >= 0 && std::isfinite(*value))) {
+      return {Code::kUsage, fmt::format("a rate, penalty or scale of {}; expected a number from 0", *value)};
+    }
+  }
+  if (options.valid_part != 0 && !options.valid.empty()) {
+    return {Code::kUsage, "--valid cannot be combined with --valid-part"};
+  }
+  return ok_status();
+}
+
+Status check_interactions(const TrainerOptions& options, const ModelKind& kind) {
+  if (options.interactions.empty()) return ok_status();
+  const auto items = parse_interactions(options.interactions);
+  if (!items) return items.status();
+  if (kind.factors || kind.deep != nullptr) {
+    return {Code::kUsage,
+            fmt::format("--interactions makes no sense with --model {}, whose factors learn the "
+                        "pairs of all features; expected lr",
+                        kind.name)};
+  }
+  if (kind.dense == nullptr) return ok_status();
+  return {Code::kUsage,
+          fmt::format("--interactions makes no sense with --model {}, whose features are numbers "
+                      "of its inputs; expected lr",
+                      kind.name)};
+}
+
+Status choose_loss(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model) {
+  const DenseDefaults* const dense = kind.dense;
+  const bool of_text = dense != nullptr && dense->text != nullptr;
+  model.loss = of_text ? Loss::kBytes : options.loss.value_or(dense ? Loss::kClasses : Loss::kLogistic);
+  if (model.loss == Loss::kClasses && !dense && (kind.factors || kind.deep != nullptr))
+    return {Code::kUsage, "--loss classes is for lr and dense models, not for --model " + model.name};
+  if (model.loss == Loss::kPoisson && dense)
+    return {Code::kUsage, "--loss poisson is for lr, fm, ffm and deepfm, not for --model " + model.name};
+  if (model.loss == Loss::kBytes && !of_text)
+    return {Code::kUsage, "the loss of bytes is for models of text, not for --model " + model.name};
+  return ok_status();
+}
+
+}  // namespace thalweg

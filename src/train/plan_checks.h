@@ -1,0 +1,17 @@
+// What options of a training cannot mean, before any data is looked at. All errors are kUsage.
+#pragma once
+
+#include "model/model_kind.h"
+#include "thalweg/status.h"
+#include "thalweg/trainer.h"
+
+namespace thalweg {
+
+// What the program's own table of options keeps out.
+Status check_numbers(const TrainerOptions& options);
+// Pairs are features of a linear model's; others have their own of them, or none.
+Status check_interactions(const TrainerOptions& options, const ModelKind& kind);
+// The loss that the model learns by.
+Status choose_loss(const TrainerOptions& options, const ModelKind& kind, ModelSpec& model);
+
+}  // namespace thalweg

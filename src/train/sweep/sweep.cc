@@ -1,0 +1,131 @@
+#include "train/sweep/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/word_list.h"
+
+namespace thalweg {
+namespace {
+
+// A number that changes neither which rows a step has nor what a server holds of a key, so that batches that
+// one training has prepared are those of all.
+struct SweptNumber {
+  std::string_view name;
+  std::optional<float> TrainerOptions::*number;
+};
+constexpr std::array kSwept = {
+    SweptNumber{"rate", &TrainerOptions::rate},
+    SweptNumber{"bias-rate", &TrainerOptions::bias_rate},
+    SweptNumber{"l1", &TrainerOptions::l1},
+    SweptNumber{"l2", &TrainerOptions::l2},
+    SweptNumber{"factor-rate", &TrainerOptions::factor_rate},
+    SweptNumber{"factor-l2", &TrainerOptions::factor_l2},
+    SweptNumber{"layer-rate", &TrainerOptions::layer_rate},
+};
+
+const SweptNumber* swept_number(std::string_view name) {
+  const auto found = std::find_if(kSwept.begin(), kSwept.end(),
+                                  [&](const SweptNumber& swept) { return swept.name == name; });
+  return found == kSwept.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::optional<float> sweep_value(std::string_view text) {
+  float value = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = read.ec == std::errc() && read.ptr == text.data() + text.size();
+  return good && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+// One name's values.
+Result<std::vector<SweepSetting>> settings_of(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  if (swept_number(name) == nullptr || equals == text.npos) {
+    std::vector<std::string_view> names;
+    for (const SweptNumber& swept : kSwept) names.push_back(swept.name);
+    return Status(Code::kUsage, fmt::format("--sweep: saw \"{}\", expected NAME=VALUE,... with NAME {}", text,
+                                            any_of_words(names)));
+  }
+  std::vector<SweepSetting> settings;
+  for (const std::string_view part : parts_of(text.substr(equals + 1), ',')) {
+    const auto value = sweep_value(part);
+    if (!value) {
+      return Status(Code::kUsage,
+                    fmt::format("--sweep: saw \"{}\" for {}, expected a number from 0", part, name));
+    }
+    settings.push_back({std::string(name), *value});
+  }
+  return settings;
+}
+
+}  // namespace
+
+Result<std::vector<SweepPoint>> sweep_points(std::string_view text) {
+  std::vector<SweepPoint> points(1);
+  for (const std::string_view part : parts_of(text, ';')) {
+    const auto settings = settings_of(part);
+    if (!settings) return settings.status();
+    const std::string& name = settings->front().name;
+    for (const SweepSetting& earlier : points.front()) {
+      if (earlier.name == name)
+        return Status(Code::kUsage,
+                      fmt::format("--sweep: {} stands twice, expected all its values once", name));
+    }
+    if (points.size() * settings->size() > kTrialsMax) {
+      return Status(Code::kUsage, fmt::format("--sweep: more than {} combinations", kTrialsMax));
+    }
+    std::vector<SweepPoint> longer;
+    for (const SweepPoint& point : points) {
+      for (const SweepSetting& setting : *settings) {
+        longer.push_back(point);
+        longer.back().push_back(setting);
+      }
+    }
+    points = std::move(longer);
+  }
+  return points;
+}
+
+TrainerOptions at_point(TrainerOptions options, const SweepPoint& point) {
+  options.sweep.clear();
+  for (const SweepSetting& setting : point) {
+    options.*swept_number(setting.name)->number = setting.value;
+    options.stored[setting.name] = fmt::format("{}", setting.value);
+  }
+  return options;
+}
+
+Status check_sweep(const TrainerOptions& options) {
+  if (options.sweep.empty()) return ok_status();
+  if (const auto points = sweep_points(options.sweep); !points) return points.status();
+  if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end())
+    return {Code::kUsage, "--sweep trains on its input again and again: standard input can be read once"};
+  if (!options.checkpoint.directory.empty() || !options.checkpoint.resume.empty())
+    return {Code::kUsage, "--sweep makes no sense with checkpoints, which are of one training"};
+  return ok_status();
+}
+
+std::string point_text(const SweepPoint& point) {
+  std::string text;
+  for (const SweepSetting& setting : point)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", setting.name, setting.value);
+  return text;
+}
+
+}  // namespace thalweg

@@ -1,0 +1,29 @@
+// Numbers that a training is tried with: each combination of them, see TrainerOptions::sweep.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalweg/status.h"
+#include "thalweg/trainer.h"
+
+namespace thalweg {
+
+inline constexpr std::size_t kTrialsMax = 1000;
+
+// One combination, by the names of flags.
+using SweepPoint = std::vector<SweepSetting>;
+
+// All of "rate=0.05,0.1;l2=1,10", the last name's values changing first. kUsage: a name that cannot be swept
+// or stands twice, what is no number, more than kTrialsMax.
+Result<std::vector<SweepPoint>> sweep_points(std::string_view text);
+// The options of one of them.
+TrainerOptions at_point(TrainerOptions options, const SweepPoint& point);
+// kUsage: what a training with a sweep cannot have.
+Status check_sweep(const TrainerOptions& options);
+
+// "rate=0.1 l2=10"
+std::string point_text(const SweepPoint& point);
+
+}  // namespace thalweg
