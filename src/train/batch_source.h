@@ -13,6 +13,7 @@
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "thalweg/store.h"
+#include "train/rows/row_stages.h"
 #include "train/step_memory.h"
 
 namespace thalweg {
@@ -46,7 +47,9 @@ struct ReadPlace {
 class BatchSource {
  public:
   // `is_dense`: keys are places of a row's numbers. `room`: for batches that are kept; null: none is.
-  BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room);
+  // `stages`: what rows go through; null: they come as they are read.
+  BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room,
+              std::unique_ptr<RowStages> stages = nullptr);
 
   // The next batch of exactly `rows_max` rows, fewer at the end. Errors as RowReader::next(), kRetry among
   // them.
@@ -72,6 +75,7 @@ class BatchSource {
   std::shared_ptr<Prepared> spare();
 
   std::unique_ptr<RowReader> reader_;
+  std::unique_ptr<RowStages> stages_;
   Model& model_;
   const bool is_dense_;
   StepMemory* room_;

@@ -49,6 +49,7 @@ class ShardTrainer {
   // Room for the batches of a data set that is read several times; null where it is too large to try.
   StepMemory* room_for(const DataSet& data) const;
   Status open_held_out();
+  Task<Status> wait_for_counts();
   Status learn(const Prepared& prepared);
   // Room for a batch's rows and gradients, before they are asked for. kData: there is none.
   Result<StepMemory::Share> reserve(const Prepared& prepared) const;
@@ -270,7 +271,19 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
 StepMemory* ShardTrainer::room_for(const DataSet& data) const {
   constexpr std::uint64_t kLeastParts = 2;  // Batches take at least that part of the text they are read from.
   const bool may_fit = data.total_bytes() / kLeastParts <= inputs_->kept->max();
-  return spec_.epochs > 1 && may_fit ? inputs_->kept.get() : nullptr;
+  const bool alike = data.options().shuffle.order == RowOrder::kFiles;  // Each pass.
+  return spec_.epochs > 1 && may_fit && alike ? inputs_->kept.get() : nullptr;
+}
+
+Task<Status> ShardTrainer::wait_for_counts() {
+  KeyCounting* const counting = inputs_->counting.get();
+  if (counting == nullptr) co_return ok_status();
+  counting->start();
+  while (!counting->ended()) {
+    if (Status status = (co_await store_.yield()).status; !status.ok()) co_return status;
+    if (store_.closing()) co_return ok_status();
+  }
+  co_return counting->status();
 }
 
 Status ShardTrainer::open_held_out() {
@@ -279,7 +292,8 @@ Status ShardTrainer::open_held_out() {
   if (!reader) return reader.status();
   if (held_out_rows_) (*reader)->expect(*held_out_rows_);
   held_out_.emplace(std::move(reader).value(), *model_, is_dense_,
-                    held_out_ ? nullptr : room_for(*inputs_->valid));
+                    held_out_ ? nullptr : room_for(*inputs_->valid),
+                    RowStages::of_held_out(inputs_->counting.get()));
   return ok_status();
 }
 
@@ -326,10 +340,13 @@ Task<Status> ShardTrainer::run() {
   tables_ = model_->tables();
   rows_.resize(tables_.size());
   row_spans_.resize(tables_.size());
+  if (Status status = co_await wait_for_counts(); !status.ok()) co_return status;
   const std::uint32_t first = store_.step().epoch;
   auto reader = inputs_->train->reader(store_.shard(), spec_.shards, std::min(first, spec_.epochs - 1));
   if (!reader) co_return reader.status();
-  BatchSource source(std::move(reader).value(), *model_, is_dense_, room_for(*inputs_->train));
+  BatchSource source(std::move(reader).value(), *model_, is_dense_, room_for(*inputs_->train),
+                     RowStages::of_training(spec_, store_.shard(), std::min(first, spec_.epochs - 1),
+                                            inputs_->counting.get()));
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
@@ -378,6 +395,16 @@ Status check_script(const TrainSpec& spec) {
   return {Code::kData, spec.model.script + ": is another module here than where the job was started"};
 }
 
+// Parts of packed text and of pipes come as they stand.
+Status check_order(const TrainInputs& inputs) {
+  if (inputs.train == nullptr || inputs.spec.train.shuffle.order != RowOrder::kBlocks ||
+      inputs.train->has_random_access())
+    return ok_status();
+  return {Code::kUsage, inputs.train->paths().front() +
+                            ": is not read in blocks of any order, since it is packed, computed or no file; "
+                            "expected --shuffle rows, or plain files"};
+}
+
 // For the comparison in TrainMonitor.
 ReadOptions with_hashes(ReadOptions options) {
   options.hash_text = true;
@@ -413,6 +440,11 @@ Result<std::shared_ptr<const TrainInputs>> open_inputs(TrainSpec spec, std::shar
     auto train = DataSet::open(with_hashes(inputs->spec.train));
     if (!train) return train.status();
     inputs->train = std::move(train).value();
+  }
+  if (Status status = check_order(*inputs); !status.ok()) return status;
+  if (inputs->spec.min_count > 1) {
+    inputs->counting =
+        std::make_unique<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
   }
   if (inputs->spec.has_valid()) {
     auto valid = DataSet::open(with_hashes(inputs->spec.valid));

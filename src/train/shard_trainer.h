@@ -10,6 +10,7 @@
 #include "thalweg/store.h"
 #include "thalweg/task.h"
 #include "train/batch_source.h"
+#include "train/rows/key_counting.h"
 #include "train/step_memory.h"
 #include "train/train_spec.h"
 
@@ -35,6 +36,7 @@ struct TrainInputs {
   std::unique_ptr<StepMemory> memory = std::make_unique<StepMemory>();
   // For batches that are kept for the next pass.
   std::unique_ptr<StepMemory> kept = std::make_unique<StepMemory>();
+  std::unique_ptr<KeyCounting> counting;       // Null: no key is too rare.
   void set_memory(std::uint64_t limit) const;  // Of the process; 0: none.
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.

@@ -41,6 +41,8 @@ class TrainJob {
   void live_by(std::function<Instant()> clock, std::function<void()> on_pass);
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
+  // What is counted before nodes of this process begin, which would not be heard of meanwhile.
+  Status count_keys() const;
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -79,6 +81,13 @@ class TrainJob {
   std::vector<EpochNumbers> kept_epochs() const;
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
+  struct CollectedTable {
+    std::uint64_t rows = 0;      // As they are announced to the writer.
+    std::uint64_t left_out = 0;  // Rows that are 0, in tables that begin so.
+    std::uint64_t digest = 0;
+  };
+  // Does not end the writer's table.
+  Task<Status> collect_rows(ShardStore& store, TableId table, ModelWriter* writer, CollectedTable& out);
   std::map<std::string, std::string> options_to_store() const;
   std::map<std::string, double> metrics() const;
   void add_pass(EpochNumbers numbers);

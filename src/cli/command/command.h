@@ -24,7 +24,8 @@ inline constexpr std::string_view kReadOptions =
 inline constexpr std::string_view kTrainOptions =
     "valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|heads|context|inputs|"
     "classes|init-scale|"
-    "epochs|keep-what|patience|keep-bad|batch|optimizer|rate|"
+    "epochs|keep-what|patience|keep-bad|drop-zeros|shuffle|min-count|pos-weight|negative-sample|"
+    "batch|optimizer|rate|"
     "bias-rate|l1|l2|"
     "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|replicas|"
     "workers|"
