@@ -16,6 +16,7 @@
 #include "thalweg/loss.h"
 #include "thalweg/node.h"
 #include "thalweg/options.h"
+#include "thalweg/row_order.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -86,6 +87,8 @@ struct TrainParts {
   // A file of rows is the output of this command, in which %s stands for its name. Run where this is given
   // and nowhere else: no job tells other processes of it. Empty: files are files.
   std::string from_command;
+  // The longest wait for more of that command's output, and for its end.
+  std::chrono::nanoseconds command_timeout = std::chrono::minutes(5);
 };
 
 // Checkpoints of a training in sync mode by servers: from one it goes on to the bits of a training that was
@@ -132,7 +135,15 @@ struct TrainerOptions {
   std::optional<std::uint32_t> layers, width, heads, context;  // gpt; unset: 4, 128, 4 and 128 bytes.
 
   std::optional<std::uint32_t> epochs;  // Unset: 1, of a dense model by its kind.
-  std::optional<std::uint32_t> batch;   // Rows of a step, over all data shards.
+  // The order of training rows, drawn anew by `seed` for each pass; it is the same whoever trains.
+  RowOrder shuffle = RowOrder::kFiles;
+  // Features that training rows have fewer times than this are left out, by one more pass before the first;
+  // up to 255, and 0 or 1: none are. docs/formats.md says how exact that is.
+  std::uint32_t min_count = 0;
+  // Of logistic loss: each row of label 1 counts as so many, and of the rows of label 0 this part is learnt.
+  // Predictions stay those of all rows: training scores are shifted by what that does to the odds.
+  float pos_weight = 1, negative_sample = 1;
+  std::optional<std::uint32_t> batch;  // Rows of a step, over all data shards.
   std::optional<RuleKind> optimizer, factor_optimizer;
   std::optional<float> rate, bias_rate, l1, l2, factor_rate, factor_l2;
   std::optional<float> layer_rate;  // deepfm: of its layers.
@@ -165,6 +176,8 @@ struct TrainerOptions {
   std::optional<bool> keep_best;
   // Training ends once so many passes in a row were no better; 0: never. With keep_best.
   std::uint32_t patience = 0;
+  // Features whose weights are all 0 are not saved, nor is their optimizer state.
+  bool drop_zeros = false;
   bool keep_bad = false;  // Saves also a model that is worse than the mean label for every row.
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
 

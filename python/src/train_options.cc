@@ -63,6 +63,15 @@ void set_kept(TrainerOptions& options, nb::handle value) {
   options.keep_best = name == "best";
 }
 
+void set_shuffle(TrainerOptions& options, nb::handle value) {
+  const auto name = nb::cast<std::string>(value);
+  if (name != "rows" && name != "blocks" && name != "off")
+    throw nb::value_error(fmt::format("shuffle '{}'; expected rows, blocks or off", name).c_str());
+  options.shuffle = name == "rows"     ? RowOrder::kRows
+                    : name == "blocks" ? RowOrder::kBlocks
+                                       : RowOrder::kFiles;
+}
+
 using O = TrainerOptions;
 constexpr Option kOptions[] = {
     {"files", set_member<&O::files>},
@@ -87,9 +96,14 @@ constexpr Option kOptions[] = {
     {"classes", set_member<&O::classes>},
     {"hidden", set_member<&O::hidden>},
     {"epochs", set_member<&O::epochs>},
+    {"shuffle", set_shuffle},
+    {"min_count", set_member<&O::min_count>},
+    {"pos_weight", set_member<&O::pos_weight>},
+    {"negative_sample", set_member<&O::negative_sample>},
     {"keep", set_kept},
     {"patience", set_member<&O::patience>},
     {"keep_bad", set_member<&O::keep_bad>},
+    {"drop_zeros", set_member<&O::drop_zeros>},
     {"batch", set_member<&O::batch>},
     {"optimizer", set_rule<&O::optimizer>},
     {"factor_optimizer", set_rule<&O::factor_optimizer>},

@@ -243,3 +243,27 @@ def test_sweep_keeps_the_best(clicks, tmp_path):
     assert swept.model.digest == thalweg.train(matrix, labels, rate=0.1, valid_part=10).model.digest
     with pytest.raises(ValueError, match="--valid"):
         thalweg.train(matrix, labels, sweep="rate=1,2")
+
+
+def test_rows_sorted_by_label_are_warned_of_and_mixed(clicks):
+    matrix, labels = clicks
+    by_label = np.argsort(labels, kind="stable")
+    matrix, labels = matrix[by_label], labels[by_label]
+    sorted_, mixed, again, threads = (
+        thalweg.train(matrix, labels, valid_part=10, batch=64, keep_bad=True, data_shards=1, **options)
+        for options in ({}, {"shuffle": "rows"}, {"shuffle": "rows"}, {"shuffle": "rows", "threads": 1}))
+    assert mixed.model.digest == again.model.digest == threads.model.digest != sorted_.model.digest
+    assert mixed.valid_loss < sorted_.valid_loss
+    with pytest.raises(ValueError, match="shuffle 'cards'; expected rows, blocks or off"):
+        thalweg.train(matrix, labels, shuffle="cards")
+
+
+def test_uneven_labels_and_rare_features(clicks):
+    matrix, labels = clicks
+    plain = thalweg.train(matrix, labels, valid_part=10, epochs=3)
+    for options in {"pos_weight": 8.0}, {"negative_sample": 0.5}:
+        balanced = thalweg.train(matrix, labels, valid_part=10, epochs=3, **options)
+        assert abs(balanced.metrics["calibration"] - plain.metrics["calibration"]) < 0.1
+        assert balanced.model.digest != plain.model.digest
+    some = thalweg.train(matrix[:1000], labels[:1000], min_count=100).model_rows
+    assert 0 < some < thalweg.train(matrix[:1000], labels[:1000]).model_rows

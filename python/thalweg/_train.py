@@ -66,8 +66,8 @@ def _show_epoch(epoch: TrainEpoch) -> None:
 
 
 def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = None, valid: Any = None,
-          valid_part: Optional[int] = None, epochs: Optional[int] = None, keep: Optional[str] = None,
-          patience: Optional[int] = None, keep_bad: Optional[bool] = None, loss: Optional[str] = None,
+          valid_part: Optional[int] = None, epochs: Optional[int] = None, shuffle: Optional[str] = None,
+          keep: Optional[str] = None, patience: Optional[int] = None, keep_bad: Optional[bool] = None, loss: Optional[str] = None,
           optimizer: Optional[str] = None, rate: Optional[float] = None, l1: Optional[float] = None,
           l2: Optional[float] = None, rank: Optional[int] = None, batch: Optional[int] = None, seed: int = 1,
           columns: Optional[str] = None, label_column: Optional[str] = None, weight_column: Optional[str] = None,
@@ -86,6 +86,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     y, sample_weight: a number for each row. Files have their own, and so may tables, by `label_column`.
     valid: held-out rows: files, or (X, y) or (X, y, sample_weight), or a table with its label.
         `valid_part=10` holds out each tenth row of `data` instead.
+    shuffle: "rows" draws the training rows in random order, "blocks" parts of them, "off" leaves them as they are.
     keep: with held-out rows the model is that of the "best" pass, or of the "last"; patience=3 ends the training once
         three passes in a row were no better. A model that is worse than the mean label for every row is an error,
         unless keep_bad.
@@ -103,7 +104,7 @@ def train(data: Any, y: Any = None, *, model: str = "lr", sample_weight: Any = N
     Errors: ValueError (thalweg.InputError) for wrong arguments and data, OSError, TimeoutError, RuntimeError; all
     are thalweg.Error. Ctrl-C ends it with KeyboardInterrupt; what it has learnt by then is at `out`, if that was given.
     """
-    given = dict(options, model=model, valid_part=valid_part, epochs=epochs, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
+    given = dict(options, model=model, valid_part=valid_part, epochs=epochs, shuffle=shuffle, keep=keep, patience=patience, keep_bad=keep_bad, loss=loss, optimizer=optimizer,
                  rate=rate, l1=l1, l2=l2, rank=rank, batch=batch, seed=seed, columns=columns,
                  label_column=label_column, weight_column=weight_column, hash_bits=hash_bits, interactions=interactions, sweep=sweep,
                  threads=threads,

@@ -104,7 +104,7 @@ Result<std::unique_ptr<PlainStream>> open_plain(const std::string& path) {
   return std::make_unique<PlainStream>(display_name(path), fd);
 }
 
-Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, const std::string& command) {
+Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, const SourceCommand& command) {
   auto output = CommandOutput::start(command, path);
   if (!output) return output.status();
   return std::make_unique<PlainStream>(path, *std::move(output));
@@ -112,7 +112,7 @@ Result<std::unique_ptr<PlainStream>> run_for(const std::string& path, const std:
 
 }  // namespace
 
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const std::string& command) {
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const SourceCommand& command) {
   Result<std::unique_ptr<PlainStream>> opened = command.empty() ? open_plain(path) : run_for(path, command);
   if (!opened) return opened.status();
   std::unique_ptr<PlainStream> plain = *std::move(opened);
@@ -124,7 +124,7 @@ Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const
   return unpacked(std::move(plain));
 }
 
-Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path, const std::string& command) {
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path, const SourceCommand& command) {
   Result<std::unique_ptr<ByteStream>> unpacked = open_unpacked(path, command);
   if (!unpacked) return unpacked.status();
   return as_rows(path, *std::move(unpacked));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "data/unpack/command_output.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -29,9 +30,9 @@ class ByteStream {
 // Looks at the first bytes, not at the name. path "-": standard input. Images come as rows, see idx.h. With a
 // `command` the bytes are its output for the path, see command_output.h.
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path,
-                                                     const std::string& command = {});
+                                                     const SourceCommand& command = {});
 
 // The same of a file that is nothing but bytes.
-Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const std::string& command = {});
+Result<std::unique_ptr<ByteStream>> open_unpacked(const std::string& path, const SourceCommand& command = {});
 
 }  // namespace thalweg

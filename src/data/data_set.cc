@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::size_t kSkippedExamples = 10;
 
+SourceCommand source_command(const ReadOptions& options) {
+  return {options.from_command, options.command_timeout};
+}
+
 Status check_options(const ReadOptions& options) {
   if (options.hash_bits > 63) {
     return {Code::kUsage, fmt::format("hash bits: saw {}, expected 0 (off) to 63", options.hash_bits)};
@@ -89,7 +93,7 @@ Status DataSet::open_files() {
   format_ = *named;
   detect_ = format_ == nullptr;
   Result<InputFiles> files =
-      open_input_files(options_.paths, options_.text, options_.from_command, options_.as_it_comes,
+      open_input_files(options_.paths, options_.text, source_command(options_), options_.as_it_comes,
                        [this](const InputFile& file) { return look(file); });
   if (!files) return files.status();
   empty_paths_ = std::move(files->empty);
@@ -154,18 +158,59 @@ Result<std::string> DataSet::look(const InputFile& file) {
   return std::string();
 }
 
-// Looks at rows of all over the data where what columns are is not told.
+// Looks at rows of all over the data where what columns are is not told, or how labels spread is asked.
 Status DataSet::look_closer(const std::vector<InputFile>& files) {
   const auto is_open = [&](const Column& c) {
     return !c.kind_told || (options_.choose_scales && !c.number_told);
   };
   const std::vector<Column>& list = columns_.list;
-  if (!format_->columns || std::none_of(list.begin(), list.end(), is_open)) return {};
+  const bool guesses = format_->columns && std::any_of(list.begin(), list.end(), is_open);
+  // Commands are not run for labels alone.
+  const bool looks = options_.look_at_labels && (guesses || options_.from_command.empty());
+  if (memory_ && looks) label_spread_ = look_at_labels_in_memory();
+  if (!guesses && (memory_ || !looks)) return {};
   const Result<std::string> rows =
       memory_ ? memory_->sample(kSampleRows) : sample_rows(files, columns_.header, options_);
   if (!rows) return rows.status();
-  guess_columns(std::string_view(*rows).substr(0, rows->size() - kTextPad), options_.choose_scales, columns_);
+  const std::string_view lines = std::string_view(*rows).substr(0, rows->size() - kTextPad);
+  if (guesses) guess_columns(lines, options_.choose_scales, columns_);
+  if (looks && !memory_) label_spread_ = look_at_labels(lines);
   return {};
+}
+
+// `rows`: whole lines, as sample_rows() has them.
+LabelSpread DataSet::look_at_labels(std::string_view rows) const {
+  ReadOptions options = options_;
+  options.part = Part::kAll;
+  const std::unique_ptr<RowParser> parser = format_->parser(options, columns_);
+  Cursor cursor{rows.data(), rows.data() + rows.size(), 0};
+  Batch batch;
+  BatchWriter writer;
+  writer.attach(batch, parser->with_fields(), false);
+  for (RowError error; !parser->parse(cursor, rows.size(), writer, error);)
+    cursor.p = line_end(cursor.p, cursor.end) + 1;
+  writer.detach();
+  return thalweg::label_spread(batch.labels);
+}
+
+// Some rows from here and there.
+LabelSpread DataSet::look_at_labels_in_memory() const {
+  constexpr std::uint64_t kPieces = 64, kRowsOfPiece = 64;
+  const std::uint64_t rows = memory_->rows(), pieces = rows <= kPieces * kRowsOfPiece ? 1 : kPieces;
+  const std::uint64_t count = pieces == 1 ? rows : kRowsOfPiece;
+  ReadOptions options = options_;
+  options.part = Part::kAll;
+  const std::unique_ptr<RowParser> parser = memory_->parser(options, columns_);
+  const std::string lines(static_cast<std::size_t>(count) + kTextPad, '\n');
+  Batch batch;
+  BatchWriter writer;
+  writer.attach(batch, parser->with_fields(), false);
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) {
+    Cursor cursor{lines.data(), lines.data() + count, piece * (rows / pieces)};
+    for (RowError error; !parser->parse(cursor, ~std::size_t{0}, writer, error);) ++cursor.p;
+  }
+  writer.detach();
+  return thalweg::label_spread(batch.labels);
 }
 
 void DataSet::take(const InputFile& file) {
@@ -217,7 +262,8 @@ std::string DataSet::description() const {
 Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, std::uint32_t shards,
                                                            std::uint32_t epoch) {
   if (memory_)
-    return std::unique_ptr<BlockSource>(std::make_unique<MemoryBlocks>(memory_->rows(), shard, shards));
+    return std::unique_ptr<BlockSource>(
+        std::make_unique<MemoryBlocks>(memory_->rows(), shard, shards, options_.shuffle, epoch));
   if (hub_) return std::unique_ptr<BlockSource>(std::make_unique<StreamBlocks>(hub_, shard, shards, epoch));
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<PlainFiles>& plain = plain_[shards];
@@ -228,7 +274,8 @@ Result<std::unique_ptr<BlockSource>> DataSet::block_source(std::uint32_t shard, 
     if (!opened) return opened.status();
     plain = std::move(*opened);
   }
-  return std::unique_ptr<BlockSource>(std::make_unique<PlainBlocks>(plain, shard, shards));
+  return std::unique_ptr<BlockSource>(
+      std::make_unique<PlainBlocks>(plain, shard, shards, options_.shuffle, epoch));
 }
 
 Result<std::unique_ptr<RowReader>> DataSet::reader(ShardId shard, std::uint32_t shards, std::uint32_t epoch) {
@@ -262,7 +309,7 @@ std::string DataSet::place(const TextBlock& block, const char* at) const {
   if (line == kUnknown) {
     line = 0;
     const Result<std::unique_ptr<ByteStream>> stream =
-        open_rows(paths_[block.file], options_.text, options_.from_command);
+        open_rows(paths_[block.file], options_.text, source_command(options_));
     std::vector<char> buffer(kBlockBytes);
     for (std::uint64_t left = block.offset; stream && left > 0;) {
       const Result<std::size_t> count =

@@ -19,6 +19,7 @@
 #include "data/block.h"
 #include "data/column/columns.h"
 #include "data/input_files.h"
+#include "data/order/label_spread.h"
 #include "data/plain_blocks.h"
 #include "data/read_options.h"
 #include "data/reader/row_format.h"
@@ -53,6 +54,11 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
+  // Of ReadOptions::look_at_labels: of rows from all over the data, of packed files from the first one's
+  // begin. Without rows where nothing could be looked at.
+  const LabelSpread& label_spread() const { return label_spread_; }
+  // Whether RowReader can come to parts of the data in random order.
+  bool has_random_access() const { return hub_ == nullptr; }
   // One line for people, such as "csv, 3 columns: user:cat, item:cat, label".
   std::string description() const;
 
@@ -83,6 +89,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Result<std::string> look(const InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
   Status look_closer(const std::vector<InputFile>& files);
+  LabelSpread look_at_labels(std::string_view rows) const;
+  LabelSpread look_at_labels_in_memory() const;
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
@@ -101,6 +109,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;
   double entries_in_head_ = 0;
+  LabelSpread label_spread_;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.
   std::map<std::uint32_t, std::shared_ptr<PlainFiles>> plain_;  // By number of shards.

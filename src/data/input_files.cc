@@ -65,7 +65,7 @@ Status check_head(const InputFile& file) {
 }
 
 Result<InputFile> open_input_file(const std::string& path, const TextWindows& text,
-                                  const std::string& command, bool as_it_comes) {
+                                  const SourceCommand& command, bool as_it_comes) {
   InputFile file;
   file.text = text;
   file.command = command;
@@ -106,7 +106,7 @@ std::string InputFile::head_lines() const {
 }
 
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
-                                    const std::string& command, bool as_it_comes,
+                                    const SourceCommand& command, bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look) {
   std::vector<std::string> names;
   if (!command.empty()) names = paths;

@@ -23,7 +23,7 @@ struct InputFile {
   std::unique_ptr<ByteStream> unread;  // Not seekable: the stream behind the head.
 
   TextWindows text;  // As it is read.
-  std::string command;
+  SourceCommand command;
 
   bool plain() const { return seekable && packing == Packing::kPlain; }
   // The whole lines of the head, the last one closed if it is the text's end or the only one.
@@ -41,7 +41,7 @@ struct InputFiles {
 // unreadable files, directories and text with NUL bytes are errors, so is what `look` refuses, and if no file
 // has rows. Afterwards only pipes keep their heads.
 Result<InputFiles> open_input_files(const std::vector<std::string>& paths, const TextWindows& text,
-                                    const std::string& command, bool as_it_comes,
+                                    const SourceCommand& command, bool as_it_comes,
                                     const std::function<Result<std::string>(const InputFile&)>& look);
 
 }  // namespace thalweg

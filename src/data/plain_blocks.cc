@@ -215,18 +215,24 @@ Result<bool> ChunkLines::next(TextBlock& block) {
   }
 }
 
-PlainBlocks::PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards)
-    : files_(std::move(files)), shard_(shard), shards_(shards), lines_(files_), chunk_(shard) {}
+PlainBlocks::PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards,
+                         const RowShuffle& shuffle, std::uint32_t epoch)
+    : files_(std::move(files)),
+      shard_(shard),
+      shards_(shards),
+      lines_(files_),
+      order_(shuffle, shard, epoch, own_chunks(files_->grid().size(), shard, shards)) {}
 
 Result<bool> PlainBlocks::next(TextBlock& block) {
-  for (; chunk_ < files_->grid().size(); chunk_ += shards_) {
+  for (; at_ < order_.size(); ++at_) {
+    const std::uint64_t chunk = shard_ + order_[at_] * shards_;
     const bool first = !in_chunk_;
-    if (first) lines_.start(chunk_);
+    if (first) lines_.start(chunk);
     in_chunk_ = true;
     const Result<bool> more = lines_.next(block);
     if (!more) return more;
     if (*more && first && files_->rules().count_rows) {
-      const Result<std::uint64_t> rows = files_->rows_before(chunk_);
+      const Result<std::uint64_t> rows = files_->rows_before(chunk);
       if (!rows) return rows.status();
       block.first_row = *rows;
     }
@@ -240,14 +246,14 @@ Result<bool> PlainBlocks::next(TextBlock& block) {
 }
 
 Status PlainBlocks::rewind() {
-  chunk_ = shard_;
+  at_ = 0;
+  order_.next_pass();
   in_chunk_ = false;
   return {};
 }
 
 double PlainBlocks::fraction_done() const {
-  const std::uint64_t all = files_->grid().size();
-  return all == 0 ? 1.0 : std::min(1.0, static_cast<double>(chunk_) / static_cast<double>(all));
+  return order_.size() == 0 ? 1.0 : static_cast<double>(at_) / static_cast<double>(order_.size());
 }
 
 }  // namespace thalweg

@@ -10,6 +10,7 @@
 
 #include "data/block.h"
 #include "data/input_files.h"
+#include "data/order/chunk_order.h"
 
 namespace thalweg {
 
@@ -91,7 +92,8 @@ class ChunkLines {
 // One shard's chunks.
 class PlainBlocks final : public BlockSource {
  public:
-  PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards);
+  PlainBlocks(std::shared_ptr<PlainFiles> files, std::uint32_t shard, std::uint32_t shards,
+              const RowShuffle& shuffle = {}, std::uint32_t epoch = 0);
   Result<bool> next(TextBlock& block) override;
   Status rewind() override;
   double fraction_done() const override;
@@ -101,7 +103,8 @@ class PlainBlocks final : public BlockSource {
   std::shared_ptr<PlainFiles> files_;
   std::uint32_t shard_, shards_;
   ChunkLines lines_;
-  std::uint64_t chunk_;
+  ChunkOrder order_;
+  std::uint64_t at_ = 0;  // In order_.
   bool in_chunk_ = false;
 };
 

@@ -1,12 +1,15 @@
 // What to read and how, as plain values.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "thalweg/row_order.h"
 
 namespace thalweg {
 
@@ -21,6 +24,14 @@ struct TextWindows {
   std::uint32_t context = 0;  // Bytes of a row; 0: files hold rows, not text.
   Part part = Part::kAll;
   std::uint64_t parts = 0;  // N: the last N-th part of each file is held out. Used unless kAll.
+};
+
+// In which order a data shard's rows come; the same for the same seed, wherever they are read.
+struct RowShuffle {
+  RowOrder order = RowOrder::kFiles;
+  std::uint64_t seed = 0;
+  std::uint64_t pool_bytes = 0;  // kRows: of a shard's RowPool, roughly. RowReader itself draws no rows.
+  bool operator==(const RowShuffle&) const = default;
 };
 
 struct ReadOptions {
@@ -56,10 +67,13 @@ struct ReadOptions {
   bool choose_scales = false;  // CSV: numbers whose scale is not told are divided by one that is chosen.
   // CSV and JSON lines: what the label is called. Empty: label, target, click, clicked or y.
   std::string label_column;
-  std::string weight_column;  // And the example's weight. Empty: "weight" if there is one.
-  bool hash_text = false;     // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
+  std::string weight_column;    // And the example's weight. Empty: "weight" if there is one.
+  RowShuffle shuffle;           // Plain files and rows in memory are read in parts of random order.
+  bool look_at_labels = false;  // For DataSet::label_spread().
+  bool hash_text = false;  // For RowReader::text_hash(); takes a twentieth of the time of parsing libsvm.
   // A file is the output of this command, see command_output.h; paths are names that it knows, no globs.
   std::string from_command;
+  std::chrono::nanoseconds command_timeout = std::chrono::minutes(5);  // See command_output.h.
   TextWindows text;
   bool is_of_part() const { return part != Part::kAll || text.part != Part::kAll; }
 

@@ -120,7 +120,7 @@ void TextRows::write_row() {
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_rows(const std::string& path, const TextWindows& text,
-                                              const std::string& command) {
+                                              const SourceCommand& command) {
   if (text.context == 0) return open_byte_stream(path, command);
   Result<std::unique_ptr<ByteStream>> bytes = open_unpacked(path, command);
   if (!bytes) return bytes.status();

@@ -16,6 +16,6 @@ namespace thalweg {
 // order that depends on the number of windows alone. `command`: see open_byte_stream(). Errors: kIo, kData
 // naming the file and what was expected.
 Result<std::unique_ptr<ByteStream>> open_rows(const std::string& path, const TextWindows& text,
-                                              const std::string& command = {});
+                                              const SourceCommand& command = {});
 
 }  // namespace thalweg

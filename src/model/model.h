@@ -33,9 +33,12 @@ struct ModelSpec {
   std::vector<std::uint32_t> hidden = {};          // and widths of the layers between; deepfm has some, too.
   std::uint32_t layers = 0, width = 0, heads = 0;  // gpt: blocks, floats of a position, parts of attention.
   RuleSpec weights;                                // Update rule of bias and linear weights.
-  std::optional<float> bias_rate;            // Learning rate of the bias if it is not that of the weights.
-  RuleSpec factors;                          // Update rule of factors.
-  RuleSpec layers_rule;                      // deepfm: of its layers.
+  std::optional<float> bias_rate;  // Learning rate of the bias if it is not that of the weights.
+  RuleSpec factors;                // Update rule of factors.
+  RuleSpec layers_rule;            // deepfm: of its layers.
+  // What training adds to each score before its loss; scores of held-out rows are as they are. Not of dense
+  // models.
+  float score_shift = 0;
   std::vector<const ModelKind*> kinds = {};  // Beside the built-in ones; they outlive the model.
   bool operator==(const ModelSpec&) const = default;
 };

@@ -122,6 +122,9 @@ LossSum Scorer::gradient(const LocalBatch& batch, TableRows rows, std::span<floa
   }
   score_linear(batch, rows[0][0], rows[1], scores);
   if (rows.size() > 2) add_scores(batch, rows.subspan(2), scores);
+  if (spec_.score_shift != 0) {
+    for (float& score : scores) score += spec_.score_shift;
+  }
   slopes_.resize(batch.size());
   const LossSum sum = sum_losses(spec_.loss, scores, batch.rows().labels, batch.rows().weights, slopes_);
   float bias = 0;

@@ -15,8 +15,13 @@ std::uint64_t Prepared::bytes() const {
          sizeof(Key) * (all.keys.capacity() + 2 * batch.keys().size());
 }
 
-BatchSource::BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room)
-    : reader_(std::move(reader)), model_(model), is_dense_(is_dense), room_(room) {}
+BatchSource::BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room,
+                         std::unique_ptr<RowStages> stages)
+    : reader_(std::move(reader)),
+      stages_(std::move(stages)),
+      model_(model),
+      is_dense_(is_dense),
+      room_(room) {}
 
 BatchSource::BatchSource(std::unique_ptr<KeptPass> pass, Model& model, bool is_dense)
     : model_(model), is_dense_(is_dense), room_(nullptr), kept_(std::move(*pass)), whole_(true) {}
@@ -39,12 +44,14 @@ Status BatchSource::next(std::size_t rows_max, Workbench& bench, PreparedRef& ou
 }
 
 Status BatchSource::read(std::size_t rows_max, Workbench& bench, PreparedRef& out) {
-  const auto rows = reader_->next(rows_max, bench.raw);
+  const auto rows =
+      stages_ != nullptr ? stages_->next(*reader_, rows_max, bench.raw) : reader_->next(rows_max, bench.raw);
   if (!rows) return rows.status();
   const auto made = room_ != nullptr ? std::make_shared<Prepared>() : spare();
   made->rows = *rows;
   place_ = {reader_->text_hash(), reader_->text_end(),    reader_->fraction_done(),
             reader_->at_end(),    reader_->hash_of_all(), reader_->rows_skipped()};
+  if (stages_ != nullptr) place_.fraction_done *= stages_->fraction_out();
   if (*rows > 0) {
     if (Status status = model_.validate(bench.raw); !status.ok()) return status;
     if (is_dense_) {
@@ -78,6 +85,7 @@ Status BatchSource::rewind() {
     return ok_status();
   }
   kept_.clear();
+  if (stages_ != nullptr) stages_->next_pass();
   return reader_->rewind();
 }
 

@@ -13,6 +13,7 @@
 #include "model/local_batch.h"
 #include "model/model.h"
 #include "thalweg/store.h"
+#include "train/rows/row_stages.h"
 #include "train/step_memory.h"
 
 namespace thalweg {
@@ -54,7 +55,9 @@ using KeptPass = std::vector<KeptBatch>;  // Whole: the last has no rows.
 class BatchSource {
  public:
   // `is_dense`: keys are places of a row's numbers. `room`: for batches that are kept; null: none is.
-  BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room);
+  // `stages`: what rows go through; null: they come as they are read.
+  BatchSource(std::unique_ptr<RowReader> reader, Model& model, bool is_dense, StepMemory* room,
+              std::unique_ptr<RowStages> stages = nullptr);
 
   // From the begin of a pass that another has kept.
   BatchSource(std::unique_ptr<KeptPass> pass, Model& model, bool is_dense);
@@ -80,6 +83,7 @@ class BatchSource {
   std::shared_ptr<Prepared> spare();
 
   std::unique_ptr<RowReader> reader_;
+  std::unique_ptr<RowStages> stages_;
   Model& model_;
   const bool is_dense_;
   StepMemory* room_;

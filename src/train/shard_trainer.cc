@@ -52,6 +52,7 @@ class ShardTrainer {
   Result<BatchSource> source_of(DataSet& data, KeptPasses::Rows rows, std::uint32_t epoch);
   // For the next training on these rows, if there is one.
   void hand_on(BatchSource& source, KeptPasses::Rows rows);
+  Task<Status> wait_for_counts();
   Status learn(const Prepared& prepared);
   // Room for a batch's rows and gradients, before they are asked for. kData: there is none.
   Result<StepMemory::Share> reserve(const Prepared& prepared) const;
@@ -274,7 +275,8 @@ StepMemory* ShardTrainer::room_for(const DataSet& data) const {
   constexpr std::uint64_t kLeastParts = 2;  // Batches take at least that part of the text they are read from.
   const bool may_fit = data.total_bytes() / kLeastParts <= inputs_->kept->max();
   const bool again = spec_.epochs > 1 || inputs_->passes != nullptr;
-  return again && may_fit ? inputs_->kept.get() : nullptr;
+  const bool alike = data.options().shuffle.order == RowOrder::kFiles;  // Each pass.
+  return again && may_fit && alike ? inputs_->kept.get() : nullptr;
 }
 
 // `epoch`: the pass it starts with.
@@ -285,14 +287,29 @@ Result<BatchSource> ShardTrainer::source_of(DataSet& data, KeptPasses::Rows rows
   }
   auto reader = data.reader(store_.shard(), spec_.shards, epoch);
   if (!reader) return reader.status();
-  if (rows == KeptPasses::Rows::kHeldOut && held_out_rows_) (*reader)->expect(*held_out_rows_);
-  const bool tried = rows == KeptPasses::Rows::kHeldOut && held_out_;
-  return BatchSource(std::move(reader).value(), *model_, is_dense_, tried ? nullptr : room_for(data));
+  const bool held_out = rows == KeptPasses::Rows::kHeldOut;
+  if (held_out && held_out_rows_) (*reader)->expect(*held_out_rows_);
+  const KeyCounting* const counting = inputs_->counting.get();
+  return BatchSource(std::move(reader).value(), *model_, is_dense_,
+                     held_out && held_out_ ? nullptr : room_for(data),
+                     held_out ? RowStages::of_held_out(counting)
+                              : RowStages::of_training(spec_, store_.shard(), epoch, counting));
 }
 
 void ShardTrainer::hand_on(BatchSource& source, KeptPasses::Rows rows) {
   if (inputs_->passes != nullptr && source.has_whole_pass())
     inputs_->passes->put(store_.shard(), rows, source.take_pass());
+}
+
+Task<Status> ShardTrainer::wait_for_counts() {
+  KeyCounting* const counting = inputs_->counting.get();
+  if (counting == nullptr) co_return ok_status();
+  counting->start();
+  while (!counting->ended()) {
+    if (Status status = (co_await store_.yield()).status; !status.ok()) co_return status;
+    if (store_.closing()) co_return ok_status();
+  }
+  co_return counting->status();
 }
 
 Status ShardTrainer::open_held_out() {
@@ -346,6 +363,7 @@ Task<Status> ShardTrainer::run() {
   tables_ = model_->tables();
   rows_.resize(tables_.size());
   row_spans_.resize(tables_.size());
+  if (Status status = co_await wait_for_counts(); !status.ok()) co_return status;
   const std::uint32_t first = store_.step().epoch;
   auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(first, spec_.epochs - 1));
   if (!opened) co_return opened.status();
@@ -400,6 +418,16 @@ Status check_script(const TrainSpec& spec) {
   return {Code::kData, spec.model.script + ": is another module here than where the job was started"};
 }
 
+// Parts of packed text and of pipes come as they stand.
+Status check_order(const TrainInputs& inputs) {
+  if (inputs.train == nullptr || inputs.spec.train.shuffle.order != RowOrder::kBlocks ||
+      inputs.train->has_random_access())
+    return ok_status();
+  return {Code::kUsage, inputs.train->paths().front() +
+                            ": is not read in blocks of any order, since it is packed, computed or no file; "
+                            "expected --shuffle rows, or plain files"};
+}
+
 // For the comparison in TrainMonitor.
 ReadOptions with_hashes(ReadOptions options) {
   options.hash_text = true;
@@ -435,6 +463,11 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
     auto train = DataSet::open(with_hashes(inputs->spec.train));
     if (!train) return train.status();
     inputs->train = std::move(train).value();
+  }
+  if (Status status = check_order(*inputs); !status.ok()) return status;
+  if (inputs->spec.min_count > 1) {
+    inputs->counting =
+        std::make_unique<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
   }
   if (inputs->spec.has_valid()) {
     auto valid = DataSet::open(with_hashes(inputs->spec.valid));

@@ -95,10 +95,16 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   job->tables_ = job->model_->tables();
   if (Status status = job->open_checkpoints(*std::move(resume)); !status.ok()) return status;
   const TrainSpec& s = job->spec();
-  job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards);
+  job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
+                                                 s.train.shuffle.order != RowOrder::kFiles);
   job->warn_of_inputs();
   job->say(TrainMessage::kDetail, fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;
+}
+
+Status TrainJob::count_keys() const {
+  KeyCounting* const counting = inputs_->counting.get();
+  return counting == nullptr ? ok_status() : counting->wait([this] { return closing_.load(); });
 }
 
 void TrainJob::warn_of_inputs() const {

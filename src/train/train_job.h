@@ -45,6 +45,8 @@ class TrainJob {
   void share_rows(std::shared_ptr<KeptPasses> passes);
   // Saves a model only if its loss on held-out rows is below this.
   void save_below(double loss) { save_below_ = loss; }
+  // What is counted before nodes of this process begin, which would not be heard of meanwhile.
+  Status count_keys() const;
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -84,6 +86,13 @@ class TrainJob {
   bool is_outdone() const;
   Task<Status> collect(ShardStore& store, ModelWriter* writer);
   Task<Status> collect_table(ShardStore& store, TableId table, ModelWriter* writer);
+  struct CollectedTable {
+    std::uint64_t rows = 0;      // As they are announced to the writer.
+    std::uint64_t left_out = 0;  // Rows that are 0, in tables that begin so.
+    std::uint64_t digest = 0;
+  };
+  // Does not end the writer's table.
+  Task<Status> collect_rows(ShardStore& store, TableId table, ModelWriter* writer, CollectedTable& out);
   std::map<std::string, std::string> options_to_store() const;
   std::map<std::string, double> metrics() const;
   void add_pass(EpochNumbers numbers);

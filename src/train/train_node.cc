@@ -37,6 +37,7 @@ Result<std::shared_ptr<const TrainInputs>> LazyInputs::open(const std::string& j
   spec->train.formats = spec->valid.formats = node_.more.formats;
   spec->train.memory = spec->valid.memory = node_.more.rows;
   spec->train.from_command = spec->valid.from_command = node_.more.from_command;
+  spec->train.command_timeout = spec->valid.command_timeout = node_.more.command_timeout;
   spec->model.kinds = node_.more.models;
   const auto& paths = node_.files;
   if (!paths.empty()) spec->train.paths = paths;

@@ -12,6 +12,8 @@
 #include "train/algorithm_plan.h"
 #include "train/dense_plan.h"
 #include "train/plan_checks.h"
+#include "train/rows/data_fields.h"
+#include "train/rows/row_plan.h"
 
 namespace thalweg {
 namespace {
@@ -142,33 +144,6 @@ Result<double> mean_entries(const std::shared_ptr<DataSet>& data) {
   return static_cast<double>(batch.entries()) / static_cast<double>(*rows);
 }
 
-// One more than the largest field of the data.
-Result<std::uint32_t> count_fields(const std::shared_ptr<DataSet>& data) {
-  auto reader = data->reader(ShardId{0}, 1);
-  if (!reader) return reader.status();
-  Batch batch;
-  std::uint32_t fields = 0;
-  for (;;) {
-    const auto rows = (*reader)->next(4096, batch);
-    if (!rows) return rows.status();
-    if (*rows == 0) return fields;
-    for (const std::uint32_t field : batch.fields) fields = std::max(fields, field + 1);
-  }
-}
-
-// The first row that has this field, for people; empty where it cannot be found again.
-std::string place_of_field(DataSet& data, std::uint32_t field) {
-  auto reader = data.reader(ShardId{0}, 1);
-  Batch batch;
-  while (reader) {
-    const auto rows = (*reader)->next(1, batch);
-    if (!rows || *rows == 0) break;
-    if (std::find(batch.fields.begin(), batch.fields.end(), field) != batch.fields.end())
-      return fmt::format("field {} at {}", field, (*reader)->place_of_last_row());
-  }
-  return {};
-}
-
 Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   const auto format = find_format(options.format, options.more.formats);
   if (!format) return format.status();
@@ -178,6 +153,7 @@ Result<ReadOptions> read_options_of(const TrainerOptions& options) {
   read.formats = options.more.formats;
   read.memory = options.more.rows;
   read.from_command = options.more.from_command;
+  read.command_timeout = options.more.command_timeout;
   read.max_bad_rows = options.on_bad_row;
   read.hash_bits = options.hash_bits;
   read.interactions = options.interactions;
@@ -324,11 +300,14 @@ Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
 Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan) {
   TrainSpec& spec = plan.spec;
   ReadOptions read = spec.train;
+  read.shuffle = {};
+  read.look_at_labels = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
   read.choose_scales = true;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);
+  if (std::string sorted = sorted_rows(**data); !sorted.empty()) plan.warnings.push_back(std::move(sorted));
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
   if ((*data)->format().columns) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
@@ -368,6 +347,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (status.ok()) status = plan_pipe(options, spec);
   if (status.ok()) status = choose_kept(options, spec);
   if (!status.ok()) return status;
+  if (status = plan_rows(options, **kind, spec); !status.ok()) return status;
   if (start != nullptr) {
     spec.loads = true;
     spec.loads_state = start->with_state();
@@ -378,11 +358,13 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     return plan;
   }
   if (options.files.empty()) {
+    if (status = plan_rare_keys(options, **kind, nullptr, spec); !status.ok()) return status;
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
   auto data = open_training(plan);
   if (!data) return data.status();
+  if (status = plan_rare_keys(options, **kind, data->get(), spec); !status.ok()) return status;
   if (plan.pipe && !options.batch && !dense) {
     plan.notes.push_back(
         fmt::format("a pipe's size is not known, so a step takes {} rows, where a file's size decides; "

@@ -73,8 +73,9 @@ std::string to_text(const TrainReport& report) {
   return std::string(out.take().text());
 }
 
-TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards)
+TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered)
     : loss_(loss),
+      reordered_(reordered),
       epochs_(epochs, Epoch{std::vector<LossSum>(shards), 0, 0,
                             std::vector<MetricSums>(shards, MetricSums(loss)), MetricSums(loss)}),
       shard_done_(shards),
@@ -157,7 +158,9 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   Epoch& epoch = epochs_[id.epoch / 2];
   const bool held_out = id.epoch % 2 == 1;
   compare_inputs(shard, report);
-  compare_text(shard, id.epoch / 2, (held_out ? scored_text_ : trained_text_)[shard.value], report);
+  Trail& trail = (held_out ? scored_text_ : trained_text_)[shard.value];
+  if (reordered_ && !held_out && trail.epoch != id.epoch / 2) trail = Trail{{}, 0, id.epoch / 2};
+  compare_text(shard, id.epoch / 2, trail, report);
   compare_unpacked(shard, held_out ? scored_unpacked_ : trained_unpacked_, report);
   const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(id.epoch / 2, report);
   if (id.epoch < 2) skipped_rows_ += fresh.skipped;

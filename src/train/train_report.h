@@ -76,7 +76,8 @@ struct TrainNumbers {
 class TrainMonitor {
  public:
   // Memory for the AUC of held-out rows: 50 MB at most of a pass that has not been asked for yet.
-  TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards);
+  // `reordered`: each pass reads the text in another order.
+  TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered = false);
   // False when the text is no report.
   bool add(ShardId shard, ReportId id, std::string_view text);
   // kData once two shards have been read from different files, or what was read of one differs from what
@@ -110,10 +111,11 @@ class TrainMonitor {
     // What `report` tells beyond that.
     Pass take(std::uint32_t of_epoch, const TrainReport& report);
   };
-  // What was read of a shard, in all passes alike.
+  // What was read of a shard, in all passes alike, or where they are reordered in the newest.
   struct Trail {
     std::vector<std::uint64_t> hashes;  // By point.
     std::uint64_t all = 0;              // Of the whole shard; 0: not known yet.
+    std::uint32_t epoch = 0;
   };
   void compare_inputs(ShardId shard, const TrainReport& report);
   void compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report);
@@ -121,6 +123,7 @@ class TrainMonitor {
 
   mutable std::mutex mutex_;
   Loss loss_;
+  bool reordered_;
   std::vector<Epoch> epochs_;
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;

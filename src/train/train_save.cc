@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/barriers.h"
 #include "base/hint.h"
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
+#include "train/saved/training_record.h"
 #include "train/train_job.h"
 #include "train/warm_start/scans_ahead.h"
 
@@ -28,6 +31,10 @@ std::vector<std::string> other_places(Disk& disk, const std::string& directory) 
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
   return places;
+}
+
+bool is_zero(std::span<const float> row) {
+  return std::all_of(row.begin(), row.end(), [](float value) { return value == 0; });
 }
 
 }  // namespace
@@ -95,7 +102,11 @@ Task<Status> TrainJob::save(ShardStore& store) {
 }
 
 Status TrainJob::commit() {
-  const auto digest = staged_->writer->commit(spec().model, options_to_store(), metrics());
+  const auto kept = kept_epochs();
+  TrainingRecord record = training_record(spec(), inputs_->train.get());
+  if (const auto best = best_epoch(spec().model.loss, epochs_)) record.best_epoch = first_epoch() + *best + 1;
+  if (!kept.empty() && !kept.back().cut_short) record.kept_epoch = first_epoch() + kept.size();
+  const auto digest = staged_->writer->commit(spec().model, options_to_store(), metrics(), std::move(record));
   if (!digest) return digest.status();
   digest_ = *digest;
   saved_to_ = staged_->place;
@@ -135,12 +146,31 @@ Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {
   co_return ok_status();
 }
 
+// How many rows are 0 is known once all have been seen, and files say before their rows how many there are.
 Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWriter* writer) {
   const TableSpec& spec = tables_[table.value];
   const Answer counted = co_await store.count(table);
   if (!counted.status.ok()) co_return counted.status;
-  const std::uint64_t rows = spec.kind == TableSpec::Kind::kDense ? spec.rows : counted.keys.at(0);
-  if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += rows;
+  const std::uint64_t all = spec.kind == TableSpec::Kind::kDense ? spec.rows : counted.keys.at(0);
+  CollectedTable collected;
+  collected.rows = all;
+  Status status = co_await collect_rows(store, table, writer, collected);
+  if (status.ok() && collected.left_out != 0) {
+    if (writer != nullptr) status = writer->drop_table();
+    collected = {all - collected.left_out, 0, 0};
+    if (status.ok()) status = co_await collect_rows(store, table, writer, collected);
+  }
+  if (!status.ok()) co_return status;
+  if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += collected.rows;
+  digest_ += table_part_of_digest(spec.name, collected.digest);
+  co_return writer == nullptr ? ok_status() : writer->end_table();
+}
+
+Task<Status> TrainJob::collect_rows(ShardStore& store, TableId table, ModelWriter* writer,
+                                    CollectedTable& out) {
+  const TableSpec& spec = tables_[table.value];
+  const bool dense = spec.kind == TableSpec::Kind::kDense;
+  const bool may_leave_out = options_.drop_zeros && !dense && spec.init.kind == InitSpec::Kind::kZero;
   TableDigest digest(spec.dim);
   bool begun = false;
   ScansAhead scans(store, table, spec.ranges);
@@ -150,23 +180,24 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();
     if (writer != nullptr && !begun) {
-      if (Status status = writer->begin_table(spec, rows, width); !status.ok()) co_return status;
+      if (Status status = writer->begin_table(spec, out.rows, width); !status.ok()) co_return status;
       begun = true;
     }
-    const bool dense = spec.kind == TableSpec::Kind::kDense;
     for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
-      digest.add(dense ? scanned.keys[i] : unplace(scanned.keys[i]),
-                 scanned.rows.span().subspan(i * width, spec.dim));
+      const std::uint64_t key = scanned.keys[i];
+      const auto row = scanned.rows.span().subspan(i * width, width);
+      if (may_leave_out && is_zero(row.first(spec.dim))) {
+        ++out.left_out;
+        continue;
+      }
+      digest.add(dense ? key : unplace(key), row.first(spec.dim));
+      if (writer == nullptr) continue;
+      if (Status status = writer->append({&key, 1}, row); !status.ok()) co_return status;
     }
-    if (writer == nullptr) continue;
-    if (Status status = writer->append(scanned.keys, scanned.rows.span()); !status.ok()) co_return status;
   }
-  digest_ += table_part_of_digest(spec.name, digest.sum());
-  if (writer == nullptr) co_return ok_status();
-  if (!begun) {
-    if (Status status = writer->begin_table(spec, rows, spec.dim); !status.ok()) co_return status;
-  }
-  co_return writer->end_table();
+  out.digest = digest.sum();
+  if (writer == nullptr || begun) co_return ok_status();
+  co_return writer->begin_table(spec, out.rows, spec.dim);
 }
 
 }  // namespace thalweg

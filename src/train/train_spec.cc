@@ -38,6 +38,9 @@ Json read_json(const ReadOptions& o) {
           {"context", o.text.context},
           {"text_part", static_cast<int>(o.text.part)},
           {"text_parts", o.text.parts},
+          {"order", static_cast<int>(o.shuffle.order)},
+          {"order_seed", o.shuffle.seed},
+          {"pool_bytes", o.shuffle.pool_bytes},
           {"label_column", o.label_column},
           {"weight_column", o.weight_column}};
 }
@@ -59,6 +62,8 @@ ReadOptions read_from(const Json& j) {
   o.text.context = j.at("context").get<std::uint32_t>();
   o.text.part = static_cast<Part>(j.at("text_part").get<int>());
   o.text.parts = j.at("text_parts").get<std::uint64_t>();
+  o.shuffle = {static_cast<RowOrder>(j.at("order").get<int>()), j.at("order_seed").get<std::uint64_t>(),
+               j.at("pool_bytes").get<std::uint64_t>()};
   o.label_column = j.at("label_column").get<std::string>();
   o.weight_column = j.at("weight_column").get<std::string>();
   return o;
@@ -75,6 +80,7 @@ std::string to_text(const TrainSpec& spec) {
                     {"fields", m.fields},
                     {"init_scale", m.init_scale},
                     {"seed", m.seed},
+                    {"score_shift", m.score_shift},
                     {"inputs", m.inputs},
                     {"classes", m.classes},
                     {"script", m.script},
@@ -97,6 +103,10 @@ std::string to_text(const TrainSpec& spec) {
                   {"loads", spec.loads},
                   {"loads_state", spec.loads_state},
                   {"shows_passes", spec.shows_passes},
+                  {"positive_weight", spec.positive_weight},
+                  {"kept_negatives", spec.kept_negatives},
+                  {"min_count", spec.min_count},
+                  {"count_width", spec.count_width},
                   {"script_hash", spec.script_hash},
                   {"fields_from", spec.fields_from}};
   return j.dump();
@@ -113,6 +123,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.fields = m.at("fields").get<std::uint32_t>();
     spec.model.init_scale = m.at("init_scale").get<float>();
     spec.model.seed = m.at("seed").get<std::uint64_t>();
+    spec.model.score_shift = m.at("score_shift").get<float>();
     spec.model.inputs = m.at("inputs").get<std::uint32_t>();
     spec.model.classes = m.at("classes").get<std::uint32_t>();
     spec.model.script = m.at("script").get<std::string>();
@@ -135,6 +146,10 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.loads = j.value("loads", false);
     spec.shows_passes = j.value("shows_passes", false);
     spec.loads_state = j.value("loads_state", false);
+    spec.positive_weight = j.at("positive_weight").get<float>();
+    spec.kept_negatives = j.at("kept_negatives").get<float>();
+    spec.min_count = j.at("min_count").get<std::uint32_t>();
+    spec.count_width = j.at("count_width").get<std::uint64_t>();
     spec.script_hash = j.value("script_hash", std::string());
     spec.fields_from = j.value("fields_from", std::string());
     return spec;

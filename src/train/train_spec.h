@@ -25,8 +25,12 @@ struct TrainSpec {
   bool loads = false;              // The observer loads rows before shards begin,
   bool loads_state = false;        // with their optimizer state.
   bool shows_passes = false;       // Shards wait at each pass's observers_barrier().
-  std::string script_hash;         // Of model.script where the job was made, as hash_file() has it.
-  std::string fields_from;         // Where the data has the field that model.fields comes from, for people.
+  // Of labels above 0 each row counts as so many, and this part of the others is learnt.
+  float positive_weight = 1, kept_negatives = 1;
+  std::uint32_t min_count = 0;    // Keys that come up fewer times are left out; 0: none is.
+  std::uint64_t count_width = 0;  // Of the KeyCounts that tell.
+  std::string script_hash;        // Of model.script where the job was made, as hash_file() has it.
+  std::string fields_from;        // Where the data has the field that model.fields comes from, for people.
 
   std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }
   bool has_valid() const { return !valid.paths.empty(); }

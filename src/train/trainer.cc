@@ -173,6 +173,7 @@ TrainResult Trainer::Impl::run_job() {
   cluster.store_cut = checkpoint::store_cut(disk);
   const auto inputs = job->inputs();
   inputs->set_memory(options.memory);
+  if (Status status = job->count_keys(); !status.ok()) return failed(status);
   std::vector<std::shared_ptr<ShardGroup>> ranks(spec.shards);
   if (group) {
     const auto route = exchange_route(spec.exchange);
@@ -271,6 +272,7 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
   const std::uint32_t workers = options.workers != 0 ? options.workers : job->spec().shards;
   const auto inputs = job->inputs();
   inputs->set_memory(options.memory);
+  if (Status status = job->count_keys(); !status.ok()) return failed(status);
   sim::TimedJob timed = timed_job(simulation, options.seed, job->scheduler_options(servers, workers));
   if (simulation.room != nullptr) {
     auto seats = sim::take_seats(*simulation.room, servers, workers);

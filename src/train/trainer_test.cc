@@ -1,14 +1,18 @@
 #include "thalweg/trainer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
 #include "base/rule_fields.h"
+#include "model/format/model_dir.h"
 #include "net/socket/reserved_port_for_test.h"
+#include "net/system_disk.h"
 #include "train/trainer_for_test.h"
 
 namespace thalweg {
@@ -189,6 +193,39 @@ TEST_F(TrainerTest, RunsOnceAndOnFilesThatItHas) {
   EXPECT_FALSE(nothing.complete);
   const Status status = predict_rows(folder_ / "none", options_.files, [](float) {});
   EXPECT_EQ(status.code(), Code::kModel) << status.message();
+}
+
+TEST_F(TrainerTest, FeaturesWithoutWeightMayBeLeftOutOfAModel) {
+  options_.l1 = 6;
+  const auto scores = [&] {
+    std::vector<float> all;
+    EXPECT_TRUE(predict_rows(options_.out, options_.files, [&](float p) { all.push_back(p); }).ok());
+    return all;
+  };
+  const TrainResult whole = run(options_);
+  const std::vector<float> expected = scores();
+  std::uint64_t zeros = 0;
+  ASSERT_TRUE(ModelReader::open(SystemDisk(), options_.out)
+                  ->scan(1, false,
+                         [&](const StoredRows& rows) {
+                           zeros += static_cast<std::uint64_t>(
+                               std::count(rows.rows.begin(), rows.rows.end(), 0.0f));
+                           return ok_status();
+                         })
+                  .ok());
+  ASSERT_GT(zeros, 0u);
+  ASSERT_LT(zeros, whole.model_rows);
+  options_.drop_zeros = true;
+  const TrainResult sparse = run(options_);
+  EXPECT_EQ(sparse.model_rows, whole.model_rows - zeros);
+  EXPECT_EQ(scores(), expected);
+  const auto model = ModelReader::open(SystemDisk(), options_.out);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->manifest().tables[1].rows, sparse.model_rows);
+  EXPECT_EQ(model->compute_digest().value(), sparse.model_digest);
+  EXPECT_EQ(*sparse.valid_loss, *whole.valid_loss);
+  options_.out.clear();
+  EXPECT_EQ(run(options_).model_digest, sparse.model_digest) << "and if it is saved nowhere";
 }
 
 }  // namespace

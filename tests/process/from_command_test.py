@@ -82,6 +82,14 @@ class FromCommand(ProgramTest):
         self.assertNotEqual(code, 0)
         self.assertIn("a.svm.gz.not: the command ended with exit code 1, saying \"urllib.error.HTTPError: HTTP Error 404", err)
 
+    def test_a_command_that_hangs_is_told_with_its_file(self):
+        for words in (("train",), ("data", "check")):
+            code, _, err = self.run_program(*words, self.names[0], "--from-command", "exec sleep 1000; : %s",
+                                            "--command-timeout", "100ms")
+            self.assertEqual(code, 6, err)
+            self.assertIn("a.svm.gz: the command has written nothing for 0.1 s: exec sleep 1000; : 'http://", err)
+            self.assertIn("--command-timeout", err)
+
     def test_no_job_of_processes_takes_it(self):
         code, _, err = self.run_program("train", *self.names, "--from-command", FETCH, "--processes", "1x1")
         self.assertEqual(code, 2, err)

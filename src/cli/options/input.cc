@@ -27,6 +27,7 @@ ReadOptions read_options(const Options& options, std::vector<std::string> paths)
   read.label_column = options.maybe_text("label-column").value_or("");
   read.weight_column = options.maybe_text("weight-column").value_or("");
   read.from_command = options.maybe_text("from-command").value_or("");
+  read.command_timeout = options.duration("command-timeout");
   return read;
 }
 

@@ -58,6 +58,11 @@ Combining combining(const Choice& combine) {
   return Combining::none();
 }
 
+RowOrder row_order(const Choice& shuffle) {
+  if (shuffle.word == "rows") return RowOrder::kRows;
+  return shuffle.word == "blocks" ? RowOrder::kBlocks : RowOrder::kFiles;
+}
+
 void set_input(const Options& options, TrainerOptions& out) {
   out.files = options.arguments();
   out.valid = options.maybe_text("valid").value_or("");
@@ -67,6 +72,7 @@ void set_input(const Options& options, TrainerOptions& out) {
   out.hash_bits = static_cast<unsigned>(options.maybe_integer("hash-bits").value_or(0));
   out.interactions = options.maybe_text("interactions").value_or("");
   out.more.from_command = options.maybe_text("from-command").value_or("");
+  out.more.command_timeout = options.duration("command-timeout");
   out.columns = options.maybe_text("columns").value_or("");
   out.label_column = options.maybe_text("label-column").value_or("");
   out.weight_column = options.maybe_text("weight-column").value_or("");
@@ -95,6 +101,10 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.init_scale = maybe_float(options, "init-scale").value_or(out.init_scale);
   out.seed = static_cast<std::uint64_t>(options.integer("seed"));
   out.epochs = maybe_count(options, "epochs");
+  out.shuffle = row_order(options.choice("shuffle"));
+  out.min_count = maybe_count(options, "min-count").value_or(0);
+  out.pos_weight = maybe_float(options, "pos-weight").value_or(1.0f);
+  out.negative_sample = maybe_float(options, "negative-sample").value_or(1.0f);
   out.batch = maybe_count(options, "batch");
   out.optimizer = maybe_rule(options, "optimizer");
   out.factor_optimizer = maybe_rule(options, "factor-optimizer");

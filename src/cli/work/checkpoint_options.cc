@@ -88,6 +88,7 @@ std::string resume_command() {
 
 Status set_kept(const Options& options, TrainerOptions& out) {
   out.keep_bad = options.flag("keep-bad");
+  out.drop_zeros = options.flag("drop-zeros");
   out.patience = static_cast<std::uint32_t>(options.maybe_integer("patience").value_or(0));
   const std::string text = options.maybe_text("keep-what").value_or("");
   if (text == "best" || text == "last") out.keep_best = text == "best";

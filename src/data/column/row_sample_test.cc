@@ -13,7 +13,7 @@ class RowSample : public ::testing::Test {
  protected:
   std::string sample(const std::vector<std::string>& paths, bool header) {
     auto files =
-        open_input_files(paths, {}, "", false, [](const InputFile&) { return Result<std::string>(""); });
+        open_input_files(paths, {}, {}, false, [](const InputFile&) { return Result<std::string>(""); });
     EXPECT_TRUE(files.ok()) << files.status().message();
     std::string rows = sample_rows(files->full, header, {}).value();
     EXPECT_GE(rows.size(), kTextPad);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/block.h"
+#include "data/order/chunk_order.h"
 
 namespace thalweg {
 
@@ -13,7 +14,8 @@ namespace thalweg {
 // shard has is a function of the number of rows and of shards alone.
 class MemoryBlocks final : public BlockSource {
  public:
-  MemoryBlocks(std::uint64_t rows, std::uint32_t shard, std::uint32_t shards);
+  MemoryBlocks(std::uint64_t rows, std::uint32_t shard, std::uint32_t shards, const RowShuffle& shuffle = {},
+               std::uint32_t epoch = 0);
 
   Result<bool> next(TextBlock& block) override;
   Status rewind() override;
@@ -24,7 +26,8 @@ class MemoryBlocks final : public BlockSource {
   const std::uint64_t rows_, chunk_rows_;
   const std::uint32_t shard_, shards_;
   const std::string lines_;
-  std::uint64_t chunk_;
+  ChunkOrder order_;
+  std::uint64_t at_ = 0;  // In order_.
 };
 
 }  // namespace thalweg

@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 extern char** environ;
@@ -23,6 +25,13 @@ std::string quoted_for_shell(const std::string& name) {
   std::string quoted = "'";
   for (const char c : name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+// For poll(); 0: it is past.
+int milliseconds_until(std::chrono::steady_clock::time_point moment) {
+  constexpr std::int64_t kMostAtOnce = 60'000;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(moment - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kMostAtOnce));
 }
 
 void close_end(int& fd) {
@@ -56,8 +65,9 @@ int spawn_shell(const std::string& line, int output, int errors, pid_t& pid) {
 
 }  // namespace
 
-Result<std::unique_ptr<CommandOutput>> CommandOutput::start(const std::string& command,
+Result<std::unique_ptr<CommandOutput>> CommandOutput::start(const SourceCommand& source,
                                                             const std::string& name) {
+  const std::string& command = source.line;
   std::string line;
   std::size_t from = 0;
   for (std::size_t at = command.find("%s"); at != command.npos; at = command.find("%s", from)) {
@@ -65,7 +75,7 @@ Result<std::unique_ptr<CommandOutput>> CommandOutput::start(const std::string& c
     from = at + 2;
   }
   line += command.substr(from);
-  std::unique_ptr<CommandOutput> started(new CommandOutput(name, std::move(line)));
+  std::unique_ptr<CommandOutput> started(new CommandOutput(name, std::move(line), source.timeout));
   if (const Status status = started->spawn(); !status.ok()) return status;
   return started;
 }
@@ -93,14 +103,23 @@ Status CommandOutput::spawn() {
 
 // Hears what the command complains of meanwhile, so that it is never held up by that.
 Status CommandOutput::wait_for_output() {
+  const Clock::time_point deadline = Clock::now() + timeout_;
   for (;;) {
     pollfd ends[] = {{output_, POLLIN, 0}, {errors_, POLLIN, 0}};
-    if (::poll(ends, 2, -1) < 0 && errno != EINTR) {
+    const int ready = ::poll(ends, 2, milliseconds_until(deadline));
+    if (ready < 0 && errno != EINTR) {
       return {Code::kIo, fmt::format("{}: cannot wait for {}: {}", name_, line_, std::strerror(errno))};
     }
-    if (ends[1].revents != 0) hear_errors();
-    if (ends[0].revents != 0) return {};
+    if (ready > 0 && ends[1].revents != 0) hear_errors();
+    if (ready > 0 && ends[0].revents != 0) return {};
+    if (Clock::now() >= deadline) return too_late("has written nothing");
   }
+}
+
+Status CommandOutput::too_late(const char* what) const {
+  return {Code::kTimeout,
+          fmt::format("{}: the command {} for {:g} s{}: {}\nhint: a longer --command-timeout waits longer",
+                      name_, what, std::chrono::duration<double>(timeout_).count(), last_words(), line_)};
 }
 
 void CommandOutput::hear_errors() {
@@ -128,10 +147,25 @@ Result<std::size_t> CommandOutput::read(char* to, std::size_t size) {
   return std::size_t{0};
 }
 
+// Of its output there is an end already.
+Status CommandOutput::wait_for_end(int& how) {
+  const Clock::time_point deadline = Clock::now() + timeout_;
+  while (errors_ >= 0) {
+    pollfd errors{errors_, POLLIN, 0};
+    if (::poll(&errors, 1, milliseconds_until(deadline)) > 0) hear_errors();
+    if (errors_ >= 0 && Clock::now() >= deadline) return too_late("has ended its output, and has not ended");
+  }
+  for (;;) {
+    const pid_t ended = ::waitpid(pid_, &how, WNOHANG);
+    if (ended > 0 || (ended < 0 && errno != EINTR)) return {};
+    if (Clock::now() >= deadline) return too_late("has ended its output, and has not ended");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 Status CommandOutput::end() {
-  while (errors_ >= 0) hear_errors();
   int how = 0;
-  while (::waitpid(pid_, &how, 0) < 0 && errno == EINTR) continue;
+  if (Status status = wait_for_end(how); !status.ok()) return status;
   pid_ = -1;
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0) return {};
   const std::string ended = WIFEXITED(how) ? fmt::format("exit code {}", WEXITSTATUS(how))

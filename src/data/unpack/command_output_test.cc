@@ -15,8 +15,9 @@
 namespace thalweg {
 namespace {
 
-std::string all_of(const std::string& command, const std::string& name) {
-  const auto output = CommandOutput::start(command, name);
+std::string output_of(const std::string& command, const std::string& name,
+                      std::chrono::nanoseconds timeout = std::chrono::minutes(5)) {
+  const auto output = CommandOutput::start({command, timeout}, name);
   if (!output) return output.status().message();
   std::string text;
   for (char bytes[7];;) {
@@ -29,26 +30,52 @@ std::string all_of(const std::string& command, const std::string& name) {
 
 TEST(CommandOutput, ANameIsOneWordWhateverIsInIt) {
   for (const std::string name : {"a b", "it's", "$(exit 1)", "`x`;\"&|*", ""}) {
-    EXPECT_EQ(all_of("for word in %s; do echo \"<$word>\"; done", name), "<" + name + ">\n");
+    EXPECT_EQ(output_of("for word in %s; do echo \"<$word>\"; done", name), "<" + name + ">\n");
   }
 }
 
 TEST(CommandOutput, AFailureIsTold) {
   EXPECT_EQ(
-      all_of("echo 1; echo one >&2; echo 'no such object' >&2; exit 3; : %s", "s3://a"),
+      output_of("echo 1; echo one >&2; echo 'no such object' >&2; exit 3; : %s", "s3://a"),
       "s3://a: the command ended with exit code 3, saying \"no such object\": echo 1; echo one >&2; echo "
       "'no such object' >&2; exit 3; : 's3://a'");
-  EXPECT_EQ(all_of("kill -9 $$; : %s", "a").rfind("a: the command ended with signal 9", 0), 0u);
+  EXPECT_EQ(output_of("kill -9 $$; : %s", "a").rfind("a: the command ended with signal 9", 0), 0u);
 }
 
 TEST(CommandOutput, MuchThatIsComplainedOfHoldsNothingUp) {
-  EXPECT_EQ(all_of("yes %s 2>/dev/null | head -c 1000000 >&2; echo done", "a"), "done\n");
+  EXPECT_EQ(output_of("yes %s 2>/dev/null | head -c 1000000 >&2; echo done", "a"), "done\n");
+}
+
+TEST(CommandOutput, WhoIsSilentForTooLongIsNotWaitedFor) {
+  constexpr auto kShort = std::chrono::milliseconds(50);
+  for (const std::string command :
+       {"echo 1; sleep 1000; : %s", "while :; do echo still here >&2; done; : %s",  // Which is no output.
+        "exec >&-; sleep 1000; : %s", "exec >&- 2>&-; sleep 1000; : %s"}) {
+    const std::string said = output_of(command, "s3://a", kShort);
+    EXPECT_EQ(said.find("s3://a: the command has "), 0u) << said;
+    EXPECT_NE(said.find(" for 0.05 s"), said.npos) << said;
+    EXPECT_NE(said.find(command.substr(0, command.size() - 2) + "'s3://a'\nhint: a longer --command-timeout"),
+              said.npos)
+        << said;
+  }
+  EXPECT_EQ(output_of("for i in 1 2 3; do sleep 0.01; echo $i; done; : %s", "a", std::chrono::hours(1)),
+            "1\n2\n3\n");
+}
+
+TEST(FromCommand, ACommandThatHangsIsNamedWithItsFile) {
+  ReadOptions options = files({"s3://clicks"});
+  options.from_command = "sleep 1000; : %s";
+  options.command_timeout = std::chrono::milliseconds(20);
+  const Status status = DataSet::open(options).status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  EXPECT_EQ(status.message().find("s3://clicks: the command has written nothing for 0.02 s: sleep 1000"), 0u)
+      << status.message();
 }
 
 TEST(CommandOutput, IsKilledWithAllThatItStarted) {
   pid_t inner = 0;
   {
-    auto output = CommandOutput::start("sleep 1000 & echo $!; wait; : %s", "a");
+    auto output = CommandOutput::start({"sleep 1000 & echo $!; wait; : %s"}, "a");
     ASSERT_TRUE(output.ok());
     char bytes[32] = {};
     ASSERT_TRUE((*output)->read(bytes, sizeof bytes - 1).ok());

@@ -83,6 +83,9 @@ class Members {
     if (!json.is_object()) fail("", "an object");
   }
 
+  Members element(const Json& json, const std::string& place) {
+    return Members(json, place_ + place, *error_);
+  }
   Members object(const char* name) { return Members(member(name), place_ + name + ".", *error_); }
   const Json& member(const char* name) {
     static const Json kNone;
@@ -209,6 +212,45 @@ void read_maps(Members& in, Manifest& out) {
   }
 }
 
+void read_training(Members in, TrainingRecord& out) {
+  in.text("date", out.date);
+  in.whole("batch", out.batch);
+  in.whole("data_shards", out.data_shards);
+  in.whole("epochs", out.epochs);
+  in.whole("best_epoch", out.best_epoch);
+  in.whole("kept_epoch", out.kept_epoch);
+  in.whole("files_left_out", out.files_left_out);
+  const Json& files = in.member("files");
+  if (!files.is_array() || files.size() > TrainingRecord::kFilesMax)
+    return in.fail("files", fmt::format("a list of at most {}", TrainingRecord::kFilesMax));
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    Members file = in.element(files[f], fmt::format("files[{}].", f));
+    TrainedFile& to = out.files.emplace_back();
+    file.text("name", to.name);
+    file.whole("bytes", to.bytes);
+    file.text("xxh3_64_head", to.head);
+    file.text("xxh3_64_tail", to.tail);
+  }
+}
+
+Json training_json(const TrainingRecord& record) {
+  Json files = Json::array();
+  for (const TrainedFile& file : record.files) {
+    files.push_back({{"name", file.name},
+                     {"bytes", file.bytes},
+                     {"xxh3_64_head", file.head},
+                     {"xxh3_64_tail", file.tail}});
+  }
+  return {{"date", record.date},
+          {"batch", record.batch},
+          {"data_shards", record.data_shards},
+          {"epochs", record.epochs},
+          {"best_epoch", record.best_epoch},
+          {"kept_epoch", record.kept_epoch},
+          {"files", files},
+          {"files_left_out", record.files_left_out}};
+}
+
 Status other_version(const std::string& path, std::uint64_t version, std::string_view library) {
   return {
       Code::kModel,
@@ -277,6 +319,7 @@ std::string to_json(const Manifest& manifest) {
   for (const auto& [name, value] : manifest.metrics) {
     if (std::isfinite(value)) json["metrics"][name] = value;
   }
+  if (manifest.training) json["training"] = training_json(*manifest.training);
   return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -315,6 +358,7 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text) 
     if (!names.insert(out.tables.back().spec.name).second) in.fail("tables", "of different names");
   }
   read_maps(in, out);
+  if (in.has("training")) read_training(in.object("training"), out.training.emplace());
   if (!first_error.empty()) return error(first_error);
   return out;
 }

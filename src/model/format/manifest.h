@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,30 @@ struct TableManifest {
   bool operator==(const TableManifest&) const = default;
 };
 
+// A file that was learnt from.
+struct TrainedFile {
+  std::string name;
+  std::uint64_t bytes = 0;
+  // XXH3-64 of its first and of its last kTrainedFileEnd bytes, 16 hex digits; empty where it is no file that
+  // can be read again.
+  std::string head, tail;
+  bool operator==(const TrainedFile&) const = default;
+};
+inline constexpr std::size_t kTrainedFileEnd = std::size_t{64} << 10;
+
+// When and from what a model was made. For people and for their records: no program goes by it, and the
+// digest does not know it.
+struct TrainingRecord {
+  std::string date;  // UTC, "2026-11-25T15:04:05Z".
+  std::uint64_t batch = 0, data_shards = 0, epochs = 0;
+  std::uint64_t best_epoch = 0;      // From 1, by held-out rows; 0: there were none.
+  std::uint64_t kept_epoch = 0;      // Whose model this is; 0: of no whole one.
+  std::vector<TrainedFile> files;    // In their order, the first kFilesMax.
+  std::uint64_t files_left_out = 0;  // Behind them.
+  static constexpr std::size_t kFilesMax = 1000;
+  bool operator==(const TrainingRecord&) const = default;
+};
+
 struct Manifest {
   std::string library_version;
   ModelSpec model;
@@ -35,6 +60,7 @@ struct Manifest {
   std::string script_hash;
   std::map<std::string, std::string> options;  // How it was trained, as flags would say it.
   std::map<std::string, double> metrics;       // Finite values only.
+  std::optional<TrainingRecord> training;      // Models of older versions have none.
   std::uint64_t digest = 0;
   bool operator==(const Manifest&) const = default;
 };

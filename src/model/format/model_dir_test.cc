@@ -48,6 +48,25 @@ TEST(ModelDir, ReadsBackWhatWasWritten) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+TEST(ModelDir, SaysWhenAndFromWhatAModelWasMadeAndTheDigestDoesNot) {
+  TemporaryFolder folder;
+  SystemDisk disk;
+  const ModelSpec spec = fm_spec();
+  TrainingRecord record{"2026-11-25T15:04:05Z", 1000, 8, 3, 2, 2, {}, 5};
+  record.files = {{"a \"b\".svm", 123, "00000000000000aa", "00000000000000bb"},
+                  {"standard input", 0, {}, {}}};
+  const auto save = [&](const std::string& name, std::optional<TrainingRecord> training) {
+    const auto writer = ModelWriter::create(disk, folder / name);
+    EXPECT_TRUE(write_tables(**writer, test_tables(spec, 5, 1)).ok());
+    return *(*writer)->commit(spec, {}, {}, std::move(training));
+  };
+  EXPECT_EQ(save("with", record), save("without", std::nullopt));
+  const auto reader = ModelReader::open(disk, folder / "with");
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  EXPECT_EQ(reader->manifest().training, record);
+  EXPECT_EQ(ModelReader::open(disk, folder / "without")->manifest().training, std::nullopt);
+}
+
 TEST(ModelDir, DigestIgnoresStateAndOrderAndSeesKeysRowsAndTables) {
   TemporaryFolder folder;
   SystemDisk disk;

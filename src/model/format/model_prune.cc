@@ -68,7 +68,8 @@ Result<Pruned> prune_model(const ModelReader& model, float below, Disk& disk,
   for (std::size_t table = 0; table < manifest.tables.size(); ++table) {
     if (Status status = prune_table(model, table, below, **writer, out); !status.ok()) return status;
   }
-  const Result<std::uint64_t> digest = (*writer)->commit(manifest.model, manifest.options, manifest.metrics);
+  const Result<std::uint64_t> digest =
+      (*writer)->commit(manifest.model, manifest.options, manifest.metrics, manifest.training);
   if (!digest) return digest.status();
   out.digest = *digest;
   return out;

@@ -128,6 +128,24 @@ Result<ModelSummary> inspect_model(const ModelReader& model) {
   return out;
 }
 
+std::string to_text(const TrainingRecord& record) {
+  constexpr std::size_t kFilesShown = 10;
+  std::string out = fmt::format("trained  {}, {} epochs, {} rows a step over {} data shards", record.date,
+                                record.epochs, record.batch, record.data_shards);
+  if (record.best_epoch != 0) out += fmt::format("; epoch {} was best", record.best_epoch);
+  out += record.kept_epoch == 0 ? "\n" : fmt::format("; model of epoch {}\n", record.kept_epoch);
+  for (std::size_t f = 0; f < std::min(record.files.size(), kFilesShown); ++f) {
+    const TrainedFile& file = record.files[f];
+    out += file.head.empty() ? fmt::format("file     {}\n", file.name)
+                             : fmt::format("file     {}, {} bytes, head {}, tail {}\n", file.name, file.bytes,
+                                           file.head, file.tail);
+  }
+  const std::uint64_t more = record.files.size() - std::min(record.files.size(), kFilesShown);
+  if (more + record.files_left_out != 0)
+    out += fmt::format("         and {} more\n", more + record.files_left_out);
+  return out;
+}
+
 std::string to_text(const ModelSummary& summary) {
   const Manifest& manifest = summary.manifest;
   const ModelSpec& model = manifest.model;
@@ -148,6 +166,7 @@ std::string to_text(const ModelSummary& summary) {
                     widest, table.rows, table.dim, table.state_floats, table.bytes, table.zero_rows,
                     table.mean, table.rms, table.max_abs, rule_name(manifest.tables[t].spec.rule.kind));
   }
+  if (manifest.training) out += "\n" + to_text(*manifest.training);
   if (!manifest.metrics.empty()) out += "\nmetrics\n";
   for (const auto& [name, value] : manifest.metrics) out += fmt::format("  {:<24} {:.6g}\n", name, value);
   if (!manifest.options.empty()) out += "\noptions\n";

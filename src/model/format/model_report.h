@@ -28,6 +28,7 @@ struct ModelSummary {
 };
 
 Result<ModelSummary> inspect_model(const ModelReader& model);
+std::string to_text(const TrainingRecord& record);  // Lines that tell when and from what.
 std::string to_text(const ModelSummary& summary);
 
 struct TableDiff {

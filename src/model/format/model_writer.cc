@@ -138,6 +138,13 @@ Status ModelWriter::append(std::span<const std::uint64_t> keys, std::span<const 
   return ok_status();
 }
 
+Status ModelWriter::drop_table() {
+  THALWEG_CHECK(table_, "a table is open");
+  const std::string path = table_->file->path();
+  table_.reset();
+  return disk_->remove(path);
+}
+
 Status ModelWriter::end_table() {
   THALWEG_CHECK(table_, "a table is open");
   OpenTable& table = *table_;
@@ -186,11 +193,13 @@ Status ModelWriter::copy_script(const std::string& from) {
 }
 
 Result<std::uint64_t> ModelWriter::commit(const ModelSpec& model, std::map<std::string, std::string> options,
-                                          std::map<std::string, double> metrics) {
+                                          std::map<std::string, double> metrics,
+                                          std::optional<TrainingRecord> training) {
   THALWEG_CHECK(!table_, "the last table was ended");
   manifest_.model = model;
   manifest_.options = std::move(options);
   manifest_.metrics = std::move(metrics);
+  manifest_.training = std::move(training);
   if (!model.script.empty()) {
     if (Status status = copy_script(model.script); !status.ok()) return status;
   }

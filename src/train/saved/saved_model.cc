@@ -75,6 +75,7 @@ Status SavedModel::score(const std::vector<std::string>& files, const TrainParts
   read.paths = files;
   read.formats = more.formats;
   read.from_command = more.from_command;
+  read.command_timeout = more.command_timeout;
   read.memory = more.rows;
   read.binary_labels = loss == Loss::kLogistic;
   const auto data = DataSet::open(std::move(read));

@@ -20,6 +20,20 @@ ordered_json to_json(const TableSummary& table) {
           {"max_abs", table.max_abs}};
 }
 
+ordered_json to_json(const TrainingRecord& record) {
+  ordered_json files = ordered_json::array();
+  for (const TrainedFile& file : record.files)
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"head", file.head}, {"tail", file.tail}});
+  return {{"date", record.date},
+          {"batch", record.batch},
+          {"data_shards", record.data_shards},
+          {"epochs", record.epochs},
+          {"best_epoch", record.best_epoch},
+          {"kept_epoch", record.kept_epoch},
+          {"files", files},
+          {"files_left_out", record.files_left_out}};
+}
+
 Status run_model_inspect(const Options& options, Output& out) {
   const Result<ModelReader> model = open_model(options.arguments()[0]);
   if (!model) return model.status();
@@ -29,13 +43,15 @@ Status run_model_inspect(const Options& options, Output& out) {
   ordered_json tables = ordered_json::array();
   for (const TableSummary& table : summary->tables) tables.push_back(to_json(table));
   out.human(to_text(*summary));
-  out.json({{"model", manifest.model.name},
-            {"loss", loss_name(manifest.model.loss)},
-            {"library_version", manifest.library_version},
-            {"digest", digest_text(manifest.digest)},
-            {"tables", tables},
-            {"options", manifest.options},
-            {"metrics", manifest.metrics}});
+  ordered_json json = {{"model", manifest.model.name},
+                       {"loss", loss_name(manifest.model.loss)},
+                       {"library_version", manifest.library_version},
+                       {"digest", digest_text(manifest.digest)},
+                       {"tables", tables},
+                       {"options", manifest.options},
+                       {"metrics", manifest.metrics}};
+  if (manifest.training) json["training"] = to_json(*manifest.training);
+  out.json(json);
   return ok_status();
 }
 

@@ -1,0 +1,23 @@
+// What is to become of training rows, once what their user left open is chosen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "data/data_set.h"
+#include "model/model_kind.h"
+#include "thalweg/status.h"
+#include "thalweg/trainer.h"
+#include "train/train_spec.h"
+
+namespace thalweg {
+
+// Order, weights and sample of rows. kUsage for what cannot be meant.
+Status plan_rows(const TrainerOptions& options, const ModelKind& kind, TrainSpec& spec);
+// Which keys are too rare; `data`: what is learnt from, null where only workers have it.
+Status plan_rare_keys(const TrainerOptions& options, const ModelKind& kind, const DataSet* data,
+                      TrainSpec& spec);
+// That rows are sorted by what is to be learnt; empty where they are not, or nobody has looked.
+std::string sorted_rows(const DataSet& data);
+
+}  // namespace thalweg
