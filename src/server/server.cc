@@ -75,6 +75,18 @@ void Server::on_time(Instant now, Transport& out) {
     if (!joined_.empty() && !finished()) tell_joined(out);  // It may have been lost on the way.
   }
   if (now >= outbox_.next_deadline() && !finished()) send_entries(out);
+  if (now >= closes_at_) close_expired(out);
+}
+
+void Server::close_expired(Transport& out) {
+  closes_at_ = kNever;
+  for (const auto& host : tables_) {
+    if (finished()) return;
+    const std::uint64_t before = host->version();
+    host->close_expired(now_);
+    if (host->version() != before) answer_waiting(*host, out);
+    closes_at_ = std::min(closes_at_, host->closes_at(now_));
+  }
 }
 
 void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
@@ -232,6 +244,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
     answer_push(from, frame, **host, out);
   }
   if (!host || (*host)->version() == before) return;
+  closes_at_ = std::min(closes_at_, (*host)->closes_at(now_));
   collect_cut();
   answer_waiting(**host, out);
   if (!unsent_.empty()) send_copies(out);

@@ -37,7 +37,8 @@ class Server final : public Node {
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
   Instant next_deadline() const override {
-    return work_.waits() ? Instant{0} : std::min(member_.next_deadline(), outbox_.next_deadline());
+    return work_.waits() ? Instant{0}
+                         : std::min({member_.next_deadline(), outbox_.next_deadline(), closes_at_});
   }
   Computation* take_work() override { return work_.take(); }
   void on_computed(Instant now, Transport& out) override;
@@ -87,6 +88,8 @@ class Server final : public Node {
   void on_marks(NodeId from, const Frame& frame, Transport& out);
   bool answer_pull(NodeId from, const Frame& frame, Transport& out);
   void answer_waiting(TableHost& host, Transport& out);
+  // Where steps wait for a limited time: closes those whose time is over, and finds when the next one's is.
+  void close_expired(Transport& out);
   Frame answer_to(const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
                   std::uint8_t flags = 0);
   void reply(NodeId to, const FrameHeader& request, Op op, const Status& status, Bytes first, Bytes second,
@@ -187,6 +190,7 @@ class Server final : public Node {
   std::deque<Committing> committing_;
   std::vector<std::map<PullKey, FrameHeader>> kept_pushes_;  // By table id; answered when their step closes.
   Instant now_;
+  Instant closes_at_ = kNever;  // The first step whose time is over.
 
   wire::CheckpointOrder order_;        // The newest.
   wire::CheckpointReport checkpoint_;  // What has become of it.

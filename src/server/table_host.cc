@@ -269,6 +269,26 @@ void TableHost::close_steps() {
   rounds_.end_epochs_before(closed.epoch);
 }
 
+Instant TableHost::closes_at(Instant now) {
+  const Duration limit = policy_->waits_at_most();
+  if (limit <= Duration{} || owned().empty()) return kNever;
+  const Step open = policy_->closed(gate_.clocks());
+  if (!gate_.clocks().any_past(open)) return kNever;
+  if (timed_out_ == kNever || timed_ != open) {
+    timed_ = open;
+    timed_out_ = now + limit;
+  }
+  return timed_out_;
+}
+
+void TableHost::close_expired(Instant now) {
+  if (closes_at(now) > now) return;
+  gate_.expire(timed_.next());
+  timed_out_ = kNever;
+  ++version_;
+  close_steps();
+}
+
 void TableHost::close_before(Step closed) {
   applied_ = std::max(applied_, closed);
   while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
@@ -357,6 +377,7 @@ void TableHost::own_anew() {
   gate_ = Gate(*policy_, shards);
   for (std::uint32_t s = 0; s < shards && !owned().empty(); ++s)
     gate_.advance(ShardId{s}, marks_.low(ShardId{s}));
+  gate_.expire(applied_);
   ++version_;
   if (!owned().empty()) close_steps();
   log_closed();

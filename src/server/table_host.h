@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/frame.h"
+#include "base/instant.h"
 #include "server/arrival_rounds.h"
 #include "server/chain/before_images.h"
 #include "server/chain/change_log.h"
@@ -124,6 +125,11 @@ class TableHost {
   std::uint64_t pushes_dropped() const { return dropped_; }
   std::size_t steps_open() const { return open_steps_.size(); }
   std::size_t replies_remembered() const { return replies_.size(); }
+  // When the open step is to be closed without those who have not pushed to it, as is known at `now`; kNever
+  // where it waits for all, or nobody has pushed to it.
+  Instant closes_at(Instant now);
+  // Closes it if that moment has come.
+  void close_expired(Instant now);
   // Grows whenever a waiting pull may have become answerable.
   std::uint64_t version() const { return version_; }
 
@@ -176,6 +182,8 @@ class TableHost {
   std::uint64_t repeats_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t version_ = 0;
+  Step timed_;                  // The step whose time runs,
+  Instant timed_out_ = kNever;  // and when it is over.
 };
 
 }  // namespace thalweg

@@ -19,7 +19,7 @@ class EventQueue {
  public:
   void push(Instant at, Event event) { heap_.push({at, next_++, event}); }
   bool empty() const { return heap_.empty(); }
-  Instant next_at() const { return heap_.top().at; }
+  Instant next_at() const { return heap_.top().at; }  // Precondition: not empty.
   Event pop() {
     const Event event = heap_.top().event;
     heap_.pop();

@@ -25,6 +25,11 @@ Step Clocks::slowest_but(std::uint32_t late) const {
   return *nth;
 }
 
+bool Clocks::any_past(Step step) const {
+  return std::any_of(clocks_.begin(), clocks_.end(),
+                     [step](Step clock) { return clock.epoch == step.epoch && clock.index > step.index; });
+}
+
 std::uint32_t Clocks::lead(Step step) const {
   if (slowest_ >= step) return 0;
   return slowest_.epoch == step.epoch ? step.index - slowest_.index : step.index;

@@ -16,6 +16,7 @@ class Gate {
   Gate(const StepPolicy& policy, std::uint32_t shards) : policy_(&policy), clocks_(shards) {}
   const Clocks& clocks() const { return clocks_; }
   void advance(ShardId shard, Step clock) { clocks_.advance(shard, clock); }
+  void expire(Step before) { clocks_.expire(before); }
   // Whether a shard about to work on step `wanted` may read: its own earlier steps have arrived, where
   // it waits for them, and the policy holds it back for nobody. A shard that has ended its epoch holds nobody
   // back.

@@ -1,6 +1,7 @@
 #include "staleness/step_policy.h"
 
 #include "base/planted.h"
+#include "thalweg/wait_limit.h"
 
 namespace thalweg {
 
@@ -15,6 +16,7 @@ std::unique_ptr<const StepPolicy> step_policy(Consistency consistency) {
     case Consistency::Kind::kFreeSoftsync:
       return free_softsync(consistency.bound);
     case Consistency::Kind::kBackup:
+      if (const auto limit = wait_limit(consistency)) return max_wait_policy(*limit);
       return backup(consistency.bound);
     case Consistency::Kind::kAsync:
       break;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/instant.h"
 #include "staleness/clocks.h"
 #include "thalweg/options.h"
 
@@ -25,6 +26,9 @@ class StepPolicy {
   virtual Step closed(const Clocks& clocks) const = 0;
   // Whether what is pushed is kept until its step closes, by how far shards have come.
   virtual bool keeps_steps() const { return true; }
+  // How long a step stays open behind its first push, while its epoch goes on for whoever has pushed; 0:
+  // until closed() says so.
+  virtual Duration waits_at_most() const { return {}; }
   // Whether a push to `step` may come yet: what is kept must have a bound.
   virtual bool takes(const Clocks& clocks, Step step) const = 0;
   // Whether one push may be the sum of several shards'.
@@ -53,6 +57,8 @@ std::unique_ptr<const StepPolicy> free_softsync(std::uint32_t n);
 // Sync that waits for all shards but the `late` slowest of a step, whose pushes are dropped. Chen, Pan,
 // Monga, Bengio, Jozefowicz, "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3.
 std::unique_ptr<const StepPolicy> backup(std::uint32_t late);
+// Sync whose steps wait for so long at most; pushes that come later are dropped.
+std::unique_ptr<const StepPolicy> max_wait_policy(Duration limit);
 
 std::unique_ptr<const StepPolicy> step_policy(Consistency consistency);
 

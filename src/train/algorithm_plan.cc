@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "client/replica/replica.h"
 #include "client/replica/shard_group.h"
+#include "thalweg/wait_limit.h"
 #include "train/algorithm/mixing.h"
 
 namespace thalweg {
 namespace {
+
+using namespace std::chrono_literals;
 
 constexpr std::string_view kServers = "servers";
 constexpr std::string_view kDenseAlone = "dense:";  // What a route may be of.
@@ -28,6 +32,7 @@ std::string text_of(const Consistency& consistency) {
     case Consistency::Kind::kAsync:
       return "async";
     case Consistency::Kind::kBackup:
+      if (const auto limit = wait_limit(consistency)) return fmt::format("max-wait:{}us", *limit / 1us);
       return fmt::format("backup:{}", consistency.bound);
     case Consistency::Kind::kSoftsync:
       return fmt::format("softsync:{}", consistency.bound);

@@ -117,8 +117,9 @@ Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs>
   co_return co_await train_shard(replicas, std::move(inputs));
 }
 
-Task<Status> train_in_group(ShardStore& store, std::shared_ptr<const TrainInputs> inputs,
+Task<Status> train_in_group(ShardStores stores, std::shared_ptr<const TrainInputs> inputs,
                             std::shared_ptr<ShardGroup> ranks) {
+  Store& store = stores.seen;
   const TrainSpec& spec = inputs->spec;
   RankHeld rank(ranks);
   if (Status status = co_await wait_loaded(store, spec); !status.ok()) co_return status;
@@ -127,7 +128,7 @@ Task<Status> train_in_group(ShardStore& store, std::shared_ptr<const TrainInputs
   Replica& replica = *made->replica;
   for (std::uint16_t t = 0; t < replica.tables() && spec.loads; ++t) {
     if (!is_replicated(spec, replica.spec(TableId{t}))) continue;
-    if (Status status = co_await fill(replica, TableId{t}, store, spec.loads_state); !status.ok())
+    if (Status status = co_await fill(replica, TableId{t}, stores.own, spec.loads_state); !status.ok())
       co_return status;
   }
   // The steps of a group are its own: the servers' are those in which it meets and shows what it has, too.
@@ -152,7 +153,7 @@ Task<Status> train_in_process(ShardStore& store, std::shared_ptr<const TrainInpu
   const TableId meeting{static_cast<std::uint16_t>(tables->size())};
   Status met = co_await meet(store, meeting, spec.shards, std::move(place), *ranks);
   if (!met.ok()) co_return met;
-  co_return co_await train_in_group(store, std::move(inputs), ranks);
+  co_return co_await train_in_group({store, store}, std::move(inputs), ranks);
 }
 
 }  // namespace thalweg

@@ -11,8 +11,13 @@ namespace thalweg {
 
 Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs);
 
+// A shard's store as its program sees it, which may be another one around it, and itself.
+struct ShardStores {
+  Store& seen;
+  ShardStore& own;
+};
 // The same where the job's shards form a group, of which this one has `ranks`.
-Task<Status> train_in_group(ShardStore& store, std::shared_ptr<const TrainInputs> inputs,
+Task<Status> train_in_group(ShardStores stores, std::shared_ptr<const TrainInputs> inputs,
                             std::shared_ptr<ShardGroup> ranks);
 
 // Either where each shard is a process: they meet first, where they form a group.

@@ -182,7 +182,7 @@ TrainResult Trainer::Impl::run_job() {
   }
   cluster.program = [inputs, ranks](ShardStore& store, const wire::Map&) {
     const auto& mine = ranks[store.shard().value];
-    return mine ? train_in_group(store, inputs, mine) : train_by_algorithm(store, inputs);
+    return mine ? train_in_group({store, store}, inputs, mine) : train_by_algorithm(store, inputs);
   };
   cluster.observer = job->observer();
   LocalCluster local(std::move(cluster));
@@ -279,9 +279,23 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
     if (!seats) return failed(seats.status());
     timed.seats = *std::move(seats);
   }
-  timed.program = [inputs](Store& store) { return train_by_algorithm(store, inputs); };
+  sim::TimedCluster* at = nullptr;  // Once there is one.
+  std::unique_ptr<VirtualRanks> ranks;
+  std::vector<std::shared_ptr<ShardGroup>> groups(job->spec().shards);
+  if (!job->spec().exchange.empty()) {
+    const auto route = exchange_route(job->spec().exchange);
+    if (!route) return failed(route.status());
+    ranks = virtual_ranks(simulation, timed, at);
+    groups = ranks->groups(*route);
+  }
+  timed.program_on = [inputs, groups = std::move(groups)](Store& store, ShardStore& own) {
+    const auto& mine = groups[store.shard().value];
+    return mine ? train_in_group({store, own}, inputs, mine) : train_by_algorithm(store, inputs);
+  };
   timed.observer = [observe = job->observer()](ShardStore& store) { return observe(store, wire::Map()); };
   SimulatedCluster cluster(std::move(timed));
+  at = &cluster.timed();
+  if (ranks) cluster.join(*ranks);
   job->live_by([&cluster] { return cluster.now(); }, [&cluster] { cluster.tell(); });
   TrainResult result = job->run(cluster, servers, workers);
   if (simulation.on_end) simulation.on_end(cluster.numbers());

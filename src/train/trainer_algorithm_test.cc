@@ -18,10 +18,11 @@ TEST_F(TrainerTest, AnAlgorithmSaysWhatAConsistencySays) {
   ASSERT_TRUE(named.status.ok()) << named.status.message();
   EXPECT_EQ(named.model_digest, lockstep.model_digest);
   EXPECT_EQ(named.staleness_max, 0u);
-  for (const char* bound_of_zero : {"ssp:0", "max-wait:0"}) {
-    options_.algorithm = bound_of_zero;
-    EXPECT_EQ(run(options_).model_digest, lockstep.model_digest) << bound_of_zero;
+  for (const char* lockstep_too : {"ssp:0", "max-wait:60s"}) {
+    options_.algorithm = lockstep_too;
+    EXPECT_EQ(run(options_).model_digest, lockstep.model_digest) << lockstep_too;
   }
+  options_.algorithm = "ssp:0";
   options_.workers = 1;
   EXPECT_EQ(run(options_).model_digest, lockstep.model_digest) << "ssp:0 by one worker";
   options_.workers = 0;

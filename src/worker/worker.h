@@ -46,6 +46,12 @@ class Worker final : public Node {
   bool computing() const { return runner_.computing(); }
   // Runs `program` on a shard that was started, as if it had been its own. In a turn.
   void run(ShardId shard, const ShardProgram& program) { runner_.run(shard, program); }
+  // A request of the shard's program that something else than this node sees to has ended. In a turn.
+  void end_request(ShardId shard, std::shared_ptr<Completion> completion, const Status& how) {
+    runner_.tell(shard, [completion = std::move(completion), how](ShardStore& store) {
+      store.answer(*completion, {how, {}, {}});
+    });
+  }
   // For a caller that waits no longer for `completion`, a request of `shard`: what it waited for. In a turn.
   Status overdue(ShardId shard, const Completion& completion) const {
     return book_.overdue(shard, completion);

@@ -177,6 +177,56 @@ TEST_F(DenseProgram, GossipOnARingLearnsWhatSyncDoes) {
   }
 }
 
+// In virtual time the same shards exchange the same bytes.
+TEST_F(DenseProgram, ASimulatedGroupHasTheModelOfThreads) {
+  const std::string job =
+      " --model mlp --hidden 32 --batch 48 --epochs 2 --data-shards 3 --workers 3 --algorithm ";
+  for (const std::string algorithm :
+       {"sync --exchange ring", "local:4", "fedavg", "dpsgd:ring", "dpsgd:complete"}) {
+    const json threads = told("train --keep last" + job + algorithm + " " + data());
+    const json simulated = told("simulate train" + job + algorithm + " " + data());
+    EXPECT_EQ(simulated["model_digest"], threads["model_digest"]) << algorithm;
+  }
+  const std::string pairs = "simulate train" + job + "adpsgd --compute 'lognormal(10ms,0.5)' " + data();
+  const json once = told(pairs), again = told(pairs);
+  EXPECT_GT(once["epochs"][1]["valid_accuracy"].get<double>(), 0.95);
+  EXPECT_EQ(once["model_digest"], again["model_digest"]);
+  EXPECT_EQ(once["simulated_seconds"], again["simulated_seconds"]);
+}
+
+// Steps of whole trainings whose vectors take 8 ms: a ring waits 2 (n - 1) times for a message of an n-th,
+// neighbours once for two whole ones. In each eighth step a shard reports, which takes there and back.
+TEST_F(DenseProgram, SimulatedGossipOutrunsARingWhereLatencyIsHigh) {
+  constexpr double kFloats = 64 * 1024 + 1024 + 1024 * 3 + 3;
+  const std::string job = fmt::format(
+      "simulate train --model mlp --hidden 1024 --epochs 1 --optimizer sgd --rate 0.001 --compute 1us "
+      "--bandwidth {:.0f} ",
+      kFloats * 4 / 0.008);
+  // Of what more steps take, so that neither a job's begin nor its end counts.
+  const auto step = [&](int workers, const std::string& flags) {
+    const auto run_of = [&](int rows) {
+      return told(
+          fmt::format("{} --workers {} --batch {} {} {}", job, workers, rows * workers, flags, data()));
+    };
+    const json few = run_of(8), many = run_of(4);
+    return (many["simulated_seconds"].get<double>() - few["simulated_seconds"].get<double>()) /
+           (many["steps"].get<double>() - few["steps"].get<double>());
+  };
+  for (const int workers : {8, 16}) {
+    for (const double latency_ms : {0.1, 1.0, 10.0}) {
+      const std::string network = fmt::format("--latency {}ms ", latency_ms);
+      const double ring = step(workers, network + "--algorithm sync --exchange ring");
+      const double gossip = step(workers, network + "--algorithm dpsgd:ring");
+      const double report = 2 * latency_ms / 8;
+      const double expected_ring = 2 * (workers - 1) * (latency_ms + 8.0 / workers) + report;
+      const double expected_gossip = 2 * 8.0 + latency_ms + report;
+      const double times = expected_ring / expected_gossip;
+      EXPECT_NEAR(ring / gossip, times, 0.05 * times)
+          << workers << " workers, " << network << ring << " s, " << gossip << " s";
+    }
+  }
+}
+
 TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
   const std::string model = quoted(folder_ / "model"), held_out = quoted(folder_ / "t10k-images-idx3-ubyte");
   const json trained = told("train --model mlp --hidden 16 --batch 32 " + data() + " --out " + model);

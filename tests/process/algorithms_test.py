@@ -7,7 +7,7 @@ import unittest
 
 from cluster_jobs import ClusterJobs, children_of, last_json
 
-ALGORITHMS = ("sync", "ssp:0", "ssp:4", "max-wait:4", "async", "softsync:2", "rudra-adv:1,tree=2", "backup:1",
+ALGORITHMS = ("sync", "ssp:0", "ssp:4", "max-wait:50ms", "async", "softsync:2", "rudra-adv:1,tree=2", "backup:1",
               "downpour:fetch=5,push=3", "easgd", "dcasgd-a", "local:4", "fedavg:C=1,E=1")
 
 

@@ -245,7 +245,7 @@ extern constinit const Command kSimulateTrainCommand = {
                 "classes|init-scale|epochs|"
                 "batch",
                 "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|layer-rate|seed",
-                "algorithm|servers|workers|data-shards|memory"},
+                "algorithm|exchange|servers|workers|data-shards|memory"},
     .own = kOwn,
     .arguments = "FILE...",
     .arguments_min = 1,

@@ -55,5 +55,12 @@ GroupWork StartedSeries::start(Group& group, const GroupOperation& operation, co
   return group.impl_->start(operation, route);
 }
 GroupWork StartedSeries::failed(Status status) { return Group::failed(std::move(status)); }
+GroupWork StartedSeries::run_on_stage(Group& group, const GroupCall& call) {
+  return group.impl_->start_in_turn(call);
+}
+Group StartedSeries::on_stage(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
+                              GroupStage& stage) {
+  return Group::Impl::make_root(std::move(fabric), rank, size, Duration::max(), &stage);
+}
 
 }  // namespace thalweg

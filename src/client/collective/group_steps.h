@@ -5,6 +5,7 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "client/group/group_driver.h"
@@ -79,6 +80,11 @@ class StartedSeries {
   // `route`: that its calls are given, if any.
   static GroupWork start(Group& group, const GroupOperation& operation, const RouteChoice& route);
   static GroupWork failed(Status status);
+  // A group all of whose operations go to the stage, which outlives it.
+  static Group on_stage(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
+                        GroupStage& stage);
+  // Of such a group: the call that run() would make, which the caller awaits before it makes another.
+  static GroupWork run_on_stage(Group& group, const GroupCall& call);
 };
 
 }  // namespace thalweg

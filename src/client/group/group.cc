@@ -57,8 +57,8 @@ Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> stat
 }  // namespace
 
 Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
-                             Duration timeout) {
-  auto links = std::make_shared<GroupLinks>(std::move(fabric));
+                             Duration timeout, GroupStage* stage) {
+  auto links = std::make_shared<GroupLinks>(std::move(fabric), stage);
   auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, size,
                                           std::uint16_t{0}, std::uint64_t{0});
   return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
@@ -218,12 +218,15 @@ Status Group::Impl::prepare(const GroupCall& asked, GroupJob& job) {
   return ok_status();
 }
 
-GroupWork Group::Impl::start(const GroupCall& asked) {
+GroupWork Group::Impl::start(const GroupCall& asked) { return start(asked, false); }
+GroupWork Group::Impl::start_in_turn(const GroupCall& asked) { return start(asked, true); }
+
+GroupWork Group::Impl::start(const GroupCall& asked, bool in_turn) {
   GroupJob job;
   Status status = prepare(asked, job);
   if (status.ok()) status = check_under_way(asked.operation);
   if (!status.ok()) return failed(std::move(status));
-  job.place = take_place(asked, *job.plan, true);
+  job.place = take_place(asked, *job.plan, !in_turn);
   return launch(std::move(job));
 }
 

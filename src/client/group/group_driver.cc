@@ -126,7 +126,8 @@ struct GroupDriver::Running {
   bool counts = false;         // Among what was started in its group.
 };
 
-GroupDriver::GroupDriver(std::unique_ptr<LiveFabric> fabric) : fabric_(std::move(fabric)) {}
+GroupDriver::GroupDriver(std::unique_ptr<LiveFabric> fabric, GroupStage* stage)
+    : fabric_(std::move(fabric)), stage_(stage) {}
 
 GroupDriver::~GroupDriver() {
   if (!thread_.joinable()) return;
@@ -273,6 +274,7 @@ bool GroupDriver::run_here(Exchange& exchange, GroupView& view, Watch& watch) {
 }
 
 void GroupDriver::start(GroupJob job, std::shared_ptr<GroupWork::State> state) {
+  if (stage_ != nullptr) return stage_->start(std::move(job), std::move(state));
   auto running = std::make_unique<Running>();
   running->job = std::move(job);
   running->state = std::move(state);
@@ -340,6 +342,7 @@ void GroupDriver::drain() {
 }
 
 void GroupDriver::drain(const GroupView& view) {
+  if (stage_ != nullptr) return stage_->drop();
   std::unique_lock lock(mutex_);
   // On the own thread what ends is being said further up.
   const bool own = on_own_thread();

@@ -86,9 +86,19 @@ class GroupTask {
   virtual Instant next_deadline() = 0;
 };
 
+// Takes what is started in the place of a driver's own thread: a group in virtual time.
+class GroupStage {
+ public:
+  virtual ~GroupStage() = default;
+  virtual void start(GroupJob job, std::shared_ptr<GroupWork::State> state) = 0;
+  // What is under way ends here and now, as aborted.
+  virtual void drop() = 0;
+};
+
 class GroupDriver {
  public:
-  explicit GroupDriver(std::unique_ptr<LiveFabric> fabric);
+  // `stage`, which outlives the driver: where all operations go, which must be started then. Null: nowhere.
+  explicit GroupDriver(std::unique_ptr<LiveFabric> fabric, GroupStage* stage = nullptr);
   ~GroupDriver();  // Waits for what was started.
 
   LiveFabric& fabric() { return *fabric_; }
@@ -114,7 +124,7 @@ class GroupDriver {
   void drain();                       // Waits for all that was started,
   void drain(const GroupView& view);  // or for what was started in one group.
   // Whether this is the thread that runs what was started, and must not wait for it.
-  bool on_own_thread() const { return own_thread_.load() == std::this_thread::get_id(); }
+  bool on_own_thread() const { return stage_ != nullptr || own_thread_.load() == std::this_thread::get_id(); }
 
  private:
   struct Running;
@@ -143,6 +153,7 @@ class GroupDriver {
   void say(Ended& ended);
 
   const std::unique_ptr<LiveFabric> fabric_;
+  GroupStage* const stage_;
   std::atomic<bool> in_use_{false};  // The fabric, by a caller's thread or by the own one while it has work.
   std::atomic<std::uint32_t> pending_{0};  // For the own thread.
   std::atomic<std::thread::id> own_thread_{};

@@ -19,7 +19,8 @@ namespace thalweg {
 
 // What a group and those split off it have in common.
 struct GroupLinks {
-  explicit GroupLinks(std::unique_ptr<LiveFabric> fabric) : driver(std::move(fabric)) {}
+  explicit GroupLinks(std::unique_ptr<LiveFabric> fabric, GroupStage* stage = nullptr)
+      : driver(std::move(fabric), stage) {}
   GroupDriver driver;
   ChannelBlocks blocks;
   std::mutex memory;  // Of the fabric, for whoever allocates.
@@ -46,10 +47,13 @@ class Group::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
-                         Duration timeout);
+                         Duration timeout, GroupStage* stage = nullptr);
 
   Status run(const GroupCall& asked);
   GroupWork start(const GroupCall& asked);
+  // What run() does, on a stage: an operation of those that follow each other, whatever is started beside
+  // them.
+  GroupWork start_in_turn(const GroupCall& asked);
   GroupWork start(const GroupOperation& operation, const RouteChoice& route);
   // A group split off this one; `members` are ranks of it.
   std::optional<Group> made(std::vector<std::uint32_t> members, std::uint32_t block, std::uint64_t id) const;
@@ -77,6 +81,7 @@ class Group::Impl {
   Status prepare(const GroupCall& asked, Call& call, const Plan*& plan,
                  std::shared_ptr<std::byte[]>& scratch);
   std::uint32_t series_channels(const RouteChoice& route, const Plan& first);
+  GroupWork start(const GroupCall& asked, bool in_turn);
   GroupWork launch(GroupJob job);
   Status check_choice(const std::shared_ptr<const RoutePlans>& plans, const Plan& plan, Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);

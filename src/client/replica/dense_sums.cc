@@ -88,35 +88,41 @@ void DenseSums::pushed(const Replica& replica, TableId table, const StepPush& pu
   if (failure_.ok()) failure_ = give(replica, table, push, {true, asked_to_close, 1});
 }
 
-Status DenseSums::sum(Replica& replica, const GroupRounds::Mine& mine) {
-  if (!failure_.ok()) return failure_;
-  if (Status status = prepare(replica); !status.ok()) return status;
-  if (Status status = tell(mine); !status.ok()) return status;
+Task<Status> DenseSums::sum(Replica& replica, GroupRounds::Mine mine) {
+  if (!failure_.ok()) co_return failure_;
+  if (Status status = prepare(replica); !status.ok()) co_return status;
+  if (Status status = tell(mine); !status.ok()) co_return status;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
     if (!replica.is_dense(TableId{t}) || given_[tensors_[t]]) continue;
-    if (Status status = give(replica, TableId{t}, {}, mine); !status.ok()) return status;
+    if (Status status = give(replica, TableId{t}, {}, mine); !status.ok()) co_return status;
   }
   given_.assign(given_.size(), false);
   const std::size_t last = given_.size() - 1;
-  if (Status status = wait(last); !status.ok()) return status;
+  Status status;
+  if (early_) {
+    status = wait_early(last);
+  } else {
+    status = co_await sum_buckets();
+  }
+  if (!status.ok()) co_return status;
   any_has_step_ = tensor(last)[kAnyStep] > 0;
   closing_ = closing_ || tensor(last)[kAnyCloses] > 0;
-  return apply(replica);
+  co_return apply(replica);
 }
 
 // The last tensor lies in the first bucket, and is waited for before any other.
-Status DenseSums::wait(std::size_t number) {
-  if (early_) return ranks_->wait([&] { return early_->wait(number); });
-  if (number != given_.size() - 1) return ok_status();
+Status DenseSums::wait_early(std::size_t number) {
+  return ranks_->wait([&] { return early_->wait(number); });
+}
+
+Task<Status> DenseSums::sum_buckets() {
   for (const PositionRun& bucket : layout_->buckets()) {
     const Block block = layout_->block(bucket);
-    Status status = ranks_->wait([&] {
-      return ranks_->group->all_reduce<float>(memory_.subspan(block.begin, block.count), Reduction::kSum,
-                                              ranks_->route);
-    });
-    if (!status.ok()) return status;
+    Status status =
+        co_await ranks_->run(sum_in_place(memory_.subspan(block.begin, block.count), ranks_->route));
+    if (!status.ok()) co_return status;
   }
-  return ok_status();
+  co_return ok_status();
 }
 
 // In the order in which the next step reads the tables.
@@ -124,7 +130,9 @@ Status DenseSums::apply(Replica& replica) {
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
     const TableId table{t};
     if (!replica.is_dense(table)) continue;
-    if (Status status = wait(tensors_[t]); !status.ok()) return status;
+    if (early_) {
+      if (Status status = wait_early(tensors_[t]); !status.ok()) return status;
+    }
     if (!any_has_step_) continue;
     const std::span<const float> sums = tensor(tensors_[t]);
     const Keys rows = Keys::block(0, replica.spec(table).rows);

@@ -13,7 +13,7 @@
 
 namespace thalweg {
 
-// Of one rank. All ranks push to the same tables in any order, then call sum(), which blocks until all have.
+// Of one rank. All ranks push to the same tables in any order, then call sum(), which ends when all have.
 // Errors: those of groups; kNonFinite where a sum is no number.
 class DenseSums {
  public:
@@ -25,7 +25,7 @@ class DenseSums {
   // The step has its push to a dense table. A failure is sum()'s.
   void pushed(const Replica& replica, TableId table, const StepPush& push, bool asked_to_close);
   // Ends the step: applies the sums to each dense table of the replica, if any rank had a step.
-  Status sum(Replica& replica, const GroupRounds::Mine& mine);
+  Task<Status> sum(Replica& replica, GroupRounds::Mine mine);
 
   // As the last call found it.
   bool any_has_step() const { return any_has_step_; }
@@ -35,7 +35,8 @@ class DenseSums {
   Status prepare(const Replica& replica);
   std::span<float> tensor(std::size_t number);
   Status begin(std::size_t number);
-  Status wait(std::size_t number);
+  Status wait_early(std::size_t number);
+  Task<Status> sum_buckets();
   Status tell(const GroupRounds::Mine& mine);
   Status give(const Replica& replica, TableId table, const StepPush& push, const GroupRounds::Mine& mine);
   Status apply(Replica& replica);

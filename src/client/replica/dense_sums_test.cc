@@ -63,7 +63,9 @@ Summed sums_of(Group& group, const std::string& route, bool overlaps) {
         sums.pushed(replica, TableId{t},
                     {true, Keys::block(0, rows), Rows(gradient(ranks->rank(), out.rounds, t, rows))}, asks);
       }
-      const Status status = sums.sum(replica, {has_step, asks, 1});
+      Task<Status> sum = sums.sum(replica, {has_step, asks, 1});
+      sum.handle().resume();
+      const Status status = sum.take();
       if (!status.ok()) out.wrong = status.message();
       if (out.rounds++ == 1 && sums.closing()) out.wrong = "closes although nobody has asked";
     } while (out.wrong.empty() && sums.any_has_step());

@@ -24,37 +24,36 @@ Result<std::span<float>> GroupRounds::vector_of(std::size_t floats) {
   return memory_.first(count);
 }
 
-Status GroupRounds::settle(std::span<float> vector, const Mine& mine) {
+Task<Status> GroupRounds::settle(std::span<float> vector, Mine mine) {
   const std::span<float> words = vector.last(kWords);
   words[kHasStep] = mine.has_step ? 1.0f : 0.0f;
   words[kAskedToClose] = mine.asked_to_close ? 1.0f : 0.0f;
   words[kWeight] = static_cast<float>(mine.weight);
-  Status status =
-      ranks_->wait([&] { return ranks_->group->all_reduce<float>(vector, Reduction::kSum, ranks_->route); });
-  if (!status.ok()) return status;
+  Status status = co_await ranks_->run(sum_in_place(vector, ranks_->route));
+  if (!status.ok()) co_return status;
   any_has_step_ = words[kHasStep] > 0;
   closing_ = closing_ || words[kAskedToClose] > 0;
   weight_ = static_cast<double>(words[kWeight]);
-  return ok_status();
+  co_return ok_status();
 }
 
-Status GroupRounds::sum_sparse(Replica& replica, std::span<const StepPush> pushes) {
+Task<Status> GroupRounds::sum_sparse(Replica& replica, std::span<const StepPush> pushes) {
   const StepPush none;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
     if (replica.is_dense(TableId{t})) continue;
     const StepPush& push = pushes.empty() ? none : pushes[t];
-    if (Status status = sum_sparse(replica, TableId{t}, push); !status.ok()) return status;
+    if (Status status = co_await sum_sparse(replica, TableId{t}, push); !status.ok()) co_return status;
   }
-  return ok_status();
+  co_return ok_status();
 }
 
-Status GroupRounds::add_up(SparseCall call) {
+Task<Status> GroupRounds::add_up(SparseCall call) {
   call.options.bytes_max = SparseOptions::kUnlimited;
   call.out = &sparse_;
-  return ranks_->wait([&] { return all_reduce_sparse(*ranks_->group, call); });
+  co_return co_await ranks_->all_reduce_sparse(call);
 }
 
-Status GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& push) {
+Task<Status> GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& push) {
   SparseCall call;
   if (push.pushed && push.keys.size() > 0) {
     call.keys = *push.keys.values();
@@ -62,55 +61,55 @@ Status GroupRounds::sum_sparse(Replica& replica, TableId table, const StepPush& 
   }
   call.dim = replica.spec(table).dim;
   call.last_wins = replica.spec(table).rule.kind == RuleKind::kAssign;
-  if (Status status = add_up(call); !status.ok()) return status;
+  if (Status status = co_await add_up(call); !status.ok()) co_return status;
   const Contribution sum{sparse_.keys, sparse_.rows, 0};
   replica.apply(table, {&sum, 1});
-  return ok_status();
+  co_return ok_status();
 }
 
-Status GroupRounds::mean(Replica& replica, const Mine& mine) {
-  if (Status status = mean_of_dense(replica, mine, replica); !status.ok()) return status;
+Task<Status> GroupRounds::mean(Replica& replica, Mine mine) {
+  if (Status status = co_await mean_of_dense(replica, mine, replica); !status.ok()) co_return status;
   for (std::uint16_t t = 0; t < replica.tables(); ++t) {
     if (replica.is_dense(TableId{t})) continue;
-    if (Status status = mean_sparse(replica, TableId{t}, mine); !status.ok()) return status;
+    if (Status status = co_await mean_sparse(replica, TableId{t}, mine); !status.ok()) co_return status;
   }
-  return ok_status();
+  co_return ok_status();
 }
 
-Status GroupRounds::mean_of_dense(const Replica& replica, const Mine& mine, Replica& into) {
+Task<Status> GroupRounds::mean_of_dense(const Replica& replica, Mine mine, Replica& into) {
   const std::size_t floats = replica.dense_floats();
   const auto vector = vector_of(floats);
-  if (!vector) return vector.status();
+  if (!vector) co_return vector.status();
   const std::span<float> rows = vector->first(floats);
   replica.read_dense(rows);
   const float weight = static_cast<float>(mine.weight);
   if (weight != 1.0f) {
     for (float& value : rows) value = weight > 0 ? value * weight : 0.0f;
   }
-  if (Status status = settle(*vector, mine); !status.ok() || weight_ <= 0) return status;
+  Status status = co_await settle(*vector, mine);
+  if (!status.ok() || weight_ <= 0) co_return status;
   const float part = static_cast<float>(1 / weight_);
   for (float& value : rows) value *= part;
   into.write_dense(rows);
-  return ok_status();
+  co_return ok_status();
 }
 
-Status GroupRounds::mean_sparse(Replica& replica, TableId table, const Mine& mine) {
+Task<Status> GroupRounds::mean_sparse(Replica& replica, TableId table, Mine mine) {
   const std::vector<std::uint64_t> touched = replica.take_touched(table);
   SparseCall call;
   call.keys = touched;
   call.dim = 0;
-  if (Status status = add_up(call); !status.ok()) return status;
+  if (Status status = co_await add_up(call); !status.ok()) co_return status;
   const std::vector<std::uint64_t>& keys = sparse_.keys;
-  if (keys.empty() || weight_ <= 0) return ok_status();
+  if (keys.empty() || weight_ <= 0) co_return ok_status();
   std::vector<float> rows(keys.size() * replica.stored_width(table));
   replica.read_stored(table, keys, rows);
   const float weight = static_cast<float>(mine.weight / weight_);
   for (float& value : rows) value = weight > 0 ? value * weight : 0.0f;
-  Status summed =
-      ranks_->wait([&] { return ranks_->group->all_reduce<float>(rows, Reduction::kSum, ranks_->route); });
-  if (!summed.ok()) return summed;
+  Status summed = co_await ranks_->run(sum_in_place(rows, ranks_->route));
+  if (!summed.ok()) co_return summed;
   replica.write_stored(table, keys, rows);
-  return ok_status();
+  co_return ok_status();
 }
 
 }  // namespace thalweg

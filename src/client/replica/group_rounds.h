@@ -13,7 +13,7 @@
 
 namespace thalweg {
 
-// Of one rank. All ranks make the same calls in the same order; each blocks until all have made it. Errors:
+// Of one rank. All ranks make the same calls in the same order; none ends before all have made it. Errors:
 // those of groups; kNonFinite where a sum is no number.
 class GroupRounds {
  public:
@@ -29,12 +29,12 @@ class GroupRounds {
   };
   // Adds up the ranks' pushes to sparse tables as servers do, by rank, and applies the sums to each replica.
   // `pushes`: by table, or none at all.
-  Status sum_sparse(Replica& replica, std::span<const StepPush> pushes);
+  Task<Status> sum_sparse(Replica& replica, std::span<const StepPush> pushes);
   // Makes each replica the weighted mean of all, with the optimizer's state; of sparse tables the rows that
   // any rank has updated since the last mean. Nothing changes where all weights are 0.
-  Status mean(Replica& replica, const Mine& mine);
+  Task<Status> mean(Replica& replica, Mine mine);
   // The weighted mean of dense tables alone, for `into`.
-  Status mean_of_dense(const Replica& replica, const Mine& mine, Replica& into);
+  Task<Status> mean_of_dense(const Replica& replica, Mine mine, Replica& into);
 
   // As the last call found it.
   bool any_has_step() const { return any_has_step_; }
@@ -45,11 +45,11 @@ class GroupRounds {
  private:
   // `floats` of the group's memory, and behind them the words of a round.
   Result<std::span<float>> vector_of(std::size_t floats);
-  Status settle(std::span<float> vector, const Mine& mine);
-  Status sum_sparse(Replica& replica, TableId table, const StepPush& push);
-  Status mean_sparse(Replica& replica, TableId table, const Mine& mine);
+  Task<Status> settle(std::span<float> vector, Mine mine);
+  Task<Status> sum_sparse(Replica& replica, TableId table, const StepPush& push);
+  Task<Status> mean_sparse(Replica& replica, TableId table, Mine mine);
   // Of all ranks, into sparse_.
-  Status add_up(SparseCall call);
+  Task<Status> add_up(SparseCall call);
 
   const std::shared_ptr<ShardGroup> ranks_;
   std::span<float> memory_;

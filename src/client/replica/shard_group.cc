@@ -52,9 +52,35 @@ Pending the_end() { return Completion::pending(std::make_shared<Completion>()); 
 
 }  // namespace
 
+Task<Status> ShardGroup::run(GroupCall call) {
+  if (waiter != nullptr) co_return co_await waiter->wait(StartedSeries::run_on_stage(*group, call));
+  co_return wait([&] { return group->run(call); });
+}
+
+Task<Status> ShardGroup::all_reduce_sparse(SparseCall call) {
+  if (waiter == nullptr) co_return wait([&] { return thalweg::all_reduce_sparse(*group, call); });
+  if (Status status = check_sparse(call); !status.ok()) co_return status;
+  const auto operation = [&](GroupSteps& steps) { return thalweg::all_reduce_sparse(steps, call); };
+  co_return co_await waiter->wait(StartedSeries::start(*group, operation, {}));
+}
+
+Task<Status> ShardGroup::finish(GroupWork work) {
+  if (waiter != nullptr) co_return co_await waiter->wait(std::move(work));
+  co_return wait([&] { return work.wait(); });
+}
+
+void ShardGroup::stop() {
+  if (waiter != nullptr) group.reset();
+}
+
 Exchanged ShardGroup::take_exchanged() {
   const std::uint64_t sent = group ? group->bytes_sent() : bytes_told_;
   return {sent - std::exchange(bytes_told_, sent), std::exchange(waited_, {})};
+}
+
+GroupCall sum_in_place(std::span<float> vector, const RouteChoice& route) {
+  return Group::typed<float>(Operation::kAllReduce, vector.data(), vector.data(), vector.size(),
+                             Reduction::kSum, route);
 }
 
 std::vector<std::shared_ptr<ShardGroup>> shard_groups(std::uint32_t shards, const RouteChoice& route,

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "client/collective/sparse_all_reduce.h"
 #include "thalweg/group.h"
 #include "thalweg/options.h"
 #include "thalweg/store.h"
@@ -15,9 +17,17 @@
 
 namespace thalweg {
 
+// How a rank waits for what it has started where it must not block: in virtual time.
+class GroupWaiter {
+ public:
+  virtual ~GroupWaiter() = default;
+  virtual Task<Status> wait(GroupWork work) = 0;
+};
+
 // What one rank has of it. A program that fails gives its own up, so that the others do not wait for it.
 struct ShardGroup {
   std::optional<Group> group;
+  GroupWaiter* waiter = nullptr;  // Null: waiting blocks. Else it outlives this.
   RouteChoice route;
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of an exchange.
   bool overlaps = false;  // Dense gradients travel while others are computed; the same at all ranks.
@@ -36,6 +46,12 @@ struct ShardGroup {
     waited_ += std::chrono::steady_clock::now() - begin;
     return result;
   }
+  // The same as tasks, which block or are suspended until then. What the call points to stays as it is.
+  Task<Status> run(GroupCall call);
+  Task<Status> all_reduce_sparse(SparseCall call);
+  Task<Status> finish(GroupWork work);
+  // To be called before the memory of what is under way goes: where waiting must not block, that ends now.
+  void stop();
   // Since the last call.
   Exchanged take_exchanged();
 
@@ -43,6 +59,9 @@ struct ShardGroup {
   std::chrono::nanoseconds waited_{0};
   std::uint64_t bytes_told_ = 0;
 };
+
+// Of an all-reduce of a vector where it is.
+GroupCall sum_in_place(std::span<float> vector, const RouteChoice& route);
 
 // For ranks that are threads: by data shard.
 std::vector<std::shared_ptr<ShardGroup>> shard_groups(std::uint32_t shards, const RouteChoice& route,

@@ -91,6 +91,8 @@ class Cluster {
   bool gone() const { return gone_; }
 
   Instant now() const { return now_; }
+  // When step() is next; kNever when nothing is left to happen.
+  Instant next_at() const { return queue_.empty() ? kNever : queue_.next_at(); }
   std::uint64_t events() const { return events_; }
   std::uint64_t trace_hash() const { return trace_hash_; }
   Findings& findings() { return findings_; }
@@ -107,6 +109,9 @@ class Cluster {
   void at(Instant when, std::function<void()> action);
   // At once when the run has come to its event of this number. In ascending order.
   void at_event(std::uint64_t number, std::function<void()> action);
+  // A request of that data shard's program, which no node sees to, ends at that moment, unless the shard's
+  // worker is gone by then.
+  void end_request(Instant when, ShardId shard, std::shared_ptr<Completion> completion, Status how);
   void kill(std::uint32_t process);
   void pause(std::uint32_t process, Instant until);
   void tell_lost(std::uint32_t process, NodeId peer);

@@ -39,6 +39,8 @@ class Stopwatch {
     return takes;
   }
   std::optional<Instant> begin() const { return begin_; }
+  // Of what has been computed since take().
+  Duration under_way() const { return under_way_; }
   std::uint64_t gradients() const { return gradients_; }
   Duration time() const { return begin_ ? end_ - *begin_ : Duration{}; }
   double idle_share() const {
@@ -88,6 +90,7 @@ class TimedStore final : public Store {
 
 Task<Status> run_program(ShardStore& store, const TimedJob& job, Stopwatch& watch) {
   TimedStore timed(store, watch);
+  if (job.program_on) co_return co_await job.program_on(timed, store);
   co_return co_await job.program(timed);
 }
 
@@ -156,6 +159,7 @@ class TimedCluster::Impl {
   Cluster& cluster() { return cluster_; }
   bool begun() const { return stopwatch_.begin().has_value(); }
   bool stopping() const { return stopping_; }
+  Instant program_now() const { return cluster_.now() + stopwatch_.under_way(); }
   ClusterView view() const;
   TimedRun run() const;
   Status status() const;
@@ -245,6 +249,12 @@ std::string TimedCluster::missing() const { return impl_->cluster().scheduler().
 bool TimedCluster::stopping() const { return impl_->stopping(); }
 void TimedCluster::close() { impl_->cluster().ask_to_stop(); }
 void TimedCluster::stop(const Status& status) { impl_->cluster().end(status); }
+Instant TimedCluster::next_at() const { return impl_->cluster().next_at(); }
+Instant TimedCluster::program_now() const { return impl_->program_now(); }
+void TimedCluster::end_request(Instant when, ShardId shard, std::shared_ptr<Completion> completion,
+                               Status how) {
+  impl_->cluster().end_request(when, shard, std::move(completion), std::move(how));
+}
 TimedRun TimedCluster::run() const { return impl_->run(); }
 
 TimedRun run_timed(const TimedJob& job) {

@@ -18,6 +18,7 @@
 #include "thalweg/task.h"
 
 namespace thalweg {
+struct Completion;
 class ShardStore;
 struct ClusterView;
 }  // namespace thalweg
@@ -35,6 +36,8 @@ struct TimedJob {
   // Of a data shard, up to its kLastBarrier. Each of its calls of Store::learnt() ends one gradient, and what
   // it asks for after that leaves once the gradient's time has passed.
   std::function<Task<Status>(Store&)> program;
+  // In its place, of one that needs what only the shard's own store can do.
+  std::function<Task<Status>(Store& store, ShardStore& own)> program_on{};
   ComputeTime compute;
   Stragglers stragglers;
   Duration latency = std::chrono::microseconds(50);
@@ -97,6 +100,12 @@ class TimedCluster {
   ClusterView view() const;
   // Nodes that have not joined yet, in words.
   std::string missing() const;
+  // When step() is next; kNever when nothing is left to happen.
+  Instant next_at() const;
+  // Where the program that computes is in virtual time: that of its turn and of the gradients since.
+  Instant program_now() const;
+  // A request of that data shard's program, which no node sees to, ends at that moment.
+  void end_request(Instant when, ShardId shard, std::shared_ptr<Completion> completion, Status how);
   bool stopping() const;            // stop_after has passed.
   void close();                     // Asks the shards to end early.
   void stop(const Status& status);  // Ends the job at once.

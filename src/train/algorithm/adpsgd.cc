@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
-#include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "client/group/group_driver.h"
 #include "client/replica/apply_own.h"
 #include "client/replica/group_rounds.h"
 #include "train/algorithm/algorithm.h"
@@ -27,9 +28,12 @@ class Pairs final : public ReplicaAlgorithm {
         rounds_(std::move(shard.ranks)) {}
   // What is under way uses this one's memory.
   ~Pairs() override {
-    (void)take_answer();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return serving_ == 0; });
+    rounds_.ranks().stop();
+    for (std::optional<GroupWork>* const each : {&sent_, &answered_}) {
+      if (*each) (void)(*each)->wait();
+    }
+    if (served_) (void)GroupWork(served_).wait();
+    const std::lock_guard lock(mutex_);  // Whoever said so is through with it.
   }
 
   Task<Status> before_pull(ReplicaWork work, TableId, Keys) override {
@@ -37,13 +41,24 @@ class Pairs final : public ReplicaAlgorithm {
   }
   Task<Status> end_step(ReplicaWork work) override {
     Status status = begin_pass(work);
-    if (status.ok()) status = pairing_.asks() ? end_asking_step(work) : end_asked_step(work);
+    // What is computed ahead of virtual time is not to be met before its time.
+    if (rounds_.ranks().waiter != nullptr) (void)co_await work.shared.yield();
+    if (status.ok() && pairing_.asks()) {
+      status = co_await end_asking_step(work);
+    } else if (status.ok()) {
+      status = end_asked_step(work);
+    }
     co_return co_await settled(std::move(status));
   }
   Task<Status> end_pass(ReplicaWork work) override {
     Status status = begin_pass(work);
-    if (status.ok()) status = pairing_.asks() ? end_asking(work) : end_being_asked(work);
-    if (status.ok()) status = rounds_.mean_of_dense(work.replica, {false, work.asked_to_close, 1}, *mean_);
+    if (status.ok() && pairing_.asks()) {
+      status = co_await end_asking(work);
+    } else if (status.ok()) {
+      status = co_await end_being_asked(work);
+    }
+    const GroupRounds::Mine mine{false, work.asked_to_close, 1};
+    if (status.ok()) status = co_await rounds_.mean_of_dense(work.replica, mine, *mean_);
     in_pass_ = false;
     co_return co_await settled(std::move(status));
   }
@@ -72,11 +87,11 @@ class Pairs final : public ReplicaAlgorithm {
   }
   Status begin_pass(const ReplicaWork& work);
   Status ask(const ReplicaWork& work);
-  Status take_answer();
-  Status end_asking_step(const ReplicaWork& work);
+  Task<Status> take_answer();
+  Task<Status> end_asking_step(ReplicaWork work);
   Status end_asked_step(const ReplicaWork& work);
-  Status end_asking(const ReplicaWork& work);
-  Status end_being_asked(const ReplicaWork& work);
+  Task<Status> end_asking(ReplicaWork work);
+  Task<Status> end_being_asked(ReplicaWork work);
   Detached serve(std::uint32_t partner);
   // None once this shard has failed, and may have given its group up.
   std::optional<GroupWork> carry(std::uint32_t from, std::uint32_t to, std::vector<float>& message);
@@ -93,10 +108,10 @@ class Pairs final : public ReplicaAlgorithm {
   std::mutex starting_;  // One thread at a time starts operations.
   bool stopped_ = false;
 
-  std::mutex mutex_;  // Guards what follows, of one that is asked.
-  std::condition_variable changed_;
+  std::mutex mutex_;         // Guards what follows, of one that is asked.
   std::vector<float> rows_;  // Its replica's, and what meetings have made of them since the last step.
   std::size_t serving_ = 0;
+  std::shared_ptr<GroupWork::State> served_;  // Ends when nobody asks this one any more in this pass.
   Status failure_;
 };
 
@@ -136,6 +151,8 @@ Status Pairs::begin_pass(const ReplicaWork& work) {
     const std::lock_guard lock(mutex_);
     work.replica.read_dense(rows_);
     serving_ = pairing_.partners().size();
+    served_ = std::make_shared<GroupWork::State>();
+    if (serving_ == 0) served_->end(ok_status());
   }
   for (const std::uint32_t partner : pairing_.partners()) serve(partner);
   return ok_status();
@@ -152,26 +169,26 @@ Status Pairs::ask(const ReplicaWork& work) {
   return ok_status();
 }
 
-Status Pairs::take_answer() {
+Task<Status> Pairs::take_answer() {
   Status status;
   for (std::optional<GroupWork>* const each : {&sent_, &answered_}) {
     if (!*each) continue;
-    Status ends = rounds_.ranks().wait([&] { return (*each)->wait(); });
+    Status ends = co_await rounds_.ranks().finish(**each);
     if (status.ok()) status = std::move(ends);
     each->reset();
   }
-  return status;
+  co_return status;
 }
 
-Status Pairs::end_asking_step(const ReplicaWork& work) {
+Task<Status> Pairs::end_asking_step(ReplicaWork work) {
   if (pairing_.waits_for()) {
-    if (Status status = take_answer(); !status.ok()) return status;
+    if (Status status = co_await take_answer(); !status.ok()) co_return status;
     pairing_.answered();
     for (std::size_t i = 0; i < rows(); ++i) own_[i] -= answer_[i];
     work.replica.write_dense(std::span<const float>(own_).first(rows()));
   }
   apply_own(work);
-  return ok_status();
+  co_return ok_status();
 }
 
 Status Pairs::end_asked_step(const ReplicaWork& work) {
@@ -182,28 +199,25 @@ Status Pairs::end_asked_step(const ReplicaWork& work) {
   return failure_;
 }
 
-Status Pairs::end_asking(const ReplicaWork& work) {
-  if (Status status = end_asking_step(work); !status.ok()) return status;
+Task<Status> Pairs::end_asking(ReplicaWork work) {
+  if (Status status = co_await end_asking_step(work); !status.ok()) co_return status;
   std::vector<std::optional<GroupWork>> told;
   own_[rows()] = 1;
   for (const std::uint32_t partner : pairing_.partners())
     told.push_back(carry(rounds_.ranks().rank(), partner, own_));
   Status status;
   for (auto& each : told) {
-    Status ends = rounds_.ranks().wait([&] { return each->wait(); });
+    Status ends = co_await rounds_.ranks().finish(*each);
     if (status.ok()) status = std::move(ends);
   }
-  return status;
+  co_return status;
 }
 
-Status Pairs::end_being_asked(const ReplicaWork& work) {
-  std::unique_lock lock(mutex_);
-  rounds_.ranks().wait([&] {
-    changed_.wait(lock, [this] { return serving_ == 0; });
-    return 0;
-  });
+Task<Status> Pairs::end_being_asked(ReplicaWork work) {
+  (void)co_await rounds_.ranks().finish(GroupWork(served_));
+  const std::lock_guard lock(mutex_);
   work.replica.write_dense(rows_);
-  return failure_;
+  co_return failure_;
 }
 
 // Answers one partner until it asks no more, on the group's own thread but for the beginning.
@@ -226,8 +240,7 @@ Pairs::Detached Pairs::serve(std::uint32_t partner) {
   const std::lock_guard lock(mutex_);
   if (status.ok()) pairing_.ended();
   if (failure_.ok()) failure_ = std::move(status);
-  --serving_;
-  changed_.notify_all();
+  if (--serving_ == 0) served_->end(ok_status());
 }
 
 }  // namespace

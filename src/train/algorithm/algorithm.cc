@@ -47,6 +47,13 @@ constexpr const Algorithm* kAlgorithms[] = {THALWEG_ALGORITHMS(THALWEG_LIST_ALGO
 
 namespace {
 
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+// None behind another that it ends with.
+constexpr TimeUnit kTimeUnits[] = {{"min", 60}, {"ms", 1e-3}, {"us", 1e-6}, {"s", 1}};
+
 Status refused_algorithm(std::string_view text, const std::string& why) {
   return {Code::kUsage,
           fmt::format("--algorithm '{}' {}\nhint: thalweg train --algorithm help tells of each", text, why)};
@@ -59,7 +66,17 @@ Status unknown_algorithm(std::string_view text) {
   return refused_algorithm(text, "is unknown; expected " + any_of_words(words));
 }
 
+std::string seconds_text(double seconds) {
+  const double unit = seconds < 1e-3 ? 1e-6 : seconds < 1 ? 1e-3 : seconds < 60 ? 1 : 60;
+  for (const TimeUnit& each : kTimeUnits) {
+    if (each.seconds == unit) return fmt::format("{:g}{}", seconds / unit, each.name);
+  }
+  return {};
+}
+
 std::string range_of(const AlgorithmNumber& number) {
+  if (number.time)
+    return fmt::format("time from {} to {}", seconds_text(number.low), seconds_text(number.high));
   return fmt::format("{}number from {} to {}", number.whole ? "whole " : "", number.low, number.high);
 }
 
@@ -73,12 +90,25 @@ std::string expected(const Algorithm& algorithm) {
   return text;
 }
 
+// Cuts the unit off.
+std::optional<double> unit_behind(std::string_view& text) {
+  for (const TimeUnit& unit : kTimeUnits) {
+    if (!text.ends_with(unit.name)) continue;
+    text.remove_suffix(unit.name.size());
+    return unit.seconds;
+  }
+  return std::nullopt;
+}
+
 std::optional<double> number_in(std::string_view text, const AlgorithmNumber& wanted) {
   double number = 0;
+  const std::optional<double> unit = wanted.time ? unit_behind(text) : 1.0;
+  if (!unit) return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  number *= *unit;
   if (!(number >= wanted.low && number <= wanted.high)) return std::nullopt;
-  if (wanted.whole && number != std::floor(number)) return std::nullopt;
+  if (wanted.whole && !wanted.time && number != std::floor(number)) return std::nullopt;
   return number;
 }
 
@@ -182,7 +212,8 @@ std::string explain_algorithms() {
     };
     if (!algorithm->word_unsaid.empty()) more("graph", fmt::format("unset is {}", algorithm->word_unsaid));
     for (const AlgorithmNumber& number : algorithm->numbers) {
-      std::string line = fmt::format("{}, {} to {}", number.summary, number.low, number.high);
+      std::string line = number.time ? fmt::format("{}, a {}", number.summary, range_of(number))
+                                     : fmt::format("{}, {} to {}", number.summary, number.low, number.high);
       if (number.fallback) line += fmt::format("; unset is {:g}", *number.fallback);
       more(number.name.empty() ? number.placeholder : number.name, line);
     }

@@ -26,6 +26,7 @@ struct AlgorithmNumber {
   std::string_view placeholder;  // "S"
   double low = 0, high = 0;
   bool whole = true;
+  bool time = false;                              // In seconds, written with a unit: 50ms. Not whole then.
   std::optional<double> fallback = std::nullopt;  // Without: it must be given.
   std::string_view summary;
 };

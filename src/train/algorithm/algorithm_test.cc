@@ -2,11 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+
+#include "thalweg/wait_limit.h"
 
 namespace thalweg {
 namespace {
+
+using namespace std::chrono_literals;
 
 TEST(Algorithms, AreConsistenciesByTheirNames) {
   const auto chosen = [](std::string_view text) {
@@ -16,10 +23,13 @@ TEST(Algorithms, AreConsistenciesByTheirNames) {
   };
   EXPECT_EQ(chosen("sync"), Consistency::sync());
   EXPECT_EQ(chosen("ssp:0"), Consistency::sync());
-  EXPECT_EQ(chosen("max-wait:0"), Consistency::sync());
   EXPECT_EQ(chosen("ssp:1"), Consistency::bounded(1));
   EXPECT_EQ(chosen("ssp:4294967295"), Consistency::bounded(4294967295u));
-  EXPECT_EQ(chosen("max-wait:3"), Consistency::bounded(3));
+  using Wait = std::pair<const char*, std::chrono::nanoseconds>;
+  for (const auto& [text, wait] : {Wait("max-wait:50ms", 50ms), Wait("max-wait:0.5s", 500ms),
+                                   Wait("max-wait:2min", 120s), Wait("max-wait:100us", 100us)})
+    EXPECT_EQ(wait_limit(chosen(text)), wait) << text;
+  EXPECT_EQ(wait_limit(chosen("backup:2")), std::nullopt);
   EXPECT_EQ(chosen("async"), Consistency::async());
   EXPECT_EQ(chosen("softsync:15"), Consistency::softsync(15));
   EXPECT_EQ(chosen("backup:2"), Consistency::backup(2));
@@ -34,7 +44,7 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   };
   for (const char* unknown : {"", ":", "bsp", "SYNC", "synchronous", "help"})
     refused(unknown,
-            "expected sync, ssp:S, max-wait:S, async, softsync:N, rudra:N, rudra-adv:N,tree=K, "
+            "expected sync, ssp:S, max-wait:TIME, async, softsync:N, rudra:N, rudra-adv:N,tree=K, "
             "rudra-adv*:N,tree=K, backup:K, downpour:fetch=N,push=N");
   for (const char* numbered : {"sync:", "sync:1", "async:0"}) refused(numbered, "has nothing to set");
   for (const char* text : {"downpour:", "downpour:fetch", "downpour:fetch=0", "downpour:fetch=2,fetch=2",
@@ -51,6 +61,11 @@ TEST(Algorithms, WhatIsNoneIsRefusedWithWhatWasExpected) {
   for (const char* text : {"ssp", "ssp:", "ssp:S", "ssp:-1", "ssp:1x", "ssp: 1", "ssp:1:2", "ssp:4294967296"})
     refused(text,
             "expected ssp:S, where S is steps that a shard may lead the slowest, a whole number from 0");
+  for (const char* text :
+       {"max-wait", "max-wait:3", "max-wait:0ms", "max-wait:ms", "max-wait:11h", "max-wait:1us"})
+    refused(text,
+            "expected max-wait:TIME, where TIME is how long a step waits at most once a shard has pushed to "
+            "it, such as 50ms, a time from 10us to 600min");
   for (const char* text : {"softsync", "softsync:0", "softsync:65537"})
     refused(text, "expected softsync:N, where N is");
 }

@@ -9,8 +9,9 @@ extern constinit const Algorithm kAsyncAlgorithm = {
     .result = "depends on timing",
     .paper =
         "Recht et al., Hogwild!: a lock-free approach to parallelizing stochastic gradient descent, "
-        "NIPS 2011, algorithm 1; Li et al., Scaling distributed machine learning with the parameter server, "
-        "OSDI 2014, section 3.5, eventual consistency",
+        "NIPS 2011, algorithm 1, there element by element; Li et al., Scaling distributed machine learning "
+        "with the parameter server, "
+        "OSDI 2014, section 3.5, flexible consistency: eventual",
     .consistency = [](const AlgorithmValues&) { return Consistency::async(); },
 };
 

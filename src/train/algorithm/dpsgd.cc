@@ -28,6 +28,7 @@ class Gossip final : public ReplicaAlgorithm {
 
   // What is under way uses this one's memory.
   ~Gossip() override {
+    rounds_.ranks().stop();
     if (under_way_) (void)under_way_->wait();
   }
 
@@ -36,17 +37,19 @@ class Gossip final : public ReplicaAlgorithm {
     co_return co_await settled(begin(work, false));
   }
   Task<Status> end_step(ReplicaWork work) override {
-    if (Status status = co_await settled(exchange(work, false)); !status.ok()) co_return status;
+    Status status = co_await exchange(work, false);
+    status = co_await settled(std::move(status));
+    if (!status.ok()) co_return status;
     mix(work.replica);
     apply_own(work);
     co_return ok_status();
   }
   Task<Status> end_pass(ReplicaWork work) override {
-    Status status = exchange(work, true);
-    if (status.ok()) status = catch_up();
+    Status status = co_await exchange(work, true);
+    if (status.ok()) status = co_await catch_up();
     if (status.ok()) {
       const GroupRounds::Mine mine{false, work.asked_to_close || closing_, 1};
-      status = rounds_.mean_of_dense(work.replica, mine, *mean_);
+      status = co_await rounds_.mean_of_dense(work.replica, mine, *mean_);
     }
     for (Neighbour& neighbour : neighbours_) neighbour.active = true;
     co_return co_await settled(std::move(status));
@@ -65,9 +68,9 @@ class Gossip final : public ReplicaAlgorithm {
   Task<Status> settled(Status status) { return or_wait_for_the_end(rounds_.ranks(), std::move(status)); }
   Status begin(const ReplicaWork& work, bool ended);
   void start(std::span<const std::uint32_t> neighbours);
-  Status wait();
-  Status exchange(const ReplicaWork& work, bool ended);
-  Status catch_up();
+  Task<Status> wait();
+  Task<Status> exchange(ReplicaWork work, bool ended);
+  Task<Status> catch_up();
   void mix(Replica& replica);
 
   GroupRounds rounds_;
@@ -111,17 +114,17 @@ void Gossip::start(std::span<const std::uint32_t> neighbours) {
   ++exchanges_;
 }
 
-Status Gossip::wait() {
-  Status status = rounds_.ranks().wait([&] { return under_way_->wait(); });
+Task<Status> Gossip::wait() {
+  Status status = co_await rounds_.ranks().finish(*under_way_);
   under_way_.reset();
-  return status;
+  co_return status;
 }
 
-Status Gossip::exchange(const ReplicaWork& work, bool ended) {
+Task<Status> Gossip::exchange(ReplicaWork work, bool ended) {
   if (!under_way_) {
-    if (Status status = begin(work, ended); !status.ok()) return status;
+    if (Status status = begin(work, ended); !status.ok()) co_return status;
   }
-  if (Status status = wait(); !status.ok()) return status;
+  if (Status status = co_await wait(); !status.ok()) co_return status;
   const std::size_t rows = own_.size() - kGossipWords;
   for (Neighbour& neighbour : neighbours_) {
     if (!neighbour.active) continue;
@@ -129,19 +132,19 @@ Status Gossip::exchange(const ReplicaWork& work, bool ended) {
     closing_ = closing_ || neighbour.message[rows + kClosing] > 0;
   }
   closing_ = closing_ || work.asked_to_close;
-  return ok_status();
+  co_return ok_status();
 }
 
 // Ranks of a group make the same calls: those of the shard with most steps.
-Status Gossip::catch_up() {
+Task<Status> Gossip::catch_up() {
   std::uint64_t most = exchanges_;
-  Status status = rounds_.ranks().wait(
-      [&] { return rounds_.ranks().group->all_reduce<std::uint64_t>(std::span(&most, 1), Reduction::kMax); });
+  Status status = co_await rounds_.ranks().run(
+      Group::typed<std::uint64_t>(Operation::kAllReduce, &most, &most, 1, Reduction::kMax));
   while (status.ok() && exchanges_ < most) {
     start({});
-    status = wait();
+    status = co_await wait();
   }
-  return status;
+  co_return status;
 }
 
 // A neighbour that has ended its pass stays as it is, and so does this one's part of it: what is left of the

@@ -73,8 +73,8 @@ class FederatedAverage final : public ReplicaAlgorithm {
     const double weight =
         rounds_of_.is_heard(shard_, round) ? static_cast<double>(std::exchange(rows_, 0)) : 0;
     rows_ = 0;
-    co_return co_await or_wait_for_the_end(rounds_.ranks(),
-                                           rounds_.mean(work.replica, {false, work.asked_to_close, weight}));
+    Status status = co_await rounds_.mean(work.replica, {false, work.asked_to_close, weight});
+    co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
   Replica* shown(Replica& replica) override { return &replica; }
   bool closing(bool) const override { return rounds_.closing(); }

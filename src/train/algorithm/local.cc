@@ -14,13 +14,13 @@ class LocalSteps final : public ReplicaAlgorithm {
   Task<Status> end_step(ReplicaWork work) override {
     apply_own(work);
     if ((work.step.index + 1) % every_ != 0) co_return ok_status();
-    co_return co_await or_wait_for_the_end(rounds_.ranks(),
-                                           rounds_.mean(work.replica, {true, work.asked_to_close, 1}));
+    Status status = co_await rounds_.mean(work.replica, {true, work.asked_to_close, 1});
+    co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
   Task<Status> end_pass(ReplicaWork work) override {
     Status status;
     do {
-      status = rounds_.mean(work.replica, {false, work.asked_to_close, 1});
+      status = co_await rounds_.mean(work.replica, {false, work.asked_to_close, 1});
     } while (status.ok() && rounds_.any_has_step());
     co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }

@@ -16,33 +16,17 @@ constexpr AlgorithmNumber kBoundNumber[] = {{
     .summary = "steps that a shard may lead the slowest",
 }};
 
-constexpr char kResult[] = "depends on timing, within the bound; of 0 as sync, bits included";
-constexpr char kPaper[] =
-    "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, NIPS 2013, "
-    "section 2";
-
-Consistency bounded(const AlgorithmValues& values) { return Consistency::bounded(values.whole()); }
-
 }  // namespace
 
 extern constinit const Algorithm kBoundedAlgorithm = {
     .name = "ssp",
     .summary = "each push is an update as it comes; no shard reads more than S steps ahead of the slowest",
-    .result = kResult,
-    .paper = kPaper,
+    .result = "depends on timing, within the bound; of 0 as sync, bits included",
+    .paper =
+        "Ho et al., More effective distributed ML via a stale synchronous parallel parameter server, NIPS "
+        "2013, section 2",
     .numbers = kBoundNumber,
-    .consistency = bounded,
-};
-
-// The same as others put it: of a bound on how long sync waits, not on how stale its reads are. A step waits
-// for the slowest until that one is K steps behind, and for no more of it.
-extern constinit const Algorithm kMaxWaitAlgorithm = {
-    .name = "max-wait",
-    .summary = "ssp by its other name: no shard waits for one that is at most S steps behind",
-    .result = kResult,
-    .paper = kPaper,
-    .numbers = kBoundNumber,
-    .consistency = bounded,
+    .consistency = [](const AlgorithmValues& values) { return Consistency::bounded(values.whole()); },
 };
 
 }  // namespace thalweg

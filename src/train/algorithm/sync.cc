@@ -19,12 +19,13 @@ class SummedGradients final : public ReplicaAlgorithm {
       dense_.pushed(work.replica, table, work.pushes[table.value], work.asked_to_close);
   }
   Task<Status> end_step(ReplicaWork work) override {
-    co_return co_await or_wait_for_the_end(rounds_.ranks(), round(work, true));
+    Status status = co_await round(work, true);
+    co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
   Task<Status> end_pass(ReplicaWork work) override {
     Status status;
     do {
-      status = round(work, false);
+      status = co_await round(work, false);
     } while (status.ok() && dense_.any_has_step());
     co_return co_await or_wait_for_the_end(rounds_.ranks(), std::move(status));
   }
@@ -32,10 +33,10 @@ class SummedGradients final : public ReplicaAlgorithm {
   bool closing(bool) const override { return dense_.closing(); }
 
  private:
-  Status round(const ReplicaWork& work, bool has_step) {
-    Status status = dense_.sum(work.replica, {has_step, work.asked_to_close, 1});
-    if (!status.ok() || !dense_.any_has_step()) return status;
-    return rounds_.sum_sparse(work.replica, has_step ? work.pushes : std::span<const StepPush>());
+  Task<Status> round(ReplicaWork work, bool has_step) {
+    Status status = co_await dense_.sum(work.replica, {has_step, work.asked_to_close, 1});
+    if (!status.ok() || !dense_.any_has_step()) co_return status;
+    co_return co_await rounds_.sum_sparse(work.replica, has_step ? work.pushes : std::span<const StepPush>());
   }
 
   DenseSums dense_;
@@ -73,8 +74,8 @@ class SummedDenseGradients final : public ReplicaAlgorithm {
 
  private:
   Task<Status> sum(ReplicaWork work, bool has_step) {
-    co_return co_await or_wait_for_the_end(*ranks_,
-                                           dense_.sum(work.replica, {has_step, work.asked_to_close, 1}));
+    Status status = co_await dense_.sum(work.replica, {has_step, work.asked_to_close, 1});
+    co_return co_await or_wait_for_the_end(*ranks_, std::move(status));
   }
 
   const std::shared_ptr<ShardGroup> ranks_;

@@ -47,12 +47,28 @@ sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, c
   return out;
 }
 
+std::unique_ptr<VirtualRanks> virtual_ranks(const TrainSimulation& simulation, const sim::TimedJob& job,
+                                            sim::TimedCluster* const& cluster) {
+  std::vector<std::uint32_t> endpoints = job.seats.workers;
+  std::shared_ptr<const Topology> room = job.room;
+  if (room == nullptr) {
+    room = star_room(job.shards, simulation.latency, simulation.bytes_per_second);
+    for (std::uint32_t rank = 0; rank < job.shards; ++rank) endpoints.push_back(rank);
+  }
+  VirtualWorld world;
+  world.moment = [&cluster] { return cluster->program_now(); };
+  world.end = [&cluster](Instant when, ShardId shard, std::shared_ptr<Completion> completion, Status how) {
+    cluster->end_request(when, shard, std::move(completion), std::move(how));
+  };
+  return std::make_unique<VirtualRanks>(std::move(room), std::move(endpoints), std::move(world));
+}
+
 SimulatedCluster::SimulatedCluster(sim::TimedJob job)
     : timed_(job), least_between_looks_(std::max(job.compute.mean(), Duration{1})) {}
 
 bool SimulatedCluster::wait(Duration /*wait*/) {
   while (!over_at_) {
-    if (timed_.ended() || !timed_.step()) {
+    if (timed_.ended() || !step()) {
       end();
       break;
     }
@@ -64,13 +80,25 @@ bool SimulatedCluster::wait(Duration /*wait*/) {
   return true;
 }
 
+// What happens first, among the nodes or the ranks of their shards.
+bool SimulatedCluster::step() {
+  if (ranks_ != nullptr) ranks_->go_on(timed_.next_at());
+  return timed_.step();
+}
+
 // Other nodes have yet to leave.
 void SimulatedCluster::end() {
   over_at_ = timed_.now();
-  while (timed_.step()) {
+  while (step()) {
   }
 }
 
 ClusterView SimulatedCluster::view() { return timed_.view(); }
+
+sim::TimedRun SimulatedCluster::numbers() const {
+  sim::TimedRun run = timed_.run();
+  if (ranks_ != nullptr) run.bytes_sent += ranks_->bytes_sent();
+  return run;
+}
 
 }  // namespace thalweg

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "client/job/cluster.h"
+#include "client/virtual/virtual_ranks.h"
 #include "sim/cluster/timed_job.h"
 #include "train/simulated/simulation.h"
 
@@ -15,9 +17,16 @@ namespace thalweg {
 // The job without its programs. Its reports go where those of `job` go.
 sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, const SchedulerOptions& job);
 
+// The group of its shards, each of which is a worker; `cluster` is where they are, and set before the job
+// begins.
+std::unique_ptr<VirtualRanks> virtual_ranks(const TrainSimulation& simulation, const sim::TimedJob& job,
+                                            sim::TimedCluster* const& cluster);
+
 class SimulatedCluster final : public Cluster {
  public:
   explicit SimulatedCluster(sim::TimedJob job);
+  // The shards form that group, whose time goes on with that of the nodes from now on.
+  void join(VirtualRanks& ranks) { ranks_ = &ranks; }
 
   // The simulation goes on until there is something to look at, whatever the duration: tell() was called, or
   // about half a percent of its time has gone by.
@@ -32,15 +41,18 @@ class SimulatedCluster final : public Cluster {
 
   // In a turn: wait() returns after it.
   void tell() { told_ = true; }
-  sim::TimedRun numbers() const { return timed_.run(); }
+  sim::TimedRun numbers() const;
+  sim::TimedCluster& timed() { return timed_; }
 
  private:
+  bool step();
   void end();
 
   sim::TimedCluster timed_;
   const Duration least_between_looks_;
   Instant look_at_{};
   bool told_ = false;
+  VirtualRanks* ranks_ = nullptr;
   std::optional<Instant> over_at_;
 };
 
