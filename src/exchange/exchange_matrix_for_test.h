@@ -139,9 +139,9 @@ inline ExchangeMatrix::Size ExchangeMatrix::expected(std::uint32_t ranks, Densit
     std::uint32_t ranks;
     Size whole;
   };
-  static constexpr Known kKnown[] = {{1, {3101, 31522}}, {2, {2880, 29340}}, {3, {2828, 28816}},
-                                     {4, {2894, 29488}}, {5, {2894, 29488}}, {7, {2894, 29488}},
-                                     {8, {2835, 28890}}, {16, {2901, 29562}}};
+  static constexpr Known kKnown[] = {{1, {3101, 31522}}, {2, {2880, 29340}}, {3, {2946, 30012}},
+                                     {4, {3012, 30684}}, {5, {3012, 30684}}, {7, {3012, 30684}},
+                                     {8, {2953, 30086}}, {16, {2960, 30160}}};
   const auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [ranks](const Known& one) { return one.ranks == ranks; });
   if (known == std::end(kKnown)) return {};

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "exchange/plan/planner.h"
 #include "exchange/preface.h"
 #include "exchange/route/route.h"
 
@@ -17,8 +17,20 @@ namespace {
 constexpr std::size_t kSharedBytes = std::size_t{64} << 10;
 // Between more ranks than these, all-to-all traffic is too much to look at, and for most switches.
 constexpr std::size_t kSpreadRanksMax = 32;
-// Slices of a vector that are on several levels at a time.
-constexpr std::uint32_t kSlices = 4;
+
+// Whichever way the levels go.
+bool has_groups_of(const PlanLevels& levels, const PlanLevels& machines) {
+  return std::equal(
+      levels.begin(), levels.end(), machines.begin(), machines.end(),
+      [](const PlanLevel& a, const PlanLevel& b) { return a.size == b.size && a.sizes == b.sizes; });
+}
+
+// Whose routes formulas tell apart.
+bool is_planned(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kReduceScatter ||
+         operation == Operation::kAllGather || operation == Operation::kReduce ||
+         operation == Operation::kBroadcast;
+}
 
 Plan plan_by(const Route& route, std::uint32_t channels = 1) {
   Plan plan;
@@ -81,94 +93,49 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
       shared_(plan_by(routes::kShared), kSharedMemoryPieceBytes),
       doubling_(plan_by(routes::kRecursiveDoubling), cost_model_.piece_bytes),
       tree_(plan_by(routes::kBinomialTree), cost_model_.piece_bytes),
-      spread_(plan_by(routes::kSpread), cost_model_.piece_bytes) {
-  for (const RankPlace& place : places_) shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
-  for (auto& chosen : chosen_) chosen.fill(kUnknown);
-  const std::size_t piece = cost_model_.piece_bytes;
-  const bool few = places_.size() <= kSpreadRanksMax;
-  for (std::size_t i = 0; i < kOperations; ++i) {
-    const auto operation = static_cast<Operation>(i);
-    switch (operation) {
-      case Operation::kAllReduce:
-        add(operation, plan_by(routes::kRecursiveDoubling), piece);
-        add(operation, plan_by(routes::kRing), piece);
-        add(operation, plan_by(routes::kHalvingDoubling), piece);
-        if (few) add(operation, plan_by(routes::kSpread), piece);
-        for (const std::uint32_t slices : {1U, kSlices})
-          add_hierarchy(operation, {LevelWay::kRing, LevelWay::kRing}, slices, piece);
-        add_hierarchy(operation, {LevelWay::kTree, LevelWay::kDoubling}, 1, piece);
-        add_hierarchy(operation, {LevelWay::kHalving, LevelWay::kDoubling}, 1, piece);
-        break;
-      case Operation::kReduceScatter:
-      case Operation::kAllGather:
-        add(operation, plan_by(routes::kRing), piece);
-        add(operation, plan_by(routes::kHalvingDoubling), piece);
-        if (few) add(operation, plan_by(routes::kSpread), piece);
-        add_hierarchy(operation, {LevelWay::kRing, LevelWay::kRing}, 1, piece);
-        break;
-      case Operation::kReduce:
-      case Operation::kBroadcast:
-        add(operation, plan_by(routes::kBinomialTree), 0);
-        add(operation, plan_by(routes::kBinomialTree), piece);
-        add(operation, plan_by(routes::kChain), piece);
-        for (const std::size_t in_pieces : {std::size_t{0}, piece})
-          add_hierarchy(operation, {LevelWay::kTree, LevelWay::kTree}, 1, in_pieces);
-        break;
-      case Operation::kBarrier:
-        add(operation, plan_by(routes::kRecursiveDoubling), 0);
-        break;
-      case Operation::kGather:
-      case Operation::kScatter:
-      case Operation::kAllToAll:
-      case Operation::kPointToPoint:
-        add(operation, plan_by(routes::kBinomialTree), 0);
-        break;
-      case Operation::kNeighbours:
-        add(operation, plan_by(routes::kSpread), piece);
-    }
+      spread_(plan_by(routes::kSpread), cost_model_.piece_bytes),
+      barrier_(plan_by(routes::kRecursiveDoubling), 0),
+      whole_tree_(plan_by(routes::kBinomialTree), 0) {
+  for (const RankPlace& place : places_) {
+    shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
+    one_machine_ = one_machine_ && place.machine == places_[0].machine;
   }
 }
 
-// By machines, where their ranks allow it.
-void GroupRoutes::add_hierarchy(Operation operation, LevelWays ways, std::uint32_t slices,
-                                std::size_t piece_bytes) {
-  if (levels_.size() <= 1) return;
-  Plan plan = plan_by(routes::kHierarchical, slices);
-  plan.levels = levels_;
-  plan.levels.front().way = ways.inside;
-  plan.levels.back().way = ways.between;
-  if (check_plan(plan, operation, static_cast<std::uint32_t>(places_.size())).ok())
-    add(operation, std::move(plan), piece_bytes);
+const RoutePlans& GroupRoutes::only_route(Operation operation) const {
+  return operation == Operation::kNeighbours ? spread_
+         : operation == Operation::kBarrier  ? barrier_
+                                             : whole_tree_;
 }
 
-void GroupRoutes::add(Operation operation, Plan plan, std::size_t piece_bytes) {
-  const auto ranks = static_cast<std::uint32_t>(places_.size());
-  THALWEG_CHECK(check_plan(plan, operation, ranks).ok(), "the defaults are possible");
-  Layout layout;
-  layout.endpoints.resize(ranks);
-  std::iota(layout.endpoints.begin(), layout.endpoints.end(), 0U);
-  const RoutePlans plans(plan, piece_bytes);
-  layout.plan = plans.of(Demand::kElementBytes);
-  candidates_[static_cast<std::size_t>(operation)].push_back({plans, std::move(layout)});
+// Formulas know nothing of copying while adding, so that all but trees of one vector go in pieces; nor that
+// slices gain nothing where all levels cross one network. In one machine all pairs of ranks are alike. What
+// takes memory each time is left to operations that have no other route.
+bool GroupRoutes::is_worth_a_try(const Plan& plan, Operation operation, std::uint64_t bytes) const {
+  const bool is_rooted = operation == Operation::kReduce || operation == Operation::kBroadcast;
+  if (!is_rooted && plan.piece_elements == 0 && bytes > cost_model_.piece_bytes) return false;
+  if (plan.route == &routes::kSpread && places_.size() > kSpreadRanksMax) return false;
+  if (plan.route == &routes::kHierarchical)
+    return has_levels() && (plan.channels == 1 || has_groups_of(plan.levels, levels_));
+  return is_rooted || !plan.route->makes_lists;
 }
 
-std::uint8_t GroupRoutes::fastest(Operation operation, std::uint64_t bytes) const {
-  const auto& candidates = candidates_[static_cast<std::size_t>(operation)];
-  if (candidates.size() == 1 || places_.size() == 1) return 0;
+// By formula: in a simulation links carry beside a rank's core, where here it is cores that carry.
+std::unique_ptr<const RoutePlans> GroupRoutes::planned(Operation operation, std::uint64_t bytes) const {
   Demand demand;
   demand.operation = operation;
   demand.bytes = bytes;
   demand.ranks = static_cast<std::uint32_t>(places_.size());
-  std::uint8_t best = 0;
-  double least = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const double seconds =
-        predicted_seconds(cost_model_.topology, demand, candidates[i].layout, cost_model_.handling);
-    if (i > 0 && seconds >= least) continue;
-    least = seconds;
-    best = static_cast<std::uint8_t>(i);
-  }
-  return best;
+  PlannerOptions options;
+  options.handling = cost_model_.handling;
+  options.piece_bytes = cost_model_.piece_bytes;
+  options.simulates = false;
+  options.tries_levels = has_levels();
+  options.takes = [&](const Plan& plan) { return is_worth_a_try(plan, operation, bytes); };
+  Result<Layout> chosen = choose_route(cost_model_.topology, demand, {}, options);
+  THALWEG_CHECK(chosen.ok(), "each operation has a route");
+  const std::size_t piece = chosen->plan.piece_elements > 0 ? cost_model_.piece_bytes : 0;
+  return std::make_unique<const RoutePlans>(std::move(chosen->plan), piece);
 }
 
 const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
@@ -179,11 +146,14 @@ const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::siz
   }
   if (in_order && operation == Operation::kReduceScatter) return spread_.of(element_bytes);
   if (in_order) return (operation == Operation::kReduce ? tree_ : doubling_).of(element_bytes);
-  const auto index = static_cast<std::size_t>(operation);
-  const auto size_class = static_cast<std::size_t>(std::bit_width(bytes));
-  std::uint8_t& chosen = chosen_[index][size_class];
-  if (chosen == kUnknown) chosen = fastest(operation, bytes == 0 ? 0 : std::bit_floor(bytes));
-  return candidates_[index][chosen].plans.of(element_bytes);
+  if (!is_planned(operation)) return only_route(operation).of(element_bytes);
+  auto& chosen =
+      planned_[static_cast<std::size_t>(operation)][static_cast<std::size_t>(std::bit_width(bytes))];
+  if (!chosen) {
+    chosen = planned(operation, bytes == 0 ? 0 : std::bit_floor(bytes));
+    ++plans_made_;
+  }
+  return chosen->of(element_bytes);
 }
 
 Result<std::shared_ptr<const RoutePlans>> GroupRoutes::shape(const std::shared_ptr<const RoutePlans>& plans) {

@@ -46,31 +46,30 @@ class GroupRoutes {
   // Where the plans leave rings or levels to the group, the same with this group's; else the plans
   // themselves. Errors: kUsage.
   Result<std::shared_ptr<const RoutePlans>> shape(const std::shared_ptr<const RoutePlans>& plans);
+  // How often the planner was asked: once for each operation and size, to a power of two.
+  std::size_t plans_made() const { return plans_made_; }
   // Group::has_time_to_overlap() of such ranks.
   bool have_time_to_overlap() const;
 
  private:
-  struct Candidate {
-    RoutePlans plans;
-    Layout layout;  // Of elements of four bytes.
-  };
   static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
-  static constexpr std::uint8_t kUnknown = 255;
-  void add(Operation operation, Plan plan, std::size_t piece_bytes);
-  struct LevelWays {
-    LevelWay inside, between;  // Machines.
-  };
-  void add_hierarchy(Operation operation, LevelWays ways, std::uint32_t slices, std::size_t piece_bytes);
-  std::uint8_t fastest(Operation operation, std::uint64_t bytes) const;
+  // Of operations that have one route.
+  const RoutePlans& only_route(Operation operation) const;
+  // Of others, what the planner chooses for vectors of that size.
+  std::unique_ptr<const RoutePlans> planned(Operation operation, std::uint64_t bytes) const;
+  bool has_levels() const { return !one_machine_ && !levels_.empty(); }
+  bool is_worth_a_try(const Plan& plan, Operation operation, std::uint64_t bytes) const;
 
   const std::vector<RankPlace> places_;
   const PlanLevels levels_;
   const GroupCostModel cost_model_;
   bool shares_memory_ = true;  // All ranks, with each other.
-  std::array<std::vector<Candidate>, kOperations> candidates_;
-  std::array<std::array<std::uint8_t, kSizeClasses>, kOperations> chosen_;  // In candidates_.
+  bool one_machine_ = true;
+  std::array<std::array<std::unique_ptr<const RoutePlans>, kSizeClasses>, kOperations> planned_;
+  std::size_t plans_made_ = 0;
   const RoutePlans shared_;
-  const RoutePlans doubling_, tree_, spread_;               // For the order of ranks.
+  const RoutePlans doubling_, tree_, spread_;  // For the order of ranks.
+  const RoutePlans barrier_, whole_tree_;
   std::shared_ptr<const RoutePlans> shaped_from_, shaped_;  // The last ones.
 };
 

@@ -10,6 +10,7 @@
 #include "client/group/group_threads_for_test.h"
 #include "exchange/exchange_case_for_test.h"
 #include "exchange/route/lanes.h"
+#include "exchange/route/route.h"
 #include "net/socket/reserved_port_for_test.h"
 
 namespace thalweg {
@@ -65,12 +66,13 @@ TEST(GroupRoutes, FollowTransportRanksAndSize) {
   EXPECT_EQ(all_reduces(machines(1, 2, 2, false)), "recursive-doubling; ring from 256 KiB");
   EXPECT_EQ(all_reduces(machines(1, 4, 2, false)),
             "recursive-doubling; halving-doubling from 64 KiB; ring from 2048 KiB");
-  EXPECT_EQ(all_reduces(machines(1, 2, 2, true)), "recursive-doubling; ring from 32 KiB; shared from 64 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 2, 2, true)),
+            "recursive-doubling; spread from 32 KiB; shared from 64 KiB");
   EXPECT_EQ(all_reduces(machines(1, 4, 2, true)),
             "recursive-doubling; halving-doubling from 16 KiB; shared from 64 KiB");
   EXPECT_EQ(all_reduces(machines(4, 1, 2, true)),
             "recursive-doubling; spread from 16 KiB; ring from 2048 KiB");
-  EXPECT_EQ(all_reduces(machines(1, 1, 2, true)), "recursive-doubling; shared from 64 KiB");
+  EXPECT_EQ(all_reduces(machines(1, 1, 2, true)), "spread; shared from 64 KiB");
 }
 
 TEST(GroupRoutes, HaveTimeToOverlapWhereTheyWaitOrHaveCoresToSpare) {
@@ -83,12 +85,14 @@ TEST(GroupRoutes, HaveTimeToOverlapWhereTheyWaitOrHaveCoresToSpare) {
 TEST(GroupRoutes, StayInsideMachinesWhereAGroupSpansSome) {
   EXPECT_EQ(
       all_reduces(machines(2, 4, 4, true)),
-      "recursive-doubling; hierarchical:4tx2d from 2 KiB; hierarchical:4hx2d from 4 KiB; hierarchical:4x2 "
-      "in 4 slices from 2048 KiB");
-  EXPECT_EQ(
-      all_reduces(machines(2, 4, 4, false)),
-      "recursive-doubling; hierarchical:4tx2d from 4 KiB; hierarchical:4hx2d from 32 KiB; hierarchical:4x2 "
-      "in 4 slices from 1024 KiB");
+      "recursive-doubling; hierarchical:2tx4d from 2 KiB; hierarchical:2x2tx2d from 4 KiB; "
+      "hierarchical:4hx2d from 16 KiB; hierarchical:4hx2d in 4 slices from 2048 KiB; hierarchical:4hx2 in "
+      "4 slices from 16384 KiB");
+  EXPECT_EQ(all_reduces(machines(2, 4, 4, false)),
+            "recursive-doubling; hierarchical:2tx4d from 2 KiB; hierarchical:4tx2d from 4 KiB; "
+            "hierarchical:2x2tx2d from 16 KiB; hierarchical:4hx2d from 128 KiB; hierarchical:2x2x2d from 512 "
+            "KiB; hierarchical:4hx2d from 1024 KiB; hierarchical:4hx2d in 4 slices from 2048 KiB; "
+            "hierarchical:4hx2 in 4 slices from 16384 KiB");
   // Unequal machines, and ranks dealt to machines by turns.
   std::vector<RankPlace> unequal = machines(2, 4, 4, true), dealt = unequal;
   unequal.pop_back();
@@ -103,6 +107,70 @@ TEST(GroupRoutes, FollowWhatTheMachineTakes) {
   for (RankPlace& place : places) place.costs.loopback.latency_seconds = 100e-6;
   EXPECT_EQ(all_reduces(places), "recursive-doubling; spread from 128 KiB; ring from 4096 KiB");
   EXPECT_NE(usual, all_reduces(places));
+}
+
+// The least time by formula of all routes that groups may take, whole and in pieces.
+TEST(GroupRoutes, TakeWhatThePlannerSaysIsFastest) {
+  for (const bool share : {true, false}) {
+    for (const std::uint32_t count : {1u, 2u}) {
+      const std::vector<RankPlace> places = machines(count, 4, 2, share);
+      const GroupCostModel model = group_cost_model(places);
+      GroupRoutes routes(places);
+      for (const Operation operation : {Operation::kAllReduce, Operation::kReduceScatter,
+                                        Operation::kAllGather, Operation::kReduce, Operation::kBroadcast}) {
+        const bool rooted = operation == Operation::kReduce || operation == Operation::kBroadcast;
+        for (std::size_t bytes = 64; bytes <= std::size_t{16} << 20; bytes *= 4) {
+          const Demand demand{.operation = operation, .bytes = bytes, .ranks = 4 * count};
+          const Plan& chosen = routes.choose(operation, bytes, Demand::kElementBytes);
+          if (chosen.route == &routes::kShared) continue;
+          const auto seconds_of = [&](const Plan& plan) {
+            Layout layout = *lay_out(model.topology, demand, plan.name());
+            layout.plan = plan;
+            return predicted_seconds(model.topology, demand, layout, model.handling);
+          };
+          const double seconds = seconds_of(chosen);
+          for (const std::string& name : candidate_routes(model.topology, demand)) {
+            Plan other = lay_out(model.topology, demand, name)->plan;
+            const bool levels = other.route == &routes::kHierarchical;
+            if (levels ? count == 1 : !rooted && other.route->makes_lists) continue;
+            for (const std::size_t piece : {std::size_t{0}, model.piece_bytes}) {
+              if (piece == 0 && !rooted && bytes > model.piece_bytes) continue;
+              other.piece_elements = piece < bytes ? piece / Demand::kElementBytes : 0;
+              if (piece == 0) other.channels = 1;
+              EXPECT_LE(seconds, seconds_of(other) * (1 + 1e-9))
+                  << operation_name(operation) << " " << bytes << ": " << chosen.name() << ", faster "
+                  << name;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(GroupRoutes, PlanEachSizeOnce) {
+  GroupRoutes routes(machines(1, 4, 2, false));
+  for (int again = 0; again < 3; ++again) {
+    for (const std::size_t bytes : {600u, 1000u, 4000u})
+      routes.choose(Operation::kAllReduce, bytes, 4);  // The first two are of one power of two.
+    routes.choose(Operation::kBroadcast, 1000, 4);
+    routes.choose(Operation::kBarrier, 0, 4);
+  }
+  EXPECT_EQ(routes.plans_made(), 3u);
+}
+
+// Whatever the sizes of machines, trees in them would take memory each time.
+TEST(GroupRoutes, LeaveWhatTakesMemoryToOperationsThatNeedIt) {
+  for (const std::uint32_t ranks : {2u, 3u, 8u}) {
+    for (const bool share : {true, false}) {
+      GroupRoutes routes(machines(1, ranks, 1, share));
+      for (const Operation operation :
+           {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}) {
+        for (std::size_t bytes = 4; bytes <= std::size_t{1} << 26; bytes *= 2)
+          EXPECT_FALSE(routes.choose(operation, bytes, 4).route->makes_lists) << bytes;
+      }
+    }
+  }
 }
 
 TEST(GroupRoutes, AreThereForEveryOperationAndAnySize) {

@@ -91,6 +91,26 @@ TEST(Hierarchical, CrossesOnceForEachMachineOrPart) {
   }
 }
 
+// Machines of four and of three: three parts of all ranks' cross, each once, in runs that lie side by side.
+TEST(Hierarchical, GivesPartsAcrossMachinesOfUnequalSize) {
+  for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather}) {
+    const Topology room = room_of("rack-10g", 7);
+    for (const char* route : {"hierarchical", "hierarchical:4+3hx2h", "hierarchical:1x4+3x2"}) {
+      const Demand demand{.operation = operation, .bytes = 7000, .ranks = 7, .pipelined = false};
+      const auto layout = lay_out(room, demand, route);
+      ASSERT_TRUE(layout.ok()) << layout.status().message();
+      const auto result = simulate_exchange(room, demand, *layout, {.check = true, .record = true});
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      std::uint64_t bytes = 0;
+      for (const Passage& passage : result->passages)
+        bytes += room.link_name(passage.link).ends_with(".nic -> rack0") ? passage.bytes : 0;
+      EXPECT_EQ(bytes, 7000u) << operation_name(operation) << " " << route;
+    }
+    EXPECT_EQ(lay_out(room, {.operation = operation, .bytes = 7000, .ranks = 7}, "hierarchical")->plan.name(),
+              "hierarchical:4+3x2");
+  }
+}
+
 // A root by parts gets back what it has sent, but not into what it contributes.
 TEST(Hierarchical, NeverWritesWhatTheRootOfABroadcastGives) {
   static constexpr float kGiven[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};  // Memory that cannot be written.
@@ -158,10 +178,10 @@ TEST(Hierarchical, RefusesLevelsThatDoNotFit) {
   const auto message_of = [](const std::string& name, Operation operation) {
     return check_plan(*parse_route(name), operation, 8).message();
   };
-  for (const char* name : {"hierarchical:4tx2", "hierarchical:3+5x2", "hierarchical:4x2d"}) {
-    for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather})
-      EXPECT_NE(message_of(name, operation).find("levels of equal sizes by r or h"), std::string::npos)
-          << name;
+  for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather}) {
+    for (const char* name : {"hierarchical:4tx2", "hierarchical:3+5tx2", "hierarchical:4x2d"})
+      EXPECT_NE(message_of(name, operation).find("expected levels by r or h"), std::string::npos) << name;
+    EXPECT_EQ(message_of("hierarchical:3+5hx2", operation), "");
   }
   EXPECT_NE(message_of("hierarchical:4x2d", Operation::kReduce).find("expected r, t or h"),
             std::string::npos);

@@ -1,6 +1,7 @@
 #include "exchange/levels/hierarchy.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace thalweg {
 
@@ -79,6 +80,48 @@ Team Hierarchy::team(std::uint32_t rank, std::size_t level, TeamOrder& order) co
   for (std::uint32_t member = 0; member < order.size(); ++member)
     order[member] = counterpart(rank, first_child(mine.group, level) + member, level);
   return {static_cast<std::uint32_t>(order.size()), mine.index, 0, 0, order.data()};
+}
+
+std::uint32_t Hierarchy::groups(std::size_t level) const {
+  std::uint32_t count = 1;
+  for (std::size_t at = levels_.size(); --at > level;)
+    count = levels_[at].sizes.empty()
+                ? count * levels_[at].size
+                : std::accumulate(levels_[at].sizes.begin(), levels_[at].sizes.end(), 0U);
+  return count;
+}
+
+std::vector<std::uint32_t> Hierarchy::indices_below(std::uint32_t rank, std::size_t level) const {
+  std::vector<std::uint32_t> indices;
+  for (std::size_t below = 0; below < level; ++below) indices.push_back(seat(rank, below).index);
+  return indices;
+}
+
+void Hierarchy::add_like(const std::vector<std::uint32_t>& indices, std::uint32_t child, std::size_t level,
+                         std::vector<std::uint32_t>& to) const {
+  if (level == 0) return to.push_back(child);
+  const std::size_t below = level - 1;
+  const std::uint32_t first = first_child(child, below), size = group_size(child, below);
+  for (std::uint32_t index = indices[below]; index < size; index += levels_[below].size)
+    add_like(indices, first + index, below, to);
+}
+
+PartLists Hierarchy::parts_by_member(std::uint32_t rank, std::size_t level) const {
+  const std::vector<std::uint32_t> indices = indices_below(rank, level);
+  PartLists lists(members(rank, level));
+  for (std::uint32_t group = 0; group < groups(level); ++group) {
+    const std::uint32_t first = first_child(group, level);
+    for (std::uint32_t index = 0; index < group_size(group, level); ++index)
+      add_like(indices, first + index, level, lists[index % levels_[level].size]);
+  }
+  return lists;
+}
+
+std::vector<std::uint32_t> Hierarchy::parts_below(std::uint32_t rank, std::size_t level,
+                                                  std::uint32_t index) const {
+  std::vector<std::uint32_t> ranks;
+  add_like(indices_below(rank, level), first_child(seat(rank, level).group, level) + index, level, ranks);
+  return ranks;
 }
 
 double Hierarchy::share(std::size_t level) const {

@@ -38,6 +38,16 @@ class Hierarchy {
   bool is_with_root(std::uint32_t rank, std::size_t level) const {
     return seat(rank, level).group == root_[level].group;
   }
+  // Of an operation that gives each rank a part, by levels that divide all ranks: by member of the rank's
+  // team there, the ranks whose parts it goes on with. These agree with the rank in the levels below. Those
+  // whose group has more members than go on count as the one of these whose turn it is.
+  PartLists parts_by_member(std::uint32_t rank, std::size_t level) const;
+  // The same of the ranks below the team's member `index` alone.
+  std::vector<std::uint32_t> parts_below(std::uint32_t rank, std::size_t level, std::uint32_t index) const;
+  // Members of the rank's group there.
+  std::uint32_t members(std::uint32_t rank, std::size_t level) const {
+    return group_size(seat(rank, level).group, level);
+  }
   // The share of the vector that a rank has left below this level.
   double share(std::size_t level) const;
   // The share of those who take part at a level that goes on, as a mean.
@@ -55,6 +65,13 @@ class Hierarchy {
   std::uint32_t group_size(std::uint32_t group, std::size_t level) const;
   // Who takes part at a level among the ranks of one group of the level below: the one in `like`'s place.
   std::uint32_t counterpart(std::uint32_t like, std::uint32_t child, std::size_t level) const;
+
+  std::uint32_t groups(std::size_t level) const;
+  // Adds the ranks below a member of a group of that level which have `indices` in the levels below, as far
+  // as so many go on.
+  void add_like(const std::vector<std::uint32_t>& indices, std::uint32_t child, std::size_t level,
+                std::vector<std::uint32_t>& to) const;
+  std::vector<std::uint32_t> indices_below(std::uint32_t rank, std::size_t level) const;
 
   const PlanLevels& levels_;
   std::vector<Seat> root_;                         // By level.

@@ -22,6 +22,11 @@ inline bool is_rooted(Operation operation) {
   return operation == Operation::kReduce || operation == Operation::kBroadcast;
 }
 
+// Whether each rank contributes or gets a part of its own.
+inline bool gives_parts(Operation operation) {
+  return operation == Operation::kReduceScatter || operation == Operation::kAllGather;
+}
+
 // On the way to the outermost level, there, and back.
 enum class LevelPhase : std::uint8_t { kThere, kOutermost, kBack };
 // What a team does for an all-reduce, reduce or broadcast; none: nothing. `with_root`: its members have the

@@ -56,6 +56,19 @@ class LevelRounds {
                        if (among.hands_in()) to.push_back({team.rank(team.me), among.partner(), block});
                      });
   }
+  // The parts of those who do not go on, to or from the members who do for them.
+  double handing(const Hierarchy& hierarchy, std::size_t level, double each_part) {
+    const std::uint32_t going_on = hierarchy.level(level).size;
+    return costs_
+        .of(round_of_all([&](const Team& team, Round& to) {
+          for (std::uint32_t member = going_on; member < team.size; ++member) {
+            const double parts =
+                static_cast<double>(hierarchy.parts_below(team.rank(0), level, member).size());
+            to.push_back({team.rank(member % going_on), team.rank(member), parts * each_part});
+          }
+        }))
+        .whole();
+  }
   // All parts to the root, or from it.
   double parts_of_root(std::uint32_t root, std::uint32_t size, double block) {
     const Round round = round_of([=](const Team& team, Round& to) {
@@ -72,6 +85,15 @@ class LevelRounds {
   Round round_of(const Add& add) const {
     Round made;
     for (const Team& team : teams_) add(team, made);
+    return made;
+  }
+  // Calls add() once a team.
+  template <class Add>
+  Round round_of_all(const Add& add) const {
+    Round made;
+    for (const Team& team : teams_) {
+      if (team.me == 0) add(team, made);
+    }
     return made;
   }
   template <class Add>
@@ -92,8 +114,11 @@ double level_seconds(RoundCosts& costs, const Demand& demand, const Hierarchy& h
   const std::uint32_t size = which.largest();
   if (size <= 1) return 0;
   LevelRounds rounds(costs, hierarchy, level, demand.ranks);
-  const double beside =
-      is_rooted(demand.operation) && which.divides() ? 2 * rounds.parts_of_root(demand.root, size, block) : 0;
+  double beside = 0;
+  if (is_rooted(demand.operation) && which.divides())
+    beside = 2 * rounds.parts_of_root(demand.root, size, block);
+  if (gives_parts(demand.operation) && !which.sizes.empty())
+    beside = 2 * rounds.handing(hierarchy, level, static_cast<double>(demand.bytes) / demand.ranks);
   switch (which.way) {
     case LevelWay::kTree:
       return rounds.tree(size, block);
@@ -110,7 +135,7 @@ namespace {
 
 // In how many runs of ranks lie those whose parts are in one: where each rank has a part of its own.
 double runs_of(const Demand& demand, const Hierarchy& hierarchy, std::size_t level) {
-  if (demand.operation != Operation::kReduceScatter && demand.operation != Operation::kAllGather) return 1;
+  if (!gives_parts(demand.operation)) return 1;
   double runs = demand.ranks;
   for (std::size_t i = 0; i <= level; ++i) runs /= hierarchy.level(i).size;
   return runs;

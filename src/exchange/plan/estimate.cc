@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "exchange/plan/cost.h"
 #include "exchange/plan/simulate_exchange.h"
 #include "exchange/plan/simulated_group.h"
 #include "exchange/route/route.h"
@@ -72,8 +71,9 @@ Demand shortened(const Demand& demand, const Layout& layout, double pieces, doub
 }
 
 Result<double> simulated_seconds(const Topology& topology, const Demand& demand, const Layout& layout,
-                                 double give_up_after) {
-  const auto result = simulate_exchange(topology, demand, layout, {.give_up_after = give_up_after});
+                                 const EstimateOptions& options) {
+  const auto result = simulate_exchange(
+      topology, demand, layout, {.give_up_after = options.give_up_after, .handling = options.handling});
   if (!result.ok()) return result.status();
   return result->given_up ? std::numeric_limits<double>::infinity() : result->seconds;
 }
@@ -87,15 +87,20 @@ double estimated_messages(const Topology& topology, const Demand& demand, const 
          predicted_messages(shortened(demand, layout, cut.pieces, cut.longer), layout);
 }
 
+double simulation_work(const Topology& topology, const Demand& demand, const Layout& layout) {
+  const double runs = shortening_of(topology, demand, layout).pays() ? 2 : 1;
+  return estimated_messages(topology, demand, layout) + runs * kMessagesPerRank * layout.size();
+}
+
 Result<double> estimated_seconds(const Topology& topology, const Demand& demand, const Layout& layout,
-                                 double give_up_after) {
+                                 const EstimateOptions& options) {
   const Shortening cut = shortening_of(topology, demand, layout);
-  if (!cut.pays()) return simulated_seconds(topology, demand, layout, give_up_after);
+  if (!cut.pays()) return simulated_seconds(topology, demand, layout, options);
   const auto shorter =
-      simulated_seconds(topology, shortened(demand, layout, cut.pieces, cut.shorter), layout, give_up_after);
+      simulated_seconds(topology, shortened(demand, layout, cut.pieces, cut.shorter), layout, options);
   if (!shorter.ok() || std::isinf(*shorter)) return shorter;
   const auto longer =
-      simulated_seconds(topology, shortened(demand, layout, cut.pieces, cut.longer), layout, give_up_after);
+      simulated_seconds(topology, shortened(demand, layout, cut.pieces, cut.longer), layout, options);
   if (!longer.ok() || std::isinf(*longer)) return longer;
   const double each = (*longer - *shorter) / (cut.longer - cut.shorter);
   return *longer + each * (std::ceil(cut.pieces) - cut.longer);

@@ -73,8 +73,8 @@ TEST(Estimate, GivesUp) {
   const Demand demand{.bytes = 1'000'000, .ranks = 8};
   const Layout layout = lay_out(room, demand, "ring").value();
   const double seconds = estimated_seconds(room, demand, layout).value();
-  EXPECT_EQ(estimated_seconds(room, demand, layout, 1.01 * seconds).value(), seconds);
-  EXPECT_TRUE(std::isinf(estimated_seconds(room, demand, layout, 0.99 * seconds).value()));
+  EXPECT_EQ(estimated_seconds(room, demand, layout, {.give_up_after = 1.01 * seconds}).value(), seconds);
+  EXPECT_TRUE(std::isinf(estimated_seconds(room, demand, layout, {.give_up_after = 0.99 * seconds}).value()));
 }
 
 }  // namespace

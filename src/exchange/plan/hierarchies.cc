@@ -51,18 +51,20 @@ class Splits {
  public:
   // All splits begin with `prefix`, if that is not empty.
   Splits(const Topology& topology, const Demand& demand, const Layout& layout, const PlanLevels& prefix,
-         std::size_t count)
+         std::size_t count, const Handling& handling)
       : demand_(demand),
+        handling_(handling),
         root_(is_rooted(demand.operation) ? demand.root : 0),
         units_(demand.ranks),
-        costs_(topology, layout, unhandled_),
+        costs_(topology, layout, handling),
         count_(count) {
     if (prefix.empty()) {
       by_stride_[1].push_back({});
     } else {
       units_ = static_cast<std::uint32_t>(prefix.back().sizes.size());
-      for (const LevelWay way : {LevelWay::kRing, LevelWay::kTree, LevelWay::kHalving})
-        by_stride_[1].push_back(begin_with(prefix, way));
+      for (const LevelWay way : {LevelWay::kRing, LevelWay::kTree, LevelWay::kHalving}) {
+        if (is_allowed(PlanLevel(prefix.front().size, way))) by_stride_[1].push_back(begin_with(prefix, way));
+      }
     }
   }
 
@@ -108,10 +110,7 @@ class Splits {
   // levels of rings, and at last whatever there is.
   bool is_tried(const Split& split, std::uint32_t stride, const PlanLevel& level) const {
     const bool few = demand_.ranks <= kAllWaysRanksMax, last = stride * level.size == units_;
-    Plan alone;
-    alone.route = &routes::kHierarchical;
-    alone.levels = {level};
-    if (!alone.route->check(alone, demand_.operation, demand_.ranks).ok()) return false;
+    if (!is_allowed(level)) return false;
     switch (level.way) {
       case LevelWay::kRing:
         return true;
@@ -125,14 +124,20 @@ class Splits {
     return false;
   }
 
+  bool is_allowed(const PlanLevel& level) const {
+    Plan alone;
+    alone.route = &routes::kHierarchical;
+    alone.levels = {level};
+    return alone.route->check(alone, demand_.operation, demand_.ranks).ok();
+  }
+
   Split begin_with(const PlanLevels& prefix, LevelWay way) {
     Split split;
     for (PlanLevel level : prefix) {
       level.way = way;
       split.levels.push_back(std::move(level));
       const Hierarchy hierarchy(split.levels, root_);
-      split.seconds += level_seconds(costs_, demand_, hierarchy, hierarchy.depth() - 1,
-                                     static_cast<double>(demand_.bytes) / split.parts);
+      split.seconds += last_level_seconds(hierarchy, static_cast<double>(demand_.bytes) / split.parts);
       if (split.levels.back().divides()) split.parts *= split.levels.back().size;
     }
     if (way == LevelWay::kTree) split.stopped.emplace_back(0, 1);
@@ -147,8 +152,17 @@ class Splits {
     levels.push_back(level);
     const Hierarchy hierarchy(levels, root_);
     const double block = static_cast<double>(demand_.bytes) / split.parts;
-    known->second = level_seconds(costs_, demand_, hierarchy, levels.size() - 1, block);
+    known->second = last_level_seconds(hierarchy, block);
     return known->second;
+  }
+
+  // As predicted_seconds() has it of an all-reduce, or twice that of a half.
+  double last_level_seconds(const Hierarchy& hierarchy, double block) {
+    const PlanLevel& level = hierarchy.level(hierarchy.depth() - 1);
+    const double adds = demand_.operation == Operation::kAllReduce ? 1 : combines(demand_.operation) ? 2 : 0;
+    return level_seconds(costs_, demand_, hierarchy, hierarchy.depth() - 1, block) +
+           handling_.fetch_seconds_per_byte * level_fetched_bytes(level, block, handling_.cache_bytes) +
+           adds * handling_.add_seconds_per_byte * level_added_bytes(level, block);
   }
 
   // Of those with as many parts.
@@ -159,9 +173,9 @@ class Splits {
   }
 
   const Demand& demand_;
+  const Handling& handling_;
   const std::uint32_t root_;
   std::uint32_t units_;  // That are split.
-  const Handling unhandled_{};
   RoundCosts costs_;
   std::size_t count_;
   std::map<std::uint32_t, std::vector<Split>> by_stride_;
@@ -174,15 +188,15 @@ class Splits {
 }  // namespace
 
 std::vector<std::string> fastest_hierarchies(const Topology& topology, const Demand& demand,
-                                             std::size_t count) {
+                                             std::size_t count, const Handling& handling) {
   Demand whole = demand;
   whole.pipelined = false;
   const auto layout = lay_out(topology, whole, routes::kHierarchical.name);
   if (!layout.ok() || demand.ranks > kSplitRanksMax) return {};
-  std::vector<Split> splits = Splits(topology, whole, *layout, {}, count).all();
+  std::vector<Split> splits = Splits(topology, whole, *layout, {}, count, handling).all();
   const PlanLevels prefix = unequal_prefix(layout->plan.levels);
   if (!prefix.empty()) {
-    for (Split& split : Splits(topology, whole, *layout, prefix, count).all())
+    for (Split& split : Splits(topology, whole, *layout, prefix, count, handling).all())
       splits.push_back(std::move(split));
     std::stable_sort(splits.begin(), splits.end(),
                      [](const Split& a, const Split& b) { return a.seconds < b.seconds; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "exchange/levels/level_lanes.h"
@@ -15,22 +16,56 @@
 namespace thalweg {
 namespace {
 
+// What choose_route() and forecast_routes() are asked, all but how much effort they make.
+struct Question {
+  const Topology& topology;
+  Demand demand;
+  std::span<const Route* const> own;
+  const PlannerOptions& options;
+};
+
+// Beside those that lists of routes show.
+constexpr const char* kMoreTrees[] = {"tree:3", "tree:4", "tree:16"};
+
 bool same_cuts(const Plan& a, const Plan& b) {
   return a.piece_elements == b.piece_elements && a.channels == b.channels;
 }
 
+// A level for each prime factor, rings but for the innermost and for the outermost, which goes by doubling:
+// as good as longer halvings by formula, and better in channels.
+PlanLevels prime_levels(std::uint32_t ranks, LevelWay innermost) {
+  PlanLevels levels;
+  for (std::uint32_t factor = 2; ranks > 1; ++factor) {
+    for (; ranks % factor == 0; ranks /= factor) levels.emplace_back(factor);
+  }
+  if (levels.empty()) return levels;
+  levels.front().way = innermost;
+  levels.back().way = LevelWay::kDoubling;
+  return levels;
+}
+
 // Routes by name, and hierarchies besides the one that the topology's places suggest.
-std::vector<std::string> names_to_try(const Topology& topology, const Demand& demand,
-                                      std::span<const Route* const> own) {
+std::vector<std::string> names_to_try(const Question& asked) {
+  const auto& [topology, demand, own, options] = asked;
   std::vector<std::string> names = candidate_routes(topology, demand, own);
+  for (const char* name : kMoreTrees) {
+    if (lay_out(topology, demand, name).ok()) names.emplace_back(name);
+  }
+  if (!options.tries_levels) return names;
   const auto suggested = lay_out(topology, demand, routes::kHierarchical.name);
   const bool rooted = is_rooted(demand.operation);
-  std::vector<std::string> more =
-      fastest_hierarchies(topology, demand, rooted ? kRootedHierarchiesTried : kHierarchiesTried);
+  const bool few = demand.ranks <= kAllWaysRanksMax;
+  std::vector<std::string> more = fastest_hierarchies(
+      topology, demand, few ? kHierarchiesTried : kHierarchiesOfManyTried, options.handling);
   if (suggested.ok() && rooted && suggested->plan.levels.size() > 1) {
     PlanLevels trees = suggested->plan.levels;  // In pieces these are one tree.
     for (PlanLevel& level : trees) level.way = LevelWay::kTree;
     more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(trees));
+  }
+  if (demand.operation == Operation::kAllReduce && few) {
+    for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree})
+      more.push_back(std::string(routes::kHierarchical.name) + ":" +
+                     levels_text(prime_levels(demand.ranks, innermost)));
   }
   for (std::string& name : more) {
     const auto layout = lay_out(topology, demand, name);
@@ -41,23 +76,50 @@ std::vector<std::string> names_to_try(const Topology& topology, const Demand& de
   return names;
 }
 
+// How a route is cut to begin with.
+enum class Cutting : std::uint8_t { kByRule, kFine, kOneChannel, kWhole };
+
+// Where a vector goes down a tree in few pieces of the rule's least size, which is then far from the best.
+bool is_worth_cutting_finely(const Question& asked, const Plan& by_rule) {
+  const std::uint64_t pieces = asked.demand.bytes / kPieceBytesLeast;
+  return is_rooted(asked.demand.operation) && asked.options.piece_bytes == 0 && pieces > 1 &&
+         by_rule.piece_elements > kPieceBytesLeast / Demand::kElementBytes &&
+         static_cast<double>(pieces * asked.demand.ranks) <= kForecastMessagesFew;
+}
+
+// In pieces of the size that is asked for, where one is.
+Result<Layout> cut_layout(const Question& asked, const std::string& route, Cutting cutting) {
+  Demand demand = asked.demand;
+  demand.pipelined = cutting != Cutting::kWhole;
+  auto layout = lay_out(asked.topology, demand, route, asked.own);
+  if (layout.ok() && cutting == Cutting::kFine && is_worth_cutting_finely(asked, layout->plan))
+    layout->plan.piece_elements = kPieceBytesLeast / Demand::kElementBytes;
+  const std::uint64_t piece = asked.options.piece_bytes;
+  if (!layout.ok() || piece == 0 || cutting == Cutting::kWhole) return layout;
+  layout->plan.piece_elements = piece < demand.bytes ? piece / Demand::kElementBytes : 0;
+  if (cutting == Cutting::kOneChannel) layout->plan.channels = 1;
+  return layout;
+}
+
 // What is worth a forecast: each route in pieces and, where that differs, whole.
-Result<std::vector<Forecast>> candidates(const Topology& topology, const Demand& demand,
-                                         std::span<const Route* const> own) {
+Result<std::vector<Forecast>> candidates(const Question& asked) {
+  const auto& options = asked.options;
   std::vector<Forecast> made;
-  for (const std::string& route : names_to_try(topology, demand, own)) {
-    for (const bool pipelined : {true, false}) {
-      if (pipelined && !demand.pipelined) continue;
-      Demand each = demand;
-      each.pipelined = pipelined;
-      auto layout = lay_out(topology, each, route, own);
+  for (const std::string& route : names_to_try(asked)) {
+    for (const Cutting cutting : {Cutting::kByRule, Cutting::kFine, Cutting::kOneChannel, Cutting::kWhole}) {
+      if (cutting == Cutting::kOneChannel && options.piece_bytes == 0) continue;
+      if (cutting != Cutting::kWhole && !asked.demand.pipelined) continue;
+      auto layout = cut_layout(asked, route, cutting);
       if (!layout.ok()) return layout.status();
       if (!made.empty() && made.back().layout.route == route &&
           same_cuts(made.back().layout.plan, layout->plan)) {
         continue;
       }
-      const double seconds = predicted_seconds(topology, each, *layout);
-      made.push_back({*std::move(layout), pipelined, seconds, false});
+      if (options.takes && !options.takes(layout->plan)) continue;
+      Demand each = asked.demand;
+      each.pipelined = cutting != Cutting::kWhole;
+      const double seconds = predicted_seconds(asked.topology, each, *layout, options.handling);
+      made.push_back({*std::move(layout), each.pipelined, seconds, false});
     }
   }
   return made;
@@ -70,17 +132,22 @@ enum class Effort : std::uint8_t { kAll, kFirst };
 
 class Ranking {
  public:
-  Ranking(const Topology& topology, const Demand& demand, Effort effort, std::vector<Forecast> forecasts)
-      : topology_(topology), demand_(demand), effort_(effort), forecasts_(std::move(forecasts)) {}
+  Ranking(const Question& asked, Effort effort, std::vector<Forecast> forecasts)
+      : asked_(asked),
+        topology_(asked.topology),
+        demand_(asked.demand),
+        effort_(effort),
+        forecasts_(std::move(forecasts)) {}
 
   Result<std::vector<Forecast>> run() {
     std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
+    if (!asked_.options.simulates) return std::move(forecasts_);
     bound_ = lowest_bound();
     for (Forecast& forecast : forecasts_) {
       if (Status status = simulate(forecast); !status.ok()) return status;
     }
     std::stable_sort(forecasts_.begin(), forecasts_.end(), faster);
-    if (demand_.pipelined) {
+    if (demand_.pipelined && asked_.options.piece_bytes == 0) {
       if (Status status = add_tuned(); !status.ok()) return status;
     }
     return std::move(forecasts_);
@@ -88,7 +155,7 @@ class Ranking {
 
  private:
   Status simulate(Forecast& forecast) {
-    const double messages = estimated_messages(topology_, demand_, forecast.layout);
+    const double messages = simulation_work(topology_, demand_, forecast.layout);
     const double trust = messages > kForecastMessagesFew ? kFormulaTrustClose : kFormulaTrust;
     // Given up, it takes about as many as it has until then.
     const double run =
@@ -100,7 +167,8 @@ class Ranking {
     }
     messages_ += run;
     const double give_up_after = effort_ == Effort::kFirst ? kTunedWithin * best_ : kNever;
-    const auto seconds = estimated_seconds(topology_, demand_, forecast.layout, give_up_after);
+    const auto seconds =
+        estimated_seconds(topology_, demand_, forecast.layout, {asked_.options.handling, give_up_after});
     if (!seconds.ok()) return seconds.status();
     forecast.seconds = *seconds;
     forecast.simulated = *seconds < kNever;
@@ -110,15 +178,45 @@ class Ranking {
     return ok_status();
   }
 
+  static bool has_several_levels(const Forecast& forecast) { return forecast.layout.plan.levels.size() > 1; }
+  // In channels these use cables that they do not alone; there are few.
+  static bool has_one_level(const Forecast& forecast) { return forecast.layout.plan.levels.size() == 1; }
+
   // Whether it is of another route, and not of yet another hierarchy.
   static bool adds_variety(const std::vector<const Forecast*>& starts, const Forecast& forecast) {
     std::size_t hierarchies = 0;
     for (const Forecast* start : starts) {
       if (start->layout.route == forecast.layout.route) return false;
-      if (start->layout.plan.route == &routes::kHierarchical) ++hierarchies;
+      if (has_several_levels(*start)) ++hierarchies;
     }
-    const bool one_more = forecast.layout.plan.route == &routes::kHierarchical;
-    return starts.size() < kRoutesTuned && (!one_more || hierarchies < kHierarchiesTuned);
+    const bool one_more = has_several_levels(forecast);
+    return (has_one_level(forecast) || starts.size() < kRoutesTuned) &&
+           (!one_more || hierarchies < kHierarchiesTuned);
+  }
+
+  // All of them, then the faster half, and so on; each round half of what is left, the last one all of it.
+  static Status tune_in_rounds(std::vector<Tuner>& tuners) {
+    double left = kTuneMessagesMax;
+    for (std::size_t in = tuners.size(); in > 0; in = in == 1 ? 0 : (in + 1) / 2) {
+      double round = in == 1 ? left : left / 2;
+      left -= round;
+      for (std::size_t i = 0; i < in; ++i) {
+        const double share = round / static_cast<double>(in - i);
+        double work = share;
+        if (Status status = tuners[i].go_on(work); !status.ok()) return status;
+        round -= share - work;
+      }
+      left += round;
+      std::vector<std::size_t> order(in);
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return tuners[a].best().seconds < tuners[b].best().seconds;
+      });
+      std::vector<Tuner> sorted;
+      for (const std::size_t i : order) sorted.push_back(std::move(tuners[i]));
+      tuners = std::move(sorted);
+    }
+    return ok_status();
   }
 
   // Puts the best tuning of the fastest before them where it gains anything to speak of.
@@ -130,10 +228,12 @@ class Ranking {
       if (forecast.simulated && forecast.seconds <= kTunedWithin * best_ && adds_variety(starts, forecast))
         starts.push_back(&forecast);
     }
-    for (const Forecast* start : starts) {
-      auto tuned = tune(topology_, demand_, *start);
-      if (!tuned.ok()) return tuned.status();
-      if (tuned->seconds < best.seconds) best = *std::move(tuned);
+    std::vector<Tuner> tuners;
+    for (const Forecast* start : starts)
+      tuners.emplace_back(topology_, demand_, *start, asked_.options.handling);
+    if (Status status = tune_in_rounds(tuners); !status.ok()) return status;
+    for (const Tuner& tuner : tuners) {
+      if (tuner.best().seconds < best.seconds) best = tuner.best();
     }
     if (best.seconds < kWorthTuning * forecasts_.front().seconds)
       forecasts_.insert(forecasts_.begin(), std::move(best));
@@ -152,6 +252,7 @@ class Ranking {
   }
 
   static constexpr double kNever = std::numeric_limits<double>::infinity();
+  const Question& asked_;
   const Topology& topology_;
   const Demand& demand_;
   const Effort effort_;
@@ -161,30 +262,30 @@ class Ranking {
   bool good_enough_ = false;
 };
 
-Result<std::vector<Forecast>> rank(const Topology& topology, const Demand& asked,
-                                   std::span<const Route* const> own, Effort effort) {
-  Demand demand = asked;
-  if (demand.operation == Operation::kBarrier) demand.bytes = Demand::kElementBytes;
-  auto forecasts = candidates(topology, demand, own);
+Result<std::vector<Forecast>> rank(Question asked, Effort effort) {
+  const Demand& demand = asked.demand;
+  if (demand.operation == Operation::kBarrier) asked.demand.bytes = Demand::kElementBytes;
+  auto forecasts = candidates(asked);
   if (!forecasts.ok()) return forecasts.status();
   if (forecasts->empty()) {
     return Status(Code::kUsage, std::string("no route does ") + operation_name(demand.operation) +
-                                    " on topology " + topology.name() + " with " +
+                                    " on topology " + asked.topology.name() + " with " +
                                     std::to_string(demand.ranks) + " ranks");
   }
-  return Ranking(topology, demand, effort, *std::move(forecasts)).run();
+  return Ranking(asked, effort, *std::move(forecasts)).run();
 }
 
 }  // namespace
 
 Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const Demand& demand,
                                               std::span<const Route* const> own) {
-  return rank(topology, demand, own, Effort::kAll);
+  const PlannerOptions options;
+  return rank({topology, demand, own, options}, Effort::kAll);
 }
 
-Result<Layout> choose_route(const Topology& topology, const Demand& demand,
-                            std::span<const Route* const> own) {
-  auto forecasts = rank(topology, demand, own, Effort::kFirst);
+Result<Layout> choose_route(const Topology& topology, const Demand& demand, std::span<const Route* const> own,
+                            const PlannerOptions& options) {
+  auto forecasts = rank({topology, demand, own, options}, Effort::kFirst);
   if (!forecasts.ok()) return forecasts.status();
   return std::move(forecasts->front().layout);
 }

@@ -2,9 +2,11 @@
 // elsewhere.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
+#include "exchange/plan/cost.h"
 #include "exchange/plan/layout.h"
 
 namespace thalweg {
@@ -16,23 +18,37 @@ struct Forecast {
   bool simulated = false;  // Else by cost.h.
 };
 
-// Messages in all that one forecast simulates.
+// Messages in all that one forecast simulates, which as all of these counts what it takes to make the ranks:
+// simulation_work().
 inline constexpr double kForecastMessagesMax = 3e4;
 // A route whose formula says more than so many times the best simulated time is not simulated; the second,
 // where that takes more than a few messages.
 inline constexpr double kFormulaTrust = 4, kFormulaTrustClose = 2;
 inline constexpr double kForecastMessagesFew = 5e3;
 // Messages in all that forecasts simulate when only the choice is wanted; what comes after keeps its formula.
-inline constexpr double kChoiceMessagesMax = 3e4;
-// Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula.
-inline constexpr std::size_t kHierarchiesTried = 3, kRootedHierarchiesTried = 5;
+inline constexpr double kChoiceMessagesMax = 3.6e4;
+// Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula; of more
+// than kAllWaysRanksMax ranks, each of which takes longer to price.
+inline constexpr std::size_t kHierarchiesTried = 6, kHierarchiesOfManyTried = 3;
 // The fastest, whose channels and pieces are tuned where they take at most so many times the best time, and
 // the share of the best time below which that counts.
-inline constexpr std::size_t kRoutesTuned = 5, kHierarchiesTuned = 3;
-inline constexpr double kTunedWithin = 1.8;
+inline constexpr std::size_t kRoutesTuned = 8, kHierarchiesTuned = 6;
+inline constexpr double kTunedWithin = 2;
 inline constexpr double kWorthTuning = 0.98;
+// Messages that all tuning simulates; each route its share of what is left.
+inline constexpr double kTuneMessagesMax = 3.2e4;
 // A choice that takes at most so many times what no route can beat is not improved.
 inline constexpr double kGoodEnough = 1.01;
+
+// What a choice goes by besides a topology and a demand.
+struct PlannerOptions {
+  Handling handling{};            // What ranks' cores do.
+  std::uint64_t piece_bytes = 0;  // Pieces are of so many, and nothing is tuned; 0: of any size.
+  bool simulates = true;          // Else all times are by formula.
+  bool tries_levels = true;       // Beside those of the topology's places.
+  // Whether a plan is worth a try; null: every one.
+  std::function<bool(const Plan& plan)> takes{};
+};
 
 // Every route that fits, `own` ones included, and hierarchies of other levels, in pieces and whole, and the
 // best tuning of the first ones, unless `demand.pipelined` is false, the fastest first.
@@ -40,6 +56,6 @@ Result<std::vector<Forecast>> forecast_routes(const Topology& topology, const De
                                               std::span<const Route* const> own = {});
 // The first of them, or one that is good enough, without the times of the others.
 Result<Layout> choose_route(const Topology& topology, const Demand& demand,
-                            std::span<const Route* const> own = {});
+                            std::span<const Route* const> own = {}, const PlannerOptions& options = {});
 
 }  // namespace thalweg

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+
+#include "base/random.h"
 #include "exchange/plan/cost.h"
 #include "exchange/plan/every_plan_for_test.h"
 #include "exchange/plan/lower_bound.h"
@@ -107,6 +110,68 @@ TEST(Planner, TunesChannelsAndPieces) {
             << best->layout.route;
       }
     }
+  }
+}
+
+// Points that were more than 5 % off once, each with what was faster.
+TEST(Planner, FindsWhatItHasMissedBefore) {
+  struct Missed {
+    const char* topology;
+    std::uint32_t ranks;
+    Operation operation;
+    std::uint64_t bytes;
+    const char* route;
+    std::uint64_t piece_bytes;
+    std::uint32_t channels;
+  };
+  const Missed all[] = {
+      {"rack-1g", 64, Operation::kBroadcast, 256'000, "chain", 4096, 1},
+      {"dgx1v", 8, Operation::kReduce, 64'000'000, "hierarchical:8h", 0, 32},
+  };
+  for (const Missed& missed : all) {
+    const auto room = preset(missed.topology, missed.ranks);
+    ASSERT_TRUE(room.ok()) << room.status().message();
+    const Demand demand{.operation = missed.operation, .bytes = missed.bytes, .ranks = missed.ranks};
+    auto better = lay_out(*room, demand, missed.route);
+    ASSERT_TRUE(better.ok()) << better.status().message();
+    better->plan.piece_elements = missed.piece_bytes / Demand::kElementBytes;
+    better->plan.channels = missed.channels;
+    const auto choice = choose_route(*room, demand);
+    ASSERT_TRUE(choice.ok()) << choice.status().message();
+    EXPECT_LE(simulated(*room, demand, *choice), 1.05 * simulated(*room, demand, *better))
+        << missed.topology << " " << missed.ranks << " " << missed.bytes << ": chose " << choice->route
+        << " in " << choice->plan.channels << " channels";
+  }
+}
+
+// A sample of the points of bench/plan_search, whose whole takes hours.
+TEST(Planner, IsWithinFivePercentOfTheSearch) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int kPoints = 3;
+#else
+  constexpr int kPoints = 16;
+#endif
+  const char* const topologies[] = {"pcie-box",  "rack-1g",  "rack-10g", "rack-25g",
+                                    "rack-100g", "fat-tree", "two-sites"};
+  const Operation operations[] = {Operation::kAllReduce, Operation::kReduce, Operation::kReduceScatter,
+                                  Operation::kAllGather, Operation::kBroadcast};
+  const std::uint64_t sizes[] = {1'000, 4'000, 16'000, 64'000, 256'000};
+  Random random(11);
+  for (int point = 0; point < kPoints; ++point) {
+    const char* const name = topologies[random.below(std::size(topologies))];
+    const auto ranks = static_cast<std::uint32_t>(2 + random.below(15));
+    const auto room = preset(name, ranks);
+    ASSERT_TRUE(room.ok()) << room.status().message();
+    const Demand demand{.operation = operations[random.below(std::size(operations))],
+                        .bytes = sizes[random.below(std::size(sizes))],
+                        .ranks = ranks};
+    const auto choice = choose_route(*room, demand);
+    const auto best = best_plan(*room, demand, {.messages = 2e3});
+    ASSERT_TRUE(choice.ok() && best.ok());
+    EXPECT_LE(simulated(*room, demand, *choice), 1.05 * best->seconds)
+        << name << " " << operation_name(demand.operation) << " " << ranks << " " << demand.bytes
+        << ": chose " << choice->route << ", better " << best->layout.route << " in pieces of "
+        << best->layout.plan.piece_elements << " elements and " << best->layout.plan.channels << " channels";
   }
 }
 

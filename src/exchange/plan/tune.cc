@@ -1,75 +1,104 @@
 #include "exchange/plan/tune.h"
 
+#include <algorithm>
+#include <bit>
+#include <utility>
+
 #include "exchange/plan/estimate.h"
 
 namespace thalweg {
 namespace {
 
-constexpr std::uint64_t kPieceBytesLeast = 4 << 10, kPieceBytesMost = 16 << 20;
-constexpr std::uint32_t kChannelsMost = 16;
+// Steps that do not help before another way is tried.
+constexpr int kMisses = 3;
+// The first trial may take so much where there is any work left at all.
+constexpr double kFirstTrialMost = 5e3;
 
-class Trials {
- public:
-  Trials(const Topology& topology, const Demand& demand, Forecast start)
-      : topology_(topology), demand_(demand), best_(std::move(start)) {}
-
-  Result<Forecast> run() {
-    for (bool better = true; better;) {
-      const double before = best_.seconds;
-      if (Status status = try_channels(); !status.ok()) return status;
-      if (Status status = try_pieces(); !status.ok()) return status;
-      better = best_.seconds < before;
-    }
-    return best_;
+// Pieces that are no shorter than a channel's share are none.
+std::uint64_t next_larger(std::uint64_t piece_bytes, double share) {
+  std::uint64_t larger = kPieceBytesLeast;
+  while (larger <= piece_bytes) larger *= 4;
+  return larger > kPieceBytesMost || static_cast<double>(larger) >= share ? 0 : larger;
+}
+std::uint64_t next_smaller(std::uint64_t piece_bytes, double share) {
+  std::uint64_t smaller = 0;
+  for (std::uint64_t each = kPieceBytesLeast; each <= kPieceBytesMost; each *= 4) {
+    if (static_cast<double>(each) < share && (piece_bytes == 0 || each < piece_bytes)) smaller = each;
   }
-
- private:
-  Status try_channels() {
-    const Plan from = best_.layout.plan;
-    for (std::uint32_t channels = 1; channels <= kChannelsMost; channels *= 2) {
-      if (channels > 1 && demand_.bytes / channels < kPieceBytesLeast) break;
-      if (Status status = try_cut(from.piece_elements, channels); !status.ok()) return status;
-    }
-    return ok_status();
-  }
-  Status try_pieces() {
-    const std::uint32_t channels = best_.layout.plan.channels;
-    if (Status status = try_cut(0, channels); !status.ok()) return status;
-    for (std::uint64_t bytes = kPieceBytesLeast; bytes <= kPieceBytesMost && bytes < demand_.bytes / channels;
-         bytes *= 4) {
-      if (Status status = try_cut(bytes / Demand::kElementBytes, channels); !status.ok()) return status;
-    }
-    return ok_status();
-  }
-  Status try_cut(std::uint64_t piece_elements, std::uint32_t channels) {
-    Forecast trial = best_;
-    Plan& plan = trial.layout.plan;
-    if (plan.piece_elements == piece_elements && plan.channels == channels) return ok_status();
-    plan.piece_elements = piece_elements;
-    plan.channels = channels;
-    const bool allowed = check_plan(plan, demand_.operation, trial.layout.size()).ok();
-    if (!allowed) return ok_status();
-    const double messages = estimated_messages(topology_, demand_, trial.layout);
-    if (messages_ + messages > kTuneMessagesMax) return ok_status();
-    messages_ += messages;
-    const auto seconds = estimated_seconds(topology_, demand_, trial.layout, best_.seconds);
-    if (!seconds.ok()) return seconds.status();
-    trial.seconds = *seconds;
-    trial.pipelined = piece_elements > 0 || channels > 1;
-    if (trial.seconds < best_.seconds) best_ = std::move(trial);
-    return ok_status();
-  }
-
-  const Topology& topology_;
-  const Demand& demand_;
-  Forecast best_;
-  double messages_ = 0;
-};
+  return smaller;
+}
 
 }  // namespace
 
-Result<Forecast> tune(const Topology& topology, const Demand& demand, Forecast start) {
-  return Trials(topology, demand, std::move(start)).run();
+Tuner::Tuner(const Topology& topology, const Demand& demand, Forecast start, const Handling& handling)
+    : topology_(topology), demand_(demand), handling_(handling), best_(std::move(start)) {
+  tried_.push_back(cut_of_best());
+}
+
+// Whether there is another one that way; it is `cut` then.
+bool Tuner::step(Way way, std::uint64_t bytes, Cut& cut) {
+  const double share = static_cast<double>(bytes) / cut.channels;
+  switch (way) {
+    case Way::kSmallerPieces:
+      cut.piece_bytes = next_smaller(cut.piece_bytes, share);
+      return cut.piece_bytes > 0;
+    case Way::kLargerPieces:
+      if (cut.piece_bytes == 0) return false;
+      cut.piece_bytes = next_larger(cut.piece_bytes, share);
+      return true;
+    case Way::kMoreChannels:
+      cut.channels = std::bit_floor(cut.channels) * 2;
+      return cut.channels <= kChannelsMost && bytes / cut.channels >= kPieceBytesLeast;
+    case Way::kFewerChannels:
+      cut.channels = std::bit_ceil(cut.channels) / 2;
+      return cut.channels >= 1;
+  }
+  return false;
+}
+
+Tuner::Cut Tuner::cut_of_best() const {
+  return {best_.layout.plan.piece_elements * Demand::kElementBytes, best_.layout.plan.channels};
+}
+
+Status Tuner::go_on(double& work) {
+  for (bool better = true; better;) {
+    const double before = best_.seconds;
+    for (const Way way : {Way::kSmallerPieces, Way::kLargerPieces, Way::kMoreChannels, Way::kFewerChannels}) {
+      if (Status status = walk(way, work); !status.ok()) return status;
+    }
+    better = best_.seconds < before;
+  }
+  return ok_status();
+}
+
+Status Tuner::walk(Way way, double& work) {
+  Cut cut = cut_of_best();
+  for (int misses = 0; misses < kMisses && step(way, demand_.bytes, cut);) {
+    const double before = best_.seconds;
+    if (Status status = try_cut(cut, work); !status.ok()) return status;
+    misses = best_.seconds < before ? 0 : misses + 1;
+  }
+  return ok_status();
+}
+
+Status Tuner::try_cut(const Cut& cut, double& work) {
+  if (std::find(tried_.begin(), tried_.end(), cut) != tried_.end()) return ok_status();
+  Forecast trial = best_;
+  Plan& plan = trial.layout.plan;
+  plan.piece_elements = cut.piece_bytes / Demand::kElementBytes;
+  plan.channels = cut.channels;
+  if (!check_plan(plan, demand_.operation, trial.layout.size()).ok()) return ok_status();
+  const double takes = simulation_work(topology_, demand_, trial.layout);
+  const bool first = tried_.size() == 1 && work > 0 && takes <= kFirstTrialMost;
+  if (takes > work && !first) return ok_status();
+  work -= takes;
+  tried_.push_back(cut);
+  const auto seconds = estimated_seconds(topology_, demand_, trial.layout, {handling_, best_.seconds});
+  if (!seconds.ok()) return seconds.status();
+  trial.seconds = *seconds;
+  trial.pipelined = cut.piece_bytes > 0 || cut.channels > 1;
+  if (trial.seconds < best_.seconds) best_ = std::move(trial);
+  return ok_status();
 }
 
 }  // namespace thalweg

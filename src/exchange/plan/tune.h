@@ -1,15 +1,45 @@
 // Sizes of pieces and numbers of channels by trial.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "exchange/plan/planner.h"
 
 namespace thalweg {
 
-// Messages that the trials of one plan simulate.
-inline constexpr double kTuneMessagesMax = 6e3;
+// A route is cut into pieces of these and those in between by fours, and into channels by twos.
+inline constexpr std::uint64_t kPieceBytesLeast = 4 << 10, kPieceBytesMost = 16 << 20;
+inline constexpr std::uint32_t kChannelsMost = 32;
 
-// The same route in the number of channels and then the size of pieces that take the least time by
-// simulation, in turn for as long as that helps. As given where each trial has more messages than allowed.
-Result<Forecast> tune(const Topology& topology, const Demand& demand, Forecast start);
+// Looks for the size of pieces and the number of channels in which a route takes the least time by
+// simulation: from `start` each way for as long as that helps, and some steps beyond. All but `start` outlive
+// it.
+class Tuner {
+ public:
+  Tuner(const Topology& topology, const Demand& demand, Forecast start, const Handling& handling);
+  // Goes on, with simulations of so much work at most, by simulation_work(), and takes off what it has done.
+  Status go_on(double& work);
+  const Forecast& best() const { return best_; }
+
+ private:
+  // How a route is cut.
+  struct Cut {
+    std::uint64_t piece_bytes = 0;  // 0: whole.
+    std::uint32_t channels = 1;
+    bool operator==(const Cut&) const = default;
+  };
+  enum class Way : std::uint8_t { kSmallerPieces, kLargerPieces, kMoreChannels, kFewerChannels };
+  static bool step(Way way, std::uint64_t bytes, Cut& cut);
+  Cut cut_of_best() const;
+  Status walk(Way way, double& work);
+  Status try_cut(const Cut& cut, double& work);
+
+  const Topology& topology_;
+  const Demand& demand_;
+  const Handling& handling_;
+  Forecast best_;
+  std::vector<Cut> tried_;
+};
 
 }  // namespace thalweg

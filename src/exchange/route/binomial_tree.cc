@@ -46,6 +46,7 @@ constinit const Route routes::kBinomialTree{
     .summary = "up and down",
     .supports = {Operation::kReduce, Operation::kBroadcast, Operation::kGather, Operation::kScatter},
     .keeps_order = {Operation::kAllReduce, Operation::kReduce},
+    .makes_lists = true,
     .add_lanes = add_binomial_tree,
     .lanes = 2,
     .tried = {"binomial-tree"},

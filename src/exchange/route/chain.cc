@@ -32,6 +32,7 @@ constinit const Route routes::kChain{
     .summary = "rank after rank, the naive way",
     .supports = {Operation::kReduce, Operation::kBroadcast},
     .keeps_order = {Operation::kAllReduce, Operation::kReduce},
+    .makes_lists = true,
     .add_lanes = add_chain,
     .lanes = 2,
     .tried = {"chain"},

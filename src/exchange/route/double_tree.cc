@@ -41,6 +41,7 @@ double double_tree_added_bytes(const Demand& demand, const Layout&) {
 constinit const Route routes::kDoubleTree{
     .name = "double-tree",
     .summary = "half up and down each of two trees",
+    .makes_lists = true,
     .add_lanes = add_double_tree,
     .lanes = 4,
     .tried = {"double-tree"},

@@ -121,11 +121,6 @@ Lane hierarchical_lane(const PlanLevels& levels, std::uint32_t rank, Work work) 
   }
 }
 
-// Whether each rank contributes or gets a part of its own.
-bool gives_parts(Operation operation) {
-  return operation == Operation::kReduceScatter || operation == Operation::kAllGather;
-}
-
 // Reduce-scatter, from the innermost level on, or all-gather, from the outermost: at each level of those
 // parts alone that belong to ranks below. `levels` outlive the lane.
 Lane hierarchical_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
@@ -144,10 +139,70 @@ Lane hierarchical_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work 
   }
 }
 
+// Where groups differ, one member of each goes on with the parts of several ranks. Its fellows who do not go
+// on get theirs at the end of a reduce-scatter, or hand them in at the beginning of an all-gather.
+Lane handing_lane(const Hierarchy& hierarchy, std::uint32_t rank, std::size_t level, Work work) {
+  const bool gives = work.operation == Operation::kReduceScatter;
+  const std::uint32_t going_on = hierarchy.level(level).size, me = hierarchy.index(rank, level);
+  TeamOrder order;
+  const Team team = hierarchy.team(rank, level, order);
+  PartLists lists(team.size);
+  for (std::uint32_t member = going_on; member < team.size; ++member) {
+    if (me != member && me != member % going_on) continue;
+    lists[member] = hierarchy.parts_below(rank, level, member);
+    work.lists = &lists;
+    const std::uint32_t peer = team.rank(me == member ? member % going_on : member);
+    for (PartPieces pieces(work, team, member); pieces.next();) {
+      if (gives == (me == member)) {
+        co_yield receive(peer, pieces.piece());
+      } else {
+        co_yield send(peer, pieces.piece());
+      }
+    }
+  }
+}
+
+// As hierarchical_parts_lane(), of levels whose groups differ.
+Lane unequal_parts_lane(const PlanLevels& levels, std::uint32_t rank, Work work) {
+  const bool scatters = work.operation == Operation::kReduceScatter;
+  const Hierarchy hierarchy(levels);
+  std::size_t last = levels.size();  // Behind which nobody meets.
+  while (last > 1 && levels[last - 1].largest() == 1) --last;
+  Work level = work;
+  if (!scatters && work.in != Buffer::kWork) co_yield copy(work.part_at({}, rank), work.in);
+  if (!scatters) level.in = Buffer::kWork;
+  for (std::size_t at = 0; !scatters && at + 1 < last && hierarchy.takes_part(rank, at); ++at) {
+    for (Lane lane = handing_lane(hierarchy, rank, at, level); lane.next();) co_yield lane.step();
+  }
+  for (std::size_t n = 0; n < last; ++n) {
+    const std::size_t at = scatters ? n : last - 1 - n;
+    if (!hierarchy.takes_part(rank, at)) continue;
+    TeamOrder order;
+    const Team team = hierarchy.team(rank, at, order);
+    if (team.size == 1) continue;
+    const PartLists lists = hierarchy.parts_by_member(rank, at);
+    level.lists = &lists;
+    level.finishes = work.finishes && at + 1 == last;
+    for (Lane lane = level_lane(levels[at].way, team, level); lane.next();) co_yield lane.step();
+    level.in = Buffer::kWork;
+  }
+  for (std::size_t at = last; scatters && at-- > 0;) {
+    if (at + 1 == last || !hierarchy.takes_part(rank, at)) continue;
+    for (Lane lane = handing_lane(hierarchy, rank, at, level); lane.next();) co_yield lane.step();
+  }
+}
+
+bool are_equal(const PlanLevels& levels) {
+  return std::all_of(levels.begin(), levels.end(),
+                     [](const PlanLevel& level) { return level.sizes.empty(); });
+}
+
 void add_hierarchical(const Work& work, LaneMaker& to) {
   const PlanLevels& levels = to.plan.levels;
   const std::uint32_t me = to.all.me;
-  if (gives_parts(work.operation)) return to.add(hierarchical_parts_lane(levels, me, work));
+  if (gives_parts(work.operation) && are_equal(levels))
+    return to.add(hierarchical_parts_lane(levels, me, work));
+  if (gives_parts(work.operation)) return to.add(unequal_parts_lane(levels, me, work));
   if (is_rooted(work.operation) && all_are_trees(levels))
     return add_tree(work, place_in(Hierarchy(levels, work.root), me), to);
   to.add(hierarchical_lane(levels, me, work));
@@ -181,11 +236,6 @@ PlanLevels nearest_factors(std::uint32_t ranks) {
   return factor > 1 ? PlanLevels{factor, ranks / factor} : PlanLevels{ranks};
 }
 
-bool are_equal(const PlanLevels& levels) {
-  return std::all_of(levels.begin(), levels.end(),
-                     [](const PlanLevel& level) { return level.sizes.empty(); });
-}
-
 // Ranks per machine, machines per rack and so on. Where places say nothing, the two factors nearest each
 // other.
 PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
@@ -212,19 +262,15 @@ PlanLevels levels_of(const Topology& topology, std::uint32_t ranks) {
 Status lay_out_hierarchical(const Topology& topology, const Demand& demand, Layout& layout) {
   if (!layout.plan.levels.empty()) return ok_status();
   layout.plan.levels = levels_of(topology, demand.ranks);
-  if (gives_parts(demand.operation) && !are_equal(layout.plan.levels))
-    layout.plan.levels = nearest_factors(demand.ranks);
   return ok_status();
 }
 
 Status check_hierarchical(const Plan& plan, Operation operation, std::uint32_t) {
   const bool by_parts = gives_parts(operation);
   for (const PlanLevel& level : plan.levels) {
-    if (by_parts && (!level.divides() || !level.sizes.empty())) {
-      return refuse_route(plan.name(),
-                          std::string(operation_name(operation)) +
-                              " leaves each rank a part of its own; expected levels of equal sizes "
-                              "by r or h");
+    if (by_parts && !level.divides()) {
+      return refuse_route(plan.name(), std::string(operation_name(operation)) +
+                                           " leaves each rank a part of its own; expected levels by r or h");
     }
     if (level.way == LevelWay::kDoubling && is_rooted(operation)) {
       return refuse_route(plan.name(), std::string(operation_name(operation)) +
@@ -303,6 +349,7 @@ constinit const Route routes::kHierarchical{
     .shape = RouteShape::kByLevels,
     .supports = {Operation::kReduceScatter, Operation::kAllGather, Operation::kReduce, Operation::kBroadcast},
     .root_receives = true,
+    .makes_lists = true,
     .check = check_hierarchical,
     .add_lanes = add_hierarchical,
     .tried = {"hierarchical"},

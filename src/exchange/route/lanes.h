@@ -25,10 +25,11 @@ struct Work {
   const std::uint64_t* parts_out = nullptr;  // All-to-all: of kWork.
   std::uint32_t by_rank = 0;  // So many ranks have parts, and a member that of its rank; 0: of its place.
   std::uint32_t every = 0;    // By rank: a member's part is those of all ranks at multiples of this distance.
-  std::uint64_t piece = 0;    // Elements; 0: whole blocks.
-  std::uint64_t staged = 0;   // Elements that a staging area holds of each part.
-  std::uint32_t root = 0;     // Rank.
-  std::uint32_t peer = 0;     // Point to point: the rank that receives.
+  const PartLists* lists = nullptr;  // By rank: a member's part is those of these; outlives the lane.
+  std::uint64_t piece = 0;           // Elements; 0: whole blocks.
+  std::uint64_t staged = 0;          // Elements that a staging area holds of each part.
+  std::uint32_t root = 0;            // Rank.
+  std::uint32_t peer = 0;            // Point to point: the rank that receives.
   std::span<const std::uint32_t> neighbours{};  // Ranks.
   Buffer in = Buffer::kIn;                      // Where the team's contributions are.
   bool in_place = false;                        // kIn and kWork are the same memory.
@@ -63,6 +64,10 @@ class PartPieces {
   // Of members [first, last).
   PartPieces(const Work& work, const Team& team, std::uint32_t first, std::uint32_t last, std::uint64_t piece)
       : work_(&work), team_(team), first_(first), piece_(piece), pieces_({}, 0) {
+    if (work.lists) {
+      begin_lists(last);
+      return;
+    }
     const bool in_a_row = work.by_rank == 0 || (team.stride == 1 && !team.order);
     merged_ = in_a_row && work.slice_begin == 0 && work.slice_end == 1 ? last - first : 1;
     blocks_ = (last - first) / merged_ * (work.every ? work.by_rank / work.every : 1);
@@ -72,8 +77,8 @@ class PartPieces {
 
   bool next() {
     if (index_ == pieces_.size()) {
-      if (++block_ >= blocks_) return false;
-      pieces_ = Pieces(block(block_), piece_);
+      if (listed_ ? !next_listed() : ++block_ >= blocks_) return false;
+      if (!listed_) pieces_ = Pieces(block(block_), piece_);
       index_ = 0;
     }
     now_ = pieces_[index_++];
@@ -82,6 +87,28 @@ class PartPieces {
   Block piece() const { return now_; }
 
  private:
+  // As if a block had just ended.
+  void begin_lists(std::uint32_t last) {
+    listed_ = true;
+    members_ = last;
+    index_ = pieces_.size();
+  }
+  // The next rank's part, and those behind it that lie side by side with it.
+  bool next_listed() {
+    const PartLists& lists = *work_->lists;
+    while (first_ < members_ && block_ == lists[first_].size()) {
+      ++first_;
+      block_ = 0;
+    }
+    if (first_ == members_) return false;
+    const std::vector<std::uint32_t>& list = lists[first_];
+    const bool whole = work_->slice_begin == 0 && work_->slice_end == 1;
+    const std::uint32_t begin = block_++;
+    while (whole && block_ < list.size() && list[block_] == list[block_ - 1] + 1) ++block_;
+    const Block from = work_->part_at(team_, list[begin]);
+    pieces_ = Pieces({from.begin, work_->part_at(team_, list[block_ - 1]).end() - from.begin}, piece_);
+    return true;
+  }
   Block block(std::uint32_t number) const {
     const std::uint32_t in_turn = members_ / merged_, member = first_ + number % in_turn;
     std::uint32_t index = work_->by_rank ? team_.rank(member) : member;
@@ -92,7 +119,8 @@ class PartPieces {
 
   const Work* work_ = nullptr;
   Team team_{};
-  std::uint32_t first_ = 0, members_ = 1, merged_ = 1;
+  std::uint32_t first_ = 0, members_ = 1, merged_ = 1;  // By lists: the member at hand, and behind the last.
+  bool listed_ = false;
   std::uint32_t block_ = 0, blocks_ = 1;
   std::uint64_t piece_, index_ = 0;
   Pieces pieces_;

@@ -23,6 +23,7 @@ struct OwnedParts {
     }
     begins.back() = whole.end();
   }
+  bool has(std::uint32_t owner) const { return begins[owner] < begins[owner + 1]; }
   Block of(std::uint32_t owner) const { return {begins[owner], begins[owner + 1] - begins[owner]}; }
   Block piece(std::uint32_t owner, std::uint64_t rounds, std::uint64_t round) const {
     return part_of(of(owner), rounds, round);
@@ -58,6 +59,7 @@ Lane contributions_lane(Team team, Work work, OwnedParts parts) {
     }
     for (std::uint32_t d = 1; d < workers; ++d) {
       const std::uint32_t fellow = (me + d) % workers;
+      if (!parts.has(fellow)) continue;
       co_yield on_channel(kOwn, send(team.rank(fellow), parts.piece(fellow, rounds, i), work.in));
     }
   }
@@ -65,6 +67,7 @@ Lane contributions_lane(Team team, Work work, OwnedParts parts) {
 
 Lane own_part_lane(Team team, Work work, OwnedParts parts) {
   const std::uint32_t me = team.me, workers = parts.workers;
+  if (!parts.has(me)) co_return;
   const bool works = me < workers;
   const std::uint64_t rounds = parts.rounds(work.piece);
   std::vector<std::uint32_t> fellows;  // Workers, in this rank's order.
@@ -93,6 +96,7 @@ Lane workers_sums_lane(Team team, Work work, OwnedParts parts) {
   for (std::uint64_t i = 0; team.me < parts.workers && i < rounds; ++i) {
     for (std::uint32_t d = parts.workers - 1; d > 0; --d) {
       const std::uint32_t fellow = (team.me + d) % parts.workers;
+      if (!parts.has(fellow)) continue;
       co_yield receive(team.rank(fellow), parts.piece(fellow, rounds, i));
     }
   }

@@ -81,6 +81,7 @@ constinit const Route routes::kPackedTrees{
     .name = "packed-trees",
     .summary = "trees packed into direct cables",
     .shape = RouteShape::kByTrees,
+    .makes_lists = true,
     .add_lanes = add_packed_trees,
     .lanes = 2,
     .tried = {"packed-trees"},

@@ -60,8 +60,9 @@ void add_recursive_doubling(const Work& work, LaneMaker& to) {
   to.add(recursive_doubling_lane(to.all, work));
 }
 
+// An all-gather sends what halving-doubling does.
 double recursive_doubling_seconds(RoundCosts& costs, const Demand& demand, const Layout&) {
-  return doubling_seconds(costs, demand, false);
+  return doubling_seconds(costs, demand, demand.operation == Operation::kAllGather);
 }
 
 double recursive_doubling_added_bytes(const Demand& demand, const Layout&) {

@@ -74,6 +74,7 @@ struct Route {
   Operations touches_own_part_only{};
   Operations one_channel{};    // Its lanes cannot be doubled.
   bool root_receives = false;  // Of a broadcast the root gets back some of what it has sent.
+  bool makes_lists = false;    // Of ranks, which take memory each time.
   bool in_memory = false;      // Goes through the memory of one machine, which no network carries.
   // OK, or what else of a plan for that many ranks is impossible. Null: nothing.
   Status (*check)(const Plan& plan, Operation operation, std::uint32_t ranks) = nullptr;

@@ -35,6 +35,7 @@ constinit const Route routes::kServers{
     .alias = "cpu",
     .summary = "the last n ranks own parts and contribute nothing",
     .number = {&Plan::servers, 1},
+    .makes_lists = true,
     .check = check_servers,
     .add_lanes = add_servers,
     .lanes = kOwnersLanes,

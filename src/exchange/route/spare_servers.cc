@@ -53,6 +53,7 @@ constinit const Route routes::kSpareServers{
     .name = "byteps",
     .summary = "ranks own parts, n spare servers larger ones",
     .number = {&Plan::servers},
+    .makes_lists = true,
     .check = check_spare_servers,
     .add_lanes = add_spare_servers,
     .lanes = kOwnersLanes,

@@ -30,6 +30,7 @@ constinit const Route routes::kStar{
     .supports = {Operation::kReduce, Operation::kBroadcast, Operation::kGather, Operation::kScatter},
     .keeps_order = {Operation::kAllReduce, Operation::kReduce},
     .touches_own_part_only = {Operation::kScatter},
+    .makes_lists = true,
     .add_lanes = add_star,
     .lanes = 2,
     .tried = {"star"},

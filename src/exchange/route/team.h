@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace thalweg {
 
@@ -23,5 +24,8 @@ struct Team {
     return (member + size - steps % size) % size;
   }
 };
+
+// By member of a team: the ranks whose parts are its own.
+using PartLists = std::vector<std::vector<std::uint32_t>>;
 
 }  // namespace thalweg

@@ -40,6 +40,7 @@ constinit const Route routes::kTree{
     .summary = "up and down a tree of K children",
     .number = {&Plan::fanout, 2},
     .supports = {Operation::kReduce, Operation::kBroadcast},
+    .makes_lists = true,
     .check = check_tree,
     .add_lanes = add_kary_tree,
     .lanes = 2,
