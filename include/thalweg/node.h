@@ -36,7 +36,8 @@ struct NodeOptions {
 // program. `rules`: by RuleSpec::custom. `thalweg node server` does for jobs without such rules.
 Status run_server(const NodeOptions& options, const CustomRules& rules = {});
 // Runs `program` for each data shard that the scheduler gives this worker; a shard that was another worker's,
-// and begun, continues at Store::step(). More workers than JobOptions::workers stand by.
+// and begun, continues at Store::step(). One that comes when the job has begun gets some of the others' at
+// once.
 Status run_worker(const NodeOptions& options, Program program);
 
 }  // namespace thalweg

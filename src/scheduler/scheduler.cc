@@ -127,7 +127,6 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   if (!started()) return;
   send(id, Op::kMap, ok_status(), encode(map_), out);
-  tell_event(describe_member(id) + " joined; it stands by for the data shards of workers that are lost");
 }
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
@@ -191,6 +190,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
+  if (!member->second.named && !stopped_) share_with(now, from, out);
   // While servers are at work, nobody waits at a barrier in vain.
   Counters& counted = member->second.counters;
   const auto has_grown = [&](CounterId id) { return beat->counters[id] > counted[id]; };
@@ -320,14 +320,21 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
          THALWEG_BUG(kNoFence);
 }
 
+// Why another than the shard's present owner is not heard. Who lives and has yet to get the map does not
+// fail: by that the shard is none of its.
+Status Scheduler::disowned(const FrameHeader& head) const {
+  if (head.map_epoch < map_.epoch)
+    return {Code::kStale, "the shard was given to another worker by a newer map"};
+  return {Code::kAborted, "the shard was given to another worker"};
+}
+
 void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
   const auto id = numbered<BarrierId>(head);
   const bool watches = head.shard == kNoShard;
   if (!watches && !owns(from, head)) {
-    return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
-                  out);
+    return answer(from, head, Op::kBarrierReply, disowned(head), out);
   }
   if (barriers_.size() >= limits::kBarriersMax && barriers_.count(id) == 0) {
     return answer(from, head, Op::kBarrierReply,
@@ -374,13 +381,13 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
   if (!owns(from, head)) {
-    return answer(from, head, Op::kReportReply, {Code::kAborted, "the shard was given to another worker"},
-                  out);
+    return answer(from, head, Op::kReportReply, disowned(head), out);
   }
   const auto id = numbered<ReportId>(head);
   const auto newest = reported_.find(head.shard);
   if ((head.flags & frame_flags::kEndOfWork) != 0) {
     ++progress_;
+    ended_.insert(head.shard);
     if (options_.on_program_end) options_.on_program_end(head.shard);
   } else if (newest == reported_.end() || newest->second < id || THALWEG_BUG(kReportTwice)) {
     reported_[head.shard] = id;

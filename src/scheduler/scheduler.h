@@ -34,6 +34,7 @@ struct SchedulerOptions {
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
   Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
+  bool shards_stay = false;  // Of workers that live: their programs keep what no server has.
   Step first;  // That data shards begin with; of rows that an observer loads, which hold the steps before it.
   CheckpointPolicy checkpoint;  // In sync mode.
   // All called inside a turn. A checkpoint that was taken is none before complete_checkpoint().
@@ -153,6 +154,8 @@ class Scheduler final : public Node {
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(Instant now, std::uint32_t worker);
+  void share_with(Instant now, NodeId newcomer, Transport& out);
+  std::string take_shares(Instant now, std::uint32_t newcomer);
   std::string fail_over(Instant now, std::uint32_t server);
   std::string take_out(Instant now, std::uint32_t server);
   void plan_copies();
@@ -176,6 +179,7 @@ class Scheduler final : public Node {
   void on_checkpoint_report(Instant now, NodeId from, const Frame& frame);
   void tell(const Checkpoints::Outcome& outcome) const;
   bool owns(NodeId from, const FrameHeader& head) const;
+  Status disowned(const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
   std::string lost_ranges(NodeId server) const;
@@ -207,6 +211,7 @@ class Scheduler final : public Node {
   std::optional<std::uint32_t> leaving_;   // Of these the one whose chains get others.
   bool placed_ = false;                    // By place().
   std::map<ShardId, ReportId> reported_;   // The newest report of each shard.
+  std::set<ShardId> ended_;                // Whose programs have ended well.
   Timeline timeline_;
   Failovers failovers_;
   std::uint64_t progress_ = 0;

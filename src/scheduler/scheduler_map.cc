@@ -10,12 +10,6 @@
 #include "staleness/step_policy.h"
 
 namespace thalweg {
-namespace {
-
-constexpr std::size_t kNamedBytesMax = 100;
-
-}  // namespace
-
 void Scheduler::begin(Transport& out) {
   map_.consistency = options_.consistency;
   if (step_policy(options_.consistency)->combines()) map_.combine = options_.combine;
@@ -91,41 +85,6 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
   tell(checkpoints_.on_moved());
   publish(out);
   return ok_status();
-}
-
-// Says where the shards went.
-std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
-  std::map<std::uint32_t, std::uint32_t> load, heirs;
-  std::uint32_t moved = 0;
-  for (const auto& [id, member] : members_) {
-    if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
-  }
-  for (const wire::ShardOwner& owner : map_.shards) {
-    if (load.count(owner.worker) != 0) ++load[owner.worker];
-  }
-  for (wire::ShardOwner& owner : map_.shards) {
-    if (owner.worker != worker) continue;
-    const auto least = std::min_element(load.begin(), load.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    owner.worker = least->first;
-    ++owner.owner_epoch;
-    ++least->second;
-    ++moved;
-    ++heirs[least->first];
-  }
-  if (moved == 0) return "it had no data shards";
-  for (const auto& [heir, shards] : heirs) {
-    timeline_.add(now, JobEvent::Kind::kReassigned, worker_node(heir),
-                  fmt::format("has {} data shards of {}", shards, node_name(worker_node(worker))));
-  }
-  std::string names;
-  for (const auto& [heir, shards] : heirs) {
-    const bool shown = names.size() < kNamedBytesMax;
-    names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
-    if (!shown) break;
-  }
-  return fmt::format("its {} data shard{} {} to {}", moved, moved == 1 ? "" : "s", moved == 1 ? "goes" : "go",
-                     names);
 }
 
 // Takes a server out of the chains that it is in. Says who owns its ranges now.

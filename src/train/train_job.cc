@@ -128,6 +128,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
+  job.shards_stay = has_own_state(spec());
   if (resume_) job.first = resume_->manifest.step;
   if (keeper_ != nullptr) {
     checkpoint::Manifest about;

@@ -223,7 +223,7 @@ class ClusterTest(ClusterJobs):
         while "worker-1" not in line:
             self.assertIsNone(job.poll())
             line = job.stderr.readline()
-        self.assertRegex(line, r"^worker-1 \(.*process %d\) joined; it stands by" % nodes[-1].pid)
+        self.assertRegex(line, r"^worker-1 \(.*process %d\) joined; it (stands by|has)" % nodes[-1].pid)
         job.send_signal(signal.SIGINT)
         _, err = self.finish(job)
         self.assertEqual(job.returncode, 130, err)

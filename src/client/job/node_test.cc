@@ -344,12 +344,15 @@ TEST(Node, SaysWhoComesWhileTheJobRuns) {
   const JobOptions wanted = node_options(Consistency::async());
   Nodes nodes;
   Job job = listening(wanted, node);
-  nodes.all(at(job.address()), wanted, [](Store& store) -> Task<Status> {
-    for (;;) co_await store.yield();
-  });
+  const auto forever = [](Store& store) -> Task<Status> {
+    Status status;
+    while (status.ok()) status = (co_await store.yield()).status;
+    co_return status;
+  };
+  nodes.all(at(job.address()), wanted, forever);
   ASSERT_TRUE(job.shard(ShardId{0}).read(kNodeCounts, first_keys(1)).ok());  // It runs.
-  nodes.work(at(job.address()), train_at_node);
-  const std::string words = "joined; it stands by for the data shards of workers that are lost";
+  nodes.work(at(job.address()), forever);
+  const std::string words = "joined; it has 1 data shard of worker-0";
   for (int i = 0; i < 1000 && !lines.have(words); ++i) std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(lines.have(words));
 }
