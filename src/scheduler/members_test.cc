@@ -54,7 +54,7 @@ TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
   EXPECT_EQ(c.scheduler->view().workers, 1u);
 }
 
-TEST(Scheduler, ALateWorkerGetsItsShareOfDataShardsAndALateServerIsRefused) {
+TEST(Scheduler, ALateWorkerGetsItsShareOfDataShards) {
   Cluster c;
   EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(2));
   EXPECT_EQ(c.map().epoch, 1u) << "nobody knows yet whether it can be spoken to";
@@ -62,17 +62,23 @@ TEST(Scheduler, ALateWorkerGetsItsShareOfDataShardsAndALateServerIsRefused) {
   EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{0, 0}, {1, 0}, {2, 1}, {1, 0}}));
   c.tell(worker_node(2), heartbeat());
   EXPECT_EQ(c.map().epoch, 2u) << "once";
-  const auto answers = c.tell(temporary(10), join(Role::kServer));
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
-  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
-  EXPECT_EQ(answers[0].second.first.text(), "the job has all its servers, 1 of 1; this one is not needed");
   EXPECT_EQ(c.events, (std::vector<std::string>{"worker-2 (test) joined; it has 1 data shard of worker-0"}));
   const JobStatus status = c.scheduler->status(c.now);
   EXPECT_EQ(status.nodes.back().id, worker_node(2));
   EXPECT_EQ(status.nodes.back().state, NodeState::kAlive);
   EXPECT_EQ(status.events.back().kind, JobEvent::Kind::kReassigned);
   EXPECT_EQ(status.events.back().cause, "has 1 data shard of worker-0");
+}
+
+TEST(Scheduler, AServerMoreIsRefusedUntilTheJobHasBegun) {
+  Cluster c(false);
+  c.tell(temporary(1), join(Role::kServer));
+  const auto answers = c.tell(temporary(10), join(Role::kServer));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].second.head.op, Op::kStop);
+  EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
+  EXPECT_EQ(answers[0].second.first.text(),
+            "no server can join: the job has all its servers, 1 of 1, expected more once it has begun");
 }
 
 // From those who have most; one more would not make it even.

@@ -103,14 +103,13 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
                 {Code::kRefused, "a job is observed by one worker, that of its scheduler's process"}, {},
                 out);
   }
-  const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
-  if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
-    const Status why(Code::kRefused,
-                     stopped_ ? "the job is over"
-                              : fmt::format("the job has all its servers, {} of {}; this one is not needed",
-                                            options_.servers, options_.servers));
-    return send(from, Op::kStop, why, {}, out);
-  }
+  const bool late = join->role == Role::kServer && count(Role::kServer, false) >= options_.servers;
+  Status refused = late ? may_come() : ok_status();
+  if (members_.size() >= limits::kNodesMax)
+    refused = {Code::kRefused,
+               fmt::format("the job has {} nodes, expected at most {}", members_.size(), limits::kNodesMax)};
+  if (stopped_) refused = {Code::kRefused, "the job is over"};
+  if (!refused.ok()) return send(from, Op::kStop, refused, {}, out);
   std::uint32_t index = join->observer ? wire::kFirstObserver : 0;
   while (members_.count({join->role, index}) != 0) ++index;
   const NodeId id{join->role, index};
@@ -126,6 +125,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   timeline_.add(now, JobEvent::Kind::kJoined, id, join->name);
   send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   if (!started()) return;
+  if (id.role == Role::kServer) return list_server(id.index);
   send(id, Op::kMap, ok_status(), encode(map_), out);
 }
 
@@ -298,6 +298,7 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                   out);
     }
     keep_leaving(now, node);
+    keep_growing(node.index);
     const std::string heirs = fail_over(now, node.index);
     tell(checkpoints_.on_moved());
     tell_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
@@ -323,7 +324,7 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
 // Why another than the shard's present owner is not heard. Who lives and has yet to get the map does not
 // fail: by that the shard is none of its.
 Status Scheduler::disowned(const FrameHeader& head) const {
-  if (head.map_epoch < map_.epoch)
+  if (head.map_epoch < map_.epoch && !THALWEG_BUG(kFormerOwnerFails))
     return {Code::kStale, "the shard was given to another worker by a newer map"};
   return {Code::kAborted, "the shard was given to another worker"};
 }

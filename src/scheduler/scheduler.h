@@ -16,6 +16,7 @@
 #include "scheduler/checkpoints.h"
 #include "scheduler/drain.h"
 #include "scheduler/failovers.h"
+#include "scheduler/growth.h"
 #include "scheduler/timeline.h"
 #include "thalweg/job_status.h"
 #include "wire/messages.h"
@@ -24,7 +25,7 @@ namespace thalweg {
 
 struct SchedulerOptions {
   std::uint64_t cluster = 1;
-  std::uint32_t servers = 1;
+  std::uint32_t servers = 1;   // To start with; more may join later.
   std::uint32_t replicas = 1;  // Servers that have each key range, or all of them where there are fewer.
   std::uint32_t workers = 1;   // To start with; more may join later and take over shards of lost ones.
   std::uint32_t shards = 1;
@@ -105,6 +106,8 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
   }
+  // Whether servers that came late have yet to get their part.
+  bool growing() const { return !growth_.goals.empty() || !growth_.waiting.empty(); }
   // The server that is to leave and is in chains yet.
   std::optional<std::uint32_t> leaving() const { return leaving_; }
   ClusterView view() const;
@@ -159,6 +162,16 @@ class Scheduler final : public Node {
   std::string fail_over(Instant now, std::uint32_t server);
   std::string take_out(Instant now, std::uint32_t server);
   void plan_copies();
+  Status may_come() const;
+  void list_server(std::uint32_t server);
+  void welcome_server(Instant now, std::uint32_t server, Transport& out);
+  void grow(Instant now);
+  void aim(std::uint32_t newcomer);
+  void trim_chains();
+  bool is_ahead(const Goal& goal) const;
+  void follow_goals(Instant now);
+  void tell_grown(Instant now, const Growth::Newcomer& newcomer);
+  void keep_growing(std::uint32_t lost);
   void on_joined(Instant now, NodeId from, const Frame& frame, Transport& out);
   void tell_of_copies(Instant now);
   void on_drain(Instant now, NodeId from, const Frame& frame, Transport& out);
@@ -209,9 +222,10 @@ class Scheduler final : public Node {
   std::vector<Loss> losses_;
   std::map<std::uint32_t, Drain> drains_;  // By server, the newest of each.
   std::optional<std::uint32_t> leaving_;   // Of these the one whose chains get others.
-  bool placed_ = false;                    // By place().
-  std::map<ShardId, ReportId> reported_;   // The newest report of each shard.
-  std::set<ShardId> ended_;                // Whose programs have ended well.
+  Growth growth_;
+  bool placed_ = false;                   // By place().
+  std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
+  std::set<ShardId> ended_;               // Whose programs have ended well.
   Timeline timeline_;
   Failovers failovers_;
   std::uint64_t progress_ = 0;

@@ -65,7 +65,7 @@ void Scheduler::publish(Transport& out) {
 // which does not know yet that it is one, would lose what it never had.
 Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out) {
   if (!started() || stopped_) return {Code::kRetry, "ranges move while the job runs"};
-  if (options_.replicas > 1 || !drains_.empty())
+  if (options_.replicas > 1 || !drains_.empty() || map_.late_servers > 0)
     return {Code::kUsage, "ranges of which servers keep copies stay where they are"};
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kServer && member.map_epoch == 0)
@@ -81,7 +81,7 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
     return {Code::kUsage, "no such chain of servers"};
   if (next == map_.placement[table.value]) return ok_status();
   map_.placement[table.value] = std::move(next);
-  placed_ = true;
+  placed_ = map_.by_hand = true;
   tell(checkpoints_.on_moved());
   publish(out);
   return ok_status();
@@ -123,14 +123,15 @@ std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
   failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
   losses_.push_back(std::move(loss));
   std::string heirs = take_out(now, server);
-  plan_copies();
+  follow_goals(now);
   tell_of_copies(now);
   return heirs;
 }
 
 // The only copies of which are there.
 std::string Scheduler::lost_ranges(NodeId server) const {
-  const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
+  const auto servers = static_cast<std::uint32_t>(std::max<std::size_t>(map_.servers.size(), 1));
+  const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % servers;
   std::string ranges;
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {
     const TableSpec& table = map_.tables[t];

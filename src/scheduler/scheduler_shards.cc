@@ -56,6 +56,7 @@ std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
 // where programs keep what no server has, it waits for losses.
 void Scheduler::share_with(Instant now, NodeId newcomer, Transport& out) {
   members_.at(newcomer).named = true;
+  if (newcomer.role == Role::kServer) return welcome_server(now, newcomer.index, out);
   if (newcomer.role != Role::kWorker || members_.at(newcomer).observer) return;
   const std::string what =
       options_.shards_stay || map_.closing ? std::string() : take_shares(now, newcomer.index);

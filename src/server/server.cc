@@ -87,13 +87,13 @@ void Server::on_map(bool first, Transport& out) {
   committing_.clear();
   for (auto& table : kept_pushes_) table.clear();
   for (auto& table : waiting_) table.clear();
+  for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
+    if (s != self()) out.introduce(server_node(s), map().servers[s]);
+  }
   if (first) {
     if (Status status = make_tables(); !status.ok()) return member_.fail(std::move(status), out);
     for (const TableSpec& table : map().tables)
-      units_.push_back(chain_units(table.ranges, static_cast<std::uint32_t>(map().servers.size())));
-    for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
-      if (s != self()) out.introduce(server_node(s), map().servers[s]);
-    }
+      units_.push_back(chain_units(table.ranges, map().first_servers()));
   } else {
     bool moved = false;  // Who only joins a chain changes nothing of what is owned.
     for (std::size_t t = 0; t < tables_.size(); ++t)
@@ -155,6 +155,7 @@ void Server::follow_placement(Transport& out) {
       std::vector<RangeState> states = host.give_up(lost);
       if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
       for (RangeState& state : states) {
+        if (!map().by_hand) break;  // Who owns them now had them already.
         const RangeId range = state.range;
         given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
       }
@@ -222,6 +223,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   }
   ++pushes_;
   push_bytes_ += frame.size_bytes();
+  push_value_bytes_ += frame.second.size();
   // Who comes again and again learns that others get on meanwhile, and whom it waits for.
   if (host && status.code() == Code::kRetry)
     reply(from, frame.head, Op::kWaiting, ok_status(), encode((*host)->waiting_for(frame.head)), {}, out);
@@ -375,6 +377,8 @@ Counters Server::counters() const {
   sum.count(CounterId::kPushes, pushes_);
   sum.count(CounterId::kPushBytes, push_bytes_);
   sum.count(CounterId::kSentBytes, sent_bytes_);
+  sum.count(CounterId::kPushValueBytes, push_value_bytes_);
+  sum.count(CounterId::kCopyValueBytes, copy_value_bytes_);
   return sum;
 }
 

@@ -20,6 +20,7 @@ wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sy
   table.ranges = 4;
   map.tables = {table};
   map.servers = {"", ""};
+  map.by_hand = true;
   map.placement = first_placement(map.tables, 2);
   map.shards = {{0, 0}, {1, 0}};
   return map;

@@ -10,10 +10,12 @@ import unittest
 from cluster_jobs import PATIENCE_S, ClusterJobs, address_in, last_json
 from programs import PROGRAM
 
-WORK = ("--epochs", "60", "--batch", "256", "--data-shards", "4")
+WORK = ("--epochs", "120", "--batch", "256", "--data-shards", "4")
 
 
 class JoinsTest(ClusterJobs):
+    """What tests of both roles need."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -47,10 +49,12 @@ class JoinsTest(ClusterJobs):
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
         end = last_json(out)
-        for what in ("model_digest", "examples", "train_loss"):
+        for what in ("model_digest", "examples"):
             self.assertEqual(end[what], self.calm[what], what)
         return err
 
+
+class WorkersTest(JoinsTest):
     # T30, the half of workers.
     def test_workers_that_join_get_data_shards_and_may_be_all_that_is_left(self):
         job, address = self.start_servers(2, 1, 1)
@@ -78,6 +82,73 @@ class JoinsTest(ClusterJobs):
         self.assertNotIn("reassigned", [event["event"] for event in self.ask("events", address)["events"]])
         job.terminate()
         self.finish(job)
+
+
+class ServersTest(JoinsTest):
+    def scale(self, address, *flags, servers="+1", code=0):
+        done = subprocess.run([PROGRAM, "scale", "--servers", servers, "--join", address, *flags], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stderr if code else done.stdout
+
+    # T30, the half of servers: added, and then those that there were first leave.
+    def test_a_job_goes_on_by_servers_that_came_while_it_ran(self):
+        for replicas in (1, 2):
+            with self.subTest(replicas=replicas):
+                job, address = self.start_servers(2, replicas, 2)
+                told = json.loads(self.scale(address, "--json", servers="+2"))
+                self.assertEqual([one["server"] for one in told["servers"]], [2, 3])
+                for one in told["servers"]:
+                    self.assertRegex(one["part"], r"^it has \d+ key ranges( and copies of \d+)?, after \d+\.\d{3} s$")
+                    self.assertEqual(self.nodes(address, "server")[one["server"]]["pid"], one["pid"])
+                    self.assertEqual(self.nodes(address, "server")[one["server"]]["state"], "alive")
+                status = self.ask("status", address)
+                self.assertEqual(status["ranges_in_sync"], status["ranges"])
+                self.assertEqual(status["failovers"], [])
+                shared = [event["index"] for event in self.ask("events", address)["events"] if event["event"] == "shared"]
+                self.assertEqual(sorted(shared), [2, 3])
+                for server in (0, 1):
+                    subprocess.run([PROGRAM, "drain", "--server", str(server), "--join", address], capture_output=True, check=True,
+                                   timeout=PATIENCE_S)
+                err = self.expect_calm(job)
+                self.assertRegex(err, r"(?m)^server-2 \(.*\) joined; key ranges are to come to it$")
+                self.assertRegex(err, r"(?m)^server-3 takes part; it has \d+ key ranges")
+                for word in ("lost", "closed its connection"):
+                    self.assertNotIn(word, err)
+                self.assert_gone([one["pid"] for one in told["servers"]])
+
+    def test_a_server_that_came_may_die_as_any_other(self):
+        job, address = self.start_servers(2, 2, 2)
+        self.assertRegex(self.scale(address), r"\Aserver-2 \(process \d+\) has joined; it has \d+ key ranges and copies of \d+, "
+                                              r"after \d+\.\d{3} s\n\Z")
+        os.kill(self.nodes(address, "server")[2]["pid"], signal.SIGKILL)
+        self.await_words(job, "go on without server-2")
+        self.expect_calm(job)
+
+    def test_in_the_place_of_one_that_was_lost_a_server_keeps_copies(self):
+        job, address = self.start_servers(2, 2, 1)
+        os.kill(self.nodes(address, "server")[0]["pid"], signal.SIGKILL)
+        self.await_state(address, "server", 0, "lost")
+        late = self.start_node("server", "--join", address)
+        self.await_state(address, "server", 2, "alive")
+        status = self.ask("status", address)
+        self.assertEqual(status["ranges_in_sync"], status["ranges"])
+        os.kill(self.nodes(address, "server")[1]["pid"], signal.SIGKILL)
+        self.expect_calm(job)
+        self.assertEqual(late.wait(PATIENCE_S), 0)
+
+    def test_who_cannot_join_is_refused_in_one_line(self):
+        job, address = self.start_servers(1, 1, 1, "--epochs", "100000", "--algorithm", "softsync:1")
+        err = self.scale(address, code=1)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn("REFUSED: no server can join: which pushes make an update depends on who gets them", err)
+        job.terminate()
+        self.finish(job)
+        for words in (("--servers", "+1"), ("--servers", "1", "--join", "127.0.0.1:7100"), ("--servers", "-1", "--join", "127.0.0.1:7100"),
+                      ("--join", "127.0.0.1:7100"), ("--servers", "+65", "--join", "127.0.0.1:7100")):
+            done = subprocess.run([PROGRAM, "scale", *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("no answer from a scheduler", self.scale("127.0.0.1:1", "--timeout", "300ms", code=6))
 
 
 if __name__ == "__main__":

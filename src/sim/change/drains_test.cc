@@ -1,6 +1,6 @@
 // Servers that are asked to leave, beside others that are lost: no bit of a job changes, and no node ends
 // with an error.
-#include "sim/cluster/drains.h"
+#include "sim/change/drains.h"
 
 #include <gtest/gtest.h>
 
