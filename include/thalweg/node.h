@@ -26,6 +26,9 @@ struct NodeOptions {
   bool insecure_no_auth = false;
   // Scheduler: until the next node joins. Server, worker: until the scheduler answers.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
+  // A node whose connection has closed counts as lost when it has not come back after this, at most 1 h. One
+  // of this machine whose port is closed as well is lost at once.
+  std::chrono::nanoseconds grace = std::chrono::seconds(3);
   // One line for people: who is waited for, who is lost. On any thread.
   std::function<void(const std::string& line)> log;
 };

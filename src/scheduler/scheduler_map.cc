@@ -14,6 +14,7 @@ void Scheduler::begin(Transport& out) {
   map_.consistency = options_.consistency;
   if (step_policy(options_.consistency)->combines()) map_.combine = options_.combine;
   map_.timeout = options_.timeout;
+  map_.silence = options_.suspect_after;
   map_.tables = options_.tables;
   map_.job = options_.job;
   map_.first = options_.first;

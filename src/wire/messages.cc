@@ -2,7 +2,7 @@
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text machine:text pid:u32
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool first:step count:u32 table* count:u32
+//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 silence_ns:i64 closing:bool first:step count:u32 table* count:u32
 //                server:text* late_servers:u32 by_hand:bool placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
 //   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32 count:u8
@@ -136,7 +136,8 @@ Bytes encode(const Map& m) {
       .put(m.consistency.bound)
       .put(m.combine.kind)
       .put(m.combine.arity)
-      .put(static_cast<std::int64_t>(m.timeout.count()));
+      .put(static_cast<std::int64_t>(m.timeout.count()))
+      .put(static_cast<std::int64_t>(m.silence.count()));
   out.put(static_cast<std::uint8_t>(m.closing));
   put_step(out, m.first);
   out.put(static_cast<std::uint32_t>(m.tables.size()));
@@ -166,6 +167,8 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   const bool both_ways = m.combine.kind == Combining::Kind::kTreeBothWays;
   if (both_ways && m.consistency.kind != Consistency::Kind::kFreeSoftsync) in.fail();
   m.timeout = Duration{in.get<std::int64_t>()};
+  m.silence = Duration{in.get<std::int64_t>()};
+  if (m.silence < Duration{0}) in.fail();
   m.closing = get_bool(in);
   m.first = get_step(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();

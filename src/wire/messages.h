@@ -58,6 +58,8 @@ struct Map {
   bool closing = false;  // Data shards are to end their work early.
   Step first;            // That shards begin with: steps before it are in the rows that are loaded.
   Duration timeout{};    // Deadline of every wait.
+  Duration
+      silence{};  // After which the scheduler takes a node for lost that says nothing; 0: it has not said.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
   std::uint32_t late_servers = 0;    // The last so many of them came while the job ran.

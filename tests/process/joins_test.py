@@ -54,6 +54,29 @@ class JoinsTest(ClusterJobs):
         return err
 
 
+class SilenceTest(JoinsTest):
+    """With a short --silence a node that stands still is lost soon, though no connection of it is closed."""
+
+    def test_a_stopped_server_is_taken_for_lost_after_the_silence_that_is_asked_for(self):
+        job, address = self.start_servers(2, 2, 1, *WORK, "--silence", "2s")
+        pid = self.nodes(address, "server")[1]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        self.await_state(address, "server", 1, "lost")
+        failovers = self.ask("status", address)["failovers"]
+        self.assertEqual([lost["server"] for lost in failovers], [1])
+        self.assertGreaterEqual(failovers[0]["detected_ms"], 2000)
+        self.assertLess(failovers[0]["detected_ms"], 10000, "what it is without the option")
+        self.expect_calm(job)
+        self.assert_gone([pid])
+
+    def test_bad_intervals_are_usage_errors(self):
+        for flags in (("--silence", "50ms"), ("--silence", "61s"), ("--grace", "0"), ("--grace", "2h")):
+            done = subprocess.run([PROGRAM, "train", self.train, "--processes", *flags], capture_output=True, text=True,
+                                  timeout=PATIENCE_S, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(flags[0], done.stderr)
+
+
 class WorkersTest(JoinsTest):
     # T30, the half of workers.
     def test_workers_that_join_get_data_shards_and_may_be_all_that_is_left(self):

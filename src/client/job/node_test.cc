@@ -408,6 +408,8 @@ TEST(Node, NamesTheOptionThatIsWrong) {
   };
   refused([](NodeOptions& o) { o.patience = 0s; }, Code::kUsage, "patience");
   refused([](NodeOptions& o) { o.patience = std::chrono::nanoseconds::max(); }, Code::kUsage, "patience");
+  refused([](NodeOptions& o) { o.grace = 0s; }, Code::kUsage, "grace");
+  refused([](NodeOptions& o) { o.grace = 2h; }, Code::kUsage, "grace");
   refused([](NodeOptions& o) { o.name.assign(1000, 'x'); }, Code::kUsage, "name");
   refused([](NodeOptions& o) { o.scheduler = "nonsense"; }, Code::kUsage, "nonsense");
   refused([](NodeOptions& o) { o.scheduler = o.listen = "0.0.0.0:0"; }, Code::kUsage, "insecure");
