@@ -130,7 +130,8 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
                                      static_cast<std::uint32_t>(map().shards.size()), map().first);
 }
 
-// By the first map, under which nothing has been pushed yet.
+// By the first map that comes, under which nothing has been pushed yet. Where it is not the job's first, a
+// lost server may have shown shards what is owned here.
 Status Server::make_tables() {
   for (std::size_t t = 0; t < map().tables.size(); ++t) {
     const Placement& placement = map().placement[t];
@@ -139,6 +140,7 @@ Status Server::make_tables() {
       if (!host) return host.status();
       hosts->push_back(*std::move(host));
     }
+    if (map().epoch > 1) tables_.back()->keep_images();
   }
   waiting_.resize(tables_.size());
   kept_pushes_.resize(tables_.size());
