@@ -37,6 +37,9 @@ struct JobOptions {
   Combining combine;        // In sync mode and softsync; Combining::machine() adds up at one worker for all.
   std::size_t threads = 2;  // Of the job itself; a thread that waits in a call helps them.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait in which nobody gets on.
+  // Where nodes are processes: one that says nothing for so long counts as lost, 100 ms to `timeout`. 0: 10
+  // s, or half of `timeout` where that is less.
+  std::chrono::nanoseconds silence{};
   CustomRules rules;
   // Gets each Store::report() once, in a shard's order; one call at a time, on any thread.
   std::function<void(ShardId, ReportId, std::string_view)> on_report;

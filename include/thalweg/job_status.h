@@ -44,6 +44,7 @@ struct JobEvent {
     kDraining,    // A server is to leave.
     kLeft,        // It has left, and all that it had is at others.
     kStays,       // It stays, as others were lost meanwhile.
+    kShared,      // A server that came late has its part of the key ranges.
   };
   std::chrono::nanoseconds at{};  // Since the scheduler's first turn.
   Kind kind{};

@@ -26,6 +26,9 @@ struct NodeOptions {
   bool insecure_no_auth = false;
   // Scheduler: until the next node joins. Server, worker: until the scheduler answers.
   std::chrono::nanoseconds patience = std::chrono::seconds(60);
+  // A node whose connection has closed counts as lost when it has not come back after this, at most 1 h. One
+  // of this machine whose port is closed as well is lost at once.
+  std::chrono::nanoseconds grace = std::chrono::seconds(3);
   // One line for people: who is waited for, who is lost. On any thread.
   std::function<void(const std::string& line)> log;
 };
@@ -36,7 +39,8 @@ struct NodeOptions {
 // program. `rules`: by RuleSpec::custom. `thalweg node server` does for jobs without such rules.
 Status run_server(const NodeOptions& options, const CustomRules& rules = {});
 // Runs `program` for each data shard that the scheduler gives this worker; a shard that was another worker's,
-// and begun, continues at Store::step(). More workers than JobOptions::workers stand by.
+// and begun, continues at Store::step(). One that comes when the job has begun gets some of the others' at
+// once.
 Status run_worker(const NodeOptions& options, Program program);
 
 }  // namespace thalweg

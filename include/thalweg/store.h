@@ -130,7 +130,7 @@ class Store {
   virtual Pending barrier(BarrierId id) = 0;
   // Hands `text` to the job's reporter, exactly once for each increasing `id`.
   virtual Pending report(ReportId id, std::string text) = 0;
-  // Lets the other tasks of this node run.
+  // Lets the other tasks of this node run. Fails once the shard is another worker's.
   virtual Pending yield() = 0;
 };
 

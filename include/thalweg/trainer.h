@@ -163,6 +163,9 @@ struct TrainerOptions {
   std::uint32_t servers = 0, workers = 0, threads = 0;          // 0: chosen by the cores of this machine.
   std::uint32_t replicas = 1;                                   // As JobOptions has it.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait for any node.
+  std::chrono::nanoseconds silence{};                           // See JobOptions.
+  std::chrono::nanoseconds grace =
+      std::chrono::seconds(3);  // See NodeOptions; with processes that are started here.
   std::uint64_t memory =
       0;  // Bytes, of tables in this process, and a third of it more for steps; 0: no limit.
 

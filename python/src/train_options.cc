@@ -51,10 +51,14 @@ void set_loss(TrainerOptions& options, nb::handle value) {
   }
 }
 
-void set_timeout(TrainerOptions& options, nb::handle value) {
-  options.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+std::chrono::nanoseconds seconds_in(nb::handle value) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(nb::cast<double>(value)));
 }
+
+void set_timeout(TrainerOptions& options, nb::handle value) { options.timeout = seconds_in(value); }
+void set_silence(TrainerOptions& options, nb::handle value) { options.silence = seconds_in(value); }
+void set_grace(TrainerOptions& options, nb::handle value) { options.grace = seconds_in(value); }
 
 void set_kept(TrainerOptions& options, nb::handle value) {
   const auto name = nb::cast<std::string>(value);
@@ -123,6 +127,8 @@ constexpr Option kOptions[] = {
     {"threads", set_member<&O::threads>},
     {"replicas", set_member<&O::replicas>},
     {"timeout", set_timeout},
+    {"silence", set_silence},
+    {"grace", set_grace},
     {"memory", set_member<&O::memory>},
     {"out", set_member<&O::out>},
     {"stored", set_member<&O::stored>},

@@ -11,7 +11,7 @@ constexpr auto kFirst = static_cast<std::uint32_t>(CounterId::kLeadFirst);
 
 // Numbers in between are not given yet.
 bool is_known(CounterId id) {
-  return (id >= CounterId::kRows && id <= CounterId::kPushesDropped) ||
+  return (id >= CounterId::kRows && id <= CounterId::kCopyValueBytes) ||
          (id >= CounterId::kLeadFirst && id <= CounterId::kLeadLast);
 }
 

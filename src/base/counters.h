@@ -20,11 +20,13 @@ enum class CounterId : std::uint16_t {
   kRepeats = 7,    // Pushes that a server answered and did not apply.
   kSentBytes =
       8,  // Of pushes, pulls and the answers to both, each time that a node sends one; between shards.
-  kStalenessSum = 9,    // Of the steps that shards of answered pulls led the slowest one; a repeat is none.
-  kShardTimeNs = 10,    // Of programs of data shards, from their begin to their latest halt.
-  kShardWaitNs = 11,    // Of that, in which one waits for an answer that has not come, or other shards.
-  kPushesDropped = 12,  // Pushes that came when their step had closed.
-  kLeadFirst = 64,      // Answered pulls by their lead, see lead_counter().
+  kStalenessSum = 9,     // Of the steps that shards of answered pulls led the slowest one; a repeat is none.
+  kShardTimeNs = 10,     // Of programs of data shards, from their begin to their latest halt.
+  kShardWaitNs = 11,     // Of that, in which one waits for an answer that has not come, or other shards.
+  kPushesDropped = 12,   // Pushes that came when their step had closed.
+  kPushValueBytes = 13,  // Of pushes that came to a server: their values.
+  kCopyValueBytes = 14,  // Of changes that a server sent to the next of a chain: their values, each once.
+  kLeadFirst = 64,       // Answered pulls by their lead, see lead_counter().
   kLeadLast = 153,
 };
 inline constexpr CounterId kCounterLast = CounterId::kLeadLast;

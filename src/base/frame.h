@@ -67,7 +67,7 @@ inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kL
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.
-inline constexpr std::uint16_t kWireVersion = 5;
+inline constexpr std::uint16_t kWireVersion = 6;
 inline constexpr std::uint8_t kBlockMax = 16;
 inline constexpr std::size_t kHeaderBytes = 80;
 
@@ -85,7 +85,8 @@ struct FrameHeader {
   Step step{};                    // Where that has no meaning, another number: numbered().
   std::uint8_t block = 0;         // Pushes: this one stands for data shards [shard, shard + 2^block).
   // One more than the updates that those rows have had which a pull's answer holds, on which a push was
-  // computed, or which who pulls newer ones has; 0: not said.
+  // computed, or which who pulls newer ones has; 0: not said. Entries, copies: the attempt by which who gets
+  // them has come to the chain.
   std::uint32_t version = 0;
 
   std::uint32_t shard_count() const { return std::uint32_t{1} << block; }

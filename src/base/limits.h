@@ -77,6 +77,9 @@ inline constexpr Duration kRetryMax = 5s;
 // How long a combiner keeps a push back for those of other shards; a step waits for them anyway.
 inline constexpr Duration kCombineHold = 100ms;
 inline constexpr Duration kHeartbeatEvery = 1s;
+// After which a node that says nothing may be taken for lost, at least.
+inline constexpr Duration kSilenceMin = 100ms;
+inline constexpr Duration kGraceMax = 1h;
 inline constexpr Duration kTimeoutMax = 24h * 3650;
 
 }  // namespace thalweg::limits

@@ -81,6 +81,9 @@ enum class Bug {
   kHeldCounted,          // It is told that such have as no copy has yet.
   kOpenStepsUncopied,    // It is sent a range while that lacks what was acknowledged of open steps.
   kLeavesEarly,          // A server that is to leave goes as soon as any other has its ranges.
+  kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
+  kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
+  kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

@@ -14,7 +14,7 @@ namespace {
 // Tables and the number of shards stay for a job's life. Who owns what may change.
 bool same_job(const wire::Map& a, const wire::Map& b) {
   return a.tables == b.tables && a.shards.size() == b.shards.size() && a.consistency == b.consistency &&
-         a.combine == b.combine;
+         a.combine == b.combine && a.first_servers() == b.first_servers();
 }
 
 }  // namespace

@@ -24,10 +24,14 @@ bool is_chain(std::vector<std::uint32_t> servers, std::uint32_t count) {
   return servers.back() < count && std::ranges::adjacent_find(servers) == servers.end();
 }
 
+bool is_same_chain(const PlacedRun& a, const PlacedRun& b) {
+  return a.chain == b.chain && a.joining == b.joining && a.joined == b.joined;
+}
+
 // Neighbours of one chain become one run.
 void append(std::vector<PlacedRun>& runs, PlacedRun run) {
   if (run.ranges.begin >= run.ranges.end) return;
-  if (!runs.empty() && runs.back().chain == run.chain && runs.back().joining == run.joining) {
+  if (!runs.empty() && is_same_chain(runs.back(), run)) {
     runs.back().ranges.end = run.ranges.end;
   } else {
     runs.push_back(std::move(run));
@@ -49,8 +53,7 @@ Placement Placement::even(std::uint16_t ranges, std::uint32_t servers, std::uint
         chain.push_back((server + 1 + (c + i) % (servers - 1)) % servers);
       append(placement.runs_, {{static_cast<std::uint16_t>(owned.begin + part.begin),
                                 static_cast<std::uint16_t>(owned.begin + part.end)},
-                               std::move(chain),
-                               0});
+                               std::move(chain)});
     }
   }
   return placement;
@@ -60,10 +63,14 @@ std::optional<Placement> Placement::of(std::vector<PlacedRun> runs, std::uint16_
                                        std::uint32_t servers) {
   std::uint16_t next = 0;
   const PlacedRun* before = nullptr;
-  for (const PlacedRun& run : runs) {
+  for (PlacedRun& run : runs) {
     if (run.ranges.begin != next || run.ranges.end <= next || !is_chain(run.chain, servers)) return {};
     if (run.in_sync().empty()) return {};
-    if (before != nullptr && before->chain == run.chain && before->joining == run.joining) return {};
+    if (run.joining != 0) run.joined[run.chain.back()] = run.joining;
+    for (const auto& [server, attempt] : run.joined) {
+      if (attempt == 0 || std::ranges::count(run.chain, server) == 0) return {};
+    }
+    if (before != nullptr && is_same_chain(*before, run)) return {};
     before = &run;
     next = run.ranges.end;
   }
@@ -149,6 +156,12 @@ std::optional<std::uint32_t> Placement::after(RangeSpan ranges, std::uint32_t se
   return at == chain->end() || std::next(at) == chain->end() ? std::nullopt : std::optional(*std::next(at));
 }
 
+std::uint32_t Placement::joined_as(RangeId range, std::uint32_t server) const {
+  const auto& joined = run_of(range).joined;
+  const auto attempt = joined.find(server);
+  return attempt == joined.end() ? 0 : attempt->second;
+}
+
 bool Placement::places(std::uint32_t server) const {
   return std::ranges::any_of(runs_,
                              [&](const PlacedRun& run) { return std::ranges::count(run.chain, server) > 0; });
@@ -165,7 +178,10 @@ RangeSet Placement::only_on(std::uint32_t server) const {
 void Placement::remove(std::uint32_t server, std::uint32_t joining) {
   for (PlacedRun& run : std::exchange(runs_, {})) {
     const bool joiner = run.joining != 0 && run.chain.back() == server;
-    if (std::erase(run.chain, server) > 0 && run.joining != 0) run.joining = joiner ? 0 : joining;
+    const bool shorter = std::erase(run.chain, server) > 0;
+    run.joined.erase(server);
+    if (shorter && run.joining != 0) run.joining = joiner ? 0 : joining;
+    if (run.joining != 0) run.joined[run.chain.back()] = run.joining;
     THALWEG_CHECK(!run.chain.empty() && !run.in_sync().empty(), "the last of a chain stays");
     append(runs_, std::move(run));
   }
@@ -175,12 +191,16 @@ void Placement::move(RangeSpan ranges, std::vector<std::uint32_t> chain, std::ui
   THALWEG_CHECK(ranges.begin < ranges.end && !runs_.empty() && ranges.end <= runs_.back().ranges.end,
                 "what moves is placed");
   std::vector<PlacedRun> runs;
-  const auto clip = [&](const PlacedRun& run, std::uint16_t begin, std::uint16_t end) {
-    append(runs,
-           {{std::max(run.ranges.begin, begin), std::min(run.ranges.end, end)}, run.chain, run.joining});
+  const auto clip = [&](PlacedRun run, std::uint16_t begin, std::uint16_t end) {
+    run.ranges = {std::max(run.ranges.begin, begin), std::min(run.ranges.end, end)};
+    append(runs, std::move(run));
   };
+  PlacedRun moved{ranges, std::move(chain), joining, run_of(RangeId{ranges.begin}).joined};
+  std::erase_if(moved.joined,
+                [&](const auto& entry) { return std::ranges::count(moved.chain, entry.first) == 0; });
+  if (joining != 0) moved.joined[moved.chain.back()] = joining;
   for (const PlacedRun& run : runs_) clip(run, 0, ranges.begin);
-  append(runs, {ranges, std::move(chain), joining});
+  append(runs, std::move(moved));
   for (const PlacedRun& run : runs_) clip(run, ranges.end, runs_.back().ranges.end);
   runs_ = std::move(runs);
 }
@@ -198,8 +218,17 @@ RangeSet Placement::end_join(RangeSpan ranges, std::uint32_t server, std::uint32
 
 std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers) {
   const Placement first = Placement::even(ranges, servers, 2);
+  const std::uint32_t chains = servers * std::max(servers - 1, 1u);
+  const std::uint32_t pieces = (kUnitsLeast + chains - 1) / chains;  // Of each chain's ranges.
   std::vector<RangeSpan> units;
-  for (const PlacedRun& run : first.runs()) units.push_back(run.ranges);
+  for (const PlacedRun& run : first.runs()) {
+    for (std::uint32_t piece = 0; piece < pieces; ++piece) {
+      const RangeSpan part = server_ranges(run.ranges.size(), piece, pieces);
+      if (part.size() == 0) continue;
+      units.push_back({static_cast<std::uint16_t>(run.ranges.begin + part.begin),
+                       static_cast<std::uint16_t>(run.ranges.begin + part.end)});
+    }
+  }
   return units;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -17,6 +18,9 @@ struct PlacedRun {
   // The last of the chain has yet to get what the others have, and counts for none of them. The attempt's
   // number is the epoch of the map that began it; 0: there is none.
   std::uint32_t joining = 0;
+  // By server of the chain: the attempt by which it has come behind the others. Who has been there from the
+  // begin is not in it.
+  std::map<std::uint32_t, std::uint32_t> joined = {};
   std::span<const std::uint32_t> in_sync() const {
     return std::span(chain).first(chain.size() - (joining != 0 ? 1 : 0));
   }
@@ -53,6 +57,9 @@ class Placement {
   // none, or they have several.
   std::optional<std::uint32_t> before(RangeSpan ranges, std::uint32_t server) const;
   std::optional<std::uint32_t> after(RangeSpan ranges, std::uint32_t server) const;
+  // The attempt by which a server came to the chain of a range; 0: it has been there from the begin, or is
+  // not.
+  std::uint32_t joined_as(RangeId range, std::uint32_t server) const;
   // Whether some chain has the server, be it as a joiner.
   bool places(std::uint32_t server) const;
   // The ranges of which the server has the only copy.
@@ -60,7 +67,8 @@ class Placement {
   // Takes it out of all chains. Whoever joins one of them begins anew, as attempt `joining`. Precondition:
   // only_on(server) is empty.
   void remove(std::uint32_t server, std::uint32_t joining = 0);
-  // Gives the ranges to another chain. Precondition: the table has them, and there is one at least.
+  // Gives the ranges, of one chain, to another one, in which whoever stays is the same as before.
+  // Precondition: the table has them, and there is one at least.
   void move(RangeSpan ranges, std::vector<std::uint32_t> chain, std::uint32_t joining = 0);
   // The joiner of this attempt is in sync in these ranges. Those that were its, others are left as they are.
   RangeSet end_join(RangeSpan ranges, std::uint32_t server, std::uint32_t joining);
@@ -76,7 +84,9 @@ class Placement {
 };
 
 // The parts of a table each of which has one chain at any time where servers keep copies, whatever becomes of
-// that: those of the chains that a job begins with.
+// that: those of the chains that a job begins with on so many servers, in kUnitsLeast pieces at least, so
+// that there is something to give to servers that come later.
+inline constexpr std::uint32_t kUnitsLeast = 12;
 std::vector<RangeSpan> chain_units(std::uint16_t ranges, std::uint32_t servers);
 
 // Each table's, in their order.

@@ -152,7 +152,40 @@ TEST(Placement, AJoinerCountsForNothingUntilItIsInSync) {
   EXPECT_EQ(text_of(placement.copied_by(1)), "[1,3)");
   EXPECT_EQ(text_of(placement.only_on(0)), "[0,1) [3,4)");
   EXPECT_TRUE(Placement::of(placement.runs(), 4, 2));
-  EXPECT_FALSE(Placement::of({{{0, 4}, {0}, 3}}, 4, 2));  // Nobody has it.
+  EXPECT_FALSE(Placement::of({{{0, 4}, {0}, 3}}, 4, 2));            // Nobody has it.
+  EXPECT_FALSE(Placement::of({{{0, 4}, {0}, 0, {{1, 3}}}}, 4, 2));  // It is not in the chain.
+}
+
+// The same two may be neighbours again, and are told apart.
+TEST(Placement, TellsByWhichAttemptAServerHasComeToAChain) {
+  Placement placement = Placement::even(4, 2);
+  placement.move({0, 2}, {0, 1}, 7);
+  EXPECT_EQ(placement.joined_as(RangeId{0}, 1), 7u);
+  placement.end_join({0, 2}, 1, 7);
+  EXPECT_EQ(placement.joined_as(RangeId{1}, 1), 7u);
+  EXPECT_EQ(placement.joined_as(RangeId{1}, 0), 0u);
+  placement.move({0, 2}, {1});
+  placement.move({0, 2}, {1, 0}, 9);
+  EXPECT_EQ(placement.joined_as(RangeId{0}, 1), 7u);
+  EXPECT_EQ(placement.joined_as(RangeId{0}, 0), 9u);
+  EXPECT_EQ(placement.joined_as(RangeId{3}, 1), 0u);
+}
+
+TEST(Placement, UnitsAreSoManyThatServersThatComeLaterGetSome) {
+  for (const std::uint32_t servers : {1u, 2u, 3u, 4u, 7u}) {
+    const auto units = chain_units(256, servers);
+    EXPECT_EQ(units.size(), std::max(kUnitsLeast, servers * (servers - 1))) << servers;
+    const Placement first = Placement::even(256, servers, 2);
+    std::uint16_t next = 0;
+    for (const RangeSpan unit : units) {
+      EXPECT_EQ(unit.begin, next);
+      EXPECT_TRUE(first.run_of(RangeId{unit.begin})
+                      .ranges.contains(RangeId{static_cast<std::uint16_t>(unit.end - 1)}));
+      next = unit.end;
+    }
+    EXPECT_EQ(next, 256u);
+  }
+  EXPECT_EQ(chain_units(1, 3).size(), 1u);
 }
 
 TEST(Placement, WhoeverJoinsBeginsAnewWhenTheChainLosesAnother) {
@@ -160,7 +193,7 @@ TEST(Placement, WhoeverJoinsBeginsAnewWhenTheChainLosesAnother) {
   placement.move({0, 1}, {0, 1, 2}, 7);
   Placement without_joiner = placement;
   placement.remove(1, 8);
-  EXPECT_EQ(placement.runs()[0], (PlacedRun{{0, 1}, {0, 2}, 8}));
+  EXPECT_EQ(placement.runs()[0], (PlacedRun{{0, 1}, {0, 2}, 8, {{2, 8}}}));
   without_joiner.remove(2, 8);
   EXPECT_EQ(without_joiner.runs()[0], (PlacedRun{{0, 1}, {0, 1}, 0}));
 }

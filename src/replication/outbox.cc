@@ -10,6 +10,7 @@ namespace thalweg::replication {
 std::uint64_t Outbox::add(StreamId to, Frame frame) {
   Stream& stream = streams_[to];
   frame.head.shard = ShardId{to.lineage};
+  frame.head.version = to.attempt;
   frame.head.step = step_of(stream.first + stream.entries.size());
   bytes_ += frame.size_bytes();
   stream.entries.push_back({++position_, std::move(frame)});
@@ -66,10 +67,10 @@ void Outbox::on_acknowledged(Instant now, StreamId from, std::uint64_t next) {
   stream.retry_at = stream.entries.empty() ? kNever : now + stream.timer.first_wait();
 }
 
-std::vector<std::pair<StreamId, Frame>> Outbox::drop(const std::function<bool(NodeId)>& lost) {
+std::vector<std::pair<StreamId, Frame>> Outbox::drop(const std::function<bool(StreamId)>& over) {
   std::vector<std::pair<StreamId, Frame>> dropped;
   for (auto stream = streams_.begin(); stream != streams_.end();) {
-    if (!lost(stream->first.server)) {
+    if (!over(stream->first)) {
       ++stream;
       continue;
     }

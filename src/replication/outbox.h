@@ -29,6 +29,8 @@ inline std::uint64_t number_of(const FrameHeader& head) {
 struct StreamId {
   NodeId server;              // At its other end.
   std::uint32_t lineage = 0;  // Of which ranges, which have one chain at any time.
+  // By which the receiver has come behind the sender: the same two may meet again, and begin anew then.
+  std::uint32_t attempt = 0;
   auto operator<=>(const StreamId&) const = default;
 };
 
@@ -43,8 +45,8 @@ class Outbox {
   Instant next_deadline() const;
   // The entries before `next` are in all copies behind `next`.
   void on_acknowledged(Instant now, StreamId from, std::uint64_t next);
-  // What such servers, which are lost, have not acknowledged, of each stream in order.
-  std::vector<std::pair<StreamId, Frame>> drop(const std::function<bool(NodeId)>& lost);
+  // Ends such streams. What has not been acknowledged, of each in order.
+  std::vector<std::pair<StreamId, Frame>> drop(const std::function<bool(StreamId)>& over);
 
   std::uint64_t newest() const { return position_; }
   // All entries up to this position have been acknowledged.

@@ -56,7 +56,7 @@ TEST(Outbox, GivesBackWhatALostServerHasNotAcknowledged) {
   Sent job;
   job.outbox.add(kOne, {});
   job.outbox.add(kOther, {});
-  const auto dropped = job.outbox.drop([](NodeId server) { return server.index == 1; });
+  const auto dropped = job.outbox.drop([](const StreamId& stream) { return stream.server.index == 1; });
   ASSERT_EQ(dropped.size(), 1u);
   EXPECT_EQ(dropped[0].first, kOne);
   EXPECT_EQ(job.send(), "2#1");

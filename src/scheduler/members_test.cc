@@ -54,18 +54,61 @@ TEST(Scheduler, ARepeatedJoinGetsTheSameName) {
   EXPECT_EQ(c.scheduler->view().workers, 1u);
 }
 
-TEST(Scheduler, ALateWorkerStandsByAndALateServerIsRefused) {
+TEST(Scheduler, ALateWorkerGetsItsShareOfDataShards) {
   Cluster c;
   EXPECT_EQ(c.name(temporary(9), join(Role::kWorker)), worker_node(2));
-  EXPECT_EQ(c.map().epoch, 1u);
+  EXPECT_EQ(c.map().epoch, 1u) << "nobody knows yet whether it can be spoken to";
+  c.tell(worker_node(2), heartbeat());
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{0, 0}, {1, 0}, {2, 1}, {1, 0}}));
+  c.tell(worker_node(2), heartbeat());
+  EXPECT_EQ(c.map().epoch, 2u) << "once";
+  EXPECT_EQ(c.events, (std::vector<std::string>{"worker-2 (test) joined; it has 1 data shard of worker-0"}));
+  const JobStatus status = c.scheduler->status(c.now);
+  EXPECT_EQ(status.nodes.back().id, worker_node(2));
+  EXPECT_EQ(status.nodes.back().state, NodeState::kAlive);
+  EXPECT_EQ(status.events.back().kind, JobEvent::Kind::kReassigned);
+  EXPECT_EQ(status.events.back().cause, "has 1 data shard of worker-0");
+}
+
+TEST(Scheduler, AServerMoreIsRefusedUntilTheJobHasBegun) {
+  Cluster c(false);
+  c.tell(temporary(1), join(Role::kServer));
   const auto answers = c.tell(temporary(10), join(Role::kServer));
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].second.head.op, Op::kStop);
   EXPECT_EQ(answers[0].second.head.code, Code::kRefused);
-  EXPECT_EQ(answers[0].second.first.text(), "the job has all its servers, 1 of 1; this one is not needed");
-  EXPECT_EQ(c.events,
-            (std::vector<std::string>{
-                "worker-2 (test) joined; it stands by for the data shards of workers that are lost"}));
+  EXPECT_EQ(answers[0].second.first.text(),
+            "no server can join: the job has all its servers, 1 of 1, expected more once it has begun");
+}
+
+// From those who have most; one more would not make it even.
+TEST(Scheduler, LateWorkersTakeFromThoseWhoHaveMost) {
+  Cluster c;
+  c.scheduler->on_peer_lost(c.now, worker_node(0), c.out);
+  c.name(temporary(9), join(Role::kWorker));
+  c.tell(worker_node(2), heartbeat());
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 1}, {1, 0}, {2, 2}, {2, 1}}));
+  EXPECT_EQ(c.events.back(), "worker-2 (test) joined; it has 2 data shards of worker-1");
+  for (std::uint32_t late = 3; late < 6; ++late) {
+    c.name(temporary(10 + late), join(Role::kWorker));
+    c.tell(worker_node(late), heartbeat());
+  }
+  EXPECT_EQ(c.map().shards, (std::vector<wire::ShardOwner>{{1, 1}, {3, 1}, {2, 2}, {4, 2}}));
+  EXPECT_EQ(c.events.back(),
+            "worker-5 (test) joined; it stands by for the data shards of workers that are lost");
+}
+
+TEST(Scheduler, ShardsThatHaveEndedStay) {
+  Cluster c;
+  for (const std::uint32_t shard : {0u, 1u, 3u}) {
+    Frame end = make_frame(Op::kReport);
+    end.head.shard = ShardId{shard};
+    end.head.flags = frame_flags::kEndOfWork;
+    c.tell(worker_node(shard % 2), end);
+  }
+  c.name(temporary(9), join(Role::kWorker));
+  c.tell(worker_node(2), heartbeat());
+  EXPECT_EQ(c.map().epoch, 1u);
 }
 
 // One of them is newer than the scheduler, and counts what that does not know.

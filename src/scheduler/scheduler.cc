@@ -103,14 +103,13 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
                 {Code::kRefused, "a job is observed by one worker, that of its scheduler's process"}, {},
                 out);
   }
-  const bool server_late = join->role == Role::kServer && count(Role::kServer, false) == options_.servers;
-  if (stopped_ || server_late || members_.size() >= limits::kNodesMax) {
-    const Status why(Code::kRefused,
-                     stopped_ ? "the job is over"
-                              : fmt::format("the job has all its servers, {} of {}; this one is not needed",
-                                            options_.servers, options_.servers));
-    return send(from, Op::kStop, why, {}, out);
-  }
+  const bool late = join->role == Role::kServer && count(Role::kServer, false) >= options_.servers;
+  Status refused = late ? may_come() : ok_status();
+  if (members_.size() >= limits::kNodesMax)
+    refused = {Code::kRefused,
+               fmt::format("the job has {} nodes, expected at most {}", members_.size(), limits::kNodesMax)};
+  if (stopped_) refused = {Code::kRefused, "the job is over"};
+  if (!refused.ok()) return send(from, Op::kStop, refused, {}, out);
   std::uint32_t index = join->observer ? wire::kFirstObserver : 0;
   while (members_.count({join->role, index}) != 0) ++index;
   const NodeId id{join->role, index};
@@ -126,8 +125,8 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
   timeline_.add(now, JobEvent::Kind::kJoined, id, join->name);
   send(from, Op::kWelcome, ok_status(), encode(wire::Welcome{id, options_.cluster}), out);
   if (!started()) return;
+  if (id.role == Role::kServer) return list_server(id.index);
   send(id, Op::kMap, ok_status(), encode(map_), out);
-  tell_event(describe_member(id) + " joined; it stands by for the data shards of workers that are lost");
 }
 
 std::uint32_t Scheduler::count(Role role, bool alive_only) const {
@@ -191,6 +190,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
+  if (!member->second.named && !stopped_) share_with(now, from, out);
   // While servers are at work, nobody waits at a barrier in vain.
   Counters& counted = member->second.counters;
   const auto has_grown = [&](CounterId id) { return beat->counters[id] > counted[id]; };
@@ -298,6 +298,7 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
                   out);
     }
     keep_leaving(now, node);
+    keep_growing(node.index);
     const std::string heirs = fail_over(now, node.index);
     tell(checkpoints_.on_moved());
     tell_event(fmt::format("{} {}; {}", describe_member(node), why, heirs));
@@ -320,14 +321,21 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
          THALWEG_BUG(kNoFence);
 }
 
+// Why another than the shard's present owner is not heard. Who lives and has yet to get the map does not
+// fail: by that the shard is none of its.
+Status Scheduler::disowned(const FrameHeader& head) const {
+  if (head.map_epoch < map_.epoch && !THALWEG_BUG(kFormerOwnerFails))
+    return {Code::kStale, "the shard was given to another worker by a newer map"};
+  return {Code::kAborted, "the shard was given to another worker"};
+}
+
 void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
   const auto id = numbered<BarrierId>(head);
   const bool watches = head.shard == kNoShard;
   if (!watches && !owns(from, head)) {
-    return answer(from, head, Op::kBarrierReply, {Code::kAborted, "the shard was given to another worker"},
-                  out);
+    return answer(from, head, Op::kBarrierReply, disowned(head), out);
   }
   if (barriers_.size() >= limits::kBarriersMax && barriers_.count(id) == 0) {
     return answer(from, head, Op::kBarrierReply,
@@ -374,13 +382,13 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!started()) return;
   if (!owns(from, head)) {
-    return answer(from, head, Op::kReportReply, {Code::kAborted, "the shard was given to another worker"},
-                  out);
+    return answer(from, head, Op::kReportReply, disowned(head), out);
   }
   const auto id = numbered<ReportId>(head);
   const auto newest = reported_.find(head.shard);
   if ((head.flags & frame_flags::kEndOfWork) != 0) {
     ++progress_;
+    ended_.insert(head.shard);
     if (options_.on_program_end) options_.on_program_end(head.shard);
   } else if (newest == reported_.end() || newest->second < id || THALWEG_BUG(kReportTwice)) {
     reported_[head.shard] = id;

@@ -16,6 +16,7 @@
 #include "scheduler/checkpoints.h"
 #include "scheduler/drain.h"
 #include "scheduler/failovers.h"
+#include "scheduler/growth.h"
 #include "scheduler/timeline.h"
 #include "thalweg/job_status.h"
 #include "wire/messages.h"
@@ -24,7 +25,7 @@ namespace thalweg {
 
 struct SchedulerOptions {
   std::uint64_t cluster = 1;
-  std::uint32_t servers = 1;
+  std::uint32_t servers = 1;   // To start with; more may join later.
   std::uint32_t replicas = 1;  // Servers that have each key range, or all of them where there are fewer.
   std::uint32_t workers = 1;   // To start with; more may join later and take over shards of lost ones.
   std::uint32_t shards = 1;
@@ -34,6 +35,7 @@ struct SchedulerOptions {
   std::string job;                              // The application's own configuration, handed to every node.
   Duration timeout = std::chrono::seconds(60);  // Deadline of every wait without progress.
   Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
+  bool shards_stay = false;  // Of workers that live: their programs keep what no server has.
   Step first;  // That data shards begin with; of rows that an observer loads, which hold the steps before it.
   CheckpointPolicy checkpoint;  // In sync mode.
   // All called inside a turn. A checkpoint that was taken is none before complete_checkpoint().
@@ -104,6 +106,8 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
   }
+  // Whether servers that came late have yet to get their part.
+  bool growing() const { return !growth_.goals.empty() || !growth_.waiting.empty(); }
   // The server that is to leave and is in chains yet.
   std::optional<std::uint32_t> leaving() const { return leaving_; }
   ClusterView view() const;
@@ -153,9 +157,21 @@ class Scheduler final : public Node {
   void tell_to_stop(Role role, Transport& out);
   void lose(Instant now, NodeId node, const std::string& why, Transport& out);
   std::string reassign(Instant now, std::uint32_t worker);
+  void share_with(Instant now, NodeId newcomer, Transport& out);
+  std::string take_shares(Instant now, std::uint32_t newcomer);
   std::string fail_over(Instant now, std::uint32_t server);
   std::string take_out(Instant now, std::uint32_t server);
   void plan_copies();
+  Status may_come() const;
+  void list_server(std::uint32_t server);
+  void welcome_server(Instant now, std::uint32_t server, Transport& out);
+  void grow(Instant now);
+  void aim(std::uint32_t newcomer);
+  void trim_chains();
+  bool is_ahead(const Goal& goal) const;
+  void follow_goals(Instant now);
+  void tell_grown(Instant now, const Growth::Newcomer& newcomer);
+  void keep_growing(std::uint32_t lost);
   void on_joined(Instant now, NodeId from, const Frame& frame, Transport& out);
   void tell_of_copies(Instant now);
   void on_drain(Instant now, NodeId from, const Frame& frame, Transport& out);
@@ -176,6 +192,7 @@ class Scheduler final : public Node {
   void on_checkpoint_report(Instant now, NodeId from, const Frame& frame);
   void tell(const Checkpoints::Outcome& outcome) const;
   bool owns(NodeId from, const FrameHeader& head) const;
+  Status disowned(const FrameHeader& head) const;
   void release(BarrierId id, Transport& out);
   std::string describe_member(NodeId node) const;
   std::string lost_ranges(NodeId server) const;
@@ -205,8 +222,10 @@ class Scheduler final : public Node {
   std::vector<Loss> losses_;
   std::map<std::uint32_t, Drain> drains_;  // By server, the newest of each.
   std::optional<std::uint32_t> leaving_;   // Of these the one whose chains get others.
-  bool placed_ = false;                    // By place().
-  std::map<ShardId, ReportId> reported_;   // The newest report of each shard.
+  Growth growth_;
+  bool placed_ = false;                   // By place().
+  std::map<ShardId, ReportId> reported_;  // The newest report of each shard.
+  std::set<ShardId> ended_;               // Whose programs have ended well.
   Timeline timeline_;
   Failovers failovers_;
   std::uint64_t progress_ = 0;

@@ -15,7 +15,8 @@ namespace thalweg {
 void Scheduler::plan_copies() {
   std::map<std::uint32_t, std::size_t> of_all;
   for (const auto& [id, member] : members_) {
-    if (id.role == Role::kServer && !member.gone() && leaving_ != id.index) of_all[id.index] = 0;
+    if (id.role == Role::kServer && member.named && !member.gone() && leaving_ != id.index)
+      of_all[id.index] = 0;
   }
   const auto leaves = [&](std::uint32_t server) { return leaving_ == server; };
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {
@@ -26,7 +27,9 @@ void Scheduler::plan_copies() {
     }
     for (const RangeSpan unit : chain_units(map_.tables[t].ranges, options_.servers)) {
       const PlacedRun& run = placement.run_of(RangeId{unit.begin});
-      const std::size_t wanted = options_.replicas + (std::ranges::any_of(run.chain, leaves) ? 1 : 0);
+      const Goal* goal = growth_.find(t, unit);
+      const bool one_more = std::ranges::any_of(run.chain, leaves) || goal != nullptr;
+      const std::size_t wanted = copies_wanted() + (one_more ? 1 : 0);
       if (run.joining != 0 || run.chain.size() >= wanted) continue;
       std::optional<std::uint32_t> least;
       const auto load = [&](std::uint32_t server) { return std::pair(here[server], of_all[server]); };
@@ -34,6 +37,7 @@ void Scheduler::plan_copies() {
         if (std::ranges::count(run.chain, server) > 0) continue;
         if (!least || load(server) < load(*least)) least = server;
       }
+      if (goal != nullptr && std::ranges::count(run.chain, goal->server) == 0) least = goal->server;
       if (!least) continue;
       here[*least] += unit.size();
       std::vector<std::uint32_t> chain = run.chain;
@@ -64,7 +68,7 @@ void Scheduler::on_joined(Instant now, NodeId from, const Frame& frame, Transpor
     }
   }
   if (!changed) return;  // It has been said before, or of an attempt that was given up.
-  plan_copies();
+  follow_goals(now);
   tell_of_copies(now);
   let_go(now, out);
   publish(out);

@@ -43,7 +43,7 @@ Status Scheduler::may_leave(std::uint32_t server) const {
   const auto member = members_.find(server_node(server));
   if (member == members_.end()) {
     return cannot_leave(server, fmt::format("there is no such server, expected one of server-0 to server-{}",
-                                            options_.servers - 1));
+                                            map_.servers.size() - 1));
   }
   if (member->second.lost) return cannot_leave(server, "it was lost");
   if (member->second.left) return cannot_leave(server, "it has left already");
@@ -52,6 +52,7 @@ Status Scheduler::may_leave(std::uint32_t server) const {
     return cannot_leave(server, fmt::format("{} is leaving, expected one server at a time",
                                             node_name(server_node(*leaving_))));
   }
+  if (growing()) return cannot_leave(server, "others are joining, expected one change at a time");
   return may_be_spared(server);
 }
 
@@ -133,6 +134,7 @@ void Scheduler::let_go(Instant now, Transport& out) {
   drains_.at(server).phase = Drain::Phase::kTold;
   members_.at(server_node(server)).left = true;
   take_out(now, server);
+  grow(now);
   note_acting(now, server, map_.epoch + 1);  // No loss waits for its word any more.
   tell(checkpoints_.on_moved());
   send(server_node(server), Op::kStop, ok_status(), {}, out);

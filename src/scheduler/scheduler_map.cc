@@ -10,16 +10,11 @@
 #include "staleness/step_policy.h"
 
 namespace thalweg {
-namespace {
-
-constexpr std::size_t kNamedBytesMax = 100;
-
-}  // namespace
-
 void Scheduler::begin(Transport& out) {
   map_.consistency = options_.consistency;
   if (step_policy(options_.consistency)->combines()) map_.combine = options_.combine;
   map_.timeout = options_.timeout;
+  map_.silence = options_.suspect_after;
   map_.tables = options_.tables;
   map_.job = options_.job;
   map_.first = options_.first;
@@ -71,7 +66,7 @@ void Scheduler::publish(Transport& out) {
 // which does not know yet that it is one, would lose what it never had.
 Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out) {
   if (!started() || stopped_) return {Code::kRetry, "ranges move while the job runs"};
-  if (options_.replicas > 1 || !drains_.empty())
+  if (options_.replicas > 1 || !drains_.empty() || map_.late_servers > 0)
     return {Code::kUsage, "ranges of which servers keep copies stay where they are"};
   for (const auto& [id, member] : members_) {
     if (id.role == Role::kServer && member.map_epoch == 0)
@@ -87,45 +82,10 @@ Status Scheduler::place(TableId table, RangeSpan ranges, std::vector<std::uint32
     return {Code::kUsage, "no such chain of servers"};
   if (next == map_.placement[table.value]) return ok_status();
   map_.placement[table.value] = std::move(next);
-  placed_ = true;
+  placed_ = map_.by_hand = true;
   tell(checkpoints_.on_moved());
   publish(out);
   return ok_status();
-}
-
-// Says where the shards went.
-std::string Scheduler::reassign(Instant now, std::uint32_t worker) {
-  std::map<std::uint32_t, std::uint32_t> load, heirs;
-  std::uint32_t moved = 0;
-  for (const auto& [id, member] : members_) {
-    if (id.role == Role::kWorker && !member.observer && !member.lost) load[id.index] = 0;
-  }
-  for (const wire::ShardOwner& owner : map_.shards) {
-    if (load.count(owner.worker) != 0) ++load[owner.worker];
-  }
-  for (wire::ShardOwner& owner : map_.shards) {
-    if (owner.worker != worker) continue;
-    const auto least = std::min_element(load.begin(), load.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    owner.worker = least->first;
-    ++owner.owner_epoch;
-    ++least->second;
-    ++moved;
-    ++heirs[least->first];
-  }
-  if (moved == 0) return "it had no data shards";
-  for (const auto& [heir, shards] : heirs) {
-    timeline_.add(now, JobEvent::Kind::kReassigned, worker_node(heir),
-                  fmt::format("has {} data shards of {}", shards, node_name(worker_node(worker))));
-  }
-  std::string names;
-  for (const auto& [heir, shards] : heirs) {
-    const bool shown = names.size() < kNamedBytesMax;
-    names += (names.empty() ? "" : ", ") + (shown ? node_name(worker_node(heir)) : std::string("others"));
-    if (!shown) break;
-  }
-  return fmt::format("its {} data shard{} {} to {}", moved, moved == 1 ? "" : "s", moved == 1 ? "goes" : "go",
-                     names);
 }
 
 // Takes a server out of the chains that it is in. Says who owns its ranges now.
@@ -164,14 +124,15 @@ std::string Scheduler::fail_over(Instant now, std::uint32_t server) {
   failovers_.begin(now, server, members_.at(server_node(server)).heard, map_.epoch + 1, std::move(others));
   losses_.push_back(std::move(loss));
   std::string heirs = take_out(now, server);
-  plan_copies();
+  follow_goals(now);
   tell_of_copies(now);
   return heirs;
 }
 
 // The only copies of which are there.
 std::string Scheduler::lost_ranges(NodeId server) const {
-  const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % options_.servers;
+  const auto servers = static_cast<std::uint32_t>(std::max<std::size_t>(map_.servers.size(), 1));
+  const std::uint32_t named = (server.index + (THALWEG_BUG(kWrongRangesNamed) ? 1 : 0)) % servers;
   std::string ranges;
   for (std::size_t t = 0; t < map_.placement.size(); ++t) {
     const TableSpec& table = map_.tables[t];

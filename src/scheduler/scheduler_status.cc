@@ -21,10 +21,11 @@ JobStatus Scheduler::status(Instant now) const {
   told.ranges_in_sync = ranges_in_sync();
   for (const auto& [id, member] : members_) {
     const bool leaves = member.left || (id.role == Role::kServer && leaving_ == id.index);
+    const bool comes = id.role == Role::kServer && growth_.concerns(id.index);
     const NodeState state = member.lost                       ? NodeState::kLost
                             : member.left && member.stop_seen ? NodeState::kLeft
                             : leaves                          ? NodeState::kLeaving
-                            : member.named                    ? NodeState::kAlive
+                            : member.named && !comes          ? NodeState::kAlive
                                                               : NodeState::kJoining;
     told.nodes.push_back({id, member.observer, state, member.pid, member.address});
   }

@@ -99,13 +99,13 @@ void Server::on_map(bool first, Transport& out) {
   committing_.clear();
   for (auto& table : kept_pushes_) table.clear();
   for (auto& table : waiting_) table.clear();
+  for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
+    if (s != self()) out.introduce(server_node(s), map().servers[s]);
+  }
   if (first) {
     if (Status status = make_tables(); !status.ok()) return member_.fail(std::move(status), out);
     for (const TableSpec& table : map().tables)
-      units_.push_back(chain_units(table.ranges, static_cast<std::uint32_t>(map().servers.size())));
-    for (std::uint32_t s = 0; s < map().servers.size(); ++s) {
-      if (s != self()) out.introduce(server_node(s), map().servers[s]);
-    }
+      units_.push_back(chain_units(table.ranges, map().first_servers()));
   } else {
     bool moved = false;  // Who only joins a chain changes nothing of what is owned.
     for (std::size_t t = 0; t < tables_.size(); ++t)
@@ -142,7 +142,8 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
                                      static_cast<std::uint32_t>(map().shards.size()), map().first);
 }
 
-// By the first map, under which nothing has been pushed yet.
+// By the first map that comes, under which nothing has been pushed yet. Where it is not the job's first, a
+// lost server may have shown shards what is owned here.
 Status Server::make_tables() {
   for (std::size_t t = 0; t < map().tables.size(); ++t) {
     const Placement& placement = map().placement[t];
@@ -151,6 +152,7 @@ Status Server::make_tables() {
       if (!host) return host.status();
       hosts->push_back(*std::move(host));
     }
+    if (map().epoch > 1) tables_.back()->keep_images();
   }
   waiting_.resize(tables_.size());
   kept_pushes_.resize(tables_.size());
@@ -167,6 +169,7 @@ void Server::follow_placement(Transport& out) {
       std::vector<RangeState> states = host.give_up(lost);
       if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
       for (RangeState& state : states) {
+        if (!map().by_hand) break;  // Who owns them now had them already.
         const RangeId range = state.range;
         given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
       }
@@ -234,6 +237,7 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   }
   ++pushes_;
   push_bytes_ += frame.size_bytes();
+  push_value_bytes_ += frame.second.size();
   // Who comes again and again learns that others get on meanwhile, and whom it waits for.
   if (host && status.code() == Code::kRetry)
     reply(from, frame.head, Op::kWaiting, ok_status(), encode((*host)->waiting_for(frame.head)), {}, out);
@@ -388,6 +392,8 @@ Counters Server::counters() const {
   sum.count(CounterId::kPushes, pushes_);
   sum.count(CounterId::kPushBytes, push_bytes_);
   sum.count(CounterId::kSentBytes, sent_bytes_);
+  sum.count(CounterId::kPushValueBytes, push_value_bytes_);
+  sum.count(CounterId::kCopyValueBytes, copy_value_bytes_);
   return sum;
 }
 

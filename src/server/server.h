@@ -111,6 +111,8 @@ class Server final : public Node {
   void acknowledge_entries(replication::StreamId before, bool again, Transport& out);
   // Where what is told of these ranges goes, if anybody comes next. Precondition: they are of one unit.
   std::optional<replication::StreamId> next_of(TableId table, RangeSpan ranges) const;
+  std::optional<replication::StreamId> previous_of(TableId table, RangeId range) const;
+  std::pair<TableId, RangeId> unit_of(std::uint32_t lineage) const;
   std::uint32_t lineage_of(TableId table, RangeId range) const;
   bool takes_from(NodeId from, const FrameHeader& head) const;
   Status replay(const Frame& entry);
@@ -199,6 +201,8 @@ class Server final : public Node {
   std::uint64_t pulls_ = 0;
   std::uint64_t pushes_ = 0;
   std::uint64_t push_bytes_ = 0;
+  std::uint64_t push_value_bytes_ = 0;
+  std::uint64_t copy_value_bytes_ = 0;
   std::uint64_t sent_bytes_ = 0;  // Answers to pushes and pulls.
   std::uint64_t room_left_ = 0;   // For new rows; what is left is no less.
 };

@@ -29,6 +29,7 @@ wire::Map job_map(std::uint8_t mode) {
   dense.ranges = 5;
   map.tables = {sparse, dense};
   map.servers.resize(1 + mode / 3 % 2);
+  map.by_hand = true;
   map.placement = first_placement(map.tables, 1 + mode / 3 % 2);
   map.shards = {{0, 0}, {1, 0}, {1, 3}};
   if (mode % 3 == 0 && mode / 6 % 2 == 1) {

@@ -20,6 +20,7 @@ wire::Map job_map(std::uint32_t epoch, Consistency consistency = Consistency::sy
   table.ranges = 4;
   map.tables = {table};
   map.servers = {"", ""};
+  map.by_hand = true;
   map.placement = first_placement(map.tables, 2);
   map.shards = {{0, 0}, {1, 0}};
   return map;
@@ -205,6 +206,29 @@ TEST(Server, CountsHowFarShardsLead) {
   EXPECT_EQ(seen[CounterId::kStalenessMax], 2u);
   EXPECT_EQ(seen[CounterId::kStalenessSum], 3u);
   for (std::uint32_t lead = 0; lead < 3; ++lead) EXPECT_EQ(seen[lead_counter(lead)], 1u) << lead;
+}
+
+// The server before it has shown the step's rows to the shard, is lost, and had acknowledged nothing.
+TEST(Server, WhoseFirstMapIsALaterOneShowsHeirsWhatTheOwnerBeforeHadShown) {
+  for (const std::uint32_t first : {1u, 2u}) {
+    SentFrames out;
+    Server server(ServerOptions{});
+    const auto answer_to = [&](NodeId from, Frame frame) {
+      frame.head.map_epoch = first;
+      server.on_frame(kNow, from, std::move(frame), out);
+      return out.take().at(0).second;
+    };
+    server.on_frame(kNow, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{server_node(0), 7})),
+                    out);
+    server.on_frame(kNow, kScheduler, make_frame(Op::kMap, encode(job_map(first))), out);
+    out.take();
+    for (const std::uint32_t shard : {0u, 1u})
+      ASSERT_EQ(answer_to(worker_node(shard), request(Op::kPush, shard, 0)).head.code, Code::kOk);
+    const Frame rows = answer_to(worker_node(0), request(Op::kPull, 0, 0));
+    ASSERT_EQ(rows.head.code, Code::kOk);
+    // By the job's first map nobody has asked before, and no worker asks for the first time so late.
+    EXPECT_EQ(rows.second.as<float>()[0], first == 1 ? 2.0f : 0.0f);
+  }
 }
 
 TEST(Server, APullThatWaitsIsForgottenWhenTheMapChanges) {

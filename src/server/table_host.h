@@ -71,6 +71,8 @@ class TableHost {
     return log_.holds_back(push.shard, push.shard_count(), push.step);
   }
   std::vector<LogEntry> take_log() { return log_.take(); }
+  // From now on what steps change is kept, as another server may have shown shards what is owned here.
+  void keep_images() { keeps_images_ = policy_->steps_replayed() > 0; }
   // Adopts ranges of copies: those of a server that is lost, which has shown their rows to shards. As
   // adopt().
   Status take_over(TableHost& copies, const RangeSet& ranges);

@@ -132,12 +132,32 @@ bool Faults::may_lose(std::uint32_t server) const {
   const auto is_left = [&](std::uint32_t other) {
     return other != server && !gone_.contains(other) && cluster_.scheduler().leaving() != other;
   };
-  return cluster_.scheduler().started() &&
+  return cluster_.scheduler().started() && !is_one_too_many(server) &&
          std::ranges::all_of(cluster_.scheduler().map().placement, [&](const Placement& placement) {
            return std::ranges::all_of(placement.runs(), [&](const PlacedRun& run) {
              return std::ranges::any_of(run.in_sync(), is_left);
            });
          });
+}
+
+// Where servers come, one that died unseen may still be taken for in sync, and others leave its chains.
+bool Faults::is_one_too_many(std::uint32_t server) const {
+  const Scheduler& scheduler = cluster_.scheduler();
+  const auto places = [&](const Placement& placement) { return placement.places(server); };
+  if (plan_.joins == 0 || std::ranges::none_of(scheduler.map().placement, places)) return false;
+  const auto unseen = std::ranges::count_if(gone_, [&](std::uint32_t other) {
+    return other != server && other < wire::kFirstTemporary && !scheduler.lost(server_node(other));
+  });
+  return unseen + 1 >= static_cast<std::ptrdiff_t>(plan_.replicas);
+}
+
+bool Faults::kill_server(std::uint32_t victim, bool noticed) {
+  const Process& process = *cluster_.processes()[victim];
+  const bool named = process.id.index < wire::kFirstTemporary;
+  if (ended() || cluster_.gone() || !process.runs() || (named && !may_lose(process.id.index))) return false;
+  gone_.insert(process.id.index);
+  kill(victim, noticed);
+  return true;
 }
 
 void Faults::strike_core(const CoreFault& fault) {

@@ -16,6 +16,8 @@ class Faults {
   Faults(const Plan& plan, Cluster& cluster);
   // Sets the first fault and the end of all.
   void start();
+  // Kills a server if the job can go on without it; whether it did.
+  bool kill_server(std::uint32_t victim, bool noticed);
 
  private:
   enum class Kind : std::uint8_t { kPartition, kClog, kPause, kCrash, kDisconnect };
@@ -28,6 +30,7 @@ class Faults {
   void crash(std::uint32_t victim);
   void strike_core(const CoreFault& fault);
   bool may_lose(std::uint32_t server) const;
+  bool is_one_too_many(std::uint32_t server) const;
   void kill(std::uint32_t victim, bool noticed);
   void disconnect(std::uint32_t victim);
   void replace(Duration after);

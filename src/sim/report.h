@@ -41,8 +41,17 @@ struct DrainCounts {
   std::uint64_t copied = 0;  // Key ranges of those that left.
 };
 
+// Of servers that came while a job ran.
+struct JoinCounts {
+  std::uint64_t started = 0;
+  std::uint64_t listed = 0;  // The scheduler has named them.
+  std::uint64_t owners = 0;  // At the end: of those the ones that own something,
+  std::uint64_t ranges = 0;  // so many key ranges.
+  std::uint64_t deaths = 0;
+};
+
 // What else happens to servers beside what happens in any job.
-enum class Servers : unsigned char { kAny, kCopied, kDrained };
+enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined };
 
 // Of any one run, of a cluster or of a group.
 struct RunReport {
@@ -66,6 +75,7 @@ struct Report : RunReport {
   NetworkCounts network;
   MoveCounts moves;
   DrainCounts drains;
+  JoinCounts joins;
 };
 
 // Same seed, same report.

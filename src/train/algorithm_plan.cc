@@ -193,6 +193,13 @@ std::uint32_t update_rows(const TrainSpec& spec) {
   return alone ? spec.shard_batch_rows() : spec.batch_rows;
 }
 
+bool has_own_state(const TrainSpec& spec) {
+  if (!spec.exchange.empty()) return true;
+  const auto chosen = algorithm_of(spec);
+  if (!chosen || chosen->algorithm->make == nullptr) return false;
+  return chosen->algorithm->make(chosen->values, algorithm_shard(spec, ShardId{0}, nullptr)) != nullptr;
+}
+
 bool is_replicated(const TrainSpec& spec, const TableSpec& table) {
   if (spec.exchange.empty()) return false;
   return table.kind == TableSpec::Kind::kDense || !is_of_dense_alone(spec.exchange);

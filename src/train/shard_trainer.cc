@@ -83,7 +83,7 @@ Task<Status> ShardTrainer::prepare(BatchSource& source, std::size_t rows_max, Pr
     const Status status = source.next(rows_max, inputs_->benches->mine(), out);
     if (status.code() != Code::kRetry) co_return status;
     // Other shards of this process read the same stream and must catch up, or its writer must.
-    (void)co_await store_.yield();
+    if (const Status waited = (co_await store_.yield()).status; !waited.ok()) co_return waited;
     if (!store_.closing()) continue;
     out = std::make_shared<Prepared>();  // The stream may never go on.
     co_return ok_status();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/hint.h"
+#include "base/limits.h"
 #include "client/job/job_options.h"
 #include "data/input_words.h"
 #include "net/system_disk.h"
@@ -25,6 +26,16 @@ constexpr const char* kLostHint =
     "start the job again: what a lost node held is gone. Signal 9 that nobody sent is the kernel's when "
     "memory "
     "runs out, see dmesg";
+
+Status check_silence(const TrainerOptions& options) {
+  if (options.silence == Duration{0} ||
+      (options.silence >= limits::kSilenceMin && options.silence <= options.timeout))
+    return ok_status();
+  const auto seconds = [](Duration time) { return std::chrono::duration<double>(time).count(); };
+  return {Code::kUsage,
+          fmt::format("--silence {} s; expected {} s at least, and at most --timeout, {} s",
+                      seconds(options.silence), seconds(limits::kSilenceMin), seconds(options.timeout))};
+}
 
 // Whether a step boundary is one state of all that is learnt.
 Status check_can_keep(const TrainerOptions& options, const TrainSpec& spec) {
@@ -50,6 +61,7 @@ void TrainJob::say(TrainMessage kind, const std::string& line) const {
 }
 
 Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) {
+  if (Status status = check_silence(given); !status.ok()) return status;
   if (!given.out.empty()) {
     if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
@@ -129,11 +141,13 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.combine = options_.combine;
   wanted.tables = server_tables(spec(), tables_);
   wanted.timeout = options_.timeout;
+  wanted.silence = options_.silence;
   wanted.on_report = [this](ShardId shard, ReportId id, std::string_view text) {
     monitor_->add(shard, id, text);
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
+  job.shards_stay = has_own_state(spec());
   if (resume_) job.first = resume_->manifest.step;
   if (keeper_ != nullptr) {
     checkpoint::Manifest about;

@@ -193,6 +193,7 @@ RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t 
   RemoteClusterOptions cluster;
   cluster.job = job->scheduler_options(servers, workers);
   cluster.observer = job->observer();
+  cluster.grace = job->options().grace;
   return cluster;
 }
 
@@ -255,6 +256,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   if (!secret) return failed(secret.status());
   cluster.secret = *secret;
   cluster.insecure_no_auth = node.insecure_no_auth;
+  cluster.grace = node.grace;
   cluster.log = node.log;
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());

@@ -2,10 +2,11 @@
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text machine:text pid:u32
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 closing:bool first:step count:u32 table* count:u32
-//                server:text* placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
+//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 silence_ns:i64 closing:bool first:step count:u32 table* count:u32
+//                server:text* late_servers:u32 by_hand:bool placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
-//   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32)*, one for each table; a run begins where the last one ended
+//   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32 count:u8
+//                (server:u32 attempt:u32)*)*, one for each table; a run begins where the last one ended
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
 //   rule      := kind:u8 rate:f32 l1:f32 l2:f32 momentum:f32 beta1:f32 beta2:f32 epsilon:f32 initial:f32 custom:text
 //   init      := kind:u8 scale:f32 seed:u64
@@ -63,12 +64,13 @@ void put_placement(Writer& out, const Placement& placement) {
   for (const PlacedRun& run : placement.runs()) {
     out.put(run.ranges.end).put(static_cast<std::uint8_t>(run.chain.size()));
     for (const std::uint32_t server : run.chain) out.put(server);
-    out.put(run.joining);
+    out.put(run.joining).put(static_cast<std::uint8_t>(run.joined.size()));
+    for (const auto& [server, attempt] : run.joined) out.put(server).put(attempt);
   }
 }
 
 Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, std::uint32_t runs_max) {
-  constexpr std::size_t kRunBytesMin = 11;
+  constexpr std::size_t kRunBytesMin = 12;
   std::vector<PlacedRun> runs(in.get_count(std::min<std::uint32_t>(ranges, runs_max), kRunBytesMin));
   std::uint16_t next = 0;
   for (PlacedRun& run : runs) {
@@ -78,6 +80,13 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
     if (length > limits::kChainMax) in.fail();
     for (std::size_t i = 0; i < length && in.ok(); ++i) run.chain.push_back(in.get<std::uint32_t>());
     run.joining = in.get<std::uint32_t>();
+    const std::size_t joined = in.get<std::uint8_t>();
+    if (joined > length) in.fail();
+    for (std::size_t i = 0; i < joined && in.ok(); ++i) {
+      const auto server = in.get<std::uint32_t>();
+      if (!run.joined.empty() && server <= run.joined.rbegin()->first) in.fail();
+      run.joined[server] = in.get<std::uint32_t>();
+    }
   }
   auto placement = Placement::of(std::move(runs), ranges, static_cast<std::uint32_t>(servers));
   if (!placement) in.fail();
@@ -127,13 +136,15 @@ Bytes encode(const Map& m) {
       .put(m.consistency.bound)
       .put(m.combine.kind)
       .put(m.combine.arity)
-      .put(static_cast<std::int64_t>(m.timeout.count()));
+      .put(static_cast<std::int64_t>(m.timeout.count()))
+      .put(static_cast<std::int64_t>(m.silence.count()));
   out.put(static_cast<std::uint8_t>(m.closing));
   put_step(out, m.first);
   out.put(static_cast<std::uint32_t>(m.tables.size()));
   for (const TableSpec& table : m.tables) put_table(out, table);
   out.put(static_cast<std::uint32_t>(m.servers.size()));
   for (const std::string& server : m.servers) out.put_text(server);
+  out.put(m.late_servers).put(static_cast<std::uint8_t>(m.by_hand));
   for (const Placement& placement : m.placement) put_placement(out, placement);
   out.put(static_cast<std::uint32_t>(m.shards.size()));
   for (const ShardOwner& owner : m.shards) out.put(owner.worker).put(owner.owner_epoch);
@@ -156,6 +167,8 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   const bool both_ways = m.combine.kind == Combining::Kind::kTreeBothWays;
   if (both_ways && m.consistency.kind != Consistency::Kind::kFreeSoftsync) in.fail();
   m.timeout = Duration{in.get<std::int64_t>()};
+  m.silence = Duration{in.get<std::int64_t>()};
+  if (m.silence < Duration{0}) in.fail();
   m.closing = get_bool(in);
   m.first = get_step(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();
@@ -164,6 +177,9 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   for (TableSpec& table : m.tables) table = get_table(in);
   m.servers.resize(in.get_count(limits::kNodesMax, 4));
   for (std::string& server : m.servers) server = in.get_text(limits::kNameBytesMax);
+  m.late_servers = in.get<std::uint32_t>();
+  m.by_hand = get_bool(in);
+  if (m.late_servers >= m.servers.size()) in.fail();
   for (std::uint32_t runs = 0; const TableSpec& table : m.tables) {
     if (!in.ok()) break;
     m.placement.push_back(get_placement(in, table.ranges, m.servers.size(), limits::kPlacedRunsMax - runs));

@@ -58,12 +58,18 @@ struct Map {
   bool closing = false;  // Data shards are to end their work early.
   Step first;            // That shards begin with: steps before it are in the rows that are loaded.
   Duration timeout{};    // Deadline of every wait.
+  Duration
+      silence{};  // After which the scheduler takes a node for lost that says nothing; 0: it has not said.
   std::vector<TableSpec> tables;
   std::vector<std::string> servers;  // Addresses, by server index.
+  std::uint32_t late_servers = 0;    // The last so many of them came while the job ran.
+  bool by_hand = false;  // Ranges have been placed by hand: who gives one up keeps it for another.
   std::vector<Placement> placement;  // By table.
   std::vector<ShardOwner> shards;
   std::vector<WorkerPlace> workers;  // By index; none where pushes are not combined.
   std::string job;                   // The application's own configuration.
+  // By which a table has its units, see chain_units().
+  std::uint32_t first_servers() const { return static_cast<std::uint32_t>(servers.size()) - late_servers; }
 };
 
 // A request that waits: which data shards have not arrived (some of them).

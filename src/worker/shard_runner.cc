@@ -124,7 +124,7 @@ void ShardRunner::wake_yielding() {
       completion->done = true;
       continue;
     }
-    store->answer(*completion, {});
+    store->answer(*completion, {store->failed() ? store->failure() : ok_status(), {}, {}});
     wake(*store);
   }
 }

@@ -416,5 +416,36 @@ TEST(WorkerComputes, AndAPushThatFailsMeanwhileFailsTheShard) {
   EXPECT_EQ(status_of(sent[0].second).code(), Code::kRefused);
 }
 
+// It asks for nothing that could fail.
+TEST(WorkerComputes, AndAProgramThatOnlyLetsOthersGoFirstLearnsThatItsShardIsGivenAway) {
+  std::optional<Status> seen;
+  Worker worker(WorkerOptions{{}, [&seen](ShardStore& store, const wire::Map&) -> Task<Status> {
+                                Status status;
+                                while (status.ok()) status = (co_await store.yield()).status;
+                                seen = status;
+                                co_return status;
+                              }});
+  SentFrames out;
+  const auto turns = [&] {
+    for (int i = 0; i < 3; ++i) {
+      worker.on_time({}, out);
+      Computation* const work = worker.take_work();
+      if (work == nullptr) continue;
+      work->compute();
+      worker.on_computed({}, out);
+    }
+  };
+  worker.on_frame({}, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
+  worker.on_frame({}, kScheduler, make_frame(Op::kMap, encode(started_map(1))), out);
+  turns();
+  EXPECT_FALSE(seen);
+  wire::Map away = started_map(2);
+  away.shards[0] = {1, 1};
+  worker.on_frame({}, kScheduler, make_frame(Op::kMap, encode(away)), out);
+  turns();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->code(), Code::kAborted);
+}
+
 }  // namespace
 }  // namespace thalweg

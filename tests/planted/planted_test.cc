@@ -130,6 +130,22 @@ constexpr Planted kDrainBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedDrain, testing::ValuesIn(kDrainBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Bugs of servers that come while a job runs, where some do.
+class PlantedJoin : public PlantedBug {};
+
+TEST_P(PlantedJoin, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_plan(draw_joined_plan(seed)); });
+}
+
+constexpr Planted kJoinBugs[] = {
+    {Bug::kFormerOwnerFails, "FormerOwnerFails", Checker::kEnds},
+    {Bug::kTrimmedEarly, "TrimmedEarly", Checker::kProgress, Checker::kReaders},
+    {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kReaders, Checker::kBits},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
 // job of this seed ends.
 std::string unheard_and_dead(std::uint64_t seed) {

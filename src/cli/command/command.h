@@ -31,7 +31,7 @@ inline constexpr std::string_view kTrainOptions =
     "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|replicas|"
     "workers|"
     "data-shards|"
-    "timeout|"
+    "timeout|silence|grace|"
     "out|run-dir";
 inline constexpr std::string_view kPlanOptions = "topology|op|no-pipeline";
 

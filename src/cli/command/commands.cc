@@ -12,6 +12,7 @@
   COMMAND(kStatusCommand) \
   COMMAND(kEventsCommand) \
   COMMAND(kDrainCommand) \
+  COMMAND(kScaleCommand) \
   COMMAND(kRunCommand) \
   COMMAND(kCompareCommand) \
   COMMAND(kPlotLossCommand) \

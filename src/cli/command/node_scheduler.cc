@@ -17,6 +17,7 @@ Status run_node_scheduler(const Options& options, Output& out) {
   node.scheduler = options.maybe_text("listen").value_or(node.scheduler);
   node.secret_file = options.maybe_text("secret-file").value_or("");
   node.insecure_no_auth = options.flag("insecure-no-auth");
+  node.grace = options.duration("grace");
   warn_if_insecure(node, out);
   node.log = [&out](const std::string& line) { out.note(line); };
   TrainerOptions wanted = trainer_options(options, 0);

@@ -23,7 +23,7 @@ extern constinit const Command kNodeServerCommand = {
     .summary = "Run one server: a keeper of parameters",
     .example = "thalweg node server --join 127.0.0.1:7100",
     .run = run_node_server,
-    .options = {"listen|join|timeout|secret-file|insecure-no-auth|memory"},
+    .options = {"listen|join|timeout|grace|secret-file|insecure-no-auth|memory"},
 };
 
 }  // namespace thalweg

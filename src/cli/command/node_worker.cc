@@ -22,7 +22,7 @@ extern constinit const Command kNodeWorkerCommand = {
     .summary = "Run one worker: a reader of data",
     .example = "thalweg node worker --join 127.0.0.1:7100 -- clicks.svm",
     .run = run_node_worker,
-    .options = {"listen|join|timeout|secret-file|insecure-no-auth|memory"},
+    .options = {"listen|join|timeout|grace|secret-file|insecure-no-auth|memory"},
     .arguments = "[FILE...]",
     .arguments_max = kManyArguments,
 };

@@ -28,7 +28,7 @@ Result<RankLaunch> read_launch(const Options& options) {
   launch.transport = options.choice("transport").word;
   launch.insecure_no_auth = options.flag("insecure-no-auth");
   launch.label = options.flag("label");
-  launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("grace") * 1000));
+  launch.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.real("rank-grace") * 1000));
   if (launch.node >= launch.nodes) {
     return Status(Code::kUsage, fmt::format("--node-rank {}: expected a number below --nodes, which is {}",
                                             launch.node, launch.nodes));
@@ -118,7 +118,7 @@ extern constinit const Command kRunCommand = {
     .example = "thalweg run -n 4 -- ./program --its-own-flag",
     .run = run_run,
     .options = {"secret-file|insecure-no-auth|run-processes|nodes|node-rank|master-addr|master-port|"
-                "transport|label|grace"},
+                "transport|label|rank-grace"},
     .arguments = "PROGRAM...",
     .arguments_min = 1,
     .arguments_max = kManyArguments,

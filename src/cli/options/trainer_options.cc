@@ -124,6 +124,8 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.workers = maybe_count(options, "workers").value_or(0);
   out.replicas = maybe_count(options, "replicas").value_or(1);
   out.timeout = options.duration("timeout");
+  if (options.has("silence")) out.silence = options.duration("silence");
+  out.grace = options.duration("grace");
   out.memory = memory;
   out.out = options.maybe_text("out").value_or("");
   out.stored = options_to_store(options, "train");

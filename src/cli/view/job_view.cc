@@ -66,6 +66,8 @@ std::string_view event_name(JobEvent::Kind kind) {
       return "left";
     case JobEvent::Kind::kStays:
       return "stays";
+    case JobEvent::Kind::kShared:
+      return "shared";
   }
   return "?";
 }

@@ -38,6 +38,7 @@ Result<TrainNode> train_node(const Options& options, Output& out) {
   if (!node) return node.status();
   node->listen = options.maybe_text("listen").value_or(node->listen);
   node->patience = options.duration("timeout");
+  node->grace = options.duration("grace");
   node->log = [&out](const std::string& line) { out.note(line); };
   const auto memory = memory_limit(options);
   if (!memory) return memory.status();

@@ -1,5 +1,7 @@
 #include "cli/work/train_run.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +27,18 @@ Result<TrainerOptions> wanted_training(const Options& options) {
 TrainResult run_trainer(const Options& options, Trainer& trainer) {
   if (!options.flag("processes")) return trainer.run();
   TrainProcesses processes;
-  const auto node = [](const char* role) {
-    return std::vector<std::string>{"node",     role,      "--join",   "{scheduler}", "--secret-file",
-                                    "{secret}", "--quiet", "--memory", "{memory}"};
+  const auto node = [&options](const char* role) {
+    return std::vector<std::string>{"node",
+                                    role,
+                                    "--join",
+                                    "{scheduler}",
+                                    "--secret-file",
+                                    "{secret}",
+                                    "--quiet",
+                                    "--memory",
+                                    "{memory}",
+                                    "--grace",
+                                    fmt::format("{}", options.real("grace"))};
   };
   processes.server = node("server");
   processes.worker = node("worker");

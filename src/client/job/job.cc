@@ -57,6 +57,7 @@ class Job::Impl {
     remote.secret = *secret;
     remote.insecure_no_auth = node.insecure_no_auth;
     remote.patience = node.patience;
+    remote.grace = node.grace;
     remote.log = node.log;
     auto cluster = RemoteCluster::start(std::move(remote));
     if (!cluster) return cluster.status();

@@ -50,6 +50,14 @@ Status check(const JobOptions& options) {
     return {Code::kUsage, fmt::format("JobOptions::timeout is {} ns, expected more than 0 and at most {} h",
                                       options.timeout.count(), limits::kTimeoutMax / std::chrono::hours(1))};
   }
+  if (options.silence != Duration{0} &&
+      (options.silence < limits::kSilenceMin || options.silence > options.timeout)) {
+    return {Code::kUsage,
+            fmt::format(
+                "JobOptions::silence is {} ns, expected 0, or {} ms at least and at most the timeout, {} ns",
+                options.silence.count(), limits::kSilenceMin / std::chrono::milliseconds(1),
+                options.timeout.count())};
+  }
   std::set<std::string> names;
   for (const TableSpec& table : options.tables) {
     if (table.name.empty() || table.name.size() > limits::kNameBytesMax) {
@@ -75,7 +83,8 @@ SchedulerOptions scheduler_options(const JobOptions& job) {
   out.combine = job.combine;
   out.tables = job.tables;
   out.timeout = job.timeout;
-  out.suspect_after = std::min<Duration>(out.suspect_after, job.timeout / 2);
+  out.suspect_after = job.silence > Duration{0} ? Duration(job.silence)
+                                                : std::min<Duration>(out.suspect_after, job.timeout / 2);
   out.on_report = job.on_report;
   return out;
 }

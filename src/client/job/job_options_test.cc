@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cluster/pace.h"
+
 namespace thalweg {
 namespace {
 
@@ -18,6 +20,39 @@ TEST(JobOptions, HowLongANodeMayBeSilentDoesNotDependOnHowLongItComputes) {
   EXPECT_EQ(silence(1h), 10s);
   EXPECT_EQ(silence(60s), 10s);
   EXPECT_EQ(silence(8s), 4s);
+}
+
+TEST(JobOptions, HowLongANodeMayBeSilentIsWithinBounds) {
+  JobOptions job;
+  job.tables.resize(1);
+  job.tables[0].name = "t";
+  job.timeout = 8s;
+  for (const Duration silence : {Duration(0s), Duration(100ms), Duration(1s), Duration(8s)}) {
+    job.silence = silence;
+    EXPECT_TRUE(check(job).ok()) << check(job).message();
+    EXPECT_EQ(scheduler_options(job).suspect_after, silence > 0s ? silence : Duration(4s));
+  }
+  for (const Duration silence : {Duration(-1ns), Duration(99ms), Duration(8001ms)}) {
+    job.silence = silence;
+    EXPECT_EQ(check(job).code(), Code::kUsage);
+    EXPECT_NE(check(job).message().find("JobOptions::silence"), std::string::npos);
+  }
+}
+
+// So that several words are missed before a node is.
+TEST(JobOptions, NodesSpeakOftenEnoughForTheSilenceThatIsAllowed) {
+  wire::Map map;
+  map.epoch = 1;
+  map.timeout = 60s;
+  for (const auto& [silence, every] :
+       {std::pair<Duration, Duration>(0s, 1s), {10s, 1s}, {2500ms, 1s}, {1s, 400ms}, {100ms, 40ms}}) {
+    map.silence = silence;
+    EXPECT_EQ(cluster::heartbeat_every(map), every);
+  }
+  map.timeout = 800ms;
+  EXPECT_EQ(cluster::heartbeat_every(map), 40ms);
+  map.silence = 400ms;
+  EXPECT_EQ(cluster::heartbeat_every(map), 100ms) << "by the timeout";
 }
 
 TEST(JobOptions, TheSchedulerLearnsAllOfThem) {

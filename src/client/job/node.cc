@@ -22,6 +22,10 @@ Status check(const NodeOptions& options) {
     return {Code::kUsage, fmt::format("NodeOptions::patience is {} ns, expected more than 0 and at most {} h",
                                       options.patience.count(), limits::kTimeoutMax / std::chrono::hours(1))};
   }
+  if (options.grace <= Duration{0} || options.grace > limits::kGraceMax) {
+    return {Code::kUsage, fmt::format("NodeOptions::grace is {} ns, expected more than 0 and at most {} h",
+                                      options.grace.count(), limits::kGraceMax / std::chrono::hours(1))};
+  }
   if (options.insecure_no_auth && options.log) options.log("insecure_no_auth: " + risk(options));
   return ok_status();
 }

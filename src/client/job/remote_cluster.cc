@@ -33,8 +33,10 @@ Duration spin() { return std::chrono::microseconds(std::thread::hardware_concurr
 
 using Log = std::function<void(const std::string&)>;
 
-TcpOptions tcp_options(const Secret& secret, bool insecure, const std::atomic<bool>* stop, const Log& log) {
+TcpOptions tcp_options(const Secret& secret, bool insecure, Duration grace, const std::atomic<bool>* stop,
+                       const Log& log) {
   TcpOptions tcp;
+  tcp.peer_grace = grace;
   tcp.spin = spin();
   tcp.secret = secret;
   tcp.insecure_no_auth = insecure;
@@ -84,7 +86,8 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
       scheduler_(options_.job),
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
-      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, nullptr, options_.log)) {
+      driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace, nullptr,
+                                  options_.log)) {
   driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
   driver_.driver().add(observer_id_, observer_, options_.job.cluster);
 }
@@ -280,7 +283,7 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
@@ -294,7 +297,7 @@ NodeEnd run_remote_worker(const NodeOptions& options, ShardProgram program, cons
   const auto secret = job_secret(options, false);
   if (!secret) return {secret.status()};
   const RealClock clock;
-  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, stop, options.log));
+  Tcp driver(clock, tcp_options(*secret, options.insecure_no_auth, options.grace, stop, options.log));
   const auto port = driver.listen(options.listen);
   if (!port) return {port.status()};
   Worker worker(WorkerOptions{member_of(options, *port), std::move(program)});

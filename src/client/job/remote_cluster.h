@@ -30,6 +30,7 @@ struct RemoteClusterOptions {
   std::string listen = "127.0.0.1:0";
   Secret secret;
   bool insecure_no_auth = false;
+  Duration grace = limits::kPeerGrace;           // See NodeOptions.
   Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
   std::vector<NodeProcess> processes;

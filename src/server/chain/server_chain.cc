@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -57,7 +58,22 @@ std::optional<replication::StreamId> Server::next_of(TableId table, RangeSpan ra
   const RangeId first{ranges.begin};
   const auto next = map().placement[table.value].after(only(first), self());
   if (!next) return {};
-  return replication::StreamId{server_node(*next), lineage_of(table, first)};
+  return replication::StreamId{server_node(*next), lineage_of(table, first),
+                               map().placement[table.value].joined_as(first, *next)};
+}
+
+// From whom this server gets what is told of a unit's ranges, if anybody comes before it.
+std::optional<replication::StreamId> Server::previous_of(TableId table, RangeId range) const {
+  const auto before = map().placement[table.value].before(only(range), self());
+  if (!before) return {};
+  return replication::StreamId{server_node(*before), lineage_of(table, range),
+                               map().placement[table.value].joined_as(range, self())};
+}
+
+// The first range of its unit.
+std::pair<TableId, RangeId> Server::unit_of(std::uint32_t lineage) const {
+  const TableId table{static_cast<std::uint16_t>(lineage >> 16)};
+  return {table, RangeId{units_[table.value][lineage & 0xffff].begin}};
 }
 
 // Of one chain each, and of one unit.
@@ -81,6 +97,7 @@ void Server::pass_on(std::size_t table, Transport& out) {
     EntrySegments bytes = encode(entry);
     frame.first = std::move(bytes.first);
     frame.second = std::move(bytes.second);
+    copy_value_bytes_ += frame.second.size();
     outbox_.add(*next, std::move(frame));
   }
   send_entries(out);
@@ -93,9 +110,9 @@ void Server::send_entries(Transport& out) {
   });
 }
 
-// Only from who comes before this server in the ranges' chain by its own map, so that one that was taken out
-// of it changes nothing any more, whatever it believes. Of ranges that have yet to be copied here it takes
-// what it is told and forgets it, for the copy that comes behind it on the stream has it.
+// Only from who comes before this server in the ranges' chain by its own map, as both came there: who was
+// taken out of it changes nothing any more, whatever it believes. Of ranges that have yet to be copied here
+// it takes what it is told and forgets it, for the copy that comes behind it on the stream has it.
 bool Server::takes_from(NodeId from, const FrameHeader& head) const {
   const std::size_t t = head.table.value;
   const RangeSpan ranges = head.ranges;
@@ -105,11 +122,9 @@ bool Server::takes_from(NodeId from, const FrameHeader& head) const {
   for (const std::uint16_t range : {ranges.begin, static_cast<std::uint16_t>(ranges.end - 1)}) {
     if (lineage_of(head.table, RangeId{range}) != head.shard.value) return false;
   }
-  const auto places = [&](const Placement& placement) { return placement.places(from.index); };
-  if (std::ranges::none_of(map().placement, places)) return false;
-  if (head.op == Op::kCopy) return head.owner_epoch <= map().epoch;  // Else of a map that has yet to come.
-  return !copies_[t]->owned().intersects(ranges) ||
-         map().placement[t].before(only(RangeId{ranges.begin}), self()) == from.index;
+  const replication::StreamId stream{from, head.shard.value, head.version};
+  return previous_of(head.table, RangeId{ranges.begin}) == stream ||
+         (THALWEG_BUG(kFormerOwnerHeard) && inbound_.contains(stream));
 }
 
 Status Server::replay(const Frame& entry) {
@@ -123,7 +138,7 @@ Status Server::replay(const Frame& entry) {
 void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!takes_from(from, head)) return;
-  const replication::StreamId stream{from, head.shard.value};
+  const replication::StreamId stream{from, head.shard.value, head.version};
   Inbound& inbound = inbound_[stream];
   const std::uint64_t number = number_of(head);
   if (number > inbound.expected) return;  // What comes before it is sent again.
@@ -142,6 +157,7 @@ void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
     if (!copy) passed.to = next_of(head.table, head.ranges);
     if (passed.to) {
       passed.position = outbox_.add(*passed.to, frame);
+      copy_value_bytes_ += frame.second.size();
       send_entries(out);
     }
     inbound.passed.push_back(passed);
@@ -161,6 +177,7 @@ void Server::acknowledge_entries(replication::StreamId before, bool again, Trans
   Frame answer;
   answer.head.op = Op::kEntryReply;
   answer.head.shard = ShardId{before.lineage};
+  answer.head.version = before.attempt;
   answer.head.step =
       replication::step_of(inbound.passed.empty() ? inbound.expected : inbound.passed.front().number);
   member_.stamp(answer.head);
@@ -168,7 +185,7 @@ void Server::acknowledge_entries(replication::StreamId before, bool again, Trans
 }
 
 void Server::on_entry_reply(NodeId from, const Frame& frame, Transport& out) {
-  outbox_.on_acknowledged(now_, {from, frame.head.shard.value}, number_of(frame.head));
+  outbox_.on_acknowledged(now_, {from, frame.head.shard.value, frame.head.version}, number_of(frame.head));
   release_committed(out);
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, false, out);
   send_copies(out);
@@ -190,15 +207,19 @@ void Server::take_over(std::size_t table, Transport& out) {
     member_.fail(std::move(adopted), out);
 }
 
-// What was on its way to a server that is lost goes to who comes after this one now, and who comes before it
-// waits for that.
+// What was on its way to a server that comes no more behind this one goes to who does now, and who comes
+// before this one waits for that.
 void Server::mend_chains(Transport& out) {
-  const auto lost = [&](NodeId server) {
-    return std::ranges::none_of(map().placement,
-                                [&](const Placement& placement) { return placement.places(server.index); });
+  const auto is_next = [&](const replication::StreamId& stream) {
+    const auto [table, range] = unit_of(stream.lineage);
+    return next_of(table, only(range)) == stream;
+  };
+  const auto is_previous = [&](const replication::StreamId& stream) {
+    const auto [table, range] = unit_of(stream.lineage);
+    return previous_of(table, range) == stream;
   };
   std::map<replication::StreamId, std::pair<replication::StreamId, std::uint64_t>> newest;
-  for (auto& [stream, frame] : outbox_.drop(lost)) {
+  for (auto& [stream, frame] : outbox_.drop(std::not_fn(is_next))) {
     const auto next = next_of(frame.head.table, frame.head.ranges);
     if (next && frame.head.op != Op::kCopy) newest[stream] = {*next, outbox_.add(*next, std::move(frame))};
   }
@@ -208,7 +229,9 @@ void Server::mend_chains(Transport& out) {
       if (again != newest.end()) std::tie(passed.to, passed.position) = again->second;
     }
   }
-  std::erase_if(inbound_, [&](const auto& before) { return lost(before.first.server); });
+  std::erase_if(inbound_, [&](const auto& before) {
+    return !is_previous(before.first) && !THALWEG_BUG(kFormerOwnerHeard);
+  });
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, true, out);
 }
 

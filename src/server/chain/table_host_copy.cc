@@ -42,7 +42,7 @@ Status TableHost::join(CopyState copy) {
 Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
   copies.redo(0);
   images_.take(copies.images_, ranges);
-  keeps_images_ = policy_->steps_replayed() > 0;
+  keep_images();
   return adopt(copies.give_up(ranges));
 }
 

@@ -33,17 +33,7 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
     programs_.observer = work_.observer();
   }
   start_scheduler();
-  for (std::uint32_t s = 0; s < plan.servers; ++s) {
-    const std::string name = fmt::format("process-{}", births_);
-    auto server = std::make_unique<Server>(
-        ServerOptions{{.name = name, .patience = plan.timeout}, {}, 0, programs_.store_cut});
-    Server* raw = server.get();
-    Process& process = *processes_[add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server),
-                                       plan.server_turn)];
-    process.server = raw;
-    process.name = name;
-    process.kept = plan.spares_core;
-  }
+  for (std::uint32_t s = 0; s < plan.servers; ++s) start_server();
   for (std::uint32_t w = 0; w < plan.workers; ++w) {
     const std::uint32_t place = start_worker(plan.worker_turn[w]);
     processes_[place]->kept = w == 0 && plan.spares_core;
@@ -85,6 +75,20 @@ void Cluster::complete_later(const TakenCheckpoint& taken) {
       process.scheduler->complete_checkpoint(local, taken.number, status);
     });
   });
+}
+
+std::uint32_t Cluster::start_server() {
+  const std::string name = fmt::format("process-{}", births_);
+  auto server = std::make_unique<Server>(
+      ServerOptions{{.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut});
+  Server* raw = server.get();
+  const std::uint32_t place =
+      add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server), plan_.server_turn);
+  Process& process = *processes_[place];
+  process.server = raw;
+  process.name = name;
+  process.kept = plan_.spares_core;
+  return place;
 }
 
 std::uint32_t Cluster::start_worker(Duration turn, bool observer) {

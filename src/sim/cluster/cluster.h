@@ -118,6 +118,7 @@ class Cluster {
   // Whoever started a process that was killed tells the scheduler.
   void tell_dead(std::uint32_t process);
   std::uint32_t start_worker(Duration turn, bool observer = false);
+  std::uint32_t start_server();
   void end_faults();
   // The scheduler gives ranges of a table to another server; false where it does not.
   bool place(TableId table, RangeSpan ranges, std::uint32_t server);

@@ -174,5 +174,68 @@ TEST(Looks, ShardsWaitUntilTheObserverHasReadThePass) {
   EXPECT_GT(lost, 100u);
 }
 
+// Pushes the same rows in each step, as every shard does.
+Task<Status> push_all_rows(ShardStore& store) {
+  constexpr std::uint64_t kRows = 24;
+  while (store.step().index < 10) {
+    const Status pushed =
+        (co_await store.push(TableId{0}, Keys::block(0, kRows), Rows(std::vector<float>(4 * kRows, 1))))
+            .status;
+    if (!pushed.ok()) co_return pushed;
+    const Status next = (co_await store.advance()).status;
+    if (!next.ok()) co_return next;
+  }
+  const Status ended = (co_await store.end_work()).status;
+  if (!ended.ok()) co_return ended;
+  co_return (co_await store.barrier(kLastBarrier)).status;
+}
+
+// What servers counted: values of pushes, and of what they have sent to those who keep copies.
+std::pair<std::uint64_t, std::uint64_t> value_bytes(Consistency mode, std::uint32_t shards,
+                                                    std::uint32_t replicas) {
+  Plan plan = plan_of_copies(3);
+  plan.consistency = mode;
+  plan.workers = plan.shards = shards;
+  plan.replicas = replicas;
+  plan.tables[0].kind = TableSpec::Kind::kDense;
+  plan.tables[0].rows = 24;
+  plan.tables[0].dim = 4;
+  plan.steps.assign(shards, {10});
+  plan.worker_turn.assign(shards, 0ms);
+  plan.judged = false;
+  Programs programs;
+  programs.shard = [](ShardStore& store, const wire::Map&) { return push_all_rows(store); };
+  programs.observer = [](ShardStore& store, const wire::Map&) -> Task<Status> {
+    co_return (co_await store.barrier(kLastBarrier)).status;
+  };
+  Cluster cluster(plan, nullptr, programs);
+  while (!cluster.over() && cluster.step()) {
+  }
+  EXPECT_TRUE(ended_well(cluster));
+  Counters sum;
+  for (const auto& process : cluster.processes()) {
+    if (process->server != nullptr) sum.count(process->server->counters());
+  }
+  return {sum[CounterId::kPushValueBytes], sum[CounterId::kCopyValueBytes]};
+}
+
+// T28: in sync mode copies get the sum of a step's pushes, to the byte the n-th part of these; else each
+// push.
+TEST(Copies, GetTheSumOfAStepWhereThereIsOne) {
+  constexpr std::uint64_t kOnePush = 24 * 4 * sizeof(float) * 10;
+  for (const std::uint32_t replicas : {1u, 2u, 3u}) {
+    for (const std::uint32_t shards : {1u, 3u, 8u}) {
+      const auto [pushed, copied] = value_bytes(Consistency::sync(), shards, replicas);
+      EXPECT_EQ(pushed, kOnePush * shards);
+      EXPECT_EQ(copied * shards, pushed * (replicas - 1))
+          << shards << " shards, " << replicas << " servers a range";
+    }
+    for (const Consistency mode : {Consistency::async(), Consistency::bounded(2)}) {
+      const auto [pushed, copied] = value_bytes(mode, 8, replicas);
+      EXPECT_EQ(copied, pushed * (replicas - 1));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace thalweg::sim

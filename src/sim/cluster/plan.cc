@@ -331,10 +331,24 @@ Plan draw_drained_plan(std::uint64_t seed) {
   return plan;
 }
 
+Plan draw_joined_plan(std::uint64_t seed) {
+  Plan plan = draw_drained_plan(seed);
+  Random random = Random(seed).split(19);
+  if (random.chance(0.6)) plan.drains = 0;
+  if (plan.drains == 0 && random.chance(0.3)) {
+    plan.core_faults.clear();
+    plan.replicas = plan.servers = random.chance(0.5) ? 1 : 2;
+  }
+  plan.joins = count(random, 1, 3);
+  plan.join_every = random.chance(0.5) ? between(random, 1ms, 20ms) : between(random, 20ms, 300ms);
+  plan.late_deaths = random.chance(0.5) ? 0 : random.unit();
+  return plan;
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
   calm.replicas = 1;
-  calm.drains = 0;
+  calm.drains = calm.joins = 0;
   calm.servers = calm.workers = calm.machines = 1;
   calm.combine = Combining::none();
   calm.worker_turn = {0ns};
@@ -386,14 +400,15 @@ std::string describe(const Plan& plan) {
       plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
   return fmt::format(
       "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
       f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
       n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
       n.told > 0 ? " deaths are told" : "", plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
       computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "",
-      plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "");
+      plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "",
+      plan.joins > 0 ? fmt::format(", {} servers join", plan.joins) : "");
 }
 
 }  // namespace thalweg::sim

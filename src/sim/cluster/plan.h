@@ -95,6 +95,9 @@ struct Plan {
   Duration move_takes{};
   std::uint32_t drains = 0;  // Times that a server is asked to leave, drain_every apart on average.
   Duration drain_every{};
+  std::uint32_t joins = 0;  // Servers that come while the job runs, join_every apart on average,
+  Duration join_every{};
+  double late_deaths = 0;  // and how likely each of them dies.
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
@@ -104,7 +107,7 @@ struct Plan {
   bool judged = true;
 
   // Whether servers have ranges of each other at any time.
-  bool copies() const { return replicas > 1 || drains > 0; }
+  bool copies() const { return replicas > 1 || drains > 0 || joins > 0; }
   bool stops() const { return stop_at > Duration{}; }
   std::uint32_t epochs() const { return static_cast<std::uint32_t>(steps.front().size()); }
 };
@@ -123,6 +126,8 @@ Plan draw_copied_plan(std::uint64_t seed);
 Plan draw_looking_plan(std::uint64_t seed);
 // The same, of one server or several that have each key range, and servers are asked to leave.
 Plan draw_drained_plan(std::uint64_t seed);
+// The same, of any number of servers, and more of them join.
+Plan draw_joined_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

@@ -6,8 +6,9 @@
 #include <cstring>
 
 #include "base/mix.h"
-#include "sim/cluster/drains.h"
-#include "sim/cluster/moves.h"
+#include "sim/change/drains.h"
+#include "sim/change/joins.h"
+#include "sim/change/moves.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
 
@@ -123,7 +124,15 @@ std::string check_chains(const Cluster& cluster) {
   constexpr Duration kPatience = 4 * limits::kRetryMax;
   const Scheduler& scheduler = cluster.scheduler();
   const Plan& plan = cluster.workload().plan();
-  const std::size_t wanted = std::min(plan.replicas, scheduler.view().servers);
+  std::uint32_t servers = 0;  // That are there and have been given something, or ought to have been.
+  for (const JobNode& node : scheduler.status(cluster.now()).nodes) {
+    const auto places = [&](const Placement& placement) { return placement.places(node.id.index); };
+    const bool there = !scheduler.lost(node.id) && !scheduler.has_left(node.id);
+    const bool late = node.id.index >= plan.servers;
+    if (node.id.role != Role::kServer || !there) continue;
+    servers += !late || std::ranges::any_of(scheduler.map().placement, places) ? 1 : 0;
+  }
+  const std::size_t wanted = std::min(plan.replicas, servers);
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
     for (const PlacedRun& run : scheduler.map().placement[t].runs()) {
       const std::size_t most = wanted + (plan.drains > 0 ? 1 : 0);  // Of who was to leave, and stays.
@@ -188,6 +197,8 @@ Report run_plan(const Plan& plan, Trace trace) {
   moves.start();
   Drains drains(plan, cluster);
   drains.start();
+  Joins joins(plan, cluster, faults);
+  joins.start();
   report.time_allowed = time_allowed(plan);
   report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
   report.ended_well = ended_well(cluster);
@@ -195,6 +206,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   if (!report.ended_well) report.error = ending ? ending->message() : "the scheduler was killed";
   if (report.ok() && report.ended_well) report.violation = compare_with_saved(cluster);
   if (report.ok() && report.ended_well && plan.copies()) report.violation = compare_copies(cluster);
+  if (report.ok() && report.ended_well) report.violation = joins.check_shares();
   // How far shards came that were asked to stop is known by what was acknowledged, and copies may have more.
   const bool known = !plan.copies() || !plan.stops();
   if (report.ok() && report.ended_well && known) report.violation = compare_with_oracle(cluster);
@@ -208,15 +220,17 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.network = cluster.network().counts();
   report.moves = moves.counts();
   report.drains = drains.counts();
-  const ClusterView view = cluster.scheduler().view();
-  report.servers_lost = plan.servers - view.servers - view.servers_left;
+  report.joins = joins.counts();
+  for (const JobNode& node : cluster.scheduler().status(cluster.now()).nodes)
+    report.servers_lost += node.id.role == Role::kServer && node.state == NodeState::kLost ? 1 : 0;
   return report;
 }
 
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
-  const Plan plan = servers == Servers::kDrained  ? draw_drained_plan(seed)
-                    : servers == Servers::kCopied ? draw_copied_plan(seed)
-                                                  : draw_plan(seed);
+  const Plan plan = servers == Servers::kJoined    ? draw_joined_plan(seed)
+                    : servers == Servers::kDrained ? draw_drained_plan(seed)
+                    : servers == Servers::kCopied  ? draw_copied_plan(seed)
+                                                   : draw_plan(seed);
   return run_plan(plan, std::move(trace));
 }
 

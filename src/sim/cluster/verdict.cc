@@ -116,7 +116,8 @@ bool may_end_alone(const Cluster& cluster, const Process& process, const Status&
       if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
       return cluster.scheduler().lost(process.id);
     case Code::kRefused:
-      return process.id.index >= wire::kFirstTemporary && says(how, "the job is over");
+      return process.id.index >= wire::kFirstTemporary &&
+             (says(how, "the job is over") || says(how, "no server can join"));
     case Code::kPeerLost:
       if (how.message() == "scheduler is gone") return process.told_of_scheduler && cluster.gone();
       return says(how, "scheduler has answered nothing") && scheduler_was_silent(cluster, process);

@@ -1,6 +1,6 @@
 // Servers that are asked to leave, beside others that are lost: no bit of a job changes, and no node ends
 // with an error.
-#include "sim/cluster/drains.h"
+#include "sim/change/drains.h"
 
 #include <gtest/gtest.h>
 
@@ -43,10 +43,13 @@ TEST(Drains, RandomJobsGoOnWithoutServersThatLeave) {
             << all.stayed << " stayed; " << lost << " servers were lost where others left\n";
 }
 
-// It broke a promise once: who comes second of four and lost the third did not wait for the fourth.
-TEST(Drains, ASeedThatOnceFailedHolds) {
-  const Report report = run_plan(draw_drained_plan(9));
-  EXPECT_TRUE(report.ok()) << report.violation << "\n" << report.plan;
+// They broke promises once. 9: who comes second of four and lost the third did not wait for the fourth. 1337:
+// who learnt of its ranges when the owner before was lost showed heirs later rows than that had shown.
+TEST(Drains, SeedsThatOnceFailedHold) {
+  for (const std::uint64_t seed : {9u, 1337u}) {
+    const Report report = run_plan(draw_drained_plan(seed));
+    EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+  }
 }
 
 // Nothing goes wrong by itself.

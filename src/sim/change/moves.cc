@@ -1,4 +1,4 @@
-#include "sim/cluster/moves.h"
+#include "sim/change/moves.h"
 
 #include <algorithm>
 #include <cmath>

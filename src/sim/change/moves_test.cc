@@ -1,5 +1,5 @@
 // Key ranges that change their owners while a job runs: no bit of it changes, and no answer.
-#include "sim/cluster/moves.h"
+#include "sim/change/moves.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/cluster/drains.h"
+#include "sim/change/drains.h"
 
 #include <fmt/format.h>
 
