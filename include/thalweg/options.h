@@ -59,9 +59,11 @@ struct Consistency {
     kAsync,
     kSoftsync,
     kBackup,
-    kFreeSoftsync
+    kFreeSoftsync,
+    kMaxWait
   } kind = Kind::kSync;
   std::uint32_t bound = 0;  // Steps that a data shard may lead the slowest one. Softsync: n. Backup: k.
+                            // Max-wait: its time in kWaitUnit (thalweg/wait_limit.h).
   static constexpr Consistency sync() { return {}; }
   // A bound of 0 is lockstep, so sync(): who leads nobody reads all of each step before, and nothing else.
   static constexpr Consistency bounded(std::uint32_t steps) {
@@ -74,6 +76,8 @@ struct Consistency {
   static constexpr Consistency free_softsync(std::uint32_t n) { return {Kind::kFreeSoftsync, n}; }
   // A step is closed when all shards but `late` have pushed to it; what comes then is dropped.
   static constexpr Consistency backup(std::uint32_t late) { return {Kind::kBackup, late}; }
+  // Whether what comes after a step has closed is in no step.
+  constexpr bool drops_late() const { return kind == Kind::kBackup || kind == Kind::kMaxWait; }
   constexpr bool counts_pushes() const { return kind == Kind::kSoftsync || kind == Kind::kFreeSoftsync; }
   bool operator==(const Consistency&) const = default;
 };

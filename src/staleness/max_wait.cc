@@ -2,12 +2,9 @@
 
 #include "base/limits.h"
 #include "staleness/step_policy.h"
-#include "thalweg/wait_limit.h"
 
 namespace thalweg {
 namespace {
-
-static_assert(kWaitsFrom >= limits::kShardsMax, "a number of shards is no limit");
 
 // Steps close with the slowest shard, or where the clocks say that they have expired.
 class MaxWait final : public StepPolicy {

@@ -16,8 +16,9 @@ std::unique_ptr<const StepPolicy> step_policy(Consistency consistency) {
     case Consistency::Kind::kFreeSoftsync:
       return free_softsync(consistency.bound);
     case Consistency::Kind::kBackup:
-      if (const auto limit = wait_limit(consistency)) return max_wait_policy(*limit);
       return backup(consistency.bound);
+    case Consistency::Kind::kMaxWait:
+      return max_wait_policy(*wait_limit(consistency));
     case Consistency::Kind::kAsync:
       break;
   }

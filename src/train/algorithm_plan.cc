@@ -32,8 +32,9 @@ std::string text_of(const Consistency& consistency) {
     case Consistency::Kind::kAsync:
       return "async";
     case Consistency::Kind::kBackup:
-      if (const auto limit = wait_limit(consistency)) return fmt::format("max-wait:{}us", *limit / 1us);
       return fmt::format("backup:{}", consistency.bound);
+    case Consistency::Kind::kMaxWait:
+      return fmt::format("max-wait:{}us", *wait_limit(consistency) / 1us);
     case Consistency::Kind::kSoftsync:
       return fmt::format("softsync:{}", consistency.bound);
     case Consistency::Kind::kFreeSoftsync:

@@ -256,8 +256,7 @@ void name_model(const std::string& text, ModelSpec& model) {
 }
 
 Status check_replicas(const TrainerOptions& options, const Consistency& consistency) {
-  if (options.replicas > 1 &&
-      (consistency.counts_pushes() || consistency.kind == Consistency::Kind::kBackup)) {
+  if (options.replicas > 1 && (consistency.counts_pushes() || consistency.drops_late())) {
     return {Code::kUsage,
             "--replicas above 1 is for algorithms whose updates do not depend on which push comes "
             "first, such as sync, ssp and async"};

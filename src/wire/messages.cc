@@ -159,8 +159,9 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   Reader in(bytes);
   Map m;
   m.epoch = in.get<std::uint32_t>();
-  m.consistency.kind = get_enum(in, Consistency::Kind::kFreeSoftsync);
+  m.consistency.kind = get_enum(in, Consistency::Kind::kMaxWait);
   m.consistency.bound = in.get<std::uint32_t>();
+  if (m.consistency.kind == Consistency::Kind::kMaxWait && m.consistency.bound == 0) in.fail();
   m.combine.kind = get_enum(in, Combining::Kind::kTreeBothWays);
   m.combine.arity = in.get<std::uint32_t>();
   if (m.combine.is_tree() != (m.combine.arity > 0)) in.fail();

@@ -110,7 +110,9 @@ bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Ste
   const Consistency& mode = workload_.plan().consistency;
   if (mode.kind == Consistency::Kind::kFreeSoftsync) return true;
   if (clock(table, owned, shard) < wanted) return false;
-  if (mode.kind == Consistency::Kind::kAsync || mode.kind == Consistency::Kind::kSoftsync) return true;
+  if (mode.kind == Consistency::Kind::kAsync || mode.kind == Consistency::Kind::kSoftsync ||
+      mode.kind == Consistency::Kind::kMaxWait)
+    return true;
   if (mode.kind == Consistency::Kind::kBackup) return slowest(table, owned, mode.bound) >= wanted;
   const std::uint32_t bound = mode.kind == Consistency::Kind::kSync ? 0 : mode.bound;
   return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};

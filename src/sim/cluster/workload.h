@@ -40,7 +40,7 @@ class Workload {
   bool whole(TableId table) const { return plan_.tables[table.value].rule.kind == RuleKind::kAdd; }
 
   // Whether each push is applied, so that the sum of all is known. Precondition: whole(table).
-  bool sums_all() const { return plan_.consistency.kind != Consistency::Kind::kBackup; }
+  bool sums_all() const { return !plan_.consistency.drops_late(); }
 
   // Rows that a range begins with where the plan loads some; no counters among them.
   RowsToLoad loaded(TableId table, RangeId range) const;
