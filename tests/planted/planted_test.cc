@@ -28,7 +28,7 @@ constexpr Planted kBugs[] = {
     {Bug::kNoReplayCache, "NoReplayCache", Checker::kReaders, Checker::kBits},
     {Bug::kNoChecksum, "NoChecksum", Checker::kDamage},
     {Bug::kPartialRepeat, "PartialRepeat", Checker::kPromptness},
-    {Bug::kStaleMapAccepted, "StaleMapAccepted", Checker::kOwners},
+    {Bug::kStaleMapAccepted, "StaleMapAccepted", Checker::kOwners, Checker::kEnds},
     {Bug::kEndForgotten, "EndForgotten", Checker::kStaleness, Checker::kPromptness},
     {Bug::kBarrierEarly, "BarrierEarly", Checker::kBarriers},
     {Bug::kAckBeforeCheck, "AckBeforeCheck", Checker::kPromptness, Checker::kStaleness},
