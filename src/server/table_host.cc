@@ -139,10 +139,8 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
   const FrameHeader& head = frame.head;
   if (head.ranges.size() != 1 || !owned().contains(head.ranges))
     return refused(head, fmt::format("expected one of ranges {}, which this server owns", text_of(owned())));
-  for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
-    if (marks_.at(ShardId{s}, head.ranges.begin) != marks_.none() && !THALWEG_BUG(kLoadedLate))
-      return refused(head, "rows are loaded before the first push");
-  }
+  if (has_pushes(RangeId{head.ranges.begin}) && !THALWEG_BUG(kLoadedLate))
+    return refused(head, "rows are loaded before the first push");
   const std::size_t rows = frame.first.size() / sizeof(std::uint64_t);
   const std::size_t width = rows == 0 ? 0 : frame.second.size() / sizeof(float) / rows;
   if (rows == 0 || frame.first.size() != rows * sizeof(std::uint64_t) ||
@@ -157,6 +155,13 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
     return loaded;
   log_.add_load({RangeId{head.ranges.begin}, width, {frame.first, frame.second}});
   return ok_status();
+}
+
+bool TableHost::has_pushes(RangeId range) const {
+  for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
+    if (marks_.at(ShardId{s}, range.value) != marks_.none()) return true;
+  }
+  return false;
 }
 
 Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {

@@ -138,6 +138,7 @@ class TableHost {
  private:
   Status check_payload(const Frame& push) const;
   Status check_room(const Frame& push, std::uint64_t room) const;
+  bool has_pushes(RangeId range) const;
   std::uint64_t row_bytes() const { return sizeof(Key) + table_->stored_width() * sizeof(float); }
   // In which ranges a push is new, of any of its shards, and where it ends more than was known; a re-split
   // repeat may be new for some ranges only.

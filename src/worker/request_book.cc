@@ -220,6 +220,11 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
   note_word(part);
   switch (frame.head.code) {
     case Code::kOk:
+      // What others had done by then may be where only a newer map sends this node.
+      if (frame.head.op == Op::kBarrierReply && frame.head.map_epoch > map().epoch) {
+        retry_refused(part);
+        return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
+      }
       return finish_part(found, frame);
     case Code::kRetry:
       if (part.request->kind == RequestKind::kCombined && !sums_replace())

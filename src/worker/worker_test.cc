@@ -107,6 +107,25 @@ TEST(Worker, TakesAnAnswerOnlyFromWhomItAskedAndOfTheRightKind) {
   EXPECT_EQ(job.worker.requests_open(), 0u);
 }
 
+// By the old one it would read from who was the owner, and has yet to learn that it is not.
+TEST(Worker, PassesABarrierOnceItHasTheMapUnderWhichThatOpened) {
+  StartedWorker job;
+  auto [asked, completion] = job.ask([](ShardStore& store) { return store.barrier({0, 0}); });
+  ASSERT_EQ(asked.head.op, Op::kBarrier);
+  Frame opened = answer(asked, Op::kBarrierReply, {});
+  opened.head.map_epoch = 2;
+  const Sent sent = job.tell(kScheduler, opened);
+  EXPECT_FALSE(completion->done);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].second.head.op, Op::kGetMap);
+  job.tell(kScheduler, make_frame(Op::kMap, encode(started_map(2))));
+  job.run(100ms);
+  EXPECT_EQ(job.out.take(Op::kBarrier).size(), 1u);
+  job.tell(kScheduler, opened);
+  EXPECT_TRUE(completion->done);
+  EXPECT_TRUE(completion->answer.status.ok());
+}
+
 TEST(Worker, LoadsRowsOfARange) {
   StartedWorker job;
   const auto [asked, completion] = job.ask([](ShardStore& store) {

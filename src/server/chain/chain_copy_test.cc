@@ -238,6 +238,36 @@ TEST(ChainCopy, ACopyOfACopyIsTheSame) {
   }
 }
 
+// As where a chain has lost a link.
+TEST(ChainCopy, RowsToBeginWithThatComeAgainTakeBackNoPush) {
+  for (const Consistency mode : {Consistency::sync(), Consistency::bounded(2), Consistency::async()}) {
+    Job job;
+    job.spec.name = "t";
+    job.spec.ranges = kRanges;
+    job.consistency = mode;
+    TableHost host = job.host(kAll), copy = job.host(kAll);
+    host.log_changes({kAll});
+    Frame load;
+    load.head.ranges = only(RangeId{0});
+    load.first = Bytes::of(std::vector<std::uint64_t>{7});
+    load.second = Bytes::of(std::vector<float>{100.0f});
+    ASSERT_EQ(host.load(load, TableHost::kAllRoom), ok_status());
+    for (std::uint32_t s = 0; s < kShards; ++s) {
+      Frame push = load;
+      push.head.op = Op::kPush;
+      push.head.shard = ShardId{s};
+      push.second = Bytes::of(std::vector<float>{1.0f});
+      ASSERT_EQ(host.push(push), ok_status());
+    }
+    const std::vector<LogEntry> log = host.take_log();
+    for (const int time : {1, 2}) {
+      for (const LogEntry& entry : log) ASSERT_EQ(copy.replay(entry), ok_status()) << time;
+      copy.redo(0);
+      ASSERT_EQ(copy.table().digest(), host.table().digest()) << time;
+    }
+  }
+}
+
 TEST(ChainCopy, SumsTravelOnceForAllShards) {
   Job job;
   job.spec.name = "t";

@@ -45,8 +45,10 @@ TEST(Drains, RandomJobsGoOnWithoutServersThatLeave) {
 
 // They broke promises once. 9: who comes second of four and lost the third did not wait for the fourth. 1337:
 // who learnt of its ranges when the owner before was lost showed heirs later rows than that had shown.
+// 711700: by an old map the observer passed the last barrier, and read from an owner that had been taken for
+// lost.
 TEST(Drains, SeedsThatOnceFailedHold) {
-  for (const std::uint64_t seed : {9u, 1337u}) {
+  for (const std::uint64_t seed : {9u, 1337u, 711700u}) {
     const Report report = run_plan(draw_drained_plan(seed));
     EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
   }
