@@ -87,6 +87,8 @@ Placement get_placement(Reader& in, std::uint16_t ranges, std::size_t servers, s
       if (!run.joined.empty() && server <= run.joined.rbegin()->first) in.fail();
       run.joined[server] = in.get<std::uint32_t>();
     }
+    const auto last = run.chain.empty() ? run.joined.end() : run.joined.find(run.chain.back());
+    if (run.joining != 0 && (last == run.joined.end() || last->second != run.joining)) in.fail();
   }
   auto placement = Placement::of(std::move(runs), ranges, static_cast<std::uint32_t>(servers));
   if (!placement) in.fail();

@@ -201,6 +201,20 @@ TEST(Messages, AMapIsRefusedOutsideItsLimits) {
   EXPECT_FALSE(refused([](Map&) {}));
 }
 
+// A run says by which attempts its servers have come, and so the joiner's twice.
+TEST(Messages, AMapNamesAJoinersAttemptOnce) {
+  const std::string told(encode(some_map()).text());
+  const std::string run("\7\0\0\0\1\0\0\0\0\7\0\0\0", 13);  // Joining, one that came: server, attempt.
+  const std::size_t at = told.find(run);
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(decode_map(Bytes::of(told)).has_value());
+  std::string other = told, none = told;
+  other[at + 9] = 6;
+  none.replace(at, run.size(), std::string("\7\0\0\0\0", 5));
+  EXPECT_FALSE(decode_map(Bytes::of(other)).has_value());
+  EXPECT_FALSE(decode_map(Bytes::of(none)).has_value());
+}
+
 TEST(Messages, AClaimedCountAllocatesNothing) {
   const std::uint32_t huge = ~0u;
   Writer waiting;

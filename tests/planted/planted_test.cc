@@ -76,7 +76,7 @@ constexpr Planted kMoveBugs[] = {
     {Bug::kMarksLeftBehind, "MarksLeftBehind", Checker::kPromptness},
     {Bug::kOpenStepsLeftBehind, "OpenStepsLeftBehind", Checker::kReaders, Checker::kBits},
     {Bug::kRepliesLeftBehind, "RepliesLeftBehind", Checker::kReaders},
-    {Bug::kOldOwnerAnswers, "OldOwnerAnswers", Checker::kOwners},
+    {Bug::kOldOwnerAnswers, "OldOwnerAnswers", Checker::kOwners, Checker::kPromptness},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedMove, testing::ValuesIn(kMoveBugs),
