@@ -120,6 +120,7 @@ Result<LateServers> start_late_servers(const NodeOptions& node, std::uint32_t co
         return turned_away(*said);
       }
     }
+    std::ranges::sort(all.servers, {}, &LateServer::server);  // They get their names in any order.
     if (all.servers.size() == count) return all;
     if (!status) return status.status();
     if (all.took > node.patience) {

@@ -387,7 +387,7 @@ TEST(Node, AServerThatComesLateGetsItsPartAndAllRowsStay) {
     const Contents before = node_contents(job);
     EXPECT_EQ(before.size(), kKeys);
     nodes.serve(at(job.address()));
-    const std::string words = "server-1 takes part; it has 1";
+    const std::string words = "server-1 takes part; it has 8 key ranges, after ";
     for (int i = 0; i < 1000 && !lines.have(words); ++i) std::this_thread::sleep_for(10ms);
     EXPECT_TRUE(lines.have(words));
     EXPECT_EQ(node_contents(job), before);
