@@ -401,9 +401,10 @@ class BadFrameTest(ProgramTest):
         self.assertEqual(push(second=denormal, step=(0, 1)), OK)
         self.assertEqual(push(), OK)  # Below the low mark: a repeat, not applied again.
         self.assertEqual(rows(), u64s(4))
-        for fields, expected in (({"shard": 60000}, ABORTED), ({"owner_epoch": 3}, ABORTED)):
-            self.assertEqual(scheduler.ask(BARRIER, step=(0, 1), **fields)[0], expected)
-            self.assertEqual(scheduler.ask(REPORT, step=(0, 1), **fields)[0], expected)
+        for fields in ({"shard": 60000}, {"owner_epoch": 3}):
+            for op in (BARRIER, REPORT):
+                for map_epoch, expected in ((epoch, ABORTED), (epoch - 1, STALE)):
+                    self.assertEqual(scheduler.ask(op, step=(0, 1), map_epoch=map_epoch, **fields)[0], expected)
         scheduler.send(ENDED, code=ABORTED, first=b"enough\x1b[2J\n\xc2\x9b" * 1000)
         out, logs = job.end()
         server.close()
