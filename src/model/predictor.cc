@@ -81,7 +81,7 @@ Result<Predictor> Predictor::load(const ModelReader& model, const ModelKinds& mo
     if (!table) return table.status();
     out.tables_.push_back(std::move(*table));
   }
-  if (!out.is_dense_ && out.tables_.size() == 2) {
+  if (!out.is_dense_ && out.tables_.size() == 2 && out.tables_[1].dim() == 1) {
     out.lines_.emplace(out.tables_[1].keys(), out.tables_[1].rows());
     out.tables_.pop_back();
   }
