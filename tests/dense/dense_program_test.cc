@@ -288,7 +288,7 @@ TEST_F(DenseProgram, WrongInputHasOneClearError) {
   refused("--model mlp --hidden 32,x " + data(), 2, "--hidden; expected widths from 1 with commas between");
   refused("--model softmax --hidden 32 " + data(), 2, "--hidden 32");
   refused("--model lr --classes 3 " + six, 2, "has no meaning with");
-  refused("--model lr --loss classes " + six, 2, "--loss classes is for dense models");
+  refused("--model fm --loss classes " + six, 2, "--loss classes is for lr and dense models");
   refused("--model mlp " + odd, 4, "expected a class, a whole number from 0");
   refused("--model mlp " + wide, 4, "--hash-bits");
   refused("--model convnet " + six, 2, "rows of 6 numbers are none");
