@@ -196,7 +196,8 @@ LabelSpread DataSet::look_at_labels(std::string_view rows) const {
 // Some rows from here and there.
 LabelSpread DataSet::look_at_labels_in_memory() const {
   constexpr std::uint64_t kPiecesLooked = 64, kRowsLooked = 64;
-  const std::uint64_t rows = memory_->rows(), pieces = rows <= kPiecesLooked * kRowsLooked ? 1 : kPiecesLooked;
+  const std::uint64_t rows = memory_->rows(),
+                      pieces = rows <= kPiecesLooked * kRowsLooked ? 1 : kPiecesLooked;
   const std::uint64_t count = pieces == 1 ? rows : kRowsLooked;
   ReadOptions options = options_;
   options.part = Part::kAll;
