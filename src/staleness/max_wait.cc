@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/limits.h"
 #include "staleness/step_policy.h"
 
 namespace thalweg {
@@ -15,12 +14,7 @@ class MaxWait final : public StepPolicy {
   Step closed(const Clocks& clocks) const override { return std::max(clocks.slowest(), clocks.expired()); }
   bool drops_late() const override { return true; }
   // Open steps stay few when shards push and never read.
-  bool takes(const Clocks& clocks, Step step) const override {
-    const Step open = closed(clocks);
-    if (step <= open) return true;
-    const std::uint32_t ahead = step.epoch == open.epoch ? step.index - open.index : step.index;
-    return step.epoch <= open.epoch + 1 && ahead < limits::kStepWindow;
-  }
+  bool takes(const Clocks& clocks, Step step) const override { return is_near(closed(clocks), step); }
   bool combines() const override { return false; }
   std::size_t steps_replayed() const override { return 0; }
   Duration waits_at_most() const override { return limit_; }

@@ -1,5 +1,6 @@
 #include "staleness/step_policy.h"
 
+#include "base/limits.h"
 #include "base/planted.h"
 #include "thalweg/wait_limit.h"
 
@@ -31,6 +32,12 @@ bool is_within(Step clock, Step wanted, std::uint64_t bound) {
   if (THALWEG_BUG(kGateTooStrict) && bound > 0) --bound;
   if (THALWEG_BUG(kEpochsMixed) && clock.epoch < wanted.epoch) return true;
   return clock.epoch == wanted.epoch && clock.index + bound >= wanted.index;
+}
+
+bool is_near(Step open, Step step) {
+  if (step <= open) return true;
+  const std::uint32_t ahead = step.epoch == open.epoch ? step.index - open.index : step.index;
+  return step.epoch <= open.epoch + 1 && ahead < limits::kStepWindow;
 }
 
 bool keeps_copies(Consistency consistency) {

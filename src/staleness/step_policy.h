@@ -68,5 +68,7 @@ bool keeps_copies(Consistency consistency);
 
 // Whether `clock` is at most `bound` steps of one epoch behind `wanted`.
 bool is_within(Step clock, Step wanted, std::uint64_t bound);
+// Whether so few steps are open up to `step`, where those before `open` are closed, that it may come already.
+bool is_near(Step open, Step step);
 
 }  // namespace thalweg
