@@ -467,7 +467,7 @@ Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr
   if (Status status = check_order(*inputs); !status.ok()) return status;
   if (inputs->spec.min_count > 1) {
     inputs->counting =
-        std::make_unique<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
+        std::make_shared<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
   }
   if (inputs->spec.has_valid()) {
     auto valid = DataSet::open(with_hashes(inputs->spec.valid));

@@ -39,7 +39,7 @@ struct TrainInputs {
   std::shared_ptr<StepMemory> kept = std::make_shared<StepMemory>();
   // Of trainings on the same rows that come one after another; null: there is one.
   std::shared_ptr<KeptPasses> passes;
-  std::unique_ptr<KeyCounting> counting;       // Null: no key is too rare.
+  std::shared_ptr<KeyCounting> counting;       // Of such trainings too; null: no key is too rare.
   void set_memory(std::uint64_t limit) const;  // Of the process; 0: none.
   std::uint64_t fingerprint = 0;  // Of all files; equal on two machines only if they hold the same ones.
   std::string name;               // Of all files, for people.

@@ -163,9 +163,10 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   return job;
 }
 
-void TrainJob::share_rows(std::shared_ptr<KeptPasses> passes) {
+void TrainJob::share_rows(std::shared_ptr<KeptPasses> passes, std::shared_ptr<KeyCounting> counting) {
   inputs_->kept = passes->room();
   inputs_->passes = std::move(passes);
+  inputs_->counting = std::move(counting);
 }
 
 void TrainJob::live_by(std::function<Instant()> clock, std::function<void()> on_pass) {
@@ -242,6 +243,7 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
   if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
   if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
+  if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
   return stored;
 }
 

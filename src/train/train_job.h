@@ -41,8 +41,9 @@ class TrainJob {
   void live_by(std::function<Instant()> clock, std::function<void()> on_pass);
   // Runs until the model is saved, the job failed or close() was answered by saving.
   TrainResult run(Cluster& cluster, std::uint32_t servers, std::uint32_t workers);
-  // The rows of an earlier job, whose batches are this one's too; before it runs.
-  void share_rows(std::shared_ptr<KeptPasses> passes);
+  // The rows of an earlier job, whose batches and counts of keys (null: none) are this one's too; before it
+  // runs.
+  void share_rows(std::shared_ptr<KeptPasses> passes, std::shared_ptr<KeyCounting> counting);
   // Saves a model only if its loss on held-out rows is below this.
   void save_below(double loss) { save_below_ = loss; }
   // What is counted before nodes of this process begin, which would not be heard of meanwhile.

@@ -60,7 +60,8 @@ class Trainer::Impl {
   TrainResult run_job();
   TrainResult run_sweep();
   // The job of the points' number `index`, which is the next to run.
-  Status begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes);
+  Status begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes,
+                     const std::shared_ptr<KeyCounting>& counting);
   void close();
   TrainResult run_processes(const TrainProcesses& processes);
   TrainResult run_listening(const NodeOptions& node);
@@ -101,7 +102,8 @@ void Trainer::Impl::close() {
   job->close();
 }
 
-Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes) {
+Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptPasses>& passes,
+                                  const std::shared_ptr<KeyCounting>& counting) {
   if (index > 0) {
     TrainerOptions options = at_point(given, points[index]);
     options.on_message = nullptr;  // It has said all that once.
@@ -114,12 +116,13 @@ Status Trainer::Impl::begin_trial(std::size_t index, const std::shared_ptr<KeptP
     job = std::move(next).value();
     if (closing) job->close();
   }
-  job->share_rows(passes);
+  job->share_rows(passes, counting);
   return ok_status();
 }
 
 TrainResult Trainer::Impl::run_sweep() {
   const auto passes = std::make_shared<KeptPasses>(job->inputs()->kept);
+  const std::shared_ptr<KeyCounting> counting = job->inputs()->counting;
   std::vector<SweepTrial> trials;
   TrainResult best = failed({Code::kNonFinite, "none of the trainings has a finite loss on held-out rows"});
   double least = std::numeric_limits<double>::infinity();
@@ -130,7 +133,7 @@ TrainResult Trainer::Impl::run_sweep() {
                        fmt::format("training {} of {}: {}", i + 1, points.size(), point_text(points[i])));
     }
     TrainResult result;
-    result.status = begin_trial(i, passes);
+    result.status = begin_trial(i, passes, counting);
     if (result.status.ok()) {
       job->save_below(least);
       result = run_job();

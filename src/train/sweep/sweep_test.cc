@@ -92,6 +92,22 @@ TEST_F(Sweep, RowsAreReadOnce) {
   }
 }
 
+TEST_F(Sweep, FeaturesAreCountedOnce) {
+  options_.sweep = "rate=0.05,0.1,0.2";
+  options_.epochs = 1;
+  const std::string log = folder_ / "log";
+  options_.more.from_command = "echo run >> " + log + "; cat %s";
+  std::vector<std::size_t> runs;
+  for (const std::uint32_t least : {0u, 2u}) {
+    (void)folder_.write("log", "");
+    options_.min_count = least;
+    const TrainResult all = run(options_);
+    ASSERT_TRUE(all.status.ok()) << all.status.message();
+    runs.push_back(read_text(log).size() / 4);
+  }
+  EXPECT_EQ(runs[1], runs[0] + 2) << "looked at and read once more than " << runs[0];
+}
+
 TEST_F(Sweep, RowsThatDoNotFitAreReadAgainWithTheSameBits) {
   options_.sweep = "rate=0.05,0.1";
   const TrainResult roomy = run(options_);
