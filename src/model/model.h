@@ -64,6 +64,11 @@ class Model {
   // scores: one raw score (margin or prediction before the link) a row of the batch; for classes, the class.
   virtual LossSum forward(const LocalBatch& batch, std::span<const std::span<const float>> rows,
                           std::span<float> scores) = 0;
+  // Of a model of classes: the scores of each row's classes, one row after the other. False: it has none.
+  virtual bool score_classes(const LocalBatch& /*batch*/, std::span<const std::span<const float>> /*rows*/,
+                             std::vector<float>& /*scores*/) {
+    return false;
+  }
   // Of a dense model of classes or bytes: the scores of all that may follow the last entry of the batch's one
   // row, which may have fewer entries than ModelSpec::inputs. False: it has no such scores.
   virtual bool score_next(const LocalBatch& /*row*/, std::span<const std::span<const float>> /*rows*/,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -104,25 +105,55 @@ Result<LossSum> Predictor::score(Batch& batch, Scratch& scratch, std::vector<flo
   } else {
     scratch.batch_.assign(batch, scratch.index_);
   }
-  std::vector<std::span<const float>> rows;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    if (!tables_[t].is_sparse()) {
-      rows.push_back(tables_[t].rows());
-      continue;
-    }
+    if (!tables_[t].is_sparse()) continue;
     scratch.rows_[t].resize(scratch.batch_.keys().size() * tables_[t].dim());
     const std::size_t met = tables_[t].read(scratch.batch_.keys(), scratch.rows_[t]);
     if (t == 1) scratch.known_keys_ += met;
-    rows.emplace_back(scratch.rows_[t]);
   }
   if (lines_) {
     scratch.rows_[1].resize(scratch.batch_.keys().size());
     scratch.known_keys_ += lines_->read(scratch.batch_.keys(), scratch.rows_[1].data());
-    rows.emplace_back(scratch.rows_[1]);
   }
   scratch.keys_ += scratch.batch_.keys().size();
   scores.resize(scratch.batch_.size());
-  return scratch.model_->forward(scratch.batch_, rows, scores);
+  return scratch.model_->forward(scratch.batch_, rows_in(scratch), scores);
+}
+
+std::vector<std::span<const float>> Predictor::rows_in(const Scratch& scratch) const {
+  std::vector<std::span<const float>> rows;
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    rows.push_back(tables_[t].is_sparse() ? std::span<const float>(scratch.rows_[t]) : tables_[t].rows());
+  }
+  if (lines_) rows.emplace_back(scratch.rows_[1]);
+  return rows;
+}
+
+Result<std::vector<float>> Predictor::class_scores(Scratch& scratch) const {
+  std::vector<float> scores;
+  const bool has =
+      spec_.loss == Loss::kClasses && scratch.model_->score_classes(scratch.batch_, rows_in(scratch), scores);
+  if (has) return scores;
+  return Status(Code::kUsage, "model " + spec_.name + " of loss " + std::string(loss_name(spec_.loss)) +
+                                  " has no scores of classes; expected one of --loss classes");
+}
+
+Result<std::vector<float>> Predictor::class_probabilities(Scratch& scratch) const {
+  Result<std::vector<float>> scores = class_scores(scratch);
+  if (!scores || scores->empty()) return scores;
+  const std::size_t classes = scores->size() / scratch.batch_.size();
+  for (auto row = scores->begin(); row != scores->end(); row += static_cast<std::ptrdiff_t>(classes)) {
+    const auto end = row + static_cast<std::ptrdiff_t>(classes);
+    const float best = *std::max_element(row, end);
+    double sum = 0;
+    for (auto score = row; score != end; ++score) {
+      *score = std::exp(*score - best);
+      sum += static_cast<double>(*score);
+    }
+    for (auto score = row; score != end; ++score)
+      *score = static_cast<float>(static_cast<double>(*score) / sum);
+  }
+  return scores;
 }
 
 Predictor::Terms Predictor::terms(const Scratch& scratch, std::size_t row, float score) const {

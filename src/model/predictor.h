@@ -72,6 +72,11 @@ class Predictor {
   // kData when the model cannot take the rows.
   Result<LossSum> score(Batch& batch, Scratch& scratch, std::vector<float>& scores) const;
 
+  // Of the batch that was scored last, of a model of classes: the scores of each row's classes, and by
+  // softmax their probabilities, one row after the other. kUsage: this model has none.
+  Result<std::vector<float>> class_scores(Scratch& scratch) const;
+  Result<std::vector<float>> class_probabilities(Scratch& scratch) const;
+
   // What a row's score is made of; nothing of a dense model.
   struct Terms {
     float bias = 0;
@@ -92,6 +97,9 @@ class Predictor {
   bool is_dense() const { return is_dense_; }
 
  private:
+  // Of the scratch's batch.
+  std::vector<std::span<const float>> rows_in(const Scratch& scratch) const;
+
   ModelSpec spec_;
   bool is_dense_ = false;
   std::vector<FrozenTable> tables_;

@@ -38,6 +38,15 @@ class SoftmaxRegression final : public Model {
     return go_over(batch, rows, scores, grads);
   }
 
+  bool score_classes(const LocalBatch& batch, TableRows rows, std::vector<float>& scores) override {
+    scores.clear();
+    for (std::size_t r = 0; r < batch.size(); ++r) {
+      score_row(batch, rows, r);
+      scores.insert(scores.end(), scores_.begin(), scores_.end());
+    }
+    return true;
+  }
+
  private:
   LossSum go_over(const LocalBatch& batch, TableRows rows, std::span<float> scores, TableGrads grads) {
     THALWEG_CHECK(rows.size() == 2 && rows[0].size() == classes_ &&

@@ -51,6 +51,7 @@ class TorchModel final : public Model {
   }
   LossSum gradient_by_table(const LocalBatch& batch, TableRows rows, std::span<float> scores,
                             TableGrads grads, const GradientReady& ready) override;
+  bool score_classes(const LocalBatch& batch, TableRows rows, std::vector<float>& scores) override;
   bool score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) override;
 
  private:
@@ -171,6 +172,20 @@ LossSum TorchModel::forward(const LocalBatch& batch, TableRows rows, std::span<f
     take(outputs, row_losses(outputs, inputs, batch, range), batch, range, scores, sum);
   }
   return sum;
+}
+
+bool TorchModel::score_classes(const LocalBatch& batch, TableRows rows, std::vector<float>& scores) {
+  if (spec_.loss != Loss::kClasses) return false;
+  at::init_num_threads();  // OpenMP keeps their number by thread.
+  const c10::InferenceMode guard;
+  const std::vector<at::Tensor> parameters = tensors_over(rows);
+  scores.clear();
+  for (const RowRange range : RowRange::cut(batch.size(), network_->rows_at_once())) {
+    const at::Tensor outputs = network_->forward(parameters, inputs_of(batch, range)).contiguous();
+    const float* const each = outputs.data_ptr<float>();
+    scores.insert(scores.end(), each, each + outputs.numel());
+  }
+  return true;
 }
 
 bool TorchModel::score_next(const LocalBatch& row, TableRows rows, std::vector<float>& scores) {

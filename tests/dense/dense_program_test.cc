@@ -237,6 +237,11 @@ TEST_F(DenseProgram, ASavedModelIsMeasuredAndScoresAlike) {
   const Ran predicted = run("predict --quiet --model " + model + " " + held_out);
   EXPECT_EQ(predicted.code, 0) << predicted.err;
   EXPECT_EQ(predicted.out.substr(0, 6), "0\n1\n2\n");
+  const Ran shares = run("predict --quiet --probabilities --model " + model + " " + held_out);
+  EXPECT_EQ(shares.code, 0) << shares.err;
+  const std::string first = shares.out.substr(0, shares.out.find('\n'));
+  EXPECT_GT(std::strtod(first.c_str(), nullptr), 0.5) << first;
+  EXPECT_GE(std::count(first.begin(), first.end(), ','), 2) << first;
   EXPECT_EQ(told("model inspect " + model)["loss"], "classes");
   EXPECT_EQ(told("model digest " + model)["digest"], trained["model_digest"]);
 }

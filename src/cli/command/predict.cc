@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cli/command/command.h"
 #include "cli/new_file.h"
@@ -25,6 +28,11 @@ constexpr OptionRow kPredictOptions[] = {
      .type = OptionType::kFlag,
      .group = "Output",
      .help = "Behind each prediction the terms of its score: name, value, weight and their product, by tabs",
+     .example = ""},
+    {.name = "probabilities",
+     .type = OptionType::kFlag,
+     .group = "Output",
+     .help = "Of a model of classes the probability of each class, commas between; with --raw its score",
      .example = ""},
     {.name = "raw",
      .type = OptionType::kFlag,
@@ -104,8 +112,20 @@ void append_terms(const RowScorer& scorer, std::size_t row, std::string& text) {
   if (terms.rest) fmt::format_to(to, "\tinteractions\t\t\t{}\n", *terms.rest);
 }
 
-std::string lines_of(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells) {
+// The numbers of one row, commas between; of a bad one as many times nan.
+void append_classes(std::span<const float> numbers, bool bad, std::string& text) {
+  for (std::size_t c = 0; c < numbers.size(); ++c) {
+    const float number = bad ? std::numeric_limits<float>::quiet_NaN() : numbers[c];
+    fmt::format_to(std::back_inserter(text), "{}{}", c == 0 ? "" : ",", number);
+  }
+  text += '\n';
+}
+
+// `classes`: the numbers of each row's classes; empty: rows are answered by their scores.
+std::string lines_of(const RowScorer& scorer, const Options& options, std::optional<LineCells>& cells,
+                     std::span<const float> classes) {
   const ScoredRows scored = scorer.scored();
+  const std::size_t each = classes.size() / std::max<std::size_t>(scored.scores.size(), 1);
   const bool raw = options.flag("raw"), audit = options.flag("audit");
   std::string text;
   for (std::size_t row = 0; row < scored.scores.size(); ++row) {
@@ -116,6 +136,10 @@ std::string lines_of(const RowScorer& scorer, const Options& options, std::optio
       }
     }
     const float score = scored.scores[row];
+    if (each > 0) {
+      append_classes(classes.subspan(row * each, each), std::isnan(score), text);
+      continue;
+    }
     const float told = raw || std::isnan(score) ? score : predict(scored.loss, score);
     std::array<char, 32> line;
     text.append(line.data(), fmt::format_to(line.data(), "{}\n", told));
@@ -146,8 +170,14 @@ Status run_predict(const Options& options, Output& out) {
     return {Code::kUsage,
             "--audit: a row of a model of classes has a score for each, expected one score a row"};
   }
-  Status status = score_rows(**scorer, [&](const ScoredRows&) {
-    return answers.write(lines_of(**scorer, options, *cells), !data.seekable());
+  const bool by_class = options.flag("probabilities");
+  if (by_class && options.flag("audit"))
+    return {Code::kUsage, "--audit tells the terms of a single score; leave out --probabilities"};
+  Status status = score_rows(**scorer, [&](const ScoredRows&) -> Status {
+    Result<std::vector<float>> classes = std::vector<float>();
+    if (by_class) classes = (*scorer)->classes(!options.flag("raw"));
+    if (!classes) return classes.status();
+    return answers.write(lines_of(**scorer, options, *cells, *classes), !data.seekable());
   });
   if (!status.ok()) return status;
   const Scored all = (*scorer)->summary();

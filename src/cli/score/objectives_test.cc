@@ -33,6 +33,12 @@ class ProgramObjectives : public KnownModel {
     for (std::string line; std::getline(text, line);) all.push_back(line);
     return all;
   }
+  static std::vector<double> numbers(const std::string& line) {
+    std::vector<double> all;
+    std::istringstream text(line);
+    for (std::string cell; std::getline(text, cell, ',');) all.push_back(std::stod(cell));
+    return all;
+  }
 
   const std::string csv_ = folder_ / "rows.csv", counts_ = folder_ / "counts.svm",
                     classes_ = folder_ / "classes.svm";
@@ -114,6 +120,32 @@ TEST_F(ProgramObjectives, ClassesArePredictedAndHaveNoSingleWeights) {
   }
   ASSERT_EQ(run("model inspect --json " + made_), 0) << err_;
   EXPECT_EQ(json()["loss"], "classes");
+}
+
+TEST_F(ProgramObjectives, ProbabilitiesOfClassesAddUpToOne) {
+  ASSERT_EQ(run("train --loss classes --epochs 5 " + classes_ + " -o " + made_), 0) << err_;
+  write_text(folder_ / "few.svm", "0 0:1 10:1\n2 2:1 11:1\nx\n1 1:1 10:1\n");
+  const std::string scored = "predict --probabilities --model " + made_ + " " + (folder_ / "few.svm");
+  ASSERT_EQ(run(scored), 0) << err_;
+  const auto probabilities = lines();
+  ASSERT_EQ(run(scored + " --raw"), 0) << err_;
+  const auto scores = lines();
+  ASSERT_EQ(probabilities.size(), 4u);
+  EXPECT_EQ(probabilities[2], "nan,nan,nan") << "its line is kept";
+  const std::size_t best[] = {0, 2, 0, 1};
+  for (const std::size_t row : {0u, 1u, 3u}) {
+    const std::vector<double> p = numbers(probabilities[row]), s = numbers(scores[row]);
+    ASSERT_EQ(p.size(), 3u) << probabilities[row];
+    EXPECT_NEAR(p[0] + p[1] + p[2], 1, 1e-6);
+    for (std::size_t c = 0; c < 3; ++c) {
+      if (c == best[row]) continue;
+      EXPECT_GT(p[best[row]], p[c]) << row;
+      EXPECT_NEAR(std::log(p[best[row]] / p[c]), s[best[row]] - s[c], 1e-4) << row;
+    }
+  }
+  ASSERT_EQ(run("train " + csv_ + " -o " + made_), 0) << err_;
+  EXPECT_EQ(run("predict --probabilities --model " + made_ + " " + csv_), 2);
+  EXPECT_NE(err_.find("--loss classes"), std::string::npos) << err_;
 }
 
 TEST_F(ProgramObjectives, ASweepTellsOfEachTrainingAndKeepsTheBest) {

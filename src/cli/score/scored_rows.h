@@ -58,6 +58,11 @@ class RowScorer {
   const DataSet& data() const { return rows_->data(); }
   // Of one of these rows, and the names of its entries; needs ScoreNeeds::lines.
   Predictor::Terms terms(std::size_t row) const { return predictor_.terms(scratch_, row, scores_[row]); }
+  // Of each class of each of these rows, in turn, its probability, or the score that it is made of. kUsage:
+  // the model is not of classes.
+  Result<std::vector<float>> classes(bool probabilities) {
+    return probabilities ? predictor_.class_probabilities(scratch_) : predictor_.class_scores(scratch_);
+  }
   void name_entries(std::size_t row, std::vector<std::string>& names) const;
   const Predictor& predictor() const { return predictor_; }
   Scored summary() const;  // Of the rows so far.
