@@ -118,6 +118,9 @@ struct TrainerOptions {
   unsigned hash_bits = 0;        // 1 to 63: features are hashed to so many bits.
   std::string interactions;      // lr: features of pairs, such as "user*item,*", see docs/formats.md.
   std::string columns, label_column, weight_column;  // CSV, see docs/formats.md.
+  // Rows without columns: values stand as they are, whatever their size; else those of features far from 1
+  // are divided by their mean size.
+  bool raw_values = false;
 
   // A saved model that training goes on with, optimizer state included; what shapes the model and is not set
   // here is as it was there.

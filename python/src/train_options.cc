@@ -85,6 +85,7 @@ constexpr Option kOptions[] = {
     {"on_bad_row", set_member<&O::on_bad_row>},
     {"hash_bits", set_member<&O::hash_bits>},
     {"interactions", set_member<&O::interactions>},
+    {"raw_values", set_member<&O::raw_values>},
     {"columns", set_member<&O::columns>},
     {"label_column", set_member<&O::label_column>},
     {"weight_column", set_member<&O::weight_column>},

@@ -27,6 +27,18 @@ def test_a_linear_model_has_coefficients(clicks):
     assert model.predict_proba(matrix).shape == (len(labels), 2)
 
 
+def test_columns_of_any_size_have_coefficients_in_their_unit(clicks):
+    matrix, labels = clicks
+    sizes = np.ones(matrix.shape[1])
+    sizes[::3] = 20000
+    large = matrix.multiply(sizes).tocsr().astype(np.float32)
+    model = LogisticRegression(epochs=5).fit(large, labels)
+    assert "value-scales" in model.model_.options
+    scores = large @ model.coef_[0] + model.intercept_
+    np.testing.assert_allclose(model.decision_function(large), scores, atol=1e-3)
+    assert model.score(large, labels) > 0.8
+
+
 def test_classes_may_be_words(clicks):
     matrix, labels = clicks
     words = np.where(labels > 0, "yes", "no")

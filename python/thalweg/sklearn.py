@@ -161,6 +161,9 @@ class LogisticRegression(_Classifier):
         keys, rows = self.model_.weights()["weights"]
         coefficients = np.zeros((1, self.n_features_in_))
         coefficients[0, keys.astype(np.int64)] = rows[:, 0]
+        for scale in filter(None, self.model_.options.get("value-scales", "").split(",")):
+            column, size = scale.split("/")
+            coefficients[0, int(column)] /= float(size)
         return coefficients
 
     @property

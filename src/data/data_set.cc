@@ -13,6 +13,7 @@
 #include "data/pair/pairing_parser.h"
 #include "data/reader/detect.h"
 #include "data/reader/row_loop.h"
+#include "data/scale/value_scales.h"
 #include "data/text_windows.h"
 
 namespace thalweg {
@@ -77,6 +78,7 @@ const RowFormat* format_with_members(const InputFile& file, const ReadOptions& o
 Result<std::shared_ptr<DataSet>> DataSet::open(ReadOptions options) {
   if (const Status status = check_options(options); !status.ok()) return status;
   std::shared_ptr<DataSet> data(new DataSet);
+  if (const auto scales = ValueScales::parse(options.value_scales); !scales) return scales.status();
   data->options_ = std::move(options);
   auto memory = find_memory_rows(data->options_);
   if (!memory) return memory.status();
@@ -158,31 +160,55 @@ Result<std::string> DataSet::look(const InputFile& file) {
   return std::string();
 }
 
-// Looks at rows of all over the data where what columns are is not told, or how labels spread is asked.
+// Looks at rows of all over the data where what columns are is not told, values may want scales, or how
+// labels spread is asked.
 Status DataSet::look_closer(const std::vector<InputFile>& files) {
   const auto is_open = [&](const Column& c) {
     return !c.kind_told || (options_.choose_scales && !c.number_told);
   };
   const std::vector<Column>& list = columns_.list;
   const bool guesses = format_->columns && std::any_of(list.begin(), list.end(), is_open);
-  // Commands are not run for labels alone.
-  const bool looks = options_.look_at_labels && (guesses || options_.from_command.empty());
-  if (memory_ && looks) label_spread_ = look_at_labels_in_memory();
-  if (!guesses && (memory_ || !looks)) return {};
-  const Result<std::string> rows =
-      memory_ ? memory_->sample(kSampleRows) : sample_rows(files, columns_.header, options_);
-  if (!rows) return rows.status();
-  const std::string_view lines = std::string_view(*rows).substr(0, rows->size() - kTextPad);
+  const bool scales = may_scale_values(files);
+  // Commands are not run for these alone: the begin of a first one's output is there already.
+  const bool head = !options_.from_command.empty() && !guesses;
+  const bool looks = options_.look_at_labels && !head;
+  if (!guesses && !scales && !looks) return {};
+  std::string rows;
+  if (head) rows = first_rows_ + std::string(kTextPad, '\0');
+  if (!head && (guesses || !memory_)) {
+    Result<std::string> sample =
+        memory_ ? memory_->sample(kSampleRows) : sample_rows(files, columns_.header, options_);
+    if (!sample) return sample.status();
+    rows = *std::move(sample);
+  }
+  const std::string_view lines =
+      std::string_view(rows).substr(0, rows.size() - std::min(rows.size(), kTextPad));
   if (guesses) guess_columns(lines, options_.choose_scales, columns_);
-  if (looks && !memory_) label_spread_ = look_at_labels(lines);
+  if (!looks && !scales) return {};
+  const Batch batch = memory_ ? look_at_memory() : look_at_rows(lines);
+  if (looks) label_spread_ = thalweg::label_spread(batch.labels);
+  if (scales) options_.value_scales = ValueScales::choose(batch).text();
   return {};
 }
 
-// `rows`: whole lines, as sample_rows() has them.
-LabelSpread DataSet::look_at_labels(std::string_view rows) const {
+// Images and text are of one size.
+bool DataSet::may_scale_values(const std::vector<InputFile>& files) const {
+  const auto computed = [](const InputFile& file) { return is_computed(file.packing); };
+  return options_.choose_value_scales && options_.value_scales.empty() && options_.known_columns.empty() &&
+         !format_->columns && std::none_of(files.begin(), files.end(), computed);
+}
+
+// The entries of rows that were looked at, before pairs are made of them.
+std::unique_ptr<RowParser> DataSet::parser_for_looking() const {
   ReadOptions options = options_;
   options.part = Part::kAll;
-  const std::unique_ptr<RowParser> parser = format_->parser(options, columns_);
+  if (!options.interactions.empty()) options.hash_bits = 0;
+  return format_->parser(options, columns_);
+}
+
+// `rows`: whole lines, as sample_rows() has them.
+Batch DataSet::look_at_rows(std::string_view rows) const {
+  const std::unique_ptr<RowParser> parser = parser_for_looking();
   Cursor cursor{rows.data(), rows.data() + rows.size(), 0};
   Batch batch;
   BatchWriter writer;
@@ -190,18 +216,16 @@ LabelSpread DataSet::look_at_labels(std::string_view rows) const {
   for (RowError error; !parser->parse(cursor, rows.size(), writer, error);)
     cursor.p = line_end(cursor.p, cursor.end) + 1;
   writer.detach();
-  return thalweg::label_spread(batch.labels);
+  return batch;
 }
 
 // Some rows from here and there.
-LabelSpread DataSet::look_at_labels_in_memory() const {
+Batch DataSet::look_at_memory() const {
   constexpr std::uint64_t kPiecesLooked = 64, kRowsLooked = 64;
   const std::uint64_t rows = memory_->rows(),
                       pieces = rows <= kPiecesLooked * kRowsLooked ? 1 : kPiecesLooked;
   const std::uint64_t count = pieces == 1 ? rows : kRowsLooked;
-  ReadOptions options = options_;
-  options.part = Part::kAll;
-  const std::unique_ptr<RowParser> parser = memory_->parser(options, columns_);
+  const std::unique_ptr<RowParser> parser = parser_for_looking();
   const std::string lines(static_cast<std::size_t>(count) + kTextPad, '\n');
   Batch batch;
   BatchWriter writer;
@@ -211,7 +235,7 @@ LabelSpread DataSet::look_at_labels_in_memory() const {
     for (RowError error; !parser->parse(cursor, ~std::size_t{0}, writer, error);) ++cursor.p;
   }
   writer.detach();
-  return thalweg::label_spread(batch.labels);
+  return batch;
 }
 
 void DataSet::take(const InputFile& file) {
@@ -219,6 +243,8 @@ void DataSet::take(const InputFile& file) {
   total_bytes_ += file.size_bytes;
   fingerprint_ = add_to_hash(fingerprint_ ^ file.size_bytes, file.head);
   seekable_ = seekable_ && file.seekable;
+  if (!options_.from_command.empty() && options_.choose_value_scales && first_rows_.empty())
+    first_rows_ = file.head_lines();
   if (!file.seekable && entries_in_head_ == 0) entries_in_head_ = mean_entries(file.head_lines());
 }
 

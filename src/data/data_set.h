@@ -54,6 +54,8 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::vector<std::string> paths() const;  // Of the files that have rows.
   const std::vector<std::string>& empty_paths() const { return empty_paths_; }
   const Columns& columns() const { return columns_; }  // Empty but for CSV.
+  // As ReadOptions has them, told or chosen.
+  const std::string& value_scales() const { return options_.value_scales; }
   // Of ReadOptions::look_at_labels: of rows from all over the data, of packed files from the first one's
   // begin. Without rows where nothing could be looked at.
   const LabelSpread& label_spread() const { return label_spread_; }
@@ -89,8 +91,10 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   Result<std::string> look(const InputFile& file);
   std::string lack_of_rows(const InputFile& file, bool header) const;
   Status look_closer(const std::vector<InputFile>& files);
-  LabelSpread look_at_labels(std::string_view rows) const;
-  LabelSpread look_at_labels_in_memory() const;
+  bool may_scale_values(const std::vector<InputFile>& files) const;
+  std::unique_ptr<RowParser> parser_for_looking() const;
+  Batch look_at_rows(std::string_view rows) const;
+  Batch look_at_memory() const;
   void take(const InputFile& file);
   double mean_entries(const std::string& lines) const;
   // Counts a skipped row; false: there are more than max_bad_rows.
@@ -109,6 +113,7 @@ class DataSet : public std::enable_shared_from_this<DataSet> {
   std::uint64_t fingerprint_ = 0;
   bool seekable_ = true;
   double entries_in_head_ = 0;
+  std::string first_rows_;  // Of a command's first output, where values may want scales.
   LabelSpread label_spread_;
   std::shared_ptr<StreamHub> hub_;                              // Null: all files are plain.
   mutable std::mutex mutex_;                                    // Guards the rest.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "data/column/column_items.h"
+#include "data/scale/value_scales.h"
 
 namespace thalweg {
 
@@ -74,6 +75,23 @@ std::vector<std::string> column_table(const DataSet& data) {
   }
   if (found.size() > kLinesMax) lines.push_back(fmt::format("  and {} more", found.size() - kLinesMax));
   return lines;
+}
+
+std::string scaled_features(const DataSet& data) {
+  constexpr std::size_t kShown = 8;
+  const auto scales = ValueScales::parse(data.value_scales());
+  if (!scales || scales->empty()) return {};
+  std::string list;
+  std::size_t shown = 0;
+  for (const auto& [key, scale] : scales->all()) {
+    if (shown++ == kShown) break;
+    list += fmt::format("{}{} by {}", list.empty() ? "" : ", ", key, scale);
+  }
+  return fmt::format(
+      "values of {} {} are divided by the mean size that they have: {}{}; --raw-values leaves "
+      "them as they are",
+      scales->all().size(), scales->all().size() == 1 ? "feature" : "features", list,
+      scales->all().size() > kShown ? ", ..." : "");
 }
 
 }  // namespace thalweg

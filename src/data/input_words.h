@@ -20,5 +20,7 @@ std::string shared_files(const std::vector<std::string>& trained, const std::vec
 std::vector<std::string> odd_columns(const DataSet& data);
 // A table, a line each: the columns whose kind or scale was found by looking at rows. Empty: there are none.
 std::vector<std::string> column_table(const DataSet& data);
+// Which features' values are divided by what.
+std::string scaled_features(const DataSet& data);
 
 }  // namespace thalweg

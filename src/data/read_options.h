@@ -65,6 +65,10 @@ struct ReadOptions {
   // known_columns.
   std::string known_numbers;
   bool choose_scales = false;  // CSV: numbers whose scale is not told are divided by one that is chosen.
+  // Where rows have no columns: what values of these features are divided by, "3/312,7/0.002", by their keys,
+  // which are hashed unless there are `interactions`. And whether they are chosen where none are told.
+  std::string value_scales;
+  bool choose_value_scales = false;
   // CSV and JSON lines: what the label is called. Empty: label, target, click, clicked or y.
   std::string label_column;
   std::string weight_column;    // And the example's weight. Empty: "weight" if there is one.

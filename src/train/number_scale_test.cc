@@ -66,6 +66,64 @@ TEST_F(NumberScale, AModelKnowsItsScales) {
   EXPECT_GT(scores[0], scores[1] + 0.1f) << "a row alone is scaled as the rows were that were learnt from";
 }
 
+// Features 1 and 2 of libsvm as price and age, the first in units of 1 / times and as many letters.
+std::string indexed_prices(double times, int decimals) {
+  Random random(11);
+  std::string text;
+  for (std::uint32_t row = 0; row < kRows; ++row) {
+    const double price = 1 + 999 * random.unit() * random.unit();
+    const double age = 18 + 60 * random.unit();
+    const double score = 0.004 * price - 0.05 * (age - 40) - 1;
+    const bool click = random.chance(1 / (1 + std::exp(-score)));
+    text += fmt::format("{} 1:{:017.{}f} 2:{:.1f}\n", click ? 1 : 0, price * times, decimals, age);
+  }
+  return text;
+}
+
+TEST_F(NumberScale, AFeatureTimesAMillionLeavesHeldOutFigures) {
+  options_.epochs = 2;
+  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam}) {
+    options_.optimizer = rule;
+    options_.files = {folder_.write("one.svm", indexed_prices(1, 8))};
+    const TrainResult one = run(options_);
+    options_.files = {folder_.write("million.svm", indexed_prices(1e6, 2))};
+    const TrainResult million = run(options_);
+    ASSERT_TRUE(one.complete && million.complete) << one.status.message() << million.status.message();
+    const HeldOutNumbers &a = *one.epochs.back().held_out, &b = *million.epochs.back().held_out;
+    EXPECT_GT(a.auc, 0.6) << static_cast<int>(rule);
+    EXPECT_NEAR(a.auc, b.auc, 0.001) << static_cast<int>(rule);
+    EXPECT_NEAR(a.logloss, b.logloss, 0.001) << static_cast<int>(rule);
+  }
+}
+
+TEST_F(NumberScale, AModelKnowsTheScalesOfItsFeatures) {
+  options_.files = {folder_.write("million.svm", indexed_prices(1e6, 2))};
+  const TrainResult trained = run(options_);
+  ASSERT_TRUE(trained.status.ok()) << trained.status.message();
+  EXPECT_NE(lines_.find("values of 2 features are divided"), std::string::npos) << lines_;
+  const std::string few = folder_.write("few.svm", "0 1:500000000 2:30\n0 1:500 2:30\n");
+  std::vector<float> scores;
+  ASSERT_TRUE(predict_rows(trained.model, {few}, [&](float p) { scores.push_back(p); }).ok());
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_GT(scores[0], scores[1] + 0.1f) << "as the rows were scaled that were learnt from";
+  EXPECT_LT(scores[0], 0.99f);
+
+  TrainerOptions next = options_;
+  next.init = trained.model;
+  next.out = folder_ / "next";
+  const TrainResult more = run(next);
+  ASSERT_TRUE(more.status.ok()) << more.status.message();
+  EXPECT_LT(more.epochs.back().held_out->logloss, trained.epochs.back().held_out->logloss + 0.05);
+}
+
+TEST_F(NumberScale, RawValuesStandAsTheyAre) {
+  options_.files = {folder_.write("million.svm", indexed_prices(1e6, 2))};
+  options_.raw_values = true;
+  options_.optimizer = RuleKind::kSgd;
+  options_.rate = 1.0f;
+  EXPECT_EQ(run(options_).status.code(), Code::kNonFinite);
+}
+
 TEST_F(NumberScale, RawNumbersOfAnySizeDivergeByName) {
   options_.files = {prices(1e6, 2)};
   options_.columns = "price:num:raw";

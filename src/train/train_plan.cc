@@ -296,18 +296,21 @@ Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
 }
 
 // The training data as workers will read it; what its columns are is said and kept.
-Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan) {
+Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_values) {
   TrainSpec& spec = plan.spec;
   ReadOptions read = spec.train;
   read.shuffle = {};
   read.look_at_labels = spec.model.loss == Loss::kLogistic && spec.train.shuffle.order == RowOrder::kFiles;
   read.choose_scales = true;
+  read.choose_value_scales = scales_values;
   auto data = DataSet::open(std::move(read));
   if (!data) return as_input(data.status());
   if (!(*data)->seekable()) plan.pipe = *data;
   plan.warnings = odd_columns(**data);
   if (std::string sorted = sorted_rows(**data); !sorted.empty()) plan.warnings.push_back(std::move(sorted));
   for (std::string& line : column_table(**data)) plan.notes.push_back(std::move(line));
+  if (std::string line = scaled_features(**data); !line.empty()) plan.notes.push_back(std::move(line));
+  spec.train.value_scales = spec.valid.value_scales = (*data)->value_scales();
   if ((*data)->format().columns) {
     spec.train.known_columns = spec.valid.known_columns = columns_text((*data)->columns());
   }
@@ -351,6 +354,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     spec.loads = true;
     spec.loads_state = start->with_state();
     spec.train.known_columns = spec.valid.known_columns = start->known_columns();
+    spec.train.value_scales = spec.valid.value_scales = start->value_scales();
   }
   if (options.files.empty() && dense) {
     if (status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
@@ -361,7 +365,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
     if (status = choose_without_data(options, **kind, plan); !status.ok()) return status;
     return plan;
   }
-  auto data = open_training(plan);
+  auto data = open_training(plan, start == nullptr && !options.raw_values);
   if (!data) return data.status();
   if (status = plan_rare_keys(options, **kind, data->get(), spec); !status.ok()) return status;
   if (plan.pipe && !options.batch && !dense) {

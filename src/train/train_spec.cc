@@ -35,6 +35,7 @@ Json read_json(const ReadOptions& o) {
           {"counts", o.counts},
           {"columns", o.columns},
           {"known_columns", o.known_columns},
+          {"value_scales", o.value_scales},
           {"context", o.text.context},
           {"text_part", static_cast<int>(o.text.part)},
           {"text_parts", o.text.parts},
@@ -59,6 +60,7 @@ ReadOptions read_from(const Json& j) {
   o.counts = j.at("counts").get<bool>();
   o.columns = j.at("columns").get<std::string>();
   o.known_columns = j.at("known_columns").get<std::string>();
+  o.value_scales = j.at("value_scales").get<std::string>();
   o.text.context = j.at("context").get<std::uint32_t>();
   o.text.part = static_cast<Part>(j.at("text_part").get<int>());
   o.text.parts = j.at("text_parts").get<std::uint64_t>();

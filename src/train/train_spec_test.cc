@@ -24,6 +24,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.train.part_modulus = 10;
   spec.train.columns = "user:cat,label";
   spec.train.interactions = "user*item";
+  spec.train.value_scales = "3/312";
   spec.train.counts = true;
   spec.valid = spec.train;
   spec.valid.part = Part::kHeldOut;
@@ -40,6 +41,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   EXPECT_EQ(back->train.paths, spec.train.paths);
   EXPECT_EQ(back->train.columns, spec.train.columns);
   EXPECT_EQ(back->train.interactions, "user*item");
+  EXPECT_EQ(back->train.value_scales, "3/312");
   EXPECT_TRUE(back->train.counts);
   EXPECT_EQ(back->train.max_bad_rows, 7u);
   EXPECT_EQ(back->valid.part, Part::kHeldOut);

@@ -22,7 +22,8 @@ inline constexpr int kManyArguments = 1 << 30;
 inline constexpr std::string_view kReadOptions =
     "format|on-bad-row|hash-bits|columns|label-column|weight-column";
 inline constexpr std::string_view kTrainOptions =
-    "interactions|valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|heads|"
+    "raw-values|interactions|valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|layers|width|"
+    "heads|"
     "context|inputs|"
     "classes|init-scale|"
     "epochs|keep-what|patience|keep-bad|drop-zeros|shuffle|min-count|pos-weight|negative-sample|"

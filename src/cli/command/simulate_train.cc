@@ -240,12 +240,13 @@ extern constinit const Command kSimulateTrainCommand = {
         "thalweg simulate train clicks.svm --workers 4 --algorithm async --compute 1s --straggler '1 of 4, "
         "x4'",
     .run = run_simulate_train,
-    .options = {kReadOptions,
-                "interactions|valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|inputs|"
-                "classes|init-scale|epochs|"
-                "batch",
-                "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|layer-rate|seed",
-                "algorithm|exchange|servers|workers|data-shards|memory"},
+    .options =
+        {kReadOptions,
+         "raw-values|interactions|valid|valid-part|init|init-weights|model|rank|fields|loss|hidden|inputs|"
+         "classes|init-scale|epochs|"
+         "batch",
+         "optimizer|rate|bias-rate|l1|l2|factor-optimizer|factor-rate|factor-l2|layer-rate|seed",
+         "algorithm|exchange|servers|workers|data-shards|memory"},
     .own = kOwn,
     .arguments = "FILE...",
     .arguments_min = 1,

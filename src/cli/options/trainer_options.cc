@@ -74,6 +74,7 @@ void set_input(const Options& options, TrainerOptions& out) {
   out.more.from_command = options.maybe_text("from-command").value_or("");
   out.more.command_timeout = options.duration("command-timeout");
   out.columns = options.maybe_text("columns").value_or("");
+  out.raw_values = options.flag("raw-values");
   out.label_column = options.maybe_text("label-column").value_or("");
   out.weight_column = options.maybe_text("weight-column").value_or("");
 }

@@ -62,6 +62,7 @@ Result<ReadOptions> read_options_for(const Manifest& manifest, const Options& op
   }
   read.hash_bits = trained_bits;
   read.interactions = stored(manifest, "interactions");
+  read.value_scales = stored(manifest, "value-scales");
   (options.has("columns") ? read.known_numbers : read.known_columns) = stored(manifest, "columns");
   if (!options.has("label-column")) read.label_column = stored(manifest, "label-column");
   if (!options.has("weight-column")) read.weight_column = stored(manifest, "weight-column");

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/column/number_form.h"
 #include "data/reader/cell_words.h"
 #include "data/reader/number.h"
 #include "data/reader/row_loop.h"
@@ -172,12 +173,6 @@ void guess_kind(const Sample& sample, Column& column) {
   }
 }
 
-float rounded(double value, int digits) {
-  const std::string text = fmt::format("{:.{}g}", value, digits);
-  const float scale = std::strtof(text.c_str(), nullptr);
-  return std::isfinite(scale) ? scale : 0;
-}
-
 // The mean size, from the mean if all are far from 0. To three digits, so that a column times 10 has ten
 // times the scale.
 NumberForm form_for(const Sample& sample, Shape shape) {
@@ -188,11 +183,11 @@ NumberForm form_for(const Sample& sample, Shape shape) {
   if (shape == Shape::kLinear && is_far_from_zero(sample)) {
     double sum = 0, sizes = 0;
     for (const Seen& seen : sample.seen) sum += seen.number;
-    form.offset = rounded(sum / static_cast<double>(sample.seen.size()), kOffsetDigits);
+    form.offset = rounded_to_digits(sum / static_cast<double>(sample.seen.size()), kOffsetDigits);
     for (const Seen& seen : sample.seen) sizes += std::abs(seen.number - static_cast<double>(form.offset));
     size = sizes / static_cast<double>(sample.seen.size());
   }
-  const float scale = rounded(size, kScaleDigits);
+  const float scale = rounded_to_digits(size, kScaleDigits);
   if (std::isnormal(scale)) form.scale = scale;
   return form;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 namespace thalweg {
 
@@ -21,6 +23,12 @@ std::int64_t log_bucket(double v) {
 Key bucket_key(float v, Key salt) {
   if (v <= 2) return category_key(fmt::format("{}", v), salt);
   return category_key(fmt::format("b{}", log_bucket(static_cast<double>(v))), salt);
+}
+
+float rounded_to_digits(double value, int digits) {
+  const std::string text = fmt::format("{:.{}g}", value, digits);
+  const float rounded = std::strtof(text.c_str(), nullptr);
+  return std::isfinite(rounded) ? rounded : 0;
 }
 
 }  // namespace thalweg

@@ -14,4 +14,7 @@ std::int64_t log_bucket(double v);
 // The key of a number's category in a column of shape kBucket with this salt.
 Key bucket_key(float v, Key salt);
 
+// To so many decimal digits; 0 if that is not finite.
+float rounded_to_digits(double value, int digits);
+
 }  // namespace thalweg

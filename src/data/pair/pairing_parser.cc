@@ -11,6 +11,7 @@
 #include "data/pair/interactions.h"
 #include "data/reader/entry_errors.h"
 #include "data/reader/row_loop.h"
+#include "data/scale/scaling_parser.h"
 
 namespace thalweg {
 namespace {
@@ -78,12 +79,13 @@ Status check_interactions(const ReadOptions& options, const RowFormat& format, c
 
 std::unique_ptr<RowParser> row_parser(const ReadOptions& options, const RowFormat& format,
                                       const Columns& columns) {
-  if (options.interactions.empty()) return format.parser(options, columns);
+  if (options.interactions.empty()) return entry_parser(options, format, columns);
   auto interactions = Interactions::find(options.interactions, format, columns, {});
   THALWEG_CHECK(interactions.ok(), "interactions were looked at before");
   ReadOptions plain = options;
   plain.hash_bits = 0;
-  return std::make_unique<PairingParser>(format.parser(plain, columns), options, *std::move(interactions));
+  return std::make_unique<PairingParser>(entry_parser(plain, format, columns), options,
+                                         *std::move(interactions));
 }
 
 }  // namespace thalweg

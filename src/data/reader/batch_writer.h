@@ -51,6 +51,12 @@ class BatchWriter {
     if (values_ == nullptr) start_values();
     values_[entries_ - 1] = value;
   }
+  // Of the entries from this one on; `values_from` makes those of value 1 be written out.
+  std::span<const Key> keys_from(std::size_t entry) const { return {keys_ + entry, keys_ + entries_}; }
+  std::span<float> values_from(std::size_t entry) {
+    if (values_ == nullptr) start_values();
+    return {values_ + entry, values_ + entries_};
+  }
 
   void end_row(float label, float weight) {
     if (rows_ == row_capacity_) grow_rows();

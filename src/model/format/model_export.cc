@@ -152,13 +152,13 @@ Result<ExportFormat> parse_export_format(std::string_view name) {
       fmt::format("export format '{}' is unknown; expected safetensors, text, npz or vw-readable", name));
 }
 
-Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
-                    const std::string& destination) {
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk, const std::string& destination,
+                    const std::map<Key, float>& scales) {
   if (format == ExportFormat::kText) return export_text(model, disk, destination);
   Result<StagedFile> file = StagedFile::create(disk, destination);
   if (!file) return file.status();
   Status status = format == ExportFormat::kNpz  ? write_npz(model, file->file())
-                  : format == ExportFormat::kVw ? write_vw_readable(model, file->file())
+                  : format == ExportFormat::kVw ? write_vw_readable(model, scales, file->file())
                                                 : write_safetensors(model, file->file());
   return status.ok() ? file->commit() : status;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,9 @@ enum class ExportFormat : std::uint8_t { kSafetensors, kText, kNpz, kVw };
 Result<ExportFormat> parse_export_format(std::string_view name);  // safetensors | text | npz | vw-readable
 
 // The destination appears whole or not at all. A regular file is replaced; for text, a directory that is not
-// empty is refused.
-Status export_model(const ModelReader& model, ExportFormat format, Disk& disk,
-                    const std::string& destination);
+// empty is refused. `scales`: what values of these features were divided by in training; kVw, whose readers
+// take values as they are, divides weights instead.
+Status export_model(const ModelReader& model, ExportFormat format, Disk& disk, const std::string& destination,
+                    const std::map<Key, float>& scales = {});
 
 }  // namespace thalweg

@@ -121,6 +121,18 @@ TEST_F(ModelExport, VwsReadableFormHasALineForEachWeightThatIsNotZero) {
   EXPECT_EQ(text.substr(end + 4), lines);
 }
 
+TEST_F(ModelExport, VwsReadableFormDividesWeightsWhereTrainingDividedValues) {
+  ModelSpec spec;
+  const std::vector<TestTable> tables = test_tables(spec, 40, 2);
+  ASSERT_TRUE(save_model(folder_ / "lr", spec, tables).ok());
+  const auto model = ModelReader::open(disk_, folder_ / "lr");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const Key key = unplace(tables[1].keys[3]);
+  ASSERT_TRUE(export_model(*model, ExportFormat::kVw, disk_, folder_ / "lr.vw", {{key, 4.0f}}).ok());
+  const std::string line = fmt::format("\n{}:{}\n", key, tables[1].rows[3 * tables[1].width] / 4);
+  EXPECT_NE(read_text(folder_ / "lr.vw").find(line), std::string::npos) << line;
+}
+
 TEST_F(ModelExport, VwsReadableFormIsOfLinearModelsOfOneScore) {
   const Status status = export_model(reader(), ExportFormat::kVw, disk_, folder_ / "fm.vw");
   EXPECT_EQ(status.code(), Code::kUsage);

@@ -69,7 +69,7 @@ Status check_linear(const ModelReader& model) {
 
 }  // namespace
 
-Status write_vw_readable(const ModelReader& model, File& file) {
+Status write_vw_readable(const ModelReader& model, const std::map<Key, float>& scales, File& file) {
   if (Status status = check_linear(model); !status.ok()) return status;
   const auto weights = vw_weights(model, "weights"), bias = vw_weights(model, "bias");
   for (const auto* part : {&weights, &bias}) {
@@ -80,7 +80,9 @@ Status write_vw_readable(const ModelReader& model, File& file) {
   const std::string head = vw_head(model.manifest(), bits);
   if (Status status = stream.write(bytes_of(head)); !status.ok()) return status;
   for (const auto& [key, weight] : *weights) {
-    const std::string line = fmt::format("{}:{}\n", key, weight);
+    const auto scale = scales.find(key);
+    const std::string line =
+        fmt::format("{}:{}\n", key, scale == scales.end() ? weight : weight / scale->second);
     if (Status status = stream.write(bytes_of(line)); !status.ok()) return status;
   }
   if (!bias->empty()) {

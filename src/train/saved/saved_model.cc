@@ -29,6 +29,7 @@ ReadOptions read_as_trained(const Manifest& manifest) {
   std::from_chars(bits.data(), bits.data() + bits.size(), read.hash_bits);
   read.interactions = stored("interactions");
   read.known_columns = stored("columns");
+  read.value_scales = stored("value-scales");
   read.label_column = stored("label-column");
   read.weight_column = stored("weight-column");
   read.labels_needed = false;

@@ -20,6 +20,8 @@ class WarmStart {
   Result<TrainerOptions> settle(TrainerOptions options) const;
   // How the rows' columns were read; empty: they have no names.
   std::string known_columns() const { return stored("columns"); }
+  // By what values of features without columns were divided, as ReadOptions has it.
+  std::string value_scales() const { return stored("value-scales"); }
   // Whether a training that was planned so can begin with the model's rows. kUsage says what differs.
   Status check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const;
 
