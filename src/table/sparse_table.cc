@@ -328,6 +328,21 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
 }
 
 // Updates rows before they are in the table, so that each key is looked up once: to find its place.
+void SparseTable::fetch_places(std::span<const NewRows::Key> keys) const {
+  constexpr std::size_t kClusterFloats = 16;
+  for (const NewRows::Key& key : keys) {
+    const SparseBlock& block = blocks_[range_of(key.place, spec_.ranges).value];
+    const std::size_t home = block.home(SparseBlock::fraction(key.place, spec_.ranges));
+    __builtin_prefetch(block.slot_key(home), 1);
+    __builtin_prefetch(block.slot_key(home) + SparseBlock::kCounted, 1);
+    if (const float* const row = block.row_to_come(home)) {
+      __builtin_prefetch(row, 1);
+      __builtin_prefetch(row + kClusterFloats, 1);
+      __builtin_prefetch(row + 2 * kClusterFloats, 1);
+    }
+  }
+}
+
 void SparseTable::make_rows(NewRows made) {
   merge_runs(made.keys);
   const std::size_t dim = spec_.dim;
@@ -335,6 +350,8 @@ void SparseTable::make_rows(NewRows made) {
   float* at[kBatch] = {};
   for (std::size_t done = 0; done < made.keys.size(); done += kBatch) {
     const std::size_t count = std::min(kBatch, made.keys.size() - done);
+    const std::size_t next = done + count;
+    fetch_places(std::span(made.keys).subspan(next, std::min(kBatch, made.keys.size() - next)));
     for (std::size_t i = 0; i < count; ++i) {
       const NewRows::Key& key = made.keys[done + i];
       at[i] = rows.data() + i * width_;

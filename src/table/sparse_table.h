@@ -72,6 +72,7 @@ class SparseTable final : public Table {
   void apply_shown(std::span<const Contribution> parts);
   NewRows update_floats(std::span<const float> sums);
   NewRows update_shown(std::span<const Contribution> parts);
+  void fetch_places(std::span<const NewRows::Key> keys) const;
   void make_rows(NewRows made);
 
   TableSpec spec_;
