@@ -143,6 +143,9 @@ struct TrainerOptions {
   // Features that training rows have fewer times than this are left out, by one more pass before the first;
   // up to 255, and 0 or 1: none are. docs/formats.md says how exact that is.
   std::uint32_t min_count = 0;
+  // Features that no training row of so many last steps had are not saved; 0: all are. A model knows how old
+  // its features are, so that a training that goes on with it counts on. docs/formats.md.
+  std::uint32_t expire_after = 0;
   // Of logistic loss: each row of label 1 counts as so many, and of the rows of label 0 this part is learnt.
   // Predictions stay those of all rows: training scores are shifted by what that does to the odds.
   float pos_weight = 1, negative_sample = 1;

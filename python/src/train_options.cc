@@ -103,6 +103,7 @@ constexpr Option kOptions[] = {
     {"epochs", set_member<&O::epochs>},
     {"shuffle", set_shuffle},
     {"min_count", set_member<&O::min_count>},
+    {"expire_after", set_member<&O::expire_after>},
     {"pos_weight", set_member<&O::pos_weight>},
     {"negative_sample", set_member<&O::negative_sample>},
     {"keep", set_kept},

@@ -15,6 +15,7 @@
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
+#include "train/rows/key_ages.h"
 #include "train/train_report.h"
 
 namespace thalweg {
@@ -171,6 +172,10 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   };
   const LossSum sum = model_->gradient_by_table(prepared.batch, row_spans_, scores_, grad_spans, push);
   if (!std::isfinite(sum.loss)) return {Code::kNonFinite, "the loss is no longer finite"};
+  if (spec_.expire_after != 0) {
+    const auto ages = TableId{static_cast<std::uint16_t>(tables_.size())};
+    store_.push(ages, prepared.keys, Rows(age_rows(prepared.keys.size(), store_.step()))).forget();
+  }
   report_.sum += sum;
   pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();

@@ -14,6 +14,7 @@
 #include "train/advice/train_advice.h"
 #include "train/algorithm_plan.h"
 #include "train/report/train_costs.h"
+#include "train/rows/key_ages.h"
 #include "train/train_plan.h"
 #include "train/warm_start/load_rows.h"
 
@@ -77,7 +78,8 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   auto model = make_model(plan->spec.model);
   if (!model) return model.status();
   if (*start != nullptr) {
-    if (Status status = (*start)->check(plan->spec, (*model)->tables()); !status.ok()) return status;
+    if (Status status = (*start)->check(plan->spec, job_tables(plan->spec, **model)); !status.ok())
+      return status;
   }
   plan->spec.loads = plan->spec.loads || has_initial(**model) || *resume;
   plan->spec.loads_state = plan->spec.loads_state || *resume;
@@ -104,7 +106,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   if (!inputs) return as_input(inputs.status());
   job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
   job->inputs_ = std::move(inputs).value();
-  job->tables_ = job->model_->tables();
+  job->tables_ = job_tables(job->spec(), *job->model_);
   if (Status status = job->open_checkpoints(*std::move(resume)); !status.ok()) return status;
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
@@ -243,6 +245,7 @@ std::map<std::string, std::string> TrainJob::options_to_store() const {
   if (!read.label_column.empty()) stored.emplace("label-column", read.label_column);
   if (!read.weight_column.empty()) stored.emplace("weight-column", read.weight_column);
   if (!read.known_columns.empty()) stored["columns"] = read.known_columns;
+  if (spec().expire_after != 0) stored["expire-after"] = std::to_string(spec().expire_after);
   if (!read.value_scales.empty()) stored["value-scales"] = read.value_scales;
   return stored;
 }

@@ -13,6 +13,7 @@
 #include "train/dense_plan.h"
 #include "train/plan_checks.h"
 #include "train/rows/data_fields.h"
+#include "train/rows/key_ages.h"
 #include "train/rows/row_plan.h"
 
 namespace thalweg {
@@ -350,6 +351,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (status.ok()) status = choose_kept(options, spec);
   if (!status.ok()) return status;
   if (status = plan_rows(options, **kind, spec); !status.ok()) return status;
+  if (status = plan_ages(options, **kind, spec); !status.ok()) return status;
   if (start != nullptr) {
     spec.loads = true;
     spec.loads_state = start->with_state();

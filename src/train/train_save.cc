@@ -12,6 +12,7 @@
 #include "base/hint.h"
 #include "net/system_disk.h"
 #include "train/advice/train_advice.h"
+#include "train/rows/key_ages.h"
 #include "train/saved/training_record.h"
 #include "train/train_job.h"
 #include "train/warm_start/scans_ahead.h"
@@ -35,6 +36,37 @@ std::vector<std::string> other_places(Disk& disk, const std::string& directory) 
 
 bool is_zero(std::span<const float> row) {
   return std::all_of(row.begin(), row.end(), [](float value) { return value == 0; });
+}
+
+// Whether a key without a row is as good as one whose row is 0.
+bool may_be_zero(const TableSpec& spec) {
+  return spec.kind == TableSpec::Kind::kSparse && spec.init.kind == InitSpec::Kind::kZero &&
+         !is_ages_table(spec);
+}
+
+// Of a range of a table, whose rows of ages are `aged`, the rows of keys that are old enough; those of the
+// table of ages itself become ages. Returns how many are gone.
+std::uint64_t take_out_expired(const KeyAges& ages, const Answer& aged, std::uint32_t expire_after,
+                               const TableSpec& spec, Answer& scanned) {
+  if (scanned.keys.empty()) return 0;
+  const std::size_t width = scanned.rows.size() / scanned.keys.size();
+  const std::vector<double> steps = ages.ages(scanned.keys, aged.keys, aged.rows.span());
+  std::vector<std::uint64_t> keys;
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
+    if (steps[i] >= expire_after) continue;
+    keys.push_back(scanned.keys[i]);
+    const auto row = scanned.rows.span().subspan(i * width, width);
+    if (is_ages_table(spec)) {
+      rows.insert(rows.end(), {KeyAges::kBefore, static_cast<float>(steps[i])});
+    } else {
+      rows.insert(rows.end(), row.begin(), row.end());
+    }
+  }
+  const std::uint64_t gone = scanned.keys.size() - keys.size();
+  scanned.keys = std::move(keys);
+  scanned.rows = Rows(std::move(rows));
+  return gone;
 }
 
 }  // namespace
@@ -161,7 +193,7 @@ Task<Status> TrainJob::collect_table(ShardStore& store, TableId table, ModelWrit
     if (status.ok()) status = co_await collect_rows(store, table, writer, collected);
   }
   if (!status.ok()) co_return status;
-  if (spec.kind == TableSpec::Kind::kSparse) model_rows_ += collected.rows;
+  if (spec.kind == TableSpec::Kind::kSparse && !is_ages_table(spec)) model_rows_ += collected.rows;
   digest_ += table_part_of_digest(spec.name, collected.digest);
   co_return writer == nullptr ? ok_status() : writer->end_table();
 }
@@ -170,13 +202,20 @@ Task<Status> TrainJob::collect_rows(ShardStore& store, TableId table, ModelWrite
                                     CollectedTable& out) {
   const TableSpec& spec = tables_[table.value];
   const bool dense = spec.kind == TableSpec::Kind::kDense;
-  const bool may_leave_out = options_.drop_zeros && !dense && spec.init.kind == InitSpec::Kind::kZero;
+  const std::uint32_t expire_after = dense ? 0 : this->spec().expire_after;
+  const auto ages_table = TableId{static_cast<std::uint16_t>(tables_.size() - 1)};
   TableDigest digest(spec.dim);
   bool begun = false;
   ScansAhead scans(store, table, spec.ranges);
+  ScansAhead ages(store, ages_table, expire_after == 0 ? std::uint16_t{0} : spec.ranges);
   for (std::uint16_t range = 0; range < spec.ranges; ++range) {
-    const Answer scanned = co_await scans.next();
+    Answer scanned = co_await scans.next();
     if (!scanned.status.ok()) co_return scanned.status;
+    if (expire_after != 0) {
+      const Answer aged = co_await ages.next();
+      if (!aged.status.ok()) co_return aged.status;
+      out.left_out += take_out_expired(KeyAges(epochs_, first_epoch()), aged, expire_after, spec, scanned);
+    }
     if (scanned.keys.empty()) continue;
     const std::size_t width = scanned.rows.size() / scanned.keys.size();
     if (writer != nullptr && !begun) {
@@ -186,7 +225,7 @@ Task<Status> TrainJob::collect_rows(ShardStore& store, TableId table, ModelWrite
     for (std::size_t i = 0; i < scanned.keys.size(); ++i) {
       const std::uint64_t key = scanned.keys[i];
       const auto row = scanned.rows.span().subspan(i * width, width);
-      if (may_leave_out && is_zero(row.first(spec.dim))) {
+      if (options_.drop_zeros && may_be_zero(spec) && is_zero(row.first(spec.dim))) {
         ++out.left_out;
         continue;
       }

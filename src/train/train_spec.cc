@@ -109,6 +109,7 @@ std::string to_text(const TrainSpec& spec) {
                   {"kept_negatives", spec.kept_negatives},
                   {"min_count", spec.min_count},
                   {"count_width", spec.count_width},
+                  {"expire_after", spec.expire_after},
                   {"script_hash", spec.script_hash},
                   {"fields_from", spec.fields_from}};
   return j.dump();
@@ -151,6 +152,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.positive_weight = j.at("positive_weight").get<float>();
     spec.kept_negatives = j.at("kept_negatives").get<float>();
     spec.min_count = j.at("min_count").get<std::uint32_t>();
+    spec.expire_after = j.at("expire_after").get<std::uint32_t>();
     spec.count_width = j.at("count_width").get<std::uint64_t>();
     spec.script_hash = j.value("script_hash", std::string());
     spec.fields_from = j.value("fields_from", std::string());

@@ -29,8 +29,10 @@ struct TrainSpec {
   float positive_weight = 1, kept_negatives = 1;
   std::uint32_t min_count = 0;    // Keys that come up fewer times are left out; 0: none is.
   std::uint64_t count_width = 0;  // Of the KeyCounts that tell.
-  std::string script_hash;        // Of model.script where the job was made, as hash_file() has it.
-  std::string fields_from;        // Where the data has the field that model.fields comes from, for people.
+  // Keys that no row of so many steps before the end has had are not saved, see rows/key_ages.h; 0: all are.
+  std::uint32_t expire_after = 0;
+  std::string script_hash;  // Of model.script where the job was made, as hash_file() has it.
+  std::string fields_from;  // Where the data has the field that model.fields comes from, for people.
 
   std::uint32_t shard_batch_rows() const { return batch_rows / shards > 0 ? batch_rows / shards : 1; }
   bool has_valid() const { return !valid.paths.empty(); }

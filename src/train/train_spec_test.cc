@@ -25,6 +25,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.train.columns = "user:cat,label";
   spec.train.interactions = "user*item";
   spec.train.value_scales = "3/312";
+  spec.expire_after = 700;
   spec.train.counts = true;
   spec.valid = spec.train;
   spec.valid.part = Part::kHeldOut;
@@ -42,6 +43,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   EXPECT_EQ(back->train.columns, spec.train.columns);
   EXPECT_EQ(back->train.interactions, "user*item");
   EXPECT_EQ(back->train.value_scales, "3/312");
+  EXPECT_EQ(back->expire_after, 700u);
   EXPECT_TRUE(back->train.counts);
   EXPECT_EQ(back->train.max_bad_rows, 7u);
   EXPECT_EQ(back->valid.part, Part::kHeldOut);

@@ -26,7 +26,7 @@ inline constexpr std::string_view kTrainOptions =
     "heads|"
     "context|inputs|"
     "classes|init-scale|"
-    "epochs|keep-what|patience|keep-bad|drop-zeros|shuffle|min-count|pos-weight|negative-sample|"
+    "epochs|keep-what|patience|keep-bad|drop-zeros|shuffle|min-count|expire-after|pos-weight|negative-sample|"
     "batch|optimizer|rate|"
     "bias-rate|l1|l2|"
     "factor-optimizer|factor-rate|factor-l2|layer-rate|seed|algorithm|exchange|sync|combine|servers|replicas|"

@@ -149,6 +149,8 @@ constexpr OptionRow kRows[] = {
      .help = "Do not save features whose weights are 0, as --l1 makes them, nor their optimizer state", .example = ""},
     {.name = "shuffle", .key = "train.shuffle", .type = T::kChoice, .group = kTraining,
      .help = "Order of training rows: drawn from a bounded pool, parts of plain files in random order, or as files have them; by --seed, anew in each pass", .example = "rows", .fallback = "off", .choices = "rows|blocks|off"},
+    {.name = "expire-after", .key = "train.expire_after", .type = T::kInt, .group = kTraining,
+     .help = "Do not save features that no row of the last N steps had, steps of trainings that --init goes on with among them", .example = "100000", .placeholder = "STEPS", .low = 1, .high = 4e9},
     {.name = "min-count", .key = "train.min_count", .type = T::kInt, .group = kTraining,
      .help = "Leave out features that the training rows have fewer times, which one more pass counts in bounded memory", .example = "5", .placeholder = "N", .low = 1, .high = 255},
     {.name = "pos-weight", .key = "train.pos_weight", .type = T::kReal, .group = kTraining,

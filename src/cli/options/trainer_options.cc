@@ -104,6 +104,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.epochs = maybe_count(options, "epochs");
   out.shuffle = row_order(options.choice("shuffle"));
   out.min_count = maybe_count(options, "min-count").value_or(0);
+  out.expire_after = maybe_count(options, "expire-after").value_or(0);
   out.pos_weight = maybe_float(options, "pos-weight").value_or(1.0f);
   out.negative_sample = maybe_float(options, "negative-sample").value_or(1.0f);
   out.batch = maybe_count(options, "batch");

@@ -9,6 +9,7 @@
 #include "checkpoint/part_file.h"
 #include "model/format/model_dir.h"
 #include "net/system_disk.h"
+#include "train/rows/key_ages.h"
 #include "train/train_spec.h"
 
 namespace thalweg {
@@ -65,7 +66,7 @@ Result<ExportedCheckpoint> export_checkpoint(const std::string& path, const std:
   if (!spec) return spec.status();
   const auto model = make_model(spec->model);
   if (!model) return model.status();
-  const std::vector<TableSpec> tables = (*model)->tables();
+  const std::vector<TableSpec> tables = job_tables(*spec, **model);
   std::vector<std::unique_ptr<File>> files;
   for (const checkpoint::Part& part : manifest->parts) {
     auto file = disk.open(path + "/" + part.file);
@@ -78,6 +79,7 @@ Result<ExportedCheckpoint> export_checkpoint(const std::string& path, const std:
   if (!writer) return writer.status();
   ExportedCheckpoint out;
   for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (is_ages_table(tables[t])) continue;  // Steps of a training that is not over.
     const bool sparse = tables[t].kind == TableSpec::Kind::kSparse;
     std::uint64_t rows = 0;
     for (const PlacedBlock& block : (*blocks)[t]) rows += block.place.rows;

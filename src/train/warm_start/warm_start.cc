@@ -9,6 +9,7 @@
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
+#include "train/rows/key_ages.h"
 
 namespace thalweg {
 namespace {
@@ -77,6 +78,10 @@ Status WarmStart::settle_reading(TrainerOptions& options) const {
                    bits == 0 ? "64-bit ids" : fmt::format("{} bits", bits));
   }
   options.hash_bits = bits;
+  if (options.expire_after == 0) {
+    const std::string steps = stored("expire-after");
+    std::from_chars(steps.data(), steps.data() + steps.size(), options.expire_after);
+  }
   const std::string pairs = stored("interactions");
   if (!options.interactions.empty() && options.interactions != pairs)
     return differs("--interactions", options.interactions, pairs.empty() ? "none" : pairs);
@@ -170,7 +175,8 @@ Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted)
 
 Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const {
   const std::vector<TableManifest>& had = reader_.manifest().tables;
-  if (had.size() != tables.size()) {
+  const bool without_ages = had.size() + 1 == tables.size() && is_ages_table(tables.back());
+  if (had.size() != tables.size() && !without_ages) {
     return {Code::kUsage,
             fmt::format("--init {}: it has {} tables, and this training {}: options and data must "
                         "lead to the same sizes",
