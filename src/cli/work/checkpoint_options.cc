@@ -11,6 +11,7 @@
 
 #include "cli/options/option_table.h"
 #include "cli/options/option_value.h"
+#include "data/unpack/shell_word.h"
 
 namespace thalweg {
 namespace {
@@ -42,14 +43,12 @@ Status set_interval(std::string_view text, CheckpointOptions& out) {
                       text)};
 }
 
-// As a shell takes it.
+// As a shell takes it, bare where that says the same.
 std::string shell_word(const std::string& word) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
   if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+  return quoted_for_shell(word);
 }
 
 // This process's own command line, but that it goes on from the newest checkpoint.

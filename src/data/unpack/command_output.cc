@@ -14,18 +14,14 @@
 #include <thread>
 #include <utility>
 
+#include "data/unpack/shell_word.h"
+
 extern char** environ;
 
 namespace thalweg {
 namespace {
 
 constexpr std::size_t kWordsKept = 4096;
-
-std::string quoted_for_shell(const std::string& name) {
-  std::string quoted = "'";
-  for (const char c : name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
 
 // For poll(); 0: it is past.
 int milliseconds_until(std::chrono::steady_clock::time_point moment) {

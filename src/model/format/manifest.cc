@@ -16,6 +16,7 @@
 #include "base/rule_fields.h"
 #include "model/format/json_bounds.h"
 #include "model/format/sealed_json.h"
+#include "model/format/training_json.h"
 
 namespace thalweg {
 namespace {
@@ -233,24 +234,6 @@ void read_training(Members in, TrainingRecord& out) {
   }
 }
 
-Json training_json(const TrainingRecord& record) {
-  Json files = Json::array();
-  for (const TrainedFile& file : record.files) {
-    files.push_back({{"name", file.name},
-                     {"bytes", file.bytes},
-                     {"xxh3_64_head", file.head},
-                     {"xxh3_64_tail", file.tail}});
-  }
-  return {{"date", record.date},
-          {"batch", record.batch},
-          {"data_shards", record.data_shards},
-          {"epochs", record.epochs},
-          {"best_epoch", record.best_epoch},
-          {"kept_epoch", record.kept_epoch},
-          {"files", files},
-          {"files_left_out", record.files_left_out}};
-}
-
 Status other_version(const std::string& path, std::uint64_t version, std::string_view library) {
   return {
       Code::kModel,
@@ -319,7 +302,7 @@ std::string to_json(const Manifest& manifest) {
   for (const auto& [name, value] : manifest.metrics) {
     if (std::isfinite(value)) json["metrics"][name] = value;
   }
-  if (manifest.training) json["training"] = training_json(*manifest.training);
+  if (manifest.training) json["training"] = training_json(*manifest.training, "xxh3_64_");
   return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 

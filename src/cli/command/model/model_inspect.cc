@@ -6,6 +6,7 @@
 #include "cli/view/output.h"
 #include "cli/work/stored_model.h"
 #include "model/format/model_report.h"
+#include "model/format/training_json.h"
 
 namespace thalweg {
 namespace {
@@ -18,20 +19,6 @@ ordered_json to_json(const TableSummary& table) {
           {"bytes", table.bytes},    {"zero_rows", table.zero_rows},
           {"mean", table.mean},      {"rms", table.rms},
           {"max_abs", table.max_abs}};
-}
-
-ordered_json to_json(const TrainingRecord& record) {
-  ordered_json files = ordered_json::array();
-  for (const TrainedFile& file : record.files)
-    files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"head", file.head}, {"tail", file.tail}});
-  return {{"date", record.date},
-          {"batch", record.batch},
-          {"data_shards", record.data_shards},
-          {"epochs", record.epochs},
-          {"best_epoch", record.best_epoch},
-          {"kept_epoch", record.kept_epoch},
-          {"files", files},
-          {"files_left_out", record.files_left_out}};
 }
 
 Status run_model_inspect(const Options& options, Output& out) {
@@ -50,7 +37,7 @@ Status run_model_inspect(const Options& options, Output& out) {
                        {"tables", tables},
                        {"options", manifest.options},
                        {"metrics", manifest.metrics}};
-  if (manifest.training) json["training"] = to_json(*manifest.training);
+  if (manifest.training) json["training"] = training_json(*manifest.training, "");
   out.json(json);
   return ok_status();
 }
