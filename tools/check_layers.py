@@ -17,7 +17,7 @@ LAYERS = [
     [PUBLIC],
     ['base'],
     ['node', 'wire', 'table', 'placement', 'staleness', 'topology'],
-    ['exchange', 'cluster', 'replication', 'group'],
+    ['exchange', 'cluster', 'replication', 'group', 'quorum'],
     ['server', 'worker', 'scheduler'],
     ['net', 'sim'],
     ['client', 'data', 'model', 'checkpoint'],
@@ -35,6 +35,7 @@ def _below(level):
 ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folder in layer}
 ALLOWED['wire'] = _below(2) | {'placement', 'staleness'}  # A map carries placements; servers tell what has reached them.
 ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = ALLOWED['group'] = _below(3) - {'table'}
+ALLOWED['quorum'] = _below(3) - {'table'}
 ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)

@@ -111,7 +111,7 @@ class LayersTest(unittest.TestCase):
     def test_table_in_words(self):
         rows = check_layers.table().split('\n')
         self.assertIn('| 1 | `base` | 0 |', rows)
-        self.assertIn('| 3 | `exchange` `cluster` `replication` `group` | 0 to 2, but not `table` |', rows)
+        self.assertIn('| 3 | `exchange` `cluster` `replication` `group` `quorum` | 0 to 2, but not `table` |', rows)
         self.assertIn('| 5 | `net` | 0, 1, `group` `node` |', rows)
 
     def test_include_without_folder(self):

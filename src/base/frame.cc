@@ -205,7 +205,7 @@ const char* op_name(Op op) {
       "scan",        "scan-reply", "marks",         "marks-reply", "heartbeat",
       "stop",        "ended",      "load",          "load-reply",  "entry",
       "entry-reply", "status",     "status-reply",  "checkpoint",  "checkpoint-reply",
-      "copy",        "joined",     "drain",         "drain-reply"};
+      "copy",        "joined",     "drain",         "drain-reply", "versioned"};
   const auto index = static_cast<std::size_t>(op);
   return index <= kOpMax ? kNames[index] : "?";
 }

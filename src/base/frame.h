@@ -49,8 +49,9 @@ enum class Op : std::uint8_t {
   kJoined = 31,  // Server to scheduler: it has the ranges whose chains it was to join.
   kDrain = 32,   // Anybody to the scheduler: a server is to leave. Each is answered by how far that is.
   kDrainReply = 33,
+  kVersioned = 34,  // Between clients and servers of versioned values, see src/quorum/message.h.
 };
-inline constexpr std::uint8_t kOpMax = 33;
+inline constexpr std::uint8_t kOpMax = 34;
 const char* op_name(Op op);
 
 namespace frame_flags {

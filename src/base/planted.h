@@ -84,6 +84,12 @@ enum class Bug {
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
+  kDotsForgotten,        // A version is taken for seen where a later one of its coordinator is.
+  kHintKept,             // A hint is not dropped when it has been delivered.
+  kReadsBeforeRestored,  // A server that has lost its disk answers gets before it has all again.
+  kHintsCounted,         // What a stand-in has counts as if a home had it.
+  kOneTooFew,            // Gets and puts are answered by one server less than they need.
+  kNeverCompared,        // Servers do not compare what they have.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

@@ -296,6 +296,22 @@ TEST(Program, SimulatesFaultsOfGroups) {
     EXPECT_NE(traced.err.find(what), std::string::npos) << what;
 }
 
+TEST(Program, SimulatesQuorums) {
+  const Ran first = run("simulate quorum --seeds 3:33 --json"),
+            second = run("simulate quorum --seeds 3:33 --json");
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto object = last_line(first.out);
+  EXPECT_EQ(object["seeds"], 30);
+  EXPECT_EQ(object["violations"], 0);
+  EXPECT_GT(object["hints_delivered"], 0);
+  EXPECT_EQ(object["trace_hash"], last_line(second.out)["trace_hash"]);
+  const Ran traced = run("simulate quorum --replay 4 --trace");
+  ASSERT_EQ(traced.code, 0) << traced.err;
+  for (const char* what : {"the plan: ", "put of key ", "write reply of key ", "compare of key "})
+    EXPECT_NE(traced.err.find(what), std::string::npos) << what;
+  EXPECT_EQ(run("simulate quorum --seeds 4:3").code, 2);
+}
+
 // The run that a failure's hint names: one line for each frame that arrives, and for each fault.
 TEST(Program, ReplaysASeedWithAReadableTrace) {
   const Ran ran = run("simulate faults --replay 1 --trace");

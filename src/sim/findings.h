@@ -36,12 +36,16 @@ enum class Checker : unsigned char {
   kDeadline,    // No rank of a group waits beyond the deadline.
   kBlame,       // Ranks name the one because of which an operation does not end.
   kTogether,    // Those who remain form one group.
+  kFresh,       // A get meets the puts that were acknowledged before, where quorums overlap.
+  kKept,        // No acknowledged put of a version is lost.
+  kHints,       // What was kept for a server that was away has come there, and is dropped.
+  kRoots,       // Servers that are homes of the same keys come to hold the same of them.
 };
-inline constexpr std::array<std::string_view, 25> kCheckerNames = {
-    "owners",      "arrivals", "gate",     "promptness", "marks",   "combiners", "staleness",
-    "limits",      "window",   "readers",  "barriers",   "reports", "maps",      "damage",
-    "patience",    "ends",     "progress", "sums",       "bits",    "copies",    "saved",
-    "same course", "deadline", "blame",    "together"};
+inline constexpr std::array<std::string_view, 29> kCheckerNames = {
+    "owners",   "arrivals", "gate",     "promptness", "marks", "combiners",   "staleness", "limits",
+    "window",   "readers",  "barriers", "reports",    "maps",  "damage",      "patience",  "ends",
+    "progress", "sums",     "bits",     "copies",     "saved", "same course", "deadline",  "blame",
+    "together", "fresh",    "kept",     "hints",      "roots"};
 constexpr std::string_view checker_name(Checker checker) {
   return kCheckerNames[static_cast<std::size_t>(checker)];
 }

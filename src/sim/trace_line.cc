@@ -88,6 +88,7 @@ std::string content(const Frame& frame) {
     case Op::kJoined:
     case Op::kDrain:
     case Op::kDrainReply:
+    case Op::kVersioned:
       return op_name(frame.head.op);
     case Op::kHeartbeat:
       return fmt::format("heartbeat map {}", frame.head.map_epoch);

@@ -40,6 +40,7 @@
   COMMAND(kBenchExchangeCommand) \
   COMMAND(kBenchParseCommand) \
   COMMAND(kSimulateFaultsCommand) \
+  COMMAND(kSimulateQuorumCommand) \
   COMMAND(kSimulateExchangeCommand) \
   COMMAND(kSimulateTrainCommand) \
   COMMAND(kTopoBenchCommand) \

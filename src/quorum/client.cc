@@ -1,0 +1,138 @@
+#include "quorum/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "quorum/limits.h"
+
+namespace thalweg::quorum {
+
+Client::Client(ClientOptions options)
+    : options_(std::move(options)),
+      ring_(options_.servers),
+      replicas_(options_.replicas),
+      ring_epoch_(options_.ring_epoch),
+      next_number_((std::uint64_t{options_.boot} << 32) + 1) {
+  THALWEG_CHECK(!options_.servers.empty() && replicas_ > 0, "somebody is asked");
+}
+
+void Client::get(Instant now, Key key, Transport& out) {
+  asked_ = {};
+  asked_.kind = Kind::kGet;
+  asked_.key = key;
+  begin(now, out);
+}
+
+void Client::put(Instant now, Key key, const VectorClock& context, Bytes value, Transport& out) {
+  THALWEG_CHECK(value.size() <= kValueBytesMax, "a value above the limit is never put");
+  asked_ = {};
+  asked_.kind = Kind::kPut;
+  asked_.key = key;
+  asked_.context = context;
+  asked_.value = std::move(value);
+  begin(now, out);
+}
+
+void Client::begin(Instant now, Transport& out) {
+  THALWEG_CHECK(!open_, "one request at a time");
+  open_ = true;
+  result_.reset();
+  so_far_ = {};
+  last_ = {};
+  turn_ = 0;
+  deadline_ = now + options_.deadline;
+  send_next(now, out);
+}
+
+void Client::send_next(Instant now, Transport& out) {
+  const auto homes = ring_.preference(place(asked_.key), replicas_);
+  server_ = server_node(homes[turn_ % homes.size()]);
+  asked_.number = next_number_++;
+  asked_.index = ring_epoch_;
+  ++so_far_.tries;
+  waits_ = true;
+  again_at_ = now + options_.try_timeout;
+  out.send(server_, frame_of(asked_));
+}
+
+void Client::try_later(Instant now, const Status& why) {
+  last_ = why;
+  ++turn_;
+  waits_ = false;
+  again_at_ = now + options_.retry_after;
+}
+
+void Client::take_ring(Instant now, const Message& ring, Transport& out) {
+  const bool sound = ring.server > 0 && !ring.digests.empty() && ring.digests.size() <= kRingServersMax &&
+                     std::ranges::all_of(ring.digests, [](const auto& one) { return one.first < ~0u; });
+  if (!sound || ring.index <= ring_epoch_) {
+    return try_later(now,
+                     {Code::kStale, fmt::format("{} is no home of key {} on its ring of epoch {}, ours "
+                                                "is of {}",
+                                                node_name(server_), asked_.key, ring.index, ring_epoch_)});
+  }
+  HashRing told;
+  for (const auto& [server, unused] : ring.digests) {
+    const auto number = static_cast<std::uint32_t>(server);
+    if (!told.has(number)) told.add(number);
+  }
+  ring_ = std::move(told);
+  replicas_ = ring.server;
+  ring_epoch_ = ring.index;
+  ++so_far_.refreshes;
+  turn_ = 0;
+  send_next(now, out);
+}
+
+void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  if (!busy() || frame.head.op != Op::kVersioned || from != server_) return;
+  if (frame.head.code != Code::kOk) {
+    const auto failure = decode_failure(frame);
+    if (!failure || failure->number != asked_.number || !waits_) return;
+    if (failure->why.code() == Code::kRefused) return end(failure->why);
+    return try_later(now, failure->why);
+  }
+  auto message = decode_message(frame.first);
+  if (!message || message->number != asked_.number || !waits_) return;
+  if (message->kind == Kind::kRing) return take_ring(now, *message, out);
+  if (message->kind != (asked_.kind == Kind::kPut ? Kind::kPutDone : Kind::kGot)) return;
+  if (message->key != asked_.key) return;
+  so_far_.context = message->context;
+  for (const KeyedRecord& one : message->records) {
+    for (const Version& version : one.record.versions()) so_far_.values.push_back(version.value);
+  }
+  end(ok_status());
+}
+
+void Client::on_time(Instant now, Transport& out) {
+  if (!busy() || now < next_deadline()) return;
+  if (now >= deadline_) {
+    const std::string last = last_.ok() ? node_name(server_) + " did not answer" : last_.message();
+    return end({Code::kTimeout, fmt::format("{} of key {} was tried {} times in {} ms, at last: {}",
+                                            kind_name(asked_.kind), asked_.key, so_far_.tries,
+                                            options_.deadline / std::chrono::milliseconds(1), last)});
+  }
+  if (waits_) return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
+  send_next(now, out);
+}
+
+Instant Client::next_deadline() const { return busy() ? std::min(deadline_, again_at_) : kNever; }
+
+void Client::on_peer_lost(Instant now, NodeId peer, Transport&) {
+  if (busy() && waits_ && peer == server_) try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
+}
+
+void Client::end(Status status) {
+  so_far_.status = std::move(status);
+  result_ = std::move(so_far_);
+}
+
+std::optional<ClientResult> Client::take_result() {
+  if (!result_) return std::nullopt;
+  open_ = false;
+  return std::exchange(result_, std::nullopt);
+}
+
+}  // namespace thalweg::quorum

@@ -1,0 +1,97 @@
+#include "quorum/version_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "quorum/limits.h"
+
+namespace thalweg::quorum {
+
+VersionStore::VersionStore(HashRing ring, std::uint32_t self, std::uint32_t replicas, std::uint32_t life)
+    : ring_(std::move(ring)), self_(self), replicas_(replicas), life_(life), complete_(life == 0) {
+  THALWEG_CHECK(ring_.has(self), "a server is on its own ring");
+  for (const std::uint32_t server : ring_.servers()) {
+    if (server != self) trees_.try_emplace(server);
+  }
+}
+
+bool VersionStore::is_home(Key key) const { return std::ranges::count(homes(key), self_) > 0; }
+
+bool VersionStore::shares(Key key, std::uint32_t peer) const {
+  const auto all = homes(key);
+  return std::ranges::count(all, self_) > 0 && std::ranges::count(all, peer) > 0;
+}
+
+const Record* VersionStore::find(Key key) const {
+  const auto found = records_.find(place(key));
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
+  const VectorClock::Actor actor = actor_of(self_, life_);
+  const Record* own = find(key);
+  const std::uint64_t known = std::max(context.at(actor), own == nullptr ? 0 : own->clock().at(actor));
+  Record with = own == nullptr ? Record() : *own;
+  with.add({{actor, known + 1}, context, std::move(value)});
+  if (with.versions().size() > kSiblingsMax || with.bytes() > kRecordBytesMax) {
+    return {
+        Code::kRefused,
+        fmt::format("key {} has {} versions of {} bytes side by side, at most {} of {} bytes are kept; get "
+                    "them and put one with the context that comes with them",
+                    key, with.versions().size(), with.bytes(), kSiblingsMax, kRecordBytesMax)};
+  }
+  if (with.clock().entries().size() > kClockEntriesMax) {
+    return {Code::kRefused, fmt::format("the clock of key {} has {} entries, at most {} are kept", key,
+                                        with.clock().entries().size(), kClockEntriesMax)};
+  }
+  const std::uint64_t before = own == nullptr ? 0 : own->digest(key);
+  const std::uint64_t after = with.digest(key);
+  records_[place(key)] = std::move(with);
+  changed(key, before, after);
+  return ok_status();
+}
+
+bool VersionStore::merge(Key key, const Record& record) {
+  if (record.empty()) return false;
+  Record& own = records_[place(key)];
+  const std::uint64_t before = own.digest(key);
+  if (!own.merge(record)) return false;
+  changed(key, before, own.digest(key));
+  return true;
+}
+
+void VersionStore::changed(Key key, std::uint64_t before, std::uint64_t after) {
+  for (const std::uint32_t home : homes(key)) {
+    if (home != self_) trees_.at(home).change(place(key), before, after);
+  }
+}
+
+bool VersionStore::keep_hint(std::uint32_t target, Key key, const Record& record) {
+  const auto found = hints_.find({target, key});
+  if (found == hints_.end() && hints_.size() >= kHintsMax) return false;
+  hints_[{target, key}].merge(record);
+  return true;
+}
+
+void VersionStore::drop_hint(std::uint32_t target, Key key, std::uint64_t digest) {
+  const auto found = hints_.find({target, key});
+  if (found != hints_.end() && found->second.digest(key) == digest) hints_.erase(found);
+}
+
+Record VersionStore::hinted(Key key) const {
+  Record all;
+  for (const std::uint32_t home : homes(key)) {
+    const auto found = hints_.find({home, key});
+    if (found != hints_.end()) all.merge(found->second);
+  }
+  return all;
+}
+
+const MerkleTree* VersionStore::tree(std::uint32_t peer) const {
+  const auto found = trees_.find(peer);
+  return found == trees_.end() ? nullptr : &found->second;
+}
+
+}  // namespace thalweg::quorum
