@@ -84,6 +84,10 @@ enum class Bug {
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
+  kCutRowsLate,          // A checkpoint's rows hold pushes that have come since its marks were taken.
+  kCutMarksLate,         // They lack pushes that its marks count, which have come since.
+  kResumedAhead,         // A shard goes on with the latest step that any range of a checkpoint has.
+  kStateUncopied,        // Copies do not learn which pushes are in the checkpoint that a range begins with.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

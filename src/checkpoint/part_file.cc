@@ -42,9 +42,15 @@ class PartWriter {
   explicit PartWriter(File& file) : stream_(file), file_(file) {}
 
   Status add(TableId table, const LoadEntry& load) {
-    const std::size_t bytes = load.rows.keys.size() + load.rows.values.size();
+    return add(table, load.range, load.rows.keys.size() / sizeof(std::uint64_t), load.rows);
+  }
+  Status add(TableId table, RangeId range, std::size_t rows, const Payload& plain) {
+    const std::size_t bytes = plain.keys.size() + plain.values.size();
+    if (bytes > limits::kFrameBytesMax)
+      return {Code::kIo, fmt::format("{}: {} bytes of range {} are more than a block has", file_.path(),
+                                     bytes, range.value)};
     plain_.clear();
-    for (const auto part : {load.rows.keys.span(), load.rows.values.span()})
+    for (const auto part : {plain.keys.span(), plain.values.span()})
       plain_.insert(plain_.end(), part.begin(), part.end());
     frame_.resize(ZSTD_compressBound(bytes));
     const std::size_t size = ZSTD_compress(frame_.data(), frame_.size(), plain_.data(), bytes, kLevel);
@@ -53,8 +59,8 @@ class PartWriter {
                                      ZSTD_getErrorName(size))};
     const std::span<const std::byte> frame = std::span<const std::byte>(frame_).first(size);
     Writer header;
-    header.put(table.value).put(load.range.value);
-    header.put(static_cast<std::uint32_t>(load.rows.keys.size() / sizeof(std::uint64_t)));
+    header.put(table.value).put(range.value);
+    header.put(static_cast<std::uint32_t>(rows));
     header.put(static_cast<std::uint32_t>(bytes)).put(static_cast<std::uint32_t>(size));
     header.put(hash64(frame.data(), frame.size()));
     if (Status status = stream_.write(header.take().span()); !status.ok()) return status;
@@ -106,12 +112,16 @@ Result<Part> write_part(Disk& disk, const Cut& cut) {
   if (!file) return file.status();
   PartWriter writer(**file);
   for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
-    const Cut::Rows& table = cut.tables[t];
+    const TableCut& table = cut.tables[t];
     part.ranges.push_back(table.owned);
     for (const LoadEntry& entry : table.entries) {
       part.rows += entry.rows.keys.size() / sizeof(std::uint64_t);
       const auto add = [&](const LoadEntry& piece) { return writer.add(TableId{t}, piece); };
       if (Status status = in_pieces(entry, add); !status.ok()) return status;
+    }
+    for (const RangeState& state : table.states) {
+      if (Status status = writer.add(TableId{t}, state.range, 0, {encode(state), {}}); !status.ok())
+        return status;
     }
   }
   if (Status status = writer.finish(); !status.ok()) return status;
@@ -119,6 +129,7 @@ Result<Part> write_part(Disk& disk, const Cut& cut) {
   if (!size) return size.status();
   auto hash = hash_file(**file);
   if (!hash) return hash.status();
+  part.reached = reached_in(cut.tables);
   part.bytes = *size;
   part.hash = *std::move(hash);
   return part;
@@ -174,6 +185,8 @@ Status scan_blocks(const File& file, std::size_t tables,
   }
   return ok_status();
 }
+
+Result<Bytes> read_state(const File& file, const BlockPlace& place) { return read_block(file, place); }
 
 Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec) {
   const auto bytes = read_block(file, place);

@@ -229,6 +229,8 @@ constexpr OptionRow kRows[] = {
      .help = "Simulate clusters in which servers are asked to leave, beside all that is lost", .example = ""},
     {.name = "joins", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Simulate clusters which servers join while the job runs, beside all that is lost", .example = ""},
+    {.name = "restarts", .key = "", .type = T::kFlag, .group = "Simulation",
+     .help = "Simulate jobs that keep checkpoints, die as a whole and go on from one, on other numbers of nodes", .example = ""},
     {.name = "trace", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Write every frame, loss and fault to standard error", .example = ""},
     {.name = "topology", .key = "", .type = T::kText, .group = "Topology",
