@@ -43,8 +43,8 @@ Status scan_blocks(const File& file, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink);
 
 inline bool holds_state(const BlockPlace& place) { return place.rows == 0; }
-// What such a block has.
-Result<Bytes> read_state(const File& file, const BlockPlace& place);
+// What a block has, unpacked. kModel: it is damaged.
+Result<Bytes> read_plain(const File& file, const BlockPlace& place);
 
 // Rows of one range, with their optimizer state.
 struct BlockRows {

@@ -86,7 +86,7 @@ bool TableHost::begins_alike(const RangeState& state) const {
 Status TableHost::begin(const Frame& frame) {
   const FrameHeader& head = frame.head;
   const auto refused = [&](const char* why) { return Status(Code::kRefused, describe(head) + ": " + why); };
-  if (in_lockstep()) return refused("where steps are kept nothing but rows is known of a range that begins");
+  if (in_lockstep()) return refused("in sync mode nothing but rows is known of a range that begins");
   if (head.ranges.size() != 1 || !owned().contains(head.ranges))
     return refused("expected a range that this server owns");
   auto state = decode_begin(frame.first, table_->spec(), gate_.clocks().shards());

@@ -215,6 +215,8 @@ constexpr OptionRow kRows[] = {
     {.name = "rows", .key = "", .type = T::kInt, .group = kOutput,
      .help = "Rows to write", .example = "1000000", .fallback = "100000", .placeholder = "N", .low = 1,
      .high = 1e12},
+    {.name = "parts", .key = "", .type = T::kInt, .group = kOutput,
+     .help = "Files of rows to make of it, as of so many servers", .example = "4", .placeholder = "N", .low = 1, .high = 65535},
     {.name = "seeds", .key = "", .type = T::kInterval, .group = "Simulation",
      .help = "Run one random cluster for each seed from A to B-1", .example = "0:1000", .fallback = "0:100",
      .placeholder = "A:B"},

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t kPasses = 3, kStepsMax = 16, kRows = 12, kLivesMax = 5;
 constexpr TableId kSparse{0}, kDense{1}, kLedger{2};
-constexpr std::uint64_t kEventsMax = 3'000'000;  // Of a life that nothing ends.
+constexpr std::uint64_t kEventsOfLife = 3'000'000;  // Of a life that nothing ends.
 
 // What all lives of a job have in common.
 struct Job {
@@ -379,7 +379,7 @@ Report run_restarts(std::uint64_t seed, Trace trace) {
     const Random random = Random(seed).split(31).split(number);
     Life life(job, kept, random, number, trace);
     const std::uint64_t dies_at =
-        number + 1 < kLivesMax ? 50 + Random(seed).split(32).split(number).below(4000) : kEventsMax;
+        number + 1 < kLivesMax ? 50 + Random(seed).split(32).split(number).below(4000) : kEventsOfLife;
     const bool over = life.run(dies_at);
     report.plan = fmt::format("life {} of {}", number + 1, describe(life.plan()));
     report.events += life.cluster().events();

@@ -68,7 +68,7 @@ Result<Pending> load_rows_of(ShardStore& store, const File& file, const checkpoi
 }
 
 Result<Pending> load_state_of(ShardStore& store, const File& file, const checkpoint::BlockPlace& place) {
-  const auto state = checkpoint::read_state(file, place);
+  const auto state = checkpoint::read_plain(file, place);
   if (!state) return state.status();
   return store.begin(place.table, place.range, std::string(state->text()));
 }
