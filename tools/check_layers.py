@@ -46,7 +46,8 @@ ALLOWED['torch'] = {PUBLIC, 'base', 'model'}  # Loaded, not linked: nobody inclu
 ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 'model', 'checkpoint', 'train'}
 
 # Folder: what it reaches besides, through headers of others, and may not include itself.
-REACHED = {'train': CORE, 'cli': {'node', 'group'}}  # The program: seams, a disk and a clock; what net's groups are made of.
+# The program: seams, a disk and a clock; what net's groups are made of; how far shards have come, of a checkpoint.
+REACHED = {'train': CORE, 'cli': {'node', 'group', 'staleness'}}
 
 # Besides those, in tests only: drivers of the seam.
 ALLOWED_IN_TESTS = {'model': {'net', 'sim'}, 'checkpoint': {'net', 'sim'}}

@@ -91,8 +91,9 @@ struct TrainParts {
   std::chrono::nanoseconds command_timeout = std::chrono::minutes(5);
 };
 
-// Checkpoints of a training in sync mode by servers: from one it goes on to the bits of a training that was
-// never interrupted, on any number of servers and workers. docs/checkpoints.md.
+// Checkpoints of a training whose servers have all that is learnt: from one it goes on on any number of
+// servers and workers, in sync mode to the bits of a training that was never interrupted.
+// docs/checkpoints.md.
 struct CheckpointOptions {
   std::string
       directory;  // Where they are kept, one that all servers reach by this path; empty: none are taken.

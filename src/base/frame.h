@@ -64,7 +64,8 @@ inline constexpr std::uint8_t kLate =
 inline constexpr std::uint8_t kNewer = 16;  // Pull: answered when there are rows of a later version than its.
 inline constexpr std::uint8_t kKept =
     32;  // Waiting: the push has come, and is answered once others have it too.
-inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer | kKept;
+inline constexpr std::uint8_t kState = 64;  // Load: not rows, but what else is known of the range.
+inline constexpr std::uint8_t kKnown = kEndOfEpoch | kReadOnly | kEndOfWork | kLate | kNewer | kKept | kState;
 }  // namespace frame_flags
 
 inline constexpr ShardId kNoShard{~0u};  // Of an observer's requests: it owns none.

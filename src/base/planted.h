@@ -90,6 +90,10 @@ enum class Bug {
   kHintsCounted,         // What a stand-in has counts as if a home had it.
   kOneTooFew,            // Gets and puts are answered by one server less than they need.
   kNeverCompared,        // Servers do not compare what they have.
+  kCutRowsLate,          // A checkpoint's rows hold pushes that have come since its marks were taken.
+  kCutMarksLate,         // They lack pushes that its marks count, which have come since.
+  kResumedAhead,         // A shard goes on with the latest step that any range of a checkpoint has.
+  kStateUncopied,        // Copies do not learn which pushes are in the checkpoint that a range begins with.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

@@ -1,9 +1,12 @@
 // Checkpoints of servers' cuts: whole or not there, whatever happens to bytes and disks.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/temporary_folder_for_test.h"
 #include "checkpoint/checkpoint_dir.h"
 #include "checkpoint/part_file.h"
+#include "checkpoint/reshard.h"
 #include "net/system_disk.h"
 #include "sim/disk.h"
 
@@ -112,6 +115,116 @@ TEST(Checkpoint, EveryFlippedByteAndEveryCutIsFound) {
     ASSERT_TRUE(verify(disk, path).ok());
   }
   EXPECT_GT(changed, 900u);
+}
+
+// Of a mode in which pushes count as they come: the server has pushes of two shards.
+Cut cut_with_marks(const std::string& place, std::uint32_t server, Step step) {
+  Cut cut = cut_of(place, server, step, 1);
+  TableCut& table = cut.tables.front();
+  for (std::uint16_t range = table.owned.runs().front().begin; range < table.owned.runs().front().end;
+       ++range) {
+    RangeState state;
+    state.range = RangeId{range};
+    state.marks = {Mark({0, 5u + range}), Mark({0, 9})};
+    state.reached = {{{}, {0, 7 + server}, false}, {{}, {0, 9}, true}};
+    state.replies.resize(2);
+    table.states.push_back(std::move(state));
+  }
+  return cut;
+}
+
+Result<std::string> save_with_marks(Disk& disk, const std::string& directory, Step step) {
+  Manifest manifest;
+  manifest.step = step;
+  manifest.job = "{}";
+  manifest.tables = {{"w", 4}};
+  const std::string place = attempt_prefix(disk, directory) + "1";
+  for (std::uint32_t server = 0; server < 2; ++server) {
+    const auto told = store_cut(disk)(cut_with_marks(place, server, step));
+    if (!told) return told.status();
+    manifest.parts.push_back(*parse_part(*told));
+  }
+  return complete(disk, directory, place, manifest);
+}
+
+TEST(Checkpoint, OfMarksTellsWhereShardsGoOn) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  const std::string path = *save_with_marks(disk, folder / "", {0, 5});
+  const auto manifest = open(disk, path);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_EQ(manifest->reached(), (std::vector<Reached>{{{0, 5}, {0, 8}, false}, {{0, 9}, {0, 9}, true}}));
+  EXPECT_NE(read_text(path + "/checkpoint.json").find("\"format_version\": 2"), std::string::npos);
+  std::size_t states = 0;
+  for (const Part& part : manifest->parts) {
+    const auto file = disk.open(path + "/" + part.file);
+    const Status read = scan_blocks(**file, 1, [&](const BlockPlace& place) {
+      if (!holds_state(place)) return ok_status();
+      const auto plain = read_plain(**file, place);
+      if (!plain) return plain.status();
+      const auto state = decode_begin(*plain, two_floats(), 2);
+      EXPECT_TRUE(state && state->range == place.range && state->marks[1] == Mark({0, 9}));
+      ++states;
+      return ok_status();
+    });
+    EXPECT_TRUE(read.ok()) << read.message();
+  }
+  EXPECT_EQ(states, 4u);
+  Random random(1);
+  const auto names = disk.list(path);
+  for (const std::string& name : *names) {
+    const std::string whole = read_text(path + "/" + name);
+    for (int i = 0; i < 200; ++i) {
+      std::string flipped = whole;
+      char& byte = flipped[random.below(flipped.size())];
+      byte = static_cast<char>(byte ^ (1 << random.below(8)));
+      write_text(path + "/" + name, flipped);
+      ASSERT_EQ(verify(disk, path).code(), Code::kModel) << name;
+    }
+    write_text(path + "/" + name, whole);
+  }
+  EXPECT_TRUE(verify(disk, path).ok());
+}
+
+TEST(Checkpoint, OfOtherPartsHasTheSameContents) {
+  const TemporaryFolder folder;
+  SystemDisk disk;
+  for (const bool marks : {false, true}) {
+    const std::string from =
+        marks ? *save_with_marks(disk, folder / "", {0, 5}) : *save(disk, folder / "", {0, 3}, 1);
+    const auto before = open(disk, from);
+    for (std::uint32_t parts = 1; parts <= 4; ++parts) {
+      const std::string to = folder / fmt::format("of-{}", parts);
+      const auto made = reshard(disk, from, to, parts);
+      ASSERT_TRUE(made.ok()) << made.status().message();
+      const auto after = open(disk, *made);
+      ASSERT_EQ(after->parts.size(), parts);
+      EXPECT_EQ(after->rows(), before->rows());
+      EXPECT_EQ(after->step, before->step);
+      EXPECT_EQ(after->reached(), before->reached());
+      EXPECT_EQ(*content_hash(disk, *made, *after), *content_hash(disk, from, *before));
+      EXPECT_EQ(reshard(disk, from, to, parts).status().code(), Code::kUsage) << "it is there already";
+    }
+    EXPECT_EQ(reshard(disk, from, folder / "none", 0).status().code(), Code::kUsage);
+    EXPECT_EQ(reshard(disk, from, folder / "none", 5).status().code(), Code::kUsage);
+    std::string flipped = read_text(from + "/server-1.part");
+    flipped.back() = static_cast<char>(flipped.back() ^ 1);
+    write_text(from + "/server-1.part", flipped);
+    EXPECT_EQ(reshard(disk, from, folder / "none", 2).status().code(), Code::kModel);
+    EXPECT_EQ(*disk.look(folder / "none"), Entry::kNothing);
+  }
+}
+
+TEST(Checkpoint, AFullDiskLeavesNothingOfOtherParts) {
+  SimDisk disk(1);
+  ASSERT_TRUE(disk.make_directory("/c").ok());
+  const auto from = save(disk, "/c", {0, 2}, 5);
+  ASSERT_TRUE(from.ok()) << from.status().message();
+  disk.set_free_bytes(40);
+  const auto made = reshard(disk, *from, "/d", 2);
+  EXPECT_EQ(made.status().code(), Code::kIo);
+  EXPECT_NE(made.status().message().find("/d/"), std::string::npos) << made.status().message();
+  EXPECT_TRUE(disk.list("/d")->empty());
 }
 
 TEST(Checkpoint, PartsThatLackARangeMakeNone) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -24,11 +25,19 @@ Json part_json(const Part& part) {
     for (const RangeSpan run : ranges.runs()) runs.push_back({run.begin, run.end});
     tables.push_back(std::move(runs));
   }
-  return {{"file", part.file},
-          {"bytes", part.bytes},
-          {"xxh3_128", part.hash},
-          {"rows", part.rows},
-          {"ranges", std::move(tables)}};
+  Json json = {{"file", part.file},
+               {"bytes", part.bytes},
+               {"xxh3_128", part.hash},
+               {"rows", part.rows},
+               {"ranges", std::move(tables)}};
+  for (const Reached& of : part.reached) {
+    json["reached"].push_back({of.low.epoch, of.low.index, of.reach.epoch, of.reach.index, of.ended});
+  }
+  return json;
+}
+
+Step step_at(const Json& json, std::size_t place) {
+  return {json.at(place).get<std::uint32_t>(), json.at(place + 1).get<std::uint32_t>()};
 }
 
 Part part_from(const Json& json) {
@@ -42,6 +51,9 @@ Part part_from(const Json& json) {
     for (const Json& run : runs) ranges.add({run.at(0).get<std::uint16_t>(), run.at(1).get<std::uint16_t>()});
     part.ranges.push_back(std::move(ranges));
   }
+  if (!json.contains("reached")) return part;
+  for (const Json& of : json["reached"])
+    part.reached.push_back({step_at(of, 0), step_at(of, 2), of.at(4).get<bool>()});
   return part;
 }
 
@@ -66,6 +78,11 @@ std::string misplaced(const Manifest& manifest) {
                          table.name, text_of(all), ranges, table.ranges);
     }
   }
+  const auto as_first = [&](const Part& part) {
+    return part.reached.size() == manifest.parts.front().reached.size();
+  };
+  if (!std::ranges::all_of(manifest.parts, as_first))
+    return "its parts are of different numbers of data shards";
   return {};
 }
 
@@ -94,6 +111,14 @@ std::uint64_t Manifest::rows() const {
                          [](std::uint64_t sum, const Part& part) { return sum + part.rows; });
 }
 
+std::vector<Reached> Manifest::reached() const {
+  std::vector<Reached> all(parts.empty() ? 0 : parts.front().reached.size());
+  for (const Part& part : parts) {
+    for (std::size_t shard = 0; shard < all.size(); ++shard) all[shard].add(part.reached[shard]);
+  }
+  return all;
+}
+
 std::string to_json(const Part& part) { return part_json(part).dump(); }
 
 Result<Part> parse_part(std::string_view text) {
@@ -107,7 +132,7 @@ Result<Part> parse_part(std::string_view text) {
 
 std::string to_json(const Manifest& manifest) {
   Json json = {{"format", kFormat},
-               {"format_version", kFormatVersion},
+               {"format_version", manifest.reached().empty() ? kFormatVersion : kFormatVersionOfMarks},
                {"library_version", manifest.library_version},
                {"step", {manifest.step.epoch, manifest.step.index}},
                {"job", Json::parse(manifest.job, nullptr, false)},
@@ -130,16 +155,20 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text) 
   try {
     const Json json = Json::parse(text);
     if (json.at("format").get<std::string>() != kFormat) return error("it is no checkpoint");
-    if (const auto version = json.at("format_version").get<std::uint64_t>(); version != kFormatVersion) {
-      return error(fmt::format(
-          "checkpoint format version {}, written by library version {}; this program reads version {}",
-          version, json.at("library_version").dump(), kFormatVersion));
+    const auto version = json.at("format_version").get<std::uint64_t>();
+    if (version != kFormatVersion && version != kFormatVersionOfMarks) {
+      return error(
+          fmt::format("checkpoint format version {}, written by library version {}; this program reads "
+                      "versions {} and {}",
+                      version, json.at("library_version").dump(), kFormatVersion, kFormatVersionOfMarks));
     }
     Manifest out = manifest_from(json);
     for (const Part& part : out.parts) {
       if (!stays_inside(part.file)) return error("a part's file is not named within the directory");
     }
     if (const std::string wrong = misplaced(out); !wrong.empty()) return error(wrong);
+    if (out.reached().empty() != (version == kFormatVersion))
+      return error("what its data shards have reached is not of its format version");
     return out;
   } catch (const Json::exception& wrong) {
     return error(wrong.what());

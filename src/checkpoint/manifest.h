@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "base/range_set.h"
+#include "staleness/reached.h"
 #include "thalweg/ids.h"
 #include "thalweg/status.h"
 
 namespace thalweg::checkpoint {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+// The first is of step boundaries, which hold rows alone; of the second each range has marks of its own.
+inline constexpr std::uint32_t kFormatVersion = 1, kFormatVersionOfMarks = 2;
 inline constexpr const char* kManifestFile = "checkpoint.json";
 
 // What one server has stored: a file of blocks, see part_file.h.
@@ -23,6 +25,7 @@ struct Part {
   std::string hash;              // XXH3-128 of the file, 32 hex digits.
   std::uint64_t rows = 0;        // Of all tables.
   std::vector<RangeSet> ranges;  // By table: those that it has, rows or not.
+  std::vector<Reached> reached;  // By shard, over all its ranges; none where a step boundary says it.
   bool operator==(const Part&) const = default;
 };
 
@@ -34,7 +37,7 @@ struct TableRanges {
 
 struct Manifest {
   std::string library_version;
-  Step step;                                   // All steps before it are in the rows, and no other.
+  Step step;  // All steps before it are in the rows; no other, unless parts say what shards have reached.
   std::string job;                             // The application's own configuration.
   std::string inputs;                          // Tells the data from other data.
   std::map<std::string, std::string> options;  // As a model's directory has them.
@@ -43,6 +46,8 @@ struct Manifest {
 
   std::uint64_t bytes() const;  // Of all parts.
   std::uint64_t rows() const;
+  // By shard, over all parts: where it goes on. None where all do with `step`.
+  std::vector<Reached> reached() const;
   bool operator==(const Manifest&) const = default;
 };
 

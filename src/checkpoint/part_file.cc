@@ -8,14 +8,13 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "checkpoint/part_writer.h"
 #include "model/format/file.h"
 
 namespace thalweg::checkpoint {
 namespace {
 
-constexpr int kLevel = 1;
 constexpr std::size_t kBlockBytesTarget = std::size_t{4} << 20;
-constexpr std::size_t kBlockHeaderBytes = 24;
 
 Status block_damaged(const File& file, std::uint64_t offset, const std::string& why) {
   return {Code::kModel, fmt::format("{}: damaged: the block at byte {} {}", file.path(), offset, why)};
@@ -37,40 +36,6 @@ Status in_pieces(const LoadEntry& entry, const Sink& sink) {
   return ok_status();
 }
 
-class PartWriter {
- public:
-  explicit PartWriter(File& file) : stream_(file), file_(file) {}
-
-  Status add(TableId table, const LoadEntry& load) {
-    const std::size_t bytes = load.rows.keys.size() + load.rows.values.size();
-    plain_.clear();
-    for (const auto part : {load.rows.keys.span(), load.rows.values.span()})
-      plain_.insert(plain_.end(), part.begin(), part.end());
-    frame_.resize(ZSTD_compressBound(bytes));
-    const std::size_t size = ZSTD_compress(frame_.data(), frame_.size(), plain_.data(), bytes, kLevel);
-    if (ZSTD_isError(size) != 0)
-      return {Code::kIo, fmt::format("cannot compress {} bytes for {}: {}", bytes, file_.path(),
-                                     ZSTD_getErrorName(size))};
-    const std::span<const std::byte> frame = std::span<const std::byte>(frame_).first(size);
-    Writer header;
-    header.put(table.value).put(load.range.value);
-    header.put(static_cast<std::uint32_t>(load.rows.keys.size() / sizeof(std::uint64_t)));
-    header.put(static_cast<std::uint32_t>(bytes)).put(static_cast<std::uint32_t>(size));
-    header.put(hash64(frame.data(), frame.size()));
-    if (Status status = stream_.write(header.take().span()); !status.ok()) return status;
-    return stream_.write(frame);
-  }
-  Status finish() {
-    if (Status status = stream_.flush(); !status.ok()) return status;
-    return file_.sync();
-  }
-
- private:
-  FileStream stream_;
-  File& file_;
-  std::vector<std::byte> plain_, frame_;
-};
-
 Status make_place(Disk& disk, const std::string& place) {
   const auto there = [&] {
     const Result<Entry> found = disk.look(place);
@@ -81,8 +46,9 @@ Status make_place(Disk& disk, const std::string& place) {
   return made.ok() || there() ? ok_status() : made;  // Another server may have been first.
 }
 
-// Keys, and then their rows.
-Result<Bytes> read_block(const File& file, const BlockPlace& place) {
+}  // namespace
+
+Result<Bytes> read_plain(const File& file, const BlockPlace& place) {
   std::vector<std::byte> frame(place.stored_bytes);
   if (Status status = file.read_at(place.offset, frame); !status.ok()) return status;
   if (hash64(frame.data(), frame.size()) != place.hash)
@@ -96,8 +62,6 @@ Result<Bytes> read_block(const File& file, const BlockPlace& place) {
   return Bytes::of(std::move(bytes));
 }
 
-}  // namespace
-
 Result<Part> write_part(Disk& disk, const Cut& cut) {
   if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
   Part part;
@@ -106,21 +70,23 @@ Result<Part> write_part(Disk& disk, const Cut& cut) {
   if (!file) return file.status();
   PartWriter writer(**file);
   for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
-    const Cut::Rows& table = cut.tables[t];
+    const TableCut& table = cut.tables[t];
     part.ranges.push_back(table.owned);
     for (const LoadEntry& entry : table.entries) {
       part.rows += entry.rows.keys.size() / sizeof(std::uint64_t);
-      const auto add = [&](const LoadEntry& piece) { return writer.add(TableId{t}, piece); };
+      const auto add = [&](const LoadEntry& piece) {
+        const std::size_t rows = piece.rows.keys.size() / sizeof(std::uint64_t);
+        return writer.add(TableId{t}, piece.range, rows, piece.rows);
+      };
       if (Status status = in_pieces(entry, add); !status.ok()) return status;
     }
+    for (const RangeState& state : table.states) {
+      if (Status status = writer.add(TableId{t}, state.range, 0, {encode(state), {}}); !status.ok())
+        return status;
+    }
   }
-  if (Status status = writer.finish(); !status.ok()) return status;
-  const auto size = (*file)->size();
-  if (!size) return size.status();
-  auto hash = hash_file(**file);
-  if (!hash) return hash.status();
-  part.bytes = *size;
-  part.hash = *std::move(hash);
+  part.reached = reached_in(cut.tables);
+  if (Status status = writer.finish(part); !status.ok()) return status;
   return part;
 }
 
@@ -176,7 +142,7 @@ Status scan_blocks(const File& file, std::size_t tables,
 }
 
 Result<BlockRows> read_rows(const File& file, const BlockPlace& place, const TableSpec& spec) {
-  const auto bytes = read_block(file, place);
+  const auto bytes = read_plain(file, place);
   if (!bytes) return bytes.status();
   const std::size_t keys = place.rows * sizeof(std::uint64_t);
   const std::size_t values = bytes->size() - std::min(keys, bytes->size());

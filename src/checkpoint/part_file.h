@@ -1,9 +1,9 @@
-// Files of rows as servers store them at a step boundary: blocks, each of one key range of one table,
-// compressed by zstd (RFC 8878) with a checksum of its own.
+// Files of what servers store of their ranges: blocks, each of one key range of one table, compressed by zstd
+// (RFC 8878) with a checksum of its own. One of no rows has what else is known of the range.
 //
 //   file  := block*
 //   block := table:u16 range:u16 rows:u32 bytes:u32 stored_bytes:u32 hash:u64 frame
-//   plain := key:u64{rows} row:f32*{rows}
+//   plain := key:u64{rows} row:f32*{rows}, or the state of server/range_state.cc where rows is 0
 //
 // `hash` is the XXH3-64 of the frame, which unpacked is `plain`, `bytes` long. All integers are
 // little-endian. A part's manifest entry has the whole file's length and XXH3-128.
@@ -41,6 +41,10 @@ struct BlockPlace {
 // The places of a file's blocks, in their order. kModel, naming the file: it has blocks of more tables.
 Status scan_blocks(const File& file, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink);
+
+inline bool holds_state(const BlockPlace& place) { return place.rows == 0; }
+// What a block has, unpacked. kModel: it is damaged.
+Result<Bytes> read_plain(const File& file, const BlockPlace& place);
 
 // Rows of one range, with their optimizer state.
 struct BlockRows {

@@ -22,6 +22,7 @@ struct CheckpointPolicy {
   std::string place;  // Attempts are stored at this and their numbers; the driver's words. Empty: none.
   std::uint32_t every_steps = 0;  // At multiples of so many steps of a pass, and at its end; 0: by time.
   Duration every{};
+  Step newest{};  // That the job goes on from: later ones are at later steps.
 };
 
 // That all servers have stored, and that is yet to be completed by the driver.

@@ -50,6 +50,12 @@ TEST(Checkpoints, AStepIsNamedAheadAndRepeatedToWhoHasNotStoredIt) {
   EXPECT_EQ(checkpoints.next_order(Instant{}, kTwoServers)->order.step, (Step{0, 20}));
 }
 
+TEST(Checkpoints, ComeBehindTheOneThatTheJobGoesOnFrom) {
+  Checkpoints checkpoints = begun(Checkpoints({.place = "at-", .every_steps = 10}, Step{1, 25}));
+  EXPECT_EQ(checkpoints.newest(), (Step{1, 25}));
+  EXPECT_EQ(checkpoints.next_order(Instant{}, kTwoServers)->order.step, (Step{1, 30}));
+}
+
 TEST(Checkpoints, WhoIsPastTheStepMovesItFurtherAheadEachTime) {
   Checkpoints checkpoints = begun(Checkpoints({.place = "at-", .every = 5s}, Step{}));
   EXPECT_EQ(checkpoints.next_deadline(), Instant{} + 5s);

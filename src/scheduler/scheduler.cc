@@ -23,7 +23,8 @@ constexpr std::size_t kNamedMax = 16;
 }  // namespace
 
 Scheduler::Scheduler(SchedulerOptions options)
-    : options_(std::move(options)), checkpoints_(options_.checkpoint, options_.first) {}
+    : options_(std::move(options)),
+      checkpoints_(options_.checkpoint, std::max(options_.first, options_.checkpoint.newest)) {}
 
 void Scheduler::send(NodeId to, Op op, const Status& status, Bytes first, Transport& out) const {
   Frame frame;

@@ -37,7 +37,7 @@ struct SchedulerOptions {
   Duration suspect_after = std::chrono::seconds(10);  // A silent node is lost.
   bool shards_stay = false;  // Of workers that live: their programs keep what no server has.
   Step first;  // That data shards begin with; of rows that an observer loads, which hold the steps before it.
-  CheckpointPolicy checkpoint;  // In sync mode.
+  CheckpointPolicy checkpoint;
   // All called inside a turn. A checkpoint that was taken is none before complete_checkpoint().
   std::function<void(const TakenCheckpoint&)> on_checkpoint_taken;
   std::function<void(const FailedCheckpoint&)> on_checkpoint_failed;

@@ -1,4 +1,5 @@
-// The rows of all ranges that a server owns, as they are at one step boundary.
+// All ranges that a server owns: in lockstep as they are at one step boundary, else each as it is at a moment
+// of its own.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "node/node.h"
-#include "server/chain/log_entry.h"
+#include "server/table_cut.h"
 #include "thalweg/status.h"
 #include "wire/messages.h"
 
@@ -18,12 +19,11 @@ namespace thalweg {
 struct Cut {
   std::uint32_t server = 0;
   wire::CheckpointOrder order;
-  struct Rows {
-    RangeSet owned;
-    std::vector<LoadEntry> entries;  // Of ranges that have rows.
-  };
-  std::vector<Rows> tables;  // By table id.
+  std::vector<TableCut> tables;  // By table id.
 };
+
+// By shard, where it goes on and how far anything is known of it, over all ranges; nothing in lockstep.
+std::vector<Reached> reached_in(const std::vector<TableCut>& tables);
 
 // Stores a cut where its order says. What it returns tells whoever completes the checkpoint what there is
 // now. Called outside the server's turns, on any thread.

@@ -72,7 +72,7 @@ TEST(Cut, HasTheStepsBeforeItAndNoOther) {
     ASSERT_TRUE(host.has_cut());
     EXPECT_EQ(host.applied(), (Step{0, 9}));
     EXPECT_EQ(host.table().digest(), straight.table().digest());
-    const std::vector<LoadEntry> cut = host.take_cut();
+    const std::vector<LoadEntry> cut = host.take_cut().entries;
     EXPECT_FALSE(host.has_cut());
 
     TableHost before = job.host(kAll), resumed = begin_with(job, cut, at);
@@ -115,7 +115,7 @@ TEST(Cut, BeyondAPassIsItsEnd) {
   }
   ASSERT_TRUE(host.has_cut());
   EXPECT_EQ(host.applied(), (Step{1, 0}));
-  TableHost resumed = begin_with(job, host.take_cut(), {0, 100});
+  TableHost resumed = begin_with(job, host.take_cut().entries, {0, 100});
   EXPECT_EQ(resumed.table().digest(), whole.table().digest());
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
     Frame end = push_of(job, shard, {0, 100}, frame_flags::kEndOfEpoch);
@@ -134,6 +134,110 @@ TEST(Cut, RowsComeBeforeTheFirstPushAlone) {
   load.head.op = Op::kLoad;
   load.head.ranges = only(RangeId{0});
   EXPECT_EQ(host.load(load).code(), Code::kRefused);
+}
+
+Job job_of_marks(Random& random) {
+  Job job = draw_job(random);
+  while (job.consistency.kind == Consistency::Kind::kSync) job = draw_job(random);
+  return job;
+}
+
+Frame frame_of(RangeId range) {
+  Frame frame;
+  frame.head.op = Op::kLoad;
+  frame.head.ranges = only(range);
+  return frame;
+}
+
+// Begins with what a cut has, each frame of it twice.
+TableHost begin_with_all(const Job& job, const TableCut& cut) {
+  TableHost host = begin_with(job, cut.entries, {});
+  for (const RangeState& state : cut.states) {
+    Frame begin = frame_of(state.range);
+    begin.head.flags = frame_flags::kState;
+    begin.first = encode(state);
+    for (int times = 0; times < 2; ++times) EXPECT_EQ(host.begin(begin).message(), "");
+  }
+  return host;
+}
+
+void push_some(Random& random, const Job& job, TableHost& host, int pushes, TableHost* other = nullptr) {
+  for (int i = 0; i < pushes; ++i) {
+    const Frame push = draw_request(random, job, host, Op::kPush);
+    const Status status = host.push(push);
+    if (other != nullptr) {
+      ASSERT_EQ(other->push(push).code(), status.code()) << status.message();
+    }
+  }
+}
+
+// Where pushes count as they come: from a cut at any moment a host goes on as if it had been there.
+TEST(Cut, OfOtherModesHasWhatHasCome) {
+  std::size_t cuts = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const Job job = job_of_marks(random);
+    TableHost host = job.host(kAll);
+    push_some(random, job, host, static_cast<int>(random.below(150)));
+    if (host.cut_clock() == kEndOfWork) {
+      EXPECT_FALSE(host.cut_before({0, 1})) << "a longer training could not go on from there";
+      continue;
+    }
+    ASSERT_TRUE(host.cut_before(host.cut_clock()));
+    ASSERT_TRUE(host.has_cut());
+    const TableCut cut = host.take_cut();
+    EXPECT_EQ(cut.states.size(), kRanges);
+    TableHost resumed = begin_with_all(job, cut);
+    for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+      EXPECT_EQ(resumed.clock(ShardId{shard}), host.clock(ShardId{shard}));
+      EXPECT_EQ(resumed.marks(ShardId{shard}), host.marks(ShardId{shard}));
+    }
+    push_some(random, job, host, 150, &resumed);
+    EXPECT_EQ(resumed.table().digest(), host.table().digest()) << seed;
+    ++cuts;
+  }
+  EXPECT_GT(cuts, 100u);
+}
+
+TEST(Cut, OfOtherModesWaitsForTheSlowestAndTakesWhatIsThereThen) {
+  Random random(5);
+  Job job = job_of_marks(random);
+  job.consistency = Consistency::async();
+  TableHost host = job.host(kAll);
+  ASSERT_TRUE(host.cut_before({0, 2}));
+  push_all(job, host, {}, 1);
+  for (std::uint32_t index = 1; index < 4; ++index) ASSERT_TRUE(host.push(push_of(job, 0, {0, index})).ok());
+  EXPECT_FALSE(host.has_cut());
+  for (std::uint32_t shard = 1; shard < kShards; ++shard)
+    ASSERT_TRUE(host.push(push_of(job, shard, {0, 1})).ok());
+  ASSERT_TRUE(host.has_cut());
+  TableHost resumed = begin_with_all(job, host.take_cut());
+  EXPECT_EQ(resumed.table().digest(), host.table().digest());
+  EXPECT_EQ(resumed.clock(ShardId{0}), (Step{0, 4}));
+  EXPECT_EQ(resumed.clock(ShardId{1}), (Step{0, 2}));
+}
+
+TEST(Cut, WhatIsKnownOfARangeComesBeforeItsPushes) {
+  Random random(11);
+  Job job = job_of_marks(random);
+  job.consistency = Consistency::async();
+  TableHost host = job.host(kAll), other = job.host(kAll), none = job.host(kAll);
+  push_all(job, host, {}, 3);
+  ASSERT_TRUE(host.cut_before({0, 3}));
+  const TableCut cut = host.take_cut();
+  Frame begin = frame_of(cut.states[1].range);
+  begin.first = encode(cut.states[1]);
+  push_all(job, other, {}, 1);
+  EXPECT_EQ(other.begin(begin).code(), Code::kRefused);
+  begin.head.ranges = only(RangeId{0});
+  EXPECT_EQ(none.begin(begin).code(), Code::kRefused) << "another range";
+  begin.head.ranges = only(RangeId{1});
+  begin.first = begin.first.part(0, begin.first.size() - 1);
+  EXPECT_EQ(none.begin(begin).code(), Code::kRefused) << "cut off";
+  job.consistency = Consistency::sync();
+  TableHost lockstep = job.host(kAll);
+  begin.first = encode(cut.states[1]);
+  EXPECT_EQ(lockstep.begin(begin).code(), Code::kRefused);
 }
 
 }  // namespace

@@ -171,4 +171,12 @@ std::optional<RangeState> decode_range_state(const Bytes& bytes, const TableSpec
   return StateReader(bytes, spec, shards).read();
 }
 
+std::optional<RangeState> decode_begin(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards) {
+  auto state = decode_range_state(bytes, spec, shards);
+  const auto none = [](const Replies& replies) { return replies.empty(); };
+  if (!state || !state->keys.empty() || !state->rows.empty() || !std::ranges::all_of(state->replies, none))
+    return {};
+  return state;
+}
+
 }  // namespace thalweg

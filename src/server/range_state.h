@@ -47,5 +47,7 @@ Bytes encode(const RangeState& state);
 // Empty unless the bytes are exactly one state of a range of a table like this in a job of so many shards.
 // What rows hold is left to Table::load.
 std::optional<RangeState> decode_range_state(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
+// The same, and empty where it has rows or replies.
+std::optional<RangeState> decode_begin(const Bytes& bytes, const TableSpec& spec, std::uint32_t shards);
 
 }  // namespace thalweg

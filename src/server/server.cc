@@ -372,7 +372,8 @@ void Server::on_load(NodeId from, const Frame& frame, Transport& out) {
   Status status = host.status();
   if (host && frame.head.shard != kNoShard)
     status = {Code::kRefused, fmt::format("{}: rows are loaded by an observer", describe(frame.head))};
-  if (status.ok()) status = (*host)->load(frame, room_for(**host, frame));
+  const bool rows = (frame.head.flags & frame_flags::kState) == 0;
+  if (status.ok()) status = rows ? (*host)->load(frame, room_for(**host, frame)) : (*host)->begin(frame);
   if (status.ok()) pass_on(frame.head.table.value, out);
   reply_committed(from, answer_to(frame.head, Op::kLoadReply, status, {}, {}), out);
 }

@@ -1,4 +1,4 @@
-// The part of Server that gives out its rows at a step boundary, for a checkpoint.
+// The part of Server that gives out what its ranges hold, for a checkpoint.
 #include <algorithm>
 #include <utility>
 
@@ -35,7 +35,7 @@ void Server::begin_cut() {
   for (const auto& host : tables_) {
     if (host->owned().empty()) continue;
     passed = !host->cut_before(order_.step) || passed;
-    clock = std::max(clock, host->applied());
+    clock = std::max(clock, host->cut_clock());
   }
   checkpoint_.clock = clock;
   if (!passed) return;
@@ -55,7 +55,7 @@ void Server::collect_cut() {
   for (const auto& host : tables_) {
     if (host->owned().empty()) continue;
     if (!host->has_cut()) return;
-    clock = std::max(clock, host->applied());
+    clock = std::max(clock, host->cut_clock());
   }
   checkpoint_.clock = clock;
   if (clock == kEndOfWork) {
@@ -64,7 +64,7 @@ void Server::collect_cut() {
   }
   Cut cut{self(), order_, {}};
   for (const auto& host : tables_)
-    cut.tables.push_back({host->owned(), host->has_cut() ? host->take_cut() : std::vector<LoadEntry>()});
+    cut.tables.push_back(host->has_cut() ? host->take_cut() : TableCut{host->owned()});
   work_.put(std::move(cut));
 }
 

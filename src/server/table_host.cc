@@ -266,12 +266,13 @@ void TableHost::advance_clock(ShardId shard) {
 
 void TableHost::close_steps() {
   const Step closed = policy_->closed(gate_.clocks());
-  if (cut_at_ && closed >= *cut_at_) {
+  if (cut_at_ && in_lockstep() && closed >= *cut_at_) {
     close_before(*cut_at_);
     take_rows();
   }
   close_before(closed);
   rounds_.end_epochs_before(closed.epoch);
+  if (cut_at_ && !in_lockstep() && gate_.clocks().slowest() >= *cut_at_) take_rows();
 }
 
 Instant TableHost::closes_at(Instant now) {
@@ -390,12 +391,17 @@ void TableHost::own_anew() {
 
 RangeState TableHost::state_of(RangeId range) const {
   THALWEG_CHECK(redo_.bytes() == 0, "what is told of a range is what its rows hold");
-  RangeState state;
-  state.range = range;
+  RangeState state = known_of(range);
   table_->scan(range, [&](const RowsView& view) {
     state.keys.insert(state.keys.end(), view.keys.begin(), view.keys.end());
     state.rows.insert(state.rows.end(), view.rows.begin(), view.rows.end());
   });
+  return state;
+}
+
+RangeState TableHost::known_of(RangeId range) const {
+  RangeState state;
+  state.range = range;
   for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s)
     state.marks.push_back(marks_.at(ShardId{s}, range.value));
   state.reached = reached_;
@@ -457,19 +463,22 @@ Status TableHost::adopt(std::vector<RangeState> states) {
   marks_.own(owned());
   rounds_.own(owned());
   log_.own(owned());
-  for (RangeState& state : states) {
-    log_.tell(state.range, state.marks);
-    for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
-      if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
-      reached_[s].add(state.reached[s]);
-    }
-    applied_ = std::max(applied_, state.applied);
-    if (rounds_.counts()) rounds_.restore(state.range, state.round, std::move(state.read));
-    if (!THALWEG_BUG(kOpenStepsLeftBehind)) open_steps_.adopt(std::move(state.open_steps));
-    if (!THALWEG_BUG(kRepliesLeftBehind)) replies_.adopt(std::move(state.replies));
-  }
+  for (RangeState& state : states) take_on(std::move(state));
   own_anew();
   return ok_status();
+}
+
+// All but its rows, which are there.
+void TableHost::take_on(RangeState state) {
+  log_.tell(state.range, state.marks);
+  for (std::uint32_t s = 0; s < gate_.clocks().shards(); ++s) {
+    if (!THALWEG_BUG(kMarksLeftBehind)) marks_.at(ShardId{s}, state.range.value) = state.marks[s];
+    reached_[s].add(state.reached[s]);
+  }
+  applied_ = std::max(applied_, state.applied);
+  if (rounds_.counts()) rounds_.restore(state.range, state.round, std::move(state.read));
+  if (!THALWEG_BUG(kOpenStepsLeftBehind)) open_steps_.adopt(std::move(state.open_steps));
+  if (!THALWEG_BUG(kRepliesLeftBehind)) replies_.adopt(std::move(state.replies));
 }
 
 wire::Waiting TableHost::waiting_for(const FrameHeader& head) const {

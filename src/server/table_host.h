@@ -21,6 +21,7 @@
 #include "server/range_marks.h"
 #include "server/range_state.h"
 #include "server/reply_book.h"
+#include "server/table_cut.h"
 #include "staleness/gate.h"
 #include "staleness/leads.h"
 #include "staleness/reached.h"
@@ -46,6 +47,9 @@ class TableHost {
   // Rows of one range, dim or stored_width() floats each, as if it had begun with them; a repeat changes
   // nothing. kRefused: not all of the range's pushes are still to come. kData as check() has it.
   Status load(const Frame& frame, std::uint64_t room = kAllRoom);
+  // What else is known of one range that begins with what a checkpoint has, once its rows are loaded; a
+  // repeat changes nothing. kRefused: there have been pushes, or it is no state of a job like this.
+  Status begin(const Frame& frame);
   // The rows, or kRetry while the gate is shut.
   Result<Bytes> pull(const Frame& frame);
   // As FrameHeader::version has it. Precondition: the ranges are owned.
@@ -84,14 +88,16 @@ class TableHost {
   void redo(std::size_t steps_left);
   std::size_t bytes_to_redo() const { return redo_.bytes(); }
 
-  // Where steps are kept until they close: takes all rows when the steps before this one, and no other, are
-  // in them. False: a later one is. An earlier wish is forgotten. Precondition: nothing moves until it is
-  // taken.
+  // In lockstep: takes all rows when the steps before this one, and no other, are in them; false: a later one
+  // is. Else: takes what is there once the steps before it have come of all shards, or more have; false: some
+  // shard's work has ended. An earlier wish is forgotten. Precondition: nothing moves until it is taken.
   bool cut_before(Step step);
-  // Once it is taken: what each range begins with where work goes on from that step.
+  // Once it is taken: what each range begins with where work goes on from there.
   bool has_cut() const { return cut_.has_value(); }
-  std::vector<LoadEntry> take_cut();
+  TableCut take_cut();
   void drop_cut();
+  // How far that would be now: kEndOfWork once a shard's work has ended.
+  Step cut_clock() const;
   // Rows of some range hold steps before this one, and no rows hold a later one.
   Step applied() const { return applied_; }
   // What whoever keeps a copy of a range would know now, had it been told all. Precondition: it is owned, and
@@ -102,6 +108,8 @@ class TableHost {
 
   // All that is known of a range. Precondition: it is owned, and nothing is left to redo.
   RangeState state_of(RangeId range) const;
+  // The same but for its rows.
+  RangeState known_of(RangeId range) const;
   // Gives ranges up with all that is known of them, one value each. Precondition: they are owned.
   std::vector<RangeState> give_up(const RangeSet& ranges);
   // Takes over what others gave up. Unless OK, nothing has changed. Precondition: none of it is owned.
@@ -151,6 +159,11 @@ class TableHost {
   Status replay(PushEntry push);
   Status replay(const StepEntry& step);
   Status replay(const LoadEntry& load);
+  Status replay(BeginEntry begin);
+  bool begins_alike(const RangeState& state) const;
+  void take_on(RangeState state);
+  // Whether a step boundary is a state of all that has come.
+  bool in_lockstep() const { return policy_->keeps_steps() && !policy_->drops_late(); }
   void apply_part(const PushEntry& entry, RangeSpan ranges);
   void apply_counted(const PushEntry& entry, StaleRun run);
   Status check_rounds(const RangeState& state) const;
@@ -158,6 +171,8 @@ class TableHost {
   void close_steps();
   void close_before(Step closed);
   void take_rows();
+  void add_rows(TableCut& cut) const;
+  void add_known(TableCut& cut) const;
   void own_anew();
   void count_read(const FrameHeader& head);
 
@@ -179,7 +194,7 @@ class TableHost {
   std::set<Step> open_arrivals_;  // Of which something has come; where images are kept.
   std::vector<Step> copied_;      // By range: sums of steps before this one are in the copies.
   std::optional<Step> cut_at_;    // Before which a cut is wanted.
-  std::optional<std::vector<LoadEntry>> cut_;
+  std::optional<TableCut> cut_;
   Step applied_;
   Leads leads_;
   std::uint64_t repeats_ = 0;

@@ -51,7 +51,7 @@ struct JoinCounts {
 };
 
 // What else happens to servers beside what happens in any job.
-enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined };
+enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kRestarted };
 
 // Of any one run, of a cluster or of a group.
 struct RunReport {

@@ -31,6 +31,8 @@ class Mark {
   // Whether `step`, which has arrived, was the last of its epoch and nothing has come since, so that it may
   // be the last of all: an heir may end the work where its predecessor had ended an epoch.
   bool may_end_with(Step step) const;
+  // Whether the last of all steps has arrived.
+  bool ends_work() const { return end_of_work_ || low_ == kEndOfWork; }
   // `step` is the last of all. Nothing changes unless may_end_with(step).
   void end_work_after(Step step);
 

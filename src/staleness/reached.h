@@ -1,6 +1,9 @@
 // How far one data shard has come at one server, or at all of them: for the shard's heir.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "thalweg/ids.h"
 
 namespace thalweg {
@@ -13,5 +16,9 @@ struct Reached {
   void add(const Reached& other);
   constexpr bool operator==(const Reached&) const = default;
 };
+
+// Of all shards, where each goes on from what servers had at moments of their own: the pass at whose end they
+// meet next. Who is behind it has to meet the others there; 0 where there are no shards.
+std::uint32_t first_open_pass(std::span<const Reached> shards);
 
 }  // namespace thalweg

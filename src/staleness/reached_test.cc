@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace thalweg {
 namespace {
 
@@ -21,6 +23,15 @@ TEST(Reached, OfSeveralServersStartsWithTheSlowestAndReachesAsFarAsAny) {
   EXPECT_EQ(all, (Reached{{0, 3}, {1, 2}, true}));
   all.add({{1, 0}, {1, 4}, false});
   EXPECT_EQ(all, (Reached{{0, 3}, {1, 4}, false}));
+}
+
+TEST(Reached, OfAllShardsTellsAtTheEndOfWhichPassTheyMeetNext) {
+  EXPECT_EQ(first_open_pass({}), 0u);
+  const Reached in_pass{{1, 3}, {1, 5}, false}, at_end{{2, 0}, {1, 9}, true}, ahead{{2, 0}, {2, 2}, false};
+  EXPECT_EQ(first_open_pass(std::vector{in_pass, at_end}), 1u);
+  EXPECT_EQ(first_open_pass(std::vector{in_pass, ahead}), 1u) << "another server was asked later";
+  EXPECT_EQ(first_open_pass(std::vector{at_end, at_end}), 1u) << "all may be about to meet";
+  EXPECT_EQ(first_open_pass(std::vector{at_end, ahead}), 2u) << "they have met";
 }
 
 }  // namespace

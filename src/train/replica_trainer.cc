@@ -104,8 +104,10 @@ class RankHeld {
 
 }  // namespace
 
-Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs) {
+Task<Status> train_by_algorithm(ShardStores stores, std::shared_ptr<const TrainInputs> inputs) {
+  Store& store = stores.seen;
   const TrainSpec& spec = inputs->spec;
+  if (!spec.reached.empty()) stores.own.begin_with(spec.reached[store.shard().value]);
   if (Status status = co_await wait_loaded(store, spec); !status.ok()) co_return status;
   auto made = make_own(spec, store.shard(), nullptr);
   if (!made) co_return made.status();
@@ -141,7 +143,7 @@ Task<Status> train_in_group(ShardStores stores, std::shared_ptr<const TrainInput
 Task<Status> train_in_process(ShardStore& store, std::shared_ptr<const TrainInputs> inputs,
                               MeetingPlace place) {
   const TrainSpec& spec = inputs->spec;
-  if (spec.exchange.empty()) co_return co_await train_by_algorithm(store, std::move(inputs));
+  if (spec.exchange.empty()) co_return co_await train_by_algorithm({store, store}, std::move(inputs));
   if (Status status = co_await wait_loaded(store, spec); !status.ok()) co_return status;
   const auto tables = tables_of(spec);
   const auto route = exchange_route(spec.exchange);

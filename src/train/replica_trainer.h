@@ -9,13 +9,12 @@
 
 namespace thalweg {
 
-Task<Status> train_by_algorithm(Store& store, std::shared_ptr<const TrainInputs> inputs);
-
 // A shard's store as its program sees it, which may be another one around it, and itself.
 struct ShardStores {
   Store& seen;
   ShardStore& own;
 };
+Task<Status> train_by_algorithm(ShardStores stores, std::shared_ptr<const TrainInputs> inputs);
 // The same where the job's shards form a group, of which this one has `ranks`.
 Task<Status> train_in_group(ShardStores stores, std::shared_ptr<const TrainInputs> inputs,
                             std::shared_ptr<ShardGroup> ranks);

@@ -377,7 +377,7 @@ Task<Status> ShardTrainer::run() {
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
   // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
-  const bool between = first > 0 && store_.step().index == 0;
+  const bool between = first > first_open_pass(spec_.reached) && store_.step().index == 0;
   for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
     if (store_.closing() && store_.step().index == 0) break;
     if (epoch >= first) {

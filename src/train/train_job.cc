@@ -38,15 +38,14 @@ Status check_silence(const TrainerOptions& options) {
                       seconds(options.silence), seconds(limits::kSilenceMin), seconds(options.timeout))};
 }
 
-// Whether a step boundary is one state of all that is learnt.
+// Whether servers have all that is learnt.
 Status check_can_keep(const TrainerOptions& options, const TrainSpec& spec) {
   if (options.checkpoint.directory.empty() && options.checkpoint.resume.empty()) return ok_status();
-  if (options.consistency->kind != Consistency::Kind::kSync || spec.algorithm != "sync" ||
-      !spec.exchange.empty()) {
+  if (has_own_state(spec)) {
     return {
         Code::kUsage,
-        fmt::format("--checkpoint and --resume are for --sync bsp by servers; --algorithm {}{} has no steps "
-                    "that all data shards end together at the servers",
+        fmt::format("--checkpoint and --resume are for training whose servers have all that is learnt; data "
+                    "shards of --algorithm {}{} keep some of it to themselves",
                     spec.algorithm, spec.exchange.empty() ? "" : " --exchange " + spec.exchange)};
   }
   if (std::find(options.files.begin(), options.files.end(), "-") == options.files.end()) return ok_status();
@@ -83,6 +82,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   }
   plan->spec.loads = plan->spec.loads || has_initial(**model) || *resume;
   plan->spec.loads_state = plan->spec.loads_state || *resume;
+  if (*resume) plan->spec.reached = (**resume).manifest.reached();
   if (plan->spec.loads && chosen(*options, *plan).combine.kind == Combining::Kind::kTreeBothWays) {
     return Status(
         Code::kUsage,
@@ -150,7 +150,8 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
   job.shards_stay = has_own_state(spec());
-  if (resume_) job.first = resume_->manifest.step;
+  if (resume_ && spec().reached.empty()) job.first = resume_->manifest.step;
+  if (resume_) job.checkpoint.newest = resume_->manifest.step;
   if (keeper_ != nullptr) {
     checkpoint::Manifest about;
     about.job = job.job;

@@ -64,7 +64,10 @@ class TrainJob {
   // Of a job that is to end early: ends it once there is one more, or cannot be.
   void end_by_checkpoint(Cluster& cluster);
   Status with_way_on(Status status) const;
-  std::uint32_t first_epoch() const { return resume_ ? resume_->manifest.step.epoch : 0; }
+  std::uint32_t first_epoch() const {
+    if (!spec().reached.empty()) return first_open_pass(spec().reached);
+    return resume_ ? resume_->manifest.step.epoch : 0;
+  }
   Task<Status> observe(ShardStore& store);
   // A model that is written, and not seen before it is committed.
   struct Staged {

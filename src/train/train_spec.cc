@@ -71,6 +71,22 @@ ReadOptions read_from(const Json& j) {
   return o;
 }
 
+Json reached_json(const std::vector<Reached>& reached) {
+  Json out = Json::array();
+  for (const Reached& of : reached)
+    out.push_back({of.low.epoch, of.low.index, of.reach.epoch, of.reach.index, of.ended});
+  return out;
+}
+
+std::vector<Reached> reached_from(const Json& json) {
+  std::vector<Reached> out;
+  for (const Json& of : json) {
+    const auto number = [&](std::size_t place) { return of.at(place).get<std::uint32_t>(); };
+    out.push_back({{number(0), number(1)}, {number(2), number(3)}, of.at(4).get<bool>()});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_text(const TrainSpec& spec) {
@@ -104,6 +120,7 @@ std::string to_text(const TrainSpec& spec) {
                   {"mixing", spec.mixing},
                   {"loads", spec.loads},
                   {"loads_state", spec.loads_state},
+                  {"reached", reached_json(spec.reached)},
                   {"shows_passes", spec.shows_passes},
                   {"positive_weight", spec.positive_weight},
                   {"kept_negatives", spec.kept_negatives},
@@ -147,6 +164,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.exchange = j.at("exchange").get<std::string>();
     spec.mixing = j.at("mixing").get<std::vector<double>>();
     spec.loads = j.value("loads", false);
+    spec.reached = reached_from(j.value("reached", Json::array()));
     spec.shows_passes = j.value("shows_passes", false);
     spec.loads_state = j.value("loads_state", false);
     spec.positive_weight = j.at("positive_weight").get<float>();

@@ -185,7 +185,7 @@ TrainResult Trainer::Impl::run_job() {
   }
   cluster.program = [inputs, ranks](ShardStore& store, const wire::Map&) {
     const auto& mine = ranks[store.shard().value];
-    return mine ? train_in_group({store, store}, inputs, mine) : train_by_algorithm(store, inputs);
+    return mine ? train_in_group({store, store}, inputs, mine) : train_by_algorithm({store, store}, inputs);
   };
   cluster.observer = job->observer();
   LocalCluster local(std::move(cluster));
@@ -295,7 +295,7 @@ TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
   }
   timed.program_on = [inputs, groups = std::move(groups)](Store& store, ShardStore& own) {
     const auto& mine = groups[store.shard().value];
-    return mine ? train_in_group({store, own}, inputs, mine) : train_by_algorithm(store, inputs);
+    return mine ? train_in_group({store, own}, inputs, mine) : train_by_algorithm({store, own}, inputs);
   };
   timed.observer = [observe = job->observer()](ShardStore& store) { return observe(store, wire::Map()); };
   SimulatedCluster cluster(std::move(timed));

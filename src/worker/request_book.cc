@@ -122,7 +122,9 @@ void RequestBook::begin(StoreCall call, ShardId shard, std::uint32_t owner_epoch
       frame.head.op = Op::kLoad;
       frame.head.table = call.table;
       frame.head.ranges = only(call.range);
+      frame.head.flags = call.flags;
       frame.first = Bytes(call.keys.values(), std::as_bytes(std::span(*call.keys.values())));
+      if ((call.flags & frame_flags::kState) != 0) frame.first = Bytes::of(call.text);
       frame.second = Bytes(call.grads.owner(), std::as_bytes(call.grads.span()));
       return send_part(open(RequestKind::kLoad), 0, *owner_of(map(), frame.head), std::move(frame));
     }

@@ -196,6 +196,13 @@ void ShardStore::answer(Completion& completion, Answer answer) {
   if (completion.waiter) ready_.push_back(std::exchange(completion.waiter, {}));
 }
 
+void ShardStore::begin_with(const Reached& begun) {
+  THALWEG_CHECK(step_ == marks_.low && ordinal_ == 0, "a shard begins once");
+  if (marks_.reach > begun.reach) return;
+  marks_ = begun;
+  step_ = THALWEG_BUG(kResumedAhead) ? begun.reach : begun.low;
+}
+
 Pending ShardStore::call(StoreCall call) {
   calls_.push_back(std::move(call));
   return Completion::pending(calls_.back().completion);
@@ -236,6 +243,15 @@ Pending ShardStore::load(TableId table, RangeId range, std::vector<std::uint64_t
                .table = table,
                .keys = placed_keys(std::move(keys)),
                .grads = std::move(rows),
+               .range = range});
+}
+
+Pending ShardStore::begin(TableId table, RangeId range, std::string state) {
+  return call({.kind = StoreCall::Kind::kLoad,
+               .table = table,
+               .keys = placed_keys({}),
+               .flags = frame_flags::kState,
+               .text = std::move(state),
                .range = range});
 }
 

@@ -46,6 +46,12 @@ class ShardStore final : public Store {
   // and ascend, of a dense table they are row numbers; each row has its state or not, all alike. kRefused:
   // the range has been pushed to.
   Pending load(TableId table, RangeId range, std::vector<std::uint64_t> keys, Rows rows);
+  // Of an observer, once it has loaded all rows of the range: what else is known of it, as its server's cut
+  // has it. kRefused: the range has been pushed to.
+  Pending begin(TableId table, RangeId range, std::string state);
+  // Before anything is asked of the shard: it goes on as if its former owners had done that, unless it knows
+  // of more.
+  void begin_with(const Reached& begun);
   // Number of stored rows of a sparse table, in Completion::keys[0].
   Pending count(TableId table);
 

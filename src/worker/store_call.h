@@ -21,7 +21,7 @@ struct StoreCall {
   Rows grads{};
   std::uint8_t flags = 0;     // Of the frames.
   std::uint32_t version = 0;  // Push: see FrameHeader.
-  std::string text{};         // Report.
+  std::string text{};         // Report; load of what is known of a range.
   RangeId range{};            // Scan, load.
   std::shared_ptr<Completion> completion = std::make_shared<Completion>();
 };

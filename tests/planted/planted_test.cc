@@ -208,5 +208,22 @@ TEST(Planted, NoneFindsNothing) {
   }
 }
 
+// Bugs of checkpoints, where jobs go on from them.
+class PlantedRestart : public PlantedBug {};
+
+TEST_P(PlantedRestart, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_seed_twice(seed, nullptr, Servers::kRestarted); });
+}
+
+constexpr Planted kRestartBugs[] = {
+    {Bug::kCutRowsLate, "CutRowsLate", Checker::kSums},
+    {Bug::kCutMarksLate, "CutMarksLate", Checker::kSums},
+    {Bug::kResumedAhead, "ResumedAhead", Checker::kProgress, Checker::kSums},
+    {Bug::kStateUncopied, "StateUncopied", Checker::kProgress, Checker::kSums},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 }  // namespace
 }  // namespace thalweg::sim

@@ -75,6 +75,59 @@ class CheckpointsTest(ClusterJobs):
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(last_json(out)["model_digest"], self.calm)
 
+    def weights_of(self, model):
+        text = model + "-text"
+        subprocess.run([PROGRAM, "model", "export", model, "--format", "text", "-o", text, "-q"], check=True, timeout=PATIENCE_S)
+        out = {}
+        for name in os.listdir(text):
+            with open(os.path.join(text, name), encoding="ascii") as rows:
+                out.update(((name, line.split()[0]), float(line.split()[1])) for line in rows)
+        return out
+
+    # At a rate near 0 all gradients are those of weights 0, so that weights count rows: a push that is lost or
+    # counts twice moves some by half the rate for each of its rows, all that depends on timing by far less.
+    def test_each_push_counts_once_where_pushes_count_as_they_come(self):
+        rate, model = 1e-9, os.path.join(self.folder.name, "counted")
+        work = ("--epochs", "6", "--batch", "256", "--optimizer", "sgd", "--rate", str(rate), "--keep-bad")
+        self.run_job(*work, "--out", model)
+        calm = self.weights_of(model)
+        chance = random.Random(71)
+        for number, mode in enumerate(("async", "ssp:2", "async")):
+            shutil.rmtree(self.kept, ignore_errors=True)
+            for life in range(5):
+                cast = ("--processes", "--servers", str(2 + (number + life) % 3), "--workers", str(1 + life % 3), "--replicas", str(1 + life % 2))
+                mine = "%s-%d-%d" % (model, number, life)
+                job = self.start_job(*work, "--algorithm", mode, *self.keep(), "--resume", "auto", *cast, "--out", mine)
+                self.await_checkpoints(job, 0)
+                time.sleep(chance.random() * 0.3)
+                if job.poll() is not None or life == 4:
+                    break
+                self.kill_all(job)
+            _, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            if life > 0:
+                self.assertIn("goes on from %s/step-" % self.kept, err)
+            found = self.weights_of(mine)
+            self.assertEqual(found.keys(), calm.keys())
+            self.assertLess(max(abs(found[key] - calm[key]) for key in calm), rate / 10)
+
+    # What these modes learn depends on timing; that they go on, and on how many rows, does not.
+    def test_other_modes_go_on_too(self):
+        for mode in ("softsync:2", "backup:1", "max-wait:20ms"):
+            with self.subTest(mode=mode):
+                shutil.rmtree(self.kept, ignore_errors=True)
+                work = ("--epochs", "4", "--batch", "256", "--algorithm", mode, *self.keep(), "--processes", "--workers", "2")
+                job = self.start_job(*work, "--servers", "2")
+                self.await_checkpoints(job, 0)
+                if job.poll() is None:
+                    self.kill_all(job)
+                job = self.start_job(*work, "--servers", "3", "--resume", "auto")
+                out, err = self.finish(job)
+                self.assertEqual(job.returncode, 0, err)
+                self.assertIn("goes on from %s/step-" % self.kept, err)
+                self.assertLess(last_json(out)["train_loss"], 0.69)
+                self.assertEqual(self.ckpt("verify", self.kept).returncode, 0)
+
     def test_sigterm_takes_one_and_names_the_command_that_goes_on(self):
         for flags in ((), ("--processes", "--servers", "2", "--workers", "2")):
             with self.subTest(flags=flags):
@@ -121,11 +174,15 @@ class CheckpointsTest(ClusterJobs):
         _, err = self.finish(job)
         self.assertEqual(job.returncode, 2, err)
         self.assertIn("there are checkpoints of another training", err)
-        for mode in (("--sync", "async"), ("--algorithm", "local:4")):
+        for mode in (("--algorithm", "downpour"), ("--algorithm", "local:4")):
             job = self.start_job(*WORK, *mode, "--checkpoint", self.kept + "-2")
             _, err = self.finish(job)
             self.assertEqual(job.returncode, 2, err)
-            self.assertIn("--checkpoint and --resume are for --sync bsp", err)
+            self.assertIn("keep some of it to themselves", err)
+        job = self.start_job("--epochs", "13", "--batch", "256", "--algorithm", "async", "--resume", os.path.join(self.kept, step))
+        _, err = self.finish(job)
+        self.assertEqual(job.returncode, 2, err)
+        self.assertIn('algorithm is "async", there "sync"', err)
 
     def test_more_passes_are_those_of_one_training(self):
         whole = self.run_job("--epochs", "5", "--batch", "256", "--valid", self.valid)
@@ -169,6 +226,19 @@ class CheckpointsTest(ClusterJobs):
         self.assertEqual(digest, last_json(exported.stdout)["model_digest"])
         scores = subprocess.run([PROGRAM, "eval", "--model", model, self.valid, "--json"], capture_output=True, text=True, check=True)
         self.assertGreater(last_json(scores.stdout)["auc"], 0.6)
+        for parts in ("1", "5"):
+            other = os.path.join(self.folder.name, "parts-" + parts)
+            made = self.ckpt("reshard", self.kept, "--parts", parts, "-o", other, "--json")
+            self.assertEqual(made.returncode, 0, made.stderr)
+            self.assertEqual(last_json(made.stdout)["path"], os.path.join(other, names[-1]))
+            self.assertEqual(len(last_json(self.ckpt("show", "--json", other).stdout)["parts"]), int(parts))
+            self.assertEqual(self.ckpt("verify", other).returncode, 0)
+            again = self.ckpt("export", other, "-o", model + parts, "--json")
+            self.assertEqual(last_json(again.stdout)["model_digest"], digest)
+            resumed = self.run_job(*WORK, "--resume", os.path.join(other, names[-1]))
+            self.assertEqual(resumed["model_digest"], self.calm)
+        self.assertEqual(self.ckpt("reshard", self.kept, "--parts", "1", "-o", other).returncode, 2, "it is there already")
+        self.assertEqual(self.ckpt("reshard", self.kept, "--parts", "2").returncode, 2)
         self.assertEqual(self.ckpt("prune", self.kept, "--keep", "1").returncode, 0)
         self.assertEqual(["step-%d.%d" % step for step in complete_in(self.kept)], names[-1:])
 

@@ -31,6 +31,7 @@
   COMMAND(kCkptLsCommand) \
   COMMAND(kCkptShowCommand) \
   COMMAND(kCkptVerifyCommand) \
+  COMMAND(kCkptReshardCommand) \
   COMMAND(kCkptPruneCommand) \
   COMMAND(kCkptExportCommand) \
   COMMAND(kDataCheckCommand) \

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "base/planted.h"
 
 namespace thalweg {
 namespace {
@@ -30,7 +31,7 @@ void merge_neighbours(std::vector<PushEntry>& arrivals) {
 LogEntry part_of(const TableSpec& spec, const LogEntry& entry, RangeSpan ranges) {
   if (const auto* push = std::get_if<PushEntry>(&entry)) return part_of(spec, *push, ranges);
   const auto* step = std::get_if<StepEntry>(&entry);
-  if (step == nullptr) return entry;  // Rows to begin with are of one range.
+  if (step == nullptr) return entry;  // What ranges begin with is of one of them.
   StepEntry part{step->closed, ranges, {}, {}};
   for (const auto& [of, sum] : step->sums) {
     if (Payload rows = cut(spec, sum, ranges); !rows.empty()) part.sums.emplace_back(of, std::move(rows));
@@ -72,6 +73,12 @@ void ChangeLog::add_push(const PushEntry& push) {
 void ChangeLog::add_load(LoadEntry load) {
   const auto covers = [&](RangeSpan run) { return run.contains(load.range); };
   if (std::ranges::any_of(runs_, covers)) entries_.emplace_back(std::move(load));
+}
+
+void ChangeLog::add_begin(const RangeState& state) {
+  const auto covers = [&](RangeSpan run) { return run.contains(state.range); };
+  if (std::ranges::any_of(runs_, covers) && !THALWEG_BUG(kStateUncopied))
+    entries_.emplace_back(BeginEntry{state});
 }
 
 void ChangeLog::await(const PushEntry& push) {

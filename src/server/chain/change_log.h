@@ -36,6 +36,7 @@ class ChangeLog {
 
   void add_push(const PushEntry& push);
   void add_load(LoadEntry load);
+  void add_begin(const RangeState& state);
   void await(const PushEntry& push);
   void await_sum(Step step, const Contribution& sum);
   // What is held back of the steps before `closed`, and pushes of nothing behind which nothing is.

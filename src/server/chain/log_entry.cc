@@ -2,13 +2,14 @@
 // Grammar, all integers little-endian; set and span as in state_codec.h:
 //   first   := bytes:u32 head padding key:u64*    padding: zeros up to a multiple of 8; `bytes` of head
 //   second  := value:f32*
-//   head    := kind:u8 (push | step | load)
+//   head    := kind:u8 (push | step | load | begin)
 //   push    := arrival stale span rows
 //   stale   := count:u32 (begin:u16 end:u16 updates:u32)*
 //   step    := epoch:u32 index:u32 span count:u32 sum* count:u32 arrival*
 //   sum     := epoch:u32 index:u32 rows
 //   arrival := shard:u32 shards:u32 epoch:u32 index:u32 ends:u8 fresh:set ended:set
 //   load    := range:u16 width:u32 rows
+//   begin   := array(state)                     as in state_codec.h and range_state.cc
 //   rows    := keys:u32 values:u32                the next so many of those in the segments
 // clang-format on
 #include "server/chain/log_entry.h"
@@ -25,7 +26,7 @@
 namespace thalweg {
 namespace {
 
-enum class EntryKind : std::uint8_t { kPush, kStep, kLoad };
+enum class EntryKind : std::uint8_t { kPush, kStep, kLoad, kBegin };
 
 Contribution contribution_of(const Payload& rows) {
   return {rows.keys.as<std::uint64_t>(), rows.values.as<float>()};
@@ -59,6 +60,10 @@ class EntryWriter {
   void operator()(const LoadEntry& load) {
     head_.put(EntryKind::kLoad).put(load.range.value).put(static_cast<std::uint32_t>(load.width));
     put_rows(load.rows);
+  }
+  void operator()(const BeginEntry& begin) {
+    head_.put(EntryKind::kBegin);
+    put_array<std::byte>(head_, encode(begin.state).span());
   }
 
   EntrySegments take() {
@@ -130,6 +135,9 @@ class EntryReader {
       case EntryKind::kLoad:
         entry = load();
         break;
+      case EntryKind::kBegin:
+        entry = begin();
+        break;
       default:
         return {};
     }
@@ -193,6 +201,13 @@ class EntryReader {
     return entry;
   }
 
+  std::optional<LogEntry> begin() {
+    const Bytes bytes = Bytes::of(get_array<std::byte>(in_));
+    auto state = decode_begin(bytes, spec_, shards_);
+    if (!state) return in_.fail(), std::nullopt;
+    return BeginEntry{*std::move(state)};
+  }
+
   PushEntry arrival() {
     PushEntry entry;
     entry.shard.value = in_.get<std::uint32_t>();
@@ -251,6 +266,7 @@ class EntryReader {
 
 RangeSpan ranges_of(const LogEntry& entry) {
   if (const auto* load = std::get_if<LoadEntry>(&entry)) return only(load->range);
+  if (const auto* begin = std::get_if<BeginEntry>(&entry)) return only(begin->state.range);
   if (const auto* step = std::get_if<StepEntry>(&entry)) return step->ranges;
   return std::get<PushEntry>(entry).ranges;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/push_entry.h"
+#include "server/range_state.h"
 
 namespace thalweg {
 
@@ -29,7 +30,12 @@ struct LoadEntry {
   Payload rows;
 };
 
-using LogEntry = std::variant<PushEntry, StepEntry, LoadEntry>;
+// What else is known of a range as it begins, where pushes came before.
+struct BeginEntry {
+  RangeState state;  // Without rows or replies.
+};
+
+using LogEntry = std::variant<PushEntry, StepEntry, LoadEntry, BeginEntry>;
 
 RangeSpan ranges_of(const LogEntry& entry);
 

@@ -49,6 +49,15 @@ LogEntry push_of_nothing() {
   return push;
 }
 
+BeginEntry begin_of_marks() {
+  BeginEntry begin;
+  begin.state.range = RangeId{3};
+  begin.state.marks = {Mark({0, 4}), Mark({0, 5}), Mark(), Mark({1, 0})};
+  begin.state.reached.resize(kLogShards, {{0, 4}, {1, 0}, true});
+  begin.state.replies.resize(kLogShards);
+  return begin;
+}
+
 bool shares(const Bytes& part, const Bytes& whole) {
   return part.span().data() >= whole.span().data() &&
          part.span().data() + part.size() <= whole.span().data() + whole.size();
@@ -68,7 +77,7 @@ TEST(LogEntry, SharesWhatItHolds) {
 
 TEST(LogEntry, ReadsBackAsItWasWritten) {
   const LogEntry entries[] = {logged_push(), push_of_nothing(), step_of_two_sums(),
-                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
+                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}, begin_of_marks()};
   for (const LogEntry& entry : entries) {
     const EntrySegments bytes = encode(entry);
     const auto read = decode_log_entry(bytes, logged_spec(), kLogShards);
@@ -78,9 +87,19 @@ TEST(LogEntry, ReadsBackAsItWasWritten) {
   }
 }
 
+TEST(LogEntry, OfWhatARangeBeginsWithHasNoRows) {
+  BeginEntry begin = begin_of_marks();
+  begin.state.keys = {5};
+  begin.state.rows = {1.0f};
+  EXPECT_FALSE(decode_log_entry(encode(begin), logged_spec(), kLogShards));
+  begin = begin_of_marks();
+  begin.state.range = RangeId{8};
+  EXPECT_FALSE(decode_log_entry(encode(begin), logged_spec(), kLogShards)) << "the table has 8";
+}
+
 TEST(LogEntry, IsNothingWhereAPartIsMissingOrTooMuch) {
   const LogEntry entries[] = {logged_push(), push_of_nothing(), step_of_two_sums(),
-                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}};
+                              LoadEntry{RangeId{0}, 1, logged_rows(1, 6)}, begin_of_marks()};
   for (const LogEntry& entry : entries) {
     const EntrySegments whole = encode(entry);
     for (std::size_t size = 0; size < whole.first.size(); ++size)

@@ -365,7 +365,8 @@ Plan fault_free(const Plan& plan) {
 }
 
 std::string describe(const Plan& plan) {
-  constexpr std::string_view kModes[] = {"sync", "bounded", "async", "softsync", "backup", "free softsync"};
+  constexpr std::string_view kModes[] = {"sync",   "bounded",       "async",   "softsync",
+                                         "backup", "free softsync", "max wait"};
   std::string mode(kModes[static_cast<std::size_t>(plan.consistency.kind)]);
   if (plan.consistency.kind != Consistency::Kind::kSync && plan.consistency.kind != Consistency::Kind::kAsync)
     mode += fmt::format(" {}", plan.consistency.bound);

@@ -9,6 +9,7 @@
 #include "sim/change/drains.h"
 #include "sim/change/joins.h"
 #include "sim/change/moves.h"
+#include "sim/change/restarts.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
 
@@ -227,6 +228,7 @@ Report run_plan(const Plan& plan, Trace trace) {
 }
 
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
+  if (servers == Servers::kRestarted) return run_restarts(seed, std::move(trace));
   const Plan plan = servers == Servers::kJoined    ? draw_joined_plan(seed)
                     : servers == Servers::kDrained ? draw_drained_plan(seed)
                     : servers == Servers::kCopied  ? draw_copied_plan(seed)

@@ -27,7 +27,7 @@ Result<std::vector<std::vector<PlacedBlock>>> blocks_of(const std::vector<std::u
   std::vector<std::vector<PlacedBlock>> out(tables);
   for (const auto& file : files) {
     Status scanned = checkpoint::scan_blocks(*file, tables, [&](const checkpoint::BlockPlace& place) {
-      out[place.table.value].push_back({file.get(), place});
+      if (!checkpoint::holds_state(place)) out[place.table.value].push_back({file.get(), place});
       return ok_status();
     });
     if (!scanned.ok()) return scanned;

@@ -18,7 +18,7 @@ constexpr std::size_t kLoadsUnderWay = 8;  // Of up to 4 MiB each.
 
 // What a job may be given otherwise and come to the same rows: where files are, how rows are loaded, for how
 // long it goes on, and what is for people.
-constexpr const char* kMayDiffer[] = {"epochs", "loads", "loads_state", "fields_from"};
+constexpr const char* kMayDiffer[] = {"epochs", "loads", "loads_state", "reached", "fields_from"};
 
 void drop_free(Json& job) {
   for (const char* name : kMayDiffer) job.erase(name);
@@ -46,23 +46,45 @@ std::string differences(const Json& there, const Json& here) {
   return out;
 }
 
-Task<Status> load_part(ShardStore& store, const File& file, const std::vector<TableSpec>& tables) {
+// A file's blocks of rows, or its other ones.
+Result<std::vector<checkpoint::BlockPlace>> places_of(const File& file, std::size_t tables, bool states) {
   std::vector<checkpoint::BlockPlace> places;
-  Status scanned = checkpoint::scan_blocks(file, tables.size(), [&](const checkpoint::BlockPlace& place) {
-    places.push_back(place);
+  Status scanned = checkpoint::scan_blocks(file, tables, [&](const checkpoint::BlockPlace& place) {
+    if (checkpoint::holds_state(place) == states) places.push_back(place);
     return ok_status();
   });
-  if (!scanned.ok()) co_return scanned;
+  if (!scanned.ok()) return scanned;
+  return places;
+}
+
+Result<Pending> load_rows_of(ShardStore& store, const File& file, const checkpoint::BlockPlace& place,
+                             const TableSpec& spec) {
+  const auto block = checkpoint::read_rows(file, place, spec);
+  if (!block) return block.status();
+  const auto keys = block->rows.keys.as<std::uint64_t>();
+  const auto rows = block->rows.values.as<float>();
+  return store.load(place.table, place.range, {keys.begin(), keys.end()},
+                    Rows(std::vector<float>(rows.begin(), rows.end())));
+}
+
+Result<Pending> load_state_of(ShardStore& store, const File& file, const checkpoint::BlockPlace& place) {
+  const auto state = checkpoint::read_plain(file, place);
+  if (!state) return state.status();
+  return store.begin(place.table, place.range, std::string(state->text()));
+}
+
+Task<Status> load_part(ShardStore& store, const File& file, const std::vector<TableSpec>& tables,
+                       bool states) {
+  const auto places = places_of(file, tables.size(), states);
+  if (!places) co_return places.status();
   std::deque<Pending> loads;
-  for (std::size_t next = 0; next < places.size() || !loads.empty();) {
-    if (next < places.size() && loads.size() < kLoadsUnderWay) {
-      const checkpoint::BlockPlace& place = places[next++];
-      const auto block = checkpoint::read_rows(file, place, tables[place.table.value]);
-      if (!block) co_return block.status();
-      const auto keys = block->rows.keys.as<std::uint64_t>();
-      const auto rows = block->rows.values.as<float>();
-      loads.push_back(store.load(place.table, place.range, {keys.begin(), keys.end()},
-                                 Rows(std::vector<float>(rows.begin(), rows.end()))));
+  for (std::size_t next = 0; next < places->size() || !loads.empty();) {
+    if (next < places->size() && loads.size() < kLoadsUnderWay) {
+      const checkpoint::BlockPlace& place = (*places)[next++];
+      auto load = states ? load_state_of(store, file, place)
+                         : load_rows_of(store, file, place, tables[place.table.value]);
+      if (!load) co_return load.status();
+      loads.push_back(*std::move(load));
       continue;
     }
     if (Status status = (co_await loads.front()).status; !status.ok()) co_return status;
@@ -111,16 +133,22 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
   }
   if (differs.empty() && from.manifest.step.epoch >= spec.epochs)
     differs = fmt::format("epochs is {}, there {} are done", spec.epochs, from.manifest.step.epoch);
+  if (const std::size_t reached = from.manifest.reached().size();
+      differs.empty() && reached > 0 && reached != spec.shards)
+    return {Code::kModel,
+            fmt::format("{}: it is of {} data shards, expected {}", from.path, reached, spec.shards)};
   if (differs.empty()) return ok_status();
   return {Code::kUsage, fmt::format("--resume: this training is not that of {}: {}", from.path, differs)};
 }
 
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables) {
   const SystemDisk disk;
-  for (const checkpoint::Part& part : from.manifest.parts) {
-    const auto file = disk.open(from.path + "/" + part.file);
-    if (!file) co_return file.status();
-    if (Status status = co_await load_part(store, **file, tables); !status.ok()) co_return status;
+  for (const bool states : {false, true}) {  // What else is known of a range comes behind its last row.
+    for (const checkpoint::Part& part : from.manifest.parts) {
+      const auto file = disk.open(from.path + "/" + part.file);
+      if (!file) co_return file.status();
+      if (Status status = co_await load_part(store, **file, tables, states); !status.ok()) co_return status;
+    }
   }
   co_return ok_status();
 }

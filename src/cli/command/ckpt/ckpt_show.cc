@@ -31,6 +31,13 @@ Status run_ckpt_show(const Options& options, Output& out) {
     parts.push_back(
         {{"file", part.file}, {"rows", part.rows}, {"bytes", part.bytes}, {"xxh3_128", part.hash}});
   }
+  nlohmann::ordered_json shards = nlohmann::ordered_json::array();
+  for (const Reached& of : manifest->reached()) {
+    text += fmt::format("{}{}", shards.empty() ? "data shards go on with steps " : ", ",
+                        checkpoint::step_text(of.low));
+    shards.push_back({of.low.epoch, of.low.index});
+  }
+  if (!shards.empty()) text += '\n';
   for (const auto& [name, value] : manifest->options) text += fmt::format("{} {}\n", name, value);
   out.human(text);
   out.json({{"path", path},
@@ -40,6 +47,7 @@ Status run_ckpt_show(const Options& options, Output& out) {
             {"library_version", manifest->library_version},
             {"options", manifest->options},
             {"job", nlohmann::ordered_json::parse(manifest->job, nullptr, false)},
+            {"shards", std::move(shards)},
             {"parts", std::move(parts)}});
   return ok_status();
 }

@@ -1,0 +1,20 @@
+// What a server has of one table at one moment, for a checkpoint.
+#pragma once
+
+#include <vector>
+
+#include "base/range_set.h"
+#include "server/chain/log_entry.h"
+#include "server/range_state.h"
+
+namespace thalweg {
+
+struct TableCut {
+  RangeSet owned;
+  std::vector<LoadEntry> entries{};  // Of ranges that have rows.
+  // Of all ranges, without rows, where a push counts as it comes: which pushes are in the rows, and what has
+  // come and is not. None in lockstep, where that follows from the step.
+  std::vector<RangeState> states{};
+};
+
+}  // namespace thalweg

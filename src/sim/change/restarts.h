@@ -1,0 +1,15 @@
+// A job of any mode that keeps checkpoints and dies as a whole, again and again: each life goes on from the
+// newest checkpoint, with other numbers of servers, copies and workers. What it adds up are whole numbers,
+// and a ledger has one entry for each step of each data shard, so that a push that is lost or counts twice
+// shows.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/report.h"
+
+namespace thalweg::sim {
+
+Report run_restarts(std::uint64_t seed, Trace trace = nullptr);
+
+}  // namespace thalweg::sim
