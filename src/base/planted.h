@@ -84,7 +84,10 @@ enum class Bug {
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
-  kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
+  kEarlierOwnersForgotten,  // A server whose first map is not the job's keeps no images of what it changes.
+  kLoadTakesBack,           // Rows to begin with that come again take the place of what was pushed since.
+  kBarrierByOldMap,         // A shard passes a barrier by a map that is older than the one it was opened by.
+  kLeftOutUnsaid,           // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

@@ -192,7 +192,8 @@ class Chaos:
         return sum(self.kills.values())
 
     def enough(self):
-        return self.killed() >= self.options.kills or (self.deadline is not None and time.monotonic() >= self.deadline)
+        jobs = self.options.jobs
+        return self.killed() >= self.options.kills or 0 < jobs <= self.sums["jobs"] or (self.deadline is not None and time.monotonic() >= self.deadline)
 
     def make(self, kind, folder, bridge, disk):
         more = {"silence_s": self.options.silence, "replicas": self.options.replicas, "bridge": bridge}
@@ -285,7 +286,7 @@ class Chaos:
             self.around += [kill["answers"] / 10 / steady for kill in kills]
 
     def run(self, kinds):
-        while not self.enough() and self.sums["jobs"] != self.options.jobs:
+        while not self.enough():
             self.run_job(kinds[self.sums["jobs"] % len(kinds)])
 
     def result(self):
