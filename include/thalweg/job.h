@@ -29,8 +29,9 @@ using CustomRules = std::map<std::string, std::shared_ptr<const CustomRule>>;  /
 struct JobOptions {
   std::vector<TableSpec> tables;  // tables[i] is TableId{i}.
   std::uint32_t servers = 1;      // Each owns a part of every table's key ranges.
-  // Servers that have each key range, 1 to 3: so many less one may be lost. In sync, bounded and async mode.
-  std::uint32_t replicas = 1;
+  // Servers that have each key range, 1 to 3: so many less one may be lost. Above 1 in sync, bounded and
+  // async mode. 0: 2 there, where servers are at least two processes; 1 elsewhere.
+  std::uint32_t replicas = 0;
   std::uint32_t workers = 1;      // Each runs its data shards' programs, one at a time.
   std::uint32_t data_shards = 1;  // In sync mode the result's bits depend on this number, on no other here.
   Consistency consistency;

@@ -168,7 +168,7 @@ struct TrainerOptions {
   std::optional<Consistency> consistency;
   Combining combine;
   std::uint32_t servers = 0, workers = 0, threads = 0;          // 0: chosen by the cores of this machine.
-  std::uint32_t replicas = 1;                                   // As JobOptions has it.
+  std::uint32_t replicas = 0;                                   // As JobOptions has it.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // Of a wait for any node.
   std::chrono::nanoseconds silence{};                           // See JobOptions.
   std::chrono::nanoseconds grace =

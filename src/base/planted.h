@@ -94,7 +94,10 @@ enum class Bug {
   kCutMarksLate,         // They lack pushes that its marks count, which have come since.
   kResumedAhead,         // A shard goes on with the latest step that any range of a checkpoint has.
   kStateUncopied,        // Copies do not learn which pushes are in the checkpoint that a range begins with.
-  kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
+  kEarlierOwnersForgotten,  // A server whose first map is not the job's keeps no images of what it changes.
+  kLoadTakesBack,           // Rows to begin with that come again take the place of what was pushed since.
+  kBarrierByOldMap,         // A shard passes a barrier by a map that is older than the one it was opened by.
+  kLeftOutUnsaid,           // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;
 }  // namespace thalweg

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/limits.h"
-
 namespace thalweg::replication {
 
 std::uint64_t Outbox::add(StreamId to, Frame frame) {
@@ -32,9 +30,12 @@ void Outbox::send_new(Instant now, StreamId to, Stream& stream, const Send& send
 void Outbox::send_due(Instant now, const Send& send) {
   for (auto& [to, stream] : streams_) {
     if (now >= stream.retry_at) {
-      if (stream.backoff == Duration{}) stream.timer.on_silence(now);
-      stream.backoff = std::min<Duration>(std::max<Duration>(2 * stream.backoff, stream.timer.first_wait()),
-                                          limits::kRetryMax);
+      if (!std::exchange(stream.refused, false)) {
+        if (stream.backoff == Duration{}) stream.timer.on_silence(now);
+        stream.backoff = std::min<Duration>(std::max<Duration>(2 * stream.backoff, stream.timer.first_wait()),
+                                            limits::kRetryMax);
+      }
+      stream.backoff = std::max<Duration>(stream.backoff, stream.timer.first_wait());
       stream.retry_at = now + stream.backoff;
       stream.timed = 0;
       stream.sent = 0;
@@ -64,7 +65,20 @@ void Outbox::on_acknowledged(Instant now, StreamId from, std::uint64_t next) {
     stream.sent -= stream.sent > 0;
   }
   stream.backoff = {};
+  stream.refused = false;
+  stream.refusal_wait = limits::kRefusalWaitFirst;
   stream.retry_at = stream.entries.empty() ? kNever : now + stream.timer.first_wait();
+}
+
+// All that is under way is refused with its first entry, once each time that it is sent.
+void Outbox::on_refused(Instant now, StreamId from, std::uint64_t number) {
+  const auto found = streams_.find(from);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  if (number != stream.first || stream.sent == 0 || stream.refused) return;
+  stream.refused = true;
+  stream.retry_at = now + stream.refusal_wait;
+  stream.refusal_wait = std::min<Duration>(stream.refusal_wait * 2, limits::kRetryFirst);
 }
 
 std::vector<std::pair<StreamId, Frame>> Outbox::drop(const std::function<bool(StreamId)>& over) {

@@ -12,6 +12,7 @@
 
 #include "base/frame.h"
 #include "base/instant.h"
+#include "base/limits.h"
 #include "base/retry_timer.h"
 
 namespace thalweg::replication {
@@ -45,6 +46,8 @@ class Outbox {
   Instant next_deadline() const;
   // The entries before `next` are in all copies behind `next`.
   void on_acknowledged(Instant now, StreamId from, std::uint64_t next);
+  // The receiver was not ready for this entry, which is over sooner than its silence would be noticed.
+  void on_refused(Instant now, StreamId from, std::uint64_t number);
   // Ends such streams. What has not been acknowledged, of each in order.
   std::vector<std::pair<StreamId, Frame>> drop(const std::function<bool(StreamId)>& over);
 
@@ -72,6 +75,8 @@ class Outbox {
     RetryTimer timer;
     Duration backoff{};
     Instant retry_at = kNever;
+    bool refused = false;  // So that it is sent again then.
+    Duration refusal_wait = limits::kRefusalWaitFirst;
     std::uint64_t timed = 0;  // The number of an entry that was sent once, at `timed_at`; 0: none.
     Instant timed_at;
   };

@@ -62,6 +62,25 @@ TEST(Outbox, GivesBackWhatALostServerHasNotAcknowledged) {
   EXPECT_EQ(job.send(), "2#1");
 }
 
+TEST(Outbox, WhatIsRefusedIsSentAgainSoonAndEachTimeLater) {
+  Sent job;
+  for (int i = 0; i < 3; ++i) job.outbox.add(kOne, {});
+  EXPECT_EQ(job.send(), "1#1 1#2 1#3");
+  for (Duration wait = limits::kRefusalWaitFirst; wait <= 8 * limits::kRefusalWaitFirst; wait *= 2) {
+    for (const std::uint64_t number : {1, 2, 3}) job.outbox.on_refused(job.now, kOne, number);
+    EXPECT_EQ(job.outbox.next_deadline(), job.now + wait);
+    EXPECT_EQ(job.send(), "");
+    job.now = job.now + wait;
+    EXPECT_EQ(job.send(), "1#1 1#2 1#3");
+    EXPECT_EQ(job.outbox.next_deadline(), job.now + limits::kRetryFirst);
+  }
+  job.outbox.on_acknowledged(job.now, kOne, 2);
+  job.outbox.on_refused(job.now, kOne, 1);  // Of a sending that was taken since.
+  EXPECT_EQ(job.outbox.next_deadline(), job.now + limits::kRetryFirst);
+  job.outbox.on_refused(job.now, kOne, 2);
+  EXPECT_EQ(job.outbox.next_deadline(), job.now + limits::kRefusalWaitFirst) << "the first time again";
+}
+
 TEST(Outbox, KeepsNoMoreThanItsWindowOnTheWay) {
   Sent job;
   for (std::size_t i = 0; i <= limits::kEntriesInFlightMax; ++i) job.outbox.add(kOne, {});

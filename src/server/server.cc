@@ -152,7 +152,7 @@ Status Server::make_tables() {
       if (!host) return host.status();
       hosts->push_back(*std::move(host));
     }
-    if (map().epoch > 1) tables_.back()->keep_images();
+    if (map().epoch > 1 && !THALWEG_BUG(kEarlierOwnersForgotten)) tables_.back()->keep_images();
   }
   waiting_.resize(tables_.size());
   kept_pushes_.resize(tables_.size());

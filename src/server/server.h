@@ -107,6 +107,7 @@ class Server final : public Node {
   void pass_on(std::size_t table, Transport& out);
   void send_entries(Transport& out);
   void release_committed(Transport& out);
+  void refuse_entry(NodeId from, const FrameHeader& entry, Transport& out);
   // Tells who comes before which entries are in all copies; `again`: also where nothing is new.
   void acknowledge_entries(replication::StreamId before, bool again, Transport& out);
   // Where what is told of these ranges goes, if anybody comes next. Precondition: they are of one unit.

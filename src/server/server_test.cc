@@ -106,6 +106,29 @@ TEST(Server, WhoeverOwnsNoShardMayLookAtRowsAsTheyAre) {
   EXPECT_EQ(job.code_of(worker_node(9), push), Code::kRefused);
 }
 
+// The sender would notice after half a second that it was not heard.
+TEST(Server, AsksForEntriesAgainThatCameBeforeItsMap) {
+  Started job;
+  Frame entry = make_frame(Op::kEntry);
+  entry.head.ranges = {2, 4};
+  entry.head.shard = ShardId{1};
+  entry.head.version = 3;
+  entry.head.step.index = 1;
+  entry.head.map_epoch = 1;
+  EXPECT_TRUE(job.tell(server_node(1), entry).empty()) << "by this map nobody comes before it";
+  entry.head.map_epoch = 2;
+  EXPECT_TRUE(job.tell(worker_node(1), entry).empty());
+  const auto answers = job.tell(server_node(1), entry);
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].first, server_node(1));
+  const FrameHeader& head = answers[0].second.head;
+  EXPECT_EQ(head.op, Op::kEntryReply);
+  EXPECT_EQ(head.code, Code::kRetry);
+  EXPECT_EQ(head.shard, entry.head.shard);
+  EXPECT_EQ(head.version, entry.head.version);
+  EXPECT_EQ(head.step, entry.head.step);
+}
+
 TEST(Server, TellsApartOldMapsAndThoseToCome) {
   Started job;
   Frame frame = request(Op::kPush, 0, 0);

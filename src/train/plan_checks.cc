@@ -24,7 +24,7 @@ Status check_numbers(const TrainerOptions& options) {
         outside("--hash-bits", options.hash_bits, 0, 63),
         outside("--valid-part", options.valid_part == 0 ? 2 : options.valid_part, 2, ~std::uint64_t{0}),
         outside("--servers", options.servers, 0, limits::kNodesMax / 2),
-        outside("--replicas", options.replicas, 1, limits::kReplicasMax),
+        outside("--replicas", options.replicas, 0, limits::kReplicasMax),
         outside("--workers", options.workers, 0, limits::kNodesMax),
         // And one that looks on.
         outside("--servers and --workers, together", std::uint64_t{options.servers} + options.workers, 0,

@@ -195,6 +195,13 @@ TrainResult Trainer::Impl::run_job() {
 RemoteClusterOptions Trainer::Impl::remote(std::uint32_t servers, std::uint32_t workers) {
   RemoteClusterOptions cluster;
   cluster.job = job->scheduler_options(servers, workers);
+  const std::uint32_t wanted = job->options().replicas;
+  cluster.job.replicas = replicas_of_processes(wanted, servers, cluster.job.consistency);
+  if (wanted == 0 && servers > 1 && cluster.job.replicas == 1) {
+    job->say(TrainMessage::kNote,
+             "each key range has one server, since this algorithm's updates depend on which "
+             "push comes first: a lost server ends the job");
+  }
   cluster.observer = job->observer();
   cluster.grace = job->options().grace;
   return cluster;

@@ -1,4 +1,4 @@
-// The production tests of tables, exchange and streams over sources with one bug switched on:
+// The production tests of tables, exchange and streams, or of nodes, over sources with one bug switched on:
 // planted_units --planted=NAME --gtest_filter=... Without a name, none is.
 #include <gtest/gtest.h>
 
@@ -27,6 +27,9 @@ constexpr Named kBugs[] = {
     {"TailLost", Bug::kTailLost},
     {"RestFollows", Bug::kRestFollows},
     {"RepeatCounted", Bug::kRepeatCounted},
+    {"EarlierOwnersForgotten", Bug::kEarlierOwnersForgotten},
+    {"LoadTakesBack", Bug::kLoadTakesBack},
+    {"BarrierByOldMap", Bug::kBarrierByOldMap},
 };
 
 }  // namespace

@@ -113,7 +113,8 @@ class DrainTest(ClusterJobs):
 
     def test_a_server_that_was_started_by_hand_ends_well(self):
         job = self.end_with_test(subprocess.Popen(
-            [PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--servers", "2", "--json", *WORK, self.train],
+            [PROGRAM, "node", "scheduler", "--listen", "127.0.0.1:0", "--servers", "2", "--replicas", "1", "--json", *WORK,
+             self.train],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
         address = address_in(job.stderr.readline())
         servers = [self.start_node("server", "--join", address) for _ in range(2)]

@@ -1,6 +1,6 @@
 // One program that plays every role of a job, as an application's would, and can be told to go wrong:
 //   job_node local|scheduler|server|worker [ADDRESS] [rule] [die-at STEP] [fail-at STEP] [throw-at STEP]
-//            [compute-at STEP SECONDS] [timeout SECONDS] [shards N]
+//            [compute-at STEP SECONDS] [timeout SECONDS] [shards N] [replicas R]
 // `local` and `scheduler` print the rows that came out, bit by bit. `rule`: the table has a rule of this
 // program's own, which servers know when they are given the word too. `die-at` kills this process, without a
 // word, in that step of a worker's first shard, or at that update of a server's rule; in `fail-at` a program
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   if (words.size() > 1) node.scheduler = words[1];
   bool rule = false;
   Wrong wrong;
-  std::uint32_t timeout_s = 30, shards = 6;
+  std::uint32_t timeout_s = 30, shards = 6, replicas = 0;
   const auto number = [&](std::size_t i) { return static_cast<std::uint32_t>(std::stoul(words.at(i))); };
   for (std::size_t i = 2; i < words.size(); ++i) {
     rule = rule || words[i] == "rule";
@@ -114,9 +114,11 @@ int main(int argc, char** argv) {
     if (words[i] == "compute-at") wrong.compute_at = number(i + 1), wrong.compute_s = number(i + 2);
     if (words[i] == "timeout") timeout_s = number(i + 1);
     if (words[i] == "shards") shards = number(i + 1);
+    if (words[i] == "replicas") replicas = number(i + 1);
   }
   JobOptions options;
   options.servers = 2;
+  options.replicas = replicas;
   options.workers = 3;
   options.data_shards = shards;
   options.timeout = std::chrono::seconds(timeout_s);

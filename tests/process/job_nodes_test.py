@@ -122,8 +122,18 @@ class JobNodesTest(ProgramTest):
             busy.kill()
             busy.communicate(timeout=PATIENCE_S)
 
-    def test_a_killed_server_ends_every_process_with_its_name(self):
+    # Of two servers that are processes each has a copy of the other's key ranges.
+    def test_a_killed_server_changes_no_bit(self):
         job = Job("rule")
+        job.node("server-0", "rule", "die-at", "700")
+        job.node("server-1", "rule")
+        for i in range(3):
+            job.node("worker-%d" % i)
+        ends = self.assert_rows(job, in_one_process("rule"), "server-0")
+        self.assertRegex(ends["scheduler"][2], r"server-\d .*key ranges go on at server-\d")
+
+    def test_a_killed_server_without_copies_ends_every_process_with_its_name(self):
+        job = Job("rule", "replicas", "1")
         job.node("server-0", "rule", "die-at", "700")
         job.node("server-1", "rule")
         for i in range(3):

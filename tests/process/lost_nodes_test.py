@@ -67,7 +67,7 @@ class LostNodesTest(ClusterJobs):
         self.assertEqual(last_json(out)["model_digest"], calm)
 
     def test_a_killed_server_ends_the_job_naming_what_is_lost(self):
-        job = self.start_long_job("--epochs", "1000", "--batch", "256", "--timeout", "20s")
+        job = self.start_long_job("--replicas", "1", "--epochs", "1000", "--batch", "256", "--timeout", "20s")
         nodes = children_of(job.pid, "worker") + children_of(job.pid, "server")
         os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
         out, err = self.finish(job)
@@ -86,7 +86,7 @@ class LostNodesTest(ClusterJobs):
     def test_a_killed_server_whose_ranges_have_copies_changes_no_bit(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]
         for round_number, workers in enumerate((0, 1, 0, 1)[:times(4)]):
-            job = self.start_long_job("--epochs", "60", "--batch", "256", "--replicas", "2")
+            job = self.start_long_job("--epochs", "60", "--batch", "256")
             self.await_epoch(job, 1 + 8 * round_number)
             os.kill(children_of(job.pid, "server")[round_number % 2], signal.SIGKILL)
             for victim in children_of(job.pid, "worker")[:workers]:

@@ -105,6 +105,21 @@ class StatusTest(ClusterJobs):
         for flags in ((), COPIED):
             self.assertEqual(self.run_job(*flags)["failovers"], [])
 
+    def test_servers_that_are_processes_keep_two_copies_unless_told_otherwise(self):
+        alone = "each key range has one server, since this algorithm's updates depend on which push comes first"
+        for servers, flags, copies in (("2", (), 2), ("1", (), 1), ("2", ("--replicas", "1"), 1), ("2", ("--algorithm", "async"), 2),
+                                       ("2", ("--algorithm", "softsync:1"), 1)):
+            with self.subTest(servers=servers, flags=flags):
+                job = self.start_job("--processes", "--servers", servers, "--epochs", "100000", *flags)
+                self.await_epoch(job, 1)
+                self.assertEqual(self.status(address_in(self.words_of(job)))["replicas"], copies)
+                self.assertEqual(alone in self.words_of(job), "softsync:1" in flags)
+                self.end(job)
+        refused = subprocess.run(self.command("--processes", "--servers", "2", "--replicas", "2", "--algorithm", "softsync:1"),
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("--replicas above 1 is for algorithms", refused.stderr)
+
     # Each asker is a stranger: none is a member afterwards, and none holds anything up.
     def test_being_asked_changes_nothing(self):
         calm = self.run_job("--epochs", "60", "--batch", "256")["model_digest"]

@@ -124,7 +124,7 @@ TrainerOptions trainer_options(const Options& options, std::uint64_t memory) {
   out.combine = combining(options.choice("combine"));
   out.servers = maybe_count(options, "servers").value_or(0);
   out.workers = maybe_count(options, "workers").value_or(0);
-  out.replicas = maybe_count(options, "replicas").value_or(1);
+  out.replicas = maybe_count(options, "replicas").value_or(0);
   out.timeout = options.duration("timeout");
   if (options.has("silence")) out.silence = options.duration("silence");
   out.grace = options.duration("grace");

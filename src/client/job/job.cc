@@ -131,6 +131,7 @@ Result<Job> Job::start(JobOptions options) {
 Result<Job> Job::listen(JobOptions options, const NodeOptions& node) {
   if (Status status = check(options); !status.ok()) return status;
   if (Status status = check(node); !status.ok()) return status;
+  options.replicas = replicas_of_processes(options.replicas, options.servers, options.consistency);
   Job job(std::make_unique<Impl>(std::move(options)));
   if (Status status = job.impl_->listen(node); !status.ok()) return status;
   return job;

@@ -21,12 +21,12 @@ Status check_number(const char* name, std::uint64_t value, std::uint64_t max) {
 }  // namespace
 
 Status check(const JobOptions& options) {
-  const Status numbers[] = {
-      check_number("servers", options.servers, limits::kNodesMax / 8),
-      check_number("replicas", options.replicas, std::min(options.servers, limits::kReplicasMax)),
-      check_number("workers", options.workers, limits::kNodesMax / 8),
-      check_number("data_shards", options.data_shards, limits::kShardsMax),
-      check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
+  const Status numbers[] = {check_number("servers", options.servers, limits::kNodesMax / 8),
+                            check_number("replicas", std::max(options.replicas, 1u),
+                                         std::min(options.servers, limits::kReplicasMax)),
+                            check_number("workers", options.workers, limits::kNodesMax / 8),
+                            check_number("data_shards", options.data_shards, limits::kShardsMax),
+                            check_number("tables.size()", options.tables.size(), limits::kTablesMax)};
   for (const Status& status : numbers) {
     if (!status.ok()) return status;
   }
@@ -76,7 +76,7 @@ Status check(const JobOptions& options) {
 SchedulerOptions scheduler_options(const JobOptions& job) {
   SchedulerOptions out;
   out.servers = job.servers;
-  out.replicas = job.replicas;
+  out.replicas = std::max(job.replicas, 1u);
   out.workers = job.workers;
   out.shards = job.data_shards;
   out.consistency = job.consistency;
@@ -87,6 +87,11 @@ SchedulerOptions scheduler_options(const JobOptions& job) {
                                                 : std::min<Duration>(out.suspect_after, job.timeout / 2);
   out.on_report = job.on_report;
   return out;
+}
+
+std::uint32_t replicas_of_processes(std::uint32_t wanted, std::uint32_t servers, Consistency consistency) {
+  if (wanted != 0) return wanted;
+  return servers >= 2 && keeps_copies(consistency) ? 2 : 1;
 }
 
 }  // namespace thalweg

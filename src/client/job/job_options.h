@@ -13,4 +13,7 @@ Status check(const JobOptions& options);
 // shorter timeout.
 SchedulerOptions scheduler_options(const JobOptions& job);
 
+// JobOptions::replicas of a job whose servers are processes, which can be lost one by one.
+std::uint32_t replicas_of_processes(std::uint32_t wanted, std::uint32_t servers, Consistency consistency);
+
 }  // namespace thalweg

@@ -78,5 +78,15 @@ TEST(JobOptions, TheSchedulerLearnsAllOfThem) {
   EXPECT_TRUE(reported);
 }
 
+TEST(JobOptions, ServersThatAreProcessesHaveCopiesWhereThereCanBeSome) {
+  EXPECT_EQ(replicas_of_processes(0, 1, Consistency::sync()), 1u);
+  EXPECT_EQ(replicas_of_processes(0, 2, Consistency::sync()), 2u);
+  EXPECT_EQ(replicas_of_processes(0, 5, Consistency::async()), 2u);
+  EXPECT_EQ(replicas_of_processes(0, 5, Consistency::softsync(1)), 1u);
+  EXPECT_EQ(replicas_of_processes(1, 5, Consistency::sync()), 1u);
+  EXPECT_EQ(replicas_of_processes(3, 5, Consistency::sync()), 3u);
+  EXPECT_EQ(scheduler_options(JobOptions()).replicas, 1u);
+}
+
 }  // namespace
 }  // namespace thalweg

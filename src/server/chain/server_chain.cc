@@ -137,7 +137,10 @@ Status Server::replay(const Frame& entry) {
 
 void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
-  if (!takes_from(from, head)) return;
+  if (!takes_from(from, head)) {
+    if (head.map_epoch > map().epoch && from.role == Role::kServer) refuse_entry(from, head, out);
+    return;
+  }
   const replication::StreamId stream{from, head.shard.value, head.version};
   Inbound& inbound = inbound_[stream];
   const std::uint64_t number = number_of(head);
@@ -166,6 +169,18 @@ void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   if (copy && !again && joined_.size() == joining_.size()) tell_joined(out);
 }
 
+// By whose map it comes behind the sender is on its way here: sooner than the sender would wonder.
+void Server::refuse_entry(NodeId from, const FrameHeader& entry, Transport& out) {
+  Frame answer;
+  answer.head.op = Op::kEntryReply;
+  answer.head.code = Code::kRetry;
+  answer.head.shard = entry.shard;
+  answer.head.version = entry.version;
+  answer.head.step = entry.step;
+  member_.stamp(answer.head);
+  out.send(from, std::move(answer));
+}
+
 void Server::acknowledge_entries(replication::StreamId before, bool again, Transport& out) {
   Inbound& inbound = inbound_[before];
   const auto done = [&](const Inbound::Passed& entry) {
@@ -185,7 +200,9 @@ void Server::acknowledge_entries(replication::StreamId before, bool again, Trans
 }
 
 void Server::on_entry_reply(NodeId from, const Frame& frame, Transport& out) {
-  outbox_.on_acknowledged(now_, {from, frame.head.shard.value, frame.head.version}, number_of(frame.head));
+  const replication::StreamId stream{from, frame.head.shard.value, frame.head.version};
+  if (frame.head.code == Code::kRetry) return outbox_.on_refused(now_, stream, number_of(frame.head));
+  outbox_.on_acknowledged(now_, stream, number_of(frame.head));
   release_committed(out);
   for (const auto& [before, inbound] : inbound_) acknowledge_entries(before, false, out);
   send_copies(out);
