@@ -318,6 +318,13 @@ Result<std::shared_ptr<DataSet>> open_training(TrainPlan& plan, bool scales_valu
   return data;
 }
 
+void go_on_with(const WarmStart& start, TrainSpec& spec) {
+  spec.loads = true;
+  spec.loads_state = start.with_state();
+  spec.train.known_columns = spec.valid.known_columns = start.known_columns();
+  spec.train.value_scales = spec.valid.value_scales = start.value_scales();
+}
+
 }  // namespace
 
 Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* start) {
@@ -352,12 +359,7 @@ Result<TrainPlan> plan_training(const TrainerOptions& options, const WarmStart* 
   if (!status.ok()) return status;
   if (status = plan_rows(options, **kind, spec); !status.ok()) return status;
   if (status = plan_ages(options, **kind, spec); !status.ok()) return status;
-  if (start != nullptr) {
-    spec.loads = true;
-    spec.loads_state = start->with_state();
-    spec.train.known_columns = spec.valid.known_columns = start->known_columns();
-    spec.train.value_scales = spec.valid.value_scales = start->value_scales();
-  }
+  if (start != nullptr) go_on_with(*start, spec);
   if (options.files.empty() && dense) {
     if (status = choose_dense(options, **kind, nullptr, spec); !status.ok()) return status;
     return plan;
