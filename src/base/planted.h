@@ -84,6 +84,7 @@ enum class Bug {
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
+  kStateUnsynced,        // A scheduler's state is told before the disk has it for good.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;
