@@ -85,6 +85,8 @@ enum class Bug {
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
   kStateUnsynced,        // A scheduler's state is told before the disk has it for good.
+  kAnnouncedUnkept,      // The scheduler says what its state does not have yet.
+  kBarriersUnkept,       // Its state forgets which barriers have opened.
   kLeftOutUnsaid,        // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

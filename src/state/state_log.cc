@@ -74,10 +74,11 @@ Result<std::unique_ptr<StateLog>> StateLog::open(Disk& disk, const std::string& 
   if (*found != Entry::kNothing && *found != Entry::kDirectory)
     return Status(Code::kIo, at + ": something is in the way, expected a directory for a scheduler's state");
   if (*found == Entry::kNothing) {
-    const std::string parent = at.substr(0, std::max<std::size_t>(at.rfind('/'), 1));
     if (Status made = disk.make_directory(at); !made.ok()) return made;
-    if (Status kept = disk.sync_directory(parent); !kept.ok()) return kept;
   }
+  // Whoever made it may not have come so far.
+  const std::string parent = at.substr(0, std::max<std::size_t>(at.rfind('/'), 1));
+  if (Status kept = disk.sync_directory(parent); !kept.ok()) return kept;
   std::unique_ptr<StateLog> log(new StateLog(disk, at, clock));
   auto claim = disk.claim(at);
   if (claim) {

@@ -234,6 +234,24 @@ TEST(StateLog, SurvivesALossOfPowerAtEachOperation) {
   EXPECT_GT(cut_short, 100u);
 }
 
+// Whoever made the directory had an error before its entry was safe; the next one sees to it.
+TEST(StateLog, ADirectoryThatIsThereIsMadeSafe) {
+  const ClockByHand clock;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SimDisk disk(seed);
+    disk.fail_operation(2);
+    ASSERT_FALSE(StateLog::open(disk, "/state", clock).ok());
+    {
+      auto log = StateLog::open(disk, "/state", clock);
+      ASSERT_TRUE(log.ok());
+      ASSERT_TRUE(set(**log, "a", "1").ok());
+    }
+    disk.restart();
+    auto log = StateLog::open(disk, "/state", clock);
+    EXPECT_EQ(text_of(**log), "a=1 ") << seed;
+  }
+}
+
 // An error leaves open what is on the disk, and nothing behind it is lost.
 TEST(StateLog, GoesOnAfterAnErrorOfTheDisk) {
   const ClockByHand clock;
