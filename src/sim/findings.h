@@ -32,17 +32,17 @@ enum class Checker : unsigned char {
   kBits,        // Sync: the bits of a run without faults.
   kCopies,      // Servers that have the same range hold the same.
   kSaved,       // What the observer saves is what the servers hold.
-  kKept,        // Who comes in the scheduler's place knows what that has said.
+  kTakeOver,    // Who comes in the scheduler's place knows what that has said.
   kSameCourse,  // Same seed, same run.
   kDeadline,    // No rank of a group waits beyond the deadline.
   kBlame,       // Ranks name the one because of which an operation does not end.
   kTogether,    // Those who remain form one group.
 };
 inline constexpr std::array<std::string_view, 26> kCheckerNames = {
-    "owners",   "arrivals",    "gate",     "promptness", "marks",   "combiners", "staleness",
-    "limits",   "window",      "readers",  "barriers",   "reports", "maps",      "damage",
-    "patience", "ends",        "progress", "sums",       "bits",    "copies",    "saved",
-    "kept",     "same course", "deadline", "blame",      "together"};
+    "owners",    "arrivals",    "gate",     "promptness", "marks",   "combiners", "staleness",
+    "limits",    "window",      "readers",  "barriers",   "reports", "maps",      "damage",
+    "patience",  "ends",        "progress", "sums",       "bits",    "copies",    "saved",
+    "take-over", "same course", "deadline", "blame",      "together"};
 constexpr std::string_view checker_name(Checker checker) {
   return kCheckerNames[static_cast<std::size_t>(checker)];
 }

@@ -58,7 +58,7 @@ struct RestartCounts {
 };
 
 // What else happens to servers beside what happens in any job.
-enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kRestarted };
+enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kTakenUp };
 
 // Of any one run, of a cluster or of a group.
 struct RunReport {

@@ -154,9 +154,9 @@ TEST_P(PlantedRestart, IsFoundByItsChecker) {
 }
 
 constexpr Planted kRestartBugs[] = {
-    {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kMaps, Checker::kKept},
+    {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kMaps, Checker::kTakeOver},
     {Bug::kBarriersUnkept, "BarriersUnkept", Checker::kEnds, Checker::kProgress},
-    {Bug::kStateUnsynced, "StateUnsynced", Checker::kKept, Checker::kMaps},
+    {Bug::kStateUnsynced, "StateUnsynced", Checker::kTakeOver, Checker::kMaps},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),

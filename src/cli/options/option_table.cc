@@ -231,7 +231,7 @@ constexpr OptionRow kRows[] = {
      .help = "Simulate clusters in which servers are asked to leave, beside all that is lost", .example = ""},
     {.name = "joins", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Simulate clusters which servers join while the job runs, beside all that is lost", .example = ""},
-    {.name = "restarts", .key = "", .type = T::kFlag, .group = "Simulation",
+    {.name = "schedulers", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Simulate clusters whose scheduler is killed and comes again, beside all that is lost", .example = ""},
     {.name = "trace", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Write every frame, loss and fault to standard error", .example = ""},

@@ -104,7 +104,7 @@ bool Cluster::open_state(Instant) {
       }
     }
     if (status.code() == Code::kIo && attempt == 0) continue;
-    findings_.add(Checker::kKept, "the scheduler's state cannot be opened: " + status.message());
+    findings_.add(Checker::kTakeOver, "the scheduler's state cannot be opened: " + status.message());
     return false;
   }
 }
@@ -170,14 +170,14 @@ void Cluster::restart_scheduler() {
   for (const KeptReport& report : home_->kept.reports) newest[report.shard] = report.number;
   for (const auto& [shard, number] : home_->answered) {
     if (newest.contains(shard) && newest.at(shard) >= number) continue;
-    findings_.add(Checker::kKept, fmt::format("report {}.{} of shard {} was answered, and is forgotten",
-                                              number.epoch, number.index, shard.value));
+    findings_.add(Checker::kTakeOver, fmt::format("report {}.{} of shard {} was answered, and is forgotten",
+                                                  number.epoch, number.index, shard.value));
   }
   work_.report_anew();
   const Status restored = home_->kept.image.empty()
                               ? Status(Code::kModel, "a job that has begun is forgotten")
                               : scheduler->restore(local, home_->kept.image, home_->kept.reports);
-  if (!restored.ok()) return findings_.add(Checker::kKept, restored.message());
+  if (!restored.ok()) return findings_.add(Checker::kTakeOver, restored.message());
   work_.note_loaded(scheduler->loaded());
   process.corpse.reset();
   process.led = std::move(scheduler);

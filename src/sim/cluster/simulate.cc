@@ -9,7 +9,7 @@
 #include "sim/change/drains.h"
 #include "sim/change/joins.h"
 #include "sim/change/moves.h"
-#include "sim/change/restarts.h"
+#include "sim/change/scheduler_restarts.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
 
@@ -200,7 +200,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   drains.start();
   Joins joins(plan, cluster, faults);
   joins.start();
-  Restarts restarts(plan, cluster);
+  SchedulerRestarts restarts(plan, cluster);
   restarts.start();
   report.time_allowed = time_allowed(plan);
   report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
@@ -231,7 +231,7 @@ Report run_plan(const Plan& plan, Trace trace) {
 }
 
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
-  const Plan plan = servers == Servers::kRestarted ? draw_restarted_plan(seed)
+  const Plan plan = servers == Servers::kTakenUp   ? draw_restarted_plan(seed)
                     : servers == Servers::kJoined  ? draw_joined_plan(seed)
                     : servers == Servers::kDrained ? draw_drained_plan(seed)
                     : servers == Servers::kCopied  ? draw_copied_plan(seed)

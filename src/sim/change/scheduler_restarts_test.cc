@@ -12,19 +12,19 @@ namespace {
 // They broke a promise once: the directory of a state was gone with the power, as who made it had failed
 // before its entry was safe; words to one observer were taken by the next, which had its name; rows that the
 // job began with were loaded again.
-TEST(Restarts, SeedsThatOnceFailedHold) {
+TEST(SchedulerRestarts, SeedsThatOnceFailedHold) {
   for (const std::uint64_t seed : {12u, 38u, 55u, 236u, 492u}) {
     const Report report = run_plan(draw_restarted_plan(seed));
     EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
   }
 }
 
-TEST(Restarts, JobsEndAsIfTheirSchedulerHadLived) {
+TEST(SchedulerRestarts, JobsEndAsIfTheirSchedulerHadLived) {
   RestartCounts all;
   for (std::uint64_t seed = 1; seed <= 1000; seed += kEveryForTest) {
     const Report report = run_plan(draw_restarted_plan(seed));
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n"
-                             << report.plan << "\nreplay: thalweg simulate faults --restarts --replay "
+                             << report.plan << "\nreplay: thalweg simulate faults --schedulers --replay "
                              << seed;
     EXPECT_TRUE(report.ended_well) << "seed " << seed << ": " << report.error;
     all.killed += report.restarts.killed;
@@ -39,9 +39,9 @@ TEST(Restarts, JobsEndAsIfTheirSchedulerHadLived) {
             << " times the power went as well\n";
 }
 
-TEST(Restarts, TheSameSeedTakesTheSameCourse) {
+TEST(SchedulerRestarts, TheSameSeedTakesTheSameCourse) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
-    EXPECT_EQ(run_seed_twice(seed, nullptr, Servers::kRestarted).violation, "") << seed;
+    EXPECT_EQ(run_seed_twice(seed, nullptr, Servers::kTakenUp).violation, "") << seed;
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 
 namespace thalweg::sim {
 
-class Restarts {
+class SchedulerRestarts {
  public:
   // All outlive this.
-  Restarts(const Plan& plan, Cluster& cluster);
+  SchedulerRestarts(const Plan& plan, Cluster& cluster);
   // Sets the first.
   void start();
   const RestartCounts& counts() const { return counts_; }

@@ -1,4 +1,4 @@
-#include "sim/change/restarts.h"
+#include "sim/change/scheduler_restarts.h"
 
 #include <cmath>
 
@@ -6,15 +6,15 @@ namespace thalweg::sim {
 
 using namespace std::chrono_literals;
 
-Restarts::Restarts(const Plan& plan, Cluster& cluster)
+SchedulerRestarts::SchedulerRestarts(const Plan& plan, Cluster& cluster)
     : plan_(plan), cluster_(cluster), random_(Random(plan.seed).split(23)), left_(plan.restarts) {}
 
-void Restarts::start() {
+void SchedulerRestarts::start() {
   if (left_ > 0) next();
 }
 
 // At times in the middle of what is being kept.
-void Restarts::next() {
+void SchedulerRestarts::next() {
   const Duration wait = scaled(plan_.restart_every, -std::log(1 - random_.unit()));
   cluster_.at(cluster_.now() + wait, [this] {
     const Process& process = *cluster_.processes()[0];
@@ -28,7 +28,7 @@ void Restarts::next() {
   });
 }
 
-void Restarts::wait_for_news(Instant until) {
+void SchedulerRestarts::wait_for_news(Instant until) {
   cluster_.at(cluster_.now() + 500us, [this, until] {
     if (cluster_.gone() || !cluster_.processes()[0]->runs()) return;
     if (!cluster_.settled() || cluster_.now() >= until) return kill();
@@ -36,7 +36,7 @@ void Restarts::wait_for_news(Instant until) {
   });
 }
 
-void Restarts::kill() {
+void SchedulerRestarts::kill() {
   const bool dark = random_.chance(0.5);
   ++counts_.killed;
   counts_.unsettled += cluster_.settled() ? 0 : 1;
