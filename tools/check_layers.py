@@ -17,7 +17,7 @@ LAYERS = [
     [PUBLIC],
     ['base'],
     ['node', 'wire', 'table', 'placement', 'staleness', 'topology'],
-    ['exchange', 'cluster', 'replication', 'group', 'quorum'],
+    ['exchange', 'cluster', 'replication', 'group', 'quorum', 'state'],
     ['server', 'worker', 'scheduler'],
     ['net', 'sim'],
     ['client', 'data', 'model', 'checkpoint'],
@@ -36,6 +36,7 @@ ALLOWED = {folder: _below(level) for level, layer in enumerate(LAYERS) for folde
 ALLOWED['wire'] = _below(2) | {'placement', 'staleness'}  # A map carries placements; servers tell what has reached them.
 ALLOWED['exchange'] = ALLOWED['cluster'] = ALLOWED['replication'] = ALLOWED['group'] = _below(3) - {'table'}
 ALLOWED['quorum'] = _below(3) - {'table'}
+ALLOWED['state'] = _below(2) | {'node'}
 ALLOWED['net'] = _below(2) | {'node', 'group'}
 ALLOWED['client'] = _below(5) | {'net'}
 ALLOWED['data'] = _below(2)
@@ -50,7 +51,7 @@ ALLOWED['cli'] = {PUBLIC, 'base', 'topology', 'exchange', 'net', 'sim', 'data', 
 REACHED = {'train': CORE, 'cli': {'node', 'group', 'staleness'}}
 
 # Besides those, in tests only: drivers of the seam.
-ALLOWED_IN_TESTS = {'model': {'net', 'sim'}, 'checkpoint': {'net', 'sim'}}
+ALLOWED_IN_TESTS = {'state': {'net', 'sim'}, 'model': {'net', 'sim'}, 'checkpoint': {'net', 'sim'}}
 
 FOR_TESTS = re.compile(r'_(?:test|fuzz)\.(?:cc|h)$')  # Those of helpers end in _for_test.h.
 

@@ -45,6 +45,7 @@ struct JobEvent {
     kLeft,        // It has left, and all that it had is at others.
     kStays,       // It stays, as others were lost meanwhile.
     kShared,      // A server that came late has its part of the key ranges.
+    kResumed,     // Of the scheduler: it has come in the place of one that was lost.
   };
   std::chrono::nanoseconds at{};  // Since the scheduler's first turn.
   Kind kind{};

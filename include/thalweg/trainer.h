@@ -182,7 +182,7 @@ struct TrainerOptions {
   std::string sweep;
   std::string out;  // Where the model is saved, a directory; empty: nowhere.
   // The model is that of the pass with the least loss on held-out rows, not of the last one. Unset: so where
-  // rows are held out and no checkpoints are taken.
+  // rows are held out and there are neither checkpoints nor a `state`.
   std::optional<bool> keep_best;
   // Training ends once so many passes in a row were no better; 0: never. With keep_best.
   std::uint32_t patience = 0;
@@ -192,6 +192,9 @@ struct TrainerOptions {
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
 
   CheckpointOptions checkpoint;
+  // For Trainer::run(NodeOptions): a directory in which the scheduler keeps what another one has to know to
+  // take the job up where it is killed. Empty: its death ends the job. docs/fault-tolerance.md.
+  std::string state;
 
   TrainParts more;
 

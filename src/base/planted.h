@@ -97,6 +97,9 @@ enum class Bug {
   kEarlierOwnersForgotten,  // A server whose first map is not the job's keeps no images of what it changes.
   kLoadTakesBack,           // Rows to begin with that come again take the place of what was pushed since.
   kBarrierByOldMap,         // A shard passes a barrier by a map that is older than the one it was opened by.
+  kStateUnsynced,           // A scheduler's state is told before the disk has it for good.
+  kAnnouncedUnkept,         // The scheduler says what its state does not have yet.
+  kBarriersUnkept,          // Its state forgets which barriers have opened.
   kLeftOutUnsaid,           // A rank is not told that the group formed anew without it.
 };
 inline Bug planted = Bug::kNone;

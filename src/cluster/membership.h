@@ -55,6 +55,8 @@ class Membership {
   Instant next_deadline() const { return stopped_ ? kNever : speak_at_; }
   // Asks to join, or once welcome sends a heartbeat, and says again what end() said.
   void speak(Instant now, const Counters& counters, Transport& out);
+  // Whether a scheduler that is gone is worth waiting for, until scheduler_lost().
+  bool awaits_scheduler() const { return map_.scheduler_kept && !stopped_; }
   // Why the scheduler is given up, if it is; to be asked whenever the node has the time.
   std::optional<std::string> scheduler_lost() const { return scheduler_.lost(map_); }
 

@@ -21,6 +21,12 @@ void Checkpoints::begin(Instant now) {
   rest(now);
 }
 
+void Checkpoints::resume(Instant now, std::uint64_t number, std::optional<Step> newest) {
+  begin(now);
+  number_ = number;
+  if (newest) newest_ = newest;
+}
+
 // By steps the order is given long before its step comes.
 void Checkpoints::rest(Instant now) {
   phase_ = Phase::kIdle;

@@ -45,6 +45,9 @@ class Checkpoints {
   Checkpoints(CheckpointPolicy policy, Step first) : policy_(std::move(policy)), first_(first), aim_(first) {}
 
   void begin(Instant now);
+  // The same of a job that another scheduler began: attempts are numbered on from `number`.
+  void resume(Instant now, std::uint64_t number, std::optional<Step> newest);
+  std::uint64_t number() const { return number_; }  // Of the newest attempt.
   // One is wanted as soon as may be.
   void ask(Instant now);
   Instant next_deadline() const;

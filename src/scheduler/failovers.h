@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/instant.h"
 #include "thalweg/job_status.h"
 
@@ -27,6 +28,9 @@ class Failovers {
   };
   // `server` acts by the map of `epoch`. The losses of which that was the last word awaited.
   std::vector<Recovered> on_acting(Instant now, std::uint32_t server, std::uint32_t epoch);
+  // What another scheduler is to know; times since a loss are told from `now` on where it was open then.
+  void put(Writer& to) const;
+  static Failovers get(Instant now, Reader& from);
   // In the order of their losses; the newest limits::kNodesMax.
   std::vector<ServerFailover> told() const;
 

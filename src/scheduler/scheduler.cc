@@ -13,7 +13,6 @@
 namespace thalweg {
 namespace {
 
-constexpr Duration kStopPatience = std::chrono::seconds(3);
 // Servers are told to stop after the workers, who would take them for lost otherwise; or after this.
 constexpr Duration kStopWorkersFirst = std::chrono::seconds(1);
 // Before the job begins, nobody is missing who has not been silent for longer.
@@ -111,7 +110,7 @@ void Scheduler::on_join(Instant now, NodeId from, const Frame& frame, Transport&
                fmt::format("the job has {} nodes, expected at most {}", members_.size(), limits::kNodesMax)};
   if (stopped_) refused = {Code::kRefused, "the job is over"};
   if (!refused.ok()) return send(from, Op::kStop, refused, {}, out);
-  std::uint32_t index = join->observer ? wire::kFirstObserver : 0;
+  std::uint32_t index = join->observer ? wire::kFirstObserver + options_.before : 0;
   while (members_.count({join->role, index}) != 0) ++index;
   const NodeId id{join->role, index};
   Member member;
@@ -394,6 +393,7 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
   } else if (newest == reported_.end() || newest->second < id || THALWEG_BUG(kReportTwice)) {
     reported_[head.shard] = id;
     ++progress_;
+    if (options_.kept) kept_reports_.push_back({head.shard, id, std::string(frame.first.text())});
     if (options_.on_report) options_.on_report(head.shard, id, frame.first.text());
   }
   answer(from, head, Op::kReportReply, ok_status(), out);

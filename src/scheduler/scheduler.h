@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "node/node.h"
@@ -22,6 +23,13 @@
 #include "wire/messages.h"
 
 namespace thalweg {
+
+// A shard's report, as another scheduler is to have it.
+struct KeptReport {
+  ShardId shard;
+  ReportId number;
+  std::string text;
+};
 
 struct SchedulerOptions {
   std::uint64_t cluster = 1;
@@ -41,6 +49,9 @@ struct SchedulerOptions {
   // All called inside a turn. A checkpoint that was taken is none before complete_checkpoint().
   std::function<void(const TakenCheckpoint&)> on_checkpoint_taken;
   std::function<void(const FailedCheckpoint&)> on_checkpoint_failed;
+  // Its state is kept, see KeptScheduler: nodes wait for another one where it is gone.
+  bool kept = false;
+  std::uint32_t before = 0;  // Schedulers that this job has had: each has an observer of another name.
   // The name under which the only node that may observe the job, and end it well, joins.
   std::optional<NodeId> observer;
   // Each report of a shard once, in the shard's order; called inside a turn.
@@ -87,6 +98,15 @@ class Scheduler final : public Node {
   Status place(TableId table, RangeSpan ranges, std::vector<std::uint32_t> chain, Transport& out);
   // As soon as may be, besides those that are taken anyway.
   void ask_checkpoint(Instant now) { checkpoints_.ask(now); }
+  // What another scheduler is to know to take this one's job up, reports aside; empty before it has begun.
+  std::string image() const;
+  // Those that have come since the last call, where the state is kept.
+  std::vector<KeptReport> take_reports() { return std::exchange(kept_reports_, {}); }
+  // Takes up the job of another scheduler, all of whose reports are told again. kUsage: it is another job
+  // than the options say; kModel: the image cannot be read. Before the first turn.
+  Status restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports);
+  // The cluster of an image; empty where it cannot be read.
+  static std::optional<std::uint64_t> cluster_of(std::string_view image);
   // What was taken is complete where it was to be, or why not.
   void complete_checkpoint(Instant now, std::uint64_t number, const Status& status) {
     checkpoints_.on_completed(now, number, status);
@@ -105,6 +125,11 @@ class Scheduler final : public Node {
   bool has_left(NodeId node) const {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
+  }
+  // Whether the rows that the job begins with are there.
+  bool loaded() const {
+    const auto barrier = barriers_.find(kLoadedBarrier);
+    return barrier != barriers_.end() && barrier->second.open;
   }
   // Whether servers that came late have yet to get their part.
   bool growing() const { return !growth_.goals.empty() || !growth_.waiting.empty(); }
@@ -201,6 +226,14 @@ class Scheduler final : public Node {
               Bytes told = {}) const;
   static std::string names_of(const std::set<std::uint32_t>& servers);
 
+  void put_members(Writer& to) const;
+  void get_members(Instant now, Reader& from);
+  void put_changes(Writer& to) const;
+  void get_changes(Instant now, Reader& from);
+  Status is_of_this_job(const wire::Map& map) const;
+
+  static constexpr Duration kStopPatience = std::chrono::seconds(3);
+
   SchedulerOptions options_;
   std::map<NodeId, Member> members_;
   wire::Map map_;
@@ -228,6 +261,7 @@ class Scheduler final : public Node {
   std::set<ShardId> ended_;               // Whose programs have ended well.
   Timeline timeline_;
   Failovers failovers_;
+  std::vector<KeptReport> kept_reports_;
   std::uint64_t progress_ = 0;
   std::optional<Status> stopped_;
   Instant stop_until_ = kNever;

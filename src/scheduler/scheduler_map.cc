@@ -18,6 +18,7 @@ void Scheduler::begin(Transport& out) {
   map_.tables = options_.tables;
   map_.job = options_.job;
   map_.first = options_.first;
+  map_.scheduler_kept = options_.kept;
   for (std::uint32_t s = 0; s < options_.servers; ++s)
     map_.servers.push_back(members_.at(server_node(s)).address);
   map_.placement = first_placement(map_.tables, options_.servers, options_.replicas);

@@ -132,6 +132,7 @@ bool Faults::may_lose(std::uint32_t server) const {
   const auto is_left = [&](std::uint32_t other) {
     return other != server && !gone_.contains(other) && cluster_.scheduler().leaving() != other;
   };
+  if (!cluster_.settled()) return false;  // Another scheduler may know less of who is in sync.
   return cluster_.scheduler().started() && !is_one_too_many(server) &&
          std::ranges::all_of(cluster_.scheduler().map().placement, [&](const Placement& placement) {
            return std::ranges::all_of(placement.runs(), [&](const PlacedRun& run) {

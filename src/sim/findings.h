@@ -32,6 +32,7 @@ enum class Checker : unsigned char {
   kBits,        // Sync: the bits of a run without faults.
   kCopies,      // Servers that have the same range hold the same.
   kSaved,       // What the observer saves is what the servers hold.
+  kTakeOver,    // Who comes in the scheduler's place knows what that has said.
   kSameCourse,  // Same seed, same run.
   kDeadline,    // No rank of a group waits beyond the deadline.
   kBlame,       // Ranks name the one because of which an operation does not end.
@@ -41,11 +42,11 @@ enum class Checker : unsigned char {
   kHints,       // What was kept for a server that was away has come there, and is dropped.
   kRoots,       // Servers that are homes of the same keys come to hold the same of them.
 };
-inline constexpr std::array<std::string_view, 29> kCheckerNames = {
-    "owners",   "arrivals", "gate",     "promptness", "marks", "combiners",   "staleness", "limits",
-    "window",   "readers",  "barriers", "reports",    "maps",  "damage",      "patience",  "ends",
-    "progress", "sums",     "bits",     "copies",     "saved", "same course", "deadline",  "blame",
-    "together", "fresh",    "kept",     "hints",      "roots"};
+inline constexpr std::array<std::string_view, 30> kCheckerNames = {
+    "owners",   "arrivals", "gate",     "promptness", "marks", "combiners", "staleness",   "limits",
+    "window",   "readers",  "barriers", "reports",    "maps",  "damage",    "patience",    "ends",
+    "progress", "sums",     "bits",     "copies",     "saved", "take-over", "same course", "deadline",
+    "blame",    "together", "fresh",    "kept",       "hints", "roots"};
 constexpr std::string_view checker_name(Checker checker) {
   return kCheckerNames[static_cast<std::size_t>(checker)];
 }

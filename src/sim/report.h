@@ -50,8 +50,15 @@ struct JoinCounts {
   std::uint64_t deaths = 0;
 };
 
+// Of schedulers that were killed.
+struct RestartCounts {
+  std::uint64_t killed = 0;
+  std::uint64_t unsettled = 0;  // Of those: with something to say that was not kept yet.
+  std::uint64_t dark = 0;       // Of those: their machine lost its power.
+};
+
 // What else happens to servers beside what happens in any job.
-enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kRestarted };
+enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kRestarted, kTakenUp };
 
 // Of any one run, of a cluster or of a group.
 struct RunReport {
@@ -76,6 +83,7 @@ struct Report : RunReport {
   MoveCounts moves;
   DrainCounts drains;
   JoinCounts joins;
+  RestartCounts restarts;
 };
 
 // Same seed, same report.

@@ -52,6 +52,20 @@ Status check_can_keep(const TrainerOptions& options, const TrainSpec& spec) {
   return {Code::kUsage, "--checkpoint and --resume need files: standard input cannot be read again"};
 }
 
+// Whether all that the scheduler's process has of a job can be found again.
+Status check_state(const TrainerOptions& options, const TrainSpec& spec) {
+  const auto no = [](const std::string& what, const std::string& why) {
+    return Status(Code::kUsage, fmt::format("--state cannot be combined with {}: {}", what, why));
+  };
+  if (options.state.empty()) return ok_status();
+  if (!options.checkpoint.directory.empty() || !options.checkpoint.resume.empty())
+    return no("--checkpoint and --resume", "a job that is taken up goes on where it is, not at a checkpoint");
+  if (spec.shows_passes)
+    return no("--keep best", "the best model so far is in the memory of the scheduler's process");
+  if (!spec.exchange.empty()) return no("--exchange", "the loss of any process of such a job ends it");
+  return ok_status();
+}
+
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
 
 }  // namespace
@@ -97,6 +111,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   }
   std::unique_ptr<TrainJob> job(new TrainJob(chosen(*options, *plan)));
   if (Status status = check_can_keep(job->options_, plan->spec); !status.ok()) return status;
+  if (Status status = check_state(job->options_, plan->spec); !status.ok()) return status;
   job->start_ = std::move(start).value();
   job->model_ = std::move(model).value();
   if (job->start_ != nullptr && !*resume) job->notes_.push_back(job->start_->description());
@@ -182,7 +197,7 @@ ShardProgram TrainJob::observer() {
 }
 
 Task<Status> TrainJob::observe(ShardStore& store) {
-  if (spec().loads) {
+  if (spec().loads && !loaded_) {
     if (Status loaded = co_await load(store); !loaded.ok()) co_return loaded;
     if (Status loaded = (co_await store.barrier(kLoadedBarrier)).status; !loaded.ok()) co_return loaded;
   }

@@ -48,6 +48,8 @@ class TrainJob {
   void save_below(double loss) { save_below_ = loss; }
   // What is counted before nodes of this process begin, which would not be heard of meanwhile.
   Status count_keys() const;
+  // The job is another scheduler's, which may have had the rows that it begins with loaded.
+  void take_up(bool loaded) { loaded_ = loaded; }
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -144,6 +146,7 @@ class TrainJob {
   std::optional<Staged> staged_;
   std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
   std::optional<double> save_below_;
+  bool loaded_ = false;     // Before the observer came.
   std::string not_kept_;    // As TrainResult has it.
   std::string saved_to_;    // Empty: nowhere.
   Status saved_elsewhere_;  // Why the model is not where it was asked for, and where it is.

@@ -281,7 +281,7 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 // Whether the best pass's model is kept, for which the observer must see each.
 Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
   const bool checkpoints = !options.checkpoint.directory.empty() || !options.checkpoint.resume.empty();
-  const bool best = options.keep_best.value_or(spec.has_valid() && !checkpoints);
+  const bool best = options.keep_best.value_or(spec.has_valid() && !checkpoints && options.state.empty());
   if (!best && options.patience != 0) {
     return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows and no checkpoints"};
   }

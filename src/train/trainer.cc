@@ -15,6 +15,7 @@
 #include "client/job/local_cluster.h"
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
+#include "client/job/scheduler_state.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/replica_trainer.h"
@@ -260,6 +261,12 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   const std::uint32_t servers = servers_of(job->options(), 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
+  std::unique_ptr<SchedulerState> state;  // Outlives the cluster.
+  if (const std::string& place = job->options().state; !place.empty()) {
+    auto opened = open_scheduler_state(place);
+    if (!opened) return failed(opened.status());
+    state = *std::move(opened);
+  }
   RemoteClusterOptions cluster = remote(servers, workers);
   cluster.listen = node.scheduler;
   const auto secret = job_secret(node, true);
@@ -268,6 +275,11 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   cluster.insecure_no_auth = node.insecure_no_auth;
   cluster.grace = node.grace;
   cluster.log = node.log;
+  if (state) {
+    cluster.state = state->store.get();
+    cluster.kept = std::move(state->kept);
+    cluster.on_taken_up = [this](const Scheduler& scheduler) { job->take_up(scheduler.loaded()); };
+  }
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());
   const std::string missing = (*started)->missing();

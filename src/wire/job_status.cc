@@ -78,7 +78,7 @@ void put_event(Writer& out, const JobEvent& event) {
 JobEvent get_event(Reader& in) {
   JobEvent event;
   event.at = get_time(in);
-  event.kind = get_enum(in, JobEvent::Kind::kShared);
+  event.kind = get_enum(in, JobEvent::Kind::kResumed);
   event.node = get_node(in);
   event.cause = in.get_text(kCauseBytesMax);
   return event;

@@ -2,9 +2,10 @@
 // Grammar, all integers little-endian; text := length:u32 byte*; bool := u8 (0 or 1):
 //   join      := role:u8 observer:bool address:text name:text machine:text pid:u32
 //   welcome   := role:u8 index:u32 cluster:u64
-//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 silence_ns:i64 closing:bool first:step count:u32 table* count:u32
+//   map       := epoch:u32 consistency:u8 bound:u32 combine:u8 arity:u32 timeout_ns:i64 silence_ns:i64 flags:u8 first:step count:u32 table* count:u32
 //                server:text* late_servers:u32 by_hand:bool placement* count:u32 (worker:u32 owner_epoch:u32)* count:u32
 //                (index:u32 machine:u32 address:text)* job:text
+//                flags: 1 closing, 2 scheduler_kept
 //   placement := count:u32 (end:u16 count:u8 server:u32+ joining:u32 count:u8
 //                (server:u32 attempt:u32)*)*, one for each table; a run begins where the last one ended
 //   table     := kind:u8 name:text dim:u32 rows:u64 ranges:u16 rule init
@@ -29,6 +30,9 @@
 
 namespace thalweg::wire {
 namespace {
+
+// Of a map.
+constexpr std::uint8_t kClosing = 1, kSchedulerKept = 2;
 
 constexpr std::size_t kPlaceBytesMax = 4096;
 
@@ -140,7 +144,7 @@ Bytes encode(const Map& m) {
       .put(m.combine.arity)
       .put(static_cast<std::int64_t>(m.timeout.count()))
       .put(static_cast<std::int64_t>(m.silence.count()));
-  out.put(static_cast<std::uint8_t>(m.closing));
+  out.put(static_cast<std::uint8_t>((m.closing ? kClosing : 0) | (m.scheduler_kept ? kSchedulerKept : 0)));
   put_step(out, m.first);
   out.put(static_cast<std::uint32_t>(m.tables.size()));
   for (const TableSpec& table : m.tables) put_table(out, table);
@@ -172,7 +176,10 @@ std::optional<Map> decode_map(const Bytes& bytes) {
   m.timeout = Duration{in.get<std::int64_t>()};
   m.silence = Duration{in.get<std::int64_t>()};
   if (m.silence < Duration{0}) in.fail();
-  m.closing = get_bool(in);
+  const auto flags = in.get<std::uint8_t>();
+  if ((flags & ~(kClosing | kSchedulerKept)) != 0) in.fail();
+  m.closing = (flags & kClosing) != 0;
+  m.scheduler_kept = (flags & kSchedulerKept) != 0;
   m.first = get_step(in);
   if (m.timeout < Duration{0} || m.timeout > limits::kTimeoutMax) in.fail();
   constexpr std::size_t kTableBytesMin = 69;

@@ -55,9 +55,10 @@ struct Map {
   std::uint32_t epoch = 0;
   Consistency consistency;
   Combining combine;
-  bool closing = false;  // Data shards are to end their work early.
-  Step first;            // That shards begin with: steps before it are in the rows that are loaded.
-  Duration timeout{};    // Deadline of every wait.
+  bool closing = false;         // Data shards are to end their work early.
+  bool scheduler_kept = false;  // Its state: where it is gone another one comes in its place.
+  Step first;                   // That shards begin with: steps before it are in the rows that are loaded.
+  Duration timeout{};           // Deadline of every wait.
   Duration
       silence{};  // After which the scheduler takes a node for lost that says nothing; 0: it has not said.
   std::vector<TableSpec> tables;

@@ -146,6 +146,22 @@ constexpr Planted kJoinBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Bugs of a scheduler's state, where another scheduler takes the job up by it.
+class PlantedRestart : public PlantedBug {};
+
+TEST_P(PlantedRestart, IsFoundByItsChecker) {
+  expect_found([](std::uint64_t seed) { return run_plan(draw_restarted_plan(seed)); });
+}
+
+constexpr Planted kRestartBugs[] = {
+    {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kMaps, Checker::kTakeOver},
+    {Bug::kBarriersUnkept, "BarriersUnkept", Checker::kEnds, Checker::kProgress},
+    {Bug::kStateUnsynced, "StateUnsynced", Checker::kTakeOver, Checker::kMaps},
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
 // job of this seed ends.
 std::string unheard_and_dead(std::uint64_t seed) {

@@ -68,6 +68,8 @@ std::string_view event_name(JobEvent::Kind kind) {
       return "stays";
     case JobEvent::Kind::kShared:
       return "shared";
+    case JobEvent::Kind::kResumed:
+      return "resumed";
   }
   return "?";
 }

@@ -79,17 +79,56 @@ cluster::MemberOptions observer_here() {
 
 RemoteCluster::RemoteCluster(RemoteClusterOptions options)
     : options_([&] {
-        options.job.cluster = new_cluster_id();
+        options.job.cluster = Scheduler::cluster_of(options.kept.image).value_or(new_cluster_id());
+        options.job.kept = options.state != nullptr;
+        options.job.before = options.kept.before;
         options.job.observer = worker_node(temporary_index());
         return std::move(options);
       }()),
       scheduler_(options_.job),
+      restored_(restore()),
+      kept_(scheduler_, options_.state, options_.kept.lead),
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
       driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace, nullptr,
                                   options_.log)) {
-  driver_.driver().add(kScheduler, scheduler_, options_.job.cluster);
+  was_over_ = restored_.ok() && scheduler_.stopped();
+  driver_.driver().add(kScheduler, kept_, options_.job.cluster);
   driver_.driver().add(observer_id_, observer_, options_.job.cluster);
+}
+
+template <class Ask>
+auto RemoteCluster::look(const Ask& ask) {
+  decltype(ask()) seen{};
+  driver_.wait_until([&] {
+    seen = ask();
+    return true;
+  });
+  return seen;
+}
+
+Status RemoteCluster::restore() {
+  if (options_.kept.image.empty()) return ok_status();
+  Status status = scheduler_.restore(clock_.now(), options_.kept.image, options_.kept.reports);
+  if (status.ok() && options_.on_taken_up) options_.on_taken_up(scheduler_);
+  return status;
+}
+
+void RemoteCluster::act(const std::function<void(Instant, Transport&)>& turn) {
+  driver_.turn(kScheduler, [&](Instant at, Transport& out) {
+    kept_.turn(at, out, [&](Transport& gate) { turn(at, gate); });
+  });
+}
+
+// Once for each reason.
+void RemoteCluster::tell_trouble() {
+  const std::string trouble = look([this] { return kept_.trouble().message(); });
+  if (trouble == trouble_) return;
+  trouble_ = trouble;
+  if (!options_.log) return;
+  options_.log(trouble.empty()
+                   ? "the scheduler's state is kept again"
+                   : "the scheduler's state cannot be kept, so that what changes waits: " + trouble);
 }
 
 RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); }
@@ -97,6 +136,7 @@ RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); 
 Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions options) {
   std::unique_ptr<RemoteCluster> cluster(new RemoteCluster(std::move(options)));
   const RemoteClusterOptions& with = cluster->options_;
+  if (!cluster->restored_.ok()) return cluster->restored_;
   const auto port = cluster->driver_.driver().listen(with.listen);
   if (!port) return port.status();
   cluster->address_ = with_port(with.listen, *port);
@@ -120,19 +160,10 @@ Status RemoteCluster::start_process(const NodeProcess& process) {
   return children_.start(own_program(), arguments, secret_.get());
 }
 
-template <class Ask>
-auto RemoteCluster::look(const Ask& ask) {
-  decltype(ask()) seen{};
-  driver_.wait_until([&] {
-    seen = ask();
-    return true;
-  });
-  return seen;
-}
-
 bool RemoteCluster::wait(Duration wait) {
   watch_processes();
-  if (!driver_.wait_until([this] { return scheduler_.finished(); }, now() + wait)) return false;
+  tell_trouble();
+  if (!driver_.wait_until([this] { return kept_.finished(); }, now() + wait)) return false;
   watch_processes();
   children_.finish(kChildPatience);
   return true;
@@ -154,7 +185,7 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
   const NodeProcess process = started_processes_[ended.number];
   const std::string what = ended.what + " " + ended.how;
   bool replace = false, over = false, left = false;
-  driver_.turn(kScheduler, [&](Instant at, Transport& out) {
+  act([&](Instant at, Transport& out) {
     over = scheduler_.stopped().has_value();
     const bool begun = scheduler_.started();
     replace = !over && !begun && ended.killed && process.role == Role::kWorker && replaced_ < kReplacedMax;
@@ -170,6 +201,11 @@ void RemoteCluster::on_process_ended(const ChildProcesses::Ended& ended) {
 
 // Where a connection tells of an end first, the reason is known by now.
 Status RemoteCluster::status() {
+  if (was_over_) {  // Who has yet to hear of that has heard by now.
+    return {Code::kRefused,
+            "--state: the job that is kept there is over, expected another directory for another job"};
+  }
+  if (const auto fenced = look([this] { return kept_.fenced(); })) return *fenced;
   const Status status = look([this] { return scheduler_.stopped().value_or(ok_status()); });
   const bool untold = !killed_.empty() && status.message().find("ended by signal") == std::string::npos;
   if (status.code() != Code::kPeerLost || !untold) return status;
@@ -186,20 +222,19 @@ std::string RemoteCluster::missing() {
 }
 
 void RemoteCluster::close() {
-  driver_.turn(kScheduler, [this](Instant, Transport& out) { scheduler_.close(out); });
+  act([this](Instant, Transport& out) { scheduler_.close(out); });
 }
 
 void RemoteCluster::stop(const Status& status) {
-  driver_.turn(kScheduler, [&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
+  act([&](Instant now, Transport& out) { scheduler_.stop(now, status, out); });
 }
 
 void RemoteCluster::ask_checkpoint() {
-  driver_.turn(kScheduler, [this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
+  act([this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
 }
 
 void RemoteCluster::complete_checkpoint(std::uint64_t number, const Status& status) {
-  driver_.turn(kScheduler,
-               [&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
+  act([&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
 }
 
 Status RemoteCluster::wait_started() {
@@ -242,7 +277,7 @@ bool RemoteCluster::wait_until(ShardId, const std::function<bool(const Worker&)>
 bool RemoteCluster::wait_until(const std::function<bool()>& done) {
   bool over = false;
   driver_.wait_until([&] {
-    over = scheduler_.finished();
+    over = kept_.finished();
     return over || done();
   });
   return !over;

@@ -11,6 +11,8 @@
 #include "net/real_clock.h"
 #include "net/socket/file_descriptor.h"
 #include "net/tcp/tcp_thread.h"
+#include "node/state_store.h"
+#include "scheduler/kept_scheduler.h"
 #include "scheduler/scheduler.h"
 #include "server/cut.h"
 #include "thalweg/node.h"
@@ -32,6 +34,11 @@ struct RemoteClusterOptions {
   bool insecure_no_auth = false;
   Duration grace = limits::kPeerGrace;           // See NodeOptions.
   Duration patience = std::chrono::seconds(60);  // In wait_started(), for the next node to join.
+  // Where the scheduler keeps its state, which outlives the cluster, and what there was. Null: nowhere.
+  StateStore* state = nullptr;
+  KeptState kept;
+  // The job of another scheduler goes on in this one, whose nodes have no turns yet.
+  std::function<void(const Scheduler&)> on_taken_up;
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
   std::vector<NodeProcess> processes;
   std::function<void(const std::string&)> log;  // On any thread.
@@ -66,6 +73,10 @@ class RemoteCluster final : public JobCluster {
   explicit RemoteCluster(RemoteClusterOptions options);
   template <class Ask>
   auto look(const Ask& ask);  // What it returns between two turns.
+  Status restore();
+  // A turn of the scheduler.
+  void act(const std::function<void(Instant, Transport&)>& turn);
+  void tell_trouble();
   Status start_process(const NodeProcess& process);
   void watch_processes();
   void on_process_ended(const ChildProcesses::Ended& ended);
@@ -73,6 +84,8 @@ class RemoteCluster final : public JobCluster {
   const RemoteClusterOptions options_;
   RealClock clock_;
   Scheduler scheduler_;
+  const Status restored_;
+  KeptScheduler kept_;  // It drives the scheduler.
   Worker observer_;
   NodeId observer_id_;
   TcpThread driver_;
@@ -82,6 +95,8 @@ class RemoteCluster final : public JobCluster {
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.
   std::string killed_;                             // The first one that a signal ended, in words.
   std::uint32_t replaced_ = 0;
+  bool was_over_ = false;  // The job that was taken up.
+  std::string trouble_;    // Of keeping the state, as last said.
   std::string address_;
   std::atomic<bool> started_{false};
 };

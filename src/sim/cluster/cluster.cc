@@ -41,32 +41,6 @@ Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
   processes_[start_worker({}, true)]->kept = plan.spares_core;
 }
 
-Cluster::~Cluster() = default;
-
-void Cluster::start_scheduler() {
-  SchedulerOptions options;
-  options.servers = plan_.servers;
-  options.replicas = plan_.replicas;
-  options.workers = plan_.workers;
-  options.shards = plan_.shards;
-  options.consistency = plan_.consistency;
-  options.combine = plan_.combine;
-  options.tables = plan_.tables;
-  options.timeout = plan_.timeout;
-  options.suspect_after = plan_.suspect_after;
-  options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
-  options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
-    if (programs_.on_report) return programs_.on_report(now_, shard, number, text);
-    work_.on_report(shard, number, text);
-  };
-  options.first = programs_.first;
-  options.checkpoint = programs_.checkpoint;
-  options.on_checkpoint_taken = [this](const TakenCheckpoint& taken) { complete_later(taken); };
-  auto scheduler = std::make_unique<Scheduler>(std::move(options));
-  Scheduler* raw = scheduler.get();
-  processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
-}
-
 // As the scheduler's driver does between its turns.
 void Cluster::complete_later(const TakenCheckpoint& taken) {
   at(now_, [this, taken] {
@@ -180,20 +154,6 @@ void Cluster::deliver(std::uint32_t slot) {
   queue_.push(std::max(now_, process.busy_until), {Event::Kind::kInbox, place});
 }
 
-// What the scheduler's driver does when nobody has joined for as long as its patience lasts.
-void Cluster::await_all(Process& process) {
-  Scheduler& scheduler = *process.scheduler;
-  if (scheduler.started() || scheduler.stopped()) return;
-  const Instant local = process.clock.local(now_);
-  if (std::string missing = scheduler.missing(); missing != missing_) {
-    missing_ = std::move(missing);
-    missing_since_ = local;
-  }
-  if (local - missing_since_ < plan_.timeout) return;
-  Outgoing out(*this, process);
-  scheduler.stop(local, {Code::kTimeout, missing_ + " did not join"}, out);
-}
-
 // Whether what has come is a frame that a node is given.
 bool Cluster::survives(Mail& mail) {
   if (mail.connection != kAnyConnection && mail.connection != network_.connection(mail.link)) {
@@ -270,6 +230,7 @@ void Cluster::on_timer(std::uint32_t place) {
 // At the end of a turn. What is computed takes virtual time, during which the node has turns, and is done at
 // the end of that.
 void Cluster::begin_computing(Process& process) {
+  if (process.kept_scheduler != nullptr) return keep_state();
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
   if (programs_.computed_for && !process.observer) return compute_as_told(process);
@@ -360,7 +321,9 @@ void Cluster::watch_send(const Process& from, NodeId to, const Frame& frame) {
   if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
   if (from.worker != nullptr && frame.head.op == Op::kPushReply)
     watch_.on_combiner_answer(from.id, frame.head);
-  if (from.scheduler != nullptr) patience_.on_sent(from.clock.local(now_), to, frame);
+  if (from.scheduler == nullptr) return;
+  patience_.on_sent(from.clock.local(now_), to, frame);
+  if (home_) watch_kept(frame);
 }
 
 void Cluster::record(const Process& process, const Mail* mail) {
@@ -410,12 +373,6 @@ void Cluster::kill(std::uint32_t place) {
   process.inbox.clear();
 }
 
-void Cluster::tell_all_of_scheduler(Instant when) {
-  at(when, [this] {
-    for (std::uint32_t p = 1; p < processes_.size(); ++p) tell_lost(p, kScheduler);
-  });
-}
-
 void Cluster::pause(std::uint32_t place, Instant until) {
   Process& process = *processes_[place];
   note(fmt::format("pause {} until {:.6f}", who(process.id), static_cast<double>(until.ns) * 1e-9));
@@ -448,30 +405,15 @@ void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
 }
 
 void Cluster::tell_dead(std::uint32_t place) {
-  by_driver(0, [this, place](Process& process, Instant local, Transport& out) {
+  by_driver(0, [this, place](Process& process, Instant, Transport& out) {
     const Process& dead = *processes_[place];
     THALWEG_CHECK(dead.node == nullptr, "only the killed are dead");
     note(fmt::format("the scheduler is told that {} {}", who(dead.id), kKilled));
     patience_.on_dead(dead.id);
-    process.scheduler->on_node_dead(local, dead.name, kKilled, out);
+    scheduler_turn(process, out, [&](Scheduler& scheduler, Instant at, Transport& gate) {
+      scheduler.on_node_dead(at, dead.name, kKilled, gate);
+    });
   });
-}
-
-void Cluster::ask_to_stop() {
-  Process& process = *processes_[0];
-  if (!process.runs()) return;
-  note("the job is asked to stop");
-  Outgoing out(*this, process);
-  process.scheduler->close(out);
-  after_turn(0);
-}
-
-void Cluster::end(const Status& status) {
-  Process& process = *processes_[0];
-  if (!process.runs()) return;
-  Outgoing out(*this, process);
-  process.scheduler->stop(process.clock.local(now_), status, out);
-  after_turn(0);
 }
 
 void Cluster::end_faults() {

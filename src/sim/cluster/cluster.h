@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scheduler/kept_scheduler.h"
 #include "scheduler/scheduler.h"
 #include "server/server.h"
 #include "sim/cluster/patience_watch.h"
@@ -53,6 +54,8 @@ struct Process {
   std::string name;                // That it joins under.
   std::unique_ptr<Node> node;      // Null once killed.
   std::unique_ptr<Node> corpse;    // Of a scheduler or server that was killed, to see what it knew and held.
+  std::unique_ptr<Scheduler> led;  // By `kept`, which is the node then.
+  KeptScheduler* kept_scheduler = nullptr;
   Scheduler* scheduler = nullptr;  // Of the corpse, too.
   Server* server = nullptr;
   Worker* worker = nullptr;
@@ -114,6 +117,12 @@ class Cluster {
   void end_request(Instant when, ShardId shard, std::shared_ptr<Completion> completion, Status how);
   void kill(std::uint32_t process);
   void pause(std::uint32_t process, Instant until);
+  // With its observer; where `dark` its machine loses its power as well. Precondition: its state is kept.
+  void kill_scheduler(bool dark);
+  // Another one comes in its place.
+  void restart_scheduler();
+  // Whether whatever the scheduler knows is kept.
+  bool settled() const;
   void tell_lost(std::uint32_t process, NodeId peer);
   // Whoever started a process that was killed tells the scheduler.
   void tell_dead(std::uint32_t process);
@@ -160,6 +169,12 @@ class Cluster {
 
   std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
   void start_scheduler();
+  SchedulerOptions scheduler_options();
+  bool open_state(Instant local);
+  void keep_state();
+  void watch_kept(const Frame& frame);
+  void scheduler_turn(Process& process, Transport& out,
+                      const std::function<void(Scheduler&, Instant, Transport&)>& act);
   void complete_later(const TakenCheckpoint& taken);
   void deliver(std::uint32_t slot);
   bool survives(Mail& mail);
@@ -179,6 +194,8 @@ class Cluster {
   void watch_send(const Process& from, NodeId to, const Frame& frame);
   void record(const Process& process, const Mail* mail);
 
+  struct SchedulerHome;
+
   const Plan& plan_;
   Findings findings_;
   Workload workload_;
@@ -187,6 +204,7 @@ class Cluster {
   PatienceWatch patience_;
   Network network_;
   std::optional<RoomLinks> room_;
+  std::unique_ptr<SchedulerHome> home_;  // Where the scheduler's state is kept.
   Trace trace_;
   Programs programs_;
   EventQueue queue_;

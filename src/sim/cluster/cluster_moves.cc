@@ -34,7 +34,10 @@ bool Cluster::place(TableId table, RangeSpan ranges, std::uint32_t server) {
   begin_turn(process);
   Outgoing out(*this, process);
   const std::uint32_t before = process.scheduler->map().epoch;
-  const bool placed = process.scheduler->place(table, ranges, {server}, out).ok();
+  bool placed = false;
+  scheduler_turn(process, out, [&](Scheduler& scheduler, Instant, Transport& gate) {
+    placed = scheduler.place(table, ranges, {server}, gate).ok();
+  });
   const bool moved = placed && process.scheduler->map().epoch > before;
   if (moved)
     note(fmt::format("table {} ranges [{},{}) go to server-{}", table.value, ranges.begin, ranges.end,
@@ -50,7 +53,7 @@ std::optional<Frame> Cluster::ask_scheduler(const Frame& question) {
   Outgoing out(*this, process);
   Listening listening(out);
   const Instant local = process.clock.local(now_);
-  process.scheduler->on_frame(local, kStranger, question, listening);
+  process.node->on_frame(local, kStranger, question, listening);
   if (plan_.judged) patience_.after_turn(local, *process.scheduler, false);
   after_turn(0);
   if (listening.answer) {

@@ -24,6 +24,26 @@ void PatienceWatch::on_sent(Instant now, NodeId to, const Frame& frame) {
   if (!welcome) return;
   members_[welcome->id].temporary = to;
   on_heard(now, welcome->id);
+  // Patience began when the node came, and what is said to it may have waited for a disk since.
+  members_[welcome->id].unsure = plan_.restarts > 0;
+}
+
+// It hears everybody from then on, and knows what was kept.
+void PatienceWatch::on_restart(Instant now, const Scheduler& scheduler) {
+  std::map<NodeId, Member> known;
+  for (const JobNode& node : scheduler.status(now).nodes) {
+    Member member = members_[node.id];
+    member.unsure = member.temporary == NodeId{};  // It has never been told its name.
+    member.heard = now;
+    member.paused = member.forgiven = {};
+    member.given_up = false;
+    member.lost = scheduler.lost(node.id);
+    member.left = scheduler.has_left(node.id);
+    member.dead = member.dead && (member.lost || member.left);
+    known[node.id] = member;
+  }
+  members_ = std::move(known);
+  before_.clear();
 }
 
 void PatienceWatch::on_heard(Instant now, NodeId from) {
@@ -31,6 +51,7 @@ void PatienceWatch::on_heard(Instant now, NodeId from) {
   if (member == members_.end()) return;
   member->second.heard = now;
   member->second.paused = member->second.forgiven = {};
+  member->second.unsure = false;
 }
 
 void PatienceWatch::on_given_up(NodeId node) {
@@ -92,6 +113,7 @@ void PatienceWatch::after_turn(Instant now, const Scheduler& scheduler, bool tim
     }
     const Duration silence = now - member.heard;
     member.lost = scheduler.lost(id);
+    if (member.unsure) continue;
     if (member.lost && !member.given_up && silence - member.forgiven <= plan_.suspect_after) {
       findings_.add(
           Checker::kPatience,

@@ -28,6 +28,8 @@ class PatienceWatch {
   bool dead(NodeId node) const;
   // The scheduler's process was stopped for so long, and begins to hear again now.
   void on_own_pause(Duration length);
+  // Another scheduler has come in the place of the one before.
+  void on_restart(Instant now, const Scheduler& scheduler);
   // After a turn of the scheduler; `timer`: one that its clock asked for.
   void after_turn(Instant now, const Scheduler& scheduler, bool timer);
 
@@ -37,6 +39,7 @@ class PatienceWatch {
     Instant heard;
     Duration paused{};    // While the scheduler itself was stopped, since then.
     Duration forgiven{};  // Of that, at least.
+    bool unsure = false;  // When the scheduler heard it first.
     bool given_up = false;
     bool dead = false;
     bool lost = false;

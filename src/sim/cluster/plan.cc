@@ -197,10 +197,16 @@ Duration time_allowed(const Plan& plan) {
     if (plan.copies()) all += by_slow_clock(plan, 2 * plan.suspect_after) + fault.pause;
   }
   all += plan.moves * (20 * plan.move_takes + limits::kRetryFirst);
+  // Who is gone meanwhile is missed anew.
+  all +=
+      plan.restarts * (plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after + limits::kRetryMax));
   // Those who come in the place of others may come so late.
   if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
-  // The scheduler may be gone without a word, or wait for somebody who never joins.
-  return plan.spares_core ? all : all + by_slow_clock(plan, plan.timeout + 2 * limits::kHeartbeatEvery);
+  // The scheduler may be gone without a word, or wait for somebody who never joins; whoever was taken for
+  // lost may wait for another scheduler in vain.
+  return plan.spares_core && plan.restarts == 0
+             ? all
+             : all + by_slow_clock(plan, plan.timeout + 2 * limits::kHeartbeatEvery);
 }
 
 Plan draw_mild_plan(std::uint64_t seed) {
@@ -345,8 +351,25 @@ Plan draw_joined_plan(std::uint64_t seed) {
   return plan;
 }
 
+// All that may still end the job is left out: it ends well.
+Plan draw_restarted_plan(std::uint64_t seed) {
+  Random random = Random(seed).split(21);
+  Plan plan = random.chance(0.4)   ? draw_plan(seed)
+              : random.chance(0.5) ? draw_copied_plan(seed)
+                                   : draw_joined_plan(seed);
+  plan.spares_core = true;
+  plan.timeout = 120s;
+  std::erase_if(plan.core_faults,
+                [&](const CoreFault& fault) { return fault.role != Role::kServer || !plan.copies(); });
+  plan.restarts = count(random, 1, 4);
+  plan.restart_every = random.chance(0.5) ? between(random, 5ms, 50ms) : between(random, 50ms, 1s);
+  plan.restart_takes = random.chance(0.5) ? between(random, 1ms, 50ms) : between(random, 50ms, 3s);
+  return plan;
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
+  calm.restarts = 0;
   calm.replicas = 1;
   calm.drains = calm.joins = 0;
   calm.servers = calm.workers = calm.machines = 1;
@@ -401,7 +424,7 @@ std::string describe(const Plan& plan) {
       plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
   return fmt::format(
       "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
       f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
       n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
@@ -409,7 +432,8 @@ std::string describe(const Plan& plan) {
       plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
       computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "",
       plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "",
-      plan.joins > 0 ? fmt::format(", {} servers join", plan.joins) : "");
+      plan.joins > 0 ? fmt::format(", {} servers join", plan.joins) : "",
+      plan.restarts > 0 ? fmt::format(", the scheduler is killed {} times", plan.restarts) : "");
 }
 
 }  // namespace thalweg::sim

@@ -98,6 +98,11 @@ struct Plan {
   std::uint32_t joins = 0;  // Servers that come while the job runs, join_every apart on average,
   Duration join_every{};
   double late_deaths = 0;  // and how likely each of them dies.
+  // Times that the scheduler and its observer are killed, restart_every apart on average, and come again
+  // after up to restart_takes with what a disk has of their state.
+  std::uint32_t restarts = 0;
+  Duration restart_every{};
+  Duration restart_takes{};
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
@@ -128,6 +133,8 @@ Plan draw_looking_plan(std::uint64_t seed);
 Plan draw_drained_plan(std::uint64_t seed);
 // The same, of any number of servers, and more of them join.
 Plan draw_joined_plan(std::uint64_t seed);
+// Any of these but moving and looking ones, in which the scheduler is killed and comes again.
+Plan draw_restarted_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

@@ -69,7 +69,7 @@ ShardProgram ShardWork::observer() {
 }
 
 Task<Status> ShardWork::observe(ShardStore& store) {
-  if (workload_.plan().loads) {
+  if (workload_.plan().loads && !loaded_) {
     const Status loaded = co_await load_all(store);
     if (!loaded.ok()) co_return loaded;
   }

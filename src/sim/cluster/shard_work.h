@@ -39,6 +39,9 @@ class ShardWork {
   const std::vector<Contents>& saved() const { return saved_; }
   // Every shard's program has come to its end in some worker.
   bool all_done() const { return done_.size() == workload_.plan().shards; }
+  // Another scheduler tells all reports again, and has another observer.
+  void report_anew() { reported_.clear(); }
+  void note_loaded(bool loaded) { loaded_ = loaded; }
   void on_report(ShardId shard, ReportId number, std::string_view text);
   // Time that tasks spent waiting for pulls, summed over all shards.
   Duration pull_wait() const { return pull_wait_; }
@@ -81,6 +84,7 @@ class ShardWork {
   std::set<std::uint32_t> looked_;  // Passes that the observer has looked at.
   std::map<ShardId, ReportId> reported_;
   std::vector<Contents> saved_;
+  bool loaded_ = false;  // Before the observer came.
   Duration pull_wait_{};
   std::uint64_t behind_max_ = 0;
 };

@@ -10,6 +10,7 @@
 #include "sim/change/joins.h"
 #include "sim/change/moves.h"
 #include "sim/change/restarts.h"
+#include "sim/change/scheduler_restarts.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
 
@@ -200,6 +201,8 @@ Report run_plan(const Plan& plan, Trace trace) {
   drains.start();
   Joins joins(plan, cluster, faults);
   joins.start();
+  SchedulerRestarts restarts(plan, cluster);
+  restarts.start();
   report.time_allowed = time_allowed(plan);
   report.violation = run_to_end(cluster, Instant{report.time_allowed.count()});
   report.ended_well = ended_well(cluster);
@@ -222,6 +225,7 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.moves = moves.counts();
   report.drains = drains.counts();
   report.joins = joins.counts();
+  report.restarts = restarts.counts();
   for (const JobNode& node : cluster.scheduler().status(cluster.now()).nodes)
     report.servers_lost += node.id.role == Role::kServer && node.state == NodeState::kLost ? 1 : 0;
   return report;
@@ -229,7 +233,8 @@ Report run_plan(const Plan& plan, Trace trace) {
 
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
   if (servers == Servers::kRestarted) return run_restarts(seed, std::move(trace));
-  const Plan plan = servers == Servers::kJoined    ? draw_joined_plan(seed)
+  const Plan plan = servers == Servers::kTakenUp   ? draw_restarted_plan(seed)
+                    : servers == Servers::kJoined  ? draw_joined_plan(seed)
                     : servers == Servers::kDrained ? draw_drained_plan(seed)
                     : servers == Servers::kCopied  ? draw_copied_plan(seed)
                                                    : draw_plan(seed);

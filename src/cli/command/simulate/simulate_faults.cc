@@ -15,13 +15,14 @@ namespace {
 
 Result<sim::Servers> simulated_servers(const Options& options) {
   const char* given = nullptr;
-  for (const char* const flag : {"groups", "copies", "drains", "joins", "restarts"}) {
+  for (const char* const flag : {"groups", "copies", "drains", "joins", "restarts", "schedulers"}) {
     if (!options.flag(flag)) continue;
     if (given != nullptr)
       return Status(Code::kUsage, fmt::format("--{} cannot be combined with --{}", flag, given));
     given = flag;
   }
   if (options.flag("restarts")) return sim::Servers::kRestarted;
+  if (options.flag("schedulers")) return sim::Servers::kTakenUp;
   if (options.flag("joins")) return sim::Servers::kJoined;
   if (options.flag("drains")) return sim::Servers::kDrained;
   return options.flag("copies") ? sim::Servers::kCopied : sim::Servers::kAny;
@@ -51,6 +52,7 @@ Status run_simulate_faults(const Options& options, Output& out) {
       {{"whole_models", whole_models}, {"expected_errors", errors}, {"time_used_max", time_used_max}}));
   if (runs.failed)
     return runs.status(*servers == sim::Servers::kRestarted ? "thalweg simulate faults --restarts"
+                       : *servers == sim::Servers::kTakenUp ? "thalweg simulate faults --schedulers"
                        : *servers == sim::Servers::kJoined  ? "thalweg simulate faults --joins"
                        : *servers == sim::Servers::kDrained ? "thalweg simulate faults --drains"
                        : *servers == sim::Servers::kCopied  ? "thalweg simulate faults --copies"
@@ -70,7 +72,7 @@ extern constinit const Command kSimulateFaultsCommand = {
     .summary = "Run random clusters in which any node, link or clock may fail, and check what they promise",
     .example = "thalweg simulate faults --seeds 0:1000",
     .run = run_simulate_faults,
-    .options = {"seeds|replay|groups|copies|drains|joins|restarts|trace"},
+    .options = {"seeds|replay|groups|copies|drains|joins|restarts|schedulers|trace"},
 };
 
 }  // namespace thalweg

@@ -1,0 +1,138 @@
+#include "scheduler/kept_scheduler.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "base/planted.h"
+
+namespace thalweg {
+namespace {
+
+// What is held back may be forgotten: it is asked for again.
+constexpr std::size_t kHeldMax = 4 * limits::kNodesMax;
+
+}  // namespace
+
+// What one turn says.
+class KeptScheduler::Gate final : public Transport {
+ public:
+  Gate(KeptScheduler& owner, Transport& out) : owner_(owner), out_(out) {}
+  void send(NodeId to, Frame frame) override { said_.push_back({to, std::move(frame), 0}); }
+  void introduce(NodeId node, std::string_view address) override { out_.introduce(node, address); }
+  void rename_self(NodeId id, std::uint64_t cluster) override { out_.rename_self(id, cluster); }
+
+  // Once it is known whether anything has changed. That the scheduler is there may be said at any time, by
+  // the newest map that is kept; also in place of what is held back, for whoever waits for a sign of life.
+  void close() {
+    const bool free = owner_.kept_ == owner_.changes_ || THALWEG_BUG(kAnnouncedUnkept);
+    for (Held& one : said_) {
+      if (free && owner_.held_.empty()) {
+        out_.send(one.to, std::move(one.frame));
+        continue;
+      }
+      Frame alive;
+      alive.head = one.frame.head;
+      alive.head.op = Op::kHeartbeat;
+      alive.head.map_epoch = owner_.kept_epoch_;
+      alive.head.code = Code::kOk;
+      const Op op = one.frame.head.op;
+      if (op == Op::kHeartbeat || op == Op::kMap) out_.send(one.to, std::move(alive));
+      if (op == Op::kHeartbeat || owner_.held_.size() >= kHeldMax) continue;
+      one.change = owner_.changes_;
+      owner_.held_.push_back(std::move(one));
+    }
+  }
+
+ private:
+  KeptScheduler& owner_;
+  Transport& out_;
+  std::vector<Held> said_;
+};
+
+void KeptScheduler::turn(Instant, Transport& out, const std::function<void(Transport&)>& act) {
+  if (fenced_) return;
+  if (store_ == nullptr) return act(out);
+  Gate gate(*this, out);
+  act(gate);
+  note_changes();
+  gate.close();
+}
+
+void KeptScheduler::note_changes() {
+  bool changed = false;
+  for (KeptReport& report : scheduler_.take_reports()) {
+    unkept_[report_key(report.shard, report.number)] = std::move(report.text);
+    changed = true;
+  }
+  if (std::string image = scheduler_.image(); image != image_) {
+    image_ = std::move(image);
+    unkept_[kJobKey] = image_;
+    changed = true;
+  }
+  if (!changed) return;
+  epochs_[++changes_] = scheduler_.map().epoch;
+}
+
+void KeptScheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  turn(now, out, [&](Transport& gate) { scheduler_.on_frame(now, from, std::move(frame), gate); });
+}
+
+void KeptScheduler::on_time(Instant now, Transport& out) {
+  now_ = now;
+  if (scheduler_.next_deadline() > now) return;
+  turn(now, out, [&](Transport& gate) { scheduler_.on_time(now, gate); });
+}
+
+void KeptScheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
+  turn(now, out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
+}
+
+Instant KeptScheduler::next_deadline() const {
+  if (fenced_) return kNever;
+  const bool write = !unkept_.empty() && !writing_;
+  return write ? std::min(write_at_, scheduler_.next_deadline()) : scheduler_.next_deadline();
+}
+
+Computation* KeptScheduler::take_work() {
+  if (unkept_.empty() || writing_ || fenced_ || now_ < write_at_) return nullptr;
+  writing_ = true;
+  write_.store = store_;
+  write_.guard = lead_;
+  write_.changes.clear();
+  for (auto& [key, value] : unkept_) write_.changes.push_back({key, std::move(value)});
+  unkept_.clear();
+  write_.number = changes_;
+  return &write_;
+}
+
+void KeptScheduler::on_computed(Instant now, Transport& out) {
+  writing_ = false;
+  if (write_.done.status().code() == Code::kStale) {
+    fenced_ = Status(Code::kAborted, "another scheduler has taken this job up from its state");
+    held_.clear();
+    return;
+  }
+  if (!write_.done) {  // It may be there nevertheless. What has changed since goes before.
+    trouble_ = write_.done.status();
+    for (StateChange& change : write_.changes) unkept_.try_emplace(change.key, *std::move(change.value));
+    write_at_ = now + limits::kRetryFirst;
+    return;
+  }
+  trouble_ = ok_status();
+  write_at_ = Instant{0};
+  kept_ = write_.number;
+  while (!epochs_.empty() && epochs_.begin()->first <= kept_) {
+    kept_epoch_ = epochs_.begin()->second;
+    epochs_.erase(epochs_.begin());
+  }
+  let_out(out);
+}
+
+void KeptScheduler::let_out(Transport& out) {
+  while (!held_.empty() && held_.front().change <= kept_) {
+    out.send(held_.front().to, std::move(held_.front().frame));
+    held_.pop_front();
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,91 @@
+// A scheduler whose state outlives it: what follows from a change is said once a store has that change, and
+// not before, so that another scheduler may take the job up wherever this one ends. What it takes to write is
+// computed between turns; meanwhile the scheduler hears everybody, and says that it is there.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/node.h"
+#include "node/state_store.h"
+#include "scheduler/kept_state.h"
+#include "scheduler/scheduler.h"
+
+namespace thalweg {
+
+class KeptScheduler final : public Node {
+ public:
+  // Both outlive this. Without a store nothing is kept, and all is said at once. `lead`: as take_lead() gave
+  // it.
+  KeptScheduler(Scheduler& scheduler, StateStore* store, StateGuard lead)
+      : scheduler_(scheduler),
+        store_(store),
+        lead_(std::move(lead)),
+        image_(scheduler.image()),
+        kept_epoch_(scheduler.map().epoch) {}
+
+  void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
+  void on_time(Instant now, Transport& out) override;
+  Instant next_deadline() const override;
+  Computation* take_work() override;
+  void on_computed(Instant now, Transport& out) override;
+  void on_peer_lost(Instant now, NodeId peer, Transport& out) override;
+  bool finished() const override {
+    return fenced_ || (scheduler_.finished() && (held_.empty() || !trouble_.ok()));
+  }
+  bool over() const override { return fenced_ || scheduler_.over(); }
+
+  // What the scheduler's process does with it outside of these.
+  void turn(Instant now, Transport& out, const std::function<void(Transport&)>& act);
+  // Why it no longer leads: another one has taken the job up. Nobody has been told anything since.
+  const std::optional<Status>& fenced() const { return fenced_; }
+  // Whether the store has all that the scheduler knows.
+  bool settled() const { return kept_ == changes_; }
+  // Of the newest map that is kept; 0: none is.
+  std::uint32_t kept_epoch() const { return kept_epoch_; }
+  // Why what has changed is not kept yet; OK: it is, or is about to be.
+  const Status& trouble() const { return trouble_; }
+
+ private:
+  class Gate;
+  class Write final : public Computation {
+   public:
+    void compute() override { done = store->swap(std::span(&guard, 1), changes); }
+    StateStore* store = nullptr;
+    StateGuard guard;
+    std::vector<StateChange> changes;
+    std::uint64_t number = 0;  // Of the newest change that it has.
+    Result<std::uint64_t> done{Status()};
+  };
+  struct Held {
+    NodeId to;
+    Frame frame;
+    std::uint64_t change = 0;  // Is said once this one is kept.
+  };
+  void note_changes();
+  void let_out(Transport& out);
+
+  Scheduler& scheduler_;
+  StateStore* const store_;
+  const StateGuard lead_;
+  std::string image_;                              // As it is to be kept, at least.
+  std::map<std::string, std::string> unkept_;      // By key.
+  std::uint64_t changes_ = 0;                      // So far, and of them
+  std::uint64_t kept_ = 0;                         // these are in the store.
+  std::uint32_t kept_epoch_ = 0;                   // Of the map as of those.
+  std::map<std::uint64_t, std::uint32_t> epochs_;  // By later change.
+  bool writing_ = false;
+  Write write_;
+  Instant write_at_{0}, now_{0};
+  std::deque<Held> held_;
+  std::optional<Status> fenced_;
+  Status trouble_;
+};
+
+}  // namespace thalweg

@@ -1,0 +1,65 @@
+#include "scheduler/kept_state.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace thalweg {
+namespace {
+
+constexpr std::string_view kReports = "report/";
+
+bool read_hex(std::string_view& text, std::uint32_t& out) {
+  if (text.size() < 8) return false;
+  const auto read = std::from_chars(text.data(), text.data() + 8, out, 16);
+  if (read.ec != std::errc() || read.ptr != text.data() + 8) return false;
+  text.remove_prefix(8);
+  if (!text.empty() && text.front() == '.') text.remove_prefix(1);
+  return true;
+}
+
+}  // namespace
+
+// In the order of shards and numbers.
+std::string report_key(ShardId shard, ReportId number) {
+  return fmt::format("{}{:08x}.{:08x}.{:08x}", kReports, shard.value, number.epoch, number.index);
+}
+
+Result<KeptState> take_lead(StateStore& store) {
+  const auto before = store.get(kTermKey);
+  if (!before) return before.status();
+  std::uint64_t term = 0;
+  StateGuard guard{kTermKey, 0};
+  if (const auto found = before->entries.find(kTermKey); found != before->entries.end()) {
+    guard.revision = found->second.revision;
+    const std::string& text = found->second.value;
+    std::from_chars(text.data(), text.data() + text.size(), term);
+  }
+  const StateChange change{kTermKey, std::to_string(term + 1)};
+  const auto led = store.swap(std::span(&guard, 1), std::span(&change, 1));
+  if (led.status().code() == Code::kStale)
+    return Status(Code::kRetry, "another scheduler has taken the lead just now");
+  if (!led) return led.status();
+  const auto view = store.get("");
+  if (!view) return view.status();
+  KeptState kept;
+  kept.lead = {kTermKey, *led};
+  constexpr std::uint64_t kTermsMax = wire::kFirstTemporary / 2;
+  if (term >= kTermsMax) return Status(Code::kModel, fmt::format("the state has had {} schedulers", term));
+  kept.before = static_cast<std::uint32_t>(term);
+  for (const auto& [key, entry] : view->entries) {
+    if (key == kJobKey) kept.image = entry.value;
+    if (!key.starts_with(kReports)) continue;
+    std::string_view rest = std::string_view(key).substr(kReports.size());
+    KeptReport report;
+    if (!read_hex(rest, report.shard.value) || !read_hex(rest, report.number.epoch) ||
+        !read_hex(rest, report.number.index) || !rest.empty())
+      return Status(Code::kModel,
+                    fmt::format("the state has a report '{}', expected shard.epoch.index", key));
+    report.text = entry.value;
+    kept.reports.push_back(std::move(report));
+  }
+  return kept;
+}
+
+}  // namespace thalweg

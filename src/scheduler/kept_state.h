@@ -1,0 +1,28 @@
+// What a scheduler keeps in a state store, by key, and how one takes the lead of a job: `term` counts those
+// who have led it, and whoever has another one than is there can change nothing any more.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "node/state_store.h"
+#include "scheduler/scheduler.h"
+
+namespace thalweg {
+
+inline constexpr char kTermKey[] = "term";
+inline constexpr char kJobKey[] = "job";
+std::string report_key(ShardId shard, ReportId number);
+
+struct KeptState {
+  std::uint32_t before = 0;         // Those who have had the lead.
+  StateGuard lead;                  // By which changes are made.
+  std::string image;                // See Scheduler::image(); empty: the job has yet to begin.
+  std::vector<KeptReport> reports;  // By shard and number.
+};
+
+// Ends the lead of whoever has had it, and reads what there is. kRetry: another one was faster.
+Result<KeptState> take_lead(StateStore& store);
+
+}  // namespace thalweg

@@ -1,0 +1,48 @@
+// Jobs whose scheduler is killed, and taken up by another one.
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "sim/cluster/orders_for_test.h"
+#include "sim/cluster/simulate.h"
+
+namespace thalweg::sim {
+namespace {
+
+// They broke a promise once: the directory of a state was gone with the power, as who made it had failed
+// before its entry was safe; words to one observer were taken by the next, which had its name; rows that the
+// job began with were loaded again.
+TEST(SchedulerRestarts, SeedsThatOnceFailedHold) {
+  for (const std::uint64_t seed : {12u, 38u, 55u, 236u, 492u}) {
+    const Report report = run_plan(draw_restarted_plan(seed));
+    EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+  }
+}
+
+TEST(SchedulerRestarts, JobsEndAsIfTheirSchedulerHadLived) {
+  RestartCounts all;
+  for (std::uint64_t seed = 1; seed <= 1000; seed += kEveryForTest) {
+    const Report report = run_plan(draw_restarted_plan(seed));
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n"
+                             << report.plan << "\nreplay: thalweg simulate faults --schedulers --replay "
+                             << seed;
+    EXPECT_TRUE(report.ended_well) << "seed " << seed << ": " << report.error;
+    all.killed += report.restarts.killed;
+    all.unsettled += report.restarts.unsettled;
+    all.dark += report.restarts.dark;
+  }
+  EXPECT_GT(all.killed, 1000u / kEveryForTest);
+  EXPECT_GT(all.unsettled, 300u / kEveryForTest);
+  EXPECT_GT(all.dark, 300u / kEveryForTest);
+  std::cout << all.killed << " schedulers were killed, " << all.unsettled
+            << " of them with something to say that was not kept yet; " << all.dark
+            << " times the power went as well\n";
+}
+
+TEST(SchedulerRestarts, TheSameSeedTakesTheSameCourse) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    EXPECT_EQ(run_seed_twice(seed, nullptr, Servers::kTakenUp).violation, "") << seed;
+}
+
+}  // namespace
+}  // namespace thalweg::sim

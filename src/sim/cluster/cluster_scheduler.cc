@@ -1,0 +1,251 @@
+// The part of Cluster that runs its scheduler, and another one in its place, with what a disk has kept.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/cluster/cluster.h"
+#include "sim/disk.h"
+#include "sim/trace_line.h"
+#include "state/state_log.h"
+
+namespace thalweg::sim {
+namespace {
+
+// A disk has taken a change after up to so long, and says so after as long again.
+constexpr Duration kWriteTakesMax = std::chrono::milliseconds(4);
+constexpr char kStatePlace[] = "/state";
+
+class NoClock final : public Clock {
+ public:
+  Instant now() const override { return {}; }  // Nobody has a lease here.
+};
+
+// What a map says of who has what.
+struct Owners {
+  std::vector<wire::ShardOwner> shards;
+  std::vector<Placement> placement;
+  bool operator==(const Owners&) const = default;
+};
+
+}  // namespace
+
+struct Cluster::SchedulerHome {
+  explicit SchedulerHome(std::uint64_t seed) : random(Random(seed).split(22)), disk(random.next()) {}
+  Random random;
+  NoClock clock;
+  SimDisk disk;
+  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs.
+  KeptState kept;                        // As that found it.
+  std::uint64_t life = 0;                // Counts them.
+  std::map<ShardId, ReportId> answered;  // The newest report of each shard that was.
+  std::map<std::uint32_t, Owners> told;  // By map epoch.
+};
+
+Cluster::~Cluster() = default;
+
+SchedulerOptions Cluster::scheduler_options() {
+  SchedulerOptions options;
+  options.servers = plan_.servers;
+  options.replicas = plan_.replicas;
+  options.workers = plan_.workers;
+  options.shards = plan_.shards;
+  options.consistency = plan_.consistency;
+  options.combine = plan_.combine;
+  options.tables = plan_.tables;
+  options.timeout = plan_.timeout;
+  options.suspect_after = plan_.suspect_after;
+  options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
+    if (programs_.on_report) return programs_.on_report(now_, shard, number, text);
+    work_.on_report(shard, number, text);
+  };
+  options.first = programs_.first;
+  options.checkpoint = programs_.checkpoint;
+  options.on_checkpoint_taken = [this](const TakenCheckpoint& taken) { complete_later(taken); };
+  options.kept = home_ != nullptr;
+  if (home_) options.before = home_->kept.before;
+  return options;
+}
+
+void Cluster::start_scheduler() {
+  if (plan_.restarts > 0) home_ = std::make_unique<SchedulerHome>(plan_.seed);
+  if (home_) open_state({});
+  SchedulerOptions options = scheduler_options();
+  options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
+  auto scheduler = std::make_unique<Scheduler>(std::move(options));
+  Scheduler* const raw = scheduler.get();
+  if (!home_) {
+    processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
+    return;
+  }
+  auto kept = std::make_unique<KeptScheduler>(*raw, home_->log.get(), home_->kept.lead);
+  KeptScheduler* const node = kept.get();
+  Process& process = *processes_[add(kScheduler, std::move(kept), {})];
+  process.led = std::move(scheduler);
+  process.kept_scheduler = node;
+  process.scheduler = raw;
+}
+
+// What is on the disk, by whoever comes now. At times the disk fails once, then or later.
+bool Cluster::open_state(Instant) {
+  SchedulerHome& home = *home_;
+  ++home.life;
+  if (home.random.chance(0.3)) home.disk.fail_operation(home.disk.operations() + 1 + home.random.below(30));
+  for (int attempt = 0;; ++attempt) {
+    home.log.reset();
+    auto log = state::StateLog::open(home.disk, kStatePlace, home.clock);
+    Status status = log.status();
+    if (log) {
+      home.log = *std::move(log);
+      auto kept = take_lead(*home.log);
+      status = kept.status();
+      if (kept) {
+        home.kept = *std::move(kept);
+        return true;
+      }
+    }
+    if (status.code() == Code::kIo && attempt == 0) continue;
+    findings_.add(Checker::kTakeOver, "the scheduler's state cannot be opened: " + status.message());
+    return false;
+  }
+}
+
+// What is computed is what it takes to write; it is done wherever the scheduler is killed, or not.
+void Cluster::keep_state() {
+  Computation* const work = processes_[0]->node->take_work();
+  if (work == nullptr) return;
+  const std::uint64_t life = home_->life;
+  const auto still_lives = [this, life] { return home_->life == life && processes_[0]->runs(); };
+  const auto takes = [this] { return scaled(kWriteTakesMax, home_->random.unit()); };
+  at(now_ + takes(), [this, work, still_lives, takes] {
+    if (!still_lives()) return;
+    work->compute();
+    at(now_ + takes(), [this, still_lives] {
+      by_driver(0, [still_lives](Process& process, Instant local, Transport& out) {
+        if (still_lives()) process.node->on_computed(local, out);
+      });
+    });
+  });
+}
+
+void Cluster::scheduler_turn(Process& process, Transport& out,
+                             const std::function<void(Scheduler&, Instant, Transport&)>& act) {
+  const Instant local = process.clock.local(now_);
+  if (process.kept_scheduler == nullptr) return act(*process.scheduler, local, out);
+  process.kept_scheduler->turn(local, out, [&](Transport& gate) { act(*process.scheduler, local, gate); });
+}
+
+bool Cluster::settled() const {
+  const Process& process = *processes_[0];
+  return !home_ || (process.runs() && process.kept_scheduler->settled());
+}
+
+void Cluster::kill_scheduler(bool dark) {
+  Process& process = *processes_[0];
+  note(dark ? "the scheduler's machine loses its power" : "kill the scheduler");
+  process.corpse = std::move(process.node);
+  process.inbox.clear();
+  process.kept_scheduler = nullptr;
+  home_->log.reset();
+  if (dark) home_->disk.restart();
+  for (std::uint32_t p = 1; p < processes_.size(); ++p) {
+    Process& other = *processes_[p];
+    if (!other.runs()) continue;
+    if (other.observer) {
+      kill(p);
+    } else if (other.map_epoch > 0 && home_->random.chance(0.7)) {
+      at(now_ + scaled(limits::kPeerGrace, home_->random.unit()), [this, p] { tell_lost(p, kScheduler); });
+    }
+  }
+}
+
+void Cluster::restart_scheduler() {
+  Process& process = *processes_[0];
+  note("another scheduler comes");
+  const Instant local = process.clock.local(now_);
+  if (!open_state(local)) return;
+  SchedulerOptions options = scheduler_options();
+  options.observer = worker_node(wire::kFirstTemporary + births_);
+  auto scheduler = std::make_unique<Scheduler>(std::move(options));
+  std::map<ShardId, ReportId> newest;
+  for (const KeptReport& report : home_->kept.reports) newest[report.shard] = report.number;
+  for (const auto& [shard, number] : home_->answered) {
+    if (newest.contains(shard) && newest.at(shard) >= number) continue;
+    findings_.add(Checker::kTakeOver, fmt::format("report {}.{} of shard {} was answered, and is forgotten",
+                                                  number.epoch, number.index, shard.value));
+  }
+  work_.report_anew();
+  const Status restored = home_->kept.image.empty()
+                              ? Status(Code::kModel, "a job that has begun is forgotten")
+                              : scheduler->restore(local, home_->kept.image, home_->kept.reports);
+  if (!restored.ok()) return findings_.add(Checker::kTakeOver, restored.message());
+  work_.note_loaded(scheduler->loaded());
+  process.corpse.reset();
+  process.led = std::move(scheduler);
+  process.scheduler = process.led.get();
+  auto kept = std::make_unique<KeptScheduler>(*process.led, home_->log.get(), home_->kept.lead);
+  process.kept_scheduler = kept.get();
+  process.node = std::move(kept);
+  process.paused_since.reset();
+  process.busy_until = process.armed = now_;
+  patience_.on_restart(local, *process.scheduler);
+  queue_.push(now_, {Event::Kind::kTimer, 0});
+  processes_[start_worker({}, true)]->kept = plan_.spares_core;
+}
+
+// What the scheduler says is known to whoever comes in its place: two maps of one epoch say the same.
+void Cluster::watch_kept(const Frame& frame) {
+  if (frame.head.op == Op::kReportReply && frame.head.code == Code::kOk &&
+      (frame.head.flags & frame_flags::kEndOfWork) == 0) {
+    ReportId& newest = home_->answered[frame.head.shard];
+    newest = std::max(newest, numbered<ReportId>(frame.head));
+  }
+  if (frame.head.op != Op::kMap) return;
+  const auto map = wire::decode_map(frame.first);
+  if (!map) return;
+  Owners says{map->shards, map->placement};
+  const auto [told, first] = home_->told.try_emplace(map->epoch, says);
+  if (!first && told->second != says)
+    findings_.add(Checker::kMaps, fmt::format("the map of epoch {} is another than before", map->epoch));
+}
+
+// What the scheduler's driver does when nobody has joined for as long as its patience lasts.
+void Cluster::await_all(Process& process) {
+  if (process.scheduler->started() || process.scheduler->stopped()) return;
+  const Instant local = process.clock.local(now_);
+  if (std::string missing = process.scheduler->missing(); missing != missing_) {
+    missing_ = std::move(missing);
+    missing_since_ = local;
+  }
+  if (local - missing_since_ < plan_.timeout) return;
+  Outgoing out(*this, process);
+  scheduler_turn(process, out, [&](Scheduler& scheduler, Instant at, Transport& gate) {
+    scheduler.stop(at, {Code::kTimeout, missing_ + " did not join"}, gate);
+  });
+}
+
+void Cluster::tell_all_of_scheduler(Instant when) {
+  at(when, [this] {
+    for (std::uint32_t p = 1; p < processes_.size(); ++p) tell_lost(p, kScheduler);
+  });
+}
+
+void Cluster::ask_to_stop() {
+  Process& process = *processes_[0];
+  if (!process.runs()) return;
+  note("the job is asked to stop");
+  Outgoing out(*this, process);
+  scheduler_turn(process, out, [](Scheduler& scheduler, Instant, Transport& gate) { scheduler.close(gate); });
+  after_turn(0);
+}
+
+void Cluster::end(const Status& status) {
+  Process& process = *processes_[0];
+  if (!process.runs()) return;
+  Outgoing out(*this, process);
+  scheduler_turn(process, out, [&](Scheduler& scheduler, Instant local, Transport& gate) {
+    scheduler.stop(local, status, gate);
+  });
+  after_turn(0);
+}
+
+}  // namespace thalweg::sim
