@@ -234,8 +234,8 @@ TEST_P(PlantedRestart, IsFoundByItsChecker) {
 constexpr Planted kRestartBugs[] = {
     {Bug::kCutRowsLate, "CutRowsLate", Checker::kSums},
     {Bug::kCutMarksLate, "CutMarksLate", Checker::kSums},
-    {Bug::kResumedAhead, "ResumedAhead", Checker::kProgress, Checker::kSums},
-    {Bug::kStateUncopied, "StateUncopied", Checker::kProgress, Checker::kSums},
+    {Bug::kResumedAhead, "ResumedAhead", Checker::kEnds, Checker::kProgress},
+    {Bug::kStateUncopied, "StateUncopied", Checker::kEnds, Checker::kSums},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
