@@ -41,7 +41,9 @@ class DeepFm(nn.Module):
         self.weights, self.factors = nn.Embedding(IDS, 1, sparse=True), nn.Embedding(IDS, RANK, sparse=True)
         nn.init.zeros_(self.weights.weight), nn.init.normal_(self.factors.weight, std=0.02)
         self.bias = nn.Parameter(torch.zeros(1))
-        self.layers = nn.Sequential(nn.Linear(FIELDS * RANK, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
+        inputs = FIELDS * RANK
+        self.layers = nn.Sequential(nn.LayerNorm(inputs, elementwise_affine=False), nn.Linear(inputs, 64), nn.ReLU(),
+                                    nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1))
 
     def forward(self, ids):
         factors = self.factors(ids)

@@ -1,12 +1,16 @@
 // DeepFM (H. Guo et al., "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction", IJCAI
 // 2017, section 2): score = bias + <w, x> + pairs of the factorization machine + perceptron(a), where a has
 // for each field the sum of x_i v_i over its entries (equation 4); of rows without fields the sum over all
-// entries, as in their pooling by P. Covington et al., RecSys 2016, section 3.2.
+// entries, as in their pooling by P. Covington et al., RecSys 2016, section 3.2. Each row's numbers are
+// normalised (J. L. Ba et al., "Layer Normalization", 2016, section 3, without gain and bias): factors begin
+// near 0, where the layers would not learn from them.
 #include "torch/deepfm.h"
 
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 #include "base/check.h"
 #include "model/dense/dense_rows.h"
@@ -19,14 +23,20 @@ namespace {
 
 constexpr std::size_t kTablesBelow = 3;  // Bias, weights, factors.
 constexpr std::size_t kFactors = 0;      // Of the tables above the linear part.
+constexpr double kLeastVariance = 1e-5;  // As PyTorch's LayerNorm has it.
+constexpr float kLastScale = 0.1f;
 
+// Of torch.nn.Sequential(LayerNorm, Linear, ReLU, Linear, ...).
 std::vector<Parameter> layers_of(const ModelSpec& spec) {
   std::vector<std::int64_t> widths = {static_cast<std::int64_t>(spec.rank) * std::max(spec.fields, 1u)};
   widths.insert(widths.end(), spec.hidden.begin(), spec.hidden.end());
   widths.push_back(1);
   std::vector<Parameter> out;
   for (std::size_t l = 0; l + 1 < widths.size(); ++l)
-    add_layer(out, "mlp." + std::to_string(2 * l), {widths[l + 1], widths[l]});
+    add_layer(out, "mlp." + std::to_string(2 * l + 1), {widths[l + 1], widths[l]});
+  // What the layers add begins small, so that weights do not learn against it first; not at 0, from where
+  // units would all learn the same.
+  for (Parameter& last : std::span(out).last(2)) last.scale *= kLastScale;
   return out;
 }
 
@@ -55,7 +65,9 @@ class DeepFm final : public Scorer {
   const std::unique_ptr<Scorer> pairs_;
   const std::vector<Parameter> layers_;  // Weight and bias of each.
   std::vector<float> pooled_;
-  std::vector<at::Tensor> inputs_;  // Of each layer, as add_scores() has left them.
+  // As add_scores() has left them: what is normalised, by row, and the inputs of each layer.
+  at::Tensor pooled_rows_, means_, scales_;
+  std::vector<at::Tensor> inputs_;
 };
 
 std::vector<TableSpec> DeepFm::tables() const {
@@ -99,8 +111,11 @@ void DeepFm::add_scores(const LocalBatch& batch, TableRows above, std::span<floa
   });
   at::init_num_threads();  // OpenMP keeps their number by thread.
   const c10::InferenceMode guard;
-  inputs_ = {
-      tensor_over(pooled_, {static_cast<std::int64_t>(batch.size()), static_cast<std::int64_t>(width())})};
+  const auto width_of_row = static_cast<std::int64_t>(width());
+  pooled_rows_ = tensor_over(pooled_, {static_cast<std::int64_t>(batch.size()), width_of_row});
+  inputs_.resize(1);
+  std::tie(inputs_[0], means_, scales_) =
+      at::native_layer_norm(pooled_rows_, {width_of_row}, {}, {}, kLeastVariance);
   for (std::size_t p = 0; p < layers_.size(); p += 2) {
     at::Tensor out = at::linear(inputs_.back(), parameter(above, p), parameter(above, p + 1));
     if (p + 2 < layers_.size()) out.relu_();
@@ -127,7 +142,10 @@ void DeepFm::add_gradients(const LocalBatch& batch, TableRows above, std::span<c
     out = at::mm(out, parameter(above, p - 2));
     if (p > 2) out.mul_(in.gt(0));
   }
-  const at::Tensor whole = out.contiguous();
+  const at::Tensor whole =
+      std::get<0>(at::native_layer_norm_backward(out.contiguous(), pooled_rows_, {pooled_rows_.size(1)},
+                                                 means_, scales_, {}, {}, {true, false, false}))
+          .contiguous();
   const std::size_t rank = spec().rank;
   for_entries(batch, [&](std::size_t factor, std::size_t input, float x) {
     const float* __restrict const from = whole.data_ptr<float>() + input;

@@ -100,8 +100,16 @@ TEST_P(DeepFmTest, WithoutItsLayersItIsAFactorizationMachine) {
   EXPECT_EQ(scores, scores_);
 }
 
+// As a row's numbers are to the layers: of mean 0 and variance 1.
+void normalise(std::vector<double>& numbers) {
+  double mean = 0, square = 0;
+  for (const double x : numbers) mean += x / static_cast<double>(numbers.size());
+  for (const double x : numbers) square += (x - mean) * (x - mean) / static_cast<double>(numbers.size());
+  for (double& x : numbers) x = (x - mean) / std::sqrt(square + 1e-5);
+}
+
 // The perceptron's score straight from its definition.
-TEST_P(DeepFmTest, LayersTakeTheSumsOfFactorsByField) {
+TEST_P(DeepFmTest, LayersTakeTheNormalisedSumsOfFactorsByField) {
   for (std::size_t t : {0u, 1u}) std::fill(values_[t].begin(), values_[t].end(), 0.0f);
   loss();
   const std::vector<float> whole = scores_;
@@ -118,6 +126,7 @@ TEST_P(DeepFmTest, LayersTakeTheSumsOfFactorsByField) {
             x * static_cast<double>(values_[2][batch_.local()[e] * kRank + f]);
       }
     }
+    normalise(h);
     for (std::size_t l = 0; l < layers.size(); l += 2) {
       std::vector<double> out(layers[l + 1].begin(), layers[l + 1].end());
       for (std::size_t o = 0; o < out.size(); ++o) {
@@ -135,8 +144,8 @@ TEST_P(DeepFmTest, TablesAreNamedAndShapedAsLayersOfPyTorchAre) {
   const std::vector<TableSpec> tables = model_->tables();
   ASSERT_EQ(tables.size(), 3 + 2 * (spec_.hidden.size() + 1));
   EXPECT_EQ(tables[2].name, "factors");
-  EXPECT_EQ(tables[3].name, "mlp.0.weight");
-  EXPECT_EQ(tables.back().name, "mlp." + std::to_string(2 * spec_.hidden.size()) + ".bias");
+  EXPECT_EQ(tables[3].name, "mlp.1.weight");
+  EXPECT_EQ(tables.back().name, "mlp." + std::to_string(2 * spec_.hidden.size() + 1) + ".bias");
   EXPECT_EQ(model_->tensor_shape(2), std::vector<std::uint64_t>());
   const std::uint64_t inputs = std::uint64_t{kRank} * std::max(spec_.fields, 1u);
   const std::uint64_t first = spec_.hidden.empty() ? 1 : spec_.hidden[0];
@@ -149,6 +158,26 @@ INSTANTIATE_TEST_SUITE_P(All, DeepFmTest,
                                          Case{0, {}, true, Loss::kSquared},
                                          Case{6, {5}, true, Loss::kLogistic},
                                          Case{6, {4, 3, 2}, false, Loss::kSquared}));
+
+// The layers see how factors lie to each other, not how small they are, so that they learn from the first
+// step.
+TEST_P(DeepFmTest, LayersDoNotDependOnTheSizeOfFactors) {
+  for (std::size_t t : {0u, 1u}) std::fill(values_[t].begin(), values_[t].end(), 0.0f);
+  const auto deep = [&](float scale) {
+    auto scaled = values_;
+    for (float& factor : scaled[2]) factor *= scale;
+    std::vector<std::span<const float>> all(scaled.begin(), scaled.end());
+    model_->forward(batch_, all, scores_);
+    std::vector<float> scores = scores_;
+    for (std::size_t t = 3; t < scaled.size(); ++t) std::fill(scaled[t].begin(), scaled[t].end(), 0.0f);
+    model_->forward(batch_, all, scores_);
+    for (std::size_t r = 0; r < scores.size(); ++r) scores[r] -= scores_[r];
+    return scores;
+  };
+  const std::vector<float> large = deep(4), small = deep(1);
+  for (std::size_t r = 0; r < large.size(); ++r)
+    EXPECT_NEAR(large[r], small[r], 0.01 * (1 + std::abs(small[r]))) << "row " << r;
+}
 
 TEST(DeepFm, RefusesRowsWithoutTheFieldsThatItHas) {
   ModelSpec spec;

@@ -131,7 +131,7 @@ TEST_F(DeepFmProgram, ASavedModelIsMeasuredScoredShownAndExported) {
   const Ran shown = run("model inspect " + model);
   EXPECT_NE(shown.out.find("model    deepfm, logistic loss, rank 8, 39 fields"), std::string::npos)
       << shown.out;
-  EXPECT_NE(shown.out.find("mlp.4.bias"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("mlp.5.bias"), std::string::npos) << shown.out;
   EXPECT_EQ(run("model digest " + model).out.substr(0, 16), trained["model_digest"].get<std::string>());
   const std::string exported = folder_ / "model.safetensors";
   ASSERT_EQ(run("model export " + model + " -o " + exported).code, 0);
@@ -140,7 +140,7 @@ TEST_F(DeepFmProgram, ASavedModelIsMeasuredScoredShownAndExported) {
   ASSERT_NE(file, nullptr);
   head.resize(std::fread(head.data(), 1, head.size(), file));
   std::fclose(file);
-  EXPECT_NE(head.find(R"("mlp.0.weight":{)"), std::string::npos) << head;
+  EXPECT_NE(head.find(R"("mlp.1.weight":{)"), std::string::npos) << head;
   EXPECT_NE(head.find(R"("shape":[8,312])"), std::string::npos) << head;
   EXPECT_NE(head.find(R"("factors.keys")"), std::string::npos) << head;
 }

@@ -19,7 +19,7 @@ SECTION = re.compile(r"^### (.+?)\n(.*?)(?=^##|\Z)", re.M | re.S)
 PROMISED = {"a9a", "agaricus", "criteo-20k", "criteo-20k, from CSV",
             "criteo-20k, with factors and layers", "criteo-raw8k", "frappe", "ipinyou",
             "libffm-tiny", "ml-100k", "mnist", "mnist, softmax", "tinyshakespeare"}
-SYNTHETIC = {"synthetic, LR", "synthetic, FM"}
+SYNTHETIC = {"synthetic, LR", "synthetic, FM", "synthetic, DeepFM"}
 
 
 def sections(page):
