@@ -210,7 +210,7 @@ void Server::on_write(NodeId from, const Message& asked, Transport& out) {
   if (asked.records.size() != 1 || asked.records[0].key != asked.key) return;
   const bool own = asked.server == store_.self();
   const Record& record = asked.records[0].record;
-  if (own && !store_.is_home(asked.key)) {
+  if (const auto homes = store_.homes(asked.key); std::ranges::count(homes, asked.server) == 0) {
     return out.send(
         from, failure_of(asked.kind, asked.number, {Code::kStale, "the servers' rings are not the same"}));
   }
@@ -235,6 +235,7 @@ void Server::on_answer(Instant, NodeId from, const Message& answer, Transport& o
   Request& request = found->second;
   const bool write = answer.kind == Kind::kWriteReply;
   if (write != request.put || answer.key != request.key || answer.records.size() > 1) return;
+  if (!answer.records.empty() && answer.records[0].key != request.key) return;
   if (std::ranges::count(request.homes, answer.server) == 0) return;
   const Record theirs = answer.records.empty() ? Record() : answer.records[0].record;
   if (answer.server == from.index) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/random.h"
 #include "quorum/limits.h"
 #include "quorum/ring_for_test.h"
 
@@ -191,6 +192,70 @@ TEST(QuorumServer, RefusesTooManySiblingsAndBadMessages) {
   write.records = {{7, Record()}};
   ring.nodes[0]->on_frame(ring.now, worker_node(0), frame_of(write), out);
   EXPECT_EQ(out.take()[0].second.head.code, Code::kRefused);
+}
+
+TEST(QuorumServer, RefusesAContextOfAnotherKeyAndHintsForStrangers) {
+  RingForTest ring(3, 3, {});
+  Key other = 8;  // Whose puts the same server coordinates.
+  while (ring.stores[0]->homes(other) != ring.stores[0]->homes(7)) ++other;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(ring.put(7, ring.get(7).context, "a").status.ok());
+  ASSERT_TRUE(ring.put(other, {}, "b").status.ok());
+  const ClientResult refused = ring.put(other, ring.get(7).context, "c");
+  EXPECT_EQ(refused.status.code(), Code::kRefused);
+  EXPECT_NE(refused.status.message().find("the same key"), std::string::npos) << refused.status.message();
+  EXPECT_EQ(texts(ring.get(other)), Texts{"b"});
+
+  SentFrames out;
+  Message hint;
+  hint.kind = Kind::kWrite;
+  hint.key = 7;
+  hint.server = 99;
+  hint.records = {{7, *ring.stores[0]->find(7)}};
+  ring.nodes[0]->on_frame(ring.now, server_node(1), frame_of(hint), out);
+  ASSERT_EQ(out.frames.size(), 1u);
+  EXPECT_EQ(out.take()[0].second.head.code, Code::kStale);
+  EXPECT_TRUE(ring.stores[0]->hints().empty());
+}
+
+// Whatever servers and clients say, it goes on, and what it had stays.
+TEST(QuorumServer, SurvivesAnyMessage) {
+  RingForTest ring(5, 3, {});
+  Random random(4);
+  for (Key key = 0; key < 50; ++key) ASSERT_TRUE(ring.put(key, {}, "a").status.ok());
+  SentFrames out;
+  std::uint64_t answers = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    Message any;
+    any.kind = static_cast<Kind>(random.below(static_cast<std::uint64_t>(kKindLast) + 1));
+    const auto small = [&] { return random.chance(0.1) ? random.next() : random.below(60); };
+    any.number = small();
+    any.key = small();
+    any.end = random.chance(0.5) ? random.next() : small();
+    any.server = static_cast<std::uint32_t>(small() % 6);
+    any.index = static_cast<std::uint32_t>(small());
+    any.level = static_cast<std::uint8_t>(random.below(5));
+    any.more = random.chance(0.5);
+    for (std::uint64_t i = random.below(3); i > 0; --i) {
+      Record record;
+      record.add({{random.below(5), 1 + random.below(9)}, {}, Bytes::of("x")});
+      any.records.push_back({random.chance(0.5) ? any.key : small(), std::move(record)});
+    }
+    const bool whole = random.chance(0.5);
+    for (std::uint64_t i = whole ? 16 : random.below(20); i > 0; --i)
+      any.digests.emplace_back(small(), small());
+    const auto sender = static_cast<std::uint32_t>(random.below(8));
+    const NodeId from = random.chance(0.7) ? server_node(sender) : worker_node(sender);
+    ring.nodes[0]->on_frame(ring.now, from, frame_of(any), out);
+    answers += out.take().size();
+  }
+  EXPECT_GT(answers, 1000u);
+  for (Key key = 0; key < 50; ++key) {
+    const Record* record = ring.stores[0]->find(key);
+    if (!ring.stores[0]->is_home(key)) continue;
+    ASSERT_NE(record, nullptr);
+    EXPECT_TRUE(std::ranges::any_of(record->versions(),
+                                    [](const Version& version) { return version.value.text() == "a"; }));
+  }
 }
 
 TEST(QuorumServer, TakesSoManyRequestsAtOnce) {

@@ -32,7 +32,14 @@ const Record* VersionStore::find(Key key) const {
 Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
   const VectorClock::Actor actor = actor_of(self_, life_);
   const Record* own = find(key);
-  const std::uint64_t known = std::max(context.at(actor), own == nullptr ? 0 : own->clock().at(actor));
+  const std::uint64_t known = own == nullptr ? 0 : own->clock().at(actor);
+  if (context.at(actor) > known) {
+    return {Code::kRefused,
+            fmt::format(
+                "the context of a put of key {} has seen {} puts of this server, which has had {} of that "
+                "key; expected the context of a get of the same key",
+                key, context.at(actor), known)};
+  }
   Record with = own == nullptr ? Record() : *own;
   with.add({{actor, known + 1}, context, std::move(value)});
   if (with.versions().size() > kSiblingsMax || with.bytes() > kRecordBytesMax) {
