@@ -61,7 +61,7 @@ class Machine:
     def __init__(self, number):
         self.cable = "cable%d" % number
         self.host = NETWORK + str(1 + number)
-        self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep 100000"], stdout=subprocess.PIPE)
+        self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep 7200"], stdout=subprocess.PIPE)
         self.holder.stdout.readline()
         self.enter = ["nsenter", "--target", str(self.holder.pid), "--net"]
         run("ip", "link", "add", self.cable, "type", "veth", "peer", "name", "cable", "netns", str(self.holder.pid))

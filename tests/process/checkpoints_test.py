@@ -148,7 +148,8 @@ class CheckpointsTest(ClusterJobs):
                 self.assertIn("goes on from %s/step-" % self.kept, done.stderr)
 
     def test_a_lost_server_names_the_newest_checkpoint(self):
-        job = self.start_job("--epochs", "100000", "--batch", "256", "--processes", "--servers", "2", "--workers", "2", *self.keep())
+        job = self.start_job("--epochs", "100000", "--batch", "256", "--processes", "--servers", "2", "--workers", "2", "--replicas", "1",
+                             *self.keep())
         self.await_checkpoints(job, 0)
         os.kill(children_of(job.pid, "server")[0], signal.SIGKILL)
         out, err = self.finish(job)
