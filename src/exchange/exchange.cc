@@ -95,7 +95,8 @@ Exchange::Exchange(Call call, const Plan& plan, std::uint32_t rank, std::uint32_
 void Exchange::make_running(std::uint16_t first_channel) {
   std::pmr::vector<Lane> lanes(&memory_);
   Work work = work_of(call_, plan_, ranks_);
-  work.frames = &memory_;
+  // Those of a phantom's steps go back once they are over: of thousands of ranks they are what takes memory.
+  work.frames = call_.phantom ? memory_.upstream_resource() : &memory_;
   make_lanes(work, plan_, rank_, ranks_, buffers_.places(), lanes);
   lanes_.reserve(lanes.size());
   for (Lane& lane : lanes) {
@@ -140,6 +141,14 @@ bool Exchange::advance(Fabric& fabric) {
   }
   if (done_ && status_.ok() && !call_.phantom) buffers_.deliver();
   return done_;
+}
+
+bool Exchange::advance(Fabric& fabric, std::uint16_t arrived_on) {
+  const std::size_t lane = arrived_on - (lanes_.empty() ? 0 : lanes_.front().channel);
+  if (done_ || lane >= lanes_.size() || lanes_.size() == 1) return advance(fabric);
+  while (run(lanes_[lane], fabric) && !done_ && lanes_left_ > 0) {
+  }
+  return lanes_left_ > 0 && !done_ ? false : advance(fabric);
 }
 
 void Exchange::fail(Status status) {

@@ -39,6 +39,8 @@ class Exchange {
 
   // True when the rank's part is over, well or with a status.
   bool advance(Fabric& fabric);
+  // The same where nothing has changed since but what has come on that channel, which is one lane's affair.
+  bool advance(Fabric& fabric, std::uint16_t arrived_on);
   void fail(Status status);
   bool done() const { return done_; }
   std::uint32_t rank() const { return rank_; }

@@ -161,6 +161,13 @@ void Topology::path(std::uint32_t from, std::uint32_t to, std::vector<LinkIndex>
   out.clear();
   const NodeIndex source = endpoints_[from], target = endpoints_[to];
   if (source == target) return;
+  const LinkIndex leaves_by = only_door_[source], comes_by = only_door_[target];
+  if (leaves_by != kNowhere && comes_by != kNowhere) {
+    out.push_back(leaves_by);
+    append_path(links_[leaves_by].to, links_[comes_by].to, out);
+    out.push_back(comes_by ^ 1u);
+    return;
+  }
   if (const LinkIndex direct = link_between(source, target); direct != kNowhere) {
     out.push_back(direct);
     return;

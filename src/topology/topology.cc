@@ -84,11 +84,19 @@ void Topology::index_links() {
     const DirectedLink &a = links_[x], &b = links_[y];
     return a.from != b.from ? a.from < b.from : a.to != b.to ? a.to < b.to : x < y;
   });
+  for (NodeIndex node = 0; node < node_count(); ++node) only_door_.push_back(only_door_of(node));
   for (std::size_t level = 0; level < kLevels; ++level) {
     for (const RoomNode& node : room_.nodes) {
       if (node.place[level] != kNowhere) places_[level] = std::max(places_[level], node.place[level] + 1);
     }
   }
+}
+
+LinkIndex Topology::only_door_of(NodeIndex node) const {
+  const bool has_one = out_begin_[node + 1] - out_begin_[node] == 1;
+  if (forwards(node) || !has_one) return kNowhere;
+  const LinkIndex door = out_[out_begin_[node]];
+  return forwards(links_[door].to) ? door : kNowhere;
 }
 
 bool Topology::common_component(NodeIndex a, NodeIndex b) const {

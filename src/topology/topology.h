@@ -90,6 +90,7 @@ class Topology {
   Status route_cores();
   void route_core(Core& core);
   Status check_reachable() const;
+  LinkIndex only_door_of(NodeIndex node) const;
   bool forwards(NodeIndex node) const { return room_.nodes[node].kind != NodeKind::kDevice; }
   LinkIndex link_between(NodeIndex from, NodeIndex to) const;
   bool common_component(NodeIndex a, NodeIndex b) const;
@@ -102,6 +103,7 @@ class Topology {
   std::vector<LinkIndex> out_;            // Links by node they leave.
   std::vector<Forwarder> forwarders_;     // By node; unused for devices.
   std::vector<Core> cores_;               // By component.
+  std::vector<LinkIndex> only_door_;  // By node: the one link of a device that has no other, if it forwards.
   std::uint32_t places_[kLevels] = {};
 };
 

@@ -45,19 +45,35 @@ Hierarchy::Seat Hierarchy::seat(std::uint32_t rank, std::size_t level) const {
   return seat;
 }
 
+bool Hierarchy::goes_on_from(Seat seat, std::size_t level) const {
+  const PlanLevel& which = levels_[level];
+  return which.divides() ? seat.index < which.size
+                         : which.way != LevelWay::kTree || seat.index == leader_of(seat.group, level);
+}
+
 bool Hierarchy::goes_on(std::uint32_t rank, std::size_t level) const {
   const PlanLevel& which = levels_[level];
-  if (which.divides() && which.sizes.empty()) return true;
-  const Seat at = seat(rank, level);
-  return which.divides() ? at.index < which.size
-                         : which.way != LevelWay::kTree || at.index == leader_of(at.group, level);
+  return (which.divides() && which.sizes.empty()) || goes_on_from(seat(rank, level), level);
 }
 
 bool Hierarchy::takes_part(std::uint32_t rank, std::size_t level) const {
+  Seat seat{rank, 0};
   for (std::size_t below = 0; below < level; ++below) {
-    if (!goes_on(rank, below)) return false;
+    seat = seat_of_child(seat.group, below);
+    if (!goes_on_from(seat, below)) return false;
   }
   return true;
+}
+
+bool Hierarchy::begins_team(std::uint32_t rank, std::size_t level) const {
+  return index(rank, level) == 0 && takes_part(rank, level);
+}
+
+std::uint32_t Hierarchy::stride(std::size_t level) const {
+  if (level >= equal_) return 0;
+  std::uint32_t ranks = 1;
+  for (std::size_t below = 0; below < level; ++below) ranks *= levels_[below].size;
+  return ranks;
 }
 
 std::uint32_t Hierarchy::counterpart(std::uint32_t like, std::uint32_t child, std::size_t level) const {
@@ -70,8 +86,7 @@ std::uint32_t Hierarchy::counterpart(std::uint32_t like, std::uint32_t child, st
 
 Team Hierarchy::team(std::uint32_t rank, std::size_t level, TeamOrder& order) const {
   if (level < equal_) {
-    std::uint32_t distance = 1;
-    for (std::size_t below = 0; below < level; ++below) distance *= levels_[below].size;
+    const std::uint32_t distance = stride(level);
     const std::uint32_t me = rank / distance % levels_[level].size;
     return {levels_[level].size, me, rank - me * distance, distance, nullptr};
   }

@@ -25,6 +25,10 @@ class Hierarchy {
   bool takes_part(std::uint32_t rank, std::size_t level) const;
   // Whether it goes on above this one, if it has come that far.
   bool goes_on(std::uint32_t rank, std::size_t level) const;
+  // Whether it takes part and is the first one whom it meets there.
+  bool begins_team(std::uint32_t rank, std::size_t level) const;
+  // Ranks below one member of that level; 0 where groups of any level up to it differ.
+  std::uint32_t stride(std::size_t level) const;
   // Its number in its group of that level.
   std::uint32_t index(std::uint32_t rank, std::size_t level) const { return seat(rank, level).index; }
   // Whom it meets there. The team refers to `order`. Precondition: it takes part.
@@ -59,6 +63,7 @@ class Hierarchy {
     std::uint32_t index = 0;  // In it.
   };
   Seat seat(std::uint32_t rank, std::size_t level) const;
+  bool goes_on_from(Seat seat, std::size_t level) const;
   std::uint32_t leader_of(std::uint32_t group, std::size_t level) const;
   Seat seat_of_child(std::uint32_t child, std::size_t level) const;
   std::uint32_t first_child(std::uint32_t group, std::size_t level) const;

@@ -16,8 +16,13 @@ class LevelRounds {
   LevelRounds(RoundCosts& costs, const Hierarchy& hierarchy, std::size_t level, std::uint32_t ranks)
       : costs_(costs) {
     teams_.reserve(ranks);
+    made_.reserve(ranks);
+    // Of equal levels, the first of each team are so many in a row, and the other members behind them.
+    const std::uint32_t in_a_row = hierarchy.stride(level);
+    const std::uint32_t behind = in_a_row * (hierarchy.level(level).size - 1);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      if (hierarchy.index(rank, level) != 0 || !hierarchy.takes_part(rank, level)) continue;
+      if (in_a_row > 0 && rank % in_a_row == 0 && rank > 0) rank += behind;
+      if (rank >= ranks || !hierarchy.begins_team(rank, level)) continue;
       TeamOrder order;
       Team team = hierarchy.team(rank, level, order);
       for (team.me = 0; team.me < team.size; ++team.me) teams_.push_back(team);
@@ -71,7 +76,7 @@ class LevelRounds {
   }
   // All parts to the root, or from it.
   double parts_of_root(std::uint32_t root, std::uint32_t size, double block) {
-    const Round round = round_of([=](const Team& team, Round& to) {
+    const Round& round = round_of([=](const Team& team, Round& to) {
       for (std::uint32_t member = 0; team.rank(team.me) == root && member < team.size; ++member) {
         if (member != team.me) to.push_back({team.rank(member), root, block / team.size});
       }
@@ -81,20 +86,21 @@ class LevelRounds {
   }
 
  private:
+  // Until the next call.
   template <class Add>
-  Round round_of(const Add& add) const {
-    Round made;
-    for (const Team& team : teams_) add(team, made);
-    return made;
+  const Round& round_of(const Add& add) {
+    made_.clear();
+    for (const Team& team : teams_) add(team, made_);
+    return made_;
   }
   // Calls add() once a team.
   template <class Add>
-  Round round_of_all(const Add& add) const {
-    Round made;
+  const Round& round_of_all(const Add& add) {
+    made_.clear();
     for (const Team& team : teams_) {
-      if (team.me == 0) add(team, made);
+      if (team.me == 0) add(team, made_);
     }
-    return made;
+    return made_;
   }
   template <class Add>
   double round(const Add& add) {
@@ -104,6 +110,7 @@ class LevelRounds {
   RoundCosts& costs_;
   std::vector<Team> teams_;  // Of those who take part.
   std::vector<TeamOrder> orders_;
+  Round made_;
 };
 
 }  // namespace

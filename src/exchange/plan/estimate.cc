@@ -1,5 +1,6 @@
 #include "exchange/plan/estimate.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "exchange/plan/simulate_exchange.h"
@@ -73,8 +74,14 @@ Demand shortened(const Demand& demand, const Layout& layout, double pieces, doub
 Result<double> simulated_seconds(const Topology& topology, const Demand& demand, const Layout& layout,
                                  const EstimateOptions& options) {
   const auto result = simulate_exchange(
-      topology, demand, layout, {.give_up_after = options.give_up_after, .handling = options.handling});
+      topology, demand, layout,
+      {.give_up_after = options.give_up_after, .handling = options.handling, .memory = options.memory});
   if (!result.ok()) return result.status();
+  if (options.worked) {
+    const double events = kMessagesPerEvent * static_cast<double>(result->events);
+    *options.worked +=
+        std::max(static_cast<double>(result->messages), events) + kMessagesPerRank * layout.size();
+  }
   return result->given_up ? std::numeric_limits<double>::infinity() : result->seconds;
 }
 

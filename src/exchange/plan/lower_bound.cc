@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <queue>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -37,8 +38,9 @@ struct Near {
   std::uint64_t ns[2] = {kNoWay, kNoWay};
   std::uint32_t part[2] = {kNowhere, kNowhere};
   std::uint64_t outside(std::uint32_t of) const { return ns[part[0] == of ? 1 : 0]; }
+  bool wants(std::uint32_t from) const { return part[0] != from && part[1] != from && ns[1] == kNoWay; }
   bool take(std::uint64_t latency, std::uint32_t from) {
-    if (part[0] == from || part[1] == from || ns[1] != kNoWay) return false;
+    if (!wants(from)) return false;
     const std::size_t place = ns[0] == kNoWay ? 0 : 1;
     ns[place] = latency;
     part[place] = from;
@@ -46,21 +48,40 @@ struct Near {
   }
 };
 
-std::vector<std::vector<LinkIndex>> links_by_node(const Topology& topology, bool backwards) {
-  std::vector<std::vector<LinkIndex>> links(topology.node_count());
-  for (LinkIndex i = 0; i < topology.link_count(); ++i) {
-    links[backwards ? topology.link(i).to : topology.link(i).from].push_back(i);
+// Links by the node that they leave, or lead to.
+class LinksByNode {
+ public:
+  LinksByNode(const Topology& topology, bool backwards) : begin_(topology.node_count() + 1) {
+    const auto node_of = [&](LinkIndex i) { return backwards ? topology.link(i).to : topology.link(i).from; };
+    for (LinkIndex i = 0; i < topology.link_count(); ++i) ++begin_[node_of(i) + 1];
+    for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+    links_.resize(topology.link_count());
+    std::vector<std::uint32_t> next = begin_;
+    for (LinkIndex i = 0; i < topology.link_count(); ++i) links_[next[node_of(i)]++] = i;
   }
-  return links;
-}
+  std::span<const LinkIndex> of(NodeIndex node) const {
+    return {links_.data() + begin_[node], begin_[node + 1] - begin_[node]};
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_;  // Of each node in links_.
+  std::vector<LinkIndex> links_;
+};
+
+struct Ways {
+  explicit Ways(const Topology& all) : topology(all), there(all, false), back(all, true) {}
+  const Topology& topology;
+  const LinksByNode there, back;
+};
 
 struct Start {
   NodeIndex node = 0;
   std::uint32_t part = 0;
 };
 // Nanoseconds from the starts to every node, or the other way, if each node passed bytes on: ranks may relay.
-std::vector<Near> nearest(const Topology& topology, const std::vector<Start>& starts, bool backwards) {
-  const auto links = links_by_node(topology, backwards);
+std::vector<Near> nearest(const Ways& ways, const std::vector<Start>& starts, bool backwards) {
+  const Topology& topology = ways.topology;
+  const LinksByNode& links = backwards ? ways.back : ways.there;
   std::vector<Near> near(topology.node_count());
   using Entry = std::tuple<std::uint64_t, NodeIndex, std::uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
@@ -69,9 +90,10 @@ std::vector<Near> nearest(const Topology& topology, const std::vector<Start>& st
     const auto [latency, node, part] = open.top();
     open.pop();
     if (!near[node].take(latency, part)) continue;
-    for (const LinkIndex i : links[node]) {
+    for (const LinkIndex i : links.of(node)) {
       const DirectedLink& link = topology.link(i);
-      open.emplace(latency + link.latency_ns, backwards ? link.from : link.to, part);
+      const NodeIndex next = backwards ? link.from : link.to;
+      if (near[next].wants(part)) open.emplace(latency + link.latency_ns, next, part);
     }
   }
   return near;
@@ -88,8 +110,8 @@ bool to_one(Operation operation) {
 
 // Ranks by the part that their node has a number of; none where a node has no number (kNowhere).
 template <class PartOf>
-Parts parts_of(const Topology& topology, const Demand& demand, const Layout& layout,
-               const PartOf& part_of_node) {
+Parts parts_of(const Ways& ways, const Demand& demand, const Layout& layout, const PartOf& part_of_node) {
+  const Topology& topology = ways.topology;
   Parts parts;
   std::vector<Start> sources, sinks;
   const std::uint32_t one_sink = demand.operation == Operation::kPointToPoint ? demand.peer : demand.root;
@@ -106,7 +128,7 @@ Parts parts_of(const Topology& topology, const Demand& demand, const Layout& lay
     if (!from_one(demand.operation) || rank == demand.root) sources.push_back({node, number});
     if (!to_one(demand.operation) || rank == one_sink) sinks.push_back({node, number});
   }
-  const std::vector<Near> source = nearest(topology, sources, false), sink = nearest(topology, sinks, true);
+  const std::vector<Near> source = nearest(ways, sources, false), sink = nearest(ways, sinks, true);
   for (LinkIndex i = 0; i < topology.link_count(); ++i) {
     const DirectedLink& link = topology.link(i);
     const std::uint32_t from = part_of_node(link.from), to = part_of_node(link.to);
@@ -191,7 +213,8 @@ double bound_of(const Parts& parts, const Demand& demand) {
 
 // Between the root, or rank 0, and whoever depends on it or it on; ranks whose part is empty have none that
 // do.
-double longest_latency(const Topology& topology, const Demand& demand, const Layout& layout) {
+double longest_latency(const Ways& ways, const Demand& demand, const Layout& layout) {
+  const Topology& topology = ways.topology;
   const Operation operation = demand.operation;
   const auto has_part = [&](std::uint32_t rank) {
     const bool by_part = operation == Operation::kReduceScatter || operation == Operation::kAllGather ||
@@ -211,7 +234,7 @@ double longest_latency(const Topology& topology, const Demand& demand, const Lay
   std::uint64_t longest = 0;
   const NodeIndex root = topology.endpoint_node(layout.endpoints[demand.root]);
   for (const bool on_root : {true, false}) {
-    const std::vector<Near> near = nearest(topology, {{root, 0}}, !on_root);
+    const std::vector<Near> near = nearest(ways, {{root, 0}}, !on_root);
     for (std::uint32_t rank = 0; rank < demand.ranks; ++rank) {
       if (rank == demand.root || !depends(rank, on_root)) continue;
       longest = std::max(longest, near[topology.endpoint_node(layout.endpoints[rank])].ns[0]);
@@ -224,12 +247,13 @@ double longest_latency(const Topology& topology, const Demand& demand, const Lay
 
 double lower_bound_seconds(const Topology& topology, const Demand& demand, const Layout& layout) {
   if (demand.ranks <= 1 || (demand.elements() == 0 && demand.operation != Operation::kBarrier)) return 0;
-  double bound = longest_latency(topology, demand, layout);
-  bound = std::max(bound,
-                   bound_of(parts_of(topology, demand, layout, [](NodeIndex node) { return node; }), demand));
+  const Ways ways(topology);
+  double bound = longest_latency(ways, demand, layout);
+  bound =
+      std::max(bound, bound_of(parts_of(ways, demand, layout, [](NodeIndex node) { return node; }), demand));
   for (std::size_t level = 0; level < kLevels; ++level) {
     const auto parts =
-        parts_of(topology, demand, layout, [&](NodeIndex node) { return topology.node(node).place[level]; });
+        parts_of(ways, demand, layout, [&](NodeIndex node) { return topology.node(node).place[level]; });
     if (parts.size() > 1) bound = std::max(bound, bound_of(parts, demand));
   }
   return bound;

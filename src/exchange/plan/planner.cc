@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory_resource>
 #include <numeric>
 #include <set>
 
@@ -44,6 +45,27 @@ PlanLevels prime_levels(std::uint32_t ranks, LevelWay innermost) {
   return levels;
 }
 
+// The same with a ring or a tree at each level, all of them, and with doubling at last where that is an
+// all-reduce: few ranks take next to nothing to simulate.
+std::vector<PlanLevels> prime_ways(std::uint32_t ranks, Operation operation) {
+  std::vector<PlanLevels> made{prime_levels(ranks, LevelWay::kRing)};
+  const std::size_t depth = made.front().size();
+  if (!is_rooted(operation) && operation != Operation::kAllReduce) return {};
+  for (std::size_t level = 0; level < depth; ++level) {
+    std::vector<LevelWay> ways{LevelWay::kRing, LevelWay::kTree};
+    if (level + 1 == depth && !is_rooted(operation)) ways.push_back(LevelWay::kDoubling);
+    std::vector<PlanLevels> more;
+    for (const PlanLevels& levels : made) {
+      for (const LevelWay way : ways) {
+        more.push_back(levels);
+        more.back()[level].way = way;
+      }
+    }
+    made = std::move(more);
+  }
+  return made;
+}
+
 // Routes by name, and hierarchies besides the one that the topology's places suggest.
 std::vector<std::string> names_to_try(const Question& asked) {
   const auto& [topology, demand, own, options] = asked;
@@ -56,13 +78,23 @@ std::vector<std::string> names_to_try(const Question& asked) {
   const bool rooted = is_rooted(demand.operation);
   const bool few = demand.ranks <= kAllWaysRanksMax;
   std::vector<std::string> more = fastest_hierarchies(
-      topology, demand, few ? kHierarchiesTried : kHierarchiesOfManyTried, options.handling);
+      topology, demand, demand.ranks <= kManyRanks ? kHierarchiesTried : kHierarchiesOfManyTried,
+      options.handling);
+  if (few && demand.bytes / kSlicesForLevels >= Demand::kElementBytes) {
+    Demand slice = demand;
+    slice.bytes /= kSlicesForLevels;
+    for (std::string& name : fastest_hierarchies(topology, slice, kHierarchiesTried, options.handling))
+      more.push_back(std::move(name));
+  }
   if (suggested.ok() && rooted && suggested->plan.levels.size() > 1) {
     PlanLevels trees = suggested->plan.levels;  // In pieces these are one tree.
     for (PlanLevel& level : trees) level.way = LevelWay::kTree;
     more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(trees));
   }
-  if (demand.operation == Operation::kAllReduce && few) {
+  if (demand.ranks <= kFewRanks) {
+    for (const PlanLevels& levels : prime_ways(demand.ranks, demand.operation))
+      more.push_back(std::string(routes::kHierarchical.name) + ":" + levels_text(levels));
+  } else if (demand.operation == Operation::kAllReduce && few) {
     for (const LevelWay innermost : {LevelWay::kRing, LevelWay::kTree})
       more.push_back(std::string(routes::kHierarchical.name) + ":" +
                      levels_text(prime_levels(demand.ranks, innermost)));
@@ -167,8 +199,8 @@ class Ranking {
     }
     messages_ += run;
     const double give_up_after = effort_ == Effort::kFirst ? kTunedWithin * best_ : kNever;
-    const auto seconds =
-        estimated_seconds(topology_, demand_, forecast.layout, {asked_.options.handling, give_up_after});
+    const auto seconds = estimated_seconds(topology_, demand_, forecast.layout,
+                                           {asked_.options.handling, give_up_after, &memory_, nullptr});
     if (!seconds.ok()) return seconds.status();
     forecast.seconds = *seconds;
     forecast.simulated = *seconds < kNever;
@@ -183,22 +215,36 @@ class Ranking {
   static bool has_one_level(const Forecast& forecast) { return forecast.layout.plan.levels.size() == 1; }
 
   // Whether it is of another route, and not of yet another hierarchy.
-  static bool adds_variety(const std::vector<const Forecast*>& starts, const Forecast& forecast) {
+  static bool adds_variety(const std::vector<const Forecast*>& starts, const Forecast& forecast,
+                           std::uint32_t ranks) {
     std::size_t hierarchies = 0;
     for (const Forecast* start : starts) {
       if (start->layout.route == forecast.layout.route) return false;
       if (has_several_levels(*start)) ++hierarchies;
     }
     const bool one_more = has_several_levels(forecast);
-    return (has_one_level(forecast) || starts.size() < kRoutesTuned) &&
-           (!one_more || hierarchies < kHierarchiesTuned);
+    const std::size_t more = ranks <= kFewRanks ? kMoreTunedOfFew : 0;
+    return (has_one_level(forecast) || starts.size() < kRoutesTuned + more) &&
+           (!one_more || hierarchies < kHierarchiesTuned + more);
   }
 
-  // All of them, then the faster half, and so on; each round half of what is left, the last one all of it.
-  static Status tune_in_rounds(std::vector<Tuner>& tuners) {
-    double left = kTuneMessagesMax;
-    for (std::size_t in = tuners.size(); in > 0; in = in == 1 ? 0 : (in + 1) / 2) {
-      double round = in == 1 ? left : left / 2;
+  // As many of the first as half of so much work is enough for.
+  static std::size_t that_can_begin(const std::vector<Tuner>& tuners, double all) {
+    double work = 0;
+    std::size_t count = 0;
+    for (const Tuner& tuner : tuners) {
+      work += kTrialsAtLeast * tuner.next_work();
+      if (count > 0 && work > all / 2) break;
+      ++count;
+    }
+    return count;
+  }
+
+  // All of them, then the faster half, and so on; each round a part of what is left, the last one all of it.
+  // Takes off `left` what that has worked.
+  static Status tune_in_rounds(std::vector<Tuner>& tuners, double& left) {
+    for (std::size_t in = that_can_begin(tuners, left); in > 0; in = in == 1 ? 0 : (in + 1) / 2) {
+      double round = in == 1 ? left : kRoundPart * left;
       left -= round;
       for (std::size_t i = 0; i < in; ++i) {
         const double share = round / static_cast<double>(in - i);
@@ -214,6 +260,7 @@ class Ranking {
       });
       std::vector<Tuner> sorted;
       for (const std::size_t i : order) sorted.push_back(std::move(tuners[i]));
+      for (std::size_t i = in; i < tuners.size(); ++i) sorted.push_back(std::move(tuners[i]));
       tuners = std::move(sorted);
     }
     return ok_status();
@@ -225,15 +272,28 @@ class Ranking {
     if (best.seconds <= kGoodEnough * bound_) return ok_status();
     std::vector<const Forecast*> starts;
     for (const Forecast& forecast : forecasts_) {
-      if (forecast.simulated && forecast.seconds <= kTunedWithin * best_ && adds_variety(starts, forecast))
+      if (forecast.simulated && forecast.seconds <= kTunedWithin * best_ &&
+          adds_variety(starts, forecast, demand_.ranks))
         starts.push_back(&forecast);
     }
-    std::vector<Tuner> tuners;
-    for (const Forecast* start : starts)
-      tuners.emplace_back(topology_, demand_, *start, asked_.options.handling);
-    if (Status status = tune_in_rounds(tuners); !status.ok()) return status;
-    for (const Tuner& tuner : tuners) {
-      if (tuner.best().seconds < best.seconds) best = tuner.best();
+    // Among few ranks levels are many, and their trials short: without work of their own, flat routes would
+    // never come to the small pieces that they need.
+    std::vector<Tuner> flat, levels;
+    for (const Forecast* start : starts) {
+      const bool apart = demand_.ranks <= kAllWaysRanksMax && !has_several_levels(*start);
+      (apart ? flat : levels).emplace_back(topology_, demand_, *start, asked_.options, &memory_);
+    }
+    const double many = demand_.ranks > kManyRanks ? demand_.ranks - kManyRanks : 0;
+    double left = std::max(kTuneMessagesLeast, kTuneMessagesMax - kTuneMessagesLessPerRank * many);
+    double for_flat = flat.empty() ? 0 : left / 2;
+    left -= for_flat;
+    if (Status status = tune_in_rounds(flat, for_flat); !status.ok()) return status;
+    left += for_flat;
+    if (Status status = tune_in_rounds(levels, left); !status.ok()) return status;
+    for (const auto* tuners : {&flat, &levels}) {
+      for (const Tuner& tuner : *tuners) {
+        if (tuner.best().seconds < best.seconds) best = tuner.best();
+      }
     }
     if (best.seconds < kWorthTuning * forecasts_.front().seconds)
       forecasts_.insert(forecasts_.begin(), std::move(best));
@@ -245,6 +305,7 @@ class Ranking {
     std::set<std::uint32_t> sizes;
     double bound = kNever;
     for (const Forecast& forecast : forecasts_) {
+      if (forecast.seconds > kFormulaTrust * forecasts_.front().seconds) break;  // Nor is it simulated.
       if (!sizes.insert(forecast.layout.size()).second) continue;
       bound = std::min(bound, lower_bound_seconds(topology_, demand_, forecast.layout));
     }
@@ -257,6 +318,7 @@ class Ranking {
   const Demand& demand_;
   const Effort effort_;
   std::vector<Forecast> forecasts_;
+  std::pmr::unsynchronized_pool_resource memory_;  // Of one simulation after the other.
   double best_ = kNever, bound_ = 0;
   double messages_ = 0;
   bool good_enough_ = false;

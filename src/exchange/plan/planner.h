@@ -28,15 +28,28 @@ inline constexpr double kForecastMessagesFew = 5e3;
 // Messages in all that forecasts simulate when only the choice is wanted; what comes after keeps its formula.
 inline constexpr double kChoiceMessagesMax = 3.6e4;
 // Splits of the ranks into levels that are tried beside the topology's own, the fastest by formula; of more
-// than kAllWaysRanksMax ranks, each of which takes longer to price.
+// than so many ranks, each of which takes longer to price and to simulate.
 inline constexpr std::size_t kHierarchiesTried = 6, kHierarchiesOfManyTried = 3;
+inline constexpr std::uint32_t kManyRanks = 256;
+// Among few ranks as many that are the fastest for such a part of the vector, which levels work on when they
+// follow each other in channels.
+inline constexpr std::uint64_t kSlicesForLevels = 8;
 // The fastest, whose channels and pieces are tuned where they take at most so many times the best time, and
 // the share of the best time below which that counts.
-inline constexpr std::size_t kRoutesTuned = 8, kHierarchiesTuned = 6;
+inline constexpr std::size_t kRoutesTuned = 12, kHierarchiesTuned = 9;
+// Among so few ranks so many more, all ways of levels of prime factors being among them.
+inline constexpr std::uint32_t kFewRanks = 16;
+inline constexpr std::size_t kMoreTunedOfFew = 12;
 inline constexpr double kTunedWithin = 2;
 inline constexpr double kWorthTuning = 0.98;
-// Messages that all tuning simulates; each route its share of what is left.
-inline constexpr double kTuneMessagesMax = 3.2e4;
+// Messages that all tuning simulates, each route its share of what is left: less by so many for each rank
+// above kManyRanks, since formulas take longer then, but so many at least.
+inline constexpr double kTuneMessagesMax = 4.65e4, kTuneMessagesLessPerRank = 45, kTuneMessagesLeast = 1.6e4;
+// Of what is left, in each round of them.
+inline constexpr double kRoundPart = 0.7;
+// Trials that half of them is enough for, of each route that is tuned, as each takes more channels than the
+// one before.
+inline constexpr double kTrialsAtLeast = 3;
 // A choice that takes at most so many times what no route can beat is not improved.
 inline constexpr double kGoodEnough = 1.01;
 

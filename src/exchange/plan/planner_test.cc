@@ -127,6 +127,12 @@ TEST(Planner, FindsWhatItHasMissedBefore) {
   const Missed all[] = {
       {"rack-1g", 64, Operation::kBroadcast, 256'000, "chain", 4096, 1},
       {"dgx1v", 8, Operation::kReduce, 64'000'000, "hierarchical:8h", 0, 32},
+      {"rack-1g", 256, Operation::kBroadcast, 64'000, "hierarchical:4x2x2x2x2x4t", 0, 8},
+      {"rack-25g", 256, Operation::kReduce, 64'000, "hierarchical:2x2x2x32t", 0, 2},
+      {"rack-10g", 16, Operation::kBroadcast, 64'000, "hierarchical:2tx2tx2x2t", 0, 8},
+      {"rack-25g", 5, Operation::kAllReduce, 256'000, "hierarchical", 0, 8},
+      {"uniform:2,1GB/s,10us", 8, Operation::kBroadcast, 64'000, "hierarchical:2x2x2t", 0, 4},
+      {"rack-100g", 8, Operation::kAllReduce, 1'000'000, "hierarchical:2x2tx2d", 0, 32},
   };
   for (const Missed& missed : all) {
     const auto room = preset(missed.topology, missed.ranks);

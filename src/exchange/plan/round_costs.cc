@@ -5,23 +5,33 @@
 
 namespace thalweg {
 
+RoundCosts::RoundCosts(const Topology& topology, const Layout& layout, const Handling& handling)
+    : topology_(topology), layout_(layout), handling_(handling), loads_(topology.link_count()) {}
+
 RoundCosts::Cost RoundCosts::of(const Round& round) {
   Cost cost;
-  std::vector<double> loads(topology_.link_count());
+  double latencies = 0;
   for (const Transfer& transfer : round) {
     topology_.path(layout_.endpoints[transfer.from], layout_.endpoints[transfer.to], path_);
-    const double latency = static_cast<double>(topology_.latency_ns(path_)) * 1e-9;
-    cost.latency = std::max(cost.latency, latency);
-    cost.mean_latency += latency / static_cast<double>(round.size());
     const double handled = messages_of(transfer.bytes) *
                            (path_.size() <= 2 ? handling_.message_seconds : handling_.far_message_seconds);
-    for (const LinkIndex link : path_) {
-      double& load = loads[topology_.link(link).queue];
-      load += transfer.bytes / topology_.link(link).bytes_per_second;
-      if (link == path_.front() || link == path_.back()) load += handled;
+    std::uint64_t latency_ns = 0;
+    for (const LinkIndex index : path_) {
+      const DirectedLink& link = topology_.link(index);
+      latency_ns += link.latency_ns;
+      double& load = loads_[link.queue];
+      if (load == 0) loaded_.push_back(link.queue);
+      load += transfer.bytes / link.bytes_per_second;
+      if (index == path_.front() || index == path_.back()) load += handled;
       cost.load = std::max(cost.load, load);
     }
+    const double latency = static_cast<double>(latency_ns) * 1e-9;
+    cost.latency = std::max(cost.latency, latency);
+    latencies += latency;
   }
+  if (!round.empty()) cost.mean_latency = latencies / static_cast<double>(round.size());
+  for (const LinkIndex queue : loaded_) loads_[queue] = 0;
+  loaded_.clear();
   return cost;
 }
 

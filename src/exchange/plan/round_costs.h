@@ -19,8 +19,7 @@ using Round = std::vector<Transfer>;  // All under way at once.
 class RoundCosts {
  public:
   // All of them outlive this.
-  RoundCosts(const Topology& topology, const Layout& layout, const Handling& handling)
-      : topology_(topology), layout_(layout), handling_(handling) {}
+  RoundCosts(const Topology& topology, const Layout& layout, const Handling& handling);
   RoundCosts(const Topology& topology, const Layout& layout, const Handling&& handling) = delete;
 
   struct Cost {
@@ -39,6 +38,8 @@ class RoundCosts {
   const Layout& layout_;
   const Handling& handling_;
   std::vector<LinkIndex> path_;
+  std::vector<double> loads_;      // By queue; 0 between calls.
+  std::vector<LinkIndex> loaded_;  // Queues that are not.
 };
 
 // Every rank to the one so many behind it.

@@ -13,7 +13,7 @@ namespace {
 
 using Exchanges = std::vector<std::unique_ptr<Exchange>>;
 
-Exchanges phantoms(const Demand& demand, const Layout& layout) {
+Exchanges phantoms(const Demand& demand, const Layout& layout, std::pmr::memory_resource* memory) {
   Call call;
   call.operation = demand.operation;
   call.arithmetic.element_bytes = Demand::kElementBytes;
@@ -27,7 +27,7 @@ Exchanges phantoms(const Demand& demand, const Layout& layout) {
   Exchanges exchanges;
   for (std::uint32_t rank = 0; rank < layout.size(); ++rank) {
     if (demand.operation == Operation::kNeighbours) call.neighbours = ring_neighbours(rank, layout.size());
-    exchanges.push_back(std::make_unique<Exchange>(call, layout.plan, rank, layout.size()));
+    exchanges.push_back(std::make_unique<Exchange>(call, layout.plan, rank, layout.size(), 0, 0, 0, memory));
   }
   return exchanges;
 }
@@ -85,13 +85,16 @@ Result<SimulatedExchange> simulate_exchange(const Topology& topology, const Dema
   if (options.record) network->record(&transfers);
   SimulatedGroup group(*network, layout.endpoints,
                        options.handling == Handling{} ? nullptr : &options.handling);
-  const Exchanges exchanges = phantoms(demand, layout);
+  std::pmr::unsynchronized_pool_resource own;
+  const Exchanges exchanges = phantoms(demand, layout, options.memory ? options.memory : &own);
   std::vector<Picoseconds> finished;
   const auto done = group.run_until(picoseconds(options.give_up_after), exchanges, &finished);
   if (!done.ok()) return done.status();
   if (!*done) {
     result.seconds = options.give_up_after;
     result.given_up = true;
+    result.events = network->events();
+    for (const auto& exchange : exchanges) result.messages += exchange->messages_sent();
     return result;
   }
   result.seconds = seconds(*std::max_element(finished.begin(), finished.end()));

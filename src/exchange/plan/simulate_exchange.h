@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,9 @@ struct Passage {
 };
 
 struct SimulatedExchange {
-  double seconds = 0;     // Until the last rank is done.
-  bool given_up = false;  // After so many seconds some are not.
-  std::uint64_t messages = 0;
+  double seconds = 0;          // Until the last rank is done.
+  bool given_up = false;       // After so many seconds some are not.
+  std::uint64_t messages = 0;  // These two so far, where it was given up; what follows is missing then.
   std::uint64_t events = 0;
   std::uint64_t max_rank_bytes_sent = 0;
   std::vector<std::uint64_t> rank_bytes_sent;
@@ -48,6 +49,7 @@ struct SimulateOptions {
   double give_up_after = std::numeric_limits<double>::infinity();  // Seconds of virtual time.
   Handling handling{};  // What ranks' processors take, but for fetching: that is of formulas alone.
   Sharing sharing = Sharing::kFifo;
+  std::pmr::memory_resource* memory = nullptr;  // For the ranks' steps, of this thread alone; null: any.
 };
 
 // The time is one of phantom payload. kRefused when an exchange fails or a checked result is wrong.

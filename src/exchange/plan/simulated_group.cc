@@ -110,18 +110,19 @@ Fabric& SimulatedGroup::fabric(std::uint32_t rank) { return fabrics_[rank]; }
 
 Network::Flow SimulatedGroup::flow(std::uint32_t from, std::uint32_t to, std::uint16_t channel) {
   const std::uint64_t key = std::uint64_t{from} << 40 | std::uint64_t{to} << 16 | channel;
-  const auto [place, made] = flows_.try_emplace(key, 0);
-  if (!made) return place->second;
-  place->second = network_.open(endpoints_[from], endpoints_[to]);
-  THALWEG_CHECK(place->second == inboxes_.size(), "a network carries one group");
+  std::uint32_t& known = flows_[key];
+  if (known != FlowTable::kNew) return known;
+  const Network::Flow made = known = network_.open(endpoints_[from], endpoints_[to]);
+  THALWEG_CHECK(made == inboxes_.size(), "a network carries one group");
   Inbox inbox;
-  const Picoseconds at_ends = processors_ ? 2 * processors_->message_time(network_.hops(place->second)) : 0;
-  inbox.window = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      2 * network_.pipe_bytes(place->second, at_ends), kWindowBytes, ~std::uint32_t{0}));
+  const Picoseconds at_ends = processors_ ? 2 * processors_->message_time(network_.hops(made)) : 0;
+  inbox.window = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(2 * network_.pipe_bytes(made, at_ends), kWindowBytes, ~std::uint32_t{0}));
   inbox.rank = to;
+  inbox.channel = channel;
   inboxes_.push_back(inbox);
   ends_.push_back({from, to});
-  return place->second;
+  return made;
 }
 
 void SimulatedGroup::depart(std::uint32_t rank, Network::Flow flow, std::uint64_t bytes) {
@@ -133,6 +134,12 @@ void SimulatedGroup::depart(std::uint32_t rank, Network::Flow flow, std::uint64_
 }
 
 bool SimulatedGroup::next(std::uint32_t& rank) {
+  std::uint32_t channel = 0;
+  return next(rank, channel);
+}
+
+bool SimulatedGroup::next(std::uint32_t& rank, std::uint32_t& channel) {
+  channel = kAnyChannel;
   if (!woken_.empty()) {
     rank = woken_.front();
     woken_.pop_front();
@@ -149,6 +156,7 @@ bool SimulatedGroup::next(std::uint32_t& rank) {
   Inbox& inbox = inboxes_[arrival.flow];
   inbox.ready += arrival.bytes;
   rank = inbox.rank;
+  channel = inbox.channel;
   return true;
 }
 
@@ -179,19 +187,23 @@ Result<bool> SimulatedGroup::run_until(Picoseconds deadline,
   if (finished) finished->assign(exchanges.size(), 0);
   std::size_t left = exchanges.size();
   Status status;
-  const auto advance = [&](std::uint32_t rank) {
+  const auto advance = [&](std::uint32_t rank, std::uint32_t channel) {
     Exchange& exchange = *exchanges[rank];
-    if (exchange.done() || !exchange.advance(fabrics_[rank])) return;
+    if (exchange.done()) return;
+    const bool done = channel == kAnyChannel
+                          ? exchange.advance(fabrics_[rank])
+                          : exchange.advance(fabrics_[rank], static_cast<std::uint16_t>(channel));
+    if (!done) return;
     --left;
     if (finished) (*finished)[rank] = std::max(network_.now(), processor_free(rank));
     if (status.ok() && !exchange.status().ok()) status = exchange.status();
   };
-  for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) advance(rank);
-  std::uint32_t changed = 0;
-  while (status.ok() && next(changed)) {
+  for (std::uint32_t rank = 0; rank < exchanges.size(); ++rank) advance(rank, kAnyChannel);
+  std::uint32_t changed = 0, channel = 0;
+  while (status.ok() && next(changed, channel)) {
     if (network_.now() > deadline) return false;
     fetch_ahead(exchanges);
-    advance(changed);
+    advance(changed, channel);
   }
   if (!status.ok()) return status;
   if (left == 0) return true;

@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "exchange/exchange.h"
+#include "exchange/plan/flow_table.h"
 #include "exchange/plan/rank_processors.h"
 #include "node/fabric.h"
 #include "topology/network/network.h"
@@ -42,6 +42,9 @@ class SimulatedGroup {
   // For drivers of their own: goes on to the next moment at which a rank's links have changed, or its alarm
   // goes, and says which rank's; false when nothing is under way.
   bool next(std::uint32_t& rank);
+  // The same, and on which channel something has come, if that is all: kAnyChannel where not.
+  static constexpr std::uint32_t kAnyChannel = ~std::uint32_t{0};
+  bool next(std::uint32_t& rank, std::uint32_t& channel);
   void alarm(std::uint32_t rank, Picoseconds when) { network_.alarm(flow(rank, rank, 0), when); }
   Fabric& fabric(std::uint32_t rank);
   // When the rank's processor has done all that it was given so far.
@@ -61,6 +64,7 @@ class SimulatedGroup {
     std::uint64_t wakes_at = kNeverWakes;  // The sender, when so few are unread.
     std::uint32_t window = 0;
     std::uint32_t rank = 0;
+    std::uint16_t channel = 0;
   };
   static constexpr std::uint64_t kNeverWakes = ~std::uint64_t{0};
   struct Stream {  // Real bytes, sent and not yet read.
@@ -82,7 +86,7 @@ class SimulatedGroup {
   std::vector<Inbox> inboxes_;   // By flow.
   std::vector<Ends> ends_;       // By flow.
   std::vector<Stream> streams_;  // By flow, as far as any has real bytes.
-  std::unordered_map<std::uint64_t, Network::Flow> flows_;
+  FlowTable flows_;
   std::vector<SimulatedFabric> fabrics_;
   std::deque<std::uint32_t> woken_;  // Ranks that have room again.
 };

@@ -30,8 +30,9 @@ std::uint64_t next_smaller(std::uint64_t piece_bytes, double share) {
 
 }  // namespace
 
-Tuner::Tuner(const Topology& topology, const Demand& demand, Forecast start, const Handling& handling)
-    : topology_(topology), demand_(demand), handling_(handling), best_(std::move(start)) {
+Tuner::Tuner(const Topology& topology, const Demand& demand, Forecast start, const PlannerOptions& options,
+             std::pmr::memory_resource* memory)
+    : topology_(topology), demand_(demand), options_(options), memory_(memory), best_(std::move(start)) {
   tried_.push_back(cut_of_best());
 }
 
@@ -60,10 +61,29 @@ Tuner::Cut Tuner::cut_of_best() const {
   return {best_.layout.plan.piece_elements * Demand::kElementBytes, best_.layout.plan.channels};
 }
 
+// Of several levels, channels keep all busy at once, which pieces do in trees alone.
+std::array<Tuner::Way, 4> Tuner::ways() const {
+  if (best_.layout.plan.levels.size() > 1)
+    return {Way::kMoreChannels, Way::kSmallerPieces, Way::kLargerPieces, Way::kFewerChannels};
+  return {Way::kSmallerPieces, Way::kLargerPieces, Way::kMoreChannels, Way::kFewerChannels};
+}
+
+double Tuner::next_work() const {
+  double least = 0;
+  for (const Way way : ways()) {
+    Cut next = cut_of_best();
+    Layout layout;
+    if (!step(way, demand_.bytes, next) || !cut(next, layout)) continue;
+    const double takes = simulation_work(topology_, demand_, layout);
+    if (least == 0 || takes < least) least = takes;
+  }
+  return least;
+}
+
 Status Tuner::go_on(double& work) {
   for (bool better = true; better;) {
     const double before = best_.seconds;
-    for (const Way way : {Way::kSmallerPieces, Way::kLargerPieces, Way::kMoreChannels, Way::kFewerChannels}) {
+    for (const Way way : ways()) {
       if (Status status = walk(way, work); !status.ok()) return status;
     }
     better = best_.seconds < before;
@@ -81,22 +101,29 @@ Status Tuner::walk(Way way, double& work) {
   return ok_status();
 }
 
-Status Tuner::try_cut(const Cut& cut, double& work) {
-  if (std::find(tried_.begin(), tried_.end(), cut) != tried_.end()) return ok_status();
+bool Tuner::cut(const Cut& cut, Layout& layout) const {
+  layout = best_.layout;
+  layout.plan.piece_elements = cut.piece_bytes / Demand::kElementBytes;
+  layout.plan.channels = cut.channels;
+  return check_plan(layout.plan, demand_.operation, layout.size()).ok() &&
+         (!options_.takes || options_.takes(layout.plan));
+}
+
+Status Tuner::try_cut(const Cut& wanted, double& work) {
+  if (std::find(tried_.begin(), tried_.end(), wanted) != tried_.end()) return ok_status();
   Forecast trial = best_;
-  Plan& plan = trial.layout.plan;
-  plan.piece_elements = cut.piece_bytes / Demand::kElementBytes;
-  plan.channels = cut.channels;
-  if (!check_plan(plan, demand_.operation, trial.layout.size()).ok()) return ok_status();
+  if (!cut(wanted, trial.layout)) return ok_status();
   const double takes = simulation_work(topology_, demand_, trial.layout);
   const bool first = tried_.size() == 1 && work > 0 && takes <= kFirstTrialMost;
   if (takes > work && !first) return ok_status();
-  work -= takes;
-  tried_.push_back(cut);
-  const auto seconds = estimated_seconds(topology_, demand_, trial.layout, {handling_, best_.seconds});
+  tried_.push_back(wanted);
+  double worked = 0;
+  const auto seconds = estimated_seconds(topology_, demand_, trial.layout,
+                                         {options_.handling, best_.seconds, memory_, &worked});
   if (!seconds.ok()) return seconds.status();
+  work -= worked;
   trial.seconds = *seconds;
-  trial.pipelined = cut.piece_bytes > 0 || cut.channels > 1;
+  trial.pipelined = wanted.piece_bytes > 0 || wanted.channels > 1;
   if (trial.seconds < best_.seconds) best_ = std::move(trial);
   return ok_status();
 }

@@ -1,7 +1,9 @@
 // Sizes of pieces and numbers of channels by trial.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "exchange/plan/planner.h"
@@ -17,9 +19,12 @@ inline constexpr std::uint32_t kChannelsMost = 32;
 // it.
 class Tuner {
  public:
-  Tuner(const Topology& topology, const Demand& demand, Forecast start, const Handling& handling);
+  Tuner(const Topology& topology, const Demand& demand, Forecast start, const PlannerOptions& options,
+        std::pmr::memory_resource* memory);
   // Goes on, with simulations of so much work at most, by simulation_work(), and takes off what it has done.
   Status go_on(double& work);
+  // The least work that a trial takes; 0 where there is none to make.
+  double next_work() const;
   const Forecast& best() const { return best_; }
 
  private:
@@ -32,12 +37,16 @@ class Tuner {
   enum class Way : std::uint8_t { kSmallerPieces, kLargerPieces, kMoreChannels, kFewerChannels };
   static bool step(Way way, std::uint64_t bytes, Cut& cut);
   Cut cut_of_best() const;
+  // Whether the best can be cut so, and how it is then.
+  bool cut(const Cut& cut, Layout& layout) const;
+  std::array<Way, 4> ways() const;
   Status walk(Way way, double& work);
   Status try_cut(const Cut& cut, double& work);
 
   const Topology& topology_;
   const Demand& demand_;
-  const Handling& handling_;
+  const PlannerOptions& options_;
+  std::pmr::memory_resource* memory_;
   Forecast best_;
   std::vector<Cut> tried_;
 };

@@ -20,7 +20,7 @@ constexpr std::uint64_t kPiecesTimesRanksMax = std::uint64_t{1}
 constexpr std::uint64_t kTreePieceBytes = 16 << 10;    // At least.
 
 // Of workers and owners; beyond it some distances stand for all, as many as these at least.
-constexpr std::uint32_t kSpreadPairsMax = 1 << 15;
+constexpr std::uint32_t kSpreadPairsMax = 1 << 13;
 constexpr std::uint32_t kDistancesMin = 16;
 
 }  // namespace
