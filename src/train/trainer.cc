@@ -69,6 +69,7 @@ class Trainer::Impl {
   TrainResult run_simulated(const TrainSimulation& simulation);
   Status begin();
   Status refuse_sweep() const;
+  Status refuse_state() const;
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
   void tell_address(const RemoteCluster& cluster, const std::string& more) const;
 
@@ -91,8 +92,17 @@ Status Trainer::Impl::refuse_sweep() const {
   return {Code::kUsage, "--sweep is for one process, whose trainings share what was read"};
 }
 
+// Of jobs whose scheduler is of one process with the others, or started them.
+Status Trainer::Impl::refuse_state() const {
+  if (given.state.empty()) return ok_status();
+  return {Code::kUsage,
+          "--state is for a scheduler whose nodes are processes of their own, thalweg node scheduler"};
+}
+
 TrainResult Trainer::Impl::run_here() {
-  if (Status status = begin(); !status.ok()) return failed(status);
+  for (const Status& status : {begin(), refuse_state()}) {
+    if (!status.ok()) return failed(status);
+  }
   if (job->options().files.empty()) return failed({Code::kUsage, "no training files: name at least one"});
   return points.empty() ? run_job() : run_sweep();
 }
@@ -214,7 +224,7 @@ void Trainer::Impl::tell_address(const RemoteCluster& cluster, const std::string
 }
 
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
-  for (const Status& status : {begin(), refuse_sweep()}) {
+  for (const Status& status : {begin(), refuse_sweep(), refuse_state()}) {
     if (!status.ok()) return failed(status);
   }
   const TrainerOptions& options = job->options();
@@ -288,7 +298,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
 }
 
 TrainResult Trainer::Impl::run_simulated(const TrainSimulation& simulation) {
-  for (const Status& status : {begin(), refuse_sweep(), check_simulated(job->options())}) {
+  for (const Status& status : {begin(), refuse_sweep(), refuse_state(), check_simulated(job->options())}) {
     if (!status.ok()) return failed(status);
   }
   const TrainerOptions& options = job->options();

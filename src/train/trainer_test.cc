@@ -228,5 +228,14 @@ TEST_F(TrainerTest, FeaturesWithoutWeightMayBeLeftOutOfAModel) {
   EXPECT_EQ(run(options_).model_digest, sparse.model_digest) << "and if it is saved nowhere";
 }
 
+TEST_F(TrainerTest, AStateIsForASchedulerOnItsOwn) {
+  TrainerOptions options = options_;
+  options.state = folder_ / "state";
+  const TrainResult here = run(options);
+  EXPECT_EQ(here.status.code(), Code::kUsage);
+  EXPECT_NE(here.status.message().find("--state is for a scheduler"), std::string::npos)
+      << here.status.message();
+}
+
 }  // namespace
 }  // namespace thalweg

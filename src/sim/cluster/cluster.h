@@ -54,7 +54,7 @@ struct Process {
   std::string name;                // That it joins under.
   std::unique_ptr<Node> node;      // Null once killed.
   std::unique_ptr<Node> corpse;    // Of a scheduler or server that was killed, to see what it knew and held.
-  std::unique_ptr<Scheduler> led;  // By `kept`, which is the node then.
+  std::unique_ptr<Scheduler> led;  // By `kept_scheduler`, which is the node then.
   KeptScheduler* kept_scheduler = nullptr;
   Scheduler* scheduler = nullptr;  // Of the corpse, too.
   Server* server = nullptr;
@@ -170,7 +170,7 @@ class Cluster {
   std::uint32_t add(NodeId id, std::unique_ptr<Node> node, Duration turn);
   void start_scheduler();
   SchedulerOptions scheduler_options();
-  bool open_state(Instant local);
+  bool open_state();
   void keep_state();
   void watch_kept(const Frame& frame);
   void scheduler_turn(Process& process, Transport& out,

@@ -68,7 +68,7 @@ SchedulerOptions Cluster::scheduler_options() {
 
 void Cluster::start_scheduler() {
   if (plan_.restarts > 0) home_ = std::make_unique<SchedulerHome>(plan_.seed);
-  if (home_) open_state({});
+  if (home_) open_state();
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
@@ -86,7 +86,7 @@ void Cluster::start_scheduler() {
 }
 
 // What is on the disk, by whoever comes now. At times the disk fails once, then or later.
-bool Cluster::open_state(Instant) {
+bool Cluster::open_state() {
   SchedulerHome& home = *home_;
   ++home.life;
   if (home.random.chance(0.3)) home.disk.fail_operation(home.disk.operations() + 1 + home.random.below(30));
@@ -162,7 +162,7 @@ void Cluster::restart_scheduler() {
   Process& process = *processes_[0];
   note("another scheduler comes");
   const Instant local = process.clock.local(now_);
-  if (!open_state(local)) return;
+  if (!open_state()) return;
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + births_);
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
