@@ -147,19 +147,19 @@ INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // Bugs of a scheduler's state, where another scheduler takes the job up by it.
-class PlantedRestart : public PlantedBug {};
+class PlantedTakeOver : public PlantedBug {};
 
-TEST_P(PlantedRestart, IsFoundByItsChecker) {
+TEST_P(PlantedTakeOver, IsFoundByItsChecker) {
   expect_found([](std::uint64_t seed) { return run_plan(draw_restarted_plan(seed)); });
 }
 
-constexpr Planted kRestartBugs[] = {
+constexpr Planted kTakeOverBugs[] = {
     {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kMaps, Checker::kTakeOver},
     {Bug::kBarriersUnkept, "BarriersUnkept", Checker::kEnds, Checker::kProgress},
     {Bug::kStateUnsynced, "StateUnsynced", Checker::kTakeOver, Checker::kMaps},
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
+INSTANTIATE_TEST_SUITE_P(Each, PlantedTakeOver, testing::ValuesIn(kTakeOverBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
