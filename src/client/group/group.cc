@@ -126,9 +126,6 @@ namespace {
 
 // Sequences of operations.
 enum Kind : std::uint64_t { kBlocking, kStarted, kPointToPoint };
-// Channels that an operation of several calls keeps until its end, where no route of its caller's takes more:
-// as many as the group's own choices do.
-constexpr std::uint32_t kSeriesChannels = 8;
 // Numbers that it takes: more than it has calls.
 constexpr std::uint64_t kSeriesCallsMax = 64;
 
@@ -246,8 +243,9 @@ GroupWork Group::Impl::start(const GroupOperation& operation, const RouteChoice&
   return launch(std::move(job));
 }
 
+// Channels that an operation of several calls keeps until its end, where no route of its caller's takes more.
 std::uint32_t Group::Impl::series_channels(const RouteChoice& route, const Plan& first) {
-  std::uint32_t channels = std::max(kSeriesChannels, channels_of(first));
+  std::uint32_t channels = std::max(kChosenChannelsMax, channels_of(first));
   if (const auto& chosen = RoutePlans::behind(route)) {
     const std::lock_guard lock(planning_);
     if (const auto shaped = routes_.shape(chosen))

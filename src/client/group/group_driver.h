@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/group/group_routes.h"
 #include "client/group/group_view.h"
 #include "exchange/exchange.h"
 #include "net/live_fabric.h"
@@ -93,6 +94,8 @@ class GroupStage {
   virtual void start(GroupJob job, std::shared_ptr<GroupWork::State> state) = 0;
   // What is under way ends here and now, as aborted.
   virtual void drop() = 0;
+  // What chooses routes for a group of all ranks; null: the group itself.
+  virtual RoutePlanner planner() { return nullptr; }
 };
 
 class GroupDriver {
@@ -102,6 +105,7 @@ class GroupDriver {
   ~GroupDriver();  // Waits for what was started.
 
   LiveFabric& fabric() { return *fabric_; }
+  RoutePlanner planner() const { return stage_ != nullptr ? stage_->planner() : nullptr; }
   // Runs it to its end. Precondition: this is not the driver's own thread.
   Status run(Exchange& exchange, const std::shared_ptr<GroupView>& view, const GroupPlace& place,
              Duration timeout);

@@ -35,7 +35,7 @@ class Group::Impl {
         rank(its_rank),
         size(its_size),
         timeout(its_timeout),
-        routes_(places_of(*links, *view, its_size)),
+        routes_(places_of(*links, *view, its_size), planner_of(*links, *view)),
         sent_(its_size),
         received_(its_size) {}
   // Waits for what was started. Channels on which an operation failed may hold bytes of it, and are not used
@@ -85,6 +85,9 @@ class Group::Impl {
   GroupWork launch(GroupJob job);
   Status check_choice(const std::shared_ptr<const RoutePlans>& plans, const Plan& plan, Operation operation);
   static std::vector<RankPlace> places_of(GroupLinks& links, const GroupView& view, std::uint32_t size);
+  static RoutePlanner planner_of(const GroupLinks& links, const GroupView& view) {
+    return view.has_all_ranks() ? links.driver.planner() : nullptr;
+  }
   GroupPlace take_started_place(std::uint32_t channels, std::uint64_t calls);
   Duration timeout_of(const GroupCall& asked) const {
     return asked.timeout.count() > 0 ? asked.timeout : timeout;

@@ -86,10 +86,11 @@ std::uint32_t channels_of(const Plan& plan) {
   return static_cast<std::uint32_t>(plan.channels * lanes);
 }
 
-GroupRoutes::GroupRoutes(std::vector<RankPlace> places)
+GroupRoutes::GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner)
     : places_(std::move(places)),
       levels_(machine_levels(places_)),
       cost_model_(group_cost_model(places_)),
+      planner_(std::move(planner)),
       shared_(plan_by(routes::kShared), kSharedMemoryPieceBytes),
       doubling_(plan_by(routes::kRecursiveDoubling), cost_model_.piece_bytes),
       tree_(plan_by(routes::kBinomialTree), cost_model_.piece_bytes),
@@ -122,6 +123,10 @@ bool GroupRoutes::is_worth_a_try(const Plan& plan, Operation operation, std::uin
 
 // By formula: in a simulation links carry beside a rank's core, where here it is cores that carry.
 std::unique_ptr<const RoutePlans> GroupRoutes::planned(Operation operation, std::uint64_t bytes) const {
+  if (planner_) {
+    const Plan plan = planner_(operation, bytes);
+    return std::make_unique<const RoutePlans>(plan, plan.piece_elements * Demand::kElementBytes);
+  }
   Demand demand;
   demand.operation = operation;
   demand.bytes = bytes;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -34,11 +35,17 @@ Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tu
 // Channels that an operation by this plan uses at most.
 std::uint32_t channels_of(const Plan& plan);
 
+// Channels that what a group chooses by itself uses at most.
+inline constexpr std::uint32_t kChosenChannelsMax = 8;
+// The plan of an operation on so many bytes where somebody knows more of the network than a group does; the
+// same at all ranks.
+using RoutePlanner = std::function<Plan(Operation operation, std::uint64_t bytes)>;
+
 // One group's routes. They follow from where its ranks run alone, so that all of them choose the same.
 class GroupRoutes {
  public:
-  // `places`: of the group's ranks, in their order.
-  explicit GroupRoutes(std::vector<RankPlace> places);
+  // `places`: of the group's ranks, in their order. `planner`, if any, chooses in the place of formulas.
+  explicit GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner = nullptr);
   // The plan lives as long as this does. A size is looked at when it comes first, and its choice kept.
   // `in_order`: contributions must combine in the order of ranks.
   const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
@@ -63,6 +70,7 @@ class GroupRoutes {
   const std::vector<RankPlace> places_;
   const PlanLevels levels_;
   const GroupCostModel cost_model_;
+  const RoutePlanner planner_;
   bool shares_memory_ = true;  // All ranks, with each other.
   bool one_machine_ = true;
   std::array<std::array<std::unique_ptr<const RoutePlans>, kSizeClasses>, kOperations> planned_;

@@ -109,6 +109,27 @@ TEST(GroupRoutes, FollowWhatTheMachineTakes) {
   EXPECT_NE(usual, all_reduces(places));
 }
 
+TEST(GroupRoutes, AskAPlannerOnceForEachSizeWhereThereIsOne) {
+  std::vector<std::uint64_t> asked;
+  GroupRoutes routes(machines(4, 1, 2, true), [&](Operation operation, std::uint64_t bytes) {
+    EXPECT_EQ(operation, Operation::kAllReduce);
+    asked.push_back(bytes);
+    Plan plan;
+    plan.route = bytes < 4096 ? &routes::kChain : &routes::kDoubleTree;
+    plan.channels = 2;
+    plan.piece_elements = bytes < 4096 ? 0 : 512;
+    return plan;
+  });
+  for (const std::size_t bytes : {1000u, 700u, 5000u, 8191u}) {
+    const Plan& plan = routes.choose(Operation::kAllReduce, bytes, 8);
+    EXPECT_EQ(plan.route, bytes < 4096 ? &routes::kChain : &routes::kDoubleTree);
+    EXPECT_EQ(plan.channels, 2u);
+    EXPECT_EQ(plan.piece_elements, bytes < 4096 ? 0u : 256u) << "of eight bytes";
+  }
+  EXPECT_EQ(asked, (std::vector<std::uint64_t>{512, 4096}));
+  EXPECT_EQ(routes.choose(Operation::kBarrier, 4, 4).route, &routes::kRecursiveDoubling);
+}
+
 // The least time by formula of all routes that groups may take, whole and in pieces.
 TEST(GroupRoutes, TakeWhatThePlannerSaysIsFastest) {
   for (const bool share : {true, false}) {

@@ -35,6 +35,7 @@ class GroupView final : public Fabric {
   // Itself, or what stands behind it where nothing needs translation.
   Fabric& fabric() { return ranks_.empty() && first_channel_ == 0 ? static_cast<Fabric&>(fabric_) : *this; }
   std::uint32_t fabric_rank(std::uint32_t rank) const { return ranks_.empty() ? rank : ranks_[rank]; }
+  bool has_all_ranks() const { return ranks_.empty(); }
   std::uint16_t first_channel() const { return first_channel_; }
   std::uint64_t id() const { return id_; }
   GroupControl* control() { return fabric_.control(); }

@@ -11,6 +11,8 @@
 #include "base/check.h"
 #include "client/collective/group_steps.h"
 #include "client/group/group_driver.h"
+#include "client/group/group_routes.h"
+#include "exchange/plan/planner.h"
 #include "exchange/plan/simulated_group.h"
 #include "topology/network/sharing.h"
 
@@ -88,6 +90,11 @@ class VirtualRanks::Rank final : public GroupStage, public GroupWaiter {
 
   void start(GroupJob job, std::shared_ptr<GroupWork::State> state) override;
   void drop() override;
+  RoutePlanner planner() override {
+    return [all = &all_](Operation operation, std::uint64_t bytes) { return all->planned(operation, bytes); };
+  }
+  // In words; empty where nothing is under way.
+  std::string waiting() const;
   Task<Status> wait(GroupWork work) override;
   // As far as streams and time allow.
   void advance();
@@ -128,6 +135,15 @@ void VirtualRanks::Rank::drop() {
   all_.running_ -= running_.size();
   running_.clear();
   for (const auto& state : states) state->end({Code::kAborted, "the simulated rank has left"});
+}
+
+std::string VirtualRanks::Rank::waiting() const {
+  if (running_.empty()) return {};
+  const Running& first = *running_.front();
+  if (first.exchange == nullptr)
+    return fmt::format("rank {} has not begun {}", rank_, operation_name(first.job.call.operation));
+  return fmt::format("rank {} waits in {} at {}", rank_, first.exchange->name(),
+                     first.exchange->waiting().step);
 }
 
 bool VirtualRanks::Rank::may_begin(std::size_t number) const {
@@ -194,6 +210,8 @@ VirtualRanks::VirtualRanks(std::shared_ptr<const Topology> room, std::vector<std
       endpoints_(std::move(endpoints)),
       world_(std::move(world)),
       network_(make_network(*room_, Sharing::kFifo)) {
+  for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank)
+    THALWEG_CHECK(endpoints_[rank] == rank, "ranks sit at the first of the room's, as plans lay them out");
   std::vector<std::uint32_t> with_clock = endpoints_;
   with_clock.push_back(endpoints_.front());
   streams_ = std::make_unique<SimulatedGroup>(*network_, with_clock);
@@ -229,6 +247,41 @@ std::vector<std::shared_ptr<ShardGroup>> VirtualRanks::groups(const RouteChoice&
     made.of_threads = true;
   }
   return groups;
+}
+
+// Servers would be ranks of their own.
+const Plan& VirtualRanks::planned(Operation operation, std::uint64_t bytes) {
+  const auto [place, is_new] = plans_.try_emplace({operation, bytes});
+  if (!is_new) return place->second;
+  Demand demand;
+  demand.operation = operation;
+  demand.bytes = std::max<std::uint64_t>(bytes, Demand::kElementBytes);
+  demand.ranks = static_cast<std::uint32_t>(endpoints_.size());
+  PlannerOptions options;
+  options.takes = [](const Plan& plan) {
+    return plan.servers == 0 && channels_of(plan) <= kChosenChannelsMax;
+  };
+  Result<Layout> chosen = choose_route(*room_, demand, {}, options);
+  THALWEG_CHECK(chosen.ok(), "each operation has a route");
+  place->second = std::move(chosen->plan);
+  return place->second;
+}
+
+std::string VirtualRanks::waits() const {
+  constexpr std::size_t kNamedMost = 4;
+  std::string text;
+  std::size_t named = 0, more = 0;
+  for (const auto& rank : ranks_) {
+    const std::string waiting = rank->waiting();
+    if (waiting.empty()) continue;
+    if (named == kNamedMost) {
+      ++more;
+      continue;
+    }
+    text += (named++ > 0 ? ", " : "") + waiting;
+  }
+  if (more > 0) text += fmt::format(" and {} more", more);
+  return text;
 }
 
 Picoseconds VirtualRanks::moment() const {

@@ -4,12 +4,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/completion.h"
 #include "base/instant.h"
 #include "client/replica/shard_group.h"
+#include "exchange/plan/plan.h"
 #include "thalweg/ids.h"
 #include "topology/network/network.h"
 
@@ -28,7 +32,7 @@ struct VirtualWorld {
 // One rank for each data shard, all on one thread. They share links with nothing else.
 class VirtualRanks {
  public:
-  // `endpoints`: where the ranks sit in the room, by rank.
+  // `endpoints`: where the ranks sit in the room, by rank: at its first ones.
   VirtualRanks(std::shared_ptr<const Topology> room, std::vector<std::uint32_t> endpoints,
                VirtualWorld world);
   ~VirtualRanks();
@@ -39,6 +43,8 @@ class VirtualRanks {
   std::vector<std::shared_ptr<ShardGroup>> groups(const RouteChoice& route);
   // Goes on to that moment, or to the first one in which some request ends, if that is earlier.
   void go_on(Instant until);
+  // Which ranks wait for which, and in what operations; empty where none is under way.
+  std::string waits() const;
   // Payload, of operations that have ended.
   std::uint64_t bytes_sent() const { return bytes_sent_; }
 
@@ -46,6 +52,8 @@ class VirtualRanks {
   class Rank;
   class RankFabric;
   Picoseconds moment() const;
+  // What an operation on so many bytes goes by: chosen for this room once, and the same for all ranks.
+  const Plan& planned(Operation operation, std::uint64_t bytes);
   void end(ShardId shard, std::shared_ptr<Completion> completion, Status how);
 
   const std::shared_ptr<const Topology> room_;
@@ -54,6 +62,7 @@ class VirtualRanks {
   std::unique_ptr<Network> network_;
   std::unique_ptr<SimulatedGroup> streams_;  // The last of its ranks is no rank, but has alarms.
   std::vector<std::unique_ptr<Rank>> ranks_;
+  std::map<std::pair<Operation, std::uint64_t>, Plan> plans_;
   std::size_t running_ = 0;  // Operations, of all ranks.
   std::uint64_t bytes_sent_ = 0;
   bool goes_on_ = false;

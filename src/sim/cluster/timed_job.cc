@@ -116,7 +116,8 @@ Plan plan_of(const TimedJob& job) {
       plan.seats.insert(plan.seats.end(), nodes->begin(), nodes->end());
   }
   plan.worker_turn.assign(job.workers, Duration{});
-  plan.timeout = plan.suspect_after = kForever;
+  plan.timeout = job.patience > Duration{} ? job.patience : kForever;
+  plan.suspect_after = kForever;
   plan.judged = false;
   return plan;
 }

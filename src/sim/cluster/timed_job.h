@@ -47,6 +47,9 @@ struct TimedJob {
   std::shared_ptr<const Topology> room;
   Seats seats;
   Duration stop_after{};  // The job is asked to end early so long after its first gradient began; 0: never.
+  // The job fails when somebody has waited for so long and nobody has got on: kTimeout, which names them. 0:
+  // never.
+  Duration patience{};
   // `at`: since the first gradient began.
   std::function<void(Duration at, ShardId, ReportId, std::string_view text)> on_report;
   // Of the node that looks on; the job is over when it ends. What it reads takes the latency alone, and is

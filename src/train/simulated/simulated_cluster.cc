@@ -10,6 +10,18 @@ namespace {
 
 // So that the points of a training grow with the logarithm of its time.
 constexpr std::int64_t kLooksPart = 200;
+// So long does everybody wait without any progress, or, if that is more, as long as so many gradients take.
+constexpr Duration kPatienceLeast = std::chrono::hours(1);
+constexpr double kPatienceGradients = 1000;
+constexpr Duration kPatienceMost = std::chrono::hours(24 * 365);
+
+Duration patience_with(const TrainSimulation& simulation) {
+  const double slowest = std::max(1.0, simulation.stragglers.times);
+  const double gradients =
+      kPatienceGradients * slowest * static_cast<double>(simulation.compute.mean().count());
+  return std::clamp(Duration(static_cast<std::int64_t>(std::min(gradients, 1e18))), kPatienceLeast,
+                    kPatienceMost);
+}
 
 // Of a shard's report on rows that it has learnt: their loss before that. None of another report.
 std::optional<LossSum> learnt_loss(ReportId id, std::string_view report) {
@@ -38,6 +50,7 @@ sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, c
   out.bytes_per_second = simulation.bytes_per_second;
   out.room = simulation.room;
   out.stop_after = simulation.stop_after;
+  out.patience = patience_with(simulation);
   out.on_report = [report = job.on_report, learnt = simulation.on_learnt](
                       Duration at, ShardId shard, ReportId id, std::string_view text) {
     report(shard, id, text);
@@ -89,8 +102,16 @@ bool SimulatedCluster::step() {
 // Other nodes have yet to leave.
 void SimulatedCluster::end() {
   over_at_ = timed_.now();
+  if (ranks_ != nullptr) waits_ = ranks_->waits();
   while (step()) {
   }
+}
+
+// Nodes know of each other who waits for whom, and nothing of the ranks.
+Status SimulatedCluster::status() {
+  const Status status = timed_.status();
+  if (status.code() != Code::kTimeout || waits_.empty()) return status;
+  return {status.code(), status.message() + "; " + waits_};
 }
 
 ClusterView SimulatedCluster::view() { return timed_.view(); }

@@ -31,7 +31,7 @@ class SimulatedCluster final : public Cluster {
   // The simulation goes on until there is something to look at, whatever the duration: tell() was called, or
   // about half a percent of its time has gone by.
   bool wait(Duration wait) override;
-  Status status() override { return timed_.status(); }
+  Status status() override;
   ClusterView view() override;
   std::string missing() override { return timed_.missing(); }
   void close() override { timed_.close(); }
@@ -54,6 +54,7 @@ class SimulatedCluster final : public Cluster {
   bool told_ = false;
   VirtualRanks* ranks_ = nullptr;
   std::optional<Instant> over_at_;
+  std::string waits_;  // Of ranks, when the job was over.
 };
 
 }  // namespace thalweg

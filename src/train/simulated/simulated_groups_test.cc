@@ -5,7 +5,10 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "client/replica/shard_group.h"
+#include "train/simulated/simulated_cluster.h"
 #include "train/simulated/simulation.h"
 #include "train/trainer_for_test.h"
 
@@ -48,7 +51,7 @@ TEST_F(SimulatedGroups, HaveTheModelsOfThreads) {
   for (const auto& [algorithm, exchange] :
        {std::pair("sync", "ring"), std::pair("sync", "halving-doubling"),
         std::pair("local:3", "binomial-tree"), std::pair("fedavg:C=0.5,E=2", "ring"),
-        std::pair("local:4", "")}) {
+        std::pair("local:4", "recursive-doubling")}) {
     options_.algorithm = algorithm;
     options_.exchange = exchange;
     const TrainResult threads = run(options_), simulated = simulate();
@@ -81,6 +84,51 @@ TEST_F(SimulatedGroups, StepsTakeTheLatenciesOfTheirRoute) {
   EXPECT_NEAR(ring - doubling, 0.04, 0.004);
   const double seldom = step_by("local:4", "ring"), once = step_by("local:1", "ring");
   EXPECT_LT(seldom, 0.3 * once) << "a mean every fourth step";
+}
+
+// A group by itself would go around for so many bytes, six latencies of which matter here alone.
+TEST_F(SimulatedGroups, ChooseForTheRoomThatIsSimulated) {
+  simulation_.compute = *sim::ComputeTime::parse("1us");
+  simulation_.latency = 10ms;
+  options_.hash_bits = 20;
+  options_.epochs = 1;
+  const double ring = step_by("local:1", "ring"), doubling = step_by("local:1", "recursive-doubling");
+  EXPECT_GT(ring, 1.5 * doubling);
+  EXPECT_LE(step_by("local:1", "auto"), 1.01 * doubling);
+}
+
+// Shard 0 is in a sum that shard 1 never comes to, and shard 1 at a barrier that shard 0 never comes to.
+TEST_F(SimulatedGroups, ASimulationThatIsStuckSaysWhoWaitsForWhat) {
+  SchedulerOptions wanted;
+  wanted.servers = 1;
+  wanted.workers = wanted.shards = 2;
+  TableSpec table;
+  table.kind = TableSpec::Kind::kDense;
+  table.name = "t";
+  table.rows = table.dim = table.ranges = 1;
+  wanted.tables = {table};
+  wanted.on_report = [](ShardId, ReportId, std::string_view) {};
+  std::vector<float> vector(4);
+  sim::TimedJob job = timed_job(simulation_, 1, wanted);
+  sim::TimedCluster* at = nullptr;
+  const auto ranks = virtual_ranks(simulation_, job, at);
+  const auto groups = ranks->groups(RouteChoice());
+  job.program_on = [&](Store& store, ShardStore&) -> Task<Status> {
+    store.learnt(1);
+    if (store.shard() == ShardId{1}) co_return (co_await store.barrier({0, 7})).status;
+    co_return co_await groups[0]->run(sum_in_place(vector, RouteChoice()));
+  };
+  SimulatedCluster cluster(std::move(job));
+  at = &cluster.timed();
+  cluster.join(*ranks);
+  int looks = 0;
+  while (!cluster.wait({}) && ++looks < 100'000) {
+  }
+  const Status status = cluster.status();
+  EXPECT_EQ(status.code(), Code::kTimeout);
+  for (const char* part : {"waited 360", "not arrived: shard 0", "rank 0 waits in all-reduce", "from rank 1"})
+    EXPECT_NE(status.message().find(part), std::string::npos) << part << " in: " << status.message();
+  EXPECT_LT(cluster.now(), Instant{Duration(2h).count()});
 }
 
 // All wait for it in each step, three of four for three quarters of the time, and for each other when a pass
