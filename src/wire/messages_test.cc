@@ -136,7 +136,7 @@ TEST(Messages, AStatusBeyondItsBoundsIsNone) {
   EXPECT_TRUE(refused([](JobStatus& status) { status.ranges_in_sync = status.ranges + 1; }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.age = std::chrono::nanoseconds(-1); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.nodes[0].state = NodeState(5); }));
-  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].kind = JobEvent::Kind(12); }));
+  EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].kind = JobEvent::Kind(13); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.events[0].cause.assign(kCauseBytesMax + 1, 'x'); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.events.resize(kEventsMax + 1); }));
   EXPECT_TRUE(refused([](JobStatus& status) { status.stragglers.resize(kStragglersMax + 1); }));
