@@ -25,7 +25,7 @@ void MerkleTree::change(PlacedKey at, std::uint64_t before, std::uint64_t after)
   auto index = static_cast<std::uint32_t>(at >> 52);
   levels_[kLevels][index] += after - before;
   for (std::uint8_t level = kLevels; level-- > 0;) {
-    index /= kFan;
+    index /= static_cast<std::uint32_t>(kFan);
     const auto below = children(level, index);
     levels_[level][index] = hash64(below.data(), below.size_bytes());
   }
