@@ -17,7 +17,7 @@ TEST(Restarts, LoseNoPushAndCountNoneTwice) {
     EXPECT_TRUE(report.ended_well);
     ++seen[report.consistency.kind];
   }
-  if (kEveryForTest == 1) EXPECT_EQ(seen.size(), 7u) << "modes";
+  EXPECT_GE(seen.size(), kEveryForTest == 1 ? 7u : 5u) << "modes";
 }
 
 // Two servers were asked a pass apart: some shards had left an end that others had yet to come to again.
