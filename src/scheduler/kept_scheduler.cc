@@ -49,7 +49,7 @@ class KeptScheduler::Gate final : public Transport {
   std::vector<Held> said_;
 };
 
-void KeptScheduler::turn(Instant, Transport& out, const std::function<void(Transport&)>& act) {
+void KeptScheduler::turn(Transport& out, const std::function<void(Transport&)>& act) {
   if (fenced_) return;
   if (store_ == nullptr) return act(out);
   Gate gate(*this, out);
@@ -74,17 +74,17 @@ void KeptScheduler::note_changes() {
 }
 
 void KeptScheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
-  turn(now, out, [&](Transport& gate) { scheduler_.on_frame(now, from, std::move(frame), gate); });
+  turn(out, [&](Transport& gate) { scheduler_.on_frame(now, from, std::move(frame), gate); });
 }
 
 void KeptScheduler::on_time(Instant now, Transport& out) {
   now_ = now;
   if (scheduler_.next_deadline() > now) return;
-  turn(now, out, [&](Transport& gate) { scheduler_.on_time(now, gate); });
+  turn(out, [&](Transport& gate) { scheduler_.on_time(now, gate); });
 }
 
 void KeptScheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
-  turn(now, out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
+  turn(out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
 }
 
 Instant KeptScheduler::next_deadline() const {

@@ -42,7 +42,7 @@ class KeptScheduler final : public Node {
   bool over() const override { return fenced_ || scheduler_.over(); }
 
   // What the scheduler's process does with it outside of these.
-  void turn(Instant now, Transport& out, const std::function<void(Transport&)>& act);
+  void turn(Transport& out, const std::function<void(Transport&)>& act);
   // Why it no longer leads: another one has taken the job up. Nobody has been told anything since.
   const std::optional<Status>& fenced() const { return fenced_; }
   // Whether the store has all that the scheduler knows.

@@ -207,7 +207,7 @@ TEST(KeptScheduler, AJobThatIsOverStaysSo) {
   KeptJob first(store);
   first.begin();
   first.keep();
-  first.kept->turn(first.now, first.out, [&](Transport& gate) {
+  first.kept->turn(first.out, [&](Transport& gate) {
     first.scheduler->stop(first.now, {Code::kAborted, "enough"}, gate);
   });
   EXPECT_EQ(count(first.out.take(), Op::kStop), 0u);

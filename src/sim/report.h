@@ -71,6 +71,9 @@ struct RunReport {
   bool ok() const { return violation.empty(); }
 };
 
+// Why `second`, of the same seed as `first`, did not take its course; empty: it did. One more promise.
+std::string other_course(const RunReport& first, const RunReport& second);
+
 struct Report : RunReport {
   Duration time_allowed{};       // Of virtual time.
   bool ended_well = false;       // Else the job ended as its faults call for, unless there is a violation,

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "train/trainer_for_test.h"
 
@@ -25,23 +27,30 @@ class NumberScale : public TrainerTest {
     }
     return folder_.write(fmt::format("price{}.csv", decimals), text);
   }
+
+  // By each rule, the rows of both files lead to the same held-out figures.
+  void expect_alike(const std::string& ones, const std::string& millions,
+                    const std::vector<RuleKind>& rules) {
+    options_.epochs = 2;
+    for (const RuleKind rule : rules) {
+      options_.optimizer = rule;
+      options_.files = {ones};
+      const TrainResult one = run(options_);
+      options_.files = {millions};
+      const TrainResult million = run(options_);
+      ASSERT_TRUE(one.complete && million.complete) << one.status.message() << million.status.message();
+      const HeldOutNumbers &a = *one.epochs.back().held_out, &b = *million.epochs.back().held_out;
+      EXPECT_GT(a.auc, 0.6) << static_cast<int>(rule);
+      EXPECT_NEAR(a.auc, b.auc, 0.001) << static_cast<int>(rule);
+      EXPECT_NEAR(a.logloss, b.logloss, 0.001) << static_cast<int>(rule);
+    }
+  }
 };
 
 TEST_F(NumberScale, AColumnTimesAMillionLeavesHeldOutFigures) {
-  options_.epochs = 2;
-  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam,
-                              RuleKind::kMomentum, RuleKind::kRmsprop}) {
-    options_.optimizer = rule;
-    options_.files = {prices(1, 8)};
-    const TrainResult one = run(options_);
-    options_.files = {prices(1e6, 2)};
-    const TrainResult million = run(options_);
-    ASSERT_TRUE(one.complete && million.complete) << one.status.message() << million.status.message();
-    const HeldOutNumbers &a = *one.epochs.back().held_out, &b = *million.epochs.back().held_out;
-    EXPECT_GT(a.auc, 0.6) << static_cast<int>(rule);
-    EXPECT_NEAR(a.auc, b.auc, 0.001) << static_cast<int>(rule);
-    EXPECT_NEAR(a.logloss, b.logloss, 0.001) << static_cast<int>(rule);
-  }
+  expect_alike(prices(1, 8), prices(1e6, 2),
+               {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kMomentum,
+                RuleKind::kRmsprop});
 }
 
 TEST_F(NumberScale, AModelKnowsItsScales) {
@@ -81,19 +90,9 @@ std::string indexed_prices(double times, int decimals) {
 }
 
 TEST_F(NumberScale, AFeatureTimesAMillionLeavesHeldOutFigures) {
-  options_.epochs = 2;
-  for (const RuleKind rule : {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam}) {
-    options_.optimizer = rule;
-    options_.files = {folder_.write("one.svm", indexed_prices(1, 8))};
-    const TrainResult one = run(options_);
-    options_.files = {folder_.write("million.svm", indexed_prices(1e6, 2))};
-    const TrainResult million = run(options_);
-    ASSERT_TRUE(one.complete && million.complete) << one.status.message() << million.status.message();
-    const HeldOutNumbers &a = *one.epochs.back().held_out, &b = *million.epochs.back().held_out;
-    EXPECT_GT(a.auc, 0.6) << static_cast<int>(rule);
-    EXPECT_NEAR(a.auc, b.auc, 0.001) << static_cast<int>(rule);
-    EXPECT_NEAR(a.logloss, b.logloss, 0.001) << static_cast<int>(rule);
-  }
+  expect_alike(folder_.write("one.svm", indexed_prices(1, 8)),
+               folder_.write("million.svm", indexed_prices(1e6, 2)),
+               {RuleKind::kFtrl, RuleKind::kSgd, RuleKind::kAdagrad, RuleKind::kAdam});
 }
 
 TEST_F(NumberScale, AModelKnowsTheScalesOfItsFeatures) {

@@ -9,6 +9,16 @@
 
 namespace thalweg {
 
+AskedSeeds asked_seeds(const Options& options, Output& out) {
+  const auto replay = options.maybe_integer("replay");
+  const Interval seeds = options.interval("seeds");
+  AskedSeeds asked;
+  asked.first = static_cast<std::uint64_t>(replay ? *replay : seeds.first);
+  asked.end = replay ? asked.first + 1 : static_cast<std::uint64_t>(seeds.second);
+  if (options.flag("trace")) asked.trace = [&](std::string_view line) { out.note(line); };
+  return asked;
+}
+
 double SeedRuns::per_second(std::uint64_t count) const {
   return static_cast<double>(count) / std::max(seconds, 1e-9);
 }

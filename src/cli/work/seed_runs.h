@@ -8,12 +8,22 @@
 #include <ratio>
 #include <string_view>
 
+#include "cli/options/options.h"
+#include "cli/view/output.h"
 #include "sim/report.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
 
 using VirtualHours = std::chrono::duration<double, std::ratio<3600>>;
+
+// Of --seeds or --replay, and --trace.
+struct AskedSeeds {
+  std::uint64_t first = 0, end = 0;  // From `first` to `end` - 1.
+  sim::Trace trace;                  // May be empty.
+};
+// `out` outlives the trace.
+AskedSeeds asked_seeds(const Options& options, Output& out);
 
 struct SeedRuns {
   std::uint64_t seeds = 0;

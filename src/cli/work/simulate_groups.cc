@@ -4,16 +4,15 @@
 #include <fmt/format.h>
 
 #include "cli/command/commands.h"
-#include "cli/work/seed_runs.h"
 #include "sim/group/simulate_groups.h"
 
 namespace thalweg {
 
-Status run_simulate_groups(std::uint64_t first, std::uint64_t end,
-                           const std::function<void(std::string_view line)>& trace, Output& out) {
+Status run_simulate_groups(const AskedSeeds& asked, Output& out) {
   std::uint64_t groups = 0, operations = 0, failures = 0;
   const SeedRuns runs = run_seeds(
-      first, end, [&](std::uint64_t seed) { return sim::run_group_seed_twice(seed, trace); },
+      asked.first, asked.end,
+      [&](std::uint64_t seed) { return sim::run_group_seed_twice(seed, asked.trace); },
       [&](const sim::GroupReport& report) {
         groups += report.groups;
         operations += report.operations;

@@ -116,7 +116,7 @@ Status RemoteCluster::restore() {
 
 void RemoteCluster::act(const std::function<void(Instant, Transport&)>& turn) {
   driver_.turn(kScheduler, [&](Instant at, Transport& out) {
-    kept_.turn(at, out, [&](Transport& gate) { turn(at, gate); });
+    kept_.turn(out, [&](Transport& gate) { turn(at, gate); });
   });
 }
 

@@ -131,7 +131,7 @@ void Cluster::scheduler_turn(Process& process, Transport& out,
                              const std::function<void(Scheduler&, Instant, Transport&)>& act) {
   const Instant local = process.clock.local(now_);
   if (process.kept_scheduler == nullptr) return act(*process.scheduler, local, out);
-  process.kept_scheduler->turn(local, out, [&](Transport& gate) { act(*process.scheduler, local, gate); });
+  process.kept_scheduler->turn(out, [&](Transport& gate) { act(*process.scheduler, local, gate); });
 }
 
 bool Cluster::settled() const {

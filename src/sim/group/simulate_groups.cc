@@ -46,11 +46,7 @@ GroupReport run_group_seed(std::uint64_t seed, Trace trace) {
 
 GroupReport run_group_seed_twice(std::uint64_t seed, Trace trace) {
   GroupReport first = run_group_seed(seed, std::move(trace));
-  if (!first.ok()) return first;
-  const GroupReport second = run_group_seed(seed);
-  if (second.trace_hash == first.trace_hash && second.events == first.events) return first;
-  first.violation =
-      violation(Checker::kSameCourse, fmt::format("{} events, at first {}", second.events, first.events));
+  if (first.ok()) first.violation = other_course(first, run_group_seed(seed));
   return first;
 }
 

@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "cli/command/command.h"
-#include "cli/options/options.h"
-#include "cli/view/output.h"
 #include "cli/work/seed_runs.h"
 #include "cli/work/simulate_groups.h"
 
@@ -13,35 +12,40 @@ namespace thalweg {
 
 namespace {
 
-Result<sim::Servers> simulated_servers(const Options& options) {
-  const char* given = nullptr;
-  for (const char* const flag : {"groups", "copies", "drains", "joins", "restarts", "schedulers"}) {
-    if (!options.flag(flag)) continue;
-    if (given != nullptr)
-      return Status(Code::kUsage, fmt::format("--{} cannot be combined with --{}", flag, given));
-    given = flag;
+struct Flavour {
+  std::string_view flag;  // Empty: that of no flag.
+  sim::Servers servers;
+};
+constexpr Flavour kGroups = {"groups", sim::Servers::kAny};  // Of groups there are no servers.
+constexpr Flavour kFlavours[] = {kGroups,
+                                 {"copies", sim::Servers::kCopied},
+                                 {"drains", sim::Servers::kDrained},
+                                 {"joins", sim::Servers::kJoined},
+                                 {"restarts", sim::Servers::kRestarted},
+                                 {"schedulers", sim::Servers::kTakenUp}};
+
+Result<Flavour> asked_flavour(const Options& options) {
+  Flavour asked = {"", sim::Servers::kAny};
+  for (const Flavour& flavour : kFlavours) {
+    if (!options.flag(flavour.flag)) continue;
+    if (!asked.flag.empty()) {
+      return Status(Code::kUsage, fmt::format("--{} cannot be combined with --{}", flavour.flag, asked.flag));
+    }
+    asked = flavour;
   }
-  if (options.flag("restarts")) return sim::Servers::kRestarted;
-  if (options.flag("schedulers")) return sim::Servers::kTakenUp;
-  if (options.flag("joins")) return sim::Servers::kJoined;
-  if (options.flag("drains")) return sim::Servers::kDrained;
-  return options.flag("copies") ? sim::Servers::kCopied : sim::Servers::kAny;
+  return asked;
 }
 
 Status run_simulate_faults(const Options& options, Output& out) {
-  const auto replay = options.maybe_integer("replay");
-  const Interval seeds = options.interval("seeds");
-  const auto first = static_cast<std::uint64_t>(replay ? *replay : seeds.first);
-  const auto end = replay ? first + 1 : static_cast<std::uint64_t>(seeds.second);
-  sim::Trace trace;
-  if (options.flag("trace")) trace = [&](std::string_view line) { out.note(line); };
-  const auto servers = simulated_servers(options);
-  if (!servers) return servers.status();
-  if (options.flag("groups")) return run_simulate_groups(first, end, trace, out);
+  const AskedSeeds asked = asked_seeds(options, out);
+  const auto flavour = asked_flavour(options);
+  if (!flavour) return flavour.status();
+  if (flavour->flag == kGroups.flag) return run_simulate_groups(asked, out);
   std::uint64_t whole_models = 0;
   double time_used_max = 0;  // Of the virtual time that a run is allowed.
   const SeedRuns runs = run_seeds(
-      first, end, [&](std::uint64_t seed) { return sim::run_seed_twice(seed, trace, *servers); },
+      asked.first, asked.end,
+      [&](std::uint64_t seed) { return sim::run_seed_twice(seed, asked.trace, flavour->servers); },
       [&](const sim::Report& report) {
         whole_models += report.ok() && report.ended_well;
         time_used_max =
@@ -50,13 +54,10 @@ Status run_simulate_faults(const Options& options, Output& out) {
   const std::uint64_t errors = runs.seeds - whole_models - (runs.failed ? 1 : 0);
   out.json(runs.to_json(
       {{"whole_models", whole_models}, {"expected_errors", errors}, {"time_used_max", time_used_max}}));
-  if (runs.failed)
-    return runs.status(*servers == sim::Servers::kRestarted ? "thalweg simulate faults --restarts"
-                       : *servers == sim::Servers::kTakenUp ? "thalweg simulate faults --schedulers"
-                       : *servers == sim::Servers::kJoined  ? "thalweg simulate faults --joins"
-                       : *servers == sim::Servers::kDrained ? "thalweg simulate faults --drains"
-                       : *servers == sim::Servers::kCopied  ? "thalweg simulate faults --copies"
-                                                            : "thalweg simulate faults");
+  if (runs.failed) {
+    return runs.status(
+        fmt::format("thalweg simulate faults{}{}", flavour->flag.empty() ? "" : " --", flavour->flag));
+  }
   out.human(fmt::format(
       "{} seeds without a violation, {} whole models and {} errors as promised: {:.0f} seeds/s, "
       "{:.0f} events/s, {:.2f} simulated hours, at most {:.0f} % of the time allowed, trace hash {:016x}\n",

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include "cli/command/command.h"
-#include "cli/options/options.h"
-#include "cli/view/output.h"
 #include "cli/work/seed_runs.h"
 #include "sim/quorum/simulate_quorum.h"
 
@@ -11,16 +9,12 @@ namespace thalweg {
 namespace {
 
 Status run_simulate_quorum(const Options& options, Output& out) {
-  const auto replay = options.maybe_integer("replay");
-  const Interval seeds = options.interval("seeds");
-  const auto first = static_cast<std::uint64_t>(replay ? *replay : seeds.first);
-  const auto end = replay ? first + 1 : static_cast<std::uint64_t>(seeds.second);
-  sim::Trace trace;
-  if (options.flag("trace")) trace = [&](std::string_view line) { out.note(line); };
+  const AskedSeeds asked = asked_seeds(options, out);
   sim::QuorumReport all;
   std::uint64_t fresh_gets = 0;  // Where quorums overlap.
   const SeedRuns runs = run_seeds(
-      first, end, [&](std::uint64_t seed) { return sim::run_quorum_seed_twice(seed, trace); },
+      asked.first, asked.end,
+      [&](std::uint64_t seed) { return sim::run_quorum_seed_twice(seed, asked.trace); },
       [&](const sim::QuorumReport& report) {
         all.puts += report.puts;
         all.gets += report.gets;
@@ -44,10 +38,8 @@ Status run_simulate_quorum(const Options& options, Output& out) {
   if (runs.failed) return runs.status("thalweg simulate quorum");
   out.human(fmt::format(
       "{} seeds without a violation, {} puts and {} gets answered, {} in vain; of overlapping quorums {} "
-      "gets "
-      "and none stale, of the others {} stale: {:.0f} seeds/s, {:.0f} events/s, {:.2f} simulated hours, "
-      "trace "
-      "hash {:016x}\n",
+      "gets and none stale, of the others {} stale: {:.0f} seeds/s, {:.0f} events/s, {:.2f} simulated "
+      "hours, trace hash {:016x}\n",
       runs.seeds, all.puts, all.gets, all.failed, fresh_gets, all.stale, runs.per_second(runs.seeds),
       runs.per_second(runs.events), runs.virtual_hours, runs.trace_hash));
   return ok_status();
