@@ -118,7 +118,7 @@ Pending ShardStore::advance() {
   ++ordinal_;
   advancing_ = std::make_shared<Completion>();
   Pending pending = Completion::pending(advancing_);
-  release_advance();
+  if (job_.consistency.kind == Consistency::Kind::kFreeSoftsync) release_advance();
   return pending;
 }
 

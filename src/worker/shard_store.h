@@ -65,6 +65,9 @@ class ShardStore final : public Store {
   // For the worker, while the program does not run:
   // What the program has asked for since the last call.
   std::vector<StoreCall> take_calls() { return std::exchange(calls_, {}); }
+  // That has left. Until then advance() halts the program, so that no push that a pull waits for is held back
+  // by the work of the next step.
+  void calls_sent() { release_advance(); }
   // What of the program may go on since the last call.
   std::vector<std::coroutine_handle<>> take_ready() { return std::exchange(ready_, {}); }
   // What it has exchanged since the last call.

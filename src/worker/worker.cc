@@ -210,6 +210,7 @@ void Worker::send_calls(ShardStore& store) {
       book_.begin(std::move(call), store.shard(), store.owner_epoch());
     }
   }
+  runner_.tell(store, [](ShardStore& its) { its.calls_sent(); });
 }
 
 void Worker::end_programs() {

@@ -309,8 +309,7 @@ struct Computing : StartedWorker {
     store.push(kTable, one_key(1), Rows(std::vector<float>{1})).forget();
     const Answer rows = co_await second;
     seen = rows.status;
-    const Status advanced = (co_await store.advance()).status;
-    co_return advanced.ok() ? rows.status : advanced;
+    co_return rows.status;
   }
   void resume() {
     worker.on_time(now, out);
@@ -375,6 +374,30 @@ TEST(WorkerComputes, AndSpeaksAndIsAnsweredMeanwhile) {
   EXPECT_FALSE(job.seen);
   job.resume();
   EXPECT_EQ(job.seen, ok_status()) << "by the answer that had come";
+}
+
+// What a program computes before its next pull, as when it reads its rows, others need not wait for.
+TEST(WorkerComputes, AndItsStepsPushLeavesBeforeWhatTheNextOneComputes) {
+  bool next = false;
+  Worker worker(WorkerOptions{{}, [&next](ShardStore& store, const wire::Map&) -> Task<Status> {
+                                store.push(kTable, one_key(1), Rows(std::vector<float>{1})).forget();
+                                const Status advanced = (co_await store.advance()).status;
+                                next = true;
+                                co_return advanced;
+                              }});
+  SentFrames out;
+  const auto turn = [&] {
+    worker.on_time({}, out);
+    compute_at_once(worker, {}, out);
+  };
+  worker.on_frame({}, kScheduler, make_frame(Op::kWelcome, encode(wire::Welcome{worker_node(0), 7})), out);
+  worker.on_frame({}, kScheduler, make_frame(Op::kMap, encode(started_map(1))), out);
+  turn();
+  EXPECT_EQ(out.take(Op::kPush).size(), 1u);
+  EXPECT_FALSE(next);
+  EXPECT_EQ(worker.next_deadline(), Instant{}) << "it waits for nobody's answer";
+  turn();
+  EXPECT_TRUE(next);
 }
 
 TEST(WorkerComputes, AndIsStoppedAtOnce) {

@@ -20,6 +20,8 @@ constexpr std::uint32_t kShards = 10, kSteps = 100;
 struct Pace {
   Plan plan;
   bool catches_up = true;
+  Random random{5};
+  Duration takes{};           // What is computed in this turn.
   Instant ended{0};           // When the first shard's pass was over.
   std::uint64_t skipped = 0;  // Steps.
   std::uint64_t dropped = 0;
@@ -48,8 +50,6 @@ Pace pace(Consistency consistency, bool catches_up) {
   plan.tables = {counts};
   plan.steps.assign(kShards, {kSteps});
   plan.latency = 100us;
-  plan.compute_min = 10ms;
-  plan.compute_max = 100ms;
   plan.worker_turn.assign(kShards, Duration{});
   plan.timeout = 60s;
   plan.suspect_after = 5s;
@@ -61,6 +61,7 @@ Task<Status> walk(ShardStore& store, Pace& pace, const Cluster*& cluster) {
     const Answer rows = co_await store.pull(TableId{0}, Keys::block(0, kShards));
     if (!rows.status.ok()) co_return rows.status;
     pace.skipped += rows.late;
+    pace.takes = 10ms + scaled(90ms, pace.random.unit());
     if (!rows.late || !pace.catches_up)
       store.push(TableId{0}, Keys::block(store.shard().value, 1), Rows(std::vector<float>{1.0f})).forget();
     if (const Status advanced = (co_await store.advance()).status; !advanced.ok()) co_return advanced;
@@ -76,8 +77,9 @@ Pace walked(Consistency consistency, bool catches_up = true) {
   Pace made = pace(consistency, catches_up);
   const Cluster* known = nullptr;
   Cluster cluster(made.plan, nullptr,
-                  {[&](ShardStore& store, const wire::Map&) { return walk(store, made, known); },
-                   [](ShardStore& store, const wire::Map&) { return all_meet(store); }});
+                  {.shard = [&](ShardStore& store, const wire::Map&) { return walk(store, made, known); },
+                   .observer = [](ShardStore& store, const wire::Map&) { return all_meet(store); },
+                   .computed_for = [&](Instant) { return std::exchange(made.takes, {}); }});
   known = &cluster;
   EXPECT_EQ(run_to_end(cluster, Instant{Duration(60min).count()}), "");
   for (const auto& process : cluster.processes()) {

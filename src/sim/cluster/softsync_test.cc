@@ -4,7 +4,9 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
+#include "base/random.h"
 #include "sim/cluster/simulate.h"
 
 namespace thalweg::sim {
@@ -15,8 +17,17 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kLearners = 30, kSoftsyncRows = 4;
 constexpr Duration kCompute = 30ms;
 
-Plan learners(Consistency consistency, double jitter, std::uint32_t steps) {
+struct Learners {
   Plan plan;
+  double jitter = 0;  // Of kCompute.
+  Random random{11};
+  Duration takes{};  // What is computed in this turn.
+};
+
+Learners learners(Consistency consistency, double jitter, std::uint32_t steps) {
+  Learners made;
+  made.jitter = jitter;
+  Plan& plan = made.plan;
   plan.seed = 11;
   plan.servers = 1;
   plan.workers = plan.shards = kLearners;
@@ -31,19 +42,18 @@ Plan learners(Consistency consistency, double jitter, std::uint32_t steps) {
   plan.tables = {weights};
   plan.steps.assign(kLearners, {steps});
   plan.latency = 100us;
-  plan.compute_min = scaled(kCompute, 1 - jitter);
-  plan.compute_max = scaled(kCompute, 1 + jitter);
   plan.worker_turn.assign(kLearners, Duration{});
   plan.timeout = 60s;
   plan.suspect_after = 5s;
-  return plan;
+  return made;
 }
 
 // Half the squared distance to a point: each gradient is the distance.
-Task<Status> approach(ShardStore& store, std::uint32_t steps) {
-  while (store.step().index < steps) {
+Task<Status> approach(ShardStore& store, Learners& all) {
+  while (store.step().index < all.plan.steps[0][0]) {
     const Answer weights = co_await store.pull(TableId{0}, Keys::block(0, kSoftsyncRows));
     if (!weights.status.ok()) co_return weights.status;
+    all.takes = scaled(kCompute, 1 + all.jitter * (2 * all.random.unit() - 1));
     std::vector<float> grads(kSoftsyncRows);
     for (std::uint32_t i = 0; i < kSoftsyncRows; ++i) grads[i] = weights.rows[i] - static_cast<float>(i + 1);
     store.push(TableId{0}, Keys::block(0, kSoftsyncRows), Rows(std::move(grads))).forget();
@@ -72,10 +82,11 @@ struct Learned {
   }
 };
 
-Learned learn(const Plan& plan) {
-  Cluster cluster(plan, nullptr,
-                  {[&](ShardStore& store, const wire::Map&) { return approach(store, plan.steps[0][0]); },
-                   [](ShardStore& store, const wire::Map&) { return meet_all(store); }});
+Learned learn(Learners all) {
+  Cluster cluster(all.plan, nullptr,
+                  {.shard = [&](ShardStore& store, const wire::Map&) { return approach(store, all); },
+                   .observer = [](ShardStore& store, const wire::Map&) { return meet_all(store); },
+                   .computed_for = [&](Instant) { return std::exchange(all.takes, {}); }});
   EXPECT_EQ(run_to_end(cluster, Instant{Duration(60min).count()}), "");
   Learned learned;
   for (const auto& process : cluster.processes()) {
