@@ -13,6 +13,7 @@ from programs import SANITIZER, ProgramTest, patience
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 400 if SANITIZER else 1500
 SILENCE_S = patience(5)
+PAUSE_S = patience(0.4)  # Faults that come faster than a worker's heir begins let no step end.
 
 
 class ChaosTest(ProgramTest):
@@ -27,7 +28,7 @@ class ChaosTest(ProgramTest):
         kinds = ("sync", "async", "bounded:2", "train", "cut:async", "full")
         done = subprocess.run([sys.executable, os.path.join(HERE, "chaos.py"), "--kinds", ",".join(kinds), "--jobs", str(len(kinds)),
                                "--kills", "100000", "--seed", "1", "--steps", str(STEPS), "--epochs", str(STEPS // 100), "--silence",
-                               str(SILENCE_S), "--verbose"], capture_output=True, text=True, check=False)
+                               str(SILENCE_S), "--pause", str(PAUSE_S), "--verbose"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         told = json.loads(done.stdout)
         self.assertEqual(told["jobs"], len(kinds))
