@@ -140,7 +140,7 @@ TEST_P(PlantedJoin, IsFoundByItsChecker) {
 constexpr Planted kJoinBugs[] = {
     {Bug::kFormerOwnerFails, "FormerOwnerFails", Checker::kEnds},
     {Bug::kTrimmedEarly, "TrimmedEarly", Checker::kProgress, Checker::kReaders},
-    {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kEnds, Checker::kReaders},
+    {Bug::kFormerOwnerHeard, "FormerOwnerHeard", Checker::kCopies, Checker::kEnds},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedJoin, testing::ValuesIn(kJoinBugs),
