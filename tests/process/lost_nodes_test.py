@@ -99,8 +99,9 @@ class LostNodesTest(ClusterJobs):
 
     # More than have a range, where all of them came at a time.
     def test_servers_killed_one_after_the_other_change_no_bit(self):
-        calm = self.run_job("--epochs", "200", "--batch", "256")["model_digest"]
-        job = self.start_long_job("--servers", "4", "--epochs", "200", "--batch", "256", "--replicas", "2")
+        epochs = str(times(200))
+        calm = self.run_job("--epochs", epochs, "--batch", "256")["model_digest"]
+        job = self.start_long_job("--servers", "4", "--epochs", epochs, "--batch", "256", "--replicas", "2")
         victims = children_of(job.pid, "server")
         for victim in victims[:2]:
             made_again = self.words_of(job).count("made again in")
@@ -112,7 +113,7 @@ class LostNodesTest(ClusterJobs):
         out, err = self.finish(job)
         self.assertEqual(job.returncode, 0, err)
         self.assertEqual(last_json(out)["model_digest"], calm)
-        self.assertEqual(last_json(out)["examples"], 200 * ROWS)
+        self.assertEqual(last_json(out)["examples"], int(epochs) * ROWS)
         self.assertRegex(err, r"(?m)^copies of \d+ key ranges of server-\d made again in \d+ ms at server-\d(, server-\d)*$")
         self.assertEqual(err.count("key ranges go on at"), 3, err)
 

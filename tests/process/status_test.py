@@ -110,7 +110,7 @@ class StatusTest(ClusterJobs):
         for servers, flags, copies in (("2", (), 2), ("1", (), 1), ("2", ("--replicas", "1"), 1), ("2", ("--algorithm", "async"), 2),
                                        ("2", ("--algorithm", "softsync:1"), 1)):
             with self.subTest(servers=servers, flags=flags):
-                job = self.start_job("--processes", "--servers", servers, "--epochs", "100000", *flags)
+                job = self.start_job("--processes", "--servers", servers, "--batch", "256", "--epochs", "100000", *flags)
                 self.await_epoch(job, 1)
                 self.assertEqual(self.status(address_in(self.words_of(job)))["replicas"], copies)
                 self.assertEqual(alone in self.words_of(job), "softsync:1" in flags)
