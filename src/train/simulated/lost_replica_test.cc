@@ -27,7 +27,6 @@ sim::Plan replicas(const TableSpec& table) {
   plan.tables = {table};
   plan.steps.assign(kReplicas, {kLostSteps});
   plan.latency = 1ms;
-  plan.compute_min = plan.compute_max = kCompute;
   plan.worker_turn.assign(kReplicas, Duration{});
   plan.timeout = 60s;
   plan.suspect_after = 5s;
@@ -83,8 +82,13 @@ TEST(Downpour, TheOtherReplicasKeepTheirRateWhenOneDies) {
   std::function<Instant()> now;
   sim::Cluster cluster(
       plan, nullptr,
-      {[&](ShardStore& store, const wire::Map&) { return learn_by(*chosen, store, table, gradients, now); },
-       [](ShardStore& store, const wire::Map&) { return meet_all(store); }});
+      {.shard = [&](ShardStore& store,
+                    const wire::Map&) { return learn_by(*chosen, store, table, gradients, now); },
+       .observer = [](ShardStore& store, const wire::Map&) { return meet_all(store); },
+       .computed_for =
+           [&, done = std::size_t{0}](Instant) mutable {
+             return std::exchange(done, gradients.size()) < gradients.size() ? kCompute : Duration{};
+           }});
   now = [&] { return cluster.now(); };
   while (cluster.now() < kKilled && cluster.step()) {
   }
