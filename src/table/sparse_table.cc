@@ -14,8 +14,8 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kScanFloats = std::size_t{16}
-                                    << 10;  // Of what is copied twice, so that the cache has it.
+// A scan copies rows twice, so many at a time that the cache has them.
+constexpr std::size_t kScanFloats = std::size_t{16} << 10;
 
 // By address, for the row may not exist.
 inline void prefetch_floats(const float* row, std::size_t floats) {
