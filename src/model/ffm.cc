@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "base/check.h"
@@ -33,7 +34,8 @@ class FieldAwareMachine final : public Scorer {
     THALWEG_CHECK(batch.rows().fields.size() == batch.local().size(), "validate() came first");
     for (std::size_t r = 0; r < scores.size(); ++r) {
       float score = 0.0f;
-      for_pairs(batch, r, [&](std::size_t left, std::size_t right, float x) {
+      const auto fetch = [&](std::size_t begin) { fetch_row(factors.data() + begin); };
+      for_pairs(batch, r, fetch, [&](std::size_t left, std::size_t right, float x) {
         const float* const a = factors.data() + left;
         const float* const b = factors.data() + right;
         std::array<float, 4> sums{};
@@ -52,8 +54,12 @@ class FieldAwareMachine final : public Scorer {
                      TableGrads grads_above) override {
     const std::span<const float> factors = above[0];
     const std::span<float> grads = grads_above[0];
+    const auto fetch = [&](std::size_t begin) {
+      fetch_row(factors.data() + begin);
+      fetch_row(grads.data() + begin);
+    };
     for (std::size_t r = 0; r < slopes.size(); ++r) {
-      for_pairs(batch, r, [&, slope = slopes[r]](std::size_t left, std::size_t right, float x) {
+      for_pairs(batch, r, fetch, [&, slope = slopes[r]](std::size_t left, std::size_t right, float x) {
         const float scale = slope * x;
         const float* const a = factors.data() + left;
         const float* const b = factors.data() + right;
@@ -61,11 +67,8 @@ class FieldAwareMachine final : public Scorer {
         float* const gb = grads.data() + right;
         // A key repeated in one field pairs with itself, left == right; each loop then adds its half.
         if constexpr (kRank > 0) {
-          std::array<float, kRank> of_a, of_b;
-          std::copy_n(a, kRank, of_a.begin());
-          std::copy_n(b, kRank, of_b.begin());
-          for (std::size_t f = 0; f < kRank; ++f) ga[f] += scale * of_b[f];
-          for (std::size_t f = 0; f < kRank; ++f) gb[f] += scale * of_a[f];
+          add_scaled(scale, b, ga);
+          add_scaled(scale, a, gb);
         } else {
           for (std::size_t f = 0; f < rank(); ++f) ga[f] += scale * b[f];
           for (std::size_t f = 0; f < rank(); ++f) gb[f] += scale * a[f];
@@ -75,21 +78,39 @@ class FieldAwareMachine final : public Scorer {
   }
 
  private:
+  // In one vector: the compiler cannot know that two rows do not overlap.
+  static void add_scaled(float scale, const float* from, float* to) {
+    typedef float Factor __attribute__((vector_size(kRank * sizeof(float))));
+    Factor added, sum;
+    std::memcpy(&added, from, sizeof added);
+    std::memcpy(&sum, to, sizeof sum);
+    sum += scale * added;
+    std::memcpy(to, &sum, sizeof sum);
+  }
+
   std::size_t rank() const { return kRank > 0 ? kRank : spec().rank; }
   std::size_t key_floats() const { return rank() * spec().fields; }
 
+  void fetch_row(const float* row) const {
+    constexpr std::size_t kLineFloats = 16;
+    for (std::size_t f = 0; f < key_floats(); f += kLineFloats) __builtin_prefetch(row + f);
+  }
+
   // visit(offset of v_{i, field(j)}, offset of v_{j, field(i)}, x_i x_j) for each pair i < j of entries of
-  // row r.
-  template <class Visit>
-  void for_pairs(const LocalBatch& batch, std::size_t r, Visit visit) {
+  // row r; meanwhile fetch(offset of a key's factors) for entries of the next row, which are anywhere.
+  template <class Fetch, class Visit>
+  void for_pairs(const LocalBatch& batch, std::size_t r, Fetch fetch, Visit visit) {
     const Batch& rows = batch.rows();
     const std::size_t begin = rows.row_begin[r], count = rows.row_begin[r + 1] - begin;
     places_.resize(count);
     for (std::size_t i = 0; i < count; ++i)
       places_[i] = {batch.local()[begin + i] * key_floats(), rows.fields[begin + i] * rank()};
+    const std::size_t next = begin + count,
+                      next_end = rows.row_begin[std::min(r + 2, rows.row_begin.size() - 1)];
     const float* const values = rows.values.empty() ? nullptr : rows.values.data() + begin;
     for (std::size_t i = 0; i < count; ++i) {
       const auto [base, column] = places_[i];
+      if (next + i < next_end) fetch(batch.local()[next + i] * key_floats());
       for (std::size_t j = i + 1; j < count; ++j) {
         const float x = values == nullptr ? 1.0f : values[i] * values[j];
         visit(base + places_[j].column, places_[j].base + column, x);

@@ -40,7 +40,7 @@ Status ReplyBook::remember(const Frame& pull, const Bytes& rows) {
     return {Code::kRefused, fmt::format("{}: more than {} different pulls in one step of sync mode",
                                         describe(pull.head), limits::kPullsRememberedMax)};
   }
-  of_step.push_back({pull.head.ranges, {pull.first, rows}});
+  of_step.push_back({pull.head.ranges, keeps_rows_ ? Payload{pull.first, rows} : Payload{}});
   keep_newest(replies);
   return ok_status();
 }
@@ -61,6 +61,16 @@ std::size_t ReplyBook::size() const {
     for (const auto& [step, replies] : of_shard) size += replies.size();
   }
   return size;
+}
+
+std::uint64_t ReplyBook::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Replies& of_shard : replies_) {
+    for (const auto& [step, replies] : of_shard) {
+      for (const Reply& reply : replies) bytes += reply.payload.keys.size() + reply.payload.values.size();
+    }
+  }
+  return bytes;
 }
 
 void ReplyBook::keep_newest(Replies& replies) const {

@@ -13,8 +13,10 @@ namespace thalweg {
 
 class ReplyBook {
  public:
-  // Keeps the answers to as many steps of each shard; with 0 it knows and wants nothing.
-  ReplyBook(std::uint32_t shards, std::size_t steps) : steps_(steps), replies_(shards) {}
+  // Keeps the answers to as many steps of each shard; with 0 it knows and wants nothing. Where no heir ever
+  // comes it only counts them.
+  ReplyBook(std::uint32_t shards, std::size_t steps, bool heirs_come)
+      : steps_(steps), keeps_rows_(heirs_come), replies_(shards) {}
 
   // The rows that were the answer to the same pull; null when there was none.
   const Bytes* find(const Frame& pull) const;
@@ -24,6 +26,7 @@ class ReplyBook {
   // each key of `pull`.
   void restore(const TableSpec& spec, const Frame& pull, std::span<float> rows) const;
   std::size_t size() const;
+  std::uint64_t bytes() const;  // Of the keys and rows kept.
 
   // What there is of one range, by shard.
   std::vector<Replies> of(const TableSpec& spec, RangeId range) const;
@@ -34,6 +37,7 @@ class ReplyBook {
   void keep_newest(Replies& replies) const;
 
   std::size_t steps_;
+  bool keeps_rows_;
   std::vector<Replies> replies_;  // By shard; the newest steps that pulled.
 };
 

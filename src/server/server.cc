@@ -140,7 +140,8 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
   auto made = make_table(spec, owned, std::move(custom));
   if (!made) return made.status();
   return std::make_unique<TableHost>(*std::move(made), map().consistency,
-                                     static_cast<std::uint32_t>(map().shards.size()), map().first);
+                                     static_cast<std::uint32_t>(map().shards.size()), map().first,
+                                     options_.heirs_come);
 }
 
 // By the first map that comes, under which nothing has been pushed yet. Where it is not the job's first, a
@@ -343,6 +344,10 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
     std::vector<float> rows;
   };
   std::vector<Block> blocks(1);
+  const TableStats stats = table.stats();
+  const std::size_t expected = stats.rows / std::max<std::size_t>(1, table.owned().size());
+  blocks[0].keys.reserve(std::min(rows_max, expected + expected / 8));
+  blocks[0].rows.reserve(blocks[0].keys.capacity() * table.stored_width());
   table.scan(RangeId{frame.head.ranges.begin}, [&](const RowsView& view) {
     for (std::size_t done = 0; done < view.keys.size();) {
       if (blocks.back().keys.size() == rows_max) blocks.emplace_back();

@@ -27,7 +27,8 @@ struct ServerOptions {
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule{};
   // Of all tables; a push that would make them larger by new rows is refused with kData. 0: no limit.
   std::uint64_t table_bytes_max = 0;
-  StoreCut store_cut{};  // Empty: this server's part of a checkpoint cannot be stored.
+  StoreCut store_cut{};    // Empty: this server's part of a checkpoint cannot be stored.
+  bool heirs_come = true;  // As TableHost has it: not where all workers are of this process.
 };
 
 class Server final : public Node {

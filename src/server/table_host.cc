@@ -60,7 +60,8 @@ LastOf ends_of(const FrameHeader& head) {
 
 }  // namespace
 
-TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first)
+TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first,
+                     bool heirs_come)
     : table_(std::move(table)),
       policy_(step_policy(consistency)),
       gate_(*policy_, shards),
@@ -69,7 +70,7 @@ TableHost::TableHost(std::unique_ptr<Table> table, Consistency consistency, std:
       counted_(shards),
       open_steps_(shards),
       rounds_(policy_->pushes_an_update(shards), table_->spec().ranges, shards),
-      replies_(shards, policy_->steps_replayed()),
+      replies_(shards, policy_->steps_replayed(), heirs_come),
       log_(table_->spec(), shards),
       images_(policy_->steps_replayed()),
       copied_(table_->spec().ranges, first),

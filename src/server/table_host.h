@@ -34,8 +34,10 @@ class TableHost {
  public:
   static constexpr std::uint64_t kAllRoom = ~std::uint64_t{0};
 
-  // Owns the ranges that `table` owns. `first`: the step that shards begin with.
-  TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first = {});
+  // Owns the ranges that `table` owns. `first`: the step that shards begin with. `heirs_come`: a worker may
+  // be lost, and another goes on with its shards.
+  TableHost(std::unique_ptr<Table> table, Consistency consistency, std::uint32_t shards, Step first = {},
+            bool heirs_come = true);
 
   // What a push is to change. kRetry: too far ahead of what has arrived. kData: its new rows, of its own keys
   // that have none, would take more than `room` bytes.
@@ -135,6 +137,7 @@ class TableHost {
   std::uint64_t pushes_dropped() const { return dropped_; }
   std::size_t steps_open() const { return open_steps_.size(); }
   std::size_t replies_remembered() const { return replies_.size(); }
+  std::uint64_t replies_bytes() const { return replies_.bytes(); }
   // When the open step is to be closed without those who have not pushed to it, as is known at `now`; kNever
   // where it waits for all, or nobody has pushed to it.
   Instant closes_at(Instant now);

@@ -199,6 +199,19 @@ TEST(TableHost, AnHeirIsGivenTheSameRowsAfterTheStepClosed) {
   EXPECT_EQ(t.replies_remembered(), 1u);  // Looking is not remembered.
 }
 
+TEST(TableHost, KeepsNoRowsForHeirsThatNeverCome) {
+  for (const bool heirs_come : {true, false}) {
+    TableHost t(*make_table(host(Consistency::sync(), 1).table().spec(), kHostAll), Consistency::sync(), 1,
+                {}, heirs_come);
+    const auto rows = t.pull(pull(0, {0, 0}));
+    ASSERT_TRUE(rows.ok());
+    EXPECT_EQ(t.replies_remembered(), 1u);
+    EXPECT_EQ(t.replies_bytes(), heirs_come ? pull(0, {0, 0}).first.size() + rows->size() : 0u);
+    EXPECT_TRUE(t.push(push(0, {0, 0}, kHostAll)).ok());
+    EXPECT_TRUE(t.pull(pull(0, {0, 0})).ok());  // A repeat is answered, if not with the same rows.
+  }
+}
+
 TEST(TableHost, RemembersABoundedNumberOfPulls) {
   TableHost t = host(Consistency::sync(), 1);
   Status status;

@@ -14,7 +14,8 @@
 namespace thalweg {
 namespace {
 
-constexpr std::size_t kScanRows = 1024;
+// A scan copies rows twice, so many at a time that the cache has them.
+constexpr std::size_t kScanFloats = std::size_t{16} << 10;
 
 // By address, for the row may not exist.
 inline void prefetch_floats(const float* row, std::size_t floats) {
@@ -115,7 +116,7 @@ void SparseTable::read(std::span<const std::uint64_t> keys, std::span<float> out
       if (rows[i] != nullptr) {
         copy_floats(rows[i], dim, to);
       } else {
-        fill_initial(spec_.init, unplace(now[i]), {to, dim});
+        draw_initial(now[i], {to, dim});
       }
     }
   }
@@ -137,7 +138,7 @@ void SparseTable::locate(std::size_t known, std::size_t end) {
       if (found[i] != nullptr) {
         first = *found[i];
       } else {
-        fill_initial(spec_.init, unplace(now[i]), {&first, 1});
+        draw_initial(now[i], {&first, 1});
       }
     }
   }
@@ -155,6 +156,7 @@ void SparseTable::show(Step step, std::uint32_t position, const SharedKeys& keys
     for (std::size_t i = 0; i < numbers.size(); ++i) out[i] = firsts[numbers[i]];
     return;
   }
+  const std::size_t known_before = known;
   // A few at a time, so that rows are copied while they are in the cache.
   for (std::size_t done = 0; done < numbers.size(); done += kBatch) {
     const auto now = numbers.subspan(done, std::min(kBatch, numbers.size() - done));
@@ -165,8 +167,11 @@ void SparseTable::show(Step step, std::uint32_t position, const SharedKeys& keys
       float* const to = out.data() + (done + i) * dim;
       if (const float* row = shown_.rows()[now[i]]; row != nullptr) {
         copy_floats(row, dim, to);
+      } else if (now[i] < known_before) {
+        copy_floats(shown_.initial(now[i], dim).data(), dim, to);
       } else {
-        fill_initial(spec_.init, unplace(keys.keys[done + i]), {to, dim});
+        draw_initial(keys.keys[done + i], {to, dim});
+        shown_.add_initial(now[i], {to, dim});
       }
     }
   }
@@ -184,8 +189,13 @@ std::size_t SparseTable::count_absent(std::span<const std::uint64_t> keys) const
   return absent;
 }
 
+void SparseTable::draw_initial(PlacedKey key, std::span<float> row) const {
+  fill_initial(spec_.init, unplace(key), row);
+  ++initials_drawn_;
+}
+
 void SparseTable::fill_new(PlacedKey key, std::span<float> row) const {
-  fill_initial(spec_.init, unplace(key), row.first(spec_.dim));
+  draw_initial(key, row.first(spec_.dim));
   rule_.fill_state(row.first(spec_.dim), row.subspan(spec_.dim));
 }
 
@@ -307,6 +317,8 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
   const std::size_t dim = spec_.dim;
   const std::vector<float*>& rows = shown_.rows();
   NewRows made;
+  made.keys.reserve(static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr)));
+  made.grads.reserve(made.keys.capacity() * dim);
   float* now[kBatch];
   std::vector<float> grads(kBatch * dim);
   std::size_t count = 0;
@@ -324,6 +336,7 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
     count = 0;
   });
   rule_.update_rows(now, grads.data(), count);
+  made.initials = shown_.take_initials();
   return made;
 }
 
@@ -355,7 +368,12 @@ void SparseTable::make_rows(NewRows made) {
     for (std::size_t i = 0; i < count; ++i) {
       const NewRows::Key& key = made.keys[done + i];
       at[i] = rows.data() + i * width_;
-      fill_new(key.place, {at[i], width_});
+      if (made.initials.empty()) {
+        fill_new(key.place, {at[i], width_});
+      } else {
+        copy_floats(made.initials.data() + key.row * dim, dim, at[i]);
+        rule_.fill_state({at[i], dim}, {at[i] + dim, width_ - dim});
+      }
       copy_floats(made.grads.data() + key.row * dim, dim, grads.data() + i * dim);
     }
     rule_.update_rows(at, grads.data(), count);
@@ -372,8 +390,10 @@ void SparseTable::make_rows(NewRows made) {
 void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
   if (!owned_.contains(range)) return;
   const SparseBlock& block = blocks_[range.value];
+  const std::size_t rows_max = std::max<std::size_t>(1, kScanFloats / width_);
   std::vector<std::uint64_t> keys;
   std::vector<float> rows;
+  rows.reserve(rows_max * width_);
   const auto flush = [&] {
     if (!keys.empty()) sink({keys, rows, width_});
     keys.clear(), rows.clear();
@@ -383,7 +403,7 @@ void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>
     if (key == kNoPlace) continue;
     keys.push_back(key);
     rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
-    if (keys.size() == kScanRows) flush();
+    if (keys.size() == rows_max) flush();
   }
   flush();
 }

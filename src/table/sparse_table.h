@@ -37,6 +37,8 @@ class SparseTable final : public Table {
   TableStats stats() const override;
   // Keys that were looked for so far.
   std::uint64_t lookups() const { return lookups_; }
+  // Initial rows that were computed so far.
+  std::uint64_t initials_drawn() const { return initials_drawn_; }
 
  private:
   // Where a key is being looked for: its block, and its home slot, later its slot.
@@ -55,6 +57,7 @@ class SparseTable final : public Table {
     };
     std::vector<Key> keys;
     std::vector<float> grads;
+    std::vector<float> initials;  // What they begin with, if that is known.
   };
 
   // Computes the home slots of `keys` and starts to fetch their lines.
@@ -63,6 +66,7 @@ class SparseTable final : public Table {
   // keys are null. Returns the number of absent keys.
   std::size_t find(std::span<const PlacedKey> keys, Probe* probes, std::size_t floats,
                    const float** rows) const;
+  void draw_initial(PlacedKey key, std::span<float> row) const;
   void fill_new(PlacedKey key, std::span<float> row) const;
   // Gives each key that lacks a row its initial row.
   void insert_missing(std::span<const PlacedKey> keys, const float* const* rows);
@@ -85,6 +89,7 @@ class SparseTable final : public Table {
   StepRows shown_;
   Step shown_step_;
   mutable std::uint64_t lookups_ = 0;
+  mutable std::uint64_t initials_drawn_ = 0;
 };
 
 }  // namespace thalweg

@@ -24,8 +24,7 @@ namespace {
 constexpr std::uint32_t kStepsPerReport = 8;
 constexpr std::size_t kSampleEvery = 16;    // Rows whose score goes into the progressive AUC.
 constexpr std::size_t kScoringRows = 4096;  // Rows of a batch that is only scored.
-// A batch's rows as the server keeps them for replays, as the shard has them joined, their gradients, and
-// sums.
+// A batch's rows as servers keep them for replays, as the shard has them joined, their gradients, and sums.
 constexpr std::uint64_t kCopiesOfRows = 4;
 
 class ShardTrainer {
@@ -201,6 +200,7 @@ Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, Batc
   } else if (Status status = learn(current); !status.ok()) {
     co_return status;
   }
+  rows_.assign(rows_.size(), Rows());  // Before those of the next step come.
   co_return explained((co_await store_.advance()).status);
 }
 

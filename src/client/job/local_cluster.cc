@@ -22,10 +22,12 @@ LocalCluster::LocalCluster(LocalClusterOptions options)
     : driver_(clock_), scheduler_(without_suspicion(options.job)), shards_(options.job.shards) {
   driver_.add(kScheduler, scheduler_);
   for (std::uint32_t s = 0; s < options.job.servers; ++s) {
-    servers_.push_back(std::make_unique<Server>(ServerOptions{{.name = "embedded"},
-                                                              options.custom_rule,
-                                                              options.table_bytes_max / options.job.servers,
-                                                              options.store_cut}));
+    ServerOptions server{{.name = "embedded"},
+                         options.custom_rule,
+                         options.table_bytes_max / options.job.servers,
+                         options.store_cut};
+    server.heirs_come = false;
+    servers_.push_back(std::make_unique<Server>(std::move(server)));
     driver_.add(server_node(wire::kFirstTemporary + s), *servers_.back());
   }
   for (std::uint32_t w = 0; w < options.job.workers; ++w) {

@@ -13,6 +13,7 @@ namespace {
 constexpr Duration kSpin = std::chrono::microseconds(20);
 // A due deadline waits for at most this many frames.
 constexpr std::size_t kFramesPerDeadline = 16;
+constexpr std::size_t kCaller = 0;  // The home of callers of wait_until(); those of the pool count from 1.
 
 }  // namespace
 
@@ -22,7 +23,9 @@ struct InProcess::Mail {
 };
 
 struct InProcess::Actor {
-  Actor(NodeId its_id, Node& its_node) : id(its_id), node(&its_node) {}
+  Actor(NodeId its_id, Node& its_node, std::size_t its_home) : home(its_home), id(its_id), node(&its_node) {}
+
+  const std::size_t home;  // Nodes added one after another are at home on different threads.
 
   std::mutex mutex;
   std::condition_variable freed;
@@ -69,14 +72,14 @@ void InProcess::add(NodeId id, Node& node) {
   Actor* actor = nullptr;
   {
     const std::unique_lock lock(directory_mutex_);
-    actors_.push_back(std::make_unique<Actor>(id, node));
+    actors_.push_back(std::make_unique<Actor>(id, node, actors_.size()));
     actor = actors_.back().get();
     actor->queued = true;
     const bool fresh = directory_.emplace(id, actor).second;
     THALWEG_CHECK(fresh, "a node id is added once");
   }
   const std::unique_lock lock(mutex_);
-  ready_.push(actor);
+  ready_.push(actor, actor->home);
   ready_count_.store(ready_.size(), std::memory_order_relaxed);
   if (sleepers_ > 0) wake_.notify_one();
 }
@@ -112,7 +115,11 @@ void InProcess::start(std::size_t threads) {
   THALWEG_CHECK(threads_.empty(), "started once");
   stopping_ = false;
   may_spin_ = threads <= std::thread::hardware_concurrency();
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  {
+    const std::unique_lock lock(mutex_);
+    homes_ = threads + 1;
+  }
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { work(i + 1); });
 }
 
 void InProcess::stop() {
@@ -125,10 +132,10 @@ void InProcess::stop() {
   threads_.clear();
 }
 
-void InProcess::work() {
+void InProcess::work(std::size_t self) {
   Outbox out;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    if (!run_one(out)) idle([] { return false; }, kNever);
+    if (!run_one(out, self)) idle([] { return false; }, kNever);
   }
 }
 
@@ -160,7 +167,7 @@ bool InProcess::wait_until(NodeId id, const std::function<bool()>& done, Instant
     const auto changed = [&] { return actor->turns.load() != seen; };
     const auto over = [&] { return stopping_.load() || clock_.now() >= deadline; };
     while (!changed() && !over()) {
-      if (!run_one(out)) idle(changed, deadline);
+      if (!run_one(out, kCaller)) idle(changed, deadline);
     }
     if (over() && !changed()) break;
   }
@@ -283,7 +290,7 @@ void InProcess::release(Actor& actor, Outbox& out) {
 void InProcess::enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched) {
   if (ready.empty() && deadline == kNever && !watched) return;
   const std::unique_lock lock(mutex_);
-  for (Actor* actor : ready) ready_.push(actor);
+  for (Actor* actor : ready) ready_.push(actor, actor->home);
   ready_count_.store(ready_.size(), std::memory_order_relaxed);
   if (deadline < timed->armed) {
     timed->armed = deadline;
@@ -295,7 +302,7 @@ void InProcess::enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant 
   if (watched && sleepers_ > 0) wake_.notify_all();
 }
 
-InProcess::Actor* InProcess::pop(std::unique_lock<std::mutex>& lock) {
+InProcess::Actor* InProcess::pop(std::unique_lock<std::mutex>& lock, std::size_t self) {
   if (!timers_.empty()) {
     const Instant now = clock_.now();
     std::vector<Actor*> due;
@@ -312,22 +319,19 @@ InProcess::Actor* InProcess::pop(std::unique_lock<std::mutex>& lock) {
         return actor->running || std::exchange(actor->queued, true);
       });
       lock.lock();
-      for (Actor* actor : due) ready_.push(actor);
+      for (Actor* actor : due) ready_.push(actor, actor->home);
     }
   }
   Actor* actor = nullptr;
-  if (!ready_.empty()) {
-    actor = ready_.front();
-    ready_.pop();
-  }
+  if (!ready_.empty()) actor = ready_.take(self, homes_);
   ready_count_.store(ready_.size(), std::memory_order_relaxed);
   if (!ready_.empty() && sleepers_ > 0) wake_.notify_one();
   return actor;
 }
 
-bool InProcess::run_one(Outbox& out) {
+bool InProcess::run_one(Outbox& out, std::size_t self) {
   std::unique_lock lock(mutex_);
-  Actor* actor = pop(lock);
+  Actor* actor = pop(lock, self);
   lock.unlock();
   if (actor == nullptr) return false;
   if (acquire_free(*actor)) {

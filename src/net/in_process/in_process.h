@@ -14,15 +14,17 @@
 #include <thread>
 #include <vector>
 
+#include "net/in_process/home_queue.h"
 #include "node/node.h"
 
 namespace thalweg {
 
 // Each node has a mailbox; its turns (one frame, or one on_time) run on any thread, never two at once.
 // Frames sent during a turn are delivered, in order, when the turn ends. A node whose deadline has passed is
-// run again behind all nodes that were ready before it. What it then wants computed, the same thread computes
-// while others run the node's turns. All functions may be called from any thread, but none that waits from
-// inside a turn.
+// run again behind all nodes that were ready before it, but for a few that are at home on another thread:
+// each node is at home on one, which takes its own nodes first. What it then wants computed, the same thread
+// computes while others run the node's turns. All functions may be called from any thread, but none that
+// waits from inside a turn.
 class InProcess {
  public:
   explicit InProcess(const Clock& clock);
@@ -61,7 +63,7 @@ class InProcess {
     bool operator<(const Timer& other) const { return other.at < at; }  // Earliest on top.
   };
 
-  void work();
+  void work(std::size_t self);
   Actor* find(NodeId id) const;
   bool acquire_free(Actor& actor);     // For the pool: false when somebody else has the turn.
   void acquire_waiting(Actor& actor);  // For callers: waits, and comes before the pool.
@@ -71,8 +73,9 @@ class InProcess {
   bool end_computing(Actor& actor, Outbox& out);
   void deliver(Actor& actor, Mail mail, std::vector<Actor*>& ready);
   void enqueue(const std::vector<Actor*>& ready, Actor* timed, Instant deadline, bool watched);
-  Actor* pop(std::unique_lock<std::mutex>& lock);  // Null when nothing is ready now.
-  bool run_one(Outbox& out);
+  // For the thread of that number; null when nothing is ready now.
+  Actor* pop(std::unique_lock<std::mutex>& lock, std::size_t self);
+  bool run_one(Outbox& out, std::size_t self);
   template <class Ready>
   void idle(const Ready& ready, Instant deadline);
   void finish(Actor& actor);
@@ -84,13 +87,14 @@ class InProcess {
 
   std::mutex mutex_;  // Guards what follows; never held while an actor's mutex is taken.
   std::condition_variable wake_;
-  std::queue<Actor*> ready_;
+  HomeQueue<Actor*> ready_;
   std::priority_queue<Timer> timers_;
   std::size_t sleepers_ = 0;
   std::atomic<std::size_t> ready_count_{0};
   std::atomic<std::int64_t> next_timer_ns_{kNever.ns};
   std::atomic<bool> stopping_{false};
   bool may_spin_ = false;
+  std::size_t homes_ = 1;  // Threads that run turns: the pool's and a caller's.
   std::vector<std::thread> threads_;
 };
 

@@ -14,6 +14,8 @@ constexpr unsigned kPassesPerPoll = 16;
 // A stop flag is noticed within this.
 constexpr Duration kSleepMax = std::chrono::milliseconds(20);
 constexpr Duration kSleepMaxWithoutStop = std::chrono::seconds(1);
+// A frame so large leaves before its sender's turn ends, which may be long: its peer can begin with it.
+constexpr std::size_t kSentAtOnce = std::size_t{16} << 10;
 
 }  // namespace
 
@@ -121,8 +123,10 @@ void Tcp::Impl::route(Hosted& from, NodeId to, Frame frame) {
     ++frames_dropped_;
     return;
   }
+  const bool at_once = frame.size_bytes() >= kSentAtOnce;
   peer.queue.push(std::move(frame));
   set_paused(peer);
+  if (at_once && peer.conn != nullptr) write(*peer.conn);
   mark(peer);
 }
 

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <optional>
+#include <thread>
 
 #include "net/socket/reserved_port_for_test.h"
 #include "net/tcp/raw_peer_for_test.h"
@@ -434,6 +436,29 @@ TEST(Tcp, WithoutDescriptorsNewConnectionsAreRefusedAndOldOnesLive) {
   EXPECT_GE(lines.count("no file descriptors left"), 20U) << lines.all();
   ask.ask_more(1);
   EXPECT_TRUE(net.run_until([&] { return ask.done(); }, kClock.now() + 60s));
+}
+
+class HearingNode : public TestNode {
+ public:
+  void on_frame(Instant, NodeId, Frame, Transport&) override { ++heard; }
+  std::atomic<int> heard{0};
+};
+
+TEST(Tcp, ALargeFrameLeavesBeforeItsSendersTurnEnds) {
+  HearingNode hearing;
+  TcpProcess process(kEcho, hearing);
+  process.start();
+  TestNode node;
+  Tcp net(kClock, {});
+  net.add(kAsker, node);
+  ASSERT_TRUE(net.introduce(kEcho, at(process.port)).ok());
+  net.turn(kAsker, [](Instant, Transport& out) { out.send(kEcho, with_payload(0, 8, Op::kHeartbeat)); });
+  ASSERT_TRUE(net.flush(kClock.now() + 60s));
+  net.turn(kAsker, [&](Instant now, Transport& out) {
+    out.send(kEcho, with_payload(0, 1U << 16, Op::kHeartbeat));
+    while (hearing.heard < 2 && kClock.now() < now + 60s) std::this_thread::yield();
+    EXPECT_EQ(hearing.heard, 2);
+  });
 }
 
 TEST(Tcp, FlushLeavesNothingQueued) {

@@ -25,6 +25,8 @@ void StepRows::reset(const RangeSet& owned, std::uint16_t ranges) {
   numbers_of_all_.clear();
   rows_.clear();
   firsts_.clear();
+  initials_.clear();
+  initial_of_.clear();
 }
 
 std::span<const std::uint32_t> StepRows::numbers_of(const Asked& asked) const {
@@ -37,6 +39,12 @@ std::span<const std::uint32_t> StepRows::ask(std::uint32_t position, const Share
   numbers_.add(keys.keys, numbers_of_all_.data() + asked_.back().begin);
   rows_.resize(numbers_.keys().size(), nullptr);
   return numbers_of(asked_.back());
+}
+
+void StepRows::add_initial(std::size_t number, std::span<const float> row) {
+  initial_of_.resize(number + 1);
+  initial_of_[number] = static_cast<std::uint32_t>(initials_.size() / row.size());
+  initials_.insert(initials_.end(), row.begin(), row.end());
 }
 
 bool StepRows::fits(std::span<const Contribution> parts) {
@@ -106,8 +114,9 @@ void StepRows::deal_places(std::span<const Contribution> parts) {
 std::size_t StepRows::bytes() const {
   std::size_t bytes = numbers_.bytes() + asked_.capacity() * sizeof(Asked) +
                       numbers_of_all_.capacity() * sizeof(std::uint32_t) + rows_.capacity() * sizeof(float*) +
-                      firsts_.capacity() * sizeof(float) + first_place_.capacity() * sizeof(std::uint32_t) +
-                      places_.capacity() * sizeof(Place);
+                      (firsts_.capacity() + initials_.capacity()) * sizeof(float) +
+                      initial_of_.capacity() * sizeof(std::uint32_t) +
+                      first_place_.capacity() * sizeof(std::uint32_t) + places_.capacity() * sizeof(Place);
   for (const std::vector<float>& plane : planes_) bytes += plane.capacity() * sizeof(float);
   return bytes;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "table/reduce.h"
@@ -29,6 +30,13 @@ class StepRows {
   std::span<const PlacedKey> keys() const { return numbers_.keys(); }
   std::vector<float*>& rows() { return rows_; }     // Null: there is none in the table.
   std::vector<float>& firsts() { return firsts_; }  // Of rows of one float, their float.
+  // What rows of `dim` floats begin with that the table has not, in order of numbers.
+  std::span<const float> initial(std::size_t number, std::size_t dim) const {
+    return std::span(initials_).subspan(initial_of_[number] * dim, dim);
+  }
+  // Precondition: of each number below this one that has no row it is known.
+  void add_initial(std::size_t number, std::span<const float> row);
+  std::vector<float> take_initials() { return std::exchange(initials_, {}); }
 
   // Whether each part is what one of the positions was shown, and each that was shown is a part.
   bool fits(std::span<const Contribution> parts);
@@ -60,6 +68,8 @@ class StepRows {
   std::vector<std::uint32_t> numbers_of_all_;
   std::vector<float*> rows_;
   std::vector<float> firsts_;
+  std::vector<float> initials_;
+  std::vector<std::uint32_t> initial_of_;  // By number, where there is no row.
   std::vector<const Asked*> asked_of_part_;
   std::vector<std::vector<float>> planes_;
   std::vector<std::uint32_t> first_place_;  // By number, and one more.

@@ -116,6 +116,18 @@ TEST(StepRows, AKeyIsLookedUpOnceAStepWhateverShardsHaveIt) {
   }
 }
 
+TEST(StepRows, WhatAWideRowBeginsWithIsComputedOnce) {
+  constexpr std::uint32_t kDim = 40;
+  Random random(3);
+  SparseTable table(shown_spec(RuleKind::kAdagrad, kDim), {0, 16}, nullptr);
+  const SparseTable untouched(table.spec(), {0, 16}, nullptr);
+  const std::vector<ShardStep> step = some_step(random, kDim, 1500);
+  show_all(table, {0, 0}, step, untouched);
+  table.apply(parts_of(step));
+  EXPECT_EQ(table.stats().rows, distinct_keys(step));
+  EXPECT_EQ(table.initials_drawn(), distinct_keys(step));
+}
+
 // Rows lie elsewhere after any change, and nobody who was shown them earlier may be served by where they lay.
 TEST(StepRows, AreForgottenWhenTheTableChanges) {
   Random random(9);

@@ -1,6 +1,8 @@
 // The rows of a table range by range, a few of which the servers prepare while an earlier one is looked at.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 
@@ -19,20 +21,25 @@ class ScansAhead {
 
   // Of the ranges in their order, the next one's.
   Task<Answer> next() {
-    for (; asked_ < ranges_ && ahead_.size() < kAhead; ++asked_)
+    for (; asked_ < ranges_ && ahead_.size() < most_; ++asked_)
       ahead_.push_back(store_.scan(table_, RangeId{asked_}));
     Answer found = co_await ahead_.front();
     ahead_.pop_front();
+    const std::size_t bytes = found.rows.size() * sizeof(float) + found.keys.size() * sizeof(std::uint64_t);
+    most_ = std::clamp(kBytesAhead / std::max<std::size_t>(bytes, 1), kAheadLeast, kAheadMost);
     co_return found;
   }
 
  private:
-  static constexpr std::size_t kAhead = 8;
+  // One a server and one that is looked at, else as many as have this many bytes, ranges being alike.
+  static constexpr std::size_t kAheadLeast = 2, kAheadMost = 8;
+  static constexpr std::size_t kBytesAhead = std::size_t{32} << 20;
 
   ShardStore& store_;
   const TableId table_;
   const std::uint16_t ranges_;
   std::uint16_t asked_ = 0;
+  std::size_t most_ = kAheadLeast;
   std::deque<Pending> ahead_;
 };
 
