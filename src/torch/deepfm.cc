@@ -15,8 +15,8 @@
 #include "base/check.h"
 #include "model/dense/dense_rows.h"
 #include "model/scorer.h"
+#include "thalweg/torch_network.h"
 #include "torch/network.h"
-#include "torch/tensor_over.h"
 
 namespace thalweg {
 namespace {
