@@ -23,9 +23,10 @@ struct ModelKind;  // model_kind.h
 struct ModelSpec {
   std::string name = "lr";  // Of a ModelKind.
   Loss loss = Loss::kLogistic;
-  std::uint32_t rank = 8;    // fm, ffm: length of a factor.
-  std::uint32_t fields = 0;  // ffm: number of fields; deepfm: 0 for rows without.
-  float init_scale = 0.1f;   // fm, ffm: standard deviation of initial factors.
+  std::uint32_t rank = 8;        // fm, ffm: length of a factor.
+  std::uint32_t fields = 0;      // ffm: number of fields; deepfm: 0 for rows without.
+  bool fields_by_place = false;  // deepfm: rows have none, and an entry's place in its row is its field.
+  float init_scale = 0.1f;       // fm, ffm: standard deviation of initial factors.
   std::uint64_t seed = 1;
   std::uint32_t inputs = 0;   // Dense models: numbers of a row, whose features are 0 to inputs - 1,
   std::uint32_t classes = 0;  // classes where that is the loss,

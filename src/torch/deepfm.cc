@@ -1,7 +1,8 @@
 // DeepFM (H. Guo et al., "DeepFM: A Factorization-Machine based Neural Network for CTR Prediction", IJCAI
 // 2017, section 2): score = bias + <w, x> + pairs of the factorization machine + perceptron(a), where a has
 // for each field the sum of x_i v_i over its entries (equation 4); of rows without fields the sum over all
-// entries, as in their pooling by P. Covington et al., RecSys 2016, section 3.2. Each row's numbers are
+// entries, as in their pooling by P. Covington et al., RecSys 2016, section 3.2, or, where a number of fields
+// is given, each entry by itself: its place in the row is its field. Each row's numbers are
 // normalised (J. L. Ba et al., "Layer Normalization", 2016, section 3, without gain and bias): factors begin
 // near 0, where the layers would not learn from them.
 #include "torch/deepfm.h"
@@ -15,8 +16,8 @@
 #include "base/check.h"
 #include "model/dense/dense_rows.h"
 #include "model/scorer.h"
+#include "thalweg/torch_network.h"
 #include "torch/network.h"
-#include "torch/tensor_over.h"
 
 namespace thalweg {
 namespace {
@@ -49,7 +50,8 @@ class DeepFm final : public Scorer {
   std::vector<TableSpec> tables() const override;
   std::vector<std::uint64_t> tensor_shape(std::size_t table) const override;
   Status validate(const Batch& batch) const override {
-    return spec().fields == 0 ? ok_status() : check_fields(batch, spec());
+    if (spec().fields == 0) return ok_status();
+    return spec().fields_by_place ? check_places(batch) : check_fields(batch, spec());
   }
   void add_scores(const LocalBatch& batch, TableRows above, std::span<float> scores) override;
   void add_gradients(const LocalBatch& batch, TableRows above, std::span<const float> slopes,
@@ -57,6 +59,8 @@ class DeepFm final : public Scorer {
 
  private:
   std::size_t width() const { return std::size_t{spec().rank} * std::max(spec().fields, 1u); }
+  // Of rows without fields: each entry has a place of its own.
+  Status check_places(const Batch& batch) const;
   // Calls visit(place of the entry's factor among all, its place among the inputs, the entry's value).
   template <class Visit>
   void for_entries(const LocalBatch& batch, Visit visit) const;
@@ -83,13 +87,30 @@ std::vector<std::uint64_t> DeepFm::tensor_shape(std::size_t table) const {
   return {shape.begin(), shape.end()};
 }
 
+Status DeepFm::check_places(const Batch& batch) const {
+  if (!batch.fields.empty()) {
+    return {Code::kData,
+            "rows have fields, and model " + spec().name +
+                " has learnt of rows without any, by the places of their entries; expected such rows"};
+  }
+  for (std::size_t r = 0; r < batch.rows(); ++r) {
+    const std::uint32_t entries = batch.row_begin[r + 1] - batch.row_begin[r];
+    if (entries <= spec().fields) continue;
+    return {Code::kData, "row " + std::to_string(r) + " of a batch has " + std::to_string(entries) +
+                             " entries; expected at most " + std::to_string(spec().fields) +
+                             ", since an entry's place is its field where rows have none"};
+  }
+  return ok_status();
+}
+
 template <class Visit>
 void DeepFm::for_entries(const LocalBatch& batch, Visit visit) const {
   const Batch& rows = batch.rows();
   const std::size_t rank = spec().rank;
   for (std::size_t r = 0; r < batch.size(); ++r) {
     for (std::size_t e = rows.row_begin[r]; e < rows.row_begin[r + 1]; ++e) {
-      const std::size_t part = spec().fields == 0 ? 0 : rows.fields[e];
+      std::size_t part = 0;
+      if (spec().fields != 0) part = spec().fields_by_place ? e - rows.row_begin[r] : rows.fields[e];
       visit(batch.local()[e] * rank, r * width() + part * rank, rows.values.empty() ? 1.0f : rows.values[e]);
     }
   }

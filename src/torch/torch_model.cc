@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "model/dense/dense_rows.h"
-#include "torch/tensor_over.h"
+#include "thalweg/torch_network.h"
 
 namespace thalweg {
 namespace {
@@ -110,7 +110,7 @@ std::vector<at::Tensor> TorchModel::tensors_over(TableRows rows) const {
   return out;
 }
 
-// Of each row, times its weight. Labels that are no class are those of rows that are only scored.
+// Of each row, times its weight.
 at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& inputs,
                                   const LocalBatch& batch, RowRange range) const {
   const at::Tensor targets = tensor_over(range.of(batch.rows().labels), {range.count()});
@@ -119,14 +119,8 @@ at::Tensor TorchModel::row_losses(const at::Tensor& outputs, const at::Tensor& i
     // The network's own.
   } else if (spec_.loss == Loss::kBytes) {
     losses = byte_losses(outputs, inputs, targets);
-  } else if (spec_.loss == Loss::kClasses) {
-    const double last = static_cast<double>(spec_.classes - 1);
-    const at::Tensor classes = targets.nan_to_num().clamp(0, last).to(at::kLong);
-    losses = at::cross_entropy_loss(outputs, classes, {}, at::Reduction::None);
-  } else if (spec_.loss == Loss::kLogistic) {
-    losses = at::binary_cross_entropy_with_logits(outputs.squeeze(1), targets, {}, {}, at::Reduction::None);
   } else {
-    losses = (outputs.squeeze(1) - targets).square() / 2;
+    losses = losses_of(spec_.loss, outputs, targets);
   }
   const std::vector<float>& weights = batch.rows().weights;
   return weights.empty() ? losses : losses * tensor_over(range.of(weights), {range.count()});

@@ -227,6 +227,15 @@ Status choose_fields(const TrainerOptions& options, const std::shared_ptr<DataSe
                      TrainSpec& spec) {
   auto fields = options.fields;
   const bool there_are = data->format().parser(spec.train, data->columns())->with_fields();
+  spec.model.fields_by_place = fields && !there_are && !needed;
+  if (spec.model.fields_by_place && options.min_count > 1) {
+    return {Code::kUsage,
+            fmt::format(
+                "--min-count {} and --fields {}: rows have no fields, so that an entry's place in its row "
+                "is its field, and rows without their rare features would have others in their places; "
+                "expected one of the two, or rows with fields",
+                options.min_count, *fields)};
+  }
   if (!fields && !there_are) fields = 0;
   if (!fields && !data->seekable()) {
     return {Code::kUsage,

@@ -96,6 +96,7 @@ std::string to_text(const TrainSpec& spec) {
                     {"loss", static_cast<int>(m.loss)},
                     {"rank", m.rank},
                     {"fields", m.fields},
+                    {"fields_by_place", m.fields_by_place},
                     {"init_scale", m.init_scale},
                     {"seed", m.seed},
                     {"score_shift", m.score_shift},
@@ -141,6 +142,7 @@ Result<TrainSpec> train_spec_from_text(std::string_view text) {
     spec.model.loss = static_cast<Loss>(m.at("loss").get<int>());
     spec.model.rank = m.at("rank").get<std::uint32_t>();
     spec.model.fields = m.at("fields").get<std::uint32_t>();
+    spec.model.fields_by_place = m.at("fields_by_place").get<bool>();
     spec.model.init_scale = m.at("init_scale").get<float>();
     spec.model.seed = m.at("seed").get<std::uint64_t>();
     spec.model.score_shift = m.at("score_shift").get<float>();

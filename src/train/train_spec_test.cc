@@ -10,6 +10,7 @@ TEST(TrainSpec, SurvivesItsJourneyAsText) {
   spec.model.name = "ffm";
   spec.model.loss = Loss::kSquared;
   spec.model.fields = 39;
+  spec.model.fields_by_place = true;
   spec.model.script = "a net.pt";
   spec.model.rank = 4;
   spec.model.seed = ~std::uint64_t{0};

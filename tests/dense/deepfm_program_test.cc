@@ -47,6 +47,34 @@ TEST_F(DeepFmProgram, APipeMustSayItsFieldsWhereItHasSome) {
   EXPECT_NE(ran.err.find("--fields must be given"), std::string::npos) << ran.err;
 }
 
+// The same rows with fields and without: entries of the latter are in the order of their fields.
+TEST_F(DeepFmProgram, AnEntrysPlaceIsItsFieldWhereRowsHaveNone) {
+  const std::string job = "train --model deepfm --hidden 8 --batch 200 --data-shards 2 ",
+                    model = folder_ / "model";
+  const json with_fields = told(job + "--valid " + rows_ + " " + rows_);
+  const json by_place = told(job + "--fields 39 --out " + model + " --valid " + flat_ + " " + flat_);
+  EXPECT_EQ(by_place["valid_auc"], with_fields["valid_auc"]);
+  EXPECT_NE(told(job + "--valid " + flat_ + " " + flat_)["valid_auc"], with_fields["valid_auc"]);
+  EXPECT_EQ(told(job + "--fields 39 --processes --valid " + flat_ + " " + flat_)["model_digest"],
+            by_place["model_digest"]);
+  EXPECT_NEAR(told("eval --model " + model + " " + flat_)["auc"].get<double>(),
+              by_place["valid_auc"].get<double>(), 1e-6);
+  EXPECT_NE(run("model inspect " + model).out.find("39 fields by place"), std::string::npos);
+  EXPECT_EQ(told(job + "--init " + model + " " + flat_)["examples"], 4000);
+  const auto refusal = [](const std::string& command) {
+    const Ran ran = run(command);
+    EXPECT_NE(ran.code, 0) << command;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("eval --model " + model + " " + rows_).find("rows have fields"), std::string::npos);
+  EXPECT_NE(refusal(job + "--init " + model + " " + rows_).find("its fields are the places"),
+            std::string::npos);
+  EXPECT_NE(refusal(job + "--fields 38 " + flat_).find("has 39 entries; expected at most 38"),
+            std::string::npos);
+  EXPECT_NE(refusal(job + "--fields 39 --min-count 2 " + flat_).find("expected one of the two"),
+            std::string::npos);
+}
+
 TEST_F(DeepFmProgram, NoBitDependsOnServersWorkersOrTheRoute) {
   const std::string job = "train --model deepfm --hidden 8 --batch 200 --data-shards 4 " + rows_;
   const json one = told(job + " --servers 1 --workers 1");

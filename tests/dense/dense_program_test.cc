@@ -177,6 +177,23 @@ TEST_F(DenseProgram, GossipOnARingLearnsWhatSyncDoes) {
   }
 }
 
+// In virtual time, so that who meets whom is the same each time.
+TEST_F(DenseProgram, PairsAtTheirOwnPaceLearnWhatGossipDoes) {
+  write_stripes(folder_, "train", 1200, 1, 0.2);
+  write_stripes(folder_, "t10k", 300, 2, 0.2);
+  const std::string job =
+      "simulate train --model mlp --hidden 16 --batch 48 --epochs 8 --data-shards 8 --workers 8 "
+      "--optimizer sgd --rate 0.005 --compute 'lognormal(10ms,0.5)' ";
+  for (const std::string graph : {"ring", "complete"}) {
+    const json gossip = told(job + "--algorithm dpsgd:" + graph + " " + data())["epochs"].back();
+    const json pairs = told(job + "--algorithm adpsgd:" + graph + " " + data())["epochs"].back();
+    for (const char* loss : {"train_loss", "valid_logloss"}) {
+      EXPECT_LT(gossip[loss].get<double>(), 0.7) << loss;
+      EXPECT_LE(pairs[loss].get<double>(), 1.02 * gossip[loss].get<double>()) << graph << " " << loss;
+    }
+  }
+}
+
 // In virtual time the same shards exchange the same bytes.
 TEST_F(DenseProgram, ASimulatedGroupHasTheModelOfThreads) {
   const std::string job =

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the command lines of docs/quality.md and holds their figures against what the page promises.
 
-quality_test.py THALWEG SOURCE_DIR. The commands come from the page: each section has one `sh` block, and a line
-"Holds: NAME OP NUMBER, ..." over the last line of JSON that its last command prints. Data sets lie in
+quality_test.py THALWEG SOURCE_DIR [--full] [SECTION...]. The commands come from the page: each section has a `sh` block,
+and a line "Holds: NAME OP NUMBER, ..." over the last line of JSON that its last command prints. What takes minutes has
+two of both, a part of the training and then all of it: without --full the first, with it the last. Data sets lie in
 $THALWEG_TEST_DATA; where one of them is not there, that section is left out, and the test counts as skipped (77).
 """
 
@@ -18,21 +19,23 @@ COMPARE = {">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b}
 SECTION = re.compile(r"^### (.+?)\n(.*?)(?=^##|\Z)", re.M | re.S)
 PROMISED = {"a9a", "agaricus", "criteo-20k", "criteo-20k, from CSV",
             "criteo-20k, with factors and layers", "criteo-raw8k", "frappe", "ipinyou",
-            "libffm-tiny", "ml-100k", "mnist", "mnist, softmax", "tinyshakespeare"}
+            "libffm-tiny", "ml-100k", "mnist", "mnist, convnet", "mnist, softmax", "tinyshakespeare"}
 SYNTHETIC = {"synthetic, LR", "synthetic, FM", "synthetic, DeepFM"}
 
 
 def sections(page):
-    """Title to (commands, bounds)."""
+    """Title to (commands, bounds) of a part of the training and of all of it, which are the same where there is one."""
     found = {}
     for title, body in SECTION.findall(page):
         blocks = re.findall(r"^```sh\n(.*?)^```", body, re.M | re.S)
         holds = re.findall(r"^Holds: (.+?)\.$", body, re.M)
-        assert len(blocks) == 1 and len(holds) == 1, f"{title}: expected one sh block and one line of bounds"
-        commands = [shlex.split(line) for line in blocks[0].replace("\\\n", " ").splitlines()]
-        assert all(c[:1] == ["thalweg"] for c in commands), f"{title}: a command that is not thalweg"
-        bounds = [b.strip().strip("`").split() for b in holds[0].split(",")]
-        found[title] = commands, [(name, op, float(number)) for name, op, number in bounds]
+        assert 1 <= len(blocks) == len(holds) <= 2, f"{title}: expected one or two sh blocks, and as many lines of bounds"
+        found[title] = [], []
+        for which in (0, -1):
+            commands = [shlex.split(line) for line in blocks[which].replace("\\\n", " ").splitlines()]
+            assert all(c[:1] == ["thalweg"] for c in commands), f"{title}: a command that is not thalweg"
+            bounds = [b.strip().strip("`").split() for b in holds[which].split(",")]
+            found[title][which].extend((commands, [(name, op, float(number)) for name, op, number in bounds]))
     return found
 
 
@@ -48,18 +51,21 @@ def run(command, thalweg, data, scratch):
 
 
 def main():
-    thalweg, source = os.path.abspath(sys.argv[1]), sys.argv[2]
+    thalweg, source, *more = sys.argv[1:]
+    thalweg = os.path.abspath(thalweg)
+    which, wanted = -1 if "--full" in more else 0, [word for word in more if word != "--full"]
     with open(os.path.join(source, "docs", "quality.md"), encoding="utf-8") as page:
         todo = sections(page.read())
     assert set(todo) == PROMISED | SYNTHETIC, f"docs/quality.md has sections {sorted(todo)}"
+    assert set(wanted) <= set(todo), f"expected sections of docs/quality.md: {sorted(todo)}"
     data = os.environ.get("THALWEG_TEST_DATA") or os.path.join(source, "..", "shared", "data")
     if not os.path.isdir(data):
         print(f"skipped: no data sets in {data}; THALWEG_TEST_DATA says where they are")
         return 77
     failures, absent = 0, 0
     with tempfile.TemporaryDirectory() as scratch:
-        for title, (commands, bounds) in todo.items():
-            name = title.split(",")[0]
+        for title in wanted or todo:
+            (commands, bounds), name = todo[title][which], title.split(",")[0]
             if title in PROMISED and not os.path.isdir(os.path.join(data, name)):
                 print(f"{title}: skipped, {name} is not in {data}")
                 absent += 1

@@ -66,7 +66,7 @@ constexpr OptionRow kRows[] = {
     {.name = "rank", .key = "model.rank", .type = T::kInt, .group = kModel,
      .help = "Length of a factor (fm, ffm, deepfm); unset is 8", .example = "8", .placeholder = "K", .low = 1, .high = 1024},
     {.name = "fields", .key = "model.fields", .type = T::kInt, .group = kModel,
-     .help = "Number of fields (ffm, deepfm); unset takes it from the data", .example = "39", .placeholder = "N",
+     .help = "Number of fields (ffm, deepfm); unset takes it from the data. Where rows have none (deepfm) an entry's place in its row is its field", .example = "39", .placeholder = "N",
      .low = 1, .high = 65536},
     {.name = "loss", .key = "model.loss", .type = T::kChoice, .group = kModel,
      .help = "Loss to minimise: logistic for clicks, squared for ratings, poisson for counts (not dense models), classes (softmax) for lr and dense models; unset is logistic, for dense models classes, for gpt that of bytes", .example = "squared",

@@ -246,10 +246,10 @@ class Ranking {
     for (std::size_t in = that_can_begin(tuners, left); in > 0; in = in == 1 ? 0 : (in + 1) / 2) {
       double round = in == 1 ? left : kRoundPart * left;
       left -= round;
-      for (std::size_t i = 0; i < in; ++i) {
-        const double share = round / static_cast<double>(in - i);
+      for (std::size_t i = in; i > 0; --i) {  // What slower ones leave is for faster ones.
+        const double share = round / static_cast<double>(i);
         double work = share;
-        if (Status status = tuners[i].go_on(work); !status.ok()) return status;
+        if (Status status = tuners[i - 1].go_on(work); !status.ok()) return status;
         round -= share - work;
       }
       left += round;

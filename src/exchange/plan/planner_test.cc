@@ -133,6 +133,8 @@ TEST(Planner, FindsWhatItHasMissedBefore) {
       {"rack-25g", 5, Operation::kAllReduce, 256'000, "hierarchical", 0, 8},
       {"uniform:2,1GB/s,10us", 8, Operation::kBroadcast, 64'000, "hierarchical:2x2x2t", 0, 4},
       {"rack-100g", 8, Operation::kAllReduce, 1'000'000, "hierarchical:2x2tx2d", 0, 32},
+      {"rack-100g", 11, Operation::kAllReduce, 256'000, "bidirectional-ring", 4096, 8},
+      {"rack-100g", 14, Operation::kAllReduce, 256'000, "hierarchical:2x7h", 0, 16},
   };
   for (const Missed& missed : all) {
     const auto room = preset(missed.topology, missed.ranks);

@@ -105,6 +105,10 @@ class Members {
     const bool fits = std::abs(found) <= static_cast<double>(std::numeric_limits<float>::max());
     fits ? void(out = static_cast<float>(found)) : fail(name, "a number that a float holds");
   }
+  void truth(const char* name, bool& out) {
+    const Json& value = member(name);
+    value.is_boolean() ? void(out = value.get<bool>()) : fail(name, "true or false");
+  }
   template <class Whole>
   void whole(const char* name, Whole& out) {
     const Json& value = member(name);
@@ -184,6 +188,7 @@ void read_model(Members in, ModelSpec& out) {
   in.one_of("loss", kLossNames, out.loss);
   in.whole("rank", out.rank);
   in.whole("fields", out.fields);
+  if (in.has("fields_by_place")) in.truth("fields_by_place", out.fields_by_place);
   in.real("init_scale", out.init_scale);
   in.whole("seed", out.seed);
   if (in.has("inputs")) read_sizes(in, out);
@@ -290,6 +295,7 @@ std::string to_json(const Manifest& manifest) {
     json["model"]["classes"] = model.classes;
     json["model"]["hidden"] = model.hidden;
   }
+  if (model.fields_by_place) json["model"]["fields_by_place"] = true;
   if (model.layers != 0) {
     json["model"]["layers"] = model.layers;
     json["model"]["width"] = model.width;

@@ -152,7 +152,8 @@ std::string to_text(const ModelSummary& summary) {
   std::string out = fmt::format("model    {}, {} loss", model.name, loss_name(model.loss));
   const auto kind = find_kind(model);
   if (!kind.ok() || (*kind)->factors) out += fmt::format(", rank {}", model.rank);
-  if (model.fields != 0) out += fmt::format(", {} fields", model.fields);
+  if (model.fields != 0)
+    out += fmt::format(", {} fields{}", model.fields, model.fields_by_place ? " by place" : "");
   out += fmt::format("\ndigest   {}\nwritten  by version {}, format {}\n", digest_text(manifest.digest),
                      manifest.library_version, kModelFormatVersion);
   std::size_t widest = 12;

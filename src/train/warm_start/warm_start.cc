@@ -161,6 +161,11 @@ Result<TrainerOptions> WarmStart::settle(TrainerOptions options) const {
   return options;
 }
 
+static const char* fields_text(const ModelSpec& model) {
+  if (model.fields == 0) return "none";
+  return model.fields_by_place ? "the places of entries in rows without any" : "those that rows have";
+}
+
 Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted) const {
   const TableSpec& spec = had.spec;
   if (spec.name == wanted.name && spec.kind == wanted.kind && spec.dim == wanted.dim &&
@@ -174,6 +179,11 @@ Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted)
 }
 
 Status WarmStart::check(const TrainSpec& spec, const std::vector<TableSpec>& tables) const {
+  const ModelSpec& model = reader_.manifest().model;
+  if (model.fields_by_place != spec.model.fields_by_place) {
+    return {Code::kUsage, fmt::format("--init {}: its fields are {}, and this training's {}", reader_.path(),
+                                      fields_text(model), fields_text(spec.model))};
+  }
   const std::vector<TableManifest>& had = reader_.manifest().tables;
   const bool without_ages = had.size() + 1 == tables.size() && is_ages_table(tables.back());
   if (had.size() != tables.size() && !without_ages) {
