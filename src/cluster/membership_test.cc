@@ -58,7 +58,7 @@ struct Member {
   Role role;
   Instant now{};
   SentFrames out;
-  Membership membership{role, {"127.0.0.1:1", "name", "machine", 1, false, kPatience}};
+  Membership membership{role, {"127.0.0.1:1", "name", "machine", 1, false, {}, kPatience}};
 };
 
 TEST(Membership, AsksToJoinUntilItIsWelcome) {
