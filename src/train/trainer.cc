@@ -70,6 +70,7 @@ class Trainer::Impl {
   Status begin();
   Status refuse_sweep() const;
   Status refuse_state() const;
+  Status refuse_stateless() const;
   StatePlace state_place(const std::string& where, const std::string& address);
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
   void tell_address(const RemoteCluster& cluster, const std::string& more) const;
@@ -98,6 +99,13 @@ Status Trainer::Impl::refuse_state() const {
   if (given.state.empty()) return ok_status();
   return {Code::kUsage,
           "--state is for a scheduler whose nodes are processes of their own, thalweg node scheduler"};
+}
+
+// What has no meaning without a state.
+Status Trainer::Impl::refuse_stateless() const {
+  if (!given.state.empty() || (!given.standby && given.state_tls == StateTls())) return ok_status();
+  return {Code::kUsage,
+          "--standby, --state-ca, --state-cert and --state-key go with --state etcd://HOST:PORT/PREFIX"};
 }
 
 StatePlace Trainer::Impl::state_place(const std::string& where, const std::string& address) {
@@ -278,7 +286,7 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 }
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
-  for (const Status& status : {begin(), refuse_sweep()}) {
+  for (const Status& status : {begin(), refuse_sweep(), refuse_stateless()}) {
     if (!status.ok()) return failed(status);
   }
   const std::uint32_t servers = servers_of(job->options(), 1);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Schedulers whose --state is in an etcd: they and it are killed and come again, the job goes on, its bits stay."""
 import signal
+import subprocess
 import time
 import unittest
 
 from cluster_jobs import PATIENCE_S
 from etcd_server import Etcd
 from kept_jobs import KeptJobs
+from programs import PROGRAM
 
 
 class EtcdSchedulerTest(KeptJobs):
@@ -100,6 +102,10 @@ class EtcdSchedulerTest(KeptJobs):
         self.refused("certificates are for etcds://", "--state-ca", "ca.pem")
         self.state = self.folder.name + "/a-directory"
         self.refused("--standby is for a state that several machines reach", "--standby")
+        done = subprocess.run([PROGRAM, "node", "scheduler", "--listen", self.address, "--standby", self.train], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("go with --state etcd://HOST:PORT/PREFIX", done.stderr)
 
 
 if __name__ == "__main__":
