@@ -33,7 +33,6 @@ class Lead {
  private:
   Lead(std::unique_ptr<StateStore> store, std::string words, Duration length)
       : store_(std::move(store)), words_(std::move(words)), length_(length) {}
-  Status claim();
   void keep();
   void regain(const std::optional<StateGuard>& term);
 

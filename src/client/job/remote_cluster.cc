@@ -302,8 +302,8 @@ template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
                  const std::atomic<bool>* stop) {
   const std::vector<std::string> schedulers = scheduler_addresses(options);
-  for (auto at = schedulers.rbegin(); at != schedulers.rend();
-       ++at) {  // The first one last, which is asked first.
+  // All are looked at; the first one is asked first.
+  for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
     if (Status status = driver.introduce(kScheduler, *at); !status.ok()) return {status};
   }
   driver.add(id, node);
