@@ -28,6 +28,7 @@ class StoreInMemory final : public StateStore {
     ++revision_;
     most = std::max(most, changes.size());
     for (const StateChange& change : changes) entries_[change.key] = {*change.value, revision_};
+    if (loses_answers) return Status(Code::kTimeout, "no answer");
     return revision_;
   }
   Result<std::vector<StateEvent>> watch(std::string_view, std::uint64_t, Duration) override {
@@ -38,7 +39,8 @@ class StoreInMemory final : public StateStore {
   Status revoke(StateLease) override { return ok_status(); }
 
   bool fails = false;
-  std::size_t most = 0;  // Keys of one change.
+  bool loses_answers = false;  // Of what it does.
+  std::size_t most = 0;        // Keys of one change.
 
  private:
   std::map<std::string, StateEntry> entries_;
@@ -150,6 +152,25 @@ TEST(KeptScheduler, SaysThatItIsThereWhileAStoreIsNot) {
   job.now = job.now + std::chrono::seconds(1);
   EXPECT_GE(count(job.keep(), Op::kMap), 3u);
   EXPECT_TRUE(job.kept->trouble().ok());
+}
+
+// What is not known to be there is written again, and then it is.
+TEST(KeptScheduler, RepeatsAWriteWhoseAnswerWasLost) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  store.loses_answers = true;
+  job.tell(worker_node(0), job.report(0, 1));
+  EXPECT_EQ(count(job.keep(), Op::kReportReply), 0u);
+  EXPECT_EQ(job.kept->trouble().code(), Code::kTimeout);
+  EXPECT_EQ(store.get("report/")->entries.size(), 1u);
+  store.loses_answers = false;
+  job.now = job.now + std::chrono::seconds(1);
+  EXPECT_EQ(count(job.keep(), Op::kReportReply), 1u);
+  EXPECT_TRUE(job.kept->settled());
+  KeptJob second(store);
+  EXPECT_EQ(second.reports, "0.1r ");
 }
 
 // What has collected while a store was away is more than it takes at once.
