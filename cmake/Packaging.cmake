@@ -111,7 +111,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME thalweg)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS libucx0)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "libucx0, libcurl4")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
   "trains sparse models through a parameter server\n Linear models and factorization machines from click logs.")
 set(CPACK_DEBIAN_TORCH_PACKAGE_NAME thalweg-torch)

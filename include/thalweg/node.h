@@ -15,9 +15,11 @@ namespace thalweg {
 // How this process takes part in a job. Addresses are "host:port"; port 0 takes a free one. Unless
 // `insecure_no_auth`, they are of this machine's loopback: what travels is not encrypted.
 struct NodeOptions {
-  std::string scheduler = "127.0.0.1:7100";  // Where the scheduler listens, and the others find it.
-  std::string listen = "127.0.0.1:0";        // Where the other nodes reach this server or worker.
-  std::string name;                          // For people; empty: host and process.
+  // Where the scheduler listens, and the others find it; for them several with commas, of which one leads at
+  // a time, see TrainerOptions::standby.
+  std::string scheduler = "127.0.0.1:7100";
+  std::string listen = "127.0.0.1:0";  // Where the other nodes reach this server or worker.
+  std::string name;                    // For people; empty: host and process.
   // The job's secret, or the file that holds it; the scheduler makes the file where it does not exist.
   // Without either it is this user's own on this machine, and with `insecure_no_auth` none: whoever comes
   // takes part.

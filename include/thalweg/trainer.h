@@ -17,6 +17,7 @@
 #include "thalweg/node.h"
 #include "thalweg/options.h"
 #include "thalweg/row_order.h"
+#include "thalweg/state_tls.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
@@ -192,9 +193,12 @@ struct TrainerOptions {
   std::map<std::string, std::string> stored;  // For model.json, beside what reading rows for the model needs.
 
   CheckpointOptions checkpoint;
-  // For Trainer::run(NodeOptions): a directory in which the scheduler keeps what another one has to know to
-  // take the job up where it is killed. Empty: its death ends the job. docs/fault-tolerance.md.
+  // For Trainer::run(NodeOptions): where the scheduler keeps what another one has to know to take the job up
+  // where it is killed: a directory, or etcd://HOST:PORT[,HOST:PORT...]/PREFIX, with TLS etcds://. Empty: its
+  // death ends the job. docs/fault-tolerance.md.
   std::string state;
+  StateTls state_tls;
+  bool standby = false;  // Waits while another scheduler leads the job of that state.
 
   TrainParts more;
 

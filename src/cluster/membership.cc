@@ -11,6 +11,9 @@
 namespace thalweg::cluster {
 namespace {
 
+// A scheduler that has let more of them pass than a busy one would may not be the one that leads.
+constexpr std::uint32_t kUnheardMax = 3;
+
 // Tables and the number of shards stay for a job's life. Who owns what may change.
 bool same_job(const wire::Map& a, const wire::Map& b) {
   return a.tables == b.tables && a.shards.size() == b.shards.size() && a.consistency == b.consistency &&
@@ -28,7 +31,7 @@ Membership::News Membership::hear(Instant now, NodeId from, const Frame& frame, 
   if (stopped_ && op != Op::kStop) return News::kNone;
   const bool order = op == Op::kWelcome || op == Op::kMap || op == Op::kStop;
   if (order && from != kScheduler) return News::kNone;
-  if (from == kScheduler) scheduler_.heard();
+  if (from == kScheduler) scheduler_.heard(), unheard_ = 0;
   switch (op) {
     case Op::kWelcome:
       return on_welcome(frame, out);
@@ -65,7 +68,14 @@ Membership::News Membership::on_map(Instant now, const Frame& frame) {
   return first ? News::kFirstMap : News::kMap;
 }
 
+void Membership::look_for_scheduler(Transport& out) {
+  if (options_.schedulers.size() < 2 || ++unheard_ <= kUnheardMax) return;
+  asked_ = (asked_ + 1) % options_.schedulers.size();
+  out.introduce(kScheduler, options_.schedulers[asked_]);
+}
+
 void Membership::speak(Instant now, const Counters& counters, Transport& out) {
+  look_for_scheduler(out);
   if (!id_) {
     speak_at_ = now + limits::kRetryFirst;
     const wire::Join join{role_,         options_.observer, options_.address,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/counters.h"
 #include "cluster/combine_tree.h"
@@ -21,7 +22,10 @@ struct MemberOptions {
   std::string machine{};  // See wire::Join.
   std::uint32_t pid = 0;  // See wire::Join.
   bool observer = false;  // See wire::Join.
-  Duration patience{};    // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
+  // Where schedulers may be, of which one leads at a time: the first is known to the driver. Where it answers
+  // nothing, the next is asked.
+  std::vector<std::string> schedulers{};
+  Duration patience{};  // With a scheduler that has welcomed this node and then answers nothing; 0: no end.
 };
 
 class Membership {
@@ -79,6 +83,7 @@ class Membership {
  private:
   News on_welcome(const Frame& frame, Transport& out);
   News on_map(Instant now, const Frame& frame);
+  void look_for_scheduler(Transport& out);
 
   Role role_;
   MemberOptions options_;
@@ -88,6 +93,8 @@ class Membership {
   CombineTree tree_;
   bool ranges_moved_ = false;
   SchedulerWatch scheduler_;
+  std::size_t asked_ = 0;      // Of the schedulers.
+  std::uint32_t unheard_ = 0;  // Words to it since it last said anything.
   Instant speak_at_{0};
   std::optional<Status> ended_;  // Said until the job is over.
   std::optional<Status> stopped_;

@@ -58,7 +58,7 @@ struct Member {
   Role role;
   Instant now{};
   SentFrames out;
-  Membership membership{role, {"127.0.0.1:1", "name", "machine", 1, false, kPatience}};
+  Membership membership{role, {"127.0.0.1:1", "name", "machine", 1, false, {}, kPatience}};
 };
 
 TEST(Membership, AsksToJoinUntilItIsWelcome) {
@@ -162,6 +162,37 @@ TEST(Membership, GivesUpASchedulerThatAnswersNothing) {
 }
 
 // The word may be lost, and the job would wait for this node.
+// Of words that are not answered the first ones are a busy scheduler's to miss.
+TEST(Membership, LooksForASchedulerElsewhereWhereOneAnswersNothing) {
+  SentFrames out;
+  MemberOptions options;
+  options.schedulers = {"a:1", "b:1", "c:1"};
+  Membership membership(Role::kWorker, options);
+  const auto speak = [&](int times) {
+    for (int i = 0; i < times; ++i) membership.speak(membership.next_deadline(), {}, out);
+    std::string asked;
+    for (const auto& [node, address] : std::exchange(out.introduced, {})) {
+      EXPECT_EQ(node, kScheduler);
+      asked += address + " ";
+    }
+    return asked;
+  };
+  const auto hear = [&](Frame frame) { membership.hear({}, kScheduler, frame, out); };
+  EXPECT_EQ(speak(3), "");
+  EXPECT_EQ(speak(3), "b:1 c:1 a:1 ");
+  hear(welcome(worker_node(0)));
+  EXPECT_EQ(speak(3), "");
+  hear(make_frame(Op::kMap, encode(job_map(1))));
+  EXPECT_EQ(speak(4), "b:1 ");
+  hear(make_frame(Op::kHeartbeat));
+  EXPECT_EQ(speak(3), "");
+  EXPECT_EQ(speak(1), "c:1 ");
+  Member alone;  // Who knows of one has nobody else to ask.
+  alone.begin(job_map(1));
+  alone.speak_until(Instant{} + 30s, false);
+  EXPECT_TRUE(alone.out.introduced.empty());
+}
+
 TEST(Membership, SaysUntilTheStopThatItsPartIsOver) {
   Member member(Role::kWorker);
   member.begin(job_map(1));

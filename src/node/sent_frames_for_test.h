@@ -1,6 +1,7 @@
 // A transport that keeps what a node sends.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,7 +12,9 @@ namespace thalweg {
 
 struct SentFrames final : Transport {
   void send(NodeId to, Frame frame) override { frames.emplace_back(to, std::move(frame)); }
-  void introduce(NodeId, std::string_view) override {}
+  void introduce(NodeId node, std::string_view address) override {
+    introduced.emplace_back(node, std::string(address));
+  }
   void rename_self(NodeId, std::uint64_t) override {}
   // What has been sent since the last call.
   std::vector<std::pair<NodeId, Frame>> take() { return std::exchange(frames, {}); }
@@ -23,6 +26,7 @@ struct SentFrames final : Transport {
   }
 
   std::vector<std::pair<NodeId, Frame>> frames;
+  std::vector<std::pair<NodeId, std::string>> introduced;
 };
 
 inline Frame make_frame(Op op, Bytes first = {}) {

@@ -26,7 +26,8 @@ class KeptScheduler::Gate final : public Transport {
   void close() {
     const bool free = owner_.kept_ == owner_.changes_ || THALWEG_BUG(kAnnouncedUnkept);
     for (Held& one : said_) {
-      if (free && owner_.held_.empty()) {
+      const bool for_people = one.frame.head.op == Op::kStatusReply;  // Nobody acts upon it.
+      if (for_people || (free && owner_.held_.empty())) {
         out_.send(one.to, std::move(one.frame));
         continue;
       }
@@ -99,17 +100,30 @@ Computation* KeptScheduler::take_work() {
   write_.store = store_;
   write_.guard = lead_;
   write_.changes.clear();
-  for (auto& [key, value] : unkept_) write_.changes.push_back({key, std::move(value)});
-  unkept_.clear();
-  write_.number = changes_;
+  // The image last: of nothing that it knows reports are missing then.
+  std::optional<std::string> image;
+  if (auto job = unkept_.extract(kJobKey)) image = std::move(job.mapped());
+  while (!unkept_.empty() && write_.changes.size() < kKeysAtOnce) {
+    auto first = unkept_.extract(unkept_.begin());
+    write_.changes.push_back({first.key(), std::move(first.mapped())});
+  }
+  const bool all = unkept_.empty();
+  if (image && all) write_.changes.push_back({kJobKey, std::move(*image)});
+  if (image && !all) unkept_[kJobKey] = *std::move(image);
+  write_.number = all ? changes_ : kept_;
   return &write_;
+}
+
+void KeptScheduler::lose_lead() {
+  if (fenced_) return;
+  fenced_ = Status(Code::kAborted, "another scheduler has taken this job up from its state");
+  held_.clear();
 }
 
 void KeptScheduler::on_computed(Instant now, Transport& out) {
   writing_ = false;
   if (write_.done.status().code() == Code::kStale) {
-    fenced_ = Status(Code::kAborted, "another scheduler has taken this job up from its state");
-    held_.clear();
+    lose_lead();
     return;
   }
   if (!write_.done) {  // It may be there nevertheless. What has changed since goes before.

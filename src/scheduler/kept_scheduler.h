@@ -43,6 +43,8 @@ class KeptScheduler final : public Node {
 
   // What the scheduler's process does with it outside of these.
   void turn(Transport& out, const std::function<void(Transport&)>& act);
+  // Somebody knows that another one has taken the job up, before a write has found it.
+  void lose_lead();
   // Why it no longer leads: another one has taken the job up. Nobody has been told anything since.
   const std::optional<Status>& fenced() const { return fenced_; }
   // Whether the store has all that the scheduler knows.
@@ -63,6 +65,8 @@ class KeptScheduler final : public Node {
     std::uint64_t number = 0;  // Of the newest change that it has.
     Result<std::uint64_t> done{Status()};
   };
+  // Of one write, which a store may limit; reports that have come meanwhile go into the next.
+  static constexpr std::size_t kKeysAtOnce = 500;
   struct Held {
     NodeId to;
     Frame frame;

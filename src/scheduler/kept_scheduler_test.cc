@@ -26,7 +26,9 @@ class StoreInMemory final : public StateStore {
         return Status(Code::kStale, guard.key);
     }
     ++revision_;
+    most = std::max(most, changes.size());
     for (const StateChange& change : changes) entries_[change.key] = {*change.value, revision_};
+    if (loses_answers) return Status(Code::kTimeout, "no answer");
     return revision_;
   }
   Result<std::vector<StateEvent>> watch(std::string_view, std::uint64_t, Duration) override {
@@ -37,6 +39,8 @@ class StoreInMemory final : public StateStore {
   Status revoke(StateLease) override { return ok_status(); }
 
   bool fails = false;
+  bool loses_answers = false;  // Of what it does.
+  std::size_t most = 0;        // Keys of one change.
 
  private:
   std::map<std::string, StateEntry> entries_;
@@ -142,10 +146,67 @@ TEST(KeptScheduler, SaysThatItIsThereWhileAStoreIsNot) {
     EXPECT_EQ(answers[0].second.head.map_epoch, 1u);  // Of the second map nothing is said.
     EXPECT_EQ(job.keep().size(), 0u);
   }
+  // Who asks how the job is may know of what waits.
+  EXPECT_EQ(count(job.tell(temporary(9), make_frame(Op::kStatus)), Op::kStatusReply), 1u);
   store.fails = false;
   job.now = job.now + std::chrono::seconds(1);
   EXPECT_GE(count(job.keep(), Op::kMap), 3u);
   EXPECT_TRUE(job.kept->trouble().ok());
+}
+
+// What is not known to be there is written again, and then it is.
+TEST(KeptScheduler, RepeatsAWriteWhoseAnswerWasLost) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  store.loses_answers = true;
+  job.tell(worker_node(0), job.report(0, 1));
+  EXPECT_EQ(count(job.keep(), Op::kReportReply), 0u);
+  EXPECT_EQ(job.kept->trouble().code(), Code::kTimeout);
+  EXPECT_EQ(store.get("report/")->entries.size(), 1u);
+  store.loses_answers = false;
+  job.now = job.now + std::chrono::seconds(1);
+  EXPECT_EQ(count(job.keep(), Op::kReportReply), 1u);
+  EXPECT_TRUE(job.kept->settled());
+  KeptJob second(store);
+  EXPECT_EQ(second.reports, "0.1r ");
+}
+
+// What has collected while a store was away is more than it takes at once.
+TEST(KeptScheduler, WritesManyReportsOneAfterTheOther) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  store.fails = true;
+  constexpr std::uint32_t kReports = 1200;
+  for (std::uint32_t number = 1; number <= kReports; ++number)
+    job.tell(worker_node(0), job.report(0, number));
+  job.kept->on_peer_lost(job.now, server_node(1), job.out);
+  job.keep();
+  store.fails = false;
+  job.now = job.now + std::chrono::seconds(1);
+  std::vector<std::size_t> kept, maps;
+  while (!job.kept->settled() && kept.size() < 9) {
+    maps.push_back(count(job.keep(), Op::kMap));
+    kept.push_back(store.get("report/")->entries.size());
+  }
+  EXPECT_EQ(kept, (std::vector<std::size_t>{500, 1000, 1200}));
+  EXPECT_EQ(maps[0] + maps[1], 0u);  // Nothing is said before all of it is there.
+  EXPECT_GE(maps[2], 3u);
+  EXPECT_EQ(store.most, 500u);
+}
+
+TEST(KeptScheduler, LosesTheLeadThatAnotherOneHasTaken) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  job.kept->lose_lead();
+  EXPECT_EQ(job.kept->fenced()->code(), Code::kAborted);
+  EXPECT_TRUE(job.kept->finished());
+  EXPECT_EQ(job.tell(server_node(0), heartbeat()).size(), 0u);
 }
 
 TEST(KeptScheduler, AnotherOneTakesTheJobUp) {

@@ -70,6 +70,8 @@ class Trainer::Impl {
   Status begin();
   Status refuse_sweep() const;
   Status refuse_state() const;
+  Status refuse_stateless() const;
+  StatePlace state_place(const std::string& where, const std::string& address);
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
   void tell_address(const RemoteCluster& cluster, const std::string& more) const;
 
@@ -97,6 +99,25 @@ Status Trainer::Impl::refuse_state() const {
   if (given.state.empty()) return ok_status();
   return {Code::kUsage,
           "--state is for a scheduler whose nodes are processes of their own, thalweg node scheduler"};
+}
+
+// What has no meaning without a state.
+Status Trainer::Impl::refuse_stateless() const {
+  if (!given.state.empty() || (!given.standby && given.state_tls == StateTls())) return ok_status();
+  return {Code::kUsage,
+          "--standby, --state-ca, --state-cert and --state-key go with --state etcd://HOST:PORT/PREFIX"};
+}
+
+StatePlace Trainer::Impl::state_place(const std::string& where, const std::string& address) {
+  const TrainerOptions& wanted = job->options();
+  const auto waiting = [this](Duration waited, const std::string& whom) {
+    TrainProgress shown;
+    shown.elapsed = waited;
+    shown.missing = whom;
+    if (given.on_progress) given.on_progress(shown);
+    return !closing;
+  };
+  return {where, wanted.state_tls, "the scheduler at " + address, wanted.standby, waiting};
 }
 
 TrainResult Trainer::Impl::run_here() {
@@ -265,7 +286,7 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
 }
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
-  for (const Status& status : {begin(), refuse_sweep()}) {
+  for (const Status& status : {begin(), refuse_sweep(), refuse_stateless()}) {
     if (!status.ok()) return failed(status);
   }
   const std::uint32_t servers = servers_of(job->options(), 1);
@@ -273,7 +294,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
   std::unique_ptr<SchedulerState> state;  // Outlives the cluster.
   if (const std::string& place = job->options().state; !place.empty()) {
-    auto opened = open_scheduler_state(place);
+    auto opened = open_scheduler_state(state_place(place, node.scheduler));
     if (!opened) return failed(opened.status());
     state = *std::move(opened);
   }
@@ -288,6 +309,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   if (state) {
     cluster.state = state->store.get();
     cluster.kept = std::move(state->kept);
+    if (state->lead) cluster.lead_lost = [&lead = *state->lead] { return lead.lost(); };
     cluster.on_taken_up = [this](const Scheduler& scheduler) { job->take_up(scheduler.loaded()); };
   }
   auto started = RemoteCluster::start(std::move(cluster));

@@ -25,6 +25,10 @@ Status run_node_scheduler(const Options& options, Output& out) {
   if (!checkpoint) return checkpoint.status();
   wanted.checkpoint = *std::move(checkpoint);
   wanted.state = options.maybe_text("state").value_or("");
+  wanted.state_tls = {options.maybe_text("state-ca").value_or(""),
+                      options.maybe_text("state-cert").value_or(""),
+                      options.maybe_text("state-key").value_or("")};
+  wanted.standby = options.flag("standby");
   if (Status status = set_kept(options, wanted); !status.ok()) return status;
   return show_training(options, std::move(wanted), out, [&](Trainer& trainer) { return trainer.run(node); });
 }
@@ -36,7 +40,8 @@ extern constinit const Command kNodeSchedulerCommand = {
     .summary = "Run the scheduler of a training job whose other nodes join by hand",
     .example = "thalweg node scheduler --listen 127.0.0.1:7100 --servers 1 --workers 2 --out model",
     .run = run_node_scheduler,
-    .options = {kReadOptions, kTrainOptions, kCheckpointOptions, "state|listen|secret-file|insecure-no-auth"},
+    .options = {kReadOptions, kTrainOptions, kCheckpointOptions,
+                "state|state-ca|state-cert|state-key|standby|listen|secret-file|insecure-no-auth"},
     .arguments = "[FILE...]",
     .arguments_max = kManyArguments,
 };

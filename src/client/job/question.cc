@@ -2,14 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client/job/node_options.h"
 #include "net/real_clock.h"
 #include "net/tcp/tcp.h"
 
 namespace thalweg {
+namespace {
+
+// Of several schedulers each, in turn.
+constexpr Duration kAskedFor = std::chrono::milliseconds(500);
+
+}  // namespace
 
 Status ask_scheduler(const NodeOptions& options, Node& asker) {
   if (Status status = check(options); !status.ok()) return status;
@@ -23,9 +31,16 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   tcp.insecure_no_auth = options.insecure_no_auth;
   tcp.log = [&complaint](const std::string& line) { complaint = line; };
   Tcp driver(clock, std::move(tcp));
-  if (Status status = driver.introduce(kScheduler, options.scheduler); !status.ok()) return status;
+  const std::vector<std::string> schedulers = scheduler_addresses(options);
   driver.add(worker_node(temporary_index()), asker);
-  driver.run_until([&] { return asker.finished(); }, driver.now() + options.patience);
+  const Instant deadline = driver.now() + options.patience;
+  // One of them leads; the others do not listen, or answer nothing.
+  for (std::size_t turn = 0; !asker.finished() && driver.now() < deadline; ++turn) {
+    const std::string& address = schedulers[turn % schedulers.size()];
+    if (Status status = driver.introduce(kScheduler, address); !status.ok()) return status;
+    const Instant until = schedulers.size() == 1 ? deadline : std::min(deadline, driver.now() + kAskedFor);
+    driver.run_until([&] { return asker.finished(); }, until);
+  }
   if (asker.finished()) return ok_status();
   const double waited_s = std::chrono::duration<double>(options.patience).count();
   return {Code::kTimeout, fmt::format("no answer from a scheduler at {} in {:.1f} s{}{}", options.scheduler,

@@ -163,6 +163,9 @@ Status RemoteCluster::start_process(const NodeProcess& process) {
 bool RemoteCluster::wait(Duration wait) {
   watch_processes();
   tell_trouble();
+  if (options_.lead_lost && options_.lead_lost()) {
+    driver_.turn(kScheduler, [this](Instant, Transport&) { kept_.lose_lead(); });
+  }
   if (!driver_.wait_until([this] { return kept_.finished(); }, now() + wait)) return false;
   watch_processes();
   children_.finish(kChildPatience);
@@ -290,6 +293,7 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
           .name = options.name.empty() ? process_name() : options.name,
           .machine = machine_name(),
           .pid = static_cast<std::uint32_t>(getpid()),
+          .schedulers = scheduler_addresses(options),
           .patience = options.patience};
 }
 
@@ -297,7 +301,11 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
                  const std::atomic<bool>* stop) {
-  if (Status status = driver.introduce(kScheduler, options.scheduler); !status.ok()) return {status};
+  const std::vector<std::string> schedulers = scheduler_addresses(options);
+  // All are looked at; the first one is asked first.
+  for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
+    if (Status status = driver.introduce(kScheduler, *at); !status.ok()) return {status};
+  }
   driver.add(id, node);
   const auto joined = [&] { return node.finished() || node.membership().id(); };
   if (!driver.run_until(joined, driver.now() + options.patience)) {

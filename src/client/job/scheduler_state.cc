@@ -1,19 +1,91 @@
 #include "client/job/scheduler_state.h"
 
+#include <fmt/format.h>
+
+#include <thread>
 #include <utility>
 
+#include "net/etcd/etcd_store.h"
 #include "state/state_log.h"
 
 namespace thalweg {
+namespace {
 
-Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const std::string& place) {
+constexpr Duration kLeadLength = std::chrono::seconds(3);
+// Until a lease of a killed process has certainly ended.
+constexpr Duration kLeadPatience = 3 * kLeadLength;
+constexpr Duration kLookEvery = std::chrono::milliseconds(500);
+constexpr int kTries = 5;
+
+bool may_pass(Code code) { return code == Code::kRetry || code == Code::kIo || code == Code::kTimeout; }
+
+Status open_log(const StatePlace& place, SchedulerState& state) {
+  if (place.standby)
+    return {Code::kUsage,
+            "--standby is for a state that several machines reach, expected --state etcd://HOST:PORT/PREFIX"};
+  if (place.tls != StateTls())
+    return {Code::kUsage, place.where + ": certificates are for etcds://, this is a directory"};
+  auto log = state::StateLog::open(state.disk, place.where, state.clock);
+  if (!log) return log.status();
+  state.store = *std::move(log);
+  return ok_status();
+}
+
+// Until nobody else leads.
+Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_store, SchedulerState& state) {
+  const Instant begun = state.clock.now();
+  for (;;) {
+    auto lead = Lead::take(its_store, place.leader, kLeadLength);
+    if (lead) {
+      state.lead = *std::move(lead);
+      return ok_status();
+    }
+    const Code code = lead.status().code();
+    const bool led = code == Code::kRetry;
+    const Duration waited = state.clock.now() - begun;
+    if (!place.standby && (!led || waited > kLeadPatience)) {
+      return led ? Status(Code::kUsage,
+                          fmt::format("{} leads the job whose state is there; --standby waits for its turn",
+                                      lead.status().message()))
+                 : lead.status();
+    }
+    if (!may_pass(code)) return lead.status();
+    const std::string whom =
+        led ? "its turn: " + lead.status().message() + " leads the job" : "etcd: " + lead.status().message();
+    if (place.waiting && !place.waiting(waited, whom)) return {Code::kAborted, "it need not wait any more"};
+    const auto view = its_store->get(kLeadKey);  // What has ended since is seen at once.
+    if (view && view->entries.contains(kLeadKey) && its_store->watch(kLeadKey, view->revision, kLookEvery))
+      continue;
+    std::this_thread::sleep_for(kLookEvery / 5);
+  }
+}
+
+Status open_etcd(const StatePlace& place, SchedulerState& state) {
+  const auto where = parse_etcd_place(place.where, place.tls);
+  if (!where) return where.status();
+  auto store = EtcdStore::open(*where);
+  if (!store) return store.status();
+  auto of_lead = EtcdStore::open(*where);  // A slow change keeps no lease from being renewed.
+  if (!of_lead) return of_lead.status();
+  state.store = *std::move(store);
+  return take_etcd_lead(place, *std::move(of_lead), state);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& place) {
   auto state = std::make_unique<SchedulerState>();
-  auto log = state::StateLog::open(state->disk, place, state->clock);
-  if (!log) return Status(log.status().code(), "--state: " + log.status().message());
-  state->store = *std::move(log);
+  const auto said = [](const Status& status) {
+    return Status(status.code(), "--state: " + status.message());
+  };
+  const Status opened = is_etcd_place(place.where) ? open_etcd(place, *state) : open_log(place, *state);
+  if (!opened.ok()) return said(opened);
   auto kept = take_lead(*state->store);
-  if (!kept) return Status(kept.status().code(), "--state: " + kept.status().message());
+  for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries)
+    kept = take_lead(*state->store);
+  if (!kept) return said(kept.status());
   state->kept = *std::move(kept);
+  if (state->lead) state->lead->set_term(state->kept.lead);
   return state;
 }
 

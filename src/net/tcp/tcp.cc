@@ -72,6 +72,14 @@ Status Tcp::Impl::introduce(NodeId node, std::string_view address) {
   known = std::string(address);
   for (auto& [key, peer] : peers_) {
     if (key.second != node) continue;
+    for (const auto& conn : connections_) {
+      if (!conn->closed && conn->peer == peer.get() && conn->dialled && conn->state != State::kOpen)
+        abandon(*conn);
+    }
+    peer->dialling = false;
+    ++peer->dials;
+    peer->candidates.clear();
+    peer->moved = peer->conn != nullptr;
     peer->next_dial = Instant{};
     mark(*peer);
   }

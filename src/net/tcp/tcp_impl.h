@@ -90,6 +90,8 @@ class Tcp::Impl {
     Connection* conn = nullptr;      // The one that is sent on, kept while it lives so that order is kept.
     std::vector<Connection*> conns;  // All open ones: both sides may have dialled at once.
     bool dialling = false;
+    std::uint32_t dials = 0;                // So far.
+    bool moved = false;                     // It may be elsewhere: `conn` stays until somebody answers there.
     bool replaced = false;                  // Another has taken its name.
     std::vector<SocketAddress> candidates;  // Not yet tried ones of this dial.
     std::uint64_t incarnation = 0;

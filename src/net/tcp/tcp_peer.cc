@@ -28,6 +28,12 @@ Tcp::Impl::Peer& Tcp::Impl::peer_of(Hosted& self, NodeId id) {
 
 // The handshake is done: `conn` is now the peer's, unless another process has its name: then it is closed.
 void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) {
+  if (peer.moved && conn.dialled && peer.conn != nullptr) {
+    peer.moved = peer.dialling = false;
+    if (peer.incarnation == incarnation) return abandon(conn);  // It is where it was.
+    for (Connection* before : std::exchange(peer.conns, {})) abandon(*before);
+    peer.conn = nullptr;
+  }
   if (peer.incarnation != incarnation && peer.conn != nullptr) {
     refuse(conn,
            fmt::format("another {} is connected from {}", node_name(peer.id), to_text(peer.conn->remote)));
@@ -43,7 +49,7 @@ void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
   peer.incarnation = incarnation;
   peer.connected_once = true;
   peer.complaint.clear();
-  if (conn.dialled) peer.dialling = false;
+  if (conn.dialled) peer.dialling = peer.moved = false;
   if (peer.conn == nullptr) {
     peer.conn = &conn;
     peer.queue.restart();
@@ -123,14 +129,14 @@ void Tcp::Impl::flush_peers() {
     Peer& peer = *dirty_[i];
     peer.flush_due = false;
     for (std::size_t c = 0; c < peer.conns.size(); ++c) write(*peer.conns[c]);
-    if (peer.conn == nullptr) dial(peer);
+    if (peer.conn == nullptr || peer.moved) dial(peer);
   }
   dirty_.erase(dirty_.begin(), dirty_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 // Begins to dial when there is a reason, an address, and the back-off has passed.
 void Tcp::Impl::dial(Peer& peer) {
-  if (peer.conn != nullptr || peer.dialling) return;
+  if ((peer.conn != nullptr && !peer.moved) || peer.dialling) return;
   if (peer.queue.empty() && (!peer.connected_once || peer.self->node->over())) return;
   const auto known = addresses_.find(peer.id);
   if (known == addresses_.end()) return;
@@ -138,8 +144,9 @@ void Tcp::Impl::dial(Peer& peer) {
   const auto address = parse_host_port(known->second);
   THALWEG_CHECK(address.ok(), "introduce() takes only good addresses");
   peer.dialling = true;
-  const auto on_found = [this, kept = peer.shared_from_this()](Result<std::vector<SocketAddress>> found) {
-    if (kept->replaced) return;
+  const auto on_found = [this, kept = peer.shared_from_this(),
+                         dial = ++peer.dials](Result<std::vector<SocketAddress>> found) {
+    if (kept->replaced || kept->dials != dial) return;
     if (!found) return dial_failed(*kept, found.status().message(), false);
     kept->candidates = *std::move(found);
     std::ranges::reverse(kept->candidates);
@@ -195,6 +202,7 @@ void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
     log(fmt::format("cannot connect to {} at {}: {}; trying again", node_name(peer.id), addresses_[peer.id],
                     why));
   }
+  if (peer.conn != nullptr) return;
   if (refused && options_.refused_is_lost && peer.connected_once) lose(peer.id, "its port is closed");
 }
 

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Schedulers whose --state is in an etcd: they and it are killed and come again, the job goes on, its bits stay."""
+import signal
+import subprocess
+import time
+import unittest
+
+from cluster_jobs import PATIENCE_S
+from etcd_server import Etcd
+from kept_jobs import KeptJobs
+from programs import PROGRAM
+
+
+class EtcdSchedulerTest(KeptJobs):
+    def setUp(self):
+        super().setUp()
+        self.etcd = Etcd(self)
+        self.state = "etcd://%s/jobs/%s" % (self.etcd.address, self.id().rsplit(".", 1)[1])
+
+    def test_a_killed_scheduler_is_taken_up_and_no_bit_changes(self):
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        self.refused("leads the job whose state is there; --standby waits for its turn")
+        scheduler.kill()
+        scheduler.wait()
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        self.await_reports(6)
+        nodes[0].kill()  # And it still sees to those who are lost.
+        result, err = self.assert_as_undisturbed(scheduler)
+        self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
+        self.assertEqual(len(result["failovers"]), 1)
+        for node in nodes[1:]:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+        self.refused("the job that is kept there is over", code=1)
+
+    def test_nobody_is_lost_while_etcd_is_away(self):
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        self.etcd.kill()
+        time.sleep(1)
+        self.assertEqual({node["state"] for node in self.ask("status")["nodes"]}, {"alive"})
+        self.etcd.start()
+        self.await_reports(6)
+        self.etcd.pause()
+        time.sleep(5)  # For longer than the lead's lease.
+        self.etcd.go_on()
+        _, err = self.assert_as_undisturbed(scheduler)
+        self.assertIn("the scheduler's state cannot be kept, so that what changes waits", err)
+        self.assertIn("the scheduler's state is kept again", err)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
+    def await_event(self, event):
+        deadline = time.monotonic() + PATIENCE_S
+        while event not in [one["event"] for one in (self.ask("events") or {"events": []})["events"]]:
+            self.assertLess(time.monotonic(), deadline, event)
+            time.sleep(0.1)
+
+    def start_with_standby(self):
+        """The one that leads, the one that waits, and the nodes, which know of both."""
+        other = self.free_address()
+        self.joined = "%s,%s" % (other, self.address)
+        leader = self.start(*self.scheduler_command("--replicas", "2"))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        standby = self.start(*self.scheduler_command("--replicas", "2", "--standby", address=other))
+        line = standby.stderr.readline()
+        self.assertIn("waiting for its turn: the scheduler at %s leads the job" % self.address, line)
+        return leader, standby, nodes
+
+    def test_a_standby_takes_up_the_job_of_a_killed_scheduler(self):
+        leader, standby, nodes = self.start_with_standby()
+        leader.kill()
+        nodes[0].kill()
+        result, err = self.assert_as_undisturbed(standby)
+        self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
+        self.assertEqual(len(result["failovers"]), 1)
+        for node in nodes[1:]:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
+    def test_a_scheduler_that_wakes_after_its_standby_took_over_changes_nothing(self):
+        leader, standby, nodes = self.start_with_standby()
+        leader.send_signal(signal.SIGSTOP)
+        status = self.await_reports(3)
+        self.await_event("resumed")
+        leader.send_signal(signal.SIGCONT)
+        _, err = leader.communicate(timeout=60)
+        self.assertIn("another scheduler has taken this job up from its state", err)
+        self.assertNotEqual(leader.returncode, 0)
+        self.assertGreaterEqual(self.await_reports(4)["epoch"], status["epoch"])
+        self.assert_as_undisturbed(standby)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
+    def test_what_is_no_state_is_refused(self):
+        self.state = "etcd://%s" % self.etcd.address
+        self.refused("it has no prefix")
+        self.state = "etcd://%s/x" % self.free_address()
+        self.refused("Couldn't connect to server", code=1)
+        self.refused("certificates are for etcds://", "--state-ca", "ca.pem")
+        self.state = self.folder.name + "/a-directory"
+        self.refused("--standby is for a state that several machines reach", "--standby")
+        done = subprocess.run([PROGRAM, "node", "scheduler", "--listen", self.address, "--standby", self.train], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("go with --state etcd://HOST:PORT/PREFIX", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

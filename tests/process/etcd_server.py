@@ -1,0 +1,56 @@
+"""An etcd of a test's own, which it may kill and start again."""
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+from reserved_port import reserved_port
+
+
+class Etcd:
+    def __init__(self, test):
+        (kept, port), (peers_kept, peers) = reserved_port(), reserved_port()
+        folder = tempfile.TemporaryDirectory()
+        for cleanup in (kept.close, peers_kept.close, folder.cleanup, self.kill):
+            test.addCleanup(cleanup)
+        self.folder = folder.name
+        self.address = "127.0.0.1:%d" % port
+        self.peers = "http://127.0.0.1:%d" % peers
+        self.process = None
+        self.start()
+
+    def start(self):
+        clients = "http://" + self.address
+        with open(os.path.join(self.folder, "log"), "a", encoding="utf-8") as log:
+            self.process = subprocess.Popen(
+                ["etcd", "--data-dir", os.path.join(self.folder, "data"), "--listen-client-urls", clients, "--advertise-client-urls",
+                 clients, "--listen-peer-urls", self.peers, "--initial-advertise-peer-urls", self.peers, "--initial-cluster",
+                 "default=" + self.peers], stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self.ask("maintenance/status", {})
+            except (urllib.error.URLError, OSError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
+
+    def ask(self, what, body):
+        request = urllib.request.Request("http://%s/v3/%s" % (self.address, what), json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
