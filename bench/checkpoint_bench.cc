@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -333,6 +334,7 @@ int main_of(int argc, char** argv) {
     fmt::print(stderr, "usage: checkpoint_bench DIR [ROWS [DIM [CUTS]]]\n");
     return 2;
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string directory = argv[1];
   const auto number = [&](int at, std::size_t unless_told) {
     return argc > at ? static_cast<std::size_t>(std::atoll(argv[at])) : unless_told;

@@ -28,6 +28,7 @@ struct ServerOptions {
   // Of all tables; a push that would make them larger by new rows is refused with kData. 0: no limit.
   std::uint64_t table_bytes_max = 0;
   StoreCut store_cut{};  // Empty: this server's part of a checkpoint cannot be stored.
+  std::size_t cut_piece_bytes = kCutPieceBytes;  // Of rows, that are handed to be stored in one turn.
 };
 
 class Server final : public Node {
@@ -125,6 +126,7 @@ class Server final : public Node {
   void begin_cut();
   void drop_cuts();
   void collect_cut();
+  void feed_cut();
   void forget_cut(Transport& out);
   void report_checkpoint(Transport& out) const;
   using RangeOf = std::pair<TableId, RangeId>;

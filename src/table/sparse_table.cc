@@ -192,15 +192,20 @@ void SparseTable::fill_new(PlacedKey key, std::span<float> row) const {
 
 void SparseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
                               std::vector<bool>* absent) const {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const SparseBlock& block = blocks_[range_of(keys[i], spec_.ranges).value];
-    const std::span<float> to = out.subspan(i * width_, width_);
-    const std::size_t slot = block.find(keys[i]);
-    if (block.holds(slot, keys[i])) {
-      copy_floats(block.row(slot), width_, to.data());
-    } else {
-      fill_new(keys[i], to);
-      if (absent != nullptr) (*absent)[i] = true;
+  Probe probes[kBatch];
+  const float* rows[kBatch];
+  for (std::size_t done = 0; done < keys.size(); done += kBatch) {
+    const auto now = keys.subspan(done, std::min(kBatch, keys.size() - done));
+    start(now, probes);
+    find(now, probes, width_, rows);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const std::span<float> to = out.subspan((done + i) * width_, width_);
+      if (rows[i] != nullptr) {
+        copy_floats(rows[i], width_, to.data());
+      } else {
+        fill_new(now[i], to);
+        if (absent != nullptr) (*absent)[done + i] = true;
+      }
     }
   }
 }
