@@ -4,6 +4,8 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -14,26 +16,8 @@
 namespace thalweg::checkpoint {
 namespace {
 
-constexpr std::size_t kBlockBytesTarget = std::size_t{4} << 20;
-
 Status block_damaged(const File& file, std::uint64_t offset, const std::string& why) {
   return {Code::kModel, fmt::format("{}: damaged: the block at byte {} {}", file.path(), offset, why)};
-}
-
-// Of a range, as many rows as a block should have, each time one load.
-template <class Sink>
-Status in_pieces(const LoadEntry& entry, const Sink& sink) {
-  const std::size_t row_bytes = entry.width * sizeof(float);
-  const std::size_t rows = entry.rows.keys.size() / sizeof(std::uint64_t);
-  const std::size_t at_once =
-      std::max<std::size_t>(1, kBlockBytesTarget / (row_bytes + sizeof(std::uint64_t)));
-  for (std::size_t done = 0; done < rows; done += at_once) {
-    const std::size_t count = std::min(at_once, rows - done);
-    const Payload piece{entry.rows.keys.part(done * sizeof(std::uint64_t), count * sizeof(std::uint64_t)),
-                        entry.rows.values.part(done * row_bytes, count * row_bytes)};
-    if (Status status = sink(LoadEntry{entry.range, entry.width, piece}); !status.ok()) return status;
-  }
-  return ok_status();
 }
 
 Status make_place(Disk& disk, const std::string& place) {
@@ -46,7 +30,71 @@ Status make_place(Disk& disk, const std::string& place) {
   return made.ok() || there() ? ok_status() : made;  // Another server may have been first.
 }
 
+std::string part_name(const Cut& cut) { return fmt::format("server-{}.part", cut.server); }
+
+// A server's part while it is written.
+class PartSink final : public CutSink {
+ public:
+  PartSink(const Cut& cut, std::unique_ptr<File> file) : cut_(cut), file_(std::move(file)), writer_(*file_) {}
+
+  Status add(TableId table, const LoadEntry& rows) override {
+    const std::size_t count = rows.rows.keys.size() / sizeof(std::uint64_t);
+    part_.rows += count;
+    return writer_.add(table, rows.range, count, rows.rows);
+  }
+  Result<std::string> finish() override {
+    const auto part = finish_part();
+    if (!part) return part.status();
+    return to_json(*part);
+  }
+  Result<Part> finish_part() {
+    for (std::uint16_t t = 0; t < cut_.tables.size(); ++t) {
+      part_.ranges.push_back(cut_.tables[t].owned);
+      for (const RangeState& state : cut_.tables[t].states) {
+        if (Status status = writer_.add(TableId{t}, state.range, 0, {encode(state), {}}); !status.ok())
+          return status;
+      }
+    }
+    part_.file = part_name(cut_);
+    part_.reached = reached_in(cut_.tables);
+    if (Status status = writer_.finish(part_); !status.ok()) return status;
+    return std::move(part_);
+  }
+
+ private:
+  const Cut& cut_;
+  std::unique_ptr<File> file_;
+  PartWriter writer_;
+  Part part_;
+};
+
+Result<std::unique_ptr<PartSink>> begin_part(Disk& disk, const Cut& cut) {
+  if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
+  auto file = disk.create(cut.order.place + "/" + part_name(cut));
+  if (!file) return file.status();
+  return std::make_unique<PartSink>(cut, *std::move(file));
+}
+
 }  // namespace
+
+Result<Part> write_part(Disk& disk, const Cut& cut) {
+  const auto sink = begin_part(disk, cut);
+  if (!sink) return sink.status();
+  for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
+    for (const LoadEntry& entry : cut.tables[t].entries) {
+      if (Status status = (*sink)->add(TableId{t}, entry); !status.ok()) return status;
+    }
+  }
+  return (*sink)->finish_part();
+}
+
+StoreCut store_cut(Disk& disk) {
+  return [&disk](const Cut& cut) -> Result<std::unique_ptr<CutSink>> {
+    auto sink = begin_part(disk, cut);
+    if (!sink) return sink.status();
+    return std::unique_ptr<CutSink>(*std::move(sink));
+  };
+}
 
 Result<Bytes> read_plain(const File& file, const BlockPlace& place) {
   std::vector<std::byte> frame(place.stored_bytes);
@@ -60,42 +108,6 @@ Result<Bytes> read_plain(const File& file, const BlockPlace& place) {
   if (ZSTD_isError(size) != 0 || size != place.bytes)
     return block_damaged(file, place.offset, "cannot be unpacked");
   return Bytes::of(std::move(bytes));
-}
-
-Result<Part> write_part(Disk& disk, const Cut& cut) {
-  if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
-  Part part;
-  part.file = fmt::format("server-{}.part", cut.server);
-  const auto file = disk.create(cut.order.place + "/" + part.file);
-  if (!file) return file.status();
-  PartWriter writer(**file);
-  for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
-    const TableCut& table = cut.tables[t];
-    part.ranges.push_back(table.owned);
-    for (const LoadEntry& entry : table.entries) {
-      part.rows += entry.rows.keys.size() / sizeof(std::uint64_t);
-      const auto add = [&](const LoadEntry& piece) {
-        const std::size_t rows = piece.rows.keys.size() / sizeof(std::uint64_t);
-        return writer.add(TableId{t}, piece.range, rows, piece.rows);
-      };
-      if (Status status = in_pieces(entry, add); !status.ok()) return status;
-    }
-    for (const RangeState& state : table.states) {
-      if (Status status = writer.add(TableId{t}, state.range, 0, {encode(state), {}}); !status.ok())
-        return status;
-    }
-  }
-  part.reached = reached_in(cut.tables);
-  if (Status status = writer.finish(part); !status.ok()) return status;
-  return part;
-}
-
-StoreCut store_cut(Disk& disk) {
-  return [&disk](const Cut& cut) -> Result<std::string> {
-    const auto part = write_part(disk, cut);
-    if (!part) return part.status();
-    return to_json(*part);
-  };
 }
 
 Status check_part(const Disk& disk, const std::string& directory, const Part& part) {

@@ -20,10 +20,10 @@
 
 namespace thalweg::checkpoint {
 
-// Stores a cut below its order's place, a directory that is made where it is not there. kIo names path and
-// bytes.
+// Stores a cut that has its entries below its order's place, a directory that is made where it is not there.
+// kIo names path and bytes.
 Result<Part> write_part(Disk& disk, const Cut& cut);
-// The same as a server calls it. `disk` outlives it.
+// The same as a server calls it, each piece of rows a block. `disk` outlives it.
 StoreCut store_cut(Disk& disk);
 
 // kModel, naming the file: it is not what the manifest says. All of it is read.

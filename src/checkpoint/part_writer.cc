@@ -10,7 +10,9 @@
 namespace thalweg::checkpoint {
 namespace {
 
-constexpr int kLevel = 1;
+// Learnt floats hardly shrink: with level 1 they took 95 % in place of 100, at a twentieth of the speed. What
+// repeats itself, as rows that were never touched, is found at this one too.
+constexpr int kLevel = -1;
 
 }  // namespace
 

@@ -37,6 +37,12 @@ void push_all(const Job& job, TableHost& host, Step from, std::uint32_t end) {
   }
 }
 
+TableCut whole_cut(TableHost& host, std::size_t bytes = 64) {
+  TableCut cut = host.take_cut();
+  while (auto rows = host.next_of_cut(bytes)) cut.entries.push_back(*std::move(rows));
+  return cut;
+}
+
 TableHost begin_with(const Job& job, const std::vector<LoadEntry>& cut, Step first) {
   TableHost host(*make_table(job.spec, kAll), job.consistency, kShards, first);
   for (const LoadEntry& entry : cut) {
@@ -72,7 +78,7 @@ TEST(Cut, HasTheStepsBeforeItAndNoOther) {
     ASSERT_TRUE(host.has_cut());
     EXPECT_EQ(host.applied(), (Step{0, 9}));
     EXPECT_EQ(host.table().digest(), straight.table().digest());
-    const std::vector<LoadEntry> cut = host.take_cut().entries;
+    const std::vector<LoadEntry> cut = whole_cut(host).entries;
     EXPECT_FALSE(host.has_cut());
 
     TableHost before = job.host(kAll), resumed = begin_with(job, cut, at);
@@ -115,7 +121,7 @@ TEST(Cut, BeyondAPassIsItsEnd) {
   }
   ASSERT_TRUE(host.has_cut());
   EXPECT_EQ(host.applied(), (Step{1, 0}));
-  TableHost resumed = begin_with(job, host.take_cut().entries, {0, 100});
+  TableHost resumed = begin_with(job, whole_cut(host).entries, {0, 100});
   EXPECT_EQ(resumed.table().digest(), whole.table().digest());
   for (std::uint32_t shard = 0; shard < kShards; ++shard) {
     Frame end = push_of(job, shard, {0, 100}, frame_flags::kEndOfEpoch);
@@ -185,7 +191,7 @@ TEST(Cut, OfOtherModesHasWhatHasCome) {
     }
     ASSERT_TRUE(host.cut_before(host.cut_clock()));
     ASSERT_TRUE(host.has_cut());
-    const TableCut cut = host.take_cut();
+    const TableCut cut = whole_cut(host);
     EXPECT_EQ(cut.states.size(), kRanges);
     TableHost resumed = begin_with_all(job, cut);
     for (std::uint32_t shard = 0; shard < kShards; ++shard) {
@@ -211,7 +217,7 @@ TEST(Cut, OfOtherModesWaitsForTheSlowestAndTakesWhatIsThereThen) {
   for (std::uint32_t shard = 1; shard < kShards; ++shard)
     ASSERT_TRUE(host.push(push_of(job, shard, {0, 1})).ok());
   ASSERT_TRUE(host.has_cut());
-  TableHost resumed = begin_with_all(job, host.take_cut());
+  TableHost resumed = begin_with_all(job, whole_cut(host));
   EXPECT_EQ(resumed.table().digest(), host.table().digest());
   EXPECT_EQ(resumed.clock(ShardId{0}), (Step{0, 4}));
   EXPECT_EQ(resumed.clock(ShardId{1}), (Step{0, 2}));
@@ -224,7 +230,7 @@ TEST(Cut, WhatIsKnownOfARangeComesBeforeItsPushes) {
   TableHost host = job.host(kAll), other = job.host(kAll), none = job.host(kAll);
   push_all(job, host, {}, 3);
   ASSERT_TRUE(host.cut_before({0, 3}));
-  const TableCut cut = host.take_cut();
+  const TableCut cut = whole_cut(host);
   Frame begin = frame_of(cut.states[1].range);
   begin.first = encode(cut.states[1]);
   push_all(job, other, {}, 1);

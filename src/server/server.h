@@ -27,7 +27,8 @@ struct ServerOptions {
   std::function<std::shared_ptr<const CustomRule>(const std::string&)> custom_rule{};
   // Of all tables; a push that would make them larger by new rows is refused with kData. 0: no limit.
   std::uint64_t table_bytes_max = 0;
-  StoreCut store_cut{};    // Empty: this server's part of a checkpoint cannot be stored.
+  StoreCut store_cut{};  // Empty: this server's part of a checkpoint cannot be stored.
+  std::size_t cut_piece_bytes = kCutPieceBytes;  // Of rows, that are handed to be stored in one turn.
   bool heirs_come = true;  // As TableHost has it: not where all workers are of this process.
 };
 
@@ -126,6 +127,7 @@ class Server final : public Node {
   void begin_cut();
   void drop_cuts();
   void collect_cut();
+  void feed_cut();
   void forget_cut(Transport& out);
   void report_checkpoint(Transport& out) const;
   using RangeOf = std::pair<TableId, RangeId>;

@@ -47,8 +47,7 @@ void Server::drop_cuts() {
   for (const auto& host : tables_) host->drop_cut();
 }
 
-// Once every table has its rows. Those of an order that came too late to be of use are dropped: the work has
-// ended.
+// Once every table is cut. Cuts of an order that came too late to be of use are dropped: the work has ended.
 void Server::collect_cut() {
   if (checkpoint_.state != State::kOpen || work_.busy()) return;
   Step clock;
@@ -65,7 +64,25 @@ void Server::collect_cut() {
   Cut cut{self(), order_, {}};
   for (const auto& host : tables_)
     cut.tables.push_back(host->has_cut() ? host->take_cut() : TableCut{host->owned()});
-  work_.put(std::move(cut));
+  work_.begin(std::move(cut));
+  feed_cut();
+}
+
+// A turn copies as much as takes a few milliseconds. Small ranges share a piece.
+void Server::feed_cut() {
+  std::vector<CutWork::Piece> pieces;
+  std::size_t bytes = 0;
+  std::uint16_t table = 0;
+  while (table < tables_.size() && bytes < options_.cut_piece_bytes) {
+    auto rows = tables_[table]->next_of_cut(options_.cut_piece_bytes);
+    if (!rows) {
+      ++table;
+      continue;
+    }
+    bytes += rows->rows.keys.size() + rows->rows.values.size();
+    pieces.push_back({TableId{table}, *std::move(rows)});
+  }
+  work_.put(std::move(pieces), table == tables_.size());
 }
 
 void Server::report_checkpoint(Transport& out) const {
@@ -83,8 +100,11 @@ void Server::forget_cut(Transport& out) {
 
 void Server::on_computed(Instant now, Transport& out) {
   now_ = now;
+  const bool wanted = !finished() && checkpoint_.state == State::kOpen;
+  if (wanted && !work_.done()) return feed_cut();
   auto [number, stored] = work_.finish();
-  if (finished() || number != checkpoint_.number || checkpoint_.state != State::kOpen) return;
+  drop_cuts();  // What a disk refused is not walked to its end.
+  if (!wanted || number != checkpoint_.number) return;
   checkpoint_.state = stored.ok() ? State::kStored : State::kFailed;
   checkpoint_.text =
       stored.ok() ? *std::move(stored) : node_name(*member_.id()) + ": " + stored.status().message();

@@ -371,9 +371,75 @@ TEST(Server, TakesNoNewRowsBeyondItsMemory) {
   }
 }
 
+Frame push_of_two(std::uint32_t shard, std::uint32_t step) {
+  Frame push = request(Op::kPush, shard, step);
+  push.first = Bytes::of(std::vector<std::uint64_t>{5, 6});
+  push.second = Bytes::of(std::vector<float>{1.0f, 1.0f});
+  return push;
+}
+
+// A row in each turn, and pushes of both shards between them.
+wire::CheckpointReport store_while_pushed(Started& job) {
+  for (const std::uint32_t shard : {0u, 1u})
+    EXPECT_EQ(job.code_of(worker_node(shard), push_of_two(shard, 0)), Code::kOk);
+  Frame order = make_frame(Op::kCheckpoint, encode(wire::CheckpointOrder{1, {0, 1}, "c-1"}));
+  order.head.map_epoch = 1;
+  job.tell(kScheduler, order);
+  for (std::uint32_t step = 1; step < 20; ++step) {
+    job.server.on_time(kNow, job.out);
+    Computation* const work = job.server.take_work();
+    if (work == nullptr) break;
+    for (const std::uint32_t shard : {0u, 1u})
+      EXPECT_EQ(job.code_of(worker_node(shard), push_of_two(shard, step)), Code::kOk);
+    work->compute();
+    job.server.on_computed(kNow, job.out);
+  }
+  job.out.take();
+  job.server.on_frame(kNow, kScheduler, order, job.out);
+  const auto reports = job.out.take(Op::kCheckpointReply);
+  EXPECT_EQ(reports.size(), 1u);
+  return *wire::decode_checkpoint_report(reports.at(0).second.first);
+}
+
+TEST(Server, StoresRowsAsTheyWereWhilePushesCome) {
+  ServerOptions options;
+  options.cut_piece_bytes = 1;
+  std::vector<float> stored;
+  options.store_cut = store_whole([&](const Cut& cut) -> Result<std::string> {
+    const auto rows = cut.tables.at(0).entries.at(0).rows.values.as<float>();
+    stored.assign(rows.begin(), rows.end());
+    return std::string("part");
+  });
+  Started job(std::move(options));
+  const wire::CheckpointReport report = store_while_pushed(job);
+  EXPECT_EQ(report.state, wire::CheckpointReport::State::kStored);
+  EXPECT_EQ(report.text, "part");
+  EXPECT_EQ(stored, (std::vector<float>{2.0f, 2.0f}));
+  std::vector<float> now(2);
+  job.server.tables()[0]->table().read(std::vector<std::uint64_t>{5, 6}, now);
+  EXPECT_GT(now[0], 4.0f) << "pushes went on";
+}
+
+TEST(Server, WalksNoFurtherWhereADiskRefuses) {
+  struct Refusing final : CutSink {
+    Status add(TableId, const LoadEntry&) override { return {Code::kIo, "disk full"}; }
+    Result<std::string> finish() override { return std::string("part"); }
+  };
+  ServerOptions options;
+  options.cut_piece_bytes = 1;
+  options.store_cut = [](const Cut&) -> Result<std::unique_ptr<CutSink>> {
+    return std::unique_ptr<CutSink>(std::make_unique<Refusing>());
+  };
+  Started job(std::move(options));
+  const wire::CheckpointReport report = store_while_pushed(job);
+  EXPECT_EQ(report.state, wire::CheckpointReport::State::kFailed);
+  EXPECT_NE(report.text.find("disk full"), std::string::npos) << report.text;
+  EXPECT_FALSE(job.server.tables()[0]->next_of_cut(1).has_value());
+}
+
 TEST(Server, WhoJoinsAChainLeavesACutAlone) {
   ServerOptions options;
-  options.store_cut = [](const Cut&) { return Result<std::string>("part"); };
+  options.store_cut = store_whole([](const Cut&) { return Result<std::string>("part"); });
   Started job(std::move(options));
   wire::Map map = job_map(1);
   const auto state = [&] {

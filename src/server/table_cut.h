@@ -1,4 +1,4 @@
-// What a server has of one table at one moment, for a checkpoint.
+// What a server has of one table at one moment, for a checkpoint. Its rows come behind it, see RowWalk.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace thalweg {
 
 struct TableCut {
   RangeSet owned;
-  std::vector<LoadEntry> entries{};  // Of ranges that have rows.
+  std::vector<LoadEntry> entries{};  // Once they are gathered, of ranges that have rows.
   // Of all ranges, without rows, where a push counts as it comes: which pushes are in the rows, and what has
   // come and is not. None in lockstep, where that follows from the step.
   std::vector<RangeState> states{};

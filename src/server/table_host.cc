@@ -151,6 +151,7 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
   }
   if (Status keys = table_->check_keys(frame.keys(), head.ranges); !keys.ok()) return keys;
   if (Status fits = check_room(frame, room); !fits.ok()) return fits;
+  if (walk_) walk_->before_rows(frame.keys());
   if (Status loaded = table_->load(RangeId{head.ranges.begin}, {frame.keys(), frame.values(), width});
       !loaded.ok())
     return loaded;
@@ -234,7 +235,7 @@ void TableHost::apply_part(const PushEntry& entry, RangeSpan ranges) {
     redo_.add(entry.step, ranges, std::move(part));
   } else if (!part.empty()) {
     const Contribution now = view(part.keys, part.values);
-    table_->apply({&now, 1});
+    change_rows({&now, 1});
   }
 }
 
@@ -252,7 +253,7 @@ void TableHost::apply_counted(const PushEntry& entry, StaleRun run) {
     open_steps_.keep(update, round.pushes, {alike, std::move(part)});
     if (!rounds_.take(alike, entry.step.epoch, entry.shards)) continue;
     open_steps_.close(spec, update, alike,
-                      [this](std::span<const Contribution> parts_of) { table_->apply(parts_of); });
+                      [this](std::span<const Contribution> parts_of) { change_rows(parts_of); });
     ++version_;
   }
 }
@@ -301,11 +302,11 @@ void TableHost::close_before(Step closed) {
   while (!open_arrivals_.empty() && *open_arrivals_.begin() < closed)
     images_.on_closed(open_arrivals_.extract(open_arrivals_.begin()).value(), owned());
   open_steps_.close(closed, [this](Step step, std::span<const Contribution> parts) {
-    if (!log_.follows() && !keeps_images_) return table_->apply(parts);
+    if (!log_.follows() && !keeps_images_) return change_rows(parts);
     table_->sum(parts, [&](const Contribution& sum) {
       if (log_.follows()) log_.await_sum(step, sum);
       if (keeps_images_) images_.keep(*table_, step, {0, table_->spec().ranges}, sum);
-      table_->apply({&sum, 1});
+      change_rows({&sum, 1});
     });
   });
 }
@@ -415,6 +416,7 @@ RangeState TableHost::known_of(RangeId range) const {
 
 std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
   redo(0);
+  drop_cut();
   std::vector<RangeState> states;
   for (const RangeSpan run : ranges.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
@@ -453,6 +455,7 @@ Status TableHost::adopt(std::vector<RangeState> states) {
                   "a range of this job that somebody else gave up");
     if (Status fits = check_rounds(state); !fits.ok()) return fits;
   }
+  drop_cut();
   if (Status added = table_->add(gained); !added.ok()) return added;
   for (const RangeState& state : states) {
     if (Status loaded = table_->load(state.range, {state.keys, state.rows, table_->stored_width()});

@@ -21,6 +21,7 @@
 #include "server/range_marks.h"
 #include "server/range_state.h"
 #include "server/reply_book.h"
+#include "server/row_walk.h"
 #include "server/table_cut.h"
 #include "staleness/gate.h"
 #include "staleness/leads.h"
@@ -90,13 +91,15 @@ class TableHost {
   void redo(std::size_t steps_left);
   std::size_t bytes_to_redo() const { return redo_.bytes(); }
 
-  // In lockstep: takes all rows when the steps before this one, and no other, are in them; false: a later one
-  // is. Else: takes what is there once the steps before it have come of all shards, or more have; false: some
-  // shard's work has ended. An earlier wish is forgotten. Precondition: nothing moves until it is taken.
+  // In lockstep: cuts when the steps before this one, and no other, are in the rows; false: a later one
+  // is. Else: cuts what is there once the steps before it have come of all shards, or more have; false: some
+  // shard's work has ended. An earlier wish is forgotten, and so is a cut when ranges move.
   bool cut_before(Step step);
-  // Once it is taken: what each range begins with where work goes on from there.
+  // Once it is made: what each range begins with where work goes on from there, but for rows.
   bool has_cut() const { return cut_.has_value(); }
   TableCut take_cut();
+  // Of its rows, as they were then, the next ones: see RowWalk. Nothing: there are no more.
+  std::optional<LoadEntry> next_of_cut(std::size_t bytes);
   void drop_cut();
   // How far that would be now: kEndOfWork once a shard's work has ended.
   Step cut_clock() const;
@@ -174,7 +177,7 @@ class TableHost {
   void close_steps();
   void close_before(Step closed);
   void take_rows();
-  void add_rows(TableCut& cut) const;
+  void change_rows(std::span<const Contribution> parts);
   void add_known(TableCut& cut) const;
   void own_anew();
   void count_read(const FrameHeader& head);
@@ -198,6 +201,7 @@ class TableHost {
   std::vector<Step> copied_;      // By range: sums of steps before this one are in the copies.
   std::optional<Step> cut_at_;    // Before which a cut is wanted.
   std::optional<TableCut> cut_;
+  std::optional<RowWalk> walk_;  // Of the cut's rows.
   Step applied_;
   Leads leads_;
   std::uint64_t repeats_ = 0;

@@ -1,4 +1,4 @@
-// The part of TableHost that takes what a table holds, for a checkpoint, and begins with it. In lockstep a
+// The part of TableHost that cuts what a table holds, for a checkpoint, and begins with it. In lockstep a
 // step boundary is a consistent cut: all steps before it are in the rows, and what has come of later ones is
 // held elsewhere and comes again. Chandy, Lamport, "Distributed Snapshots", ACM TOCS 1985, without their
 // markers: steps are numbered. Else each range is cut where it is, together with its marks: they tell what
@@ -35,25 +35,8 @@ Step TableHost::cut_clock() const {
 void TableHost::take_rows() {
   cut_at_.reset();
   cut_ = TableCut{owned()};
-  add_rows(*cut_);
+  walk_.emplace(*table_);
   add_known(*cut_);
-}
-
-void TableHost::add_rows(TableCut& cut) const {
-  cut.entries.clear();
-  for (const RangeSpan run : owned().runs()) {
-    for (std::uint16_t range = run.begin; range < run.end; ++range) {
-      std::vector<std::uint64_t> keys;
-      std::vector<float> rows;
-      table_->scan(RangeId{range}, [&](const RowsView& view) {
-        keys.insert(keys.end(), view.keys.begin(), view.keys.end());
-        rows.insert(rows.end(), view.rows.begin(), view.rows.end());
-      });
-      if (keys.empty()) continue;
-      cut.entries.push_back(
-          {RangeId{range}, table_->stored_width(), {Bytes::of(std::move(keys)), Bytes::of(std::move(rows))}});
-    }
-  }
 }
 
 void TableHost::add_known(TableCut& cut) const {
@@ -66,14 +49,28 @@ void TableHost::add_known(TableCut& cut) const {
 }
 
 TableCut TableHost::take_cut() {
-  if (THALWEG_BUG(kCutRowsLate)) add_rows(*cut_);
+  if (THALWEG_BUG(kCutRowsLate)) walk_.emplace(*table_);
   if (THALWEG_BUG(kCutMarksLate)) add_known(*cut_);
   return *std::exchange(cut_, std::nullopt);
+}
+
+std::optional<LoadEntry> TableHost::next_of_cut(std::size_t bytes) {
+  if (!walk_) return {};
+  auto rows = walk_->next(bytes);
+  if (!rows) walk_.reset();
+  return rows;
+}
+
+// Every change of rows but loads goes through this.
+void TableHost::change_rows(std::span<const Contribution> parts) {
+  for (std::size_t i = 0; walk_ && i < parts.size(); ++i) walk_->before(parts[i]);
+  table_->apply(parts);
 }
 
 void TableHost::drop_cut() {
   cut_at_.reset();
   cut_.reset();
+  walk_.reset();
 }
 
 bool TableHost::begins_alike(const RangeState& state) const {

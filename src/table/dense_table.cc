@@ -166,7 +166,8 @@ void DenseTable::read(std::span<const std::uint64_t> keys, std::span<float> out)
   std::copy_n(planes_[0].values.data() + place * spec_.dim, out.size(), out.data());
 }
 
-void DenseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const {
+void DenseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
+                             std::vector<bool>* /*absent*/) const {
   for (std::size_t i = 0; i * width_ < out.size(); ++i) get_row(keys[0] + i, out.subspan(i * width_, width_));
 }
 
@@ -178,6 +179,18 @@ void DenseTable::write(std::span<const std::uint64_t> keys, std::size_t width, s
     float* to = plane.values.data() + place * plane.width;
     for (std::size_t i = 0; i < count; ++i, to += plane.width)
       std::copy_n(rows.data() + i * width + plane.offset, plane.width, to);
+  }
+}
+
+void DenseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+                           std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
+  if (!owned_.contains(range)) return;
+  const std::uint64_t end = first_row_of(range.value + 1u);
+  for (std::uint64_t row = std::max(from, first_row_of(range.value)); row < end && count > 0;
+       ++row, --count) {
+    keys.push_back(row);
+    rows.resize(rows.size() + width_);
+    get_row(row, std::span(rows).last(width_));
   }
 }
 

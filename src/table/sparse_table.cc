@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -199,15 +200,22 @@ void SparseTable::fill_new(PlacedKey key, std::span<float> row) const {
   rule_.fill_state(row.first(spec_.dim), row.subspan(spec_.dim));
 }
 
-void SparseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const {
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const SparseBlock& block = blocks_[range_of(keys[i], spec_.ranges).value];
-    const std::span<float> to = out.subspan(i * width_, width_);
-    const std::size_t slot = block.find(keys[i]);
-    if (block.holds(slot, keys[i])) {
-      copy_floats(block.row(slot), width_, to.data());
-    } else {
-      fill_new(keys[i], to);
+void SparseTable::read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
+                              std::vector<bool>* absent) const {
+  Probe probes[kBatch];
+  const float* rows[kBatch];
+  for (std::size_t done = 0; done < keys.size(); done += kBatch) {
+    const auto now = keys.subspan(done, std::min(kBatch, keys.size() - done));
+    start(now, probes);
+    find(now, probes, width_, rows);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      const std::span<float> to = out.subspan((done + i) * width_, width_);
+      if (rows[i] != nullptr) {
+        copy_floats(rows[i], width_, to.data());
+      } else {
+        fill_new(now[i], to);
+        if (absent != nullptr) (*absent)[done + i] = true;
+      }
     }
   }
 }
@@ -387,6 +395,21 @@ void SparseTable::make_rows(NewRows made) {
   }
 }
 
+void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+                            std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
+  if (!owned_.contains(range)) return;
+  const SparseBlock& block = blocks_[range.value];
+  const auto slots = block.slots();
+  const bool all = from <= range_first_key(range.value, spec_.ranges);
+  for (std::size_t slot = all || slots.empty() ? 0 : block.find(from); slot < slots.size() && count > 0;
+       ++slot) {
+    if (slots[slot] == kNoPlace) continue;
+    keys.push_back(slots[slot]);
+    rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
+    --count;
+  }
+}
+
 void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
   if (!owned_.contains(range)) return;
   const SparseBlock& block = blocks_[range.value];
@@ -415,8 +438,31 @@ Status SparseTable::load(RangeId range, const RowsView& rows) {
                                [&](std::size_t i) { return unplace(rows.keys[i]); });
   if (!values.ok()) return values;
   std::vector<float> made;
-  write(rows.keys, width_, rule_.stored(rows.rows, rows.width, made));
+  const std::span<const float> stored = rule_.stored(rows.rows, rows.width, made);
+  shown_.forget();
+  SparseBlock& block = blocks_[range.value];
+  make_room(block, rows.keys);
+  for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+    std::size_t slot = block.find(rows.keys[i]);
+    if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
+    copy_floats(stored.data() + i * width_, width_, block.row(slot));
+  }
   return ok_status();
+}
+
+// Keys lie evenly in their range, so that the first of many ascending loads tells how many rows are to come:
+// without room for all of them they would lie in one cluster at the block's begin.
+void SparseTable::make_room(SparseBlock& block, std::span<const PlacedKey> keys) const {
+  constexpr std::size_t kTelling = 1024, kMostTimes = 256;
+  if (block.size() > 0) return;
+  std::size_t rows = keys.size();
+  if (rows >= kTelling) {
+    const double covered =
+        std::ldexp(static_cast<double>(SparseBlock::fraction(keys.back(), spec_.ranges)), -64);
+    const double all = 1.01 * static_cast<double>(rows) / std::max(covered, 1.0 / kMostTimes);
+    rows = std::max(rows, static_cast<std::size_t>(all));
+  }
+  block.reserve(rows);
 }
 
 Status SparseTable::add(const RangeSet& ranges) {

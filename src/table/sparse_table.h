@@ -25,10 +25,14 @@ class SparseTable final : public Table {
   void sum(std::span<const Contribution> parts, const SumSink& sink) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) override;
-  void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const override;
+  using Table::read_stored;
+  void read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
+                   std::vector<bool>* absent) const override;
   void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t> keys) const override;
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
+  void copy_rows(RangeId range, std::uint64_t from, std::size_t count, std::vector<std::uint64_t>& keys,
+                 std::vector<float>& rows) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
   Status load(RangeId range, const RowsView& rows) override;
   Status add(const RangeSet& ranges) override;
@@ -78,6 +82,7 @@ class SparseTable final : public Table {
   NewRows update_shown(std::span<const Contribution> parts);
   void fetch_places(std::span<const NewRows::Key> keys) const;
   void make_rows(NewRows made);
+  void make_room(SparseBlock& block, std::span<const PlacedKey> keys) const;
 
   TableSpec spec_;
   RangeSet owned_;

@@ -410,5 +410,47 @@ TEST(SparseTable, CallsACustomRuleOncePerTouchedRow) {
   EXPECT_EQ(make_table(spec, all(spec)).status().code(), Code::kUsage);
 }
 
+// The first of many ascending loads tells how many rows are to come.
+TEST(SparseTable, LoadsInPiecesHaveRoomFromTheFirstOneOn) {
+  for (const std::uint32_t dim : {1u, 70u}) {
+    TableSpec spec;
+    spec.name = "loaded";
+    spec.dim = dim;
+    spec.ranges = 3;
+    std::vector<std::uint64_t> keys;
+    for (Key key = 0; key < 60'000; ++key) {
+      if (range_of(place(key), spec.ranges) == RangeId{1}) keys.push_back(place(key));
+    }
+    std::ranges::sort(keys);
+    std::vector<float> rows(keys.size() * dim);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i);
+    const auto whole = *make_table(spec, RangeSpan{0, 3}), pieces = *make_table(spec, RangeSpan{0, 3});
+    ASSERT_TRUE(whole->load(RangeId{1}, {keys, rows, dim}).ok());
+    const std::size_t piece = keys.size() / 10;
+    std::uint64_t first_bytes = 0;
+    for (std::size_t done = 0; done < keys.size(); done += piece) {
+      const std::size_t count = std::min(piece, keys.size() - done);
+      const RowsView view{std::span(keys).subspan(done, count),
+                          std::span(rows).subspan(done * dim, count * dim), dim};
+      for (int times = 0; times < 2; ++times) ASSERT_TRUE(pieces->load(RangeId{1}, view).ok());
+      if (done == 0) first_bytes = pieces->stats().bytes;
+    }
+    EXPECT_EQ(pieces->digest(), whole->digest());
+    EXPECT_EQ(pieces->stats().rows, keys.size());
+    if (dim == 1) {
+      EXPECT_EQ(pieces->stats().bytes, first_bytes) << "nothing had to grow";
+    }
+    std::vector<std::uint64_t> some;
+    std::vector<float> values;
+    pieces->copy_rows(RangeId{1}, keys[100] + 1, 50, some, values);
+    EXPECT_TRUE(std::ranges::equal(some, std::span(keys).subspan(101, 50)));
+    EXPECT_TRUE(std::ranges::equal(values, std::span(rows).subspan(101 * dim, 50 * dim)));
+    pieces->copy_rows(RangeId{1}, keys.back(), 50, some, values);
+    EXPECT_EQ(some.size(), 51u);
+    pieces->copy_rows(RangeId{0}, 0, 50, some, values);
+    EXPECT_EQ(some.size(), 51u) << "a range without rows";
+  }
+}
+
 }  // namespace
 }  // namespace thalweg

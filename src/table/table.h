@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/range_set.h"
 #include "thalweg/ids.h"
@@ -66,15 +67,24 @@ class Table {
   // step: apply() of parts that are, position by position, of the very keys that were shown need not look
   // them up again.
   virtual void show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) = 0;
-  // As read(), stored_width() floats a row: with the optimizer's state.
-  virtual void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
+  // As read(), stored_width() floats a row: with the optimizer's state. Of `absent`, where it is given, those
+  // bits are set whose keys have no row; there are as many bits as keys, all clear.
+  virtual void read_stored(std::span<const std::uint64_t> keys, std::span<float> out,
+                           std::vector<bool>* absent) const = 0;
+  void read_stored(std::span<const std::uint64_t> keys, std::span<float> out) const {
+    read_stored(keys, out, nullptr);
+  }
   // Sets the first `width` floats of these rows, dim or stored_width(), whatever the rule; makes those that
   // are not there. Precondition: as for read(); `rows` holds `width` floats a key.
   virtual void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) = 0;
   // How many of these keys have no row, which apply() would make. Precondition: as for read().
   virtual std::size_t count_absent(std::span<const std::uint64_t> keys) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
-  // All stored rows of one range, in blocks; checkpoints, scans and moves go through these two.
+  // Puts the first `count` stored rows of one range behind those in `keys` and `rows`, or all where there are
+  // fewer, of those from key `from` on.
+  virtual void copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+                         std::vector<std::uint64_t>& keys, std::vector<float>& rows) const = 0;
+  // All stored rows of one range, in blocks; scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
   // `rows` have their state or not. kModel, kRefused: not as they should be; nothing has changed.
   virtual Status load(RangeId range, const RowsView& rows) = 0;

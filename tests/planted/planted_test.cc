@@ -233,6 +233,7 @@ TEST_P(PlantedRestart, IsFoundByItsChecker) {
 
 constexpr Planted kRestartBugs[] = {
     {Bug::kCutRowsLate, "CutRowsLate", Checker::kSums},
+    {Bug::kCutRowsChanged, "CutRowsChanged", Checker::kSums},
     {Bug::kCutMarksLate, "CutMarksLate", Checker::kSums},
     {Bug::kResumedAhead, "ResumedAhead", Checker::kEnds, Checker::kProgress},
     {Bug::kStateUncopied, "StateUncopied", Checker::kEnds, Checker::kSums},

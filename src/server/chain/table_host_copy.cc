@@ -66,7 +66,7 @@ void TableHost::redo(std::size_t steps_left) {
   redo_.redo(steps_left, [this](Step step, RangeSpan ranges, const Payload& change) {
     const Contribution all{change.keys.as<std::uint64_t>(), change.values.as<float>()};
     images_.keep(*table_, step, ranges, all);
-    table_->apply({&all, 1});
+    change_rows({&all, 1});
   });
 }
 

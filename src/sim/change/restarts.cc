@@ -207,6 +207,9 @@ Plan plan_of(const Job& job, Random random) {
   plan.timeout = 600s;
   plan.suspect_after = 5s;
   plan.judged = false;
+  // Pushes come while rows are stored.
+  Random storing = random.split(1);
+  if (storing.chance(0.8)) plan.compute_max = Duration(1us) * static_cast<std::int64_t>(storing.below(3000));
   if (random.chance(0.7)) {
     plan.frame_faults.drop = 0.05 * random.unit();
     plan.frame_faults.repeat = 0.1 * random.unit();
@@ -248,15 +251,16 @@ class Life {
     out.shard = [this](ShardStore& store, const wire::Map&) { return shard_life(job_, store, from_); };
     out.observer = [this](ShardStore& store, const wire::Map&) { return observer_life(store, from_); };
     out.checkpoint.place = fmt::format("life-{}-", number);
+    out.cut_piece_bytes = 1 + Random(job_.seed).split(33).split(number).below(200);
     if (random_.chance(0.5)) {
       out.checkpoint.every_steps = 1 + static_cast<std::uint32_t>(random_.below(7));
     } else {
       out.checkpoint.every = Duration(1ms) * static_cast<std::int64_t>(1 + random_.below(40));
     }
-    out.store_cut = [this](const Cut& cut) -> Result<std::string> {
+    out.store_cut = store_whole([this](const Cut& cut) -> Result<std::string> {
       kept_.attempts[cut.order.place].insert_or_assign(cut.server, cut);
       return std::string("stored");
-    };
+    });
     out.complete_checkpoint = [this](const TakenCheckpoint& taken) {
       Kept::Checkpoint made{taken.step, {}, {}};
       for (const auto& [server, text] : taken.parts)

@@ -112,6 +112,7 @@ Plan checkpointed_plan(std::uint64_t seed) {
   plan.jitter = 2ms;
   plan.worker_turn.assign(plan.workers, Duration{});
   plan.timeout = 600s;
+  plan.compute_max = seed % 3 == 0 ? Duration{} : Duration(1us) * static_cast<std::int64_t>(seed % 2000);
   plan.suspect_after = 5s;
   plan.judged = false;
   if (seed % 4 != 0) {
@@ -137,10 +138,11 @@ struct Life {
     };
     out.observer = [cuts](ShardStore& store, const wire::Map&) { return observe_checkpointed(store, cuts); };
     out.checkpoint = policy;
-    out.store_cut = [this](const Cut& cut) -> Result<std::string> {
+    out.cut_piece_bytes = 1 + plan.seed % 150;
+    out.store_cut = store_whole([this](const Cut& cut) -> Result<std::string> {
       storage.attempts[cut.order.place].insert_or_assign(cut.server, cut);
       return std::string("stored");
-    };
+    });
     out.complete_checkpoint = [this](const TakenCheckpoint& taken) {
       Cuts whole;
       for (const auto& [server, text] : taken.parts)

@@ -53,8 +53,8 @@ void Cluster::complete_later(const TakenCheckpoint& taken) {
 
 std::uint32_t Cluster::start_server() {
   const std::string name = fmt::format("process-{}", births_);
-  auto server = std::make_unique<Server>(
-      ServerOptions{{.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut});
+  auto server = std::make_unique<Server>(ServerOptions{
+      {.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut, programs_.cut_piece_bytes});
   Server* raw = server.get();
   const std::uint32_t place =
       add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server), plan_.server_turn);

@@ -43,6 +43,7 @@ struct Programs {
   // Where servers store their rows, and who completes what they have stored; unset: no checkpoints.
   CheckpointPolicy checkpoint{};
   StoreCut store_cut{};
+  std::size_t cut_piece_bytes = kCutPieceBytes;
   std::function<Status(const TakenCheckpoint&)> complete_checkpoint{};
   Step first{};  // That shards begin with; the observer loads what is before it.
 };

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLoadsUnderWay = 8;  // Of up to 4 MiB each.
+constexpr std::size_t kLoadsUnderWay = 8, kBlocksAhead = 4;  // Of up to 4 MiB each.
 
 // What a job may be given otherwise and come to the same rows: where files are, how rows are loaded, for how
 // long it goes on, and what is for people.
@@ -46,48 +49,105 @@ std::string differences(const Json& there, const Json& here) {
   return out;
 }
 
-// A file's blocks of rows, or its other ones.
-Result<std::vector<checkpoint::BlockPlace>> places_of(const File& file, std::size_t tables, bool states) {
-  std::vector<checkpoint::BlockPlace> places;
-  Status scanned = checkpoint::scan_blocks(file, tables, [&](const checkpoint::BlockPlace& place) {
-    if (checkpoint::holds_state(place) == states) places.push_back(place);
-    return ok_status();
-  });
-  if (!scanned.ok()) return scanned;
-  return places;
+// A block of a checkpoint's files, on its way to a server.
+struct FileBlock {
+  const File* file = nullptr;
+  checkpoint::BlockPlace place;
+};
+
+// What a server is told of a block: rows, or the state of a range.
+struct ReadBlock {
+  checkpoint::BlockPlace place;
+  std::vector<std::uint64_t> keys;
+  Rows rows;
+  std::string state;
+};
+
+// All blocks of rows, or all others: of each file in turn, so that all servers have something to do.
+Result<std::vector<FileBlock>> blocks_of(const std::vector<std::unique_ptr<File>>& files, std::size_t tables,
+                                         bool states) {
+  std::vector<std::vector<FileBlock>> by_file;
+  std::size_t longest = 0;
+  for (const auto& file : files) {
+    std::vector<FileBlock>& blocks = by_file.emplace_back();
+    Status scanned = checkpoint::scan_blocks(*file, tables, [&](const checkpoint::BlockPlace& place) {
+      if (checkpoint::holds_state(place) == states) blocks.push_back({file.get(), place});
+      return ok_status();
+    });
+    if (!scanned.ok()) return scanned;
+    longest = std::max(longest, blocks.size());
+  }
+  std::vector<FileBlock> all;
+  for (std::size_t at = 0; at < longest; ++at) {
+    for (const auto& blocks : by_file) {
+      if (at < blocks.size()) all.push_back(blocks[at]);
+    }
+  }
+  return all;
 }
 
-Result<Pending> load_rows_of(ShardStore& store, const File& file, const checkpoint::BlockPlace& place,
-                             const TableSpec& spec) {
-  const auto block = checkpoint::read_rows(file, place, spec);
-  if (!block) return block.status();
-  const auto keys = block->rows.keys.as<std::uint64_t>();
-  const auto rows = block->rows.values.as<float>();
-  return store.load(place.table, place.range, {keys.begin(), keys.end()},
-                    Rows(std::vector<float>(rows.begin(), rows.end())));
+Result<ReadBlock> read_block(const FileBlock& block, const TableSpec& spec) {
+  ReadBlock out;
+  out.place = block.place;
+  if (checkpoint::holds_state(block.place)) {
+    const auto state = checkpoint::read_plain(*block.file, block.place);
+    if (!state) return state.status();
+    out.state = state->text();
+    return out;
+  }
+  auto read = checkpoint::read_rows(*block.file, block.place, spec);
+  if (!read) return read.status();
+  const auto keys = read->rows.keys.as<std::uint64_t>();
+  out.keys.assign(keys.begin(), keys.end());
+  out.rows = Rows(read->rows.values.owner(), read->rows.values.as<float>());
+  return out;
 }
 
-Result<Pending> load_state_of(ShardStore& store, const File& file, const checkpoint::BlockPlace& place) {
-  const auto state = checkpoint::read_plain(file, place);
-  if (!state) return state.status();
-  return store.begin(place.table, place.range, std::string(state->text()));
+// Reads and unpacks some blocks ahead of who loads them, each on a thread of its own.
+class BlocksAhead {
+ public:
+  BlocksAhead(std::vector<FileBlock> blocks, const std::vector<TableSpec>& tables)
+      : blocks_(std::move(blocks)), tables_(tables) {}
+
+  bool over() const { return next_ == blocks_.size() && reading_.empty(); }
+  // The next one. Precondition: !over().
+  Result<ReadBlock> take() {
+    while (next_ < blocks_.size() && reading_.size() < kBlocksAhead) {
+      const FileBlock& block = blocks_[next_++];
+      reading_.push_back(std::async(std::launch::async, [&block, &spec = tables_[block.place.table.value]] {
+        return read_block(block, spec);
+      }));
+    }
+    Result<ReadBlock> read = reading_.front().get();
+    reading_.pop_front();
+    return read;
+  }
+
+ private:
+  std::vector<FileBlock> blocks_;
+  const std::vector<TableSpec>& tables_;
+  std::size_t next_ = 0;
+  std::deque<std::future<Result<ReadBlock>>> reading_;
+};
+
+Pending load_block(ShardStore& store, ReadBlock block) {
+  if (checkpoint::holds_state(block.place))
+    return store.begin(block.place.table, block.place.range, std::move(block.state));
+  return store.load(block.place.table, block.place.range, std::move(block.keys), std::move(block.rows));
 }
 
-Task<Status> load_part(ShardStore& store, const File& file, const std::vector<TableSpec>& tables,
-                       bool states) {
-  const auto places = places_of(file, tables.size(), states);
-  if (!places) co_return places.status();
+Task<Status> load_blocks(ShardStore& store, BlocksAhead& blocks) {
   std::deque<Pending> loads;
-  for (std::size_t next = 0; next < places->size() || !loads.empty();) {
-    if (next < places->size() && loads.size() < kLoadsUnderWay) {
-      const checkpoint::BlockPlace& place = (*places)[next++];
-      auto load = states ? load_state_of(store, file, place)
-                         : load_rows_of(store, file, place, tables[place.table.value]);
-      if (!load) co_return load.status();
-      loads.push_back(*std::move(load));
+  while (!blocks.over() || !loads.empty()) {
+    if (!blocks.over() && loads.size() < kLoadsUnderWay) {
+      auto block = blocks.take();
+      if (!block) co_return block.status();
+      loads.push_back(load_block(store, *std::move(block)));
+      // What was asked leaves when the program waits.
+      if (const Status status = (co_await store.yield()).status; !status.ok()) co_return status;
       continue;
     }
-    if (Status status = (co_await loads.front()).status; !status.ok()) co_return status;
+    if (const Status status = (co_await loads.front()).status; !status.ok()) co_return status;
     loads.pop_front();
   }
   co_return ok_status();
@@ -143,12 +203,18 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
 
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables) {
   const SystemDisk disk;
+  std::vector<std::unique_ptr<File>> files;
+  for (const checkpoint::Part& part : from.manifest.parts) {
+    auto file = disk.open(from.path + "/" + part.file);
+    if (!file) co_return file.status();
+    files.push_back(*std::move(file));
+  }
   for (const bool states : {false, true}) {  // What else is known of a range comes behind its last row.
-    for (const checkpoint::Part& part : from.manifest.parts) {
-      const auto file = disk.open(from.path + "/" + part.file);
-      if (!file) co_return file.status();
-      if (Status status = co_await load_part(store, **file, tables, states); !status.ok()) co_return status;
-    }
+    auto blocks = blocks_of(files, tables.size(), states);
+    if (!blocks) co_return blocks.status();
+    BlocksAhead ahead(*std::move(blocks), tables);
+    Status loaded = co_await load_blocks(store, ahead);
+    if (!loaded.ok()) co_return loaded;
   }
   co_return ok_status();
 }
