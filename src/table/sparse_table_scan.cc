@@ -1,0 +1,86 @@
+// The part of SparseTable that reads whole ranges out, and puts rows into them.
+#include <algorithm>
+#include <cmath>
+
+#include "table/sparse_table.h"
+#include "table/validate.h"
+
+namespace thalweg {
+namespace {
+
+// A scan copies rows twice, so many at a time that the cache has them.
+constexpr std::size_t kScanFloats = std::size_t{16} << 10;
+
+}  // namespace
+
+void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+                            std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
+  if (!owned_.contains(range)) return;
+  const SparseBlock& block = blocks_[range.value];
+  const auto slots = block.slots();
+  const bool all = from <= range_first_key(range.value, spec_.ranges);
+  for (std::size_t slot = all || slots.empty() ? 0 : block.find(from); slot < slots.size() && count > 0;
+       ++slot) {
+    if (slots[slot] == kNoPlace) continue;
+    keys.push_back(slots[slot]);
+    rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
+    --count;
+  }
+}
+
+void SparseTable::scan(RangeId range, const std::function<void(const RowsView&)>& sink) const {
+  if (!owned_.contains(range)) return;
+  const SparseBlock& block = blocks_[range.value];
+  const std::size_t rows_max = std::max<std::size_t>(1, kScanFloats / width_);
+  std::vector<std::uint64_t> keys;
+  std::vector<float> rows;
+  rows.reserve(rows_max * width_);
+  const auto flush = [&] {
+    if (!keys.empty()) sink({keys, rows, width_});
+    keys.clear(), rows.clear();
+  };
+  for (std::size_t slot = 0; slot < block.slots().size(); ++slot) {
+    const PlacedKey key = block.slots()[slot];
+    if (key == kNoPlace) continue;
+    keys.push_back(key);
+    rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
+    if (keys.size() == rows_max) flush();
+  }
+  flush();
+}
+
+Status SparseTable::load(RangeId range, const RowsView& rows) {
+  if (Status keys = check_keys(rows.keys, only(range)); !keys.ok()) return keys;
+  if (Status width = check_width(spec_, rows.width, width_); !width.ok()) return width;
+  Status values = check_values(spec_, rows.rows, rows.width, rows.keys.size(),
+                               [&](std::size_t i) { return unplace(rows.keys[i]); });
+  if (!values.ok()) return values;
+  std::vector<float> made;
+  const std::span<const float> stored = rule_.stored(rows.rows, rows.width, made);
+  shown_.forget();
+  SparseBlock& block = blocks_[range.value];
+  make_room(block, rows.keys);
+  for (std::size_t i = 0; i < rows.keys.size(); ++i) {
+    std::size_t slot = block.find(rows.keys[i]);
+    if (!block.holds(slot, rows.keys[i])) slot = block.insert(rows.keys[i]);
+    copy_floats(stored.data() + i * width_, width_, block.row(slot));
+  }
+  return ok_status();
+}
+
+// Keys lie evenly in their range, so that the first of many ascending loads tells how many rows are to come:
+// without room for all of them they would lie in one cluster at the block's begin.
+void SparseTable::make_room(SparseBlock& block, std::span<const PlacedKey> keys) const {
+  constexpr std::size_t kTelling = 1024, kMostTimes = 256;
+  if (block.size() > 0) return;
+  std::size_t rows = keys.size();
+  if (rows >= kTelling) {
+    const double covered =
+        std::ldexp(static_cast<double>(SparseBlock::fraction(keys.back(), spec_.ranges)), -64);
+    const double all = 1.01 * static_cast<double>(rows) / std::max(covered, 1.0 / kMostTimes);
+    rows = std::max(rows, static_cast<std::size_t>(all));
+  }
+  block.reserve(rows);
+}
+
+}  // namespace thalweg
