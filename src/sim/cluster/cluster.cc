@@ -16,31 +16,6 @@ constexpr Duration kSilenceMax = std::chrono::milliseconds(1100);
 
 }  // namespace
 
-Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
-    : plan_(plan),
-      workload_(plan),
-      work_(workload_, findings_, [this] { return now_; }),
-      watch_(workload_, findings_),
-      patience_(plan, findings_),
-      network_(plan, findings_),
-      trace_(std::move(trace)),
-      programs_(std::move(programs)),
-      clocks_(Random(plan.seed).split(8)),
-      computing_(Random(plan.seed).split(10)) {
-  if (plan.room != nullptr) room_.emplace(plan.room, plan.seats);
-  if (!programs_.shard) {
-    programs_.shard = work_.program();
-    programs_.observer = work_.observer();
-  }
-  start_scheduler();
-  for (std::uint32_t s = 0; s < plan.servers; ++s) start_server();
-  for (std::uint32_t w = 0; w < plan.workers; ++w) {
-    const std::uint32_t place = start_worker(plan.worker_turn[w]);
-    processes_[place]->kept = w == 0 && plan.spares_core;
-  }
-  processes_[start_worker({}, true)]->kept = plan.spares_core;
-}
-
 // As the scheduler's driver does between its turns.
 void Cluster::complete_later(const TakenCheckpoint& taken) {
   at(now_, [this, taken] {
