@@ -119,7 +119,7 @@ class Store {
   // for the job's numbers.
   virtual void exchanged(const Exchanged& /*more*/) {}
   // Ends the step; tables without a push count as pushed empty. Done when fewer than the window's steps are
-  // unanswered.
+  // unanswered, and pushes that a pull may wait for have left.
   virtual Pending advance() = 0;
   // Ends the epoch for this shard: it contributes nothing more to it. Done when all servers know.
   virtual Pending end_epoch() = 0;

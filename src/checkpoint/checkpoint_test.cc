@@ -152,9 +152,9 @@ Result<std::string> save_with_marks(Disk& disk, const std::string& directory, St
   manifest.tables = {{"w", 4}};
   const std::string place = attempt_prefix(disk, directory) + "1";
   for (std::uint32_t server = 0; server < 2; ++server) {
-    auto part = write_part(disk, cut_with_marks(place, server, step));
-    if (!part) return part.status();
-    manifest.parts.push_back(*parse_part(to_json(*part)));
+    const auto told = store(disk, cut_with_marks(place, server, step));
+    if (!told) return told.status();
+    manifest.parts.push_back(*parse_part(*told));
   }
   return complete(disk, directory, place, manifest);
 }
@@ -246,7 +246,7 @@ TEST(Checkpoint, PartsThatLackARangeMakeNone) {
   Manifest manifest;
   manifest.job = "{}";
   manifest.tables = {{"w", 4}};
-  manifest.parts.push_back(*write_part(disk, cut_of(place, 0, {}, 1)));
+  manifest.parts.push_back(*parse_part(*store(disk, cut_of(place, 0, {}, 1))));
   const auto path = complete(disk, folder / "", place, manifest);
   EXPECT_NE(path.status().message().find(
                 "of table w its parts have key ranges [0,2), 2 in all, expected each of 4 once"),

@@ -43,11 +43,6 @@ class PartSink final : public CutSink {
     return writer_.add(table, rows.range, count, rows.rows);
   }
   Result<std::string> finish() override {
-    const auto part = finish_part();
-    if (!part) return part.status();
-    return to_json(*part);
-  }
-  Result<Part> finish_part() {
     for (std::uint16_t t = 0; t < cut_.tables.size(); ++t) {
       part_.ranges.push_back(cut_.tables[t].owned);
       for (const RangeState& state : cut_.tables[t].states) {
@@ -58,7 +53,7 @@ class PartSink final : public CutSink {
     part_.file = part_name(cut_);
     part_.reached = reached_in(cut_.tables);
     if (Status status = writer_.finish(part_); !status.ok()) return status;
-    return std::move(part_);
+    return to_json(part_);
   }
 
  private:
@@ -68,31 +63,14 @@ class PartSink final : public CutSink {
   Part part_;
 };
 
-Result<std::unique_ptr<PartSink>> begin_part(Disk& disk, const Cut& cut) {
-  if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
-  auto file = disk.create(cut.order.place + "/" + part_name(cut));
-  if (!file) return file.status();
-  return std::make_unique<PartSink>(cut, *std::move(file));
-}
-
 }  // namespace
-
-Result<Part> write_part(Disk& disk, const Cut& cut) {
-  const auto sink = begin_part(disk, cut);
-  if (!sink) return sink.status();
-  for (std::uint16_t t = 0; t < cut.tables.size(); ++t) {
-    for (const LoadEntry& entry : cut.tables[t].entries) {
-      if (Status status = (*sink)->add(TableId{t}, entry); !status.ok()) return status;
-    }
-  }
-  return (*sink)->finish_part();
-}
 
 StoreCut store_cut(Disk& disk) {
   return [&disk](const Cut& cut) -> Result<std::unique_ptr<CutSink>> {
-    auto sink = begin_part(disk, cut);
-    if (!sink) return sink.status();
-    return std::unique_ptr<CutSink>(*std::move(sink));
+    if (Status status = make_place(disk, cut.order.place); !status.ok()) return status;
+    auto file = disk.create(cut.order.place + "/" + part_name(cut));
+    if (!file) return file.status();
+    return std::unique_ptr<CutSink>(std::make_unique<PartSink>(cut, *std::move(file)));
   };
 }
 

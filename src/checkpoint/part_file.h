@@ -20,10 +20,8 @@
 
 namespace thalweg::checkpoint {
 
-// Stores a cut that has its entries below its order's place, a directory that is made where it is not there.
-// kIo names path and bytes.
-Result<Part> write_part(Disk& disk, const Cut& cut);
-// The same as a server calls it, each piece of rows a block. `disk` outlives it.
+// Stores cuts, each below its order's place, a directory that is made where it is not there, and each piece
+// of rows as a block. kIo names path and bytes. `disk` outlives it.
 StoreCut store_cut(Disk& disk);
 
 // kModel, naming the file: it is not what the manifest says. All of it is read.

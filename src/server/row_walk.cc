@@ -20,7 +20,6 @@ RowWalk::RowWalk(const Table& table)
     const auto bits = static_cast<unsigned>(std::bit_width(table.spec().rows));
     shift_ = bits > kBucketBits ? bits - kBucketBits : 0;
   }
-  rows_a_range_ = table.stats().rows / std::max<std::size_t>(1, table.owned().size()) * 5 / 4 + 8;
   for (const RangeSpan run : table.owned().runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range) ranges_.push_back(range);
   }
@@ -71,8 +70,6 @@ std::optional<LoadEntry> RowWalk::next(std::size_t bytes) {
     const RangeId range{ranges_.back()};
     std::vector<std::uint64_t> keys;
     std::vector<float> rows;
-    keys.reserve(std::min(count, rows_a_range_));
-    rows.reserve(keys.capacity() * width_);
     table_.copy_rows(range, from_, count, keys, rows);
     const bool last = keys.size() < count;
     const std::uint64_t begin = std::exchange(from_, last ? end_of(range) : keys.back() + 1);

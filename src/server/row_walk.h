@@ -44,8 +44,7 @@ class RowWalk {
   const bool dense_;
   const std::size_t width_;
   std::vector<std::uint16_t> ranges_;  // Those to come, the next one last.
-  std::size_t rows_a_range_;
-  std::uint64_t from_ = 0;  // Rows before this one have been given out.
+  std::uint64_t from_ = 0;             // Rows before this one have been given out.
   unsigned shift_;
   std::vector<KeptRows> kept_;
 };

@@ -343,23 +343,15 @@ void Server::on_scan(NodeId from, const Frame& frame, Transport& out) {
     std::vector<std::uint64_t> keys;
     std::vector<float> rows;
   };
+  const RangeId range{frame.head.ranges.begin};
   std::vector<Block> blocks(1);
-  const TableStats stats = table.stats();
-  const std::size_t expected = stats.rows / std::max<std::size_t>(1, table.owned().size());
-  blocks[0].keys.reserve(std::min(rows_max, expected + expected / 8));
-  blocks[0].rows.reserve(blocks[0].keys.capacity() * table.stored_width());
-  table.scan(RangeId{frame.head.ranges.begin}, [&](const RowsView& view) {
-    for (std::size_t done = 0; done < view.keys.size();) {
-      if (blocks.back().keys.size() == rows_max) blocks.emplace_back();
-      Block& block = blocks.back();
-      const std::size_t rows = std::min(view.keys.size() - done, rows_max - block.keys.size());
-      const auto keys = view.keys.subspan(done, rows);
-      const auto values = view.rows.subspan(done * view.width, rows * view.width);
-      block.keys.insert(block.keys.end(), keys.begin(), keys.end());
-      block.rows.insert(block.rows.end(), values.begin(), values.end());
-      done += rows;
-    }
-  });
+  table.copy_rows(range, 0, rows_max, blocks[0].keys, blocks[0].rows);
+  while (blocks.back().keys.size() == rows_max) {
+    Block next;
+    table.copy_rows(range, blocks.back().keys.back() + 1, rows_max, next.keys, next.rows);
+    if (next.keys.empty()) break;
+    blocks.push_back(std::move(next));
+  }
   if (THALWEG_BUG(kScanStopsShort) && !blocks.back().keys.empty()) {
     blocks.back().keys.pop_back();
     blocks.back().rows.resize(blocks.back().rows.size() - table.stored_width());

@@ -394,10 +394,7 @@ void TableHost::own_anew() {
 RangeState TableHost::state_of(RangeId range) const {
   THALWEG_CHECK(redo_.bytes() == 0, "what is told of a range is what its rows hold");
   RangeState state = known_of(range);
-  table_->scan(range, [&](const RowsView& view) {
-    state.keys.insert(state.keys.end(), view.keys.begin(), view.keys.end());
-    state.rows.insert(state.rows.end(), view.rows.begin(), view.rows.end());
-  });
+  table_->copy_rows(range, 0, ~std::size_t{0}, state.keys, state.rows);
   return state;
 }
 

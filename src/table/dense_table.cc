@@ -186,11 +186,13 @@ void DenseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
                            std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
   if (!owned_.contains(range)) return;
   const std::uint64_t end = first_row_of(range.value + 1u);
-  for (std::uint64_t row = std::max(from, first_row_of(range.value)); row < end && count > 0;
-       ++row, --count) {
+  from = std::clamp(from, first_row_of(range.value), end);
+  count = static_cast<std::size_t>(std::min<std::uint64_t>(count, end - from));
+  std::size_t next = rows.size();
+  rows.resize(next + count * width_);
+  for (std::uint64_t row = from; row < from + count; ++row, next += width_) {
     keys.push_back(row);
-    rows.resize(rows.size() + width_);
-    get_row(row, std::span(rows).last(width_));
+    get_row(row, std::span(rows).subspan(next, width_));
   }
 }
 

@@ -18,6 +18,9 @@ void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count
   if (!owned_.contains(range)) return;
   const SparseBlock& block = blocks_[range.value];
   const auto slots = block.slots();
+  const std::size_t most = std::min(count, block.size());
+  keys.reserve(keys.size() + most);
+  rows.reserve(rows.size() + most * width_);
   const bool all = from <= range_first_key(range.value, spec_.ranges);
   for (std::size_t slot = all || slots.empty() ? 0 : block.find(from); slot < slots.size() && count > 0;
        ++slot) {

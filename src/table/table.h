@@ -81,7 +81,7 @@ class Table {
   virtual std::size_t count_absent(std::span<const std::uint64_t> keys) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
   // Puts the first `count` stored rows of one range behind those in `keys` and `rows`, or all where there are
-  // fewer, of those from key `from` on.
+  // fewer, of those from key `from` on, ascending.
   virtual void copy_rows(RangeId range, std::uint64_t from, std::size_t count,
                          std::vector<std::uint64_t>& keys, std::vector<float>& rows) const = 0;
   // All stored rows of one range, in blocks; scans and moves go through these two.

@@ -30,18 +30,6 @@ Status check(const NodeOptions& options) {
   return ok_status();
 }
 
-std::vector<std::string> scheduler_addresses(const NodeOptions& options) {
-  std::vector<std::string> addresses(1);
-  for (const char c : options.scheduler) {
-    if (c == ',') {
-      addresses.emplace_back();
-    } else {
-      addresses.back() += c;
-    }
-  }
-  return addresses;
-}
-
 std::string risk(const NodeOptions& options) {
   if (options.secret || !options.secret_file.empty()) {
     return "whoever is on the way to this process can read and change the model";

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "thalweg/node.h"
 
@@ -12,9 +10,6 @@ namespace thalweg {
 // kUsage, naming the option that is wrong; addresses are looked at when they are used. Says in the log where
 // other machines may come.
 Status check(const NodeOptions& options);
-
-// Where the job's schedulers may be: NodeOptions::scheduler at its commas.
-std::vector<std::string> scheduler_addresses(const NodeOptions& options);
 
 // What `insecure_no_auth` risks, for people.
 std::string risk(const NodeOptions& options);

@@ -9,6 +9,7 @@
 
 #include "client/job/node_options.h"
 #include "net/real_clock.h"
+#include "net/socket/address.h"
 #include "net/tcp/tcp.h"
 
 namespace thalweg {
@@ -31,7 +32,7 @@ Status ask_scheduler(const NodeOptions& options, Node& asker) {
   tcp.insecure_no_auth = options.insecure_no_auth;
   tcp.log = [&complaint](const std::string& line) { complaint = line; };
   Tcp driver(clock, std::move(tcp));
-  const std::vector<std::string> schedulers = scheduler_addresses(options);
+  const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   driver.add(worker_node(temporary_index()), asker);
   const Instant deadline = driver.now() + options.patience;
   // One of them leads; the others do not listen, or answer nothing.

@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
 #include "client/job/node_options.h"
+#include "net/socket/address.h"
 #include "net/socket/secret_file.h"
 #include "server/server.h"
 
@@ -293,7 +294,7 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
           .name = options.name.empty() ? process_name() : options.name,
           .machine = machine_name(),
           .pid = static_cast<std::uint32_t>(getpid()),
-          .schedulers = scheduler_addresses(options),
+          .schedulers = addresses_in(options.scheduler),
           .patience = options.patience};
 }
 
@@ -301,7 +302,7 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
                  const std::atomic<bool>* stop) {
-  const std::vector<std::string> schedulers = scheduler_addresses(options);
+  const std::vector<std::string> schedulers = addresses_in(options.scheduler);
   // All are looked at; the first one is asked first.
   for (auto at = schedulers.rbegin(); at != schedulers.rend(); ++at) {
     if (Status status = driver.introduce(kScheduler, *at); !status.ok()) return {status};

@@ -1,10 +1,10 @@
 #include "net/etcd/curl_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <mutex>
-#include <type_traits>
+
+#include "net/loaded_library.h"
 
 namespace thalweg {
 namespace {
@@ -17,24 +17,18 @@ Status no_curl(const std::string& file, const std::string& why) {
 }  // namespace
 
 Result<CurlLibrary> CurlLibrary::load(const std::string& file) {
-  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!handle) return no_curl(file, ::dlerror());
+  LoadedLibrary library(file);
   CurlLibrary found;
-  const char* missing = nullptr;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-    if (!function && !missing) missing = name;
-  };
-  find(found.global_init, "curl_global_init");
-  find(found.easy_init, "curl_easy_init");
-  find(found.easy_cleanup, "curl_easy_cleanup");
-  find(found.easy_setopt, "curl_easy_setopt");
-  find(found.easy_getinfo, "curl_easy_getinfo");
-  find(found.easy_perform, "curl_easy_perform");
-  find(found.easy_strerror, "curl_easy_strerror");
-  find(found.slist_append, "curl_slist_append");
-  find(found.slist_free_all, "curl_slist_free_all");
-  if (missing) return no_curl(file, fmt::format("it has no function {}", missing));
+  library.find(found.global_init, "curl_global_init");
+  library.find(found.easy_init, "curl_easy_init");
+  library.find(found.easy_cleanup, "curl_easy_cleanup");
+  library.find(found.easy_setopt, "curl_easy_setopt");
+  library.find(found.easy_getinfo, "curl_easy_getinfo");
+  library.find(found.easy_perform, "curl_easy_perform");
+  library.find(found.easy_strerror, "curl_easy_strerror");
+  library.find(found.slist_append, "curl_slist_append");
+  library.find(found.slist_free_all, "curl_slist_free_all");
+  if (!library.trouble().empty()) return no_curl(file, library.trouble());
   static std::once_flag once;
   CURLcode begun = CURLE_OK;
   std::call_once(once, [&] { begun = found.global_init(CURL_GLOBAL_DEFAULT); });

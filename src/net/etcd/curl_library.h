@@ -12,7 +12,7 @@ namespace thalweg {
 
 inline constexpr const char* kCurlLibrary = "libcurl.so.4";
 
-// Members have the names of the functions without "curl_". A library stays loaded once it is.
+// Members have the names of the functions without "curl_".
 struct CurlLibrary {
   // kUsage says what to install. Initialised once, for all threads.
   static Result<CurlLibrary> load(const std::string& file = kCurlLibrary);

@@ -49,17 +49,11 @@ class Fields {
   }
   const Json& object(const Json& of, const char* name) {
     static const Json empty = Json::object();
-    const Json* const at = child(of, name);
-    if (at == nullptr) return empty;
-    if (!at->is_object()) return fail(name, "an object"), empty;
-    return *at;
+    return like(empty, of, name, "an object");
   }
   const Json& list(const Json& of, const char* name) {
     static const Json empty = Json::array();
-    const Json* const at = child(of, name);
-    if (at == nullptr) return empty;
-    if (!at->is_array()) return fail(name, "a list"), empty;
-    return *at;
+    return like(empty, of, name, "a list");
   }
   // Absent ones are 0, as the gateway leaves those out.
   std::uint64_t number(const Json& of, const char* name) {
@@ -109,6 +103,14 @@ class Fields {
   }
 
  private:
+  // What is there, of the kind of `empty`, or else that.
+  const Json& like(const Json& empty, const Json& of, const char* name, std::string_view kind) {
+    const Json* const at = child(of, name);
+    if (at == nullptr) return empty;
+    if (at->type() != empty.type()) return fail(name, kind), empty;
+    return *at;
+  }
+
   std::string_view what_;
   Status status_;
 };

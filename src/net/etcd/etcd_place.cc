@@ -32,7 +32,7 @@ Result<EtcdPlace> parse_etcd_place(std::string_view text, const StateTls& tls) {
   if (!secure && tls != StateTls()) return misplaced(text, "certificates are for etcds://");
   if (tls.cert.empty() != tls.key.empty())
     return misplaced(text, "a certificate needs its key, and the other way round");
-  std::string_view rest = text.substr(secure ? kSecure.size() : kPlain.size());
+  const std::string_view rest = text.substr(secure ? kSecure.size() : kPlain.size());
   const std::size_t slash = rest.find('/');
   EtcdPlace place;
   place.tls = tls;
@@ -42,12 +42,7 @@ Result<EtcdPlace> parse_etcd_place(std::string_view text, const StateTls& tls) {
   if (place.prefix.size() > kPrefixBytesMax || !std::ranges::all_of(place.prefix, is_name) ||
       place.prefix.starts_with('/') || place.prefix.find("//") != std::string::npos)
     return misplaced(text, fmt::format("the prefix is not of 1 to {} of [A-Za-z0-9._/-]", kPrefixBytesMax));
-  rest = rest.substr(0, slash);
-  for (bool more = true; more;) {
-    const std::size_t comma = rest.find(',');
-    const std::string endpoint(rest.substr(0, comma));
-    more = comma != std::string_view::npos;
-    if (more) rest.remove_prefix(comma + 1);
+  for (const std::string& endpoint : addresses_in(rest.substr(0, slash))) {
     if (!parse_host_port(endpoint)) return misplaced(text, fmt::format("'{}' is no address", endpoint));
     place.endpoints.push_back((secure ? "https://" : "http://") + endpoint);
   }

@@ -86,6 +86,18 @@ Result<HostPort> parse_host_port(std::string_view text) {
   return HostPort{std::string(host), std::string(port)};
 }
 
+std::vector<std::string> addresses_in(std::string_view list) {
+  std::vector<std::string> addresses(1);
+  for (const char c : list) {
+    if (c == ',') {
+      addresses.emplace_back();
+    } else {
+      addresses.back() += c;
+    }
+  }
+  return addresses;
+}
+
 Result<SocketAddress> abstract_address(std::string_view name) {
   sockaddr_un unix_address{};
   if (name.empty() || name.size() + 1 > sizeof unix_address.sun_path)

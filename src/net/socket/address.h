@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/socket/event_loop.h"
 #include "thalweg/status.h"
@@ -17,6 +18,8 @@ struct HostPort {
 };
 // "127.0.0.1:7100", "[::1]:7100", "localhost:0".
 Result<HostPort> parse_host_port(std::string_view text);
+// A list at its commas, at least one, whether or not they are addresses.
+std::vector<std::string> addresses_in(std::string_view list);
 
 // An abstract Unix-domain address. kIo: no socket can have that name.
 Result<SocketAddress> abstract_address(std::string_view name);

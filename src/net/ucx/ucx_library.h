@@ -13,8 +13,7 @@ namespace thalweg {
 
 inline constexpr const char* kUcxLibrary = "libucp.so.0";
 
-// Members have the names of the functions without "ucp_". A library stays loaded once it is: it has handlers
-// and threads of its own.
+// Members have the names of the functions without "ucp_".
 struct UcxLibrary {
   // kUsage says what to install.
   static Result<UcxLibrary> load(const std::string& file = kUcxLibrary);

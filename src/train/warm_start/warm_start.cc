@@ -37,6 +37,11 @@ bool by_replicas_and_servers(const TrainSpec& spec) {
          chosen->algorithm->group == Algorithm::Group::kUnused;
 }
 
+const char* fields_text(const ModelSpec& model) {
+  if (model.fields == 0) return "none";
+  return model.fields_by_place ? "the places of entries in rows without any" : "those that rows have";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WarmStart>> WarmStart::open(const TrainerOptions& options) {
@@ -159,11 +164,6 @@ Result<TrainerOptions> WarmStart::settle(TrainerOptions options) const {
   if (weights_only_) return options;
   if (Status status = settle_rules(options); !status.ok()) return status;
   return options;
-}
-
-static const char* fields_text(const ModelSpec& model) {
-  if (model.fields == 0) return "none";
-  return model.fields_by_place ? "the places of entries in rows without any" : "those that rows have";
 }
 
 Status WarmStart::check_table(const TableManifest& had, const TableSpec& wanted) const {
