@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ class StoreUnderTest {
 struct StoreMaker {
   std::string name;
   std::function<std::unique_ptr<StoreUnderTest>()> make;
+
+  friend void PrintTo(const StoreMaker& maker, std::ostream* out) { *out << maker.name; }
 };
 
 class StateStoreSuite : public testing::TestWithParam<StoreMaker> {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 
+#include "base/temporary_folder_for_test.h"
 #include "net/system_disk.h"
 #include "node/state_store_for_test.h"
 #include "sim/disk.h"
@@ -42,11 +42,18 @@ std::unique_ptr<StoreUnderTest> on_simulated_disk() {
   return std::make_unique<LogUnderTest>(std::make_unique<SimDisk>(7), "/state");
 }
 
-std::unique_ptr<StoreUnderTest> on_system_disk() {
-  const std::string directory = testing::TempDir() + "/thalweg_state_log_test";
-  std::filesystem::remove_all(directory);
-  return std::make_unique<LogUnderTest>(std::make_unique<SystemDisk>(), directory);
-}
+class LogInAFolder final : public StoreUnderTest {
+ public:
+  StateStore& store() override { return log_.store(); }
+  Duration lease_length() const override { return log_.lease_length(); }
+  void let_pass(Duration time) override { log_.let_pass(time); }
+
+ private:
+  TemporaryFolder folder_;
+  LogUnderTest log_{std::make_unique<SystemDisk>(), folder_ / "state"};
+};
+
+std::unique_ptr<StoreUnderTest> on_system_disk() { return std::make_unique<LogInAFolder>(); }
 
 INSTANTIATE_TEST_SUITE_P(Log, StateStoreSuite,
                          testing::Values(StoreMaker{"Simulated", on_simulated_disk},

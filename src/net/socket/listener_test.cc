@@ -32,7 +32,8 @@ FileDescriptor call(const SocketAddress& address) {
 
 TEST(Listener, TakesThoseWhoCallByAddressOrByName) {
   for (const SocketAddress& address :
-       {numeric("127.0.0.1"), numeric("::1"), *abstract_address("thalweg-listener-test")}) {
+       {numeric("127.0.0.1"), numeric("::1"),
+        *abstract_address("thalweg-listener-test-" + std::to_string(::getpid()))}) {
     Listener listener = listening_at(address);
     const FileDescriptor caller = call(listener.address());
     const auto taken = listener.accept();

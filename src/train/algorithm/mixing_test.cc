@@ -3,18 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <string>
 
 #include "base/random.h"
+#include "base/temporary_folder_for_test.h"
 
 namespace thalweg {
 namespace {
 
-std::string file_of(const std::string& text) {
-  const std::string path = testing::TempDir() + "/mixing.txt";
-  std::ofstream(path) << text;
-  return path;
+Result<MixingMatrix> mixing_of(const std::string& text, std::uint32_t size) {
+  const TemporaryFolder folder;
+  return mixing_matrix(folder.write("mixing.txt", text), size);
 }
 
 TEST(Mixing, ARingsSecondEigenvalueIsThatOfThePaper) {
@@ -74,7 +73,7 @@ TEST(Mixing, ConsensusComesByTheSecondEigenvalueAndTheMeanStays) {
 
 TEST(Mixing, WhatIsNoMixingMatrixIsRefusedWithTheReason) {
   const auto refused = [](const std::string& text, std::uint32_t size, std::string_view expected) {
-    const auto matrix = mixing_matrix(file_of(text), size);
+    const auto matrix = mixing_of(text, size);
     ASSERT_FALSE(matrix) << text;
     EXPECT_NE(matrix.status().message().find(expected), std::string::npos) << matrix.status().message();
   };
@@ -88,7 +87,7 @@ TEST(Mixing, WhatIsNoMixingMatrixIsRefusedWithTheReason) {
   refused("0.5 x\n", 2, ":1: 'x");
   EXPECT_FALSE(mixing_matrix("rign", 4));
   EXPECT_FALSE(mixing_matrix("ring", 5000));
-  EXPECT_TRUE(mixing_matrix(file_of("0.5, 0.5\n\n0.5\t0.5\n"), 2));
+  EXPECT_TRUE(mixing_of("0.5, 0.5\n\n0.5\t0.5\n", 2));
 }
 
 }  // namespace
