@@ -2,7 +2,9 @@
 """Measures training of a perceptron on MNIST beside PyTorch, in turn: samples a second, medians [least..greatest].
 
 bench/dense.py IMAGES [ROUNDS]   IMAGES: a directory with the four files of MNIST, gzipped. Needs python3-torch and a
-                                 release build. Thalweg reads and unpacks the files in each pass; PyTorch has them in memory.
+                                 release build. Thalweg's rate is its samples_per_second: from when all shards were ready to
+                                 read, with the unpacking of the images and the scoring of 10,000 held-out ones after each
+                                 pass; PyTorch has them in memory, scores none, and is timed after a pass of warming up.
 """
 import json
 import os
@@ -19,7 +21,7 @@ BATCH, EPOCHS = 128, 5  # Rows of a worker's step.
 
 def thalweg(images, *more):
     command = [THALWEG, "train", images, "--model", "mlp", "--epochs", str(EPOCHS), "--json", "--quiet", *more]
-    return json.loads(subprocess.run(command, check=True, text=True, capture_output=True).stdout)["examples_per_second"]
+    return json.loads(subprocess.run(command, check=True, text=True, capture_output=True).stdout)["samples_per_second"]
 
 
 def torch(images, ranks, threads):

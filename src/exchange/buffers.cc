@@ -86,7 +86,8 @@ void Buffers::set_place(std::uint32_t rank, Fabric& fabric, std::uint16_t channe
   place.in_address = reinterpret_cast<std::uintptr_t>(in);
   place.out_address = reinterpret_cast<std::uintptr_t>(out_);
   place.borrowed = fabric.borrows_channels() ? 1 : 0;
-  place.fetches = call_.stages ? 0 : 1;
+  place.fetches = call_.copies == CopyWay::kFetch ? 1 : 0;
+  place.sends = call_.copies == CopyWay::kSend ? 1 : 0;
   for (std::uint32_t r = 0; r < ranks_; ++r) {
     if (r != rank && !fabric.can_fetch(r)) place.fetches = 0;
   }

@@ -10,6 +10,13 @@
 
 namespace thalweg {
 
+// Which way vectors in ordinary memory go between two ranks of one machine.
+enum class CopyWay : std::uint8_t {
+  kFetch,  // Out of each other's memory; staged where that cannot be read.
+  kStage,  // Through memory that both see.
+  kSend,   // By messages.
+};
+
 // Buffers stay the caller's and unchanged by others until the end.
 struct Call {
   Operation operation{};
@@ -25,7 +32,7 @@ struct Call {
   std::vector<std::uint32_t> neighbours;  // Of a neighbour exchange: in the order of their vectors in `out`.
   bool phantom = false;                   // Sizes only: nothing is read, written or checked.
   bool sent = false;                      // What this rank has to send, in one message, is on its way.
-  bool stages = false;                    // Between two ranks: nothing is to be fetched if this one says so.
+  CopyWay copies = CopyWay::kFetch;       // What rank 0 of two says holds.
 };
 
 }  // namespace thalweg

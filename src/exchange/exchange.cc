@@ -117,7 +117,8 @@ void Exchange::restart(std::uint64_t sequence, std::uint16_t first_channel) {
   memory_.release();
   preface_.sequence = sequence;
   buffers_.forget_places();
-  call_.sent = call_.stages = placed_ = copied_ = shared_ = done_ = false;
+  call_.sent = placed_ = copied_ = shared_ = done_ = false;
+  call_.copies = CopyWay::kFetch;
   unreachable_.reset();
   bytes_sent_ = messages_sent_ = 0;
   make_running(first_channel);

@@ -58,8 +58,8 @@ class Exchange {
 
   // Whether this rank has heard from another, so far.
   bool heard() const;
-  // Whether buffers were in ordinary memory, and fetched or staged.
-  bool copied() const { return copied_; }
+  // Whether all buffers were in group memory, and worked on there.
+  bool in_group_memory() const { return shared_; }
   // Whether it read peers' memory, so that its result is one only if they have not given up by then.
   bool reads_memory() const { return shared_ || copied_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }  // Payload alone.

@@ -13,8 +13,10 @@ struct SharedPlace {
   std::uint64_t staging = Fabric::kNotShared;
   std::uint64_t in_address = 0;  // In the rank's own memory.
   std::uint64_t out_address = 0;
-  std::uint32_t fetches = 0;   // 1: this rank can fetch from all others, and would.
-  std::uint32_t borrowed = 0;  // 1: the staging area may serve other ranks afterwards.
+  std::uint16_t fetches = 0;   // 1: this rank can fetch from all others, and would.
+  std::uint16_t sends = 0;     // 1: between two ranks, vectors are to go by messages.
+  std::uint16_t borrowed = 0;  // 1: the staging area may serve other ranks afterwards.
+  std::uint16_t unused = 0;
 
   // Whether this rank stages the first of a vector that is to be combined before it is asked where.
   bool offers_early() const { return in == Fabric::kNotShared && staging != Fabric::kNotShared; }

@@ -2,61 +2,80 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 namespace thalweg {
 namespace {
 
-CopyTuner::Way other(CopyTuner::Way way) {
-  return way == CopyTuner::Way::kFetch ? CopyTuner::Way::kStage : CopyTuner::Way::kFetch;
+std::optional<std::size_t> kind_of(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return 0;
+    case Operation::kReduceScatter:
+      return 1;
+    case Operation::kAllGather:
+      return 2;
+    case Operation::kReduce:
+      return 3;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
 
 Duration CopyTuner::Tried::least() const {
-  return *std::min_element(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(std::min(count, kKept)));
+  auto sorted = took;
+  std::nth_element(sorted.begin(), sorted.begin() + 1, sorted.end());
+  return sorted[1];
+}
+
+std::optional<CopyWay> CopyTuner::Course::unknown() const {
+  const auto found =
+      std::find_if(ways.begin(), ways.end(), [](const Tried& way) { return way.count < kKept; });
+  if (found == ways.end()) return std::nullopt;
+  return static_cast<CopyWay>(found - ways.begin());
+}
+
+CopyWay CopyTuner::Course::quickest() const {
+  const auto quickest = std::min_element(
+      ways.begin(), ways.end(), [](const Tried& a, const Tried& b) { return a.least() < b.least(); });
+  return static_cast<CopyWay>(quickest - ways.begin());
+}
+
+CopyWay CopyTuner::Course::another() {
+  return static_cast<CopyWay>((static_cast<std::size_t>(best) + 1 + retries++ % (kWays - 1)) % kWays);
 }
 
 CopyTuner::Trial CopyTuner::begin(Operation operation, std::size_t bytes, Instant now) {
-  if (bytes < kTunedBytesMin) return {};
-  std::size_t kind = 0;
-  switch (operation) {
-    case Operation::kAllReduce:
-      break;
-    case Operation::kReduceScatter:
-      kind = 1;
-      break;
-    case Operation::kAllGather:
-      kind = 2;
-      break;
-    default:
-      return {};
-  }
+  const std::optional<std::size_t> kind = kind_of(operation);
+  if (bytes < kTunedBytesMin || !kind) return {};
   const auto doublings = static_cast<std::size_t>(std::bit_width(bytes / kTunedBytesMin)) - 1;
-  const std::size_t at = kind * kSizes + std::min(doublings, kSizes - 1);
+  const std::size_t at = *kind * kSizes + std::min(doublings, kSizes - 1);
   const std::lock_guard lock(mutex_);
   Course& course = courses_[at];
-  Trial trial{course.best, static_cast<std::uint8_t>(at), now};
-  const Way second = other(course.best);
-  const std::size_t tries = course.of(second).count;
-  if (tries < kKept) {
-    if (tries < course.of(course.best).count) trial.way = second;  // In turn, until there are enough of both.
-  } else if (++course.since_retry >= course.retry_every) {
+  Trial trial{course.best, static_cast<std::uint8_t>(at), bytes, now};
+  if (!course.unknown() && ++course.since_retry >= course.retry_every) {
     course.since_retry = 0;
     course.retry_every = std::min(2 * course.retry_every, kRetryLast);
-    trial.way = second;
+    course.of(course.another()).count = 0;
   }
+  trial.way = course.unknown().value_or(course.best);
   return trial;
 }
 
 void CopyTuner::end(const Trial& trial, Instant now) {
   const std::lock_guard lock(mutex_);
   Course& course = courses_[trial.course];
-  Tried& tried = course.of(trial.way);
-  tried.took[tried.count++ % kKept] = now - trial.begun;
-  const Way second = other(course.best);
-  const Tried &best = course.of(course.best), &theirs = course.of(second);
-  if (std::min(theirs.count, best.count) < kKept || theirs.least() >= best.least()) return;
-  course.best = second;
+  if (trial.way == CopyWay::kSend && course.sent_bytes < kFreshBytes) {
+    course.sent_bytes += trial.bytes;
+    return;
+  }
+  course.of(trial.way).note(now - trial.begun);
+  if (course.unknown()) return;
+  const CopyWay quickest = course.quickest();
+  if (course.of(quickest).least() >= course.of(course.best).least()) return;
+  course.best = quickest;
   course.since_retry = 0;
   course.retry_every = kRetryFirst;
 }

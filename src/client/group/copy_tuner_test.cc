@@ -7,84 +7,114 @@
 namespace thalweg {
 namespace {
 
-using CopyWay = CopyTuner::Way;
 using std::chrono::microseconds;
+using Took = std::function<Duration(int)>;
+
+Took always(int us) {
+  return [us](int) { return microseconds(us); };
+}
+
+struct Counts {
+  int fetched = 0, staged = 0, sent = 0;
+};
 
 // A machine on which each way takes as long as it is told to.
 class Machine {
  public:
-  // How many of the operations were staged.
-  int run(int operations, std::size_t bytes = std::size_t{4} << 20,
-          Operation operation = Operation::kAllReduce) {
-    int staged = 0;
+  Counts run(int operations, std::size_t bytes = std::size_t{4} << 20,
+             Operation operation = Operation::kAllReduce) {
+    Counts counts;
     for (int i = 0; i < operations; ++i) {
       const CopyTuner::Trial trial = tuner_.begin(operation, bytes, now_);
-      now_ = now_ + (trial.way == CopyWay::kStage ? stage(i) : fetch(i));
+      const auto took = [&] {
+        switch (trial.way) {
+          case CopyWay::kFetch:
+            ++counts.fetched;
+            return fetch(i);
+          case CopyWay::kStage:
+            ++counts.staged;
+            return stage(i);
+          case CopyWay::kSend:
+            break;
+        }
+        ++counts.sent;
+        return send(i);
+      };
+      now_ = now_ + took();
       if (trial.is_timed()) tuner_.end(trial, now_);
-      if (trial.way == CopyWay::kStage) ++staged;
     }
-    return staged;
+    return counts;
   }
 
-  std::function<Duration(int)> fetch = [](int) { return microseconds(500); };
-  std::function<Duration(int)> stage = [](int) { return microseconds(500); };
+  Took fetch = always(500), stage = always(500), send = always(600);
 
  private:
   CopyTuner tuner_;
   Instant now_{};
 };
 
-TEST(CopyTuner, TakesTheFasterWayOnceBothWereTried) {
+constexpr int kTrials = 12;  // Four of each way.
+
+TEST(CopyTuner, TakesTheFastestWayOnceAllWereTried) {
   Machine near;
-  near.stage = [](int) { return microseconds(300); };
-  EXPECT_EQ(near.run(8), 4);
-  EXPECT_EQ(near.run(15), 15);
+  near.stage = always(300);
+  EXPECT_EQ(near.run(kTrials).staged, 4);
+  EXPECT_EQ(near.run(15).staged, 15);
   Machine far;
-  far.stage = [](int) { return microseconds(2000); };
-  EXPECT_EQ(far.run(8), 4);
-  EXPECT_EQ(far.run(15), 0);
+  far.stage = always(2000);
+  EXPECT_EQ(far.run(kTrials).staged, 4);
+  EXPECT_EQ(far.run(15).fetched, 15);
+  Machine brief;
+  brief.send = always(100);
+  EXPECT_EQ(brief.run(kTrials).sent, 4);
+  EXPECT_EQ(brief.run(15).sent, 15);
 }
 
-TEST(CopyTuner, TriesTheSlowerOneEverMoreSeldom) {
+TEST(CopyTuner, TriesTheOthersEverMoreSeldom) {
   Machine far;
-  far.stage = [](int) { return microseconds(2000); };
-  far.run(8);
-  EXPECT_EQ(far.run(16 + 32 + 64), 3);
-  EXPECT_EQ(far.run(10 * 128), 10);
+  far.stage = always(2000);
+  far.run(kTrials);
+  Counts counts = far.run(64 + 128 + 256 + 512 + 4 * 4);
+  EXPECT_EQ(counts.staged, 8);
+  EXPECT_EQ(counts.sent, 8);
+  counts = far.run(10 * (512 + 4));
+  EXPECT_EQ(counts.staged, 20);
+  EXPECT_EQ(counts.sent, 20);
 }
 
 TEST(CopyTuner, FollowsTheSystemThatMovesItsCores) {
   Machine machine;
-  machine.stage = [](int) { return microseconds(300); };
+  machine.stage = always(300);
   machine.run(1000);
-  machine.stage = [](int) { return microseconds(2000); };
-  machine.fetch = [](int) { return microseconds(1400); };
-  machine.run(8);
-  EXPECT_EQ(machine.run(11), 0);
+  machine.stage = always(2000);
+  machine.fetch = always(1400), machine.send = always(1900);
+  machine.run(4);  // Stages no more once the last four were slow.
+  EXPECT_EQ(machine.run(11).staged, 0);
   machine.run(1000);
-  machine.stage = [](int) { return microseconds(300); };
-  machine.run(129);
-  EXPECT_GE(machine.run(100), 97);
+  machine.stage = always(300);
+  machine.run(2 * 512);
+  EXPECT_EQ(machine.run(50).staged, 50);
 }
 
 // A rank that comes late makes an operation long, whichever way it goes.
 TEST(CopyTuner, IsNotMisledByLateRanks) {
   Machine machine;
   machine.stage = [](int i) { return microseconds(i % 4 < 2 ? 5000 : 300); };
-  machine.run(16);
-  EXPECT_GE(machine.run(100), 98);
+  machine.run(24);
+  EXPECT_GE(machine.run(100).staged, 96);
 }
 
 TEST(CopyTuner, KnowsSizesAndOperationsApart) {
   Machine machine;
-  machine.stage = [](int) { return microseconds(300); };
-  machine.run(8);
-  machine.stage = [](int) { return microseconds(900); };
-  EXPECT_EQ(machine.run(20, std::size_t{64} << 20), 4);
-  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kAllGather), 4);
-  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kReduceScatter), 4);
-  EXPECT_EQ(machine.run(20, 1000), 0);
-  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kReduce), 0);
+  machine.stage = always(300);
+  machine.run(kTrials);
+  machine.stage = always(900);
+  EXPECT_EQ(machine.run(20, std::size_t{64} << 20).staged, 4);
+  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kAllGather).staged, 4);
+  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kReduceScatter).staged, 4);
+  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kReduce).staged, 4);
+  EXPECT_EQ(machine.run(20, 1000).staged, 0);
+  EXPECT_EQ(machine.run(20, std::size_t{4} << 20, Operation::kBroadcast).staged, 0);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ Status Group::Impl::run(const GroupCall& asked) {
 Status Group::Impl::drive(Exchange& exchange, const Plan& plan, const GroupPlace& place,
                           Duration its_timeout) {
   const CopyTuner::Trial trial = view->begin_copies(exchange.call(), plan, rank);
-  exchange.call().stages = trial.way == CopyTuner::Way::kStage;
+  exchange.call().copies = trial.way;
   Status status = links->driver.run(exchange, view, place, its_timeout);
   if (!status.ok()) give_up(*view, place, status);
   view->end_copies(trial, exchange);

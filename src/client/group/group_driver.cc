@@ -457,7 +457,7 @@ bool GroupDriver::advance(Running& running, Instant now) {
   }
   if (!running.watch) {
     running.trial = job.view->begin_copies(running.exchange->call(), *job.plan, job.rank);
-    running.exchange->call().stages = running.trial.way == CopyTuner::Way::kStage;
+    running.exchange->call().copies = running.trial.way;
     running.watch.emplace(*job.view, job.place, job.timeout);
   }
   Watch& watch = *running.watch;

@@ -52,7 +52,7 @@ class GroupView final : public Fabric {
     return copies_.begin(call.operation, call.count * call.arithmetic.element_bytes, live_now());
   }
   void end_copies(const CopyTuner::Trial& trial, const Exchange& ended) {
-    if (trial.is_timed() && ended.copied() && ended.status().ok()) copies_.end(trial, live_now());
+    if (trial.is_timed() && !ended.in_group_memory() && ended.status().ok()) copies_.end(trial, live_now());
   }
 
   // Why the group can no longer be used; the first reason stays.

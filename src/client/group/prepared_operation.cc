@@ -33,7 +33,8 @@ Status PreparedOperation::State::begin() {
   started = false;
   if (job.scratch)
     std::memcpy(job.scratch.get(), asked.in, job.call.count * job.call.arithmetic.element_bytes);
-  job.call.sent = job.call.stages = false;
+  job.call.sent = false;
+  job.call.copies = CopyWay::kFetch;
   return ok_status();
 }
 

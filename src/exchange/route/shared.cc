@@ -4,8 +4,8 @@
 // S. Time: 2L + the memory's. Where a buffer is not shared, all ranks see that. Two ranks then fetch what
 // they need out of each other's memory, one copy, where the system lets them; else all put it into staging
 // areas that all see, and take it from there, one message to each peer for each S/N that an area holds, and
-// one more where the first is not there before they tell each other where.
-// Broadcast goes by its tree, and so does what has no staging areas.
+// one more where the first is not there before they tell each other where. Two ranks may agree on messages
+// instead. Broadcast goes by its tree, and so does what has no staging areas.
 #include <algorithm>
 
 #include "exchange/route/lanes.h"
@@ -71,6 +71,11 @@ bool should_fetch(const Work& work, const Team& team, const std::vector<SharedPl
          places[team.rank(1)].fetches == 1;
 }
 
+// Messages are the quickest for short vectors between two.
+bool should_send(const Team& team, const std::vector<SharedPlace>& places) {
+  return team.size == 2 && (places[team.rank(0)].sends == 1 || places[team.rank(1)].sends == 1);
+}
+
 // Whether contributions are to be staged before ranks know of each other where their buffers are: each whose
 // input nobody else sees does so; of two, who may fetch, it is not needed. Nobody still reads these slots
 // of an earlier operation: those who did have said that it is summed up.
@@ -100,6 +105,17 @@ Lane hear(Team team, std::uint32_t first_place) {
 Lane meet(Team team, std::uint32_t first_place) {
   for (Lane lane = tell(team, first_place); lane.next();) co_yield lane.step();
   for (Lane lane = hear(team, first_place); lane.next();) co_yield lane.step();
+}
+
+// Nobody needs to know of a broadcast but where its root's vector is.
+Lane greet(Team team, Work work) {
+  if (work.operation != Operation::kBroadcast) {
+    for (Lane lane = meet(team, 0); lane.next();) co_yield lane.step();
+  } else if (team.rank(team.me) == work.root) {
+    for (Lane lane = tell(team, 0); lane.next();) co_yield lane.step();
+  } else {
+    co_yield receive(work.root, {work.root, 1}, Buffer::kPlaces);
+  }
 }
 
 std::uint64_t longest_part(const Team& team, const Work& work) {
@@ -167,13 +183,13 @@ Lane staging_lane(Team team, Work work, bool borrowed, bool offered) {
 Lane shared_lane(Team team, Work work, const std::vector<SharedPlace>& places) {
   const bool early = may_offer_early(work, team);
   if (early) co_yield step_of(LaneStep::Kind::kOfferEarly, {0, work.staged});
-  for (Lane lane = meet(team, 0); lane.next();) co_yield lane.step();
+  for (Lane lane = greet(team, work); lane.next();) co_yield lane.step();
   if (all_shared(work, team, places)) {
     co_yield {LaneStep::Kind::kShared};
     for (Lane lane = meet(team, team.size); lane.next();) co_yield lane.step();
     co_return;
   }
-  const bool staged = can_stage(work, team, places);
+  const bool staged = can_stage(work, team, places) && !should_send(team, places);
   const bool borrowed = places[team.rank(team.me)].borrowed == 1;
   const bool offered = early && all_offered(team, places);
   Lane lane = !staged                            ? elsewhere(team, work)
