@@ -30,7 +30,7 @@ if(THALWEG_SANITIZE)
   string(REGEX REPLACE "^(.).*" "\\1san." THALWEG_TEST_PREFIX ${THALWEG_SANITIZE})
   # The release build alone runs what takes all seeds or long simulations, and under ThreadSanitizer what simulates: it has
   # one thread.
-  set(THALWEG_TEST_FILTER "-*.SeedsReach*:Figures.*:Published.*:Planner.Tunes*:Planner.Chooses*:Estimate.IsNear*")
+  set(THALWEG_TEST_FILTER "-*.SeedsReach*:SimulateTrain.Elastic*:SimulateTrain.ShardsOfAGroup*:Compare.SimulatesRuns*:Figures.*:Published.*:Planner.Tunes*:Planner.Chooses*:Estimate.IsNear*")
   if(THALWEG_SANITIZE STREQUAL "thread")
     set(THALWEG_TEST_FILTER "-*Simulat*")
   endif()
