@@ -15,6 +15,7 @@
 #include "model/model_kind.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
+#include "train/report/shard_reports.h"
 #include "train/rows/key_ages.h"
 #include "train/train_report.h"
 
@@ -30,7 +31,10 @@ constexpr std::uint64_t kCopiesOfRows = 4;
 class ShardTrainer {
  public:
   ShardTrainer(Store& store, std::shared_ptr<const TrainInputs> inputs)
-      : store_(store), inputs_(std::move(inputs)), spec_(inputs_->spec) {}
+      : store_(store),
+        inputs_(std::move(inputs)),
+        spec_(inputs_->spec),
+        reports_(store, inputs_->fingerprint, inputs_->name) {}
 
   Task<Status> run();
 
@@ -43,9 +47,8 @@ class ShardTrainer {
   bool takes_part(std::uint32_t epoch) const;
   Task<Status> step(const Prepared& current, PreparedRef& next, BatchSource& source);
   Task<Status> score_held_out(std::uint32_t epoch);
+  // Puts report_ into reports_.
   Task<Status> report(ReportId id, const ReadPlace& place);
-  void note_point(std::uint32_t number, const ReadPlace& place);
-  void note_text(TrainReport& report, const ReadPlace& place) const;
   // Room for the batches of a data set that is read several times; null where it is too large to try.
   StepMemory* room_for(const DataSet& data) const;
   Status open_held_out();
@@ -72,8 +75,8 @@ class ShardTrainer {
   bool late_ = false;  // No server takes anything for the present step any more.
   std::vector<float> scores_;
   TrainReport report_;
-  std::uint64_t pass_rows_ = 0;    // Of this pass, learnt here or by an earlier owner.
-  std::vector<ReadPoint> points_;  // Of this pass, the newest ones.
+  ShardReports reports_;
+  std::uint64_t pass_rows_ = 0;  // Of this pass, learnt here or by an earlier owner.
   std::optional<BatchSource> held_out_;
   std::optional<PassRows> held_out_rows_;  // What a pass over the held-out rows found.
 };
@@ -204,27 +207,12 @@ Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, Batc
   co_return explained((co_await store_.advance()).status);
 }
 
-// To be called when all text has been read that the point covers, and none behind.
-void ShardTrainer::note_point(std::uint32_t number, const ReadPlace& place) {
-  if (points_.size() == kReadPointsMax) points_.erase(points_.begin());
-  points_.push_back({number, place.text_hash, place.text_end});
-}
-
-void ShardTrainer::note_text(TrainReport& report, const ReadPlace& place) const {
-  report.inputs = inputs_->fingerprint;
-  report.inputs_name = inputs_->name;
-  report.read = points_;
-  report.read_all = place.at_end ? place.text_hash : 0;
-  report.unpacked = place.hash_of_all;
-  report.skipped_rows = place.rows_skipped;
-}
-
 Task<Status> ShardTrainer::report(ReportId id, const ReadPlace& place) {
   report_.fraction_done = inputs_->train->total_bytes() > 0 ? static_cast<float>(place.fraction_done) : -1.0f;
   report_.pass_rows = pass_rows_;
-  note_text(report_, place);
+  reports_.note_text(report_, place);
   TrainReport report = std::exchange(report_, {});
-  co_return explained((co_await store_.report(id, to_text(report))).status);
+  co_return explained(co_await reports_.put(id, std::move(report)));
 }
 
 bool ShardTrainer::takes_part(std::uint32_t epoch) const {
@@ -238,11 +226,11 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
   PreparedRef current, next;
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
-  points_.clear();
+  reports_.begin_pass();
   if (!takes_part(epoch)) co_return explained((co_await store_.end_epoch()).status);
   const auto note = [&](std::uint32_t batch) {
     if (batch % kStepsPerReport == 0 && current->rows > 0)
-      note_point(batch / kStepsPerReport, source.place());
+      reports_.note_point(batch / kStepsPerReport, source.place());
   };
   // An heir walks over the batches that its predecessor finished, and says what it found there. A
   // checkpoint's step may lie beyond the last of them.
@@ -260,8 +248,9 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
       co_return status;
     note(walked);
   }
-  if (walked > 0) {
+  if (walked > 0) {  // Is known before it learns anything: another file would be found out by that.
     if (Status status = co_await report({2 * epoch, walked}, source.place()); !status.ok()) co_return status;
+    if (Status status = co_await reports_.drain(); !status.ok()) co_return explained(status);
   }
   while (current->rows > 0 && !store_.closing()) {
     if (Status status = co_await step(*current, next, source); !status.ok()) co_return status;
@@ -273,6 +262,8 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
       if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
     }
   }
+  // Before the servers know that the pass is over: whoever inherits the shard then tells nothing of it.
+  if (Status status = co_await reports_.drain(); !status.ok()) co_return explained(status);
   co_return explained((co_await store_.end_epoch()).status);
 }
 
@@ -331,24 +322,23 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
   PreparedRef batch;
   TrainReport scored;  // Is sent once it is known whether more follows.
-  points_.clear();
+  reports_.begin_pass();
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(source, kScoringRows, batch); !status.ok()) co_return status;
     if (!source.is_kept() && source.place().at_end) held_out_rows_ = source.reader().pass_rows();
     if (part > 1) {
       if (batch->rows == 0) scored.held_out = std::move(summary);
       const ReportId id{2 * epoch + 1, part - 1};
-      const Status status = (co_await store_.report(id, to_text(scored))).status;
-      if (!status.ok() || batch->rows == 0) co_return status;
+      if (Status status = co_await reports_.put(id, std::move(scored)); !status.ok()) co_return status;
     }
-    if (batch->rows == 0) co_return ok_status();
-    note_point(part - 1, source.place());
+    if (batch->rows == 0) co_return co_await reports_.drain();
+    reports_.note_point(part - 1, source.place());
     const auto memory = reserve(*batch);
     if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(*batch, true)); !status.ok()) co_return status;
     scores_.resize(batch->rows);
     scored = {};
-    note_text(scored, source.place());
+    reports_.note_text(scored, source.place());
     scored.sum = model_->forward(batch->batch, row_spans_, scores_);
     const Batch& rows = batch->batch.rows();
     if (is_of_score(spec_.model.loss)) {
