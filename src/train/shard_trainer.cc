@@ -9,11 +9,8 @@
 #include <utility>
 
 #include "base/barriers.h"
-#include "base/mix.h"
-#include "model/format/file.h"
 #include "model/model.h"
 #include "model/model_kind.h"
-#include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/report/shard_reports.h"
 #include "train/rows/key_ages.h"
@@ -44,6 +41,7 @@ class ShardTrainer {
   std::vector<Pending> ask(const Prepared& prepared, bool read_only);
   Task<Status> receive(std::vector<Pending> pending);
   Task<Status> train_pass(BatchSource& source);
+  Task<Status> recount_pass(BatchSource& source, std::uint32_t epoch);
   bool takes_part(std::uint32_t epoch) const;
   Task<Status> step(const Prepared& current, PreparedRef& next, BatchSource& source);
   Task<Status> score_held_out(std::uint32_t epoch);
@@ -262,9 +260,29 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
       if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
     }
   }
-  // Before the servers know that the pass is over: whoever inherits the shard then tells nothing of it.
-  if (Status status = co_await reports_.drain(); !status.ok()) co_return explained(status);
-  co_return explained((co_await store_.end_epoch()).status);
+  // Ahead of the reports: others may wait for this shard's next step, or for its end.
+  if (const Status status = (co_await store_.end_epoch()).status; !status.ok()) co_return explained(status);
+  co_return explained(co_await reports_.drain());
+}
+
+// Of a pass that a former owner has ended, and may have died before all of it was told.
+Task<Status> ShardTrainer::recount_pass(BatchSource& source, std::uint32_t epoch) {
+  if (!takes_part(epoch)) co_return ok_status();
+  pass_rows_ = 0;
+  reports_.begin_pass();
+  PreparedRef batch;
+  for (std::uint32_t steps = 0; !store_.closing(); ++steps) {
+    if (Status status = co_await prepare(source, spec_.shard_batch_rows(), batch); !status.ok())
+      co_return status;
+    pass_rows_ += batch->rows;
+    if (batch->rows == 0) {
+      const ReportId id{2 * epoch, steps};
+      if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
+      break;
+    }
+    if (steps % kStepsPerReport == 0) reports_.note_point(steps / kStepsPerReport, source.place());
+  }
+  co_return explained(co_await reports_.drain());
 }
 
 StepMemory* ShardTrainer::room_for(const DataSet& data) const {
@@ -360,21 +378,24 @@ Task<Status> ShardTrainer::run() {
   row_spans_.resize(tables_.size());
   if (Status status = co_await wait_for_counts(); !status.ok()) co_return status;
   const std::uint32_t first = store_.step().epoch;
-  auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(first, spec_.epochs - 1));
+  // An heir whose predecessor ended a pass may still owe that pass's reports, scores and barriers.
+  const bool between = first > first_open_pass(spec_.reached) && store_.step().index == 0;
+  const std::uint32_t begin = between ? first - 1 : first;
+  auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(begin, spec_.epochs - 1));
   if (!opened) co_return opened.status();
   BatchSource source = std::move(opened).value();
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
-  // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
-  const bool between = first > first_open_pass(spec_.reached) && store_.step().index == 0;
-  for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
+  for (std::uint32_t epoch = begin; epoch < spec_.epochs; ++epoch) {
     if (store_.closing() && store_.step().index == 0) break;
+    if (epoch > begin) {
+      if (Status status = source.rewind(); !status.ok()) co_return status;
+    }
     if (epoch >= first) {
-      if (epoch > first) {
-        if (Status status = source.rewind(); !status.ok()) co_return status;
-      }
       if (Status status = co_await train_pass(source); !status.ok()) co_return status;
+    } else if (Status status = co_await recount_pass(source, epoch); !status.ok()) {
+      co_return status;
     }
     if (store_.closing()) break;
     if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
@@ -394,92 +415,7 @@ Task<Status> ShardTrainer::run() {
   co_return (co_await store_.barrier(kLastBarrier)).status;
 }
 
-Status check_same_keys(const TrainInputs& inputs) {
-  if (inputs.train == nullptr) return ok_status();
-  const RowFormat &train = inputs.train->format(), &valid = inputs.valid->format();
-  if (train.ids == valid.ids) return ok_status();
-  return {Code::kData,
-          fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
-                      "in another format",
-                      inputs.valid->paths().front(), valid.name, train.name, inputs.train->paths().front())};
-}
-
-// Whether the module here is the one that the job was made with.
-Status check_script(const TrainSpec& spec) {
-  if (spec.script_hash.empty()) return ok_status();
-  const auto hash = hash_of(spec.model.script);
-  if (!hash) return hash.status();
-  if (*hash == spec.script_hash) return ok_status();
-  return {Code::kData, spec.model.script + ": is another module here than where the job was started"};
-}
-
-// Parts of packed text and of pipes come as they stand.
-Status check_order(const TrainInputs& inputs) {
-  if (inputs.train == nullptr || inputs.spec.train.shuffle.order != RowOrder::kBlocks ||
-      inputs.train->has_random_access())
-    return ok_status();
-  return {Code::kUsage, inputs.train->paths().front() +
-                            ": is not read in blocks of any order, since it is packed, computed or no file; "
-                            "expected --shuffle rows, or plain files"};
-}
-
-// For the comparison in TrainMonitor.
-ReadOptions with_hashes(ReadOptions options) {
-  options.hash_text = true;
-  return options;
-}
-
 }  // namespace
-
-Result<std::string> hash_of(const std::string& path) {
-  const SystemDisk disk;
-  const auto file = disk.open(path);
-  if (!file) return file.status();
-  return hash_file(**file);
-}
-
-void TrainInputs::set_memory(std::uint64_t limit) const {
-  constexpr std::uint64_t kKeptMax = std::uint64_t{512} << 20, kKeptPart = 8;
-  memory->set_max(memory_for_steps(limit));
-  kept->set_max(limit == 0 ? kKeptMax : std::min(kKeptMax, limit / kKeptPart));
-}
-
-Workbench& Workbenches::mine() {
-  const std::lock_guard lock(mutex_);
-  return benches_[std::this_thread::get_id()];
-}
-
-Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
-  if (Status status = check_script(spec); !status.ok()) return status;
-  auto inputs = std::make_shared<TrainInputs>();
-  inputs->spec = std::move(spec);
-  inputs->train = std::move(pipe);
-  if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
-    auto train = DataSet::open(with_hashes(inputs->spec.train));
-    if (!train) return train.status();
-    inputs->train = std::move(train).value();
-  }
-  if (Status status = check_order(*inputs); !status.ok()) return status;
-  if (inputs->spec.min_count > 1) {
-    inputs->counting =
-        std::make_shared<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
-  }
-  if (inputs->spec.has_valid()) {
-    auto valid = DataSet::open(with_hashes(inputs->spec.valid));
-    if (!valid) return valid.status();
-    inputs->valid = std::move(valid).value();
-    if (Status status = check_same_keys(*inputs); !status.ok()) return status;
-  }
-  for (const auto& data : {inputs->train, inputs->valid}) {
-    if (data == nullptr) continue;
-    data->give_way();
-    const std::vector<std::string> paths = data->paths();
-    inputs->name += (inputs->name.empty() ? "" : " with ") + paths.front();
-    if (paths.size() > 1) inputs->name += fmt::format(" and {} more", paths.size() - 1);
-    inputs->fingerprint = place(inputs->fingerprint) ^ data->fingerprint();
-  }
-  return inputs;
-}
 
 Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs) {
   ShardTrainer trainer(store, std::move(inputs));

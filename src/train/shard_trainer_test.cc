@@ -147,7 +147,19 @@ TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItB
   }
 }
 
-TEST_F(ShardTrainerTest, NoStepWaitsForAReportAndTheEndOfAPassForAll) {
+TEST_F(ShardTrainerTest, AnHeirTellsOfAPassThatItsPredecessorEndedAndDidNotTellOf) {
+  const std::string path = file("a");
+  const std::vector<Report> owner = train(path);
+  for (const std::uint32_t reported : {1u, 17u, kTrainerSteps, kTrainerSteps + 1}) {
+    Reporter reporter;
+    reporter.take_before(owner, {0, reported});
+    for (const Report& report : train(path, {1, 0})) EXPECT_TRUE(reporter.take(report).ok());
+    EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kTrainerRows) << reported;
+    EXPECT_EQ(reporter.monitor.epoch_numbers(0).steps, kTrainerSteps);
+  }
+}
+
+TEST_F(ShardTrainerTest, NoStepWaitsForAReportAndTheNextPassForAll) {
   const std::vector<Report> calm = train(file("a"));
   const auto inputs = open_inputs(spec_);
   ASSERT_TRUE(inputs.ok()) << inputs.status().message();
@@ -155,13 +167,13 @@ TEST_F(ShardTrainerTest, NoStepWaitsForAReportAndTheEndOfAPassForAll) {
   store.answers_reports = false;
   Task<Status> task = train_shard(store, *inputs);
   task.handle().resume();
-  EXPECT_EQ(store.step(), (Step{0, kTrainerSteps}));
+  EXPECT_EQ(store.step(), (Step{1, 0})) << "the servers know that the pass is over";
   EXPECT_EQ(store.reports.size(), 1u);
   store.answer_report();
   EXPECT_EQ(store.reports.size(), 2u) << "those that have come meanwhile go together";
-  EXPECT_EQ(store.step(), (Step{0, kTrainerSteps}));
+  EXPECT_EQ(store.step(), (Step{1, 0}));
   store.answer_report();
-  EXPECT_EQ(store.step(), (Step{1, kTrainerSteps}));
+  EXPECT_EQ(store.step(), (Step{2, 0}));
   while (!task.done()) store.answer_report();
   EXPECT_TRUE(task.take().ok());
   EXPECT_EQ(store.reports.size(), 2 * kEpochs);

@@ -173,10 +173,10 @@ std::string core_fault_name(std::size_t index) { return fmt::format("{}{}", kCor
 
 std::string_view checker_in(std::string_view found) { return found.substr(0, found.find(']')); }
 
-// Smaller values of a part to try, the smallest first.
+// Smaller values of a part to try, the smallest first: of a large one no less than an eighth goes.
 std::set<std::uint64_t> smaller(std::uint64_t has, std::uint64_t least) {
   if (has <= least) return {};
-  return {least, least + (has - least) / 2, has - 1};
+  return {least, least + (has - least) / 2, has - std::max<std::uint64_t>(1, (has - least) / 8)};
 }
 
 }  // namespace
