@@ -1,4 +1,4 @@
-// What the shards of one process share: the data, as the spec has it.
+// TrainInputs: what the shards of one process share, opened as the spec has it.
 #include <fmt/format.h>
 
 #include <algorithm>
