@@ -100,6 +100,8 @@ enum class Bug {
   kBarrierByOldMap,         // A shard passes a barrier by a map that is older than the one it was opened by.
   kStateUnsynced,           // A scheduler's state is told before the disk has it for good.
   kAnnouncedUnkept,         // The scheduler says what its state does not have yet.
+  kTermUnguarded,           // A scheduler writes its state whoever leads by now.
+  kWritesUnchained,         // A write whose answer was lost counts after later ones, too.
   kBarriersUnkept,          // Its state forgets which barriers have opened.
   kLeftOutUnsaid,           // A rank is not told that the group formed anew without it.
 };

@@ -322,6 +322,22 @@ TEST(Program, ReplaysASeedWithAReadableTrace) {
     EXPECT_NE(ran.err.find(what), std::string::npos) << what;
 }
 
+TEST(Program, ReplaysASeedWithLessOfItsCluster) {
+  const Ran whole = run("simulate faults --schedulers --replay 2 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less = run("simulate faults --schedulers --replay 2 --reduced workers=1,shards=1,steps=1 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran unknown = run("simulate faults --replay 2 --reduced nothing");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--reduced: 'nothing' names what this seed's cluster does not have, which is: "),
+            std::string::npos)
+      << unknown.err;
+  for (const char* wrong : {"--seeds 1:3 --reduced drop", "--replay 2 --groups --reduced drop",
+                            "--replay 2 --restarts --reduced drop", "--replay 2 --reduced workers=x"})
+    EXPECT_EQ(run(std::string("simulate faults ") + wrong).code, 2) << wrong;
+}
+
 TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
   const Ran ran =
       run("simulate exchange --topology pcie-box --route all --ranks 4 --bytes 16M --no-pipeline --json");

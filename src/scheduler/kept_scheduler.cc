@@ -37,8 +37,14 @@ class KeptScheduler::Gate final : public Transport {
       alive.head.map_epoch = owner_.kept_epoch_;
       alive.head.code = Code::kOk;
       const Op op = one.frame.head.op;
-      if (op == Op::kHeartbeat || op == Op::kMap) out_.send(one.to, std::move(alive));
-      if (op == Op::kHeartbeat || owner_.held_.size() >= kHeldMax) continue;
+      const bool awaited = op == Op::kReportReply || op == Op::kBarrierReply || op == Op::kWaiting;
+      const bool told = awaited && owner_.keeps_waiting();
+      if (told) {  // Each time something else than before: whoever asks is not to give up.
+        alive.head.op = Op::kWaiting;
+        alive.first = encode(wire::Waiting{++owner_.waits_, {}});
+      }
+      if (told || op == Op::kHeartbeat || op == Op::kMap) out_.send(one.to, std::move(alive));
+      if (op == Op::kHeartbeat || (told && op == Op::kWaiting) || owner_.held_.size() >= kHeldMax) continue;
       one.change = owner_.changes_;
       owner_.held_.push_back(std::move(one));
     }
@@ -49,6 +55,42 @@ class KeptScheduler::Gate final : public Transport {
   Transport& out_;
   std::vector<Held> said_;
 };
+
+// Which write was the last that has counted. kStale: another one leads.
+Status KeptScheduler::Write::look() {
+  for (StateGuard guard : {lead_, last_}) {
+    const auto view = store_->get(guard.key);
+    if (!view) return {Code::kRetry, view.status().message()};
+    const auto found = view->entries.find(guard.key);
+    const std::uint64_t revision = found == view->entries.end() ? 0 : found->second.revision;
+    if (guard.key == last_.key) {
+      last_.revision = revision;
+    } else if (revision != lead_.revision) {
+      return {Code::kStale, "another scheduler has taken the lead"};
+    }
+  }
+  return ok_status();
+}
+
+void KeptScheduler::Write::compute() {
+  if (in_doubt_) {
+    const Status seen = look();
+    in_doubt_ = !seen.ok();
+    if (in_doubt_) {
+      done = seen;
+      return;
+    }
+  }
+  std::vector<StateGuard> guards;
+  if (!THALWEG_BUG(kTermUnguarded)) guards.push_back(lead_);
+  if (!THALWEG_BUG(kWritesUnchained)) guards.push_back(last_);
+  done = store_->swap(guards, changes);
+  in_doubt_ = !done;
+  if (done) last_.revision = *done;
+  // Another one leads, or the write before has counted meanwhile.
+  if (done.status().code() == Code::kStale && look().code() != Code::kStale)
+    done = Status(Code::kRetry, "a write before it has counted late");
+}
 
 void KeptScheduler::turn(Transport& out, const std::function<void(Transport&)>& act) {
   if (fenced_) return;
@@ -71,10 +113,17 @@ void KeptScheduler::note_changes() {
     changed = true;
   }
   if (!changed) return;
+  if (!unkept_since_) unkept_since_ = now_;
   epochs_[++changes_] = scheduler_.map().epoch;
 }
 
+// Whether the store is away, or slow.
+bool KeptScheduler::keeps_waiting() const {
+  return unkept_since_ && now_ - *unkept_since_ >= limits::kRetryFirst;
+}
+
 void KeptScheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  now_ = now;
   turn(out, [&](Transport& gate) { scheduler_.on_frame(now, from, std::move(frame), gate); });
 }
 
@@ -85,6 +134,7 @@ void KeptScheduler::on_time(Instant now, Transport& out) {
 }
 
 void KeptScheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
+  now_ = now;
   turn(out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
 }
 
@@ -97,8 +147,6 @@ Instant KeptScheduler::next_deadline() const {
 Computation* KeptScheduler::take_work() {
   if (unkept_.empty() || writing_ || fenced_ || now_ < write_at_) return nullptr;
   writing_ = true;
-  write_.store = store_;
-  write_.guard = lead_;
   write_.changes.clear();
   // The image last: of nothing that it knows reports are missing then.
   std::optional<std::string> image;
@@ -111,6 +159,7 @@ Computation* KeptScheduler::take_work() {
   if (image && all) write_.changes.push_back({kJobKey, std::move(*image)});
   if (image && !all) unkept_[kJobKey] = *std::move(image);
   write_.number = all ? changes_ : kept_;
+  write_.changes.push_back({kWriteKey, std::to_string(write_.number)});
   return &write_;
 }
 
@@ -128,13 +177,17 @@ void KeptScheduler::on_computed(Instant now, Transport& out) {
   }
   if (!write_.done) {  // It may be there nevertheless. What has changed since goes before.
     trouble_ = write_.done.status();
-    for (StateChange& change : write_.changes) unkept_.try_emplace(change.key, *std::move(change.value));
+    for (StateChange& change : write_.changes) {
+      if (change.key != kWriteKey) unkept_.try_emplace(change.key, *std::move(change.value));
+    }
     write_at_ = now + limits::kRetryFirst;
     return;
   }
   trouble_ = ok_status();
   write_at_ = Instant{0};
   kept_ = write_.number;
+  unkept_since_.reset();
+  if (!settled()) unkept_since_ = now;
   while (!epochs_.empty() && epochs_.begin()->first <= kept_) {
     kept_epoch_ = epochs_.begin()->second;
     epochs_.erase(epochs_.begin());

@@ -21,14 +21,14 @@ namespace thalweg {
 
 class KeptScheduler final : public Node {
  public:
-  // Both outlive this. Without a store nothing is kept, and all is said at once. `lead`: as take_lead() gave
+  // Both outlive this. Without a store nothing is kept, and all is said at once. `kept`: as take_lead() gave
   // it.
-  KeptScheduler(Scheduler& scheduler, StateStore* store, StateGuard lead)
+  KeptScheduler(Scheduler& scheduler, StateStore* store, const KeptState& kept)
       : scheduler_(scheduler),
         store_(store),
-        lead_(std::move(lead)),
         image_(scheduler.image()),
-        kept_epoch_(scheduler.map().epoch) {}
+        kept_epoch_(scheduler.map().epoch),
+        write_(store, kept.lead, kept.last_write) {}
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
@@ -56,14 +56,23 @@ class KeptScheduler final : public Node {
 
  private:
   class Gate;
+  // What one call writes. Where its answer is lost it may count later, in place of the next one or after it,
+  // which therefore looks first whether it has.
   class Write final : public Computation {
    public:
-    void compute() override { done = store->swap(std::span(&guard, 1), changes); }
-    StateStore* store = nullptr;
-    StateGuard guard;
+    Write(StateStore* its_store, StateGuard lead, StateGuard last)
+        : store_(its_store), lead_(std::move(lead)), last_(std::move(last)) {}
+    void compute() override;
     std::vector<StateChange> changes;
     std::uint64_t number = 0;  // Of the newest change that it has.
     Result<std::uint64_t> done{Status()};
+
+   private:
+    Status look();
+    StateStore* const store_;
+    const StateGuard lead_;
+    StateGuard last_;
+    bool in_doubt_ = false;  // Whether the one before has counted.
   };
   // Of one write, which a store may limit; reports that have come meanwhile go into the next.
   static constexpr std::size_t kKeysAtOnce = 500;
@@ -73,11 +82,11 @@ class KeptScheduler final : public Node {
     std::uint64_t change = 0;  // Is said once this one is kept.
   };
   void note_changes();
+  bool keeps_waiting() const;
   void let_out(Transport& out);
 
   Scheduler& scheduler_;
   StateStore* const store_;
-  const StateGuard lead_;
   std::string image_;                              // As it is to be kept, at least.
   std::map<std::string, std::string> unkept_;      // By key.
   std::uint64_t changes_ = 0;                      // So far, and of them
@@ -87,6 +96,8 @@ class KeptScheduler final : public Node {
   bool writing_ = false;
   Write write_;
   Instant write_at_{0}, now_{0};
+  std::optional<Instant> unkept_since_;  // That a store has had nothing of what has changed.
+  std::uint64_t waits_ = 0;              // Counts those who were told that they are to wait.
   std::deque<Held> held_;
   std::optional<Status> fenced_;
   Status trouble_;

@@ -44,11 +44,13 @@ Result<KeptState> take_lead(StateStore& store) {
   if (!view) return view.status();
   KeptState kept;
   kept.lead = {kTermKey, *led};
+  kept.last_write = {kWriteKey, 0};
   constexpr std::uint64_t kTermsMax = wire::kFirstTemporary / 2;
   if (term >= kTermsMax) return Status(Code::kModel, fmt::format("the state has had {} schedulers", term));
   kept.before = static_cast<std::uint32_t>(term);
   for (const auto& [key, entry] : view->entries) {
     if (key == kJobKey) kept.image = entry.value;
+    if (key == kWriteKey) kept.last_write.revision = entry.revision;
     if (!key.starts_with(kReports)) continue;
     std::string_view rest = std::string_view(key).substr(kReports.size());
     KeptReport report;

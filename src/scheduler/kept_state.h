@@ -1,5 +1,7 @@
 // What a scheduler keeps in a state store, by key, and how one takes the lead of a job: `term` counts those
-// who have led it, and whoever has another one than is there can change nothing any more.
+// who have led it, and whoever has another one than is there can change nothing any more. `write` is changed
+// by each write of whoever leads, and is what the next one's guard is about: none counts after a later one
+// has.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +14,14 @@
 namespace thalweg {
 
 inline constexpr char kTermKey[] = "term";
+inline constexpr char kWriteKey[] = "write";
 inline constexpr char kJobKey[] = "job";
 std::string report_key(ShardId shard, ReportId number);
 
 struct KeptState {
   std::uint32_t before = 0;         // Those who have had the lead.
-  StateGuard lead;                  // By which changes are made.
+  StateGuard lead;                  // By which changes are made,
+  StateGuard last_write;            // and the first of them also by this.
   std::string image;                // See Scheduler::image(); empty: the job has yet to begin.
   std::vector<KeptReport> reports;  // By shard and number.
 };

@@ -57,6 +57,15 @@ struct RestartCounts {
   std::uint64_t dark = 0;       // Of those: their machine lost its power.
 };
 
+// Of a scheduler's calls to an etcd.
+struct StateCounts {
+  std::uint64_t unheard = 0;       // Changes that it never heard of;
+  std::uint64_t late = 0;          // that it heard of when their caller had given up, of which
+  std::uint64_t late_refused = 0;  // so many were of no effect.
+  std::uint64_t unanswered = 0;    // Calls whose answers were lost.
+  std::uint64_t away = 0;          // Times that it was away.
+};
+
 // What else happens to servers beside what happens in any job.
 enum class Servers : unsigned char { kAny, kCopied, kDrained, kJoined, kRestarted, kTakenUp };
 
@@ -87,6 +96,7 @@ struct Report : RunReport {
   DrainCounts drains;
   JoinCounts joins;
   RestartCounts restarts;
+  StateCounts state;
 };
 
 // Same seed, same report.

@@ -9,12 +9,10 @@
 #include <utility>
 
 #include "base/barriers.h"
-#include "base/mix.h"
-#include "model/format/file.h"
 #include "model/model.h"
 #include "model/model_kind.h"
-#include "net/system_disk.h"
 #include "train/algorithm_plan.h"
+#include "train/report/shard_reports.h"
 #include "train/rows/key_ages.h"
 #include "train/train_report.h"
 
@@ -30,7 +28,10 @@ constexpr std::uint64_t kCopiesOfRows = 4;
 class ShardTrainer {
  public:
   ShardTrainer(Store& store, std::shared_ptr<const TrainInputs> inputs)
-      : store_(store), inputs_(std::move(inputs)), spec_(inputs_->spec) {}
+      : store_(store),
+        inputs_(std::move(inputs)),
+        spec_(inputs_->spec),
+        reports_(store, inputs_->fingerprint, inputs_->name) {}
 
   Task<Status> run();
 
@@ -40,12 +41,12 @@ class ShardTrainer {
   std::vector<Pending> ask(const Prepared& prepared, bool read_only);
   Task<Status> receive(std::vector<Pending> pending);
   Task<Status> train_pass(BatchSource& source);
+  Task<Status> recount_pass(BatchSource& source, std::uint32_t epoch);
   bool takes_part(std::uint32_t epoch) const;
   Task<Status> step(const Prepared& current, PreparedRef& next, BatchSource& source);
   Task<Status> score_held_out(std::uint32_t epoch);
+  // Puts report_ into reports_.
   Task<Status> report(ReportId id, const ReadPlace& place);
-  void note_point(std::uint32_t number, const ReadPlace& place);
-  void note_text(TrainReport& report, const ReadPlace& place) const;
   // Room for the batches of a data set that is read several times; null where it is too large to try.
   StepMemory* room_for(const DataSet& data) const;
   Status open_held_out();
@@ -72,8 +73,8 @@ class ShardTrainer {
   bool late_ = false;  // No server takes anything for the present step any more.
   std::vector<float> scores_;
   TrainReport report_;
-  std::uint64_t pass_rows_ = 0;    // Of this pass, learnt here or by an earlier owner.
-  std::vector<ReadPoint> points_;  // Of this pass, the newest ones.
+  ShardReports reports_;
+  std::uint64_t pass_rows_ = 0;  // Of this pass, learnt here or by an earlier owner.
   std::optional<BatchSource> held_out_;
   std::optional<PassRows> held_out_rows_;  // What a pass over the held-out rows found.
 };
@@ -204,27 +205,12 @@ Task<Status> ShardTrainer::step(const Prepared& current, PreparedRef& next, Batc
   co_return explained((co_await store_.advance()).status);
 }
 
-// To be called when all text has been read that the point covers, and none behind.
-void ShardTrainer::note_point(std::uint32_t number, const ReadPlace& place) {
-  if (points_.size() == kReadPointsMax) points_.erase(points_.begin());
-  points_.push_back({number, place.text_hash, place.text_end});
-}
-
-void ShardTrainer::note_text(TrainReport& report, const ReadPlace& place) const {
-  report.inputs = inputs_->fingerprint;
-  report.inputs_name = inputs_->name;
-  report.read = points_;
-  report.read_all = place.at_end ? place.text_hash : 0;
-  report.unpacked = place.hash_of_all;
-  report.skipped_rows = place.rows_skipped;
-}
-
 Task<Status> ShardTrainer::report(ReportId id, const ReadPlace& place) {
   report_.fraction_done = inputs_->train->total_bytes() > 0 ? static_cast<float>(place.fraction_done) : -1.0f;
   report_.pass_rows = pass_rows_;
-  note_text(report_, place);
+  reports_.note_text(report_, place);
   TrainReport report = std::exchange(report_, {});
-  co_return explained((co_await store_.report(id, to_text(report))).status);
+  co_return explained(co_await reports_.put(id, std::move(report)));
 }
 
 bool ShardTrainer::takes_part(std::uint32_t epoch) const {
@@ -238,11 +224,11 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
   PreparedRef current, next;
   const std::uint32_t epoch = store_.step().epoch;
   pass_rows_ = 0;
-  points_.clear();
+  reports_.begin_pass();
   if (!takes_part(epoch)) co_return explained((co_await store_.end_epoch()).status);
   const auto note = [&](std::uint32_t batch) {
     if (batch % kStepsPerReport == 0 && current->rows > 0)
-      note_point(batch / kStepsPerReport, source.place());
+      reports_.note_point(batch / kStepsPerReport, source.place());
   };
   // An heir walks over the batches that its predecessor finished, and says what it found there. A
   // checkpoint's step may lie beyond the last of them.
@@ -260,8 +246,9 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
       co_return status;
     note(walked);
   }
-  if (walked > 0) {
+  if (walked > 0) {  // Is known before it learns anything: another file would be found out by that.
     if (Status status = co_await report({2 * epoch, walked}, source.place()); !status.ok()) co_return status;
+    if (Status status = co_await reports_.drain(); !status.ok()) co_return explained(status);
   }
   while (current->rows > 0 && !store_.closing()) {
     if (Status status = co_await step(*current, next, source); !status.ok()) co_return status;
@@ -273,7 +260,29 @@ Task<Status> ShardTrainer::train_pass(BatchSource& source) {
       if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
     }
   }
-  co_return explained((co_await store_.end_epoch()).status);
+  // Ahead of the reports: others may wait for this shard's next step, or for its end.
+  if (const Status status = (co_await store_.end_epoch()).status; !status.ok()) co_return explained(status);
+  co_return explained(co_await reports_.drain());
+}
+
+// Of a pass that a former owner has ended, and may have died before all of it was told.
+Task<Status> ShardTrainer::recount_pass(BatchSource& source, std::uint32_t epoch) {
+  if (!takes_part(epoch)) co_return ok_status();
+  pass_rows_ = 0;
+  reports_.begin_pass();
+  PreparedRef batch;
+  for (std::uint32_t steps = 0; !store_.closing(); ++steps) {
+    if (Status status = co_await prepare(source, spec_.shard_batch_rows(), batch); !status.ok())
+      co_return status;
+    pass_rows_ += batch->rows;
+    if (batch->rows == 0) {
+      const ReportId id{2 * epoch, steps};
+      if (Status status = co_await report(id, source.place()); !status.ok()) co_return status;
+      break;
+    }
+    if (steps % kStepsPerReport == 0) reports_.note_point(steps / kStepsPerReport, source.place());
+  }
+  co_return explained(co_await reports_.drain());
 }
 
 StepMemory* ShardTrainer::room_for(const DataSet& data) const {
@@ -331,24 +340,23 @@ Task<Status> ShardTrainer::score_held_out(std::uint32_t epoch) {
   HeldOutSummary summary(spec_.model.loss, HeldOutSummary::kShardCellsMax);
   PreparedRef batch;
   TrainReport scored;  // Is sent once it is known whether more follows.
-  points_.clear();
+  reports_.begin_pass();
   for (std::uint32_t part = 1;; ++part) {
     if (Status status = co_await prepare(source, kScoringRows, batch); !status.ok()) co_return status;
     if (!source.is_kept() && source.place().at_end) held_out_rows_ = source.reader().pass_rows();
     if (part > 1) {
       if (batch->rows == 0) scored.held_out = std::move(summary);
       const ReportId id{2 * epoch + 1, part - 1};
-      const Status status = (co_await store_.report(id, to_text(scored))).status;
-      if (!status.ok() || batch->rows == 0) co_return status;
+      if (Status status = co_await reports_.put(id, std::move(scored)); !status.ok()) co_return status;
     }
-    if (batch->rows == 0) co_return ok_status();
-    note_point(part - 1, source.place());
+    if (batch->rows == 0) co_return co_await reports_.drain();
+    reports_.note_point(part - 1, source.place());
     const auto memory = reserve(*batch);
     if (!memory) co_return memory.status();
     if (Status status = co_await receive(ask(*batch, true)); !status.ok()) co_return status;
     scores_.resize(batch->rows);
     scored = {};
-    note_text(scored, source.place());
+    reports_.note_text(scored, source.place());
     scored.sum = model_->forward(batch->batch, row_spans_, scores_);
     const Batch& rows = batch->batch.rows();
     if (is_of_score(spec_.model.loss)) {
@@ -370,21 +378,24 @@ Task<Status> ShardTrainer::run() {
   row_spans_.resize(tables_.size());
   if (Status status = co_await wait_for_counts(); !status.ok()) co_return status;
   const std::uint32_t first = store_.step().epoch;
-  auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(first, spec_.epochs - 1));
+  // An heir whose predecessor ended a pass may still owe that pass's reports, scores and barriers.
+  const bool between = first > first_open_pass(spec_.reached) && store_.step().index == 0;
+  const std::uint32_t begin = between ? first - 1 : first;
+  auto opened = source_of(*inputs_->train, KeptPasses::Rows::kTrain, std::min(begin, spec_.epochs - 1));
   if (!opened) co_return opened.status();
   BatchSource source = std::move(opened).value();
   // Shards of one process share a pass over packed files if all of them are there before the first row is
   // read.
   if (const Status status = (co_await store_.barrier(kReadersBarrier)).status; !status.ok()) co_return status;
-  // An heir whose predecessor ended a pass may still owe that pass's scores and barriers.
-  const bool between = first > first_open_pass(spec_.reached) && store_.step().index == 0;
-  for (std::uint32_t epoch = between ? first - 1 : first; epoch < spec_.epochs; ++epoch) {
+  for (std::uint32_t epoch = begin; epoch < spec_.epochs; ++epoch) {
     if (store_.closing() && store_.step().index == 0) break;
+    if (epoch > begin) {
+      if (Status status = source.rewind(); !status.ok()) co_return status;
+    }
     if (epoch >= first) {
-      if (epoch > first) {
-        if (Status status = source.rewind(); !status.ok()) co_return status;
-      }
       if (Status status = co_await train_pass(source); !status.ok()) co_return status;
+    } else if (Status status = co_await recount_pass(source, epoch); !status.ok()) {
+      co_return status;
     }
     if (store_.closing()) break;
     if (const Status status = (co_await store_.barrier({epoch, 0})).status; !status.ok()) co_return status;
@@ -404,92 +415,7 @@ Task<Status> ShardTrainer::run() {
   co_return (co_await store_.barrier(kLastBarrier)).status;
 }
 
-Status check_same_keys(const TrainInputs& inputs) {
-  if (inputs.train == nullptr) return ok_status();
-  const RowFormat &train = inputs.train->format(), &valid = inputs.valid->format();
-  if (train.ids == valid.ids) return ok_status();
-  return {Code::kData,
-          fmt::format("{}: looks like {}, expected {} as in {}: the same feature has another id "
-                      "in another format",
-                      inputs.valid->paths().front(), valid.name, train.name, inputs.train->paths().front())};
-}
-
-// Whether the module here is the one that the job was made with.
-Status check_script(const TrainSpec& spec) {
-  if (spec.script_hash.empty()) return ok_status();
-  const auto hash = hash_of(spec.model.script);
-  if (!hash) return hash.status();
-  if (*hash == spec.script_hash) return ok_status();
-  return {Code::kData, spec.model.script + ": is another module here than where the job was started"};
-}
-
-// Parts of packed text and of pipes come as they stand.
-Status check_order(const TrainInputs& inputs) {
-  if (inputs.train == nullptr || inputs.spec.train.shuffle.order != RowOrder::kBlocks ||
-      inputs.train->has_random_access())
-    return ok_status();
-  return {Code::kUsage, inputs.train->paths().front() +
-                            ": is not read in blocks of any order, since it is packed, computed or no file; "
-                            "expected --shuffle rows, or plain files"};
-}
-
-// For the comparison in TrainMonitor.
-ReadOptions with_hashes(ReadOptions options) {
-  options.hash_text = true;
-  return options;
-}
-
 }  // namespace
-
-Result<std::string> hash_of(const std::string& path) {
-  const SystemDisk disk;
-  const auto file = disk.open(path);
-  if (!file) return file.status();
-  return hash_file(**file);
-}
-
-void TrainInputs::set_memory(std::uint64_t limit) const {
-  constexpr std::uint64_t kKeptMax = std::uint64_t{512} << 20, kKeptPart = 8;
-  memory->set_max(memory_for_steps(limit));
-  kept->set_max(limit == 0 ? kKeptMax : std::min(kKeptMax, limit / kKeptPart));
-}
-
-Workbench& Workbenches::mine() {
-  const std::lock_guard lock(mutex_);
-  return benches_[std::this_thread::get_id()];
-}
-
-Result<std::shared_ptr<TrainInputs>> open_inputs(TrainSpec spec, std::shared_ptr<DataSet> pipe) {
-  if (Status status = check_script(spec); !status.ok()) return status;
-  auto inputs = std::make_shared<TrainInputs>();
-  inputs->spec = std::move(spec);
-  inputs->train = std::move(pipe);
-  if (inputs->train == nullptr && !inputs->spec.train.paths.empty()) {
-    auto train = DataSet::open(with_hashes(inputs->spec.train));
-    if (!train) return train.status();
-    inputs->train = std::move(train).value();
-  }
-  if (Status status = check_order(*inputs); !status.ok()) return status;
-  if (inputs->spec.min_count > 1) {
-    inputs->counting =
-        std::make_shared<KeyCounting>(inputs->spec.train, inputs->spec.count_width, inputs->spec.min_count);
-  }
-  if (inputs->spec.has_valid()) {
-    auto valid = DataSet::open(with_hashes(inputs->spec.valid));
-    if (!valid) return valid.status();
-    inputs->valid = std::move(valid).value();
-    if (Status status = check_same_keys(*inputs); !status.ok()) return status;
-  }
-  for (const auto& data : {inputs->train, inputs->valid}) {
-    if (data == nullptr) continue;
-    data->give_way();
-    const std::vector<std::string> paths = data->paths();
-    inputs->name += (inputs->name.empty() ? "" : " with ") + paths.front();
-    if (paths.size() > 1) inputs->name += fmt::format(" and {} more", paths.size() - 1);
-    inputs->fingerprint = place(inputs->fingerprint) ^ data->fingerprint();
-  }
-  return inputs;
-}
 
 Task<Status> train_shard(Store& store, std::shared_ptr<const TrainInputs> inputs) {
   ShardTrainer trainer(store, std::move(inputs));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <utility>
 
 #include "base/completion.h"
 #include "base/temporary_folder_for_test.h"
@@ -23,6 +24,7 @@ class InstantStore final : public Store {
  public:
   explicit InstantStore(Step first) : step_(first) {}
   std::vector<Report> reports;
+  bool answers_reports = true;
 
   ShardId shard() const override { return ShardId{0}; }
   bool closing() const override { return false; }
@@ -40,7 +42,15 @@ class InstantStore final : public Store {
   Pending barrier(BarrierId) override { return done(); }
   Pending report(ReportId id, std::string text) override {
     reports.push_back({id, std::move(text)});
-    return done();
+    if (answers_reports) return done();
+    asked_ = std::make_shared<Completion>();
+    return Completion::pending(asked_);
+  }
+  // The report on its way is answered, and the shard goes on.
+  void answer_report() {
+    const auto answered = std::exchange(asked_, nullptr);
+    answered->done = true;
+    if (answered->waiter) answered->waiter.resume();
   }
   Pending yield() override { return done(); }
 
@@ -52,6 +62,7 @@ class InstantStore final : public Store {
     return Completion::pending(std::move(completion));
   }
   Step step_;
+  std::shared_ptr<Completion> asked_;
 };
 
 // The last 5 batches lie behind the last point that a report has.
@@ -134,6 +145,45 @@ TEST_F(ShardTrainerTest, AnHeirWithTheSameFileAgreesAndCountsEveryRowWhereverItB
       }
     }
   }
+}
+
+TEST_F(ShardTrainerTest, AnHeirTellsOfAPassThatItsPredecessorEndedAndDidNotTellOf) {
+  const std::string path = file("a");
+  const std::vector<Report> owner = train(path);
+  for (const std::uint32_t reported : {1u, 17u, kTrainerSteps, kTrainerSteps + 1}) {
+    Reporter reporter;
+    reporter.take_before(owner, {0, reported});
+    for (const Report& report : train(path, {1, 0})) EXPECT_TRUE(reporter.take(report).ok());
+    EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kTrainerRows) << reported;
+    EXPECT_EQ(reporter.monitor.epoch_numbers(0).steps, kTrainerSteps);
+  }
+}
+
+TEST_F(ShardTrainerTest, NoStepWaitsForAReportAndTheNextPassForAll) {
+  const std::vector<Report> calm = train(file("a"));
+  const auto inputs = open_inputs(spec_);
+  ASSERT_TRUE(inputs.ok()) << inputs.status().message();
+  InstantStore store({});
+  store.answers_reports = false;
+  Task<Status> task = train_shard(store, *inputs);
+  task.handle().resume();
+  EXPECT_EQ(store.step(), (Step{1, 0})) << "the servers know that the pass is over";
+  EXPECT_EQ(store.reports.size(), 1u);
+  store.answer_report();
+  EXPECT_EQ(store.reports.size(), 2u) << "those that have come meanwhile go together";
+  EXPECT_EQ(store.step(), (Step{1, 0}));
+  store.answer_report();
+  EXPECT_EQ(store.step(), (Step{2, 0}));
+  while (!task.done()) store.answer_report();
+  EXPECT_TRUE(task.take().ok());
+  EXPECT_EQ(store.reports.size(), 2 * kEpochs);
+  Reporter as_calm, reporter;
+  for (const Report& report : calm) EXPECT_TRUE(as_calm.take(report).ok());
+  for (const Report& report : store.reports) EXPECT_TRUE(reporter.take(report).ok());
+  EXPECT_EQ(reporter.monitor.numbers().examples, kEpochs * kTrainerRows);
+  EXPECT_EQ(reporter.monitor.numbers().last.loss, as_calm.monitor.numbers().last.loss);
+  EXPECT_EQ(reporter.monitor.epoch_numbers(1).sampled.sums.rows,
+            as_calm.monitor.epoch_numbers(1).sampled.sums.rows);
 }
 
 TEST_F(ShardTrainerTest, AnHeirWithAnotherFileIsFoundOutBeforeItLearns) {

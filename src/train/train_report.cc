@@ -1,4 +1,5 @@
-// Grammar of a report, little-endian: loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32
+// Grammar of a text, little-endian: (1:u8 epoch:u32 index:u32 bytes:u32 text_of_one)* text_of_one
+// text_of_one: 0:u8 report, where a report is loss:f64 weight:f64 pass_rows:u64 skipped:u64 fraction:f32
 //   inputs:u64 inputs_name:text points:u32 (number:u32 hash:u64 where:text)*points read_all:u64 unpacked:u64
 //   rows:u32 weighted:u32
 //   score:f32*rows label:f32*rows weight:f32*(rows if weighted else 0)
@@ -18,6 +19,35 @@ namespace thalweg {
 namespace {
 
 constexpr std::size_t kNameBytesMax = 1024;
+
+// How a text begins.
+enum class Begin : std::uint8_t { kReport, kAnother };
+
+struct PartOfText {
+  ReportId id;
+  std::string_view report;  // As decode() takes it.
+};
+
+// The reports of a text; none where it is not made so.
+std::vector<PartOfText> parts_of(ReportId id, std::string_view text) {
+  std::vector<PartOfText> parts;
+  while (!text.empty() && text.front() == static_cast<char>(Begin::kAnother)) {
+    Reader in(std::as_bytes(std::span(text)).subspan(1));
+    const auto epoch = in.get<std::uint32_t>(), index = in.get<std::uint32_t>();
+    const auto bytes = in.get<std::uint32_t>();
+    constexpr std::size_t kBefore = 1 + 3 * sizeof(std::uint32_t);
+    if (text.size() <= kBefore || bytes == 0 || bytes > text.size() - kBefore) return {};
+    const std::string_view one = text.substr(kBefore, bytes);
+    const ReportId its{epoch, index};
+    if (one.front() != static_cast<char>(Begin::kReport) || !(its < id)) return {};
+    if (!parts.empty() && !(parts.back().id < its)) return {};
+    parts.push_back({its, one.substr(1)});
+    text.remove_prefix(kBefore + bytes);
+  }
+  if (text.empty() || text.front() != static_cast<char>(Begin::kReport)) return {};
+  parts.push_back({id, text.substr(1)});
+  return parts;
+}
 
 bool decode(std::string_view text, Loss loss, TrainReport& out) {
   Reader in(std::as_bytes(std::span(text)));
@@ -51,7 +81,8 @@ bool decode(std::string_view text, Loss loss, TrainReport& out) {
 
 std::string to_text(const TrainReport& report) {
   Writer out;
-  out.put(report.sum.loss)
+  out.put(Begin::kReport)
+      .put(report.sum.loss)
       .put(report.sum.weight)
       .put(report.pass_rows)
       .put(report.skipped_rows)
@@ -73,6 +104,30 @@ std::string to_text(const TrainReport& report) {
   return std::string(out.take().text());
 }
 
+std::string joined(const std::vector<NumberedReport>& reports) {
+  std::string text;
+  for (std::size_t i = 0; i + 1 < reports.size(); ++i) {
+    const auto& [id, one] = reports[i];
+    Writer before;
+    before.put(Begin::kAnother).put(id.epoch).put(id.index).put(static_cast<std::uint32_t>(one.size()));
+    text += before.take().text();
+    text += one;
+  }
+  return text + reports.back().text;
+}
+
+std::vector<LossSum> learnt_losses(ReportId id, std::string_view text) {
+  std::vector<LossSum> losses;
+  for (const PartOfText& part : parts_of(id, text)) {
+    if (part.id.epoch % 2 != 0) continue;
+    Reader in(std::as_bytes(std::span(part.report)));
+    LossSum& sum = losses.emplace_back();
+    sum.loss = in.get<double>();
+    sum.weight = in.get<double>();
+  }
+  return losses;
+}
+
 TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered)
     : loss_(loss),
       reordered_(reordered),
@@ -80,6 +135,7 @@ TrainMonitor::TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards
                             std::vector<MetricSums>(shards, MetricSums(loss)), MetricSums(loss)}),
       shard_done_(shards),
       shard_epoch_(shards),
+      newest_(shards),
       trained_(shards),
       scored_(shards),
       trained_text_(shards),
@@ -128,9 +184,8 @@ void TrainMonitor::compare_text(ShardId shard, std::uint32_t epoch, Trail& trail
             shard.value, report.inputs_name, epoch + 1, from, to)};
   };
   for (const ReadPoint& point : report.read) {
-    if (point.number < trail.hashes.size() && trail.hashes[point.number] != point.hash)
+    if (trail.hashes.try_emplace(point.number, point.hash).first->second != point.hash)
       return differs(point.where);
-    if (point.number == trail.hashes.size()) trail.hashes.push_back(point.hash);
     from = point.where;
   }
   if (report.read_all == 0) return;
@@ -151,10 +206,22 @@ void TrainMonitor::compare_unpacked(ShardId shard, std::uint64_t& known, const T
 }
 
 bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
-  TrainReport report;
-  if (!decode(text, loss_, report) || id.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size())
-    return false;
+  if (id.epoch / 2 >= epochs_.size() || shard.value >= shard_done_.size()) return false;
+  std::vector<std::pair<ReportId, TrainReport>> reports;
+  for (const PartOfText& part : parts_of(id, text)) {
+    reports.emplace_back().first = part.id;
+    if (!decode(part.report, loss_, reports.back().second)) return false;
+  }
+  if (reports.empty()) return false;
   const std::lock_guard lock(mutex_);
+  for (const auto& [number, report] : reports) {
+    if (number == id || newest_[shard.value] < number) add_one(shard, number, report);
+  }
+  newest_[shard.value] = std::max(newest_[shard.value], id);
+  return true;
+}
+
+void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report) {
   Epoch& epoch = epochs_[id.epoch / 2];
   const bool held_out = id.epoch % 2 == 1;
   compare_inputs(shard, report);
@@ -165,11 +232,11 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   const Pass fresh = (held_out ? scored_ : trained_)[shard.value].take(id.epoch / 2, report);
   if (id.epoch < 2) skipped_rows_ += fresh.skipped;
   if (held_out) {
-    if (!report.held_out) return true;
+    if (!report.held_out) return;
     epoch.has_valid = true;
     epoch.metrics[shard.value] = report.held_out->metrics();
     if (!epoch.valid_auc) epoch.auc.merge(report.held_out->auc());
-    return true;
+    return;
   }
   const auto weight = [&](std::size_t i) { return report.weights.empty() ? 1.0f : report.weights[i]; };
   for (std::size_t i = 0; i < report.scores.size(); ++i) {
@@ -184,7 +251,6 @@ bool TrainMonitor::add(ShardId shard, ReportId id, std::string_view text) {
   examples_ += fresh.rows;
   shard_done_[shard.value] = report.fraction_done;
   shard_epoch_[shard.value] = id.epoch / 2;
-  return true;
 }
 
 Status TrainMonitor::inputs_agree() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -46,6 +47,16 @@ struct TrainReport {
 };
 std::string to_text(const TrainReport& report);
 
+struct NumberedReport {
+  ReportId id;
+  std::string text;  // Of one report.
+};
+// Reports of a shard that travel together, by ascending numbers; the last one's is that of all of them.
+// Precondition: there is one.
+std::string joined(const std::vector<NumberedReport>& reports);
+// The training losses that a text with this number tells of, one a report; none of what is no report.
+std::vector<LossSum> learnt_losses(ReportId id, std::string_view text);
+
 // Of one pass.
 struct EpochNumbers {
   LossSum train;
@@ -78,7 +89,8 @@ class TrainMonitor {
   // Memory for the AUC of held-out rows: 50 MB at most of a pass that has not been asked for yet.
   // `reordered`: each pass reads the text in another order.
   TrainMonitor(Loss loss, std::uint32_t epochs, std::uint32_t shards, bool reordered = false);
-  // False when the text is no report.
+  // False when the text is no report, nor are several. Of several, those up to the number of an earlier text
+  // are left out.
   bool add(ShardId shard, ReportId id, std::string_view text);
   // kData once two shards have been read from different files, or what was read of one differs from what
   // another worker or an earlier pass has read there.
@@ -113,10 +125,12 @@ class TrainMonitor {
   };
   // What was read of a shard, in all passes alike, or where they are reordered in the newest.
   struct Trail {
-    std::vector<std::uint64_t> hashes;  // By point.
-    std::uint64_t all = 0;              // Of the whole shard; 0: not known yet.
+    std::map<std::uint32_t, std::uint64_t>
+        hashes;             // By point; of those that an owner died with there is none.
+    std::uint64_t all = 0;  // Of the whole shard; 0: not known yet.
     std::uint32_t epoch = 0;
   };
+  void add_one(ShardId shard, ReportId id, const TrainReport& report);
   void compare_inputs(ShardId shard, const TrainReport& report);
   void compare_text(ShardId shard, std::uint32_t epoch, Trail& trail, const TrainReport& report);
   void compare_unpacked(ShardId shard, std::uint64_t& known, const TrainReport& report);
@@ -127,6 +141,7 @@ class TrainMonitor {
   std::vector<Epoch> epochs_;
   std::vector<double> shard_done_;
   std::vector<std::uint32_t> shard_epoch_;
+  std::vector<ReportId> newest_;        // By shard.
   std::vector<Pass> trained_, scored_;  // By shard.
   std::vector<Trail> trained_text_, scored_text_;
   std::uint64_t trained_unpacked_ = 0,

@@ -164,6 +164,13 @@ TEST(TrainMonitor, NoticesThatAnHeirReadsAnotherText) {
             std::string::npos);
 }
 
+// What it has told nobody is known to nobody; what its heir and a later pass tell is compared all the same.
+TEST(TrainMonitor, ComparesWhatIsReadBehindPointsThatAnOwnerDiedWith) {
+  const Reading before{0, {0, 16}, having_read(0, {5, 6})}, heir{0, {0, 90}, having_read(9, {14, 15})};
+  EXPECT_EQ(disagreement({before, heir, {0, {0, 99}, having_read(10, {15, 16})}}), "");
+  EXPECT_NE(disagreement({before, heir, {0, {2, 90}, having_read(9, {14, 150})}}), "");
+}
+
 TEST(TrainMonitor, NoticesThatALaterPassReadsAnotherText) {
   const Reading first{0, {0, 20}, having_read(0, {5, 6, 7}, 8)};
   EXPECT_EQ(

@@ -64,8 +64,8 @@ class ClusterJobs(ProgramTest):
     def command(self, *flags, train=None):
         return [PROGRAM, "train", train or self.train, "--json", *flags]
 
-    def run_job(self, *flags):
-        done = subprocess.run(self.command(*flags), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    def run_job(self, *flags, train=None):
+        done = subprocess.run(self.command(*flags, train=train), capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return last_json(done.stdout)
 

@@ -52,6 +52,19 @@ class EtcdSchedulerTest(KeptJobs):
         for node in nodes:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
+    def test_a_job_outlives_an_etcd_that_is_away_for_longer_than_its_timeout(self):
+        scheduler = self.start(*self.scheduler_command("--replicas", "2", "--timeout", "3s"))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        self.etcd.kill()
+        time.sleep(6)
+        for process in [scheduler, *nodes]:
+            self.assertIsNone(process.poll())
+        self.etcd.start()
+        self.assert_as_undisturbed(scheduler)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
     def await_event(self, event):
         deadline = time.monotonic() + PATIENCE_S
         while event not in [one["event"] for one in (self.ask("events") or {"events": []})["events"]]:

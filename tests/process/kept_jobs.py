@@ -53,15 +53,28 @@ class KeptJobs(ClusterJobs):
                               timeout=PATIENCE_S, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
-    def await_reports(self, least):
-        """Until each data shard has told of pass `least` or a later one."""
+    def await_reports(self, least, step=0):
+        """Until each data shard has told of that step of pass `least`, or of a later one."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             status = self.ask("status")
-            if status and status["staleness"]["slowest"]["pass"] >= least:
+            slowest = status["staleness"]["slowest"] if status else None
+            if slowest and (slowest["pass"], slowest["step"]) >= (least, step):
                 return status
             self.assertLess(time.monotonic(), deadline, status)
             time.sleep(0.02)
+
+    def await_work(self, workers, ticks=10):
+        """Until each of them has computed for so many more ticks of its processor's clock."""
+        def worked(process):
+            with open("/proc/%d/stat" % process.pid, encoding="ascii", errors="replace") as stat:
+                return sum(int(field) for field in stat.read().rsplit(")", 1)[1].split()[11:13])
+        deadline = time.monotonic() + PATIENCE_S
+        for worker, before in [(worker, worked(worker)) for worker in workers]:
+            while worked(worker) < before + ticks:
+                self.assertIsNone(worker.poll())
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.02)
 
     def refused(self, why, *flags, code=2, work=WORK):
         done = subprocess.run([PROGRAM, *self.scheduler_command(*flags, work=work)], capture_output=True, text=True, timeout=PATIENCE_S,

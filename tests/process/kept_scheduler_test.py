@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from cluster_jobs import PATIENCE_S, last_json
+from cluster_jobs import PATIENCE_S, ROWS, last_json
 from kept_jobs import KeptJobs
 
 
@@ -32,6 +32,25 @@ class KeptSchedulerTest(KeptJobs):
         self.assertIn("the scheduler has taken the job up as its state has it: 2 servers, 2 workers", err)
         self.assertEqual([lost["server"] for lost in result["failovers"]], [lost_one])
         for node in nodes[1:]:
+            self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
+
+    def test_steps_go_on_while_the_scheduler_is_stopped(self):
+        rows = self.copy_of_train("long.svm", times=200000 // ROWS)
+        work = ("--epochs", "1", "--batch", "32")
+        calm = self.run_job(*work, train=rows)
+        scheduler = self.start("node", "scheduler", "--listen", self.address, "--state", self.state, "--servers", "2", "--workers", "2",
+                               "--json", *work, rows)
+        nodes = [self.start("node", "server", "--join", self.joined) for _ in range(2)]
+        workers = [self.start("node", "worker", "--join", self.joined, "--", rows) for _ in range(2)]
+        self.await_reports(1, step=8)
+        scheduler.send_signal(signal.SIGSTOP)
+        self.await_work(workers)
+        scheduler.send_signal(signal.SIGCONT)
+        out, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 0, err)
+        for what in ("model_digest", "examples", "steps", "train_loss"):
+            self.assertEqual(last_json(out)[what], calm[what], what)
+        for node in nodes + workers:
             self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
 
     def test_a_scheduler_that_does_not_come_again_ends_the_job(self):

@@ -39,16 +39,29 @@ nlohmann::ordered_json SeedRuns::to_json(const nlohmann::ordered_json& own) cons
     object["violation"] = failed->violation;
     object["plan"] = failed->plan;
   }
+  if (smaller) {
+    object["reduced"] = {{"reduced", smaller->reduced},
+                         {"violation", smaller->report.violation},
+                         {"plan", smaller->report.plan},
+                         {"events", smaller->report.events},
+                         {"tries", smaller->tries}};
+  }
   return object;
 }
 
 Status SeedRuns::status(std::string_view command) const {
   if (!failed) return ok_status();
-  return with_hint({Code::kRefused,
-                    fmt::format("seed {} broke a promise after {} events, {:.3f} s: {}\n  {}", failed->seed,
-                                failed->events, std::chrono::duration<double>(failed->virtual_time).count(),
-                                failed->violation, failed->plan)},
-                   fmt::format("replay it with: {} --replay {} --trace", command, failed->seed));
+  const auto told = [](const sim::RunReport& report) {
+    return fmt::format("after {} events, {:.3f} s: {}\n  {}", report.events,
+                       std::chrono::duration<double>(report.virtual_time).count(), report.violation,
+                       report.plan);
+  };
+  std::string text = fmt::format("seed {} broke a promise {}", failed->seed, told(*failed));
+  if (smaller)
+    text += fmt::format("\n  by less, found in {} tries, {}", smaller->tries, told(smaller->report));
+  return with_hint({Code::kRefused, text},
+                   fmt::format("replay it with: {} --replay {}{} --trace", command, failed->seed,
+                               smaller ? " --reduced " + smaller->reduced : ""));
 }
 
 void add(SeedRuns& runs, const sim::RunReport& report) {

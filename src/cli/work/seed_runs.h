@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <ratio>
+#include <string>
 #include <string_view>
 
 #include "cli/options/options.h"
@@ -32,6 +33,13 @@ struct SeedRuns {
   double virtual_hours = 0;
   double seconds = 0;
   std::optional<sim::RunReport> failed;
+  // The same promise broken by less.
+  struct Smaller {
+    sim::RunReport report;
+    std::string reduced;  // As --reduced takes it.
+    std::uint64_t tries = 0;
+  };
+  std::optional<Smaller> smaller;
 
   double per_second(std::uint64_t count) const;
   // `own`: what a run of this kind counts besides.

@@ -88,7 +88,7 @@ RemoteCluster::RemoteCluster(RemoteClusterOptions options)
       }()),
       scheduler_(options_.job),
       restored_(restore()),
-      kept_(scheduler_, options_.state, options_.kept.lead),
+      kept_(scheduler_, options_.state, options_.kept),
       observer_(WorkerOptions{observer_here(), options_.observer}),
       observer_id_(*options_.job.observer),
       driver_(clock_, tcp_options(options_.secret, options_.insecure_no_auth, options_.grace, nullptr,

@@ -18,7 +18,8 @@ void SchedulerRestarts::next() {
   const Duration wait = scaled(plan_.restart_every, -std::log(1 - random_.unit()));
   cluster_.at(cluster_.now() + wait, [this] {
     const Process& process = *cluster_.processes()[0];
-    if (cluster_.gone() || !process.runs()) return;
+    if (cluster_.gone()) return;
+    if (!process.runs()) return next();  // An etcd keeps its successor waiting.
     // Nodes that know nothing of the job yet do not know either that another scheduler would come.
     if (!cluster_.scheduler().started() || process.kept_scheduler->kept_epoch() == 0) return next();
     if (!cluster_.settled() || random_.chance(0.3)) return kill();

@@ -39,6 +39,30 @@ TEST(SchedulerRestarts, JobsEndAsIfTheirSchedulerHadLived) {
             << " times the power went as well\n";
 }
 
+// Whatever is lost on the way there or back, is heard late, or waits for an etcd that is away.
+TEST(SchedulerRestarts, AStateInAnEtcdIsTakenUpAndLateChangesHaveNoEffect) {
+  constexpr std::uint64_t kSeeds = 600;
+  StateCounts all;
+  std::uint64_t killed = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; seed += kEveryForTest) {
+    const Report report = run_plan(draw_etcd_plan(seed));
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+    EXPECT_TRUE(report.ended_well) << "seed " << seed << ": " << report.error;
+    killed += report.restarts.killed;
+    all.unheard += report.state.unheard;
+    all.unanswered += report.state.unanswered;
+    all.late += report.state.late;
+    all.late_refused += report.state.late_refused;
+    all.away += report.state.away;
+  }
+  for (const std::uint64_t times :
+       {killed, all.unheard, all.unanswered, all.late, all.late_refused, all.away})
+    EXPECT_GT(times, kSeeds / 10 / kEveryForTest);
+  std::cout << killed << " schedulers were killed; of changes " << all.unheard << " were never heard, "
+            << all.late << " late, of which " << all.late_refused << " had no effect; " << all.unanswered
+            << " calls had no answer, and etcd was away " << all.away << " times\n";
+}
+
 TEST(SchedulerRestarts, TheSameSeedTakesTheSameCourse) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed)
     EXPECT_EQ(run_seed_twice(seed, nullptr, Servers::kTakenUp).violation, "") << seed;

@@ -120,8 +120,10 @@ class Cluster {
   void pause(std::uint32_t process, Instant until);
   // With its observer; where `dark` its machine loses its power as well. Precondition: its state is kept.
   void kill_scheduler(bool dark);
-  // Another one comes in its place.
+  // Another one comes in its place, once its state can be read.
   void restart_scheduler();
+  // Of its calls to an etcd.
+  StateCounts state_counts() const;
   // Whether whatever the scheduler knows is kept.
   bool settled() const;
   void tell_lost(std::uint32_t process, NodeId peer);

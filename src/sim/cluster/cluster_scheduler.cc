@@ -5,6 +5,7 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/disk.h"
+#include "sim/sim_etcd.h"
 #include "sim/trace_line.h"
 #include "state/state_log.h"
 
@@ -13,6 +14,8 @@ namespace {
 
 // A disk has taken a change after up to so long, and says so after as long again.
 constexpr Duration kWriteTakesMax = std::chrono::milliseconds(4);
+// For an etcd that has not answered.
+constexpr Duration kLooksAgain = std::chrono::milliseconds(100);
 constexpr char kStatePlace[] = "/state";
 
 class NoClock final : public Clock {
@@ -33,8 +36,10 @@ struct Cluster::SchedulerHome {
   explicit SchedulerHome(std::uint64_t seed) : random(Random(seed).split(22)), disk(random.next()) {}
   Random random;
   NoClock clock;
+  StateStore* store() { return etcd ? static_cast<StateStore*>(etcd.get()) : log.get(); }
   SimDisk disk;
-  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs.
+  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs, or of the etcd.
+  std::unique_ptr<SimEtcd> etcd;         // Null: its state is on the disk.
   KeptState kept;                        // As that found it.
   std::uint64_t life = 0;                // Counts them.
   std::map<ShardId, ReportId> answered;  // The newest report of each shard that was.
@@ -94,6 +99,13 @@ SchedulerOptions Cluster::scheduler_options() {
 
 void Cluster::start_scheduler() {
   if (plan_.restarts > 0) home_ = std::make_unique<SchedulerHome>(plan_.seed);
+  if (plan_.etcd) {
+    home_->log = *state::StateLog::open(home_->disk, kStatePlace, home_->clock);
+    home_->etcd = std::make_unique<SimEtcd>(
+        plan_, *home_->log, findings_,
+        SimEtcd::World{[this] { return now_; },
+                       [this](Instant when, std::function<void()> action) { at(when, std::move(action)); }});
+  }
   if (home_) open_state();
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + plan_.servers + plan_.workers);  // Born last.
@@ -103,7 +115,7 @@ void Cluster::start_scheduler() {
     processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
     return;
   }
-  auto kept = std::make_unique<KeptScheduler>(*raw, home_->log.get(), home_->kept.lead);
+  auto kept = std::make_unique<KeptScheduler>(*raw, home_->store(), home_->kept);
   KeptScheduler* const node = kept.get();
   Process& process = *processes_[add(kScheduler, std::move(kept), {})];
   process.led = std::move(scheduler);
@@ -115,6 +127,13 @@ void Cluster::start_scheduler() {
 bool Cluster::open_state() {
   SchedulerHome& home = *home_;
   ++home.life;
+  if (home.etcd) {
+    auto kept = take_lead(*home.etcd);
+    if (kept) home.kept = *std::move(kept);
+    if (!kept && kept.status().code() != Code::kTimeout)
+      findings_.add(Checker::kTakeOver, "etcd's state cannot be opened: " + kept.status().message());
+    return kept.ok();
+  }
   if (home.random.chance(0.3)) home.disk.fail_operation(home.disk.operations() + 1 + home.random.below(30));
   for (int attempt = 0;; ++attempt) {
     home.log.reset();
@@ -142,10 +161,14 @@ void Cluster::keep_state() {
   const std::uint64_t life = home_->life;
   const auto still_lives = [this, life] { return home_->life == life && processes_[0]->runs(); };
   const auto takes = [this] { return scaled(kWriteTakesMax, home_->random.unit()); };
-  at(now_ + takes(), [this, work, still_lives, takes] {
-    if (!still_lives()) return;
+  // What was on its way to an etcd comes there though its scheduler is dead.
+  const auto comes = [this, life, still_lives] {
+    return still_lives() || (home_->etcd && home_->life == life && processes_[0]->corpse);
+  };
+  at(now_ + takes(), [this, work, still_lives, comes, takes] {
+    if (!comes()) return;
     work->compute();
-    at(now_ + takes(), [this, still_lives] {
+    at(now_ + (home_->etcd ? home_->etcd->answer_takes() : takes()), [this, still_lives] {
       by_driver(0, [still_lives](Process& process, Instant local, Transport& out) {
         if (still_lives()) process.node->on_computed(local, out);
       });
@@ -160,6 +183,10 @@ void Cluster::scheduler_turn(Process& process, Transport& out,
   process.kept_scheduler->turn(out, [&](Transport& gate) { act(*process.scheduler, local, gate); });
 }
 
+StateCounts Cluster::state_counts() const {
+  return home_ && home_->etcd ? home_->etcd->counts() : StateCounts();
+}
+
 bool Cluster::settled() const {
   const Process& process = *processes_[0];
   return !home_ || (process.runs() && process.kept_scheduler->settled());
@@ -171,8 +198,10 @@ void Cluster::kill_scheduler(bool dark) {
   process.corpse = std::move(process.node);
   process.inbox.clear();
   process.kept_scheduler = nullptr;
-  home_->log.reset();
-  if (dark) home_->disk.restart();
+  if (!home_->etcd) {
+    home_->log.reset();
+    if (dark) home_->disk.restart();
+  }
   for (std::uint32_t p = 1; p < processes_.size(); ++p) {
     Process& other = *processes_[p];
     if (!other.runs()) continue;
@@ -188,7 +217,10 @@ void Cluster::restart_scheduler() {
   Process& process = *processes_[0];
   note("another scheduler comes");
   const Instant local = process.clock.local(now_);
-  if (!open_state()) return;
+  if (!open_state()) {
+    if (home_->etcd) at(now_ + kLooksAgain, [this] { restart_scheduler(); });
+    return;
+  }
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + births_);
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
@@ -208,7 +240,7 @@ void Cluster::restart_scheduler() {
   process.corpse.reset();
   process.led = std::move(scheduler);
   process.scheduler = process.led.get();
-  auto kept = std::make_unique<KeptScheduler>(*process.led, home_->log.get(), home_->kept.lead);
+  auto kept = std::make_unique<KeptScheduler>(*process.led, home_->store(), home_->kept);
   process.kept_scheduler = kept.get();
   process.node = std::move(kept);
   process.paused_since.reset();

@@ -200,6 +200,7 @@ Duration time_allowed(const Plan& plan) {
   // Who is gone meanwhile is missed anew.
   all +=
       plan.restarts * (plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after + limits::kRetryMax));
+  if (plan.etcd) all += plan.state_faults.until + by_slow_clock(plan, limits::kRetryMax);
   // Those who come in the place of others may come so late.
   if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
   // The scheduler may be gone without a word, or wait for somebody who never joins; whoever was taken for
@@ -367,9 +368,31 @@ Plan draw_restarted_plan(std::uint64_t seed) {
   return plan;
 }
 
+Plan draw_etcd_plan(std::uint64_t seed) {
+  Plan plan = draw_restarted_plan(seed);
+  Random random = Random(seed).split(24);
+  plan.etcd = true;
+  StateFaults& faults = plan.state_faults;
+  for (double* kind : {&faults.unheard, &faults.unanswered, &faults.late})
+    *kind = random.chance(0.6) ? 0.5 * random.unit() : 0;
+  faults.late_max = random.chance(0.5) ? between(random, 1ms, 100ms) : between(random, 100ms, 5s);
+  if (random.chance(0.5)) faults.slow = between(random, 5ms, 300ms);
+  if (random.chance(0.5)) {
+    faults.away_every = between(random, 50ms, 2s);
+    faults.away_max = between(random, 50ms, 3s);
+  }
+  faults.until = between(random, 500ms, 10s);
+  return plan;
+}
+
+Plan draw_taken_up_plan(std::uint64_t seed) {
+  return Random(seed).split(26).chance(0.5) ? draw_etcd_plan(seed) : draw_restarted_plan(seed);
+}
+
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
   calm.restarts = 0;
+  calm.etcd = false;
   calm.replicas = 1;
   calm.drains = calm.joins = 0;
   calm.servers = calm.workers = calm.machines = 1;
@@ -386,6 +409,18 @@ Plan fault_free(const Plan& plan) {
   calm.moves = 0;
   return calm;
 }
+
+namespace {
+
+std::string describe_state(const Plan& plan) {
+  if (!plan.etcd) return {};
+  const StateFaults& faults = plan.state_faults;
+  return fmt::format(", its state in an etcd: unheard {:.2f} unanswered {:.2f} late {:.2f}{}{}",
+                     faults.unheard, faults.unanswered, faults.late, faults.slow > Duration{} ? " slow" : "",
+                     faults.away_every > Duration{} ? " away" : "");
+}
+
+}  // namespace
 
 std::string describe(const Plan& plan) {
   constexpr std::string_view kModes[] = {"sync",   "bounded",       "async",   "softsync",
@@ -424,7 +459,7 @@ std::string describe(const Plan& plan) {
       plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
   return fmt::format(
       "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
+      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
       mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
       f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
       n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
@@ -433,7 +468,9 @@ std::string describe(const Plan& plan) {
       computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "",
       plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "",
       plan.joins > 0 ? fmt::format(", {} servers join", plan.joins) : "",
-      plan.restarts > 0 ? fmt::format(", the scheduler is killed {} times", plan.restarts) : "");
+      plan.restarts > 0
+          ? fmt::format(", the scheduler is killed {} times{}", plan.restarts, describe_state(plan))
+          : "");
 }
 
 }  // namespace thalweg::sim

@@ -50,6 +50,19 @@ struct CoreFault {
   bool noticed = false;  // Killed: its connections close, else only its silence tells.
 };
 
+// What may happen to a call of a scheduler's to the etcd that has its state, each with its probability, until
+// `until`.
+struct StateFaults {
+  double unheard = 0;
+  double unanswered = 0;  // It is heard, and its answer is lost.
+  double late = 0;        // A change that its caller has given up is heard up to `late_max` later.
+  Duration late_max{};
+  Duration slow{};        // Answers take up to so long.
+  Duration away_every{};  // On average, it hears nobody for up to `away_max`; 0: never.
+  Duration away_max{};
+  Duration until{};
+};
+
 struct Plan {
   std::uint64_t seed = 0;
   std::uint32_t servers = 1;
@@ -103,6 +116,8 @@ struct Plan {
   std::uint32_t restarts = 0;
   Duration restart_every{};
   Duration restart_takes{};
+  bool etcd = false;  // Their state is in one, not on a disk.
+  StateFaults state_faults;
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;
@@ -135,6 +150,10 @@ Plan draw_drained_plan(std::uint64_t seed);
 Plan draw_joined_plan(std::uint64_t seed);
 // Any of these but moving and looking ones, in which the scheduler is killed and comes again.
 Plan draw_restarted_plan(std::uint64_t seed);
+// The same with its state in an etcd, which has faults of its own.
+Plan draw_etcd_plan(std::uint64_t seed);
+// One of these two.
+Plan draw_taken_up_plan(std::uint64_t seed);
 // The same work by one worker and one server, where nothing ever goes wrong.
 Plan fault_free(const Plan& plan);
 // After the last fault: until who is gone is missed, what was lost is sent again and all work is done.

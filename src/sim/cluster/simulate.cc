@@ -226,19 +226,36 @@ Report run_plan(const Plan& plan, Trace trace) {
   report.drains = drains.counts();
   report.joins = joins.counts();
   report.restarts = restarts.counts();
+  report.state = cluster.state_counts();
   for (const JobNode& node : cluster.scheduler().status(cluster.now()).nodes)
     report.servers_lost += node.id.role == Role::kServer && node.state == NodeState::kLost ? 1 : 0;
   return report;
 }
 
+Report run_plan_twice(const Plan& plan, Trace trace) {
+  Report first = run_plan(plan, std::move(trace));
+  if (first.ok()) first.violation = other_course(first, run_plan(plan));
+  return first;
+}
+
+Plan plan_of(std::uint64_t seed, Servers servers) {
+  switch (servers) {
+    case Servers::kTakenUp:
+      return draw_taken_up_plan(seed);
+    case Servers::kJoined:
+      return draw_joined_plan(seed);
+    case Servers::kDrained:
+      return draw_drained_plan(seed);
+    case Servers::kCopied:
+      return draw_copied_plan(seed);
+    default:
+      return draw_plan(seed);
+  }
+}
+
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
   if (servers == Servers::kRestarted) return run_restarts(seed, std::move(trace));
-  const Plan plan = servers == Servers::kTakenUp   ? draw_restarted_plan(seed)
-                    : servers == Servers::kJoined  ? draw_joined_plan(seed)
-                    : servers == Servers::kDrained ? draw_drained_plan(seed)
-                    : servers == Servers::kCopied  ? draw_copied_plan(seed)
-                                                   : draw_plan(seed);
-  return run_plan(plan, std::move(trace));
+  return run_plan(plan_of(seed, servers), std::move(trace));
 }
 
 Report run_seed_twice(std::uint64_t seed, Trace trace, Servers servers) {

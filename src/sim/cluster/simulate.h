@@ -5,13 +5,13 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/cluster/plan.h"
+#include "sim/cluster/run_plan.h"
 #include "sim/report.h"
 
 namespace thalweg::sim {
 
 // Empty, or which range a server holds otherwise than its owner.
 std::string compare_copies(const Cluster& cluster);
-Report run_plan(const Plan& plan, Trace trace = nullptr);
 
 // Runs a cluster until its job is over, at most until `limit`; empty, or what is wrong then.
 std::string run_to_end(Cluster& cluster, Instant limit);

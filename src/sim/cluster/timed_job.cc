@@ -250,6 +250,10 @@ std::string TimedCluster::missing() const { return impl_->cluster().scheduler().
 bool TimedCluster::stopping() const { return impl_->stopping(); }
 void TimedCluster::close() { impl_->cluster().ask_to_stop(); }
 void TimedCluster::stop(const Status& status) { impl_->cluster().end(status); }
+void TimedCluster::at(Instant when, std::function<void()> action) {
+  impl_->cluster().at(when, std::move(action));
+}
+void TimedCluster::pause_scheduler(Instant until) { impl_->cluster().pause(0, until); }
 Instant TimedCluster::next_at() const { return impl_->cluster().next_at(); }
 Instant TimedCluster::program_now() const { return impl_->program_now(); }
 void TimedCluster::end_request(Instant when, ShardId shard, std::shared_ptr<Completion> completion,

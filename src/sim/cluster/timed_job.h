@@ -112,6 +112,8 @@ class TimedCluster {
   bool stopping() const;            // stop_after has passed.
   void close();                     // Asks the shards to end early.
   void stop(const Status& status);  // Ends the job at once.
+  void at(Instant when, std::function<void()> action);
+  void pause_scheduler(Instant until);
   // Of what has happened so far.
   TimedRun run() const;
 

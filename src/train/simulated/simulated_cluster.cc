@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/bytes.h"
+#include "train/train_report.h"
 
 namespace thalweg {
 namespace {
@@ -21,16 +21,6 @@ Duration patience_with(const TrainSimulation& simulation) {
       kPatienceGradients * slowest * static_cast<double>(simulation.compute.mean().count());
   return std::clamp(Duration(static_cast<std::int64_t>(std::min(gradients, 1e18))), kPatienceLeast,
                     kPatienceMost);
-}
-
-// Of a shard's report on rows that it has learnt: their loss before that. None of another report.
-std::optional<LossSum> learnt_loss(ReportId id, std::string_view report) {
-  if (id.epoch % 2 != 0) return std::nullopt;
-  Reader in(std::as_bytes(std::span(report)));
-  LossSum sum;
-  sum.loss = in.get<double>();
-  sum.weight = in.get<double>();
-  return sum;
 }
 
 }  // namespace
@@ -55,7 +45,7 @@ sim::TimedJob timed_job(const TrainSimulation& simulation, std::uint64_t seed, c
                       Duration at, ShardId shard, ReportId id, std::string_view text) {
     report(shard, id, text);
     if (!learnt) return;
-    if (const auto sum = learnt_loss(id, text)) learnt(at, *sum);
+    for (const LossSum& sum : learnt_losses(id, text)) learnt(at, sum);
   };
   return out;
 }

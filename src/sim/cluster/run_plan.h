@@ -1,0 +1,17 @@
+// Runs of plans, for those who do not look at the nodes.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cluster/plan.h"
+#include "sim/report.h"
+
+namespace thalweg::sim {
+
+Report run_plan(const Plan& plan, Trace trace = nullptr);
+// Twice, as run_seed_twice() does.
+Report run_plan_twice(const Plan& plan, Trace trace = nullptr);
+// Of a seed. Precondition: `servers` is not kRestarted, whose runs are of several plans.
+Plan plan_of(std::uint64_t seed, Servers servers);
+
+}  // namespace thalweg::sim

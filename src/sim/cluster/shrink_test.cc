@@ -1,0 +1,70 @@
+#include "sim/cluster/shrink.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/cluster/simulate.h"
+
+namespace thalweg::sim {
+namespace {
+
+TEST(Shrink, ReductionsReadAsTheyAreWritten) {
+  const Reductions some = {{"drop", 0}, {"fault.1", 0}, {"workers", 2}};
+  EXPECT_EQ(to_text(some), "drop,fault.1,workers=2");
+  const auto parsed = parse_reductions(to_text(some));
+  ASSERT_TRUE(parsed) << parsed.status().message();
+  EXPECT_EQ(*parsed, some);
+  for (const char* wrong : {"drop,drop", "workers=", "workers=x", "=2", "drop,,late", "workers=-1"})
+    EXPECT_EQ(parse_reductions(wrong).status().code(), Code::kUsage) << wrong;
+}
+
+TEST(Shrink, WhatAPlanDoesNotHaveIsRefused) {
+  Plan plan = draw_copied_plan(3);
+  for (const char* wrong : {"nothing", "fault.99", "workers=99", "servers"}) {
+    const Status status = reduce(plan, *parse_reductions(wrong));
+    EXPECT_EQ(status.code(), Code::kUsage) << wrong;
+    EXPECT_NE(status.message().find("this seed's cluster"), std::string::npos) << status.message();
+  }
+}
+
+// Each part of many plans that there is can be left out alone, and what is left is a cluster that works.
+TEST(Shrink, SmallerClustersKeepTheirPromises) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Servers servers[] = {Servers::kAny, Servers::kCopied, Servers::kJoined, Servers::kTakenUp};
+    const Plan plan = plan_of(seed, servers[seed % std::size(servers)]);
+    std::uint64_t tried = 0;
+    // A search in which every smaller cluster would do takes all that it can; each on the way must hold.
+    const auto run = [&](const Plan& smaller) {
+      const Report report = run_plan(smaller);
+      EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+      Report fails = report;
+      fails.violation = "[ends] made up";
+      return fails;
+    };
+    Report failed;
+    failed.violation = "[ends] made up";
+    const Shrunk shrunk = shrink(plan, failed, run, [&] { return ++tried <= 60 && !HasFailure(); });
+    if (!shrunk.whole) continue;
+    Plan least = plan;
+    ASSERT_TRUE(reduce(least, shrunk.reductions).ok());
+    EXPECT_EQ(least.workers, 1u);
+    EXPECT_EQ(least.shards, 1u);
+    EXPECT_EQ(least.epochs(), 1u);
+    EXPECT_FALSE(least.node_faults.any());
+    EXPECT_EQ(least.core_faults.size(), 0u);
+  }
+}
+
+TEST(Shrink, EndsWhenItIsToldTo) {
+  const Plan plan = draw_plan(5);
+  Report failed;
+  failed.violation = "[ends] made up";
+  int left = 3;
+  const auto run = [&](const Plan&) { return Report(); };
+  const Shrunk shrunk = shrink(plan, failed, run, [&] { return left-- > 0; });
+  EXPECT_EQ(shrunk.tries, 3u);
+  EXPECT_FALSE(shrunk.whole);
+  EXPECT_TRUE(shrunk.reductions.empty());
+}
+
+}  // namespace
+}  // namespace thalweg::sim
