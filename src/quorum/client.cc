@@ -40,7 +40,8 @@ void Client::begin(Instant now, Transport& out) {
   open_ = true;
   result_.reset();
   so_far_ = {};
-  last_ = {};
+  last_ = told_ = {};
+  silent_.clear();
   turn_ = 0;
   deadline_ = now + options_.deadline;
   send_next(now, out);
@@ -92,6 +93,8 @@ void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     const auto failure = decode_failure(frame);
     if (!failure || failure->number != asked_.number || !waits_) return;
     if (failure->why.code() == Code::kRefused) return end(failure->why);
+    told_ = failure->why;
+    silent_.erase(from.index);
     return try_later(now, failure->why);
   }
   auto message = decode_message(frame.first);
@@ -109,19 +112,34 @@ void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 void Client::on_time(Instant now, Transport& out) {
   if (!busy() || now < next_deadline()) return;
   if (now >= deadline_) {
-    const std::string last = last_.ok() ? node_name(server_) + " did not answer" : last_.message();
+    if (waits_) silent_.insert(server_.index);
     return end({Code::kTimeout, fmt::format("{} of key {} was tried {} times in {} ms, at last: {}",
                                             kind_name(asked_.kind), asked_.key, so_far_.tries,
-                                            options_.deadline / std::chrono::milliseconds(1), last)});
+                                            options_.deadline / std::chrono::milliseconds(1), trouble())});
   }
-  if (waits_) return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
+  if (waits_) {
+    silent_.insert(server_.index);
+    return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
+  }
   send_next(now, out);
+}
+
+// What a server has told says more than that another one is silent.
+std::string Client::trouble() const {
+  if (!told_.ok()) return told_.message();
+  std::string names;
+  for (const std::uint32_t server : silent_)
+    names += (names.empty() ? "" : ", ") + node_name(server_node(server));
+  if (!names.empty()) return names + " did not answer";
+  return last_.message();
 }
 
 Instant Client::next_deadline() const { return busy() ? std::min(deadline_, again_at_) : kNever; }
 
 void Client::on_peer_lost(Instant now, NodeId peer, Transport&) {
-  if (busy() && waits_ && peer == server_) try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
+  if (!busy() || !waits_ || peer != server_) return;
+  silent_.insert(peer.index);
+  try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
 }
 
 void Client::end(Status status) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ class Client final : public Node {
   void send_next(Instant now, Transport& out);
   void try_later(Instant now, const Status& why);
   void take_ring(Instant now, const Message& ring, Transport& out);
+  std::string trouble() const;
   void end(Status status);
 
   const ClientOptions options_;
@@ -73,6 +75,8 @@ class Client final : public Node {
   Instant again_at_ = kNever;
   bool waits_ = false;  // For an answer, else to try again.
   Status last_;
+  Status told_;                     // The last failure that a server has told.
+  std::set<std::uint32_t> silent_;  // Servers that did not answer this request.
   ClientResult so_far_;
   std::optional<ClientResult> result_;
 };
