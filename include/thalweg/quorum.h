@@ -51,12 +51,16 @@ struct QuorumNodeOptions {
   std::chrono::nanoseconds compare_every = std::chrono::seconds(1);
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  // Of versions and hints; above it puts are refused.
   std::uint32_t hints_max = 1u << 16;                // Keys that are kept for nodes that are away.
+  // A directory for a log of what the node has, made where there is nothing; one node's at a time. Empty:
+  // what it has ends with the process.
+  std::string state;
   const std::atomic<bool>* stop = nullptr;           // Ends the node soon after it turns true.
   std::function<void(const std::string& line)> log;  // One line for people: who is lost, what is refused.
 };
 
-// Runs this process as a node of a ring until it is stopped. What it has is in memory: one that starts gets
-// from the others what it is a home of, and answers gets once it has all of it. Errors: kUsage, kIo.
+// Runs this process as a node of a ring until it is stopped. One that starts without a log of what it has
+// told others gets from them what it is a home of, and answers gets once it has all of it. Errors: kUsage;
+// kIo, also where the log can be written no more; kModel: the directory holds something else.
 Status run_quorum_node(const QuorumNodeOptions& options);
 
 struct QuorumClientOptions {

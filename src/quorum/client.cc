@@ -48,8 +48,7 @@ void Client::begin(Instant now, Transport& out) {
 }
 
 void Client::send_next(Instant now, Transport& out) {
-  const auto homes = ring_.preference(place(asked_.key), replicas_);
-  server_ = server_node(homes[turn_ % homes.size()]);
+  server_ = server_node(next_home(now));
   asked_.number = next_number_++;
   asked_.index = ring_epoch_;
   ++so_far_.tries;
@@ -58,9 +57,23 @@ void Client::send_next(Instant now, Transport& out) {
   out.send(server_, frame_of(asked_));
 }
 
+std::uint32_t Client::next_home(Instant now) const {
+  auto homes = ring_.preference(place(asked_.key), replicas_);
+  const auto away_until = [&](std::uint32_t home) {
+    const auto away = away_until_.find(home);
+    return away == away_until_.end() || away->second <= now ? Instant{0} : away->second;
+  };
+  std::ranges::stable_sort(homes, {}, away_until);  // Of silent ones that first which was asked longest ago.
+  return homes[turn_ % homes.size()];
+}
+
+void Client::pass_over(Instant now) {
+  silent_.insert(server_.index);
+  away_until_[server_.index] = now + options_.away_for;
+}
+
 void Client::try_later(Instant now, const Status& why) {
   last_ = why;
-  ++turn_;
   waits_ = false;
   again_at_ = now + options_.retry_after;
 }
@@ -69,6 +82,7 @@ void Client::take_ring(Instant now, const Message& ring, Transport& out) {
   const bool sound = ring.server > 0 && !ring.digests.empty() && ring.digests.size() <= kRingServersMax &&
                      std::ranges::all_of(ring.digests, [](const auto& one) { return one.first < ~0u; });
   if (!sound || ring.index <= ring_epoch_) {
+    ++turn_;
     return try_later(now,
                      {Code::kStale, fmt::format("{} is no home of key {} on its ring of epoch {}, ours "
                                                 "is of {}",
@@ -88,6 +102,7 @@ void Client::take_ring(Instant now, const Message& ring, Transport& out) {
 }
 
 void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  away_until_.erase(from.index);
   if (!busy() || frame.head.op != Op::kVersioned || from != server_) return;
   if (frame.head.code != Code::kOk) {
     const auto failure = decode_failure(frame);
@@ -95,6 +110,7 @@ void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     if (failure->why.code() == Code::kRefused) return end(failure->why);
     told_ = failure->why;
     silent_.erase(from.index);
+    ++turn_;
     return try_later(now, failure->why);
   }
   auto message = decode_message(frame.first);
@@ -118,7 +134,7 @@ void Client::on_time(Instant now, Transport& out) {
                                             options_.deadline / std::chrono::milliseconds(1), trouble())});
   }
   if (waits_) {
-    silent_.insert(server_.index);
+    pass_over(now);
     return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
   }
   send_next(now, out);
@@ -138,7 +154,7 @@ Instant Client::next_deadline() const { return busy() ? std::min(deadline_, agai
 
 void Client::on_peer_lost(Instant now, NodeId peer, Transport&) {
   if (!busy() || !waits_ || peer != server_) return;
-  silent_.insert(peer.index);
+  pass_over(now);
   try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
 }
 

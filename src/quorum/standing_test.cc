@@ -84,6 +84,20 @@ TEST(QuorumStanding, NobodyWaitsForASilentHome) {
   }
 }
 
+TEST(QuorumStanding, AClientAsksWhoWasSilentAfterTheOthers) {
+  RingForTest ring(3, 3, {});
+  const auto homes = ring.stores[0]->homes(7);
+  ASSERT_TRUE(ring.put(7, {}, "a").status.ok());
+  ring.down = {homes[0]};
+  EXPECT_EQ(ring.get(7).tries, 2u);
+  EXPECT_EQ(ring.get(7).tries, 1u) << "it was silent just now";
+  ring.start(homes[0]);
+  ring.run_for(2s);
+  const auto before = ring.nodes[homes[0]]->counts().gets;
+  EXPECT_EQ(ring.get(7).tries, 1u);
+  EXPECT_EQ(ring.nodes[homes[0]]->counts().gets, before + 1) << "it is asked first again";
+}
+
 TEST(QuorumStanding, AFullServerRefusesPutsAndWhatOthersHave) {
   const std::vector<std::uint32_t> servers = {0, 1, 2};
   VersionStore store(HashRing(servers), 0, 3, 1, {2, 1000});

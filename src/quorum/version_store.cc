@@ -88,6 +88,7 @@ bool VersionStore::merge(Key key, const Record& record) {
 }
 
 void VersionStore::changed(Key key, std::uint64_t before, std::uint64_t after) {
+  if (journal_ != nullptr) journal_->note(key, records_.at(place(key)));
   for (const std::uint32_t home : homes(key)) {
     if (home != self_) trees_.at(home).change(place(key), before, after);
   }
@@ -99,7 +100,7 @@ bool VersionStore::keep_hint(std::uint32_t target, Key key, const Record& record
   if (!takes(record)) return false;
   const std::size_t before = found == hints_.end() ? 0 : found->second.bytes();
   Record& hint = hints_[{target, key}];
-  hint.merge(record);
+  if (hint.merge(record) && journal_ != nullptr) journal_->note_hint(target, key, &hint);
   bytes_ += hint.bytes() - before;
   return true;
 }
@@ -109,6 +110,7 @@ bool VersionStore::drop_hint(std::uint32_t target, Key key, std::uint64_t digest
   if (found == hints_.end() || found->second.digest(key) != digest) return false;
   bytes_ -= found->second.bytes();
   hints_.erase(found);
+  if (journal_ != nullptr) journal_->note_hint(target, key, nullptr);
   return true;
 }
 

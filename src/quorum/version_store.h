@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "placement/hash_ring.h"
+#include "quorum/journal.h"
 #include "quorum/limits.h"
 #include "quorum/merkle_tree.h"
 #include "quorum/version.h"
@@ -34,7 +35,12 @@ class VersionStore {
   bool is_home(Key key) const;
   // Whether it has all that it has ever acknowledged, in this life or before.
   bool complete() const { return complete_; }
-  void set_complete() { complete_ = true; }
+  void set_complete() {
+    if (!std::exchange(complete_, true) && journal_ != nullptr) journal_->note_complete();
+  }
+  std::uint32_t life() const { return life_; }
+  // Outlives the store, or is taken from it by null. What is there already it is not told.
+  void set_journal(Journal* journal) { journal_ = journal; }
 
   // Null: nothing. Of a home.
   const Record* find(Key key) const;
@@ -71,6 +77,7 @@ class VersionStore {
   bool complete_;
   StoreLimits limits_;
   std::size_t bytes_ = 0;
+  Journal* journal_ = nullptr;
   Records records_;
   Hints hints_;
   std::map<std::uint32_t, MerkleTree> trees_;

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import tempfile
@@ -140,6 +141,52 @@ class QuorumTest(ProgramTest):
         self.kill(2)  # What is got now node 1 has, as two of the three must answer.
         for key in range(15):
             self.assertEqual(self.get(key)[0], ["before" if key < 5 else "without"])
+
+    def states(self):
+        return [("--state", os.path.join(self.folder, "state-%d" % number)) for number in range(3)]
+
+    def test_all_nodes_are_killed_and_nothing_is_lost_that_was_logged(self):
+        self.start_ring(3)
+        for number, state in enumerate(self.states()):  # One at a time gets a log of what the others have.
+            self.kill(number)
+            self.start(number, *state)
+            self.await_whole()
+        for key in range(10):
+            self.put(key, "logged")
+        self.kill(2)
+        values, context = self.get(3)
+        self.assertEqual(values, ["logged"])
+        self.put(3, "without", "--context", context)
+        for number in (0, 1):
+            self.kill(number)
+        for number, state in enumerate(self.states()):
+            self.start(number, *state)
+            self.assertIn("answers gets, with 10 keys", self.words_of(number))
+        self.await_whole(keys=10)
+        for key in range(10):
+            self.assertEqual(self.get(key)[0], ["without" if key == 3 else "logged"])
+        taken = subprocess.run([PROGRAM, "node", "quorum", "--ring", ",".join(self.addresses), "--listen", self.addresses[0],
+                                *self.flags, *self.states()[0]], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(taken.returncode, USAGE, taken.stderr)
+        self.assertIn("another process has the node's log", taken.stderr)
+
+    def test_a_node_that_cannot_write_its_log_ends_and_the_others_go_on(self):
+        self.start_ring(3)
+        self.kill(1)
+        before, after = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, after))
+        try:
+            self.start(1, *self.states()[1])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (before, after))
+        self.await_whole()
+        for key in range(10):
+            self.put(key, "x" * 50_000)
+        self.assertEqual(self.nodes[1].wait(timeout=PATIENCE_S), 1)
+        with open(self.nodes[1].words, encoding="utf-8") as words:
+            self.assertRegex(words.read().strip().splitlines()[-1], r"thalweg: IO: .*state-1/log.*: File too large")
+        for key in range(10):
+            self.assertEqual(self.get(key)[0], ["x" * 50_000])
 
     def test_too_few_nodes_are_one_error_that_names_the_others(self):
         self.start_ring(3)

@@ -44,7 +44,7 @@ class QuorumNodes {
       const std::lock_guard lock(mutex_);
       said_ += line + "\n";
     };
-    node.thread = std::thread([&node, options] {
+    node.thread = std::thread([options] {
       const Status status = run_quorum_node(options);
       EXPECT_TRUE(status.ok()) << status.message();
     });
@@ -116,6 +116,7 @@ TEST(QuorumClient, GetsWhatWasPutAndPutsInThePlaceOfWhatItHasSeen) {
 // is lost meanwhile, one at a time.
 TEST(QuorumClient, NoGetIsStaleWhileNodesAreLostAndComeBack) {
   QuorumNodes nodes(3);
+  ASSERT_TRUE(nodes.await([](const auto& node) { return node.complete; })) << nodes.said();
   constexpr Key kKeysPut = 5;
   std::array<std::atomic<int>, kKeysPut> put{};
   std::atomic<bool> done{false};
@@ -143,7 +144,7 @@ TEST(QuorumClient, NoGetIsStaleWhileNodesAreLostAndComeBack) {
       ++gets;
     }
   });
-  for (const std::size_t number : {1u, 2u, 0u}) {
+  for (const std::size_t number : {1u, 0u}) {
     const int before = gets;
     nodes.stop(number);
     for (int i = 0; gets < before + 20 && i < 3000; ++i) std::this_thread::sleep_for(10ms);

@@ -8,8 +8,10 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "client/quorum/ring_access.h"
+#include "client/quorum/version_log.h"
 #include "net/real_clock.h"
 #include "net/socket/address.h"
+#include "net/system_disk.h"
 #include "quorum/limits.h"
 #include "quorum/server.h"
 
@@ -125,32 +127,47 @@ Status run_quorum_node(const QuorumNodeOptions& options) {
 
   std::vector<std::uint32_t> numbers(options.ring.nodes.size());
   std::iota(numbers.begin(), numbers.end(), 0u);
-  // Nothing outlives the process, so that each is another life: what it finds is what others have kept.
-  quorum::VersionStore store(HashRing(numbers), place->number, counts->replicas, drawn_number(),
+  const std::uint64_t cluster = ring_cluster(options.ring, *counts, options.sloppy);
+  SystemDisk disk;
+  // Without a log each process is another life: what it finds is what others have kept.
+  std::uint32_t life = drawn_number();
+  std::unique_ptr<VersionLog> log;
+  if (!options.state.empty()) {
+    auto opened = VersionLog::open(disk, options.state, {cluster, place->number, boot_of_machine()});
+    if (!opened) return opened.status();
+    log = *std::move(opened);
+    life = log->life(life);
+  }
+  quorum::VersionStore store(HashRing(numbers), place->number, counts->replicas, life,
                              {options.hints_max, options.bytes_max});
+  if (log != nullptr) {
+    if (Status status = log->attach(store); !status.ok()) return status;
+  }
   quorum::Server server(server_options(options, *counts), store);
 
-  const std::function<void(const std::string&)> log = options.log ? options.log : [](const std::string&) {};
+  const std::function<void(const std::string&)> say = options.log ? options.log : [](const std::string&) {};
   const std::string name = node_name(server_node(place->number));
   const RealClock clock;
   TcpOptions tcp = ring_tcp(options.ring, *secret);
   tcp.stop = options.stop;
-  tcp.log = [&log](const std::string& line) { log(with_reason(line)); };
+  tcp.log = [&say](const std::string& line) { say(with_reason(line)); };
   Tcp driver(clock, std::move(tcp));
-  driver.add(server_node(place->number), server, ring_cluster(options.ring, *counts, options.sloppy));
+  std::optional<KeptQuorumServer> kept;
+  if (log != nullptr) kept.emplace(server, *log);
+  driver.add(server_node(place->number), kept ? static_cast<Node&>(*kept) : server, cluster);
   if (Status status = listen_on_ring(driver, options.ring, *place); !status.ok()) return status;
-  log(fmt::format(
+  say(fmt::format(
       "{} of a ring of {} listens on {}; each key has {} homes, {} answer a get and {} have a put", name,
       numbers.size(), place->listen, counts->replicas, counts->read, counts->write));
   bool told = false;
   driver.run_until([&] {
     if (!told && store.complete()) {
       told = true;
-      log(fmt::format("{} answers gets, with {} keys that others had kept", name, store.records().size()));
+      say(fmt::format("{} answers gets, with {} keys", name, store.records().size()));
     }
-    return false;
+    return log != nullptr && !log->status().ok();
   });
-  return ok_status();
+  return log == nullptr ? ok_status() : log->status();
 }
 
 }  // namespace thalweg

@@ -140,7 +140,10 @@ void Tcp::Impl::dial(Peer& peer) {
   if (peer.queue.empty() && (!peer.connected_once || peer.self->node->over())) return;
   const auto known = addresses_.find(peer.id);
   if (known == addresses_.end()) return;
-  if (clock_.now() < peer.next_dial) return housekeep_by(peer.next_dial);
+  if (clock_.now() < peer.next_dial) {
+    housekeep_by(peer.next_dial);
+    return pass_over(peer);
+  }
   const auto address = parse_host_port(known->second);
   THALWEG_CHECK(address.ok(), "introduce() takes only good addresses");
   peer.dialling = true;
@@ -204,6 +207,11 @@ void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
   }
   if (peer.conn != nullptr) return;
   if (refused && options_.refused_is_lost && peer.connected_once) return lose(peer.id, "its port is closed");
+  pass_over(peer);
+}
+
+// Whoever waits for it may ask another.
+void Tcp::Impl::pass_over(Peer& peer) {
   if (!options_.unmet_is_lost || peer.connected_once) return;
   peer.queue.clear();
   deliver_loss(peer.id);

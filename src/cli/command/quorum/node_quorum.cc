@@ -102,6 +102,13 @@ constexpr OptionRow kNodeQuorumRows[] = {
      .fallback = "1Gi",
      .placeholder = "SIZE",
      .flag = "memory"},
+    {.name = "ring-state",
+     .type = OptionType::kText,
+     .group = kRingGroup,
+     .help = "Directory for a log of what the node has; unset, that ends with the process",
+     .example = "node-0",
+     .placeholder = "DIR",
+     .flag = "state"},
 };
 
 std::uint32_t count_or_unset(const Options& options, std::string_view name) {
@@ -127,6 +134,7 @@ Status run_node_quorum(const Options& options, Output& out) {
   const auto memory = parse_size(options.text("ring-memory"), "--memory");
   if (!memory) return memory.status();
   node.bytes_max = *memory;
+  node.state = options.maybe_text("ring-state").value_or("");
   if (node.ring.insecure_no_auth) {
     out.warn("--insecure-no-auth: whoever is on the way to this node can read and change the values");
   }
