@@ -40,15 +40,15 @@ void Client::begin(Instant now, Transport& out) {
   open_ = true;
   result_.reset();
   so_far_ = {};
-  last_ = {};
+  last_ = told_ = {};
+  silent_.clear();
   turn_ = 0;
   deadline_ = now + options_.deadline;
   send_next(now, out);
 }
 
 void Client::send_next(Instant now, Transport& out) {
-  const auto homes = ring_.preference(place(asked_.key), replicas_);
-  server_ = server_node(homes[turn_ % homes.size()]);
+  server_ = server_node(next_home(now));
   asked_.number = next_number_++;
   asked_.index = ring_epoch_;
   ++so_far_.tries;
@@ -57,9 +57,23 @@ void Client::send_next(Instant now, Transport& out) {
   out.send(server_, frame_of(asked_));
 }
 
+std::uint32_t Client::next_home(Instant now) const {
+  auto homes = ring_.preference(place(asked_.key), replicas_);
+  const auto away_until = [&](std::uint32_t home) {
+    const auto away = away_until_.find(home);
+    return away == away_until_.end() || away->second <= now ? Instant{0} : away->second;
+  };
+  std::ranges::stable_sort(homes, {}, away_until);  // Of silent ones that first which was asked longest ago.
+  return homes[turn_ % homes.size()];
+}
+
+void Client::pass_over(Instant now) {
+  silent_.insert(server_.index);
+  away_until_[server_.index] = now + options_.away_for;
+}
+
 void Client::try_later(Instant now, const Status& why) {
   last_ = why;
-  ++turn_;
   waits_ = false;
   again_at_ = now + options_.retry_after;
 }
@@ -68,6 +82,7 @@ void Client::take_ring(Instant now, const Message& ring, Transport& out) {
   const bool sound = ring.server > 0 && !ring.digests.empty() && ring.digests.size() <= kRingServersMax &&
                      std::ranges::all_of(ring.digests, [](const auto& one) { return one.first < ~0u; });
   if (!sound || ring.index <= ring_epoch_) {
+    ++turn_;
     return try_later(now,
                      {Code::kStale, fmt::format("{} is no home of key {} on its ring of epoch {}, ours "
                                                 "is of {}",
@@ -87,11 +102,15 @@ void Client::take_ring(Instant now, const Message& ring, Transport& out) {
 }
 
 void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
+  away_until_.erase(from.index);
   if (!busy() || frame.head.op != Op::kVersioned || from != server_) return;
   if (frame.head.code != Code::kOk) {
     const auto failure = decode_failure(frame);
     if (!failure || failure->number != asked_.number || !waits_) return;
     if (failure->why.code() == Code::kRefused) return end(failure->why);
+    told_ = failure->why;
+    silent_.erase(from.index);
+    ++turn_;
     return try_later(now, failure->why);
   }
   auto message = decode_message(frame.first);
@@ -109,19 +128,34 @@ void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 void Client::on_time(Instant now, Transport& out) {
   if (!busy() || now < next_deadline()) return;
   if (now >= deadline_) {
-    const std::string last = last_.ok() ? node_name(server_) + " did not answer" : last_.message();
+    if (waits_) silent_.insert(server_.index);
     return end({Code::kTimeout, fmt::format("{} of key {} was tried {} times in {} ms, at last: {}",
                                             kind_name(asked_.kind), asked_.key, so_far_.tries,
-                                            options_.deadline / std::chrono::milliseconds(1), last)});
+                                            options_.deadline / std::chrono::milliseconds(1), trouble())});
   }
-  if (waits_) return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
+  if (waits_) {
+    pass_over(now);
+    return try_later(now, {Code::kTimeout, node_name(server_) + " did not answer"});
+  }
   send_next(now, out);
+}
+
+// What a server has told says more than that another one is silent.
+std::string Client::trouble() const {
+  if (!told_.ok()) return told_.message();
+  std::string names;
+  for (const std::uint32_t server : silent_)
+    names += (names.empty() ? "" : ", ") + node_name(server_node(server));
+  if (!names.empty()) return names + " did not answer";
+  return last_.message();
 }
 
 Instant Client::next_deadline() const { return busy() ? std::min(deadline_, again_at_) : kNever; }
 
 void Client::on_peer_lost(Instant now, NodeId peer, Transport&) {
-  if (busy() && waits_ && peer == server_) try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
+  if (!busy() || !waits_ || peer != server_) return;
+  pass_over(now);
+  try_later(now, {Code::kPeerLost, node_name(peer) + " is lost"});
 }
 
 void Client::end(Status status) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ struct ClientOptions {
   Duration deadline = std::chrono::seconds(10);    // Of one request, with all that is tried.
   Duration try_timeout = std::chrono::seconds(3);  // Of one try; more than the servers' deadline.
   Duration retry_after = std::chrono::milliseconds(20);
-  std::uint32_t boot = 0;  // Another one each time that the client starts.
+  Duration away_for = std::chrono::seconds(1);  // After a server was silent, others are asked before it.
+  std::uint32_t boot = 0;                       // Another one each time that the client starts.
 };
 
 struct ClientResult {
@@ -58,6 +61,9 @@ class Client final : public Node {
   void send_next(Instant now, Transport& out);
   void try_later(Instant now, const Status& why);
   void take_ring(Instant now, const Message& ring, Transport& out);
+  std::uint32_t next_home(Instant now) const;
+  void pass_over(Instant now);
+  std::string trouble() const;
   void end(Status status);
 
   const ClientOptions options_;
@@ -73,6 +79,9 @@ class Client final : public Node {
   Instant again_at_ = kNever;
   bool waits_ = false;  // For an answer, else to try again.
   Status last_;
+  Status told_;                     // The last failure that a server has told.
+  std::set<std::uint32_t> silent_;  // Servers that did not answer this request.
+  std::map<std::uint32_t, Instant> away_until_;
   ClientResult so_far_;
   std::optional<ClientResult> result_;
 };

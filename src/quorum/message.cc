@@ -13,9 +13,10 @@
 namespace thalweg::quorum {
 namespace {
 
-constexpr std::array<const char*, 16> kKindNames = {
-    "get",         "got",     "put",           "put done", "ring", "read", "read reply", "write",
-    "write reply", "handoff", "handoff reply", "compare",  "leaf", "sync", "scan",       "page"};
+constexpr std::array<const char*, 18> kKindNames = {
+    "get",        "got",   "put",         "put done", "ring",          "read",
+    "read reply", "write", "write reply", "handoff",  "handoff reply", "compare",
+    "leaf",       "sync",  "scan",        "page",     "standing",      "standing reply"};
 
 Kind get_kind(Reader& in) {
   const auto value = in.get<std::uint8_t>();

@@ -16,7 +16,8 @@ enum class Kind : std::uint8_t {
   kGot,  // The versions.
   kPut,  // The same; `context`: what the client has seen. Answered by kPutDone, or by kRing.
   kPutDone,
-  kRing,  // The server is no home of the key: who is on the ring, in `digests`, and how many are homes.
+  kRing,  // The server is no home of the key, or the client's ring is an older one: who is on the ring, in
+          // `digests`, and how many are homes.
   kRead,  // Coordinator to another server. Answered by kReadReply.
   kReadReply,
   kWrite,  // The same; `server`: whom it is for, who is another one where this is a hint.
@@ -28,8 +29,10 @@ enum class Kind : std::uint8_t {
   kSync,  // Records; `more`: answered by what the other has beyond them.
   kScan,  // Who lost its disk to another server: records from place `number` on. Answered by kPage.
   kPage,  // `more`: there are others from place `end` on.
+  kStanding,       // Anybody to a server: how does it stand? Answered by kStandingReply.
+  kStandingReply,  // `value`: as standing.h has it.
 };
-inline constexpr Kind kKindLast = Kind::kPage;
+inline constexpr Kind kKindLast = Kind::kStandingReply;
 const char* kind_name(Kind kind);
 
 struct KeyedRecord {

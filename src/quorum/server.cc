@@ -11,6 +11,10 @@
 namespace thalweg::quorum {
 namespace {
 
+std::string incompleteness(std::uint32_t server) {
+  return node_name(server_node(server)) + " is reading again what it has lost";
+}
+
 std::string names_of(const std::vector<std::uint32_t>& servers) {
   std::string out;
   for (const std::uint32_t server : servers)
@@ -43,6 +47,13 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     return out.send(from, failure_of(Kind::kGot, 0, {Code::kRefused, "this is no message about versions"}));
   }
   if (message->kind == Kind::kGet || message->kind == Kind::kPut) return on_client(now, from, *message, out);
+  if (message->kind == Kind::kStanding) {
+    Message reply;
+    reply.kind = Kind::kStandingReply;
+    reply.number = message->number;
+    reply.value = encode(standing());
+    return out.send(from, frame_of(reply));
+  }
   if (from.role != Role::kServer || store_.tree(from.index) == nullptr) {
     ++counts_.refused;
     return out.send(from, failure_of(message->kind, message->number,
@@ -59,9 +70,7 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
     case Kind::kWriteReply:
       return on_answer(now, from, *message, out);
     case Kind::kHandoffReply:
-      ++counts_.hints_delivered;
-      if (THALWEG_BUG(kHintKept)) return;
-      return store_.drop_hint(from.index, message->key, message->number);
+      return on_handed_over(from.index, *message, out);
     case Kind::kCompare:
       return on_compare(from, *message, out);
     case Kind::kLeaf:
@@ -82,6 +91,7 @@ void Server::on_failure(NodeId from, const Failure& failure) {
   const auto found = requests_.find(failure.number);
   if (found == requests_.end() || from.role != Role::kServer) return;
   Request& request = found->second;
+  request.refusals[from.index] = failure.why.message();
   std::erase_if(request.stand_ins, [&](const auto& one) { return one.second == from.index; });
 }
 
@@ -92,7 +102,7 @@ void Server::on_client(Instant now, NodeId from, const Message& asked, Transport
     out.send(from, failure_of(answer, asked.number, why));
   };
   if (asked.key == kReservedKey) return refuse({Code::kRefused, "the key 2^64-1 is reserved"});
-  if (!store_.is_home(asked.key)) {
+  if (!store_.is_home(asked.key) || asked.index < options_.ring_epoch) {
     ++counts_.redirected;
     Message ring;
     ring.kind = Kind::kRing;
@@ -181,7 +191,8 @@ void Server::find_stand_ins(std::uint64_t number, Request& request, Transport& o
 }
 
 void Server::keep_hint(Request& request, std::uint32_t home) {
-  if (store_.keep_hint(home, request.key, request.record)) ++counts_.hints_kept;
+  if (!store_.keep_hint(home, request.key, request.record)) return;
+  if (request.kept.insert(home).second) ++counts_.hints_kept;
 }
 
 void Server::on_read(NodeId from, const Message& asked, Transport& out) {
@@ -197,9 +208,8 @@ void Server::on_read(NodeId from, const Message& asked, Transport& out) {
     return out.send(
         from, failure_of(asked.kind, asked.number, {Code::kStale, "the servers' rings are not the same"}));
   } else if (!store_.complete() && !THALWEG_BUG(kReadsBeforeRestored)) {
-    return out.send(from, failure_of(asked.kind, asked.number,
-                                     {Code::kRetry, fmt::format("{} is reading again what it has lost",
-                                                                node_name(server_node(store_.self())))}));
+    return out.send(from,
+                    failure_of(asked.kind, asked.number, {Code::kRetry, incompleteness(store_.self())}));
   } else if (const Record* own = store_.find(asked.key)) {
     reply.records.push_back({asked.key, *own});
   }
@@ -213,6 +223,9 @@ void Server::on_write(NodeId from, const Message& asked, Transport& out) {
   if (const auto homes = store_.homes(asked.key); std::ranges::count(homes, asked.server) == 0) {
     return out.send(
         from, failure_of(asked.kind, asked.number, {Code::kStale, "the servers' rings are not the same"}));
+  }
+  if (own && !store_.takes(record)) {
+    return out.send(from, failure_of(asked.kind, asked.number, {Code::kRetry, "no room for more versions"}));
   }
   if (own) {
     store_.merge(asked.key, record);
@@ -268,8 +281,12 @@ bool Server::settle(Request& request, Transport& out) {
     if (!request.put) reply.records.push_back({request.key, request.record});
     out.send(request.client, frame_of(reply));
   }
+  // A silent home gets what it misses by a hint, or by comparing: requests that wait for one would be as
+  // many as there may be.
   const bool all = std::ranges::all_of(request.homes, [&](std::uint32_t home) {
-    return request.answers.contains(home) || (request.put && request.stood_in.contains(home));
+    if (request.answers.contains(home)) return true;
+    return request.put ? request.stood_in.contains(home) || request.kept.contains(home)
+                       : silent_.contains(home);
   });
   if (!all || !request.answered) return false;
   repair(request, out);
@@ -296,14 +313,25 @@ void Server::repair(const Request& request, Transport& out) {
 
 Status Server::timeout(const Request& request) const {
   std::vector<std::uint32_t> answered, silent;
-  for (const std::uint32_t home : request.homes)
-    (request.answers.contains(home) ? answered : silent).push_back(home);
-  return {
-      Code::kTimeout,
-      fmt::format("{} of key {}: {} of the {} servers that it needs answered within {} ms: {}; no answer "
-                  "from {}",
-                  request.put ? "put" : "get", request.key, heard(request), needed(request),
-                  options_.deadline / std::chrono::milliseconds(1), names_of(answered), names_of(silent))};
+  std::string refusals;
+  for (const std::uint32_t home : request.homes) {
+    const auto refused = request.refusals.find(home);
+    if (request.answers.contains(home)) {
+      answered.push_back(home);
+    } else if (home == store_.self()) {
+      refusals += "; " + incompleteness(home);
+    } else if (refused != request.refusals.end()) {
+      refusals += "; " + refused->second;
+    } else {
+      silent.push_back(home);
+    }
+  }
+  return {Code::kTimeout,
+          fmt::format("{} of key {}: {} of the {} servers that it needs answered within {} ms: {}{}{}{}",
+                      request.put ? "put" : "get", request.key, heard(request), needed(request),
+                      options_.deadline / std::chrono::milliseconds(1), names_of(answered),
+                      silent.empty() ? "" : "; no answer from ", silent.empty() ? "" : names_of(silent),
+                      refusals)};
 }
 
 void Server::give_up(Request& request, Transport& out) {
@@ -336,6 +364,10 @@ void Server::expire(Instant now, Transport& out) {
       }
       ask_homes(it->first, request, out);
       find_stand_ins(it->first, request, out);
+      if (settle(request, out)) {
+        it = requests_.erase(it);
+        continue;
+      }
     }
     ++it;
   }
@@ -361,6 +393,24 @@ Instant Server::next_deadline() const {
   Instant next = started_ ? background_at_ : Instant{0};
   for (const auto& [number, request] : requests_) next = std::min({next, request.deadline, request.again_at});
   return next;
+}
+
+Standing Server::standing() const {
+  Standing standing;
+  standing.server = store_.self();
+  standing.servers = static_cast<std::uint32_t>(store_.ring().servers().size());
+  standing.replicas = store_.replicas();
+  standing.read = options_.read;
+  standing.write = options_.write;
+  standing.sloppy = options_.sloppy;
+  standing.complete = store_.complete();
+  standing.keys = store_.records().size();
+  standing.bytes = store_.bytes();
+  standing.hints = store_.hints().size();
+  standing.open = requests_.size();
+  standing.silent.assign(silent_.begin(), silent_.end());
+  standing.counts = counts_;
+  return standing;
 }
 
 void Server::on_peer_lost(Instant, NodeId peer, Transport&) {

@@ -14,6 +14,7 @@
 
 #include "node/node.h"
 #include "quorum/message.h"
+#include "quorum/standing.h"
 #include "quorum/version_store.h"
 
 namespace thalweg::quorum {
@@ -33,11 +34,6 @@ struct ServerOptions {
   std::uint32_t boot = 0;                            // Another one each time that the server starts.
 };
 
-struct ServerCounts {
-  std::uint64_t puts = 0, gets = 0, failed = 0, refused = 0;
-  std::uint64_t hints_kept = 0, hints_delivered = 0, repairs = 0, synced = 0, restored = 0, redirected = 0;
-};
-
 class Server final : public Node {
  public:
   // `store` outlives this. Precondition: 1 <= read, write <= its replicas.
@@ -51,6 +47,7 @@ class Server final : public Node {
 
   const ServerCounts& counts() const { return counts_; }
   std::size_t open_requests() const { return requests_.size(); }
+  Standing standing() const;
 
  private:
   struct Request {
@@ -66,6 +63,8 @@ class Server final : public Node {
     std::map<std::uint32_t, std::uint64_t> answers;    // By home: the digest that it has.
     std::map<std::uint32_t, std::uint32_t> stand_ins;  // By home: who was asked in its place.
     std::set<std::uint32_t> stood_in;                  // Homes for which another server has answered.
+    std::map<std::uint32_t, std::string> refusals;     // By server: why it cannot.
+    std::set<std::uint32_t> kept;                      // Of a put: homes for which there is a hint here.
   };
   // Of one server from which all is read again that was lost.
   struct Restore {
@@ -87,7 +86,7 @@ class Server final : public Node {
   void find_stand_ins(std::uint64_t number, Request& request, Transport& out);
   void keep_hint(Request& request, std::uint32_t home);
   std::size_t heard(const Request& request) const;
-  // Whether it is over.
+  // Whether it is over: answered, and nobody is left to wait for.
   bool settle(Request& request, Transport& out);
   void give_up(Request& request, Transport& out);
   void repair(const Request& request, Transport& out);
@@ -98,6 +97,8 @@ class Server final : public Node {
   // server_repair.cc
   void background(Instant now, Transport& out);
   void hand_off(std::uint32_t target, Transport& out);
+  void hand_over(const VersionStore::Hints::value_type& hint, Transport& out) const;
+  void on_handed_over(std::uint32_t target, const Message& reply, Transport& out);
   void compare_with(std::uint32_t peer, std::uint8_t level, std::uint32_t index, Transport& out);
   void on_compare(NodeId from, const Message& theirs, Transport& out);
   void send_leaf(std::uint32_t peer, std::uint32_t leaf, Transport& out);

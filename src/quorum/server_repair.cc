@@ -24,14 +24,29 @@ void Server::hand_off(std::uint32_t target, Transport& out) {
   const auto& hints = store_.hints();
   for (auto it = hints.lower_bound({target, 0}); it != hints.end() && it->first.first == target; ++it) {
     if (room-- == 0) return;
-    Message message;
-    message.kind = Kind::kHandoff;
-    message.key = it->first.second;
-    message.number = it->second.digest(message.key);
-    message.server = target;
-    message.records.push_back({message.key, it->second});
-    out.send(server_node(target), frame_of(message));
+    hand_over(*it, out);
   }
+}
+
+void Server::hand_over(const VersionStore::Hints::value_type& hint, Transport& out) const {
+  Message message;
+  message.kind = Kind::kHandoff;
+  message.key = hint.first.second;
+  message.number = hint.second.digest(message.key);
+  message.server = hint.first.first;
+  message.records.push_back({message.key, hint.second});
+  out.send(server_node(message.server), frame_of(message));
+}
+
+// The next hint takes the place of one that is dropped, so that as many stay in flight.
+void Server::on_handed_over(std::uint32_t target, const Message& reply, Transport& out) {
+  if (THALWEG_BUG(kHintKept)) return;
+  if (!store_.drop_hint(target, reply.key, reply.number)) return;
+  ++counts_.hints_delivered;
+  const auto& hints = store_.hints();
+  auto next = hints.lower_bound({target, 0});
+  for (std::size_t i = 1; i < kHintsInFlightMax && next != hints.end(); ++i) ++next;
+  if (next != hints.end() && next->first.first == target) hand_over(*next, out);
 }
 
 void Server::compare_with(std::uint32_t peer, std::uint8_t level, std::uint32_t index, Transport& out) {
@@ -176,6 +191,7 @@ void Server::on_page(NodeId from, const Message& page, Transport& out) {
   if (found == restores_.end() || found->second.done || found->second.number != page.number) return;
   for (const KeyedRecord& one : page.records) {
     if (one.key == kReservedKey || !store_.is_home(one.key)) continue;
+    if (!store_.takes(one.record)) return;  // It asks again later, and answers no gets before it has all.
     if (store_.merge(one.key, one.record)) ++counts_.restored;
   }
   Restore& restore = found->second;

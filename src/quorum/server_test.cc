@@ -265,6 +265,7 @@ TEST(QuorumServer, TakesSoManyRequestsAtOnce) {
   Message get;
   get.kind = Kind::kGet;
   get.key = 7;
+  get.index = 1;
   for (std::size_t i = 0; i < kRequestsOpenMax; ++i)
     ring.nodes[0]->on_frame(ring.now, worker_node(0), frame_of(get), out);
   out.take();

@@ -9,8 +9,14 @@
 
 namespace thalweg::quorum {
 
-VersionStore::VersionStore(HashRing ring, std::uint32_t self, std::uint32_t replicas, std::uint32_t life)
-    : ring_(std::move(ring)), self_(self), replicas_(replicas), life_(life), complete_(life == 0) {
+VersionStore::VersionStore(HashRing ring, std::uint32_t self, std::uint32_t replicas, std::uint32_t life,
+                           StoreLimits limits)
+    : ring_(std::move(ring)),
+      self_(self),
+      replicas_(replicas),
+      life_(life),
+      complete_(life == 0),
+      limits_(limits) {
   THALWEG_CHECK(ring_.has(self), "a server is on its own ring");
   for (const std::uint32_t server : ring_.servers()) {
     if (server != self) trees_.try_emplace(server);
@@ -53,6 +59,15 @@ Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
     return {Code::kRefused, fmt::format("the clock of key {} has {} entries, at most {} are kept", key,
                                         with.clock().entries().size(), kClockEntriesMax)};
   }
+  const std::size_t bytes_before = own == nullptr ? 0 : own->bytes();
+  const std::size_t others = bytes_ - bytes_before;
+  if (with.bytes() > bytes_before && with.bytes() > limits_.bytes - others) {
+    return {
+        Code::kRefused,
+        fmt::format("a put of key {} makes {} bytes of versions where {} are kept already, at most {} are",
+                    key, with.bytes(), others, limits_.bytes)};
+  }
+  bytes_ = others + with.bytes();
   const std::uint64_t before = own == nullptr ? 0 : own->digest(key);
   const std::uint64_t after = with.digest(key);
   records_[place(key)] = std::move(with);
@@ -61,15 +76,19 @@ Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
 }
 
 bool VersionStore::merge(Key key, const Record& record) {
-  if (record.empty()) return false;
-  Record& own = records_[place(key)];
+  if (record.empty() || !takes(record)) return false;
+  const auto [found, is_new] = records_.try_emplace(place(key));
+  Record& own = found->second;
   const std::uint64_t before = own.digest(key);
+  const std::size_t bytes_before = is_new ? 0 : own.bytes();
   if (!own.merge(record)) return false;
+  bytes_ += own.bytes() - bytes_before;
   changed(key, before, own.digest(key));
   return true;
 }
 
 void VersionStore::changed(Key key, std::uint64_t before, std::uint64_t after) {
+  if (journal_ != nullptr) journal_->note(key, records_.at(place(key)));
   for (const std::uint32_t home : homes(key)) {
     if (home != self_) trees_.at(home).change(place(key), before, after);
   }
@@ -77,14 +96,22 @@ void VersionStore::changed(Key key, std::uint64_t before, std::uint64_t after) {
 
 bool VersionStore::keep_hint(std::uint32_t target, Key key, const Record& record) {
   const auto found = hints_.find({target, key});
-  if (found == hints_.end() && hints_.size() >= kHintsMax) return false;
-  hints_[{target, key}].merge(record);
+  if (found == hints_.end() && hints_.size() >= limits_.hints) return false;
+  if (!takes(record)) return false;
+  const std::size_t before = found == hints_.end() ? 0 : found->second.bytes();
+  Record& hint = hints_[{target, key}];
+  if (hint.merge(record) && journal_ != nullptr) journal_->note_hint(target, key, &hint);
+  bytes_ += hint.bytes() - before;
   return true;
 }
 
-void VersionStore::drop_hint(std::uint32_t target, Key key, std::uint64_t digest) {
+bool VersionStore::drop_hint(std::uint32_t target, Key key, std::uint64_t digest) {
   const auto found = hints_.find({target, key});
-  if (found != hints_.end() && found->second.digest(key) == digest) hints_.erase(found);
+  if (found == hints_.end() || found->second.digest(key) != digest) return false;
+  bytes_ -= found->second.bytes();
+  hints_.erase(found);
+  if (journal_ != nullptr) journal_->note_hint(target, key, nullptr);
+  return true;
 }
 
 Record VersionStore::hinted(Key key) const {

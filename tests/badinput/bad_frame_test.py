@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Hostile peers of a live job that know its secret, and strangers: their frames get typed answers or none, and change
 nothing."""
+import argparse
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import unittest
 
 from handshake import Refused, dial, read_secret
 from programs import PROGRAM, SANITIZER, ProgramTest, patience
+from reserved_port import reserved_port
 
 FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
 PATIENCE_S = patience(60)
@@ -21,7 +23,8 @@ LONG_ENOUGH = ("--epochs", "8" if SANITIZER else "40", "--batch", "128")  # For 
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,
  REPORT_REPLY, SCAN, SCAN_REPLY, MARKS, MARKS_REPLY, HEARTBEAT, STOP, ENDED) = range(1, 22)
-STATUS, STATUS_REPLY, COPY, JOINED = 26, 27, 30, 31
+STATUS, STATUS_REPLY, COPY, JOINED, VERSIONED = 26, 27, 30, 31, 34
+GET, PUT, WRITE, HANDOFF, SYNC, STANDING = 0, 2, 7, 9, 13, 16  # Kinds of versioned messages.
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
@@ -38,6 +41,11 @@ def floats(*values):
 
 def text(value):
     return struct.pack("<I", len(value)) + value
+
+
+def versioned(kind, key=0, level=0, more=0, tail=bytes(16)):
+    """As src/quorum/message.cc has it; the tail is a clock, a value, records and digests: none of each."""
+    return struct.pack("<BQQQIIBB", kind, 1, key, 0, 0, 1, level, more) + tail
 
 
 class FrameTool:
@@ -416,6 +424,69 @@ class BadFrameTest(ProgramTest):
             self.assertNotRegex(log, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
         self.assertLess(len(out), 2000)
         self.assertIn("worker-0: enough", json.loads(out.strip().splitlines()[-1])["error"]["message"])
+
+    def start_ring(self, secret_file):
+        """Three nodes of versioned values; their ports."""
+        kept = [reserved_port() for _ in range(3)]
+        ring = ",".join("127.0.0.1:%d" % port for _, port in kept)
+        self.ring = ("--ring", ring, "--secret-file", secret_file)
+        self.ring_nodes = []
+        for number, (held, port) in enumerate(kept):
+            self.addCleanup(held.close)
+            with open(os.path.join(self.folder, "ring-%d" % number), "w+", encoding="utf-8") as log:
+                node = subprocess.Popen([PROGRAM, "node", "quorum", *self.ring, "--number", str(number), "--deadline", "500ms"],
+                                        stderr=log)
+                node.log = log
+            self.ring_nodes.append(self.end_with_test(node))
+            Job.await_word(node, r"listens on 127\.0\.0\.1:(%d)" % port)
+        return [port for _, port in kept]
+
+    def quorum(self, *words, given=None):
+        done = subprocess.run([PROGRAM, "quorum", *words, *self.ring, "--json"], input=given, capture_output=True,
+                              timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_strangers_do_not_disturb_a_ring_of_versioned_values(self):
+        secret_file = os.path.join(self.folder, "ring.secret")
+        ports = self.start_ring(secret_file)
+        holder = argparse.Namespace(secret=read_secret(secret_file))
+        self.quorum("put", "7", "kept")
+        hello = self.tool.frame(HELLO, first=struct.pack("<BIBIQHQ", WORKER, 5, SERVER, 0, 0, self.tool.wire_version, 77))
+        huge = struct.pack("<I", 0xffffffff)
+        bad = [b"", b"\xff", bytes(20), versioned(99), versioned(GET, more=2), versioned(GET)[:-1], versioned(GET) + b"x"]
+        bad += [versioned(GET, tail=bytes(at) + huge + bytes(64)) for at in (0, 4, 8, 12)]
+        orders = [versioned(kind, key=7, level=9, tail=bytes(16)) for kind in (*range(5, 16), WRITE, HANDOFF, SYNC)]
+        for number, port in enumerate(ports):
+            to = (SERVER, number)
+            self.before_hello(port, hello)
+            self.without_the_secret(port, to)
+            for me in ((WORKER, 7), (WORKER, TEMPORARY | 5), (SERVER, 9), (SCHEDULER, 3)):
+                peer = Peer(holder, self.tool, port, me, to)
+                self.addCleanup(peer.close)
+                for first in (*bad, *orders):
+                    peer.send(VERSIONED, first=first)
+                    self.assertEqual(peer.receive(VERSIONED)[0], REFUSED, first)
+                for op in (PUSH, STOP, JOIN, MAP, COPY):
+                    peer.send(op, first=huge * 3)
+                peer.send(VERSIONED, first=versioned(STANDING))
+                self.assertEqual(peer.receive(VERSIONED)[0], OK)
+            with self.assertRaises(ConnectionError):  # Of another ring.
+                Peer(holder, self.tool, port, (SERVER, (number + 1) % 3), to, cluster=12345).read(1)
+        self.quorum("put", "8", "-", given=b"x" * (1 << 20))
+        deaf = Peer(holder, self.tool, ports[0], (WORKER, 8), (SERVER, 0))
+        self.addCleanup(deaf.close)
+        asked = self.tool.frame(VERSIONED, first=versioned(GET, key=8))
+        deaf.socket.sendall(asked * 2000)  # Of two gigabytes, which it never reads.
+        self.assertEqual(self.quorum("get", "7")["versions"], [{"value": "kept"}])
+        nodes = self.quorum("status")["nodes"]
+        self.assertEqual([(node["answers"], node["keys"]) for node in nodes], [(True, 2)] * 3)
+        for node in self.ring_nodes:
+            self.assertIsNone(node.poll())
+            with open("/proc/%d/status" % node.pid, encoding="ascii") as status:
+                most = int(re.search(r"VmHWM:\s+(\d+) kB", status.read()).group(1))
+            if not SANITIZER:
+                self.assertLess(most, 300_000)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
   COMMAND(kNodeSchedulerCommand) \
   COMMAND(kNodeServerCommand) \
   COMMAND(kNodeWorkerCommand) \
+  COMMAND(kNodeQuorumCommand) \
   COMMAND(kStatusCommand) \
   COMMAND(kEventsCommand) \
   COMMAND(kDrainCommand) \
@@ -40,6 +41,10 @@
   COMMAND(kDataSynthCommand) \
   COMMAND(kBenchExchangeCommand) \
   COMMAND(kBenchParseCommand) \
+  COMMAND(kBenchQuorumCommand) \
+  COMMAND(kQuorumGetCommand) \
+  COMMAND(kQuorumPutCommand) \
+  COMMAND(kQuorumStatusCommand) \
   COMMAND(kSimulateFaultsCommand) \
   COMMAND(kSimulateQuorumCommand) \
   COMMAND(kSimulateExchangeCommand) \

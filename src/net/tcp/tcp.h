@@ -30,6 +30,12 @@ struct TcpOptions {
   // Of a peer on this machine that was connected: its port is closed, so its process is gone. Do not wait
   // for the grace to pass.
   bool refused_is_lost = true;
+  // A peer that never was connected is lost as well, each time that it cannot be called: for nodes that have
+  // others to ask.
+  bool unmet_is_lost = false;
+  // Workers come and go as they like: nothing is said of their leaving, and one that does not read what it
+  // has asked for is not heard.
+  bool workers_are_clients = false;
   std::size_t send_queue_bytes_max = limits::kSendQueueBytesMax;
   // Answers queued for one peer; above it nothing more is read from that peer until half is sent.
   std::size_t answer_bytes_high = std::size_t{32} << 20;

@@ -175,7 +175,8 @@ void Tcp::Impl::send_failed(Connection& conn) {
 
 // A peer that does not read our answers is not read from, so that its requests cannot fill our memory.
 void Tcp::Impl::set_paused(Peer& peer) {
-  const std::size_t queued = peer.queue.answer_bytes();
+  const bool client = options_.workers_are_clients && peer.id.role == Role::kWorker;
+  const std::size_t queued = client ? peer.queue.bytes() : peer.queue.answer_bytes();
   for (Connection* conn : peer.conns) {
     if (!conn->paused && !conn->broken && queued > options_.answer_bytes_high) conn->paused = true;
     if (conn->paused && queued <= options_.answer_bytes_high / 2) {

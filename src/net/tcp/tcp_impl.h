@@ -182,6 +182,7 @@ class Tcp::Impl {
   void dial_next(Peer& peer);
   void on_connected(Connection& conn);
   void back_off(Peer& peer);
+  void pass_over(Peer& peer);
   void dial_failed(Peer& peer, const std::string& why, bool refused);
   void lose(NodeId id, const std::string& why);
   void housekeep(Instant now);

@@ -140,7 +140,10 @@ void Tcp::Impl::dial(Peer& peer) {
   if (peer.queue.empty() && (!peer.connected_once || peer.self->node->over())) return;
   const auto known = addresses_.find(peer.id);
   if (known == addresses_.end()) return;
-  if (clock_.now() < peer.next_dial) return housekeep_by(peer.next_dial);
+  if (clock_.now() < peer.next_dial) {
+    housekeep_by(peer.next_dial);
+    return pass_over(peer);
+  }
   const auto address = parse_host_port(known->second);
   THALWEG_CHECK(address.ok(), "introduce() takes only good addresses");
   peer.dialling = true;
@@ -203,7 +206,15 @@ void Tcp::Impl::dial_failed(Peer& peer, const std::string& why, bool refused) {
                     why));
   }
   if (peer.conn != nullptr) return;
-  if (refused && options_.refused_is_lost && peer.connected_once) lose(peer.id, "its port is closed");
+  if (refused && options_.refused_is_lost && peer.connected_once) return lose(peer.id, "its port is closed");
+  pass_over(peer);
+}
+
+// Whoever waits for it may ask another.
+void Tcp::Impl::pass_over(Peer& peer) {
+  if (!options_.unmet_is_lost || peer.connected_once) return;
+  peer.queue.clear();
+  deliver_loss(peer.id);
 }
 
 void Tcp::Impl::lose(NodeId id, const std::string& why) {
@@ -214,6 +225,7 @@ void Tcp::Impl::lose(NodeId id, const std::string& why) {
     peer->queue.clear();
     missed = missed || (!peer->self->node->over() && !is_temporary(id));
   }
+  if (options_.workers_are_clients && id.role == Role::kWorker) missed = false;
   if (missed) losses_.say(clock_.now(), fmt::format("lost {}: {}", node_name(id), why), options_.log);
   deliver_loss(id);
 }
@@ -270,8 +282,9 @@ void Tcp::Impl::housekeep(Instant now) {
   lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
   for (const NodeId id : lost)
     lose(id, fmt::format("not connected for {} ms", options_.peer_grace / std::chrono::milliseconds(1)));
-  std::erase_if(peers_, [](const auto& entry) {
+  std::erase_if(peers_, [this](const auto& entry) {
     const Peer& peer = *entry.second;
+    if (options_.unmet_is_lost && peer.dials > 0) return false;  // Its back-off goes on.
     return peer.conn == nullptr && !peer.dialling && !peer.connected_once && peer.queue.empty() &&
            !peer.flush_due;
   });

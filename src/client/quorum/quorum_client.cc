@@ -1,0 +1,182 @@
+// A client of a ring of versioned values, which waits for each of its requests.
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+#include "base/limits.h"
+#include "client/quorum/ring_access.h"
+#include "net/real_clock.h"
+#include "quorum/client.h"
+#include "quorum/limits.h"
+#include "quorum/standing_query.h"
+
+namespace thalweg {
+namespace {
+
+static_assert(kVersionedValueBytesMax == quorum::kValueBytesMax);
+
+constexpr Duration kStandingAskedEvery = std::chrono::milliseconds(500);
+
+Status check_ring_client(const QuorumClientOptions& options) {
+  if (Status status = check(options.ring); !status.ok()) return status;
+  const std::pair<const char*, Duration> times[] = {{"deadline", options.deadline},
+                                                    {"try_for", options.try_for}};
+  for (const auto& [what, time] : times) {
+    if (time > Duration{0} && time <= limits::kTimeoutMax) continue;
+    return {Code::kUsage,
+            fmt::format("QuorumClientOptions::{} is {} ns, expected more than 0 and at most {} h", what,
+                        time.count(), limits::kTimeoutMax / std::chrono::hours(1))};
+  }
+  return ok_status();
+}
+
+quorum::ClientOptions ring_client(const QuorumClientOptions& options) {
+  quorum::ClientOptions out;
+  out.servers.resize(options.ring.nodes.size());
+  std::iota(out.servers.begin(), out.servers.end(), 0u);
+  out.replicas = std::min(static_cast<std::uint32_t>(out.servers.size()), quorum::kReplicasMax);
+  out.deadline = options.deadline;
+  out.try_timeout = options.try_for;
+  out.boot = drawn_number();
+  return out;
+}
+
+// A driver that knows where the ring is, for one node that belongs to nobody.
+class RingCaller {
+ public:
+  RingCaller(const QuorumRing& ring, const Secret& secret, Node& node)
+      : id_(worker_node(drawn_number())), driver_(clock_, [&] {
+          TcpOptions tcp = ring_tcp(ring, secret);
+          tcp.log = [this](const std::string& line) {
+            if (complaint_.find("secret") == std::string::npos) complaint_ = line;  // It explains the most.
+          };
+          return tcp;
+        }()) {
+    driver_.add(id_, node);
+  }
+  Status introduce(const QuorumRing& ring) {
+    for (std::uint32_t number = 0; number < ring.nodes.size(); ++number) {
+      if (Status status = driver_.introduce(server_node(number), ring.nodes[number]); !status.ok())
+        return status;
+    }
+    return ok_status();
+  }
+  Tcp& driver() { return driver_; }
+  NodeId id() const { return id_; }
+  void forget_complaint() { complaint_.clear(); }
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  const RealClock clock_;
+  const NodeId id_;
+  std::string complaint_;
+  Tcp driver_;
+};
+
+}  // namespace
+
+class QuorumClient::Impl {
+ public:
+  Impl(const QuorumClientOptions& options, const Secret& secret)
+      : ring_(options.ring), client_(ring_client(options)), caller_(ring_, secret, client_) {}
+  Status introduce() { return caller_.introduce(ring_); }
+
+  template <class Begin>
+  Result<quorum::ClientResult> run(const Begin& begin) {
+    caller_.forget_complaint();
+    caller_.driver().turn(caller_.id(), [&](Instant now, Transport& out) { begin(client_, now, out); });
+    caller_.driver().run_until([&] { return !client_.busy(); });
+    quorum::ClientResult result = *client_.take_result();
+    if (client_.ring().servers().size() != ring_.nodes.size()) {
+      return Status{Code::kUsage,
+                    fmt::format("the ring has {} nodes, {} were named; expected all of them, in the "
+                                "order that the nodes know",
+                                client_.ring().servers().size(), ring_.nodes.size())};
+    }
+    if (result.status.ok()) return result;
+    Status failed = with_addresses(result.status, ring_);
+    if (failed.code() != Code::kTimeout || caller_.complaint().empty()) return failed;
+    return Status{failed.code(), failed.message() + "; " + caller_.complaint()};
+  }
+
+ private:
+  const QuorumRing ring_;
+  quorum::Client client_;
+  RingCaller caller_;
+};
+
+QuorumClient::QuorumClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+QuorumClient::~QuorumClient() = default;
+
+Result<std::unique_ptr<QuorumClient>> QuorumClient::open(const QuorumClientOptions& options) {
+  if (Status status = check_ring_client(options); !status.ok()) return status;
+  const auto secret = ring_secret(options.ring, false);
+  if (!secret) return secret.status();
+  auto impl = std::make_unique<Impl>(options, *secret);
+  if (Status status = impl->introduce(); !status.ok()) return status;
+  return std::unique_ptr<QuorumClient>(new QuorumClient(std::move(impl)));
+}
+
+Result<Versions> QuorumClient::get(Key key) {
+  auto result =
+      impl_->run([&](quorum::Client& client, Instant now, Transport& out) { client.get(now, key, out); });
+  if (!result) return result.status();
+  Versions versions;
+  for (const Bytes& value : result->values) versions.values.emplace_back(value.text());
+  versions.context = context_text(result->context);
+  return versions;
+}
+
+Status QuorumClient::put(Key key, std::string_view value, std::string_view context) {
+  if (value.size() > kVersionedValueBytesMax) {
+    return {Code::kUsage, fmt::format("the value of key {} has {} bytes, expected at most {}", key,
+                                      value.size(), kVersionedValueBytesMax)};
+  }
+  const auto seen = parse_context(context);
+  if (!seen) return seen.status();
+  return impl_
+      ->run([&](quorum::Client& client, Instant now, Transport& out) {
+        client.put(now, key, *seen, Bytes::of(value), out);
+      })
+      .status();
+}
+
+Result<std::vector<QuorumNodeStatus>> quorum_status(const QuorumClientOptions& options) {
+  if (Status status = check_ring_client(options); !status.ok()) return status;
+  const auto secret = ring_secret(options.ring, false);
+  if (!secret) return secret.status();
+  quorum::StandingQuery query(static_cast<std::uint32_t>(options.ring.nodes.size()), kStandingAskedEvery);
+  RingCaller caller(options.ring, *secret, query);
+  if (Status status = caller.introduce(options.ring); !status.ok()) return status;
+  caller.driver().run_until([&] { return query.finished(); }, caller.driver().now() + options.deadline);
+  if (query.answers().empty()) {
+    return Status{Code::kTimeout, fmt::format("no answer from any of the ring's {} nodes in {:.1f} s{}{}",
+                                              options.ring.nodes.size(),
+                                              std::chrono::duration<double>(options.deadline).count(),
+                                              caller.complaint().empty() ? "" : "; ", caller.complaint())};
+  }
+  std::vector<QuorumNodeStatus> nodes;
+  for (std::uint32_t number = 0; number < options.ring.nodes.size(); ++number) {
+    QuorumNodeStatus& node = nodes.emplace_back();
+    node.number = number;
+    node.address = options.ring.nodes[number];
+    const auto found = query.answers().find(number);
+    if (found == query.answers().end()) continue;
+    const quorum::Standing& told = found->second;
+    node.answers = true;
+    node.replicas = told.replicas, node.read = told.read, node.write = told.write;
+    node.sloppy = told.sloppy;
+    node.complete = told.complete;
+    node.keys = told.keys, node.bytes = told.bytes, node.hints = told.hints, node.open = told.open;
+    node.silent = told.silent;
+    node.puts = told.counts.puts, node.gets = told.counts.gets;
+    node.failed = told.counts.failed, node.refused = told.counts.refused;
+    node.hints_kept = told.counts.hints_kept, node.hints_delivered = told.counts.hints_delivered;
+    node.repaired = told.counts.repairs, node.synced = told.counts.synced;
+    node.restored = told.counts.restored;
+  }
+  return nodes;
+}
+
+}  // namespace thalweg

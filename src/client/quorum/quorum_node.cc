@@ -1,0 +1,173 @@
+// A node of a ring of versioned values, as a process.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/limits.h"
+#include "client/quorum/ring_access.h"
+#include "client/quorum/version_log.h"
+#include "net/real_clock.h"
+#include "net/socket/address.h"
+#include "net/system_disk.h"
+#include "quorum/limits.h"
+#include "quorum/server.h"
+
+namespace thalweg {
+namespace {
+
+struct RingPlace {
+  std::uint32_t number = 0;
+  std::string listen;
+};
+
+Result<RingPlace> ring_place(const QuorumNodeOptions& options) {
+  const std::vector<std::string>& nodes = options.ring.nodes;
+  if (options.number) {
+    if (*options.number >= nodes.size()) {
+      return Status{Code::kUsage, fmt::format("there is no node {} on a ring of {}, whose numbers begin at 0",
+                                              *options.number, nodes.size())};
+    }
+    return RingPlace{*options.number, options.listen.empty() ? nodes[*options.number] : options.listen};
+  }
+  const auto found = std::ranges::find(nodes, options.listen);
+  if (found == nodes.end()) {
+    return Status{
+        Code::kUsage,
+        fmt::format("{} is none of the ring's {} nodes; expected the address of one of them, or the "
+                    "number of the node that this is",
+                    options.listen.empty() ? "no address" : options.listen, nodes.size())};
+  }
+  return RingPlace{static_cast<std::uint32_t>(found - nodes.begin()), options.listen};
+}
+
+struct RingCounts {
+  std::uint32_t replicas, read, write;
+};
+
+Result<RingCounts> ring_counts(const QuorumNodeOptions& options) {
+  const auto nodes = static_cast<std::uint32_t>(options.ring.nodes.size());
+  RingCounts counts{};
+  counts.replicas = options.replicas == 0 ? std::min(3u, nodes) : options.replicas;
+  if (counts.replicas > std::min(nodes, quorum::kReplicasMax)) {
+    return Status{Code::kUsage,
+                  fmt::format("{} homes of each key are more than there can be on a ring of {}; "
+                              "expected at most {}",
+                              counts.replicas, nodes, std::min(nodes, quorum::kReplicasMax))};
+  }
+  counts.read = options.read == 0 ? counts.replicas / 2 + 1 : options.read;
+  counts.write = options.write == 0 ? counts.replicas / 2 + 1 : options.write;
+  if (std::max(counts.read, counts.write) > counts.replicas) {
+    return Status{Code::kUsage, fmt::format("{} homes that answer a get and {} that have a put: expected at "
+                                            "most {}, which each key has",
+                                            counts.read, counts.write, counts.replicas)};
+  }
+  return counts;
+}
+
+Status check_ring_times(const QuorumNodeOptions& options) {
+  const std::pair<const char*, Duration> times[] = {{"deadline", options.deadline},
+                                                    {"patience", options.patience},
+                                                    {"compare_every", options.compare_every}};
+  for (const auto& [what, time] : times) {
+    if (time > Duration{0} && time <= limits::kGraceMax) continue;
+    return {Code::kUsage, fmt::format("QuorumNodeOptions::{} is {} ns, expected more than 0 and at most 1 h",
+                                      what, time.count())};
+  }
+  return ok_status();
+}
+
+// Nodes of which any was told something else are of different clusters, so that none hears the other.
+std::uint64_t ring_cluster(const QuorumRing& ring, const RingCounts& counts, bool sloppy) {
+  std::string told = fmt::format("{} {} {} {}", counts.replicas, counts.read, counts.write, sloppy);
+  for (const std::string& node : ring.nodes) told += "\n" + node;
+  return hash64(told.data(), told.size()) | 1;
+}
+
+std::string with_reason(const std::string& line) {
+  if (line.find(" is of cluster ") == std::string::npos) return line;
+  return line + "; all nodes of a ring are to be told the same nodes, in the same order, and the same counts";
+}
+
+quorum::ServerOptions server_options(const QuorumNodeOptions& options, const RingCounts& counts) {
+  quorum::ServerOptions with;
+  with.read = counts.read;
+  with.write = counts.write;
+  with.sloppy = options.sloppy;
+  with.deadline = options.deadline;
+  with.patience = options.patience;
+  with.compare_every = options.compare_every;
+  with.boot = drawn_number();
+  return with;
+}
+
+Status listen_on_ring(Tcp& driver, const QuorumRing& ring, const RingPlace& place) {
+  const auto port = driver.listen(place.listen);
+  if (!port) return port.status();
+  for (std::uint32_t other = 0; other < ring.nodes.size(); ++other) {
+    if (other == place.number) continue;
+    if (Status status = driver.introduce(server_node(other), ring.nodes[other]); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
+}  // namespace
+
+Status run_quorum_node(const QuorumNodeOptions& options) {
+  if (Status status = check(options.ring); !status.ok()) return status;
+  if (Status status = check_ring_times(options); !status.ok()) return status;
+  const auto place = ring_place(options);
+  if (!place) return place.status();
+  const auto counts = ring_counts(options);
+  if (!counts) return counts.status();
+  const auto secret = ring_secret(options.ring, true);
+  if (!secret) return secret.status();
+
+  std::vector<std::uint32_t> numbers(options.ring.nodes.size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  const std::uint64_t cluster = ring_cluster(options.ring, *counts, options.sloppy);
+  SystemDisk disk;
+  // Without a log each process is another life: what it finds is what others have kept.
+  std::uint32_t life = drawn_number();
+  std::unique_ptr<VersionLog> log;
+  if (!options.state.empty()) {
+    auto opened = VersionLog::open(disk, options.state, {cluster, place->number, boot_of_machine()});
+    if (!opened) return opened.status();
+    log = *std::move(opened);
+    life = log->life(life);
+  }
+  quorum::VersionStore store(HashRing(numbers), place->number, counts->replicas, life,
+                             {options.hints_max, options.bytes_max});
+  if (log != nullptr) {
+    if (Status status = log->attach(store); !status.ok()) return status;
+  }
+  quorum::Server server(server_options(options, *counts), store);
+
+  const std::function<void(const std::string&)> say = options.log ? options.log : [](const std::string&) {};
+  const std::string name = node_name(server_node(place->number));
+  const RealClock clock;
+  TcpOptions tcp = ring_tcp(options.ring, *secret);
+  tcp.stop = options.stop;
+  tcp.log = [&say](const std::string& line) { say(with_reason(line)); };
+  Tcp driver(clock, std::move(tcp));
+  std::optional<KeptQuorumServer> kept;
+  if (log != nullptr) kept.emplace(server, *log);
+  driver.add(server_node(place->number), kept ? static_cast<Node&>(*kept) : server, cluster);
+  if (Status status = listen_on_ring(driver, options.ring, *place); !status.ok()) return status;
+  say(fmt::format(
+      "{} of a ring of {} listens on {}; each key has {} homes, {} answer a get and {} have a put", name,
+      numbers.size(), place->listen, counts->replicas, counts->read, counts->write));
+  bool told = false;
+  driver.run_until([&] {
+    if (!told && store.complete()) {
+      told = true;
+      say(fmt::format("{} answers gets, with {} keys", name, store.records().size()));
+    }
+    return log != nullptr && !log->status().ok();
+  });
+  return log == nullptr ? ok_status() : log->status();
+}
+
+}  // namespace thalweg

@@ -1,0 +1,29 @@
+// What nodes and clients of a ring of versioned values share: who is on it, and how to be heard there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "net/tcp/tcp.h"
+#include "quorum/version.h"
+#include "thalweg/quorum.h"
+
+namespace thalweg {
+
+// kUsage: there is no node, one has no address, or two have the same.
+Status check(const QuorumRing& ring);
+Result<Secret> ring_secret(const QuorumRing& ring, bool is_node);
+TcpOptions ring_tcp(const QuorumRing& ring, const Secret& secret);
+// By chance, at least 1: a name that no other client has, a life that no other process has.
+std::uint32_t drawn_number();
+
+// A clock as text: "NODE.LIFE:COUNT" for each actor, with commas. Empty: nothing has been seen.
+std::string context_text(const VectorClock& clock);
+Result<VectorClock> parse_context(std::string_view text);
+
+// The message, and where the nodes are that it names.
+Status with_addresses(const Status& status, const QuorumRing& ring);
+
+}  // namespace thalweg
