@@ -1,10 +1,14 @@
 // What checkpoints of a large table cost, and how fast a training goes on from one.
-//   checkpoint_bench DIR [ROWS [DIM [CUTS]]]      DIR must not be there; it is made, and removed at the end
-// One server has a sparse table of ROWS rows of DIM floats, adagrad, loaded first. One worker pulls and
-// pushes random keys of it all the time. Printed of CUTS checkpoints: for how long it was answered nothing,
-// and how many steps it made meanwhile, beside the same time without. Then the newest is loaded onto 1, 2
-// and 3 servers with its files out of the page cache, and stored again, which has to come to the same
+//   checkpoint_bench DIR [ROWS [DIM [CUTS [SERVERS]]]]
+//   checkpoint_bench --changes DIR [ROWS [DIM [CUTS [SERVERS]]]]
+// DIR must not be there; it is made, and removed at the end. SERVERS servers, 1 unless told, have a sparse
+// table of ROWS rows of DIM floats, adagrad, loaded first. One worker pulls and pushes random keys of it all
+// the time. Printed of CUTS checkpoints: for how long it was answered nothing, and how many steps it made
+// meanwhile, beside the same time without. Then the newest is loaded onto one server less, as many, one more,
+// and twice as many, with its files out of the page cache, and stored again, which has to come to the same
 // contents; beside reading the files alone and unpacking them alone.
+// With --changes: of CUTS pairs each, a checkpoint of all rows, and one of what has changed since, when it is
+// 1 % and 10 % of the rows: how long they take, how large they are, and for how long nothing was answered.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -53,6 +57,7 @@ double seconds_since(Clock::time_point begin) {
 struct Watch {
   std::atomic<bool> loaded{false}, over{false};
   std::atomic<std::uint64_t> steps{0};
+  std::atomic<std::size_t> rows{0};      // That are pushed to; of none, steps are empty.
   std::atomic<std::int64_t> longest{0};  // Nanoseconds between two answers; set to 0 by whoever looks.
 };
 
@@ -113,15 +118,14 @@ Task<Status> push_some(Store& store, Random& random, std::size_t rows) {
   co_return (co_await std::move(pushed)).status;
 }
 
-// Of so many rows; of none, steps are empty.
-Task<Status> push_for_ever(Store& store, Watch& watch, std::size_t rows) {
+Task<Status> push_for_ever(Store& store, Watch& watch) {
   if (Status loaded = (co_await store.barrier(kLoadedBarrier)).status; !loaded.ok()) co_return loaded;
   watch.loaded = true;
   Random random(2);
   Clock::time_point answered = Clock::now();
   while (!watch.over) {
     Status status;
-    if (rows > 0) {
+    if (const std::size_t rows = watch.rows; rows > 0) {
       status = co_await push_some(store, random, rows);
     } else {
       status = (co_await store.advance()).status;
@@ -141,8 +145,10 @@ Task<Status> push_for_ever(Store& store, Watch& watch, std::size_t rows) {
 class BenchJob {
  public:
   BenchJob(const TableSpec& table, std::size_t rows, const std::string& directory, std::uint32_t servers,
-           std::function<Task<Status>(ShardStore&)> load) {
+           std::uint32_t whole_every, std::function<Task<Status>(ShardStore&)> load) {
+    watch_.rows = rows;
     CheckpointOptions kept;
+    kept.whole_every = whole_every;
     kept.directory = directory;
     kept.every = std::chrono::hours(24);
     auto keeper = CheckpointKeeper::open(kept);
@@ -157,9 +163,7 @@ class BenchJob {
     about.inputs = std::string("none");
     keeper_->follow(options.job, about);
     options.store_cut = checkpoint::store_cut(disk_);
-    options.program = [this, rows](ShardStore& store, const wire::Map&) {
-      return push_for_ever(store, watch_, rows);
-    };
+    options.program = [this](ShardStore& store, const wire::Map&) { return push_for_ever(store, watch_); };
     options.observer = [load](ShardStore& store, const wire::Map&) { return observe(store, load); };
     cluster_ = std::make_unique<LocalCluster>(std::move(options));
     while (!watch_.loaded) rest(milliseconds(1));
@@ -213,8 +217,9 @@ Measured measure(Watch& watch, const std::function<void()>& during) {
 }
 
 std::string bench_cuts(const TableSpec& table, const std::string& directory, std::size_t rows,
-                       std::size_t cuts) {
-  BenchJob job(table, rows, directory, 1, [&](ShardStore& store) { return load_all(store, table, rows); });
+                       std::size_t cuts, std::uint32_t servers) {
+  BenchJob job(table, rows, directory, servers, 1,
+               [&](ShardStore& store) { return load_all(store, table, rows); });
   job.rest(milliseconds(500));
   std::string newest;
   for (std::size_t cut = 0; cut < cuts; ++cut) {
@@ -229,6 +234,31 @@ std::string bench_cuts(const TableSpec& table, const std::string& directory, std
         lost / 300 * 100);
   }
   return newest;
+}
+
+void bench_changes(const TableSpec& table, const std::string& directory, std::size_t rows, std::size_t cuts,
+                   std::uint32_t servers) {
+  BenchJob job(table, rows, directory, servers, 2,
+               [&](ShardStore& store) { return load_all(store, table, rows); });
+  const SystemDisk disk;
+  for (const std::size_t percent : {1, 10}) {
+    job.watch().rows = rows * percent / 100;
+    for (std::size_t cut = 0; cut < 2 * cuts; ++cut) {
+      // Until nearly each of these rows has been pushed to.
+      const std::uint64_t until = job.watch().steps + 5 * (job.watch().rows / kBatch);
+      while (job.watch().steps < until) job.rest(milliseconds(10));
+      std::string path;
+      const Measured with = measure(job.watch(), [&] { path = job.checkpoint(); });
+      const auto manifest = checkpoint::open(disk, path);
+      THALWEG_CHECK(manifest.ok() && manifest->base.has_value() == (cut % 2 == 1),
+                    "every other one is whole");
+      fmt::print(
+          "{} % of the rows pushed to: {}, {} rows of {}, {:.1f} MB, in {:.2f} s, answered nothing for "
+          "{:.1f} ms\n",
+          percent, manifest->base ? "what has changed" : "all", manifest->stored_rows(), manifest->rows(),
+          static_cast<double>(manifest->bytes()) / 1e6, with.seconds, with.longest_ms);
+    }
+  }
 }
 
 void drop_from_cache(const std::string& file) {
@@ -302,13 +332,15 @@ std::uint64_t rows_hash(const std::string& path, const checkpoint::Manifest& man
   return sum;
 }
 
-void bench_restore(const TableSpec& table, const std::string& path, const std::string& directory) {
+void bench_restore(const TableSpec& table, const std::string& path, const std::string& directory,
+                   std::uint32_t stored_by) {
   SystemDisk disk;
   const auto manifest = checkpoint::open(disk, path);
   THALWEG_CHECK(manifest.ok(), "there is a checkpoint");
   const double mb = static_cast<double>(manifest->bytes()) / 1e6;
   const std::uint64_t before = rows_hash(path, *manifest, table);
-  for (const std::uint32_t servers : {1u, 2u, 3u}) {
+  for (const std::uint32_t servers : {stored_by - 1, stored_by, stored_by + 1, std::max(3u, 2 * stored_by)}) {
+    if (servers == 0) continue;
     const double reading = seconds_to_read(path, *manifest);
     const auto [unpacking, plain] = unpack(path, *manifest);
     const double plain_mb = static_cast<double>(plain) / 1e6;
@@ -332,7 +364,7 @@ void bench_restore(const TableSpec& table, const std::string& path, const std::s
     const std::string again = fmt::format("{}/onto-{}", directory, servers);
     std::string again_at;
     {
-      BenchJob job(table, 0, again, servers, load);
+      BenchJob job(table, 0, again, servers, 1, load);
       again_at = job.checkpoint();
     }
     const auto stored = checkpoint::open(disk, again_at);
@@ -351,23 +383,30 @@ void bench_restore(const TableSpec& table, const std::string& path, const std::s
 }
 
 int main_of(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(stderr, "usage: checkpoint_bench DIR [ROWS [DIM [CUTS]]]\n");
+  const bool changes = argc > 1 && std::string(argv[1]) == "--changes";
+  const int first = changes ? 2 : 1;
+  if (argc <= first) {
+    fmt::print(stderr, "usage: checkpoint_bench [--changes] DIR [ROWS [DIM [CUTS [SERVERS]]]]\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const std::string directory = argv[1];
+  const std::string directory = argv[first];
   const auto number = [&](int at, std::size_t unless_told) {
-    return argc > at ? static_cast<std::size_t>(std::atoll(argv[at])) : unless_told;
+    return argc > first + at ? static_cast<std::size_t>(std::atoll(argv[first + at])) : unless_told;
   };
-  const std::size_t rows = number(2, 8'000'000), cuts = number(4, 3);
-  const TableSpec table = table_of(static_cast<std::uint32_t>(number(3, 16)));
+  const std::size_t rows = number(1, 8'000'000), cuts = number(3, 3);
+  const TableSpec table = table_of(static_cast<std::uint32_t>(number(2, 16)));
+  const auto servers = static_cast<std::uint32_t>(number(4, 1));
   if (!std::filesystem::create_directory(directory)) {
     fmt::print(stderr, "{}: it is there already, expected a directory to make\n", directory);
     return 2;
   }
-  const std::string newest = bench_cuts(table, directory + "/kept", rows, cuts);
-  bench_restore(table, newest, directory);
+  if (changes) {
+    bench_changes(table, directory + "/kept", rows, cuts, servers);
+  } else {
+    const std::string newest = bench_cuts(table, directory + "/kept", rows, cuts, servers);
+    bench_restore(table, newest, directory, servers);
+  }
   std::filesystem::remove_all(directory);
   return 0;
 }

@@ -102,6 +102,8 @@ struct CheckpointOptions {
   std::uint32_t every_steps = 0;
   std::chrono::nanoseconds every{};
   std::uint32_t keep = 2;  // The newest are kept, at least one.
+  // Of so many one has all rows; the others have those that have changed since the one before. 1: all have.
+  std::uint32_t whole_every = 1;
   // A checkpoint's path, or "auto": the newest in `directory`, if there is one. Empty: training begins anew.
   std::string resume;
   std::string resume_command;  // For people: what goes on from the newest.

@@ -92,6 +92,8 @@ enum class Bug {
   kNeverCompared,        // Servers do not compare what they have.
   kCutRowsLate,          // A checkpoint's rows hold pushes that have come since its marks were taken.
   kCutRowsChanged,       // A row that changes while a checkpoint's rows are stored is stored as it is then.
+  kTouchMissed,          // Of the rows that a push changes, the last is not told to the next checkpoint.
+  kFailedCutCounted,     // What had changed before a checkpoint that came to nothing is in no later one.
   kCutMarksLate,         // They lack pushes that its marks count, which have come since.
   kResumedAhead,         // A shard goes on with the latest step that any range of a checkpoint has.
   kStateUncopied,        // Copies do not learn which pushes are in the checkpoint that a range begins with.

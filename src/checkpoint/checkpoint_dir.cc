@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,53 @@ Status put_in_place(Disk& disk, const std::string& directory, const std::string&
   return disk.sync_directory(directory);
 }
 
+// The manifest at `path`, and the hash of its text.
+Result<std::pair<Manifest, std::string>> read_manifest(const Disk& disk, const std::string& path) {
+  const auto found = disk.look(path);
+  if (!found) return found.status();
+  if (*found != Entry::kDirectory) {
+    return Status(Code::kIo, fmt::format("{}: {}, expected the directory of a checkpoint", path,
+                                         *found == Entry::kNothing ? "no such directory" : "it is a file"));
+  }
+  const std::string manifest_path = below(path, kManifestFile);
+  const auto file = disk.open(manifest_path);
+  if (!file) return Status(Code::kModel, fmt::format("{}: no checkpoint: {}", path, file.status().message()));
+  const auto size = (*file)->size();
+  if (!size) return size.status();
+  if (*size > kManifestBytesMax) return Status(Code::kModel, manifest_path + ": too large");
+  std::string text(*size, '\0');
+  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status.ok())
+    return status;
+  auto manifest = parse_manifest(manifest_path, text);
+  if (!manifest) return manifest.status();
+  return std::pair(*std::move(manifest), hash_text(text));
+}
+
+Status look_at_parts(const Disk& disk, const Layer& layer) {
+  for (const Part& part : layer.manifest.parts) {
+    const auto part_file = disk.open(below(layer.path, part.file));
+    if (!part_file) return {Code::kModel, part_file.status().message()};
+    const auto bytes = (*part_file)->size();
+    if (!bytes) return bytes.status();
+    if (*bytes != part.bytes) {
+      return {Code::kModel, fmt::format("{}: damaged: it has {} bytes; {} expects {}",
+                                        below(layer.path, part.file), *bytes, kManifestFile, part.bytes)};
+    }
+  }
+  return ok_status();
+}
+
+// Why `found`, of which `hash` is the manifest's, is not what `layer` has the changes since; empty: it is.
+std::string mistaken(const Layer& layer, const Manifest& found, const std::string& hash) {
+  const Base& base = *layer.manifest.base;
+  if (hash != base.hash)
+    return fmt::format("it is another checkpoint: the hash of its {} is {}, expected {}", kManifestFile, hash,
+                       base.hash);
+  if (found.tables != layer.manifest.tables) return "it is of other tables";
+  if (found.step >= layer.manifest.step) return "it is no earlier one";
+  return {};
+}
+
 }  // namespace
 
 std::string step_text(Step step) { return fmt::format("{}.{}", step.epoch, step.index); }
@@ -80,42 +128,48 @@ void remove_attempts(Disk& disk, const std::string& directory) {
   }
 }
 
-Result<Manifest> open(const Disk& disk, const std::string& path) {
-  const auto found = disk.look(path);
-  if (!found) return found.status();
-  if (*found != Entry::kDirectory) {
-    return Status(Code::kIo, fmt::format("{}: {}, expected the directory of a checkpoint", path,
-                                         *found == Entry::kNothing ? "no such directory" : "it is a file"));
-  }
-  const std::string manifest_path = below(path, kManifestFile);
-  const auto file = disk.open(manifest_path);
-  if (!file) return Status(Code::kModel, fmt::format("{}: no checkpoint: {}", path, file.status().message()));
-  const auto size = (*file)->size();
-  if (!size) return size.status();
-  if (*size > kManifestBytesMax) return Status(Code::kModel, manifest_path + ": too large");
-  std::string text(*size, '\0');
-  if (Status status = (*file)->read_at(0, std::as_writable_bytes(std::span(text))); !status.ok())
-    return status;
-  auto manifest = parse_manifest(manifest_path, text);
-  if (!manifest) return manifest.status();
-  for (const Part& part : manifest->parts) {
-    const auto part_file = disk.open(below(path, part.file));
-    if (!part_file) return Status(Code::kModel, part_file.status().message());
-    const auto bytes = (*part_file)->size();
-    if (!bytes) return bytes.status();
-    if (*bytes != part.bytes) {
-      return Status(Code::kModel, fmt::format("{}: damaged: it has {} bytes; {} expects {}",
-                                              below(path, part.file), *bytes, kManifestFile, part.bytes));
+Result<std::vector<Layer>> open_layers(const Disk& disk, const std::string& path) {
+  std::vector<Layer> layers;
+  std::string at = path, chain;
+  const auto broken = [&](const Status& why) {
+    return chain.empty() ? why : Status(Code::kModel, chain + why.message());
+  };
+  for (;;) {
+    auto read = read_manifest(disk, at);
+    if (!read) return broken(read.status());
+    if (!layers.empty()) {
+      if (const std::string wrong = mistaken(layers.back(), read->first, read->second); !wrong.empty())
+        return broken({Code::kModel, at + ": " + wrong});
     }
+    layers.push_back({at, std::move(read->first)});
+    if (Status whole = look_at_parts(disk, layers.back()); !whole.ok()) return broken(whole);
+    const std::optional<Base>& base = layers.back().manifest.base;
+    if (!base) return layers;
+    chain += at + " has the changes since " + base->name + ": ";
+    at = below(std::filesystem::path(disk.resolve(at)).parent_path().string(), base->name);
   }
-  return manifest;
+}
+
+Result<Manifest> open(const Disk& disk, const std::string& path) {
+  auto layers = open_layers(disk, path);
+  if (!layers) return layers.status();
+  return std::move(layers->front().manifest);
+}
+
+Result<Base> base_of(const Disk& disk, const std::string& path) {
+  if (const auto layers = open_layers(disk, path); !layers) return layers.status();
+  auto read = read_manifest(disk, path);
+  if (!read) return read.status();
+  return Base{directory_name(read->first.step), std::move(read->second)};
 }
 
 Status verify(const Disk& disk, const std::string& path) {
-  const auto manifest = open(disk, path);
-  if (!manifest) return manifest.status();
-  for (const Part& part : manifest->parts) {
-    if (Status status = check_part(disk, path, part); !status.ok()) return status;
+  const auto layers = open_layers(disk, path);
+  if (!layers) return layers.status();
+  for (const Layer& layer : *layers) {
+    for (const Part& part : layer.manifest.parts) {
+      if (Status status = check_part(disk, layer.path, part); !status.ok()) return status;
+    }
   }
   return ok_status();
 }
@@ -156,11 +210,13 @@ Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory,
   const auto all = list(disk, directory);
   if (!all) return all.status();
   std::vector<std::string> gone;
+  std::set<std::string> needed;  // By those that are kept.
   std::uint32_t kept = spared.empty() ? 0 : 1;
   for (auto one = all->rbegin(); one != all->rend(); ++one) {
-    if (one->path == spared) continue;
-    if (one->status.ok() ? kept < std::max(keep, 1u) : kept == 0) {
-      kept += one->status.ok();
+    const bool counts = one->path != spared && (one->status.ok() ? kept < std::max(keep, 1u) : kept == 0);
+    kept += counts && one->status.ok();
+    if (counts || one->path == spared || needed.contains(directory_name(one->step))) {
+      if (one->manifest.base) needed.insert(one->manifest.base->name);
       continue;
     }
     if (Status status = disk.remove(one->path); !status.ok()) return status;

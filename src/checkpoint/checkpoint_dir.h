@@ -25,9 +25,19 @@ Result<std::string> complete(Disk& disk, const std::string& directory, const std
 // What attempts have left behind; nobody may be at one.
 void remove_attempts(Disk& disk, const std::string& directory);
 
-// Reads checkpoint.json and looks whether the parts are there in full length. kIo or kModel, naming the file.
+// One of the checkpoints that together have all rows of one of them.
+struct Layer {
+  std::string path;
+  Manifest manifest;
+};
+// Reads checkpoint.json and looks whether the parts are there in full length; the same of what it has the
+// changes since, and so on: the one at `path` first. kIo or kModel, naming the file, and whose base it is of.
+Result<std::vector<Layer>> open_layers(const Disk& disk, const std::string& path);
+// The first of them.
 Result<Manifest> open(const Disk& disk, const std::string& path);
-// The same, and reads every byte of the parts.
+// How one beside it names the checkpoint at `path`, all of which is looked at as open() does.
+Result<Base> base_of(const Disk& disk, const std::string& path);
+// As open(), and reads every byte of the parts, of all layers.
 Status verify(const Disk& disk, const std::string& path);
 
 struct Listed {
@@ -43,8 +53,8 @@ Result<std::vector<Listed>> list(const Disk& disk, const std::string& directory)
 // `path`.
 std::string newest_at(const Disk& disk, const std::string& path);
 
-// Removes all but the newest `keep` whole ones, which is one at least, and `spared`; also such as are not
-// whole and older than the newest. Returns the paths that are gone.
+// Removes all but the newest `keep` whole ones, which is one at least, `spared`, and what these have the
+// changes since; also such as are not whole and older than the newest. Returns the paths that are gone.
 Result<std::vector<std::string>> prune(Disk& disk, const std::string& directory, std::uint32_t keep,
                                        const std::string& spared = {});
 

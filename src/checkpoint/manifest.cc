@@ -18,18 +18,35 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "thalweg-checkpoint";
 constexpr JsonBounds kManifestBounds{.depth = 8, .values = 1u << 20, .names = 4096, .name_bytes = 512};
 
-Json part_json(const Part& part) {
+Json ranges_json(const std::vector<RangeSet>& by_table) {
   Json tables = Json::array();
-  for (const RangeSet& ranges : part.ranges) {
+  for (const RangeSet& ranges : by_table) {
     Json runs = Json::array();
     for (const RangeSpan run : ranges.runs()) runs.push_back({run.begin, run.end});
     tables.push_back(std::move(runs));
   }
+  return tables;
+}
+
+std::vector<RangeSet> ranges_from(const Json& json) {
+  std::vector<RangeSet> by_table;
+  for (const Json& runs : json) {
+    RangeSet& ranges = by_table.emplace_back();
+    for (const Json& run : runs) ranges.add({run.at(0).get<std::uint16_t>(), run.at(1).get<std::uint16_t>()});
+  }
+  return by_table;
+}
+
+Json part_json(const Part& part) {
   Json json = {{"file", part.file},
                {"bytes", part.bytes},
                {"xxh3_128", part.hash},
                {"rows", part.rows},
-               {"ranges", std::move(tables)}};
+               {"ranges", ranges_json(part.ranges)}};
+  if (!part.changed.empty()) {
+    json["changed"] = ranges_json(part.changed);
+    json["stored"] = part.stored;
+  }
   for (const Reached& of : part.reached) {
     json["reached"].push_back({of.low.epoch, of.low.index, of.reach.epoch, of.reach.index, of.ended});
   }
@@ -46,10 +63,10 @@ Part part_from(const Json& json) {
   part.bytes = json.at("bytes").get<std::uint64_t>();
   part.hash = json.at("xxh3_128").get<std::string>();
   part.rows = json.at("rows").get<std::uint64_t>();
-  for (const Json& runs : json.at("ranges")) {
-    RangeSet ranges;
-    for (const Json& run : runs) ranges.add({run.at(0).get<std::uint16_t>(), run.at(1).get<std::uint16_t>()});
-    part.ranges.push_back(std::move(ranges));
+  part.ranges = ranges_from(json.at("ranges"));
+  if (json.contains("changed")) {
+    part.changed = ranges_from(json["changed"]);
+    part.stored = json.at("stored").get<std::uint64_t>();
   }
   if (!json.contains("reached")) return part;
   for (const Json& of : json["reached"])
@@ -60,6 +77,28 @@ Part part_from(const Json& json) {
 // Whether it is the name of a file in the directory.
 bool stays_inside(const std::string& file) {
   return !file.empty() && file.find('/') == file.npos && file.front() != '.' && file != kManifestFile;
+}
+
+// What is wrong with what it says of changes alone; empty: nothing.
+std::string misread_changes(const Manifest& manifest) {
+  bool any = false;
+  for (const Part& part : manifest.parts) {
+    if (part.changed.empty()) continue;
+    if (part.changed.size() != part.ranges.size())
+      return part.file + " has changes of another number of tables";
+    for (std::size_t t = 0; t < part.changed.size(); ++t) {
+      any = any || !part.changed[t].empty();
+      if (!(part.changed[t] - part.ranges[t]).empty())
+        return part.file + " has changes of key ranges that it has not";
+    }
+    if (part.stored > part.rows) return part.file + " has more rows than there are";
+  }
+  if (any != manifest.base.has_value()) return "changes, and what they are since, go together";
+  if (!any) return {};
+  const std::string& name = manifest.base->name;
+  if (name.empty() || name.find('/') != name.npos || name.front() == '.')
+    return "what it has the changes since is not named beside it";
+  return {};
 }
 
 // What is wrong with who has which range; empty: nothing.
@@ -96,6 +135,9 @@ Manifest manifest_from(const Json& json) {
   for (const Json& table : json.at("tables"))
     out.tables.push_back({table.at("name").get<std::string>(), table.at("ranges").get<std::uint16_t>()});
   for (const Json& part : json.at("parts")) out.parts.push_back(part_from(part));
+  if (json.contains("base"))
+    out.base =
+        Base{json["base"].at("name").get<std::string>(), json["base"].at("xxh3_128").get<std::string>()};
   return out;
 }
 
@@ -109,6 +151,13 @@ std::uint64_t Manifest::bytes() const {
 std::uint64_t Manifest::rows() const {
   return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const Part& part) { return sum + part.rows; });
+}
+
+std::uint64_t Manifest::stored_rows() const {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) {
+                           return sum + (part.changed.empty() ? part.rows : part.stored);
+                         });
 }
 
 std::vector<Reached> Manifest::reached() const {
@@ -131,8 +180,11 @@ Result<Part> parse_part(std::string_view text) {
 }
 
 std::string to_json(const Manifest& manifest) {
+  const std::uint32_t version = manifest.base                ? kFormatVersionOfChanges
+                                : manifest.reached().empty() ? kFormatVersion
+                                                             : kFormatVersionOfMarks;
   Json json = {{"format", kFormat},
-               {"format_version", manifest.reached().empty() ? kFormatVersion : kFormatVersionOfMarks},
+               {"format_version", version},
                {"library_version", manifest.library_version},
                {"step", {manifest.step.epoch, manifest.step.index}},
                {"job", Json::parse(manifest.job, nullptr, false)},
@@ -144,6 +196,7 @@ std::string to_json(const Manifest& manifest) {
   for (const TableRanges& table : manifest.tables)
     json["tables"].push_back({{"name", table.name}, {"ranges", table.ranges}});
   for (const Part& part : manifest.parts) json["parts"].push_back(part_json(part));
+  if (manifest.base) json["base"] = {{"name", manifest.base->name}, {"xxh3_128", manifest.base->hash}};
   return sealed(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -156,18 +209,20 @@ Result<Manifest> parse_manifest(const std::string& path, std::string_view text) 
     const Json json = Json::parse(text);
     if (json.at("format").get<std::string>() != kFormat) return error("it is no checkpoint");
     const auto version = json.at("format_version").get<std::uint64_t>();
-    if (version != kFormatVersion && version != kFormatVersionOfMarks) {
-      return error(
-          fmt::format("checkpoint format version {}, written by library version {}; this program reads "
-                      "versions {} and {}",
-                      version, json.at("library_version").dump(), kFormatVersion, kFormatVersionOfMarks));
+    if (version < kFormatVersion || version > kFormatVersionOfChanges) {
+      return error(fmt::format(
+          "checkpoint format version {}, written by library version {}; this program reads versions {} to {}",
+          version, json.at("library_version").dump(), kFormatVersion, kFormatVersionOfChanges));
     }
     Manifest out = manifest_from(json);
     for (const Part& part : out.parts) {
       if (!stays_inside(part.file)) return error("a part's file is not named within the directory");
     }
     if (const std::string wrong = misplaced(out); !wrong.empty()) return error(wrong);
-    if (out.reached().empty() != (version == kFormatVersion))
+    if (const std::string wrong = misread_changes(out); !wrong.empty()) return error(wrong);
+    if (out.base.has_value() != (version == kFormatVersionOfChanges))
+      return error("what it has the changes since is not of its format version");
+    if (!out.base && out.reached().empty() != (version == kFormatVersion))
       return error("what its data shards have reached is not of its format version");
     return out;
   } catch (const Json::exception& wrong) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,18 +15,21 @@
 
 namespace thalweg::checkpoint {
 
-// The first is of step boundaries, which hold rows alone; of the second each range has marks of its own.
-inline constexpr std::uint32_t kFormatVersion = 1, kFormatVersionOfMarks = 2;
+// The first is of step boundaries, which hold rows alone; of the second each range has marks of its own; of
+// the third ranges may have only what has changed since another checkpoint.
+inline constexpr std::uint32_t kFormatVersion = 1, kFormatVersionOfMarks = 2, kFormatVersionOfChanges = 3;
 inline constexpr const char* kManifestFile = "checkpoint.json";
 
 // What one server has stored: a file of blocks, see part_file.h.
 struct Part {
   std::string file;  // Within the directory.
   std::uint64_t bytes = 0;
-  std::string hash;              // XXH3-128 of the file, 32 hex digits.
-  std::uint64_t rows = 0;        // Of all tables.
-  std::vector<RangeSet> ranges;  // By table: those that it has, rows or not.
-  std::vector<Reached> reached;  // By shard, over all its ranges; none where a step boundary says it.
+  std::string hash;                 // XXH3-128 of the file, 32 hex digits.
+  std::uint64_t rows = 0;           // Of all tables, stored here or not.
+  std::vector<RangeSet> ranges;     // By table: those that it has, rows or not.
+  std::vector<Reached> reached;     // By shard, over all its ranges; none where a step boundary says it.
+  std::vector<RangeSet> changed{};  // By table: those of which it has the changes alone; none where of none.
+  std::uint64_t stored = 0;         // Then: the rows that it has.
   bool operator==(const Part&) const = default;
 };
 
@@ -33,6 +37,13 @@ struct TableRanges {
   std::string name;
   std::uint16_t ranges = 0;
   bool operator==(const TableRanges&) const = default;
+};
+
+// The checkpoint beside this one that has what this one has not.
+struct Base {
+  std::string name;  // Of its directory.
+  std::string hash;  // XXH3-128 of its checkpoint.json, which has those of its parts.
+  bool operator==(const Base&) const = default;
 };
 
 struct Manifest {
@@ -43,9 +54,11 @@ struct Manifest {
   std::map<std::string, std::string> options;  // As a model's directory has them.
   std::vector<TableRanges> tables;
   std::vector<Part> parts;
+  std::optional<Base> base{};  // None: this one has all rows.
 
   std::uint64_t bytes() const;  // Of all parts.
   std::uint64_t rows() const;
+  std::uint64_t stored_rows() const;  // Of those, what the parts have.
   // By shard, over all parts: where it goes on. None where all do with `step`.
   std::vector<Reached> reached() const;
   bool operator==(const Manifest&) const = default;

@@ -50,6 +50,7 @@ class PartSink final : public CutSink {
           return status;
       }
     }
+    if (Status status = add_cells(); !status.ok()) return status;
     part_.file = part_name(cut_);
     part_.reached = reached_in(cut_.tables);
     if (Status status = writer_.finish(part_); !status.ok()) return status;
@@ -57,6 +58,30 @@ class PartSink final : public CutSink {
   }
 
  private:
+  // Where not all rows have been given: of which.
+  Status add_cells() {
+    std::vector<RangeSet> changed;
+    bool any = false;
+    for (const TableCut& table : cut_.tables) {
+      changed.push_back(table.touched == nullptr ? RangeSet() : table.touched->ranges());
+      any = any || !changed.back().empty();
+    }
+    if (!any) return ok_status();
+    part_.stored = std::exchange(part_.rows, 0);
+    for (std::uint16_t t = 0; t < cut_.tables.size(); ++t) {
+      part_.rows += cut_.tables[t].rows;
+      for (const RangeSpan run : changed[t].runs()) {
+        for (std::uint16_t range = run.begin; range < run.end; ++range) {
+          const Bytes cells = encode(*cut_.tables[t].touched->cells(RangeId{range}));
+          Status status = writer_.add(TableId{t}, RangeId{range}, kRowsOfCells, {cells, {}});
+          if (!status.ok()) return status;
+        }
+      }
+    }
+    part_.changed = std::move(changed);
+    return ok_status();
+  }
+
   const Cut& cut_;
   std::unique_ptr<File> file_;
   PartWriter writer_;

@@ -1,9 +1,11 @@
 // Files of what servers store of their ranges: blocks, each of one key range of one table, compressed by zstd
-// (RFC 8878) with a checksum of its own. One of no rows has what else is known of the range.
+// (RFC 8878) with a checksum of its own. One of no rows has what else is known of the range; one of 2^32-1
+// has the cells of the range whose rows it has all of, where others are in an earlier checkpoint.
 //
 //   file  := block*
 //   block := table:u16 range:u16 rows:u32 bytes:u32 stored_bytes:u32 hash:u64 frame
-//   plain := key:u64{rows} row:f32*{rows}, or the state of server/range_state.cc where rows is 0
+//   plain := key:u64{rows} row:f32*{rows}, or where rows is 0 the state of server/range_state.cc, or cells as
+//            table/row_cells.cc has them
 //
 // `hash` is the XXH3-64 of the frame, which unpacked is `plain`, `bytes` long. All integers are
 // little-endian. A part's manifest entry has the whole file's length and XXH3-128.
@@ -40,7 +42,9 @@ struct BlockPlace {
 Status scan_blocks(const File& file, std::size_t tables,
                    const std::function<Status(const BlockPlace&)>& sink);
 
+inline constexpr std::uint32_t kRowsOfCells = ~std::uint32_t{0};
 inline bool holds_state(const BlockPlace& place) { return place.rows == 0; }
+inline bool holds_cells(const BlockPlace& place) { return place.rows == kRowsOfCells; }
 // What a block has, unpacked. kModel: it is damaged.
 Result<Bytes> read_plain(const File& file, const BlockPlace& place);
 

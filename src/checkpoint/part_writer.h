@@ -33,6 +33,7 @@ class PartWriter {
 
   FileStream stream_;
   File& file_;
+  StreamHash hash_;
   std::vector<std::byte> plain_, frame_;
 };
 

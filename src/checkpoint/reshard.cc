@@ -4,49 +4,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "base/hash.h"
 #include "checkpoint/checkpoint_dir.h"
+#include "checkpoint/contents.h"
 #include "checkpoint/part_file.h"
 #include "checkpoint/part_writer.h"
 
 namespace thalweg::checkpoint {
 namespace {
-
-struct PlacedBlock {
-  const File* file = nullptr;
-  BlockPlace place;
-};
-
-// All blocks of a checkpoint by table and range, those of one range in their order. All of a range are in one
-// file.
-struct Blocks {
-  std::vector<std::unique_ptr<File>> files;
-  std::vector<PlacedBlock> all;
-};
-
-Result<Blocks> blocks_of(const Disk& disk, const std::string& path, const Manifest& manifest) {
-  Blocks blocks;
-  for (const Part& part : manifest.parts) {
-    auto file = disk.open(path + "/" + part.file);
-    if (!file) return file.status();
-    const File& opened = **file;
-    blocks.files.push_back(*std::move(file));
-    Status scanned = scan_blocks(opened, manifest.tables.size(), [&](const BlockPlace& place) {
-      blocks.all.push_back({&opened, place});
-      return ok_status();
-    });
-    if (!scanned.ok()) return scanned;
-  }
-  std::ranges::stable_sort(blocks.all, {}, [](const PlacedBlock& block) {
-    return std::tuple(block.place.table.value, block.place.range.value);
-  });
-  return blocks;
-}
 
 // Of so many, the ranges of a table that a part has.
 RangeSpan share(std::uint16_t ranges, std::uint32_t part, std::uint32_t parts) {
@@ -56,20 +23,56 @@ RangeSpan share(std::uint16_t ranges, std::uint32_t part, std::uint32_t parts) {
   return {bound(part), bound(part + 1)};
 }
 
-Result<Part> write_share(Disk& disk, const Manifest& manifest, const Blocks& blocks, const std::string& place,
-                         std::uint32_t number, std::uint32_t parts) {
+// Rows of one range, as many in a block as a server puts there.
+Status write_rows(PartWriter& writer, TableId table, RangeId range, const BlockRows& rows) {
+  const auto keys = rows.rows.keys.as<std::uint64_t>();
+  const std::size_t row_bytes = rows.width * sizeof(float);
+  const std::size_t most = std::max<std::size_t>(1, kCutPieceBytes / (sizeof(std::uint64_t) + row_bytes));
+  for (std::size_t done = 0; done < keys.size(); done += most) {
+    const std::size_t count = std::min(most, keys.size() - done);
+    const Payload some{rows.rows.keys.part(done * sizeof(std::uint64_t), count * sizeof(std::uint64_t)),
+                       rows.rows.values.part(done * row_bytes, count * row_bytes)};
+    if (Status status = writer.add(table, range, count, some); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
+// Blocks as they are where the checkpoint itself has all.
+Status write_range(PartWriter& writer, const Contents& contents, TableId table, RangeId range,
+                   std::uint64_t& count) {
+  if (contents.is_layered()) {
+    return contents.each(table, range, [&](const BlockRows& rows) {
+      count += rows.rows.keys.size() / sizeof(std::uint64_t);
+      return write_rows(writer, table, range, rows);
+    });
+  }
+  for (const Contents::Block& block : contents.rows(table, range)) {
+    count += block.place.rows;
+    if (Status status = writer.copy(*block.file, block.place); !status.ok()) return status;
+  }
+  return ok_status();
+}
+
+Result<Part> write_share(Disk& disk, const Contents& contents, const std::string& place, std::uint32_t number,
+                         std::uint32_t parts) {
+  const Manifest& manifest = contents.manifest();
   Part part;
   part.file = fmt::format("server-{}.part", number);
   part.reached = manifest.reached();
-  for (const TableRanges& table : manifest.tables)
-    part.ranges.emplace_back(share(table.ranges, number, parts));
   const auto file = disk.create(place + "/" + part.file);
   if (!file) return file.status();
   PartWriter writer(**file);
-  for (const PlacedBlock& block : blocks.all) {
-    if (!part.ranges[block.place.table.value].contains(block.place.range)) continue;
-    if (Status status = writer.copy(*block.file, block.place); !status.ok()) return status;
-    part.rows += block.place.rows;
+  for (std::uint16_t t = 0; t < manifest.tables.size(); ++t) {
+    const RangeSpan ranges = share(manifest.tables[t].ranges, number, parts);
+    part.ranges.emplace_back(ranges);
+    for (std::uint16_t range = ranges.begin; range < ranges.end; ++range) {
+      Status written = write_range(writer, contents, TableId{t}, RangeId{range}, part.rows);
+      if (!written.ok()) return written;
+    }
+  }
+  for (const Contents::Block& state : contents.states()) {
+    if (!part.ranges[state.place.table.value].contains(state.place.range)) continue;
+    if (Status status = writer.copy(*state.file, state.place); !status.ok()) return status;
   }
   if (Status status = writer.finish(part); !status.ok()) return status;
   return part;
@@ -90,19 +93,22 @@ Status check_parts(const Manifest& manifest, std::uint32_t parts) {
                                     most == manifest.tables.end() ? 0 : most->ranges)};
 }
 
-Result<Manifest> write_all(Disk& disk, const std::string& path, const Manifest& manifest,
-                           const std::string& place, std::uint32_t parts) {
-  const auto blocks = blocks_of(disk, path, manifest);
-  if (!blocks) return blocks.status();
+Result<Manifest> write_all(Disk& disk, const std::string& path, const std::string& place,
+                           std::uint32_t parts) {
+  const auto contents = Contents::open(disk, path);
+  if (!contents) return contents.status();
   if (Status made = disk.make_directory(place); !made.ok()) return made;
-  Manifest out = manifest;
+  Manifest out = contents->manifest();
   out.parts.clear();
+  out.base.reset();
   for (std::uint32_t number = 0; number < parts; ++number) {
-    auto part = write_share(disk, manifest, *blocks, place, number, parts);
+    auto part = write_share(disk, *contents, place, number, parts);
     if (!part) return part.status();
     out.parts.push_back(*std::move(part));
   }
-  const auto before = content_hash(disk, path, manifest), after = content_hash(disk, place, out);
+  const auto written = Contents::of(disk, {{place, out}});
+  if (!written) return written.status();
+  const auto before = contents->hash(), after = written->hash();
   if (!before) return before.status();
   if (!after) return after.status();
   if (*before != *after) return Status(Code::kModel, place + ": what was written is not what was read");
@@ -111,18 +117,10 @@ Result<Manifest> write_all(Disk& disk, const std::string& path, const Manifest& 
 
 }  // namespace
 
-Result<std::uint64_t> content_hash(const Disk& disk, const std::string& path, const Manifest& manifest) {
-  const auto blocks = blocks_of(disk, path, manifest);
-  if (!blocks) return blocks.status();
-  std::uint64_t hash = 0;
-  for (const auto& [file, place] : blocks->all) {
-    const auto plain = read_plain(*file, place);
-    if (!plain) return plain.status();
-    const std::uint64_t of[] = {hash, place.table.value, place.range.value, place.rows,
-                                hash64(plain->span().data(), plain->size())};
-    hash = hash64(of, sizeof of);
-  }
-  return hash;
+Result<std::uint64_t> content_hash(const Disk& disk, const std::string& path) {
+  const auto contents = Contents::open(disk, path);
+  if (!contents) return contents.status();
+  return contents->hash();
 }
 
 Result<std::string> reshard(Disk& disk, const std::string& path, const std::string& directory,
@@ -138,7 +136,7 @@ Result<std::string> reshard(Disk& disk, const std::string& path, const std::stri
   if (*found != Entry::kNothing)
     return Status(Code::kUsage, there + " is there already, expected another directory");
   const std::string place = attempt_prefix(disk, directory) + "1";
-  const auto made = write_all(disk, path, *manifest, place, parts);
+  const auto made = write_all(disk, path, place, parts);
   if (!made) {
     (void)disk.remove(place);
     return made.status();

@@ -55,6 +55,12 @@ Instant Checkpoints::next_deadline() const {
   return policy_.place.empty() || over_ || phase_ == Phase::kCompleting ? kNever : due_;
 }
 
+// One that a later attempt at the same step takes the place of is no base for it.
+std::uint64_t Checkpoints::since_of_next() const {
+  const bool may = newest_ && *newest_ < aim_ && increments_ + 1 < policy_.whole_every;
+  return may ? base_ : 0;
+}
+
 std::string Checkpoints::place() const { return fmt::format("{}{}", policy_.place, number_); }
 
 std::optional<Checkpoints::Order> Checkpoints::next_order(Instant now,
@@ -64,11 +70,17 @@ std::optional<Checkpoints::Order> Checkpoints::next_order(Instant now,
     phase_ = Phase::kTaking;
     ++number_;
     aim_ = std::max(aim_, first_.next());
+    since_ = since_of_next();
     open_ = servers;
     parts_.clear();
   }
   due_ = now + limits::kRetryFirst;
-  return Order{{number_, aim_, place()}, open_};
+  wire::CheckpointOrder order;
+  order.number = number_;
+  order.step = aim_;
+  order.place = place();
+  if (policy_.whole_every > 1) order.since = since_;
+  return Order{std::move(order), open_};
 }
 
 Checkpoints::Outcome Checkpoints::on_report(Instant now, std::uint32_t server,
@@ -97,7 +109,7 @@ Checkpoints::Outcome Checkpoints::on_report(Instant now, std::uint32_t server,
   open_.erase(server);
   if (!open_.empty()) return {};
   phase_ = Phase::kCompleting;
-  return TakenCheckpoint{number_, aim_, place(), parts_};
+  return TakenCheckpoint{number_, aim_, place(), parts_, since_};
 }
 
 Checkpoints::Outcome Checkpoints::fail(Instant now, Status why) {
@@ -115,9 +127,14 @@ Checkpoints::Outcome Checkpoints::on_moved() {
   return moved;
 }
 
-void Checkpoints::on_completed(Instant now, std::uint64_t number, const Status& status) {
+void Checkpoints::on_completed(Instant now, std::uint64_t number, const Status& status, bool whole_next) {
   if (phase_ != Phase::kCompleting || number != number_) return;
-  if (status.ok()) newest_ = aim_;
+  if (status.ok()) {
+    newest_ = aim_;
+    increments_ = since_ > 0 ? increments_ + 1 : 0;
+  }
+  // What the driver could not complete may be for want of what it refers to.
+  base_ = status.ok() && !whole_next ? number : 0;
   asked_ = false;
   rest(now);
 }

@@ -23,6 +23,8 @@ struct CheckpointPolicy {
   std::uint32_t every_steps = 0;  // At multiples of so many steps of a pass, and at its end; 0: by time.
   Duration every{};
   Step newest{};  // That the job goes on from: later ones are at later steps.
+  // Of so many one has all rows, the others those that have changed since the one before each. 1: all have.
+  std::uint32_t whole_every = 1;
 };
 
 // That all servers have stored, and that is yet to be completed by the driver.
@@ -31,6 +33,7 @@ struct TakenCheckpoint {
   Step step;
   std::string place;
   std::map<std::uint32_t, std::string> parts;  // By server: what it has stored, its driver's words.
+  std::uint64_t since = 0;  // The one whose rows need not have been stored again, by number; 0: none's.
 };
 
 // That came to nothing. kRetry: the job's nodes have changed meanwhile.
@@ -64,8 +67,9 @@ class Checkpoints {
   Outcome on_report(Instant now, std::uint32_t server, const wire::CheckpointReport& report);
   // Key ranges have other owners now.
   Outcome on_moved();
-  // The driver has completed one that was taken, or could not.
-  void on_completed(Instant now, std::uint64_t number, const Status& status);
+  // The driver has completed one that was taken, or could not. `whole_next`: the next one is to have all
+  // rows.
+  void on_completed(Instant now, std::uint64_t number, const Status& status, bool whole_next);
 
   // The newest that is complete.
   const std::optional<Step>& newest() const { return newest_; }
@@ -73,6 +77,7 @@ class Checkpoints {
  private:
   enum class Phase : std::uint8_t { kIdle, kTaking, kCompleting };
   std::string place() const;
+  std::uint64_t since_of_next() const;
   Outcome fail(Instant now, Status why);
   void rest(Instant now);
 
@@ -89,6 +94,9 @@ class Checkpoints {
   bool asked_ = false;    // For one besides those that are due.
   bool over_ = false;     // There are no steps to come.
   std::optional<Step> newest_;
+  std::uint64_t since_ = 0;       // Of the newest attempt.
+  std::uint64_t base_ = 0;        // The number of `newest_`, where the next one may have the changes since;
+  std::uint32_t increments_ = 0;  // how many have, since the last that has all.
 };
 
 }  // namespace thalweg

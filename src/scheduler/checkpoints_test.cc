@@ -45,7 +45,7 @@ TEST(Checkpoints, AStepIsNamedAheadAndRepeatedToWhoHasNotStoredIt) {
   EXPECT_EQ(std::get<TakenCheckpoint>(*taken).step, (Step{0, 10}));
   EXPECT_EQ(std::get<TakenCheckpoint>(*taken).parts.at(1), "b");
   EXPECT_FALSE(checkpoints.newest()) << "it is not complete yet";
-  checkpoints.on_completed(Instant{}, 1, ok_status());
+  checkpoints.on_completed(Instant{}, 1, ok_status(), false);
   EXPECT_EQ(checkpoints.newest(), (Step{0, 10}));
   EXPECT_EQ(checkpoints.next_order(Instant{}, kTwoServers)->order.step, (Step{0, 20}));
 }
@@ -96,6 +96,58 @@ TEST(Checkpoints, WhereServersChangeItBeginsAnew) {
   const auto order = checkpoints.next_order(Instant{}, {0});
   EXPECT_EQ(order->order.number, 2u);
   EXPECT_EQ(order->to, (std::set<std::uint32_t>{0}));
+}
+
+// Has both servers store what is ordered next, and completes it. Returns since which they were to.
+std::optional<std::uint64_t> take_one(Checkpoints& checkpoints, const Status& completed,
+                                      bool whole_next = false) {
+  const auto order = checkpoints.next_order(Instant{}, kTwoServers);
+  const std::uint64_t number = order->order.number;
+  for (const std::uint32_t server : kTwoServers)
+    (void)checkpoints.on_report(Instant{}, server, {number, State::kStored, order->order.step, "a"});
+  checkpoints.on_completed(Instant{}, number, completed, whole_next);
+  return order->order.since;
+}
+
+TEST(Checkpoints, OneOfSomeHasAllRowsAndTheOthersTheChangesSinceTheOneBefore) {
+  Checkpoints checkpoints = begun(Checkpoints({.place = "at-", .every_steps = 10, .whole_every = 3}, Step{}));
+  for (const std::uint64_t since : {0u, 1u, 2u, 0u, 4u}) EXPECT_EQ(take_one(checkpoints, ok_status()), since);
+  EXPECT_EQ(take_one(checkpoints, {Code::kIo, "the disk is full"}), 5u);
+  EXPECT_EQ(take_one(checkpoints, ok_status(), true), 0u) << "what it refers to may be gone";
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 0u) << "as the driver said";
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 8u);
+}
+
+TEST(Checkpoints, AnAttemptThatCameToNothingIsNoBase) {
+  Checkpoints checkpoints = begun(Checkpoints({.place = "at-", .every_steps = 10, .whole_every = 9}, Step{}));
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 0u);
+  EXPECT_EQ(checkpoints.next_order(Instant{}, kTwoServers)->order.since, 1u);
+  EXPECT_TRUE(checkpoints.on_moved());
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 1u);
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 3u);
+}
+
+TEST(Checkpoints, OfAllRowsEachSayNothingOfOthers) {
+  Checkpoints checkpoints = begun(by_steps(10));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(take_one(checkpoints, ok_status()), std::nullopt);
+}
+
+TEST(Checkpoints, ATakenUpJobBeginsWithAllRows) {
+  Checkpoints checkpoints({.place = "at-", .every_steps = 10, .whole_every = 9}, Step{});
+  checkpoints.resume(Instant{}, 7, Step{0, 40});
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 0u);
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 8u);
+}
+
+TEST(Checkpoints, OneAtTheStepOfTheNewestRefersToNone) {
+  Checkpoints checkpoints =
+      begun(Checkpoints({.place = "at-", .every = 3600s, .whole_every = 9}, Step{4, 7}));
+  checkpoints.ask(Instant{});
+  EXPECT_EQ(take_one(checkpoints, ok_status()), 0u);
+  checkpoints.ask(Instant{});
+  const auto order = checkpoints.next_order(Instant{}, kTwoServers);
+  EXPECT_EQ(order->order.step, (Step{4, 8}));
+  EXPECT_EQ(order->order.since, 0u) << "it takes the place of the newest";
 }
 
 TEST(Checkpoints, OneIsTakenWhenAskedFor) {

@@ -108,8 +108,8 @@ class Scheduler final : public Node {
   // The cluster of an image; empty where it cannot be read.
   static std::optional<std::uint64_t> cluster_of(std::string_view image);
   // What was taken is complete where it was to be, or why not.
-  void complete_checkpoint(Instant now, std::uint64_t number, const Status& status) {
-    checkpoints_.on_completed(now, number, status);
+  void complete_checkpoint(Instant now, std::uint64_t number, const Status& status, bool whole_next) {
+    checkpoints_.on_completed(now, number, status, whole_next);
   }
   // Where work can go on from: the newest complete checkpoint's step.
   const std::optional<Step>& last_checkpoint() const { return checkpoints_.newest(); }

@@ -10,8 +10,9 @@
 
 namespace thalweg {
 
-RowWalk::RowWalk(const Table& table)
+RowWalk::RowWalk(const Table& table, std::shared_ptr<const TouchedRows> touched)
     : table_(table),
+      touched_(std::move(touched)),
       dense_(table.spec().kind == TableSpec::Kind::kDense),
       width_(table.stored_width()),
       shift_(64 - kBucketBits),
@@ -44,6 +45,7 @@ void RowWalk::before_rows(std::span<const std::uint64_t> keys) {
     news.clear(), numbers.clear();
   };
   for (const std::uint64_t key : keys) {
+    if (touched_ != nullptr && !touched_->has(key)) continue;
     const auto [number, fresh] = bucket(key).add(key);
     if (!fresh) continue;
     // A dense table reads rows that follow each other.
@@ -70,7 +72,7 @@ std::optional<LoadEntry> RowWalk::next(std::size_t bytes) {
     const RangeId range{ranges_.back()};
     std::vector<std::uint64_t> keys;
     std::vector<float> rows;
-    table_.copy_rows(range, from_, count, keys, rows);
+    table_.copy_rows(range, from_, count, touched_ == nullptr ? nullptr : touched_->cells(range), keys, rows);
     const bool last = keys.size() < count;
     const std::uint64_t begin = std::exchange(from_, last ? end_of(range) : keys.back() + 1);
     turn_back(keys, rows);

@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "server/chain/log_entry.h"
+#include "server/changes/touched_rows.h"
 #include "server/kept_rows.h"
 #include "table/table.h"
 
@@ -16,8 +19,9 @@ namespace thalweg {
 
 class RowWalk {
  public:
-  // From now on. The table outlives it, and has the same ranges until then.
-  explicit RowWalk(const Table& table);
+  // From now on; of all rows, or of those that were touched. The table outlives it, and has the same ranges
+  // until then.
+  explicit RowWalk(const Table& table, std::shared_ptr<const TouchedRows> touched = nullptr);
 
   // The rows of a push are about to change, or to be made.
   void before(const Contribution& change);
@@ -41,6 +45,7 @@ class RowWalk {
   std::uint64_t end_of(RangeId range) const;
 
   const Table& table_;
+  const std::shared_ptr<const TouchedRows> touched_;  // Null: all.
   const bool dense_;
   const std::size_t width_;
   std::vector<std::uint16_t> ranges_;  // Those to come, the next one last.

@@ -34,7 +34,7 @@ void Server::begin_cut() {
   bool passed = false;
   for (const auto& host : tables_) {
     if (host->owned().empty()) continue;
-    passed = !host->cut_before(order_.step) || passed;
+    passed = !host->cut_before(order_.step, {order_.number, order_.since}) || passed;
     clock = std::max(clock, host->cut_clock());
   }
   checkpoint_.clock = clock;

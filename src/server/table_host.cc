@@ -152,6 +152,7 @@ Status TableHost::load(const Frame& frame, std::uint64_t room) {
   if (Status keys = table_->check_keys(frame.keys(), head.ranges); !keys.ok()) return keys;
   if (Status fits = check_room(frame, room); !fits.ok()) return fits;
   if (walk_) walk_->before_rows(frame.keys());
+  touched_.add_rows(frame.keys());
   if (Status loaded = table_->load(RangeId{head.ranges.begin}, {frame.keys(), frame.values(), width});
       !loaded.ok())
     return loaded;
@@ -420,6 +421,7 @@ std::vector<RangeState> TableHost::give_up(const RangeSet& ranges) {
       states.push_back(state_of(RangeId{range}));
   }
   table_->remove(ranges);
+  touched_.add_all(ranges);
   open_steps_.remove(table_->spec(), ranges);
   replies_.remove(table_->spec(), ranges);
   images_.remove(ranges);

@@ -16,6 +16,7 @@
 #include "server/chain/change_log.h"
 #include "server/chain/copy_state.h"
 #include "server/chain/redo_log.h"
+#include "server/changes/touched_rows.h"
 #include "server/open_steps.h"
 #include "server/push_entry.h"
 #include "server/range_marks.h"
@@ -93,8 +94,9 @@ class TableHost {
 
   // In lockstep: cuts when the steps before this one, and no other, are in the rows; false: a later one
   // is. Else: cuts what is there once the steps before it have come of all shards, or more have; false: some
-  // shard's work has ended. An earlier wish is forgotten, and so is a cut when ranges move.
-  bool cut_before(Step step);
+  // shard's work has ended. An earlier wish is forgotten, and so is a cut when ranges move. A cut that is to
+  // have the changes since an earlier one has all rows of ranges of which that is not known.
+  bool cut_before(Step step, CutMark mark = {});
   // Once it is made: what each range begins with where work goes on from there, but for rows.
   bool has_cut() const { return cut_.has_value(); }
   TableCut take_cut();
@@ -202,6 +204,8 @@ class TableHost {
   std::optional<Step> cut_at_;    // Before which a cut is wanted.
   std::optional<TableCut> cut_;
   std::optional<RowWalk> walk_;  // Of the cut's rows.
+  CutMark mark_;                 // Of the cut that is wanted.
+  TouchLog touched_;             // Since cuts that later ones refer to.
   Step applied_;
   Leads leads_;
   std::uint64_t repeats_ = 0;

@@ -12,10 +12,11 @@
 namespace thalweg {
 
 // Ranges that came from a lost server may hold steps that others here have yet to close.
-bool TableHost::cut_before(Step step) {
+bool TableHost::cut_before(Step step, CutMark mark) {
   drop_cut();
   if (cut_clock() > step && (in_lockstep() || cut_clock() == kEndOfWork)) return false;
   cut_at_ = step;
+  mark_ = mark;
   if (in_lockstep() ? policy_->closed(gate_.clocks()) == step : gate_.clocks().slowest() >= step) take_rows();
   return true;
 }
@@ -35,7 +36,9 @@ Step TableHost::cut_clock() const {
 void TableHost::take_rows() {
   cut_at_.reset();
   cut_ = TableCut{owned()};
-  walk_.emplace(*table_);
+  cut_->touched = touched_.cut(mark_, *table_);
+  cut_->rows = table_->stats().rows;
+  walk_.emplace(*table_, cut_->touched);
   add_known(*cut_);
 }
 
@@ -49,7 +52,7 @@ void TableHost::add_known(TableCut& cut) const {
 }
 
 TableCut TableHost::take_cut() {
-  if (THALWEG_BUG(kCutRowsLate)) walk_.emplace(*table_);
+  if (THALWEG_BUG(kCutRowsLate)) walk_.emplace(*table_, cut_->touched);
   if (THALWEG_BUG(kCutMarksLate)) add_known(*cut_);
   return *std::exchange(cut_, std::nullopt);
 }
@@ -64,6 +67,7 @@ std::optional<LoadEntry> TableHost::next_of_cut(std::size_t bytes) {
 // Every change of rows but loads goes through this.
 void TableHost::change_rows(std::span<const Contribution> parts) {
   for (std::size_t i = 0; walk_ && i < parts.size(); ++i) walk_->before(parts[i]);
+  for (const Contribution& part : parts) touched_.add(part);
   table_->apply(parts);
 }
 

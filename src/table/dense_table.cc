@@ -182,11 +182,21 @@ void DenseTable::write(std::span<const std::uint64_t> keys, std::size_t width, s
   }
 }
 
-void DenseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+void DenseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count, const RowCells* in,
                            std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
   if (!owned_.contains(range)) return;
   const std::uint64_t end = first_row_of(range.value + 1u);
   from = std::clamp(from, first_row_of(range.value), end);
+  if (in != nullptr) {
+    for (; from < end && count > 0; ++from, --count) {
+      from = in->begin_of(in->next(in->cell_of(from)));
+      if (from >= end) return;
+      keys.push_back(from);
+      rows.resize(rows.size() + width_);
+      get_row(from, std::span(rows).last(width_));
+    }
+    return;
+  }
   count = static_cast<std::size_t>(std::min<std::uint64_t>(count, end - from));
   std::size_t next = rows.size();
   rows.resize(next + count * width_);

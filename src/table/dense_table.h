@@ -31,8 +31,9 @@ class DenseTable final : public Table {
   void write(std::span<const std::uint64_t> keys, std::size_t width, std::span<const float> rows) override;
   std::size_t count_absent(std::span<const std::uint64_t>) const override { return 0; }
   Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const override;
-  void copy_rows(RangeId range, std::uint64_t from, std::size_t count, std::vector<std::uint64_t>& keys,
-                 std::vector<float>& rows) const override;
+  using Table::copy_rows;
+  void copy_rows(RangeId range, std::uint64_t from, std::size_t count, const RowCells* in,
+                 std::vector<std::uint64_t>& keys, std::vector<float>& rows) const override;
   void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const override;
   Status load(RangeId range, const RowsView& rows) override;
   Status add(const RangeSet& ranges) override;

@@ -13,18 +13,26 @@ constexpr std::size_t kScanFloats = std::size_t{16} << 10;
 
 }  // namespace
 
-void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+void SparseTable::copy_rows(RangeId range, std::uint64_t from, std::size_t count, const RowCells* in,
                             std::vector<std::uint64_t>& keys, std::vector<float>& rows) const {
   if (!owned_.contains(range)) return;
   const SparseBlock& block = blocks_[range.value];
   const auto slots = block.slots();
-  const std::size_t most = std::min(count, block.size());
-  keys.reserve(keys.size() + most);
-  rows.reserve(rows.size() + most * width_);
+  if (in == nullptr) {
+    const std::size_t most = std::min(count, block.size());
+    keys.reserve(keys.size() + most);
+    rows.reserve(rows.size() + most * width_);
+  }
   const bool all = from <= range_first_key(range.value, spec_.ranges);
   for (std::size_t slot = all || slots.empty() ? 0 : block.find(from); slot < slots.size() && count > 0;
        ++slot) {
     if (slots[slot] == kNoPlace) continue;
+    if (in != nullptr && !in->has(slots[slot])) {
+      const std::uint64_t cell = in->next(in->cell_of(slots[slot]));
+      if (cell == in->cells()) return;
+      slot = std::max(slot + 1, block.home(in->begin_of(cell))) - 1;
+      continue;
+    }
     keys.push_back(slots[slot]);
     rows.insert(rows.end(), block.row(slot), block.row(slot) + width_);
     --count;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/range_set.h"
+#include "table/row_cells.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
 #include "thalweg/rule.h"
@@ -81,9 +82,14 @@ class Table {
   virtual std::size_t count_absent(std::span<const std::uint64_t> keys) const = 0;
   virtual Status check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const = 0;
   // Puts the first `count` stored rows of one range behind those in `keys` and `rows`, or all where there are
-  // fewer, of those from key `from` on, ascending.
-  virtual void copy_rows(RangeId range, std::uint64_t from, std::size_t count,
+  // fewer, of those from key `from` on, ascending; where it is given, only those in cells `in`, which are of
+  // this range.
+  virtual void copy_rows(RangeId range, std::uint64_t from, std::size_t count, const RowCells* in,
                          std::vector<std::uint64_t>& keys, std::vector<float>& rows) const = 0;
+  void copy_rows(RangeId range, std::uint64_t from, std::size_t count, std::vector<std::uint64_t>& keys,
+                 std::vector<float>& rows) const {
+    copy_rows(range, from, count, nullptr, keys, rows);
+  }
   // All stored rows of one range, in blocks; scans and moves go through these two.
   virtual void scan(RangeId range, const std::function<void(const RowsView&)>& sink) const = 0;
   // `rows` have their state or not. kModel, kRefused: not as they should be; nothing has changed.

@@ -16,7 +16,8 @@
 //   step      := epoch:u32 index:u32
 //   joined    := count:u32 (table:u16 begin:u16 end:u16 joining:u32)*
 //   heartbeat := count:u32 (counter:u16 value:u64)*, by ascending counter, also such as the reader does not know
-//   order     := number:u64 step place:text
+//   order     := number:u64 since:u64? step place:text; since where bit 63 of number, which is no part of it, is
+//                set
 //   report    := number:u64 state:u8 clock:step text:text
 // clang-format on
 #include "wire/messages.h"
@@ -35,6 +36,7 @@ namespace {
 constexpr std::uint8_t kClosing = 1, kSchedulerKept = 2;
 
 constexpr std::size_t kPlaceBytesMax = 4096;
+constexpr std::uint64_t kWithSince = std::uint64_t{1} << 63;
 
 void put_table(Writer& out, const TableSpec& t) {
   out.put(t.kind).put_text(t.name).put(t.dim).put(t.rows).put(t.ranges);
@@ -291,7 +293,8 @@ std::optional<Heartbeat> decode_heartbeat(const Bytes& bytes) {
 
 Bytes encode(const CheckpointOrder& m) {
   Writer out;
-  out.put(m.number);
+  out.put(m.number | (m.since ? kWithSince : 0));
+  if (m.since) out.put(*m.since);
   put_step(out, m.step);
   return out.put_text(m.place).take();
 }
@@ -300,6 +303,8 @@ std::optional<CheckpointOrder> decode_checkpoint_order(const Bytes& bytes) {
   Reader in(bytes);
   CheckpointOrder m;
   m.number = in.get<std::uint64_t>();
+  if ((m.number & kWithSince) != 0) m.since = in.get<std::uint64_t>();
+  m.number &= ~kWithSince;
   m.step = get_step(in);
   m.place = in.get_text(kPlaceBytesMax);
   return finish(in, std::move(m));

@@ -101,6 +101,9 @@ struct CheckpointOrder {
   std::uint64_t number = 0;
   Step step;
   std::string place;  // Where; the driver's words.
+  // Which earlier order's rows need not be stored again where they have not changed since; 0: none's. Not
+  // there: no later order will name this one.
+  std::optional<std::uint64_t> since{};
 };
 
 // What has become of an order at one server.

@@ -94,6 +94,7 @@ TEST(Messages, EachHasOneReadingAndNoPartOfItHasAny) {
   expect_exact(Welcome{worker_node(3), 0x123456789abcdefu}, decode_welcome);
   expect_exact(some_map(), decode_map);
   expect_exact(CheckpointOrder{9, {3, 400}, "/kept/.taking-1"}, decode_checkpoint_order);
+  expect_exact(CheckpointOrder{9, {3, 400}, "/kept/.taking-1", 7}, decode_checkpoint_order);
   expect_exact(CheckpointReport{9, CheckpointReport::State::kStored, {3, 400}, "a part"},
                decode_checkpoint_report);
   expect_exact(Waiting{7, {ShardId{1}, ShardId{65535}}}, decode_waiting);

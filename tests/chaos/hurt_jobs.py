@@ -198,7 +198,7 @@ class TrainJob(HurtJob):
         return ["--epochs", str(self.epochs), "--batch", "256", "--json", self.rows]
 
     def scheduler_words(self):
-        kept = ("--checkpoint", self.checkpoints, "--checkpoint-every", "20-steps") if self.checkpoints else ()
+        kept = ("--checkpoint", self.checkpoints, "--checkpoint-every", "20-steps", "--checkpoint-whole-every", "4") if self.checkpoints else ()
         return [PROGRAM, "node", "scheduler", "--listen", (HERE if self.bridge else "127.0.0.1") + ":0", "--servers", str(self.servers_wanted),
                 "--workers", str(self.workers_wanted), "--replicas", str(self.replicas), "--silence", "%gs" % self.silence_s, "--grace",
                 "1s", *(("--insecure-no-auth",) if self.bridge else ()), *kept, *self.work()]

@@ -293,6 +293,8 @@ constexpr Planted kRestartBugs[] = {
     {Bug::kCutRowsLate, "CutRowsLate", Checker::kSums},
     {Bug::kCutRowsChanged, "CutRowsChanged", Checker::kSums},
     {Bug::kCutMarksLate, "CutMarksLate", Checker::kSums},
+    {Bug::kTouchMissed, "TouchMissed", Checker::kSums},
+    {Bug::kFailedCutCounted, "FailedCutCounted", Checker::kSums},
     {Bug::kResumedAhead, "ResumedAhead", Checker::kEnds, Checker::kProgress},
     {Bug::kStateUncopied, "StateUncopied", Checker::kEnds, Checker::kSums},
 };

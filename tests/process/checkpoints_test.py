@@ -64,7 +64,8 @@ class CheckpointsTest(ClusterJobs):
         while killed < 20:
             shutil.rmtree(self.kept, ignore_errors=True)
             for life in range(4):
-                job = self.start_job(*WORK, *self.keep(), "--resume", "auto", *cast[chance.randrange(4)])
+                changes = ("--checkpoint-whole-every", str((1, 5)[killed % 2]))
+                job = self.start_job(*WORK, *self.keep(), *changes, "--resume", "auto", *cast[chance.randrange(4)])
                 self.await_checkpoints(job, 0)
                 time.sleep(chance.random() * 0.5)
                 if job.poll() is not None or life == 3:
@@ -95,7 +96,8 @@ class CheckpointsTest(ClusterJobs):
         for number, mode in enumerate(("async", "ssp:2", "async")):
             shutil.rmtree(self.kept, ignore_errors=True)
             for life in range(5):
-                cast = ("--processes", "--servers", str(2 + (number + life) % 3), "--workers", str(1 + life % 3), "--replicas", str(1 + life % 2))
+                cast = ("--processes", "--servers", str(2 + (number + life) % 3), "--workers", str(1 + life % 3), "--replicas", str(1 + life % 2),
+                        "--checkpoint-whole-every", "6")
                 mine = "%s-%d-%d" % (model, number, life)
                 job = self.start_job(*work, "--algorithm", mode, *self.keep(), "--resume", "auto", *cast, "--out", mine)
                 self.await_checkpoints(job, 0)
@@ -210,6 +212,50 @@ class CheckpointsTest(ClusterJobs):
         self.assertIn("goes on from %s/%s" % (self.kept, older), err)
         self.assertIn("damaged", err)
         self.assertEqual(last_json(out)["model_digest"], self.calm)
+
+    # Each row has a key of its own, so that from one checkpoint to the next few of all rows change.
+    def test_what_has_not_changed_is_stored_once(self):
+        data = os.path.join(self.folder.name, "own-keys.svm")
+        with open(data, "w", encoding="ascii") as out:
+            out.writelines("%d %d:1 %d:1\n" % (i % 3 == 0, 1 + i % 7, 10 + i) for i in range(40000))
+        work, changes = ("--batch", "20", "--data-shards", "1"), ("--checkpoint-whole-every", "20")
+
+        def train(*flags):
+            job = self.start_job(*work, *flags, train=data)
+            out, err = self.finish(job)
+            self.assertEqual(job.returncode, 0, err)
+            return last_json(out)["model_digest"]
+
+        calm = train("--epochs", "3")
+        train("--epochs", "2", *self.keep("40-steps"), *changes, "--keep", "4")
+        listed = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
+        names = [os.path.basename(one["path"]) for one in listed]
+        self.assertTrue(all(one["complete"] for one in listed), listed)
+        since = {name: one["since"] for name, one in zip(names, listed)}
+        self.assertLess({base for base in since.values() if base}, set(names))
+        name = [name for name in names if since[name]][-1]
+        path, base = os.path.join(self.kept, name), os.path.join(self.kept, since[name])
+        shown = last_json(self.ckpt("show", "--json", path).stdout)
+        self.assertEqual(shown["since"], since[name])
+        self.assertLess(shown["stored_rows"], shown["rows"])
+        self.assertIn("changed since " + since[name], self.ckpt("ls", self.kept).stdout)
+        self.assertIn("of the rows are here", self.ckpt("show", path).stdout)
+        models = []
+        for of in (path, os.path.join(self.folder.name, "own-keys-parts")):
+            if of != path:
+                self.assertEqual(self.ckpt("reshard", path, "--parts", "2", "-o", of).returncode, 0)
+            model = os.path.join(self.folder.name, "own-keys-%d" % len(models))
+            models.append(last_json(self.ckpt("export", of, "-o", model, "--json").stdout)["model_digest"])
+        self.assertEqual(models[0], models[1])
+        self.assertEqual(train("--epochs", "3", "--resume", path), calm)
+        os.rename(base, base + "-aside")
+        broken = self.ckpt("verify", path)
+        self.assertEqual(broken.returncode, 8)
+        self.assertIn("%s has the changes since %s: " % (name, since[name]), broken.stderr)
+        self.assertIn("no such directory", broken.stderr)
+        os.rename(base + "-aside", base)
+        self.assertEqual(train("--epochs", "3", *self.keep("40-steps"), *changes, "--resume", "auto"), calm)
+        self.assertEqual(self.ckpt("verify", self.kept).returncode, 0)
 
     def test_commands_list_show_prune_and_export(self):
         self.run_job(*WORK, *self.keep("40-steps"), "--keep", "3")

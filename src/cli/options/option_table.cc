@@ -137,6 +137,8 @@ constexpr OptionRow kRows[] = {
      .help = "Keep checkpoints of the training in this directory, which all servers reach", .example = "runs/ctr.ckpt", .placeholder = "DIR"},
     {.name = "checkpoint-every", .key = "checkpoint.every", .type = T::kText, .group = kCheckpoints,
      .help = "Time, or N-steps of a pass, from one checkpoint to the next", .example = "500-steps", .fallback = "5min", .placeholder = "TIME|N-steps"},
+    {.name = "checkpoint-whole-every", .key = "checkpoint.whole_every", .type = T::kInt, .group = kCheckpoints,
+     .help = "Store all rows in one of N checkpoints, in the others those that have changed since the one before", .example = "8", .fallback = "1", .placeholder = "N", .low = 1, .high = 1000},
     {.name = "keep", .key = "checkpoint.keep", .type = T::kInt, .group = kCheckpoints,
      .help = "Checkpoints to keep, the newest", .example = "3", .fallback = "2", .placeholder = "K", .low = 1, .high = 1e6},
     {.name = "keep-what", .key = "train.keep", .type = T::kText, .group = kTraining,

@@ -110,9 +110,12 @@ Result<CheckpointOptions> checkpoint_options(const Options& options) {
   out.directory = options.maybe_text("checkpoint").value_or("");
   out.resume = options.maybe_text("resume").value_or("");
   if (Status status = set_interval(options.text("checkpoint-every"), out); !status.ok()) return status;
+  out.whole_every = static_cast<std::uint32_t>(options.integer("checkpoint-whole-every"));
   if (out.directory.empty()) {
-    if (options.origin("checkpoint-every") == Origin::kFlag)
-      return Status(Code::kUsage, "--checkpoint-every means nothing without --checkpoint DIR");
+    for (const char* const name : {"checkpoint-every", "checkpoint-whole-every"}) {
+      if (options.origin(name) == Origin::kFlag)
+        return Status(Code::kUsage, fmt::format("--{} means nothing without --checkpoint DIR", name));
+    }
   } else {
     out.resume_command = resume_command();
   }

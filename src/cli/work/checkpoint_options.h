@@ -9,7 +9,8 @@
 namespace thalweg {
 
 // Of commands that train, beside kTrainOptions.
-inline constexpr std::string_view kCheckpointOptions = "checkpoint|checkpoint-every|resume";
+inline constexpr std::string_view kCheckpointOptions =
+    "checkpoint|checkpoint-every|checkpoint-whole-every|resume";
 
 // What `--keep` says: best, last, or how many checkpoints. kUsage: anything else.
 Status set_kept(const Options& options, TrainerOptions& out);

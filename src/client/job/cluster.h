@@ -22,7 +22,8 @@ class Cluster {
   virtual void stop(const Status& status) = 0;  // Ends the job at once.
   // As Scheduler has them. Where none are taken they do nothing.
   virtual void ask_checkpoint() {}
-  virtual void complete_checkpoint(std::uint64_t /*number*/, const Status& /*status*/) {}
+  // As Checkpoints::on_completed().
+  virtual void complete_checkpoint(std::uint64_t /*number*/, const Status& /*status*/, bool /*whole_next*/) {}
 };
 
 }  // namespace thalweg

@@ -88,9 +88,10 @@ void LocalCluster::ask_checkpoint() {
   driver_.turn(kScheduler, [this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
 }
 
-void LocalCluster::complete_checkpoint(std::uint64_t number, const Status& status) {
-  driver_.turn(kScheduler,
-               [&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
+void LocalCluster::complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) {
+  driver_.turn(kScheduler, [&](Instant now, Transport&) {
+    scheduler_.complete_checkpoint(now, number, status, whole_next);
+  });
 }
 
 Status LocalCluster::wait_started() {

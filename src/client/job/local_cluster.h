@@ -39,7 +39,7 @@ class LocalCluster final : public JobCluster {
   void close() override;
   void stop(const Status& status) override;
   void ask_checkpoint() override;
-  void complete_checkpoint(std::uint64_t number, const Status& status) override;
+  void complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) override;
 
   Status wait_started() override;
   bool has_shards() const override { return true; }

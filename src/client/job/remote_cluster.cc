@@ -237,8 +237,8 @@ void RemoteCluster::ask_checkpoint() {
   act([this](Instant now, Transport&) { scheduler_.ask_checkpoint(now); });
 }
 
-void RemoteCluster::complete_checkpoint(std::uint64_t number, const Status& status) {
-  act([&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status); });
+void RemoteCluster::complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) {
+  act([&](Instant now, Transport&) { scheduler_.complete_checkpoint(now, number, status, whole_next); });
 }
 
 Status RemoteCluster::wait_started() {

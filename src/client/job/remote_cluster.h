@@ -58,7 +58,7 @@ class RemoteCluster final : public JobCluster {
   void close() override;
   void stop(const Status& status) override;
   void ask_checkpoint() override;
-  void complete_checkpoint(std::uint64_t number, const Status& status) override;
+  void complete_checkpoint(std::uint64_t number, const Status& status, bool whole_next) override;
   const std::string& address() const { return address_; }
 
   // Says in the log who is missing, and ends the job when nobody has joined for as long as patience lasts.

@@ -28,19 +28,31 @@ Status FileStream::flush() {
   return status;
 }
 
+struct StreamHash::State {
+  std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> xxh{XXH3_createState(), XXH3_freeState};
+};
+
+StreamHash::StreamHash() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh.get()); }
+StreamHash::~StreamHash() = default;
+
+void StreamHash::add(std::span<const std::byte> bytes) {
+  XXH3_128bits_update(state_->xxh.get(), bytes.data(), bytes.size());
+}
+
+std::string StreamHash::text() const { return hex(XXH3_128bits_digest(state_->xxh.get())); }
+
 Result<std::string> hash_file(const File& file) {
   const Result<std::uint64_t> size = file.size();
   if (!size) return size.status();
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
-  XXH3_128bits_reset(state.get());
+  StreamHash hash;
   std::vector<std::byte> buffer(kBufferBytes);
   for (std::uint64_t offset = 0; offset < *size; offset += kBufferBytes) {
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, *size - offset));
     const std::span<std::byte> part = std::span(buffer).first(count);
     if (Status status = file.read_at(offset, part); !status.ok()) return status;
-    XXH3_128bits_update(state.get(), part.data(), part.size());
+    hash.add(part);
   }
-  return hex(XXH3_128bits_digest(state.get()));
+  return hash.text();
 }
 
 std::string hash_text(std::string_view text) { return hex(XXH3_128bits(text.data(), text.size())); }

@@ -34,7 +34,20 @@ std::span<const std::byte> bytes_of(const T& values) {
   return std::as_bytes(std::span(values));
 }
 
-// XXH3-128 of all bytes as 32 hex digits.
+// XXH3-128 of bytes that come one after the other, as 32 hex digits.
+class StreamHash {
+ public:
+  StreamHash();
+  ~StreamHash();
+  void add(std::span<const std::byte> bytes);
+  std::string text() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The same of all bytes.
 Result<std::string> hash_file(const File& file);
 std::string hash_text(std::string_view text);
 

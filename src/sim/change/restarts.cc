@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "base/barriers.h"
+#include "base/check.h"
 #include "base/mix.h"
 #include "base/random.h"
 #include "server/cut.h"
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/whole_cuts.h"
 #include "staleness/step_policy.h"
 #include "thalweg/wait_limit.h"
 
@@ -98,8 +100,6 @@ Job draw_job(std::uint64_t seed) {
   return job;
 }
 
-using Cuts = std::map<std::uint32_t, Cut>;  // By server.
-
 std::vector<Reached> reached_in(const Cuts& cuts) {
   std::vector<Reached> all;
   for (const auto& [server, cut] : cuts) {
@@ -117,6 +117,7 @@ struct Kept {
     Step step;
     Cuts cuts;
     std::vector<Reached> reached;
+    std::pair<std::uint32_t, std::uint64_t> attempt;  // Of which life.
   };
   std::shared_ptr<const Checkpoint> newest;
 };
@@ -261,11 +262,18 @@ class Life {
       kept_.attempts[cut.order.place].insert_or_assign(cut.server, cut);
       return std::string("stored");
     });
-    out.complete_checkpoint = [this](const TakenCheckpoint& taken) {
-      Kept::Checkpoint made{taken.step, {}, {}};
+    Random kinds = Random(job_.seed).split(34).split(number);
+    if (kinds.chance(0.6)) out.checkpoint.whole_every = 2 + static_cast<std::uint32_t>(kinds.below(5));
+    out.complete_checkpoint = [this, number](const TakenCheckpoint& taken) {
+      Kept::Checkpoint made{taken.step, {}, {}, {number, taken.number}};
       for (const auto& [server, text] : taken.parts)
         made.cuts.emplace(server, kept_.attempts[taken.place].at(server));
       made.reached = reached_in(made.cuts);
+      if (taken.since > 0) {
+        THALWEG_CHECK(kept_.newest->attempt == std::pair(number, taken.since),
+                      "changes are since the newest one");
+        made.cuts = whole_cuts(std::move(made.cuts), kept_.newest->cuts);
+      }
       kept_.newest = std::make_shared<const Kept::Checkpoint>(std::move(made));
       return ok_status();
     };

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sim/cluster/cluster.h"
+#include "sim/cluster/whole_cuts.h"
 
 namespace thalweg::sim {
 namespace {
@@ -56,13 +57,11 @@ Task<Status> train_checkpointed(ShardStore& store, bool loads) {
   co_return (co_await store.barrier(kLastBarrier)).status;
 }
 
-using Cuts = std::map<std::uint32_t, Cut>;  // By server.
-
 // What outlives the job.
 struct CheckpointStorage {
   std::map<std::string, Cuts> attempts;  // By place.
   std::optional<std::pair<Step, Cuts>> newest;
-  std::uint64_t completed = 0;
+  std::uint64_t completed = 0, of_changes = 0;
 };
 
 Task<Status> load_cuts(ShardStore& store, const Cuts& cuts) {
@@ -147,6 +146,10 @@ struct Life {
       Cuts whole;
       for (const auto& [server, text] : taken.parts)
         whole.emplace(server, storage.attempts[taken.place].at(server));
+      if (taken.since > 0) {
+        ++storage.of_changes;
+        whole = whole_cuts(std::move(whole), storage.newest->second);
+      }
       storage.newest = std::pair(taken.step, std::move(whole));
       ++storage.completed;
       return ok_status();
@@ -193,7 +196,7 @@ std::vector<Contents> undisturbed() {
 TEST(CheckpointedJob, GoesOnWithTheSameBitsAfterEverythingDied) {
   const std::vector<Contents> wanted = undisturbed();
   ASSERT_GE(wanted[0].keys.size(), kRowsUsed - 1);
-  std::uint64_t resumed = 0, begun_anew = 0, completed = 0;
+  std::uint64_t resumed = 0, begun_anew = 0, completed = 0, of_changes = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CheckpointStorage storage;
     Random random = Random(seed).split(1);
@@ -201,6 +204,7 @@ TEST(CheckpointedJob, GoesOnWithTheSameBitsAfterEverythingDied) {
     for (std::uint64_t life = 0; !over; ++life) {
       const Plan plan = checkpointed_plan(1000 * seed + life);
       CheckpointPolicy policy{.place = fmt::format("life-{}-", life)};
+      policy.whole_every = static_cast<std::uint32_t>(1 + (seed + life) % 4);
       if (random.below(2) == 0) {
         policy.every_steps = 1 + static_cast<std::uint32_t>(random.below(7));
       } else {
@@ -219,11 +223,13 @@ TEST(CheckpointedJob, GoesOnWithTheSameBitsAfterEverythingDied) {
       if (HasFatalFailure()) return;
     }
     completed += storage.completed;
+    of_changes += storage.of_changes;
   }
   EXPECT_GT(resumed, 60u);
   EXPECT_GT(begun_anew, 10u);
-  std::cout << completed << " checkpoints, " << resumed << " lives went on from one, " << begun_anew
-            << " began anew\n";
+  EXPECT_GT(of_changes, 100u);
+  std::cout << completed << " checkpoints, " << of_changes << " of changes, " << resumed
+            << " lives went on from one, " << begun_anew << " began anew\n";
 }
 
 // A server of a chain dies while checkpoints are taken: what its heirs store goes on to the same bits.
@@ -235,7 +241,7 @@ TEST(CheckpointedJob, CheckpointsGoOnWhereAServerOfAChainDied) {
     Plan plan = checkpointed_plan(seed);
     plan.servers = 3;
     plan.replicas = 2;
-    Life first(plan, storage, {.place = "a-", .every_steps = 2});
+    Life first(plan, storage, {.place = "a-", .every_steps = 2, .whole_every = 4});
     Random random = Random(seed).split(2);
     if (first.run(300 + random.below(2000))) continue;
     const std::uint64_t before = storage.completed;

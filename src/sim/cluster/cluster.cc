@@ -21,7 +21,7 @@ void Cluster::complete_later(const TakenCheckpoint& taken) {
   at(now_, [this, taken] {
     by_driver(0, [&](Process& process, Instant local, Transport&) {
       const Status status = programs_.complete_checkpoint(taken);
-      process.scheduler->complete_checkpoint(local, taken.number, status);
+      process.scheduler->complete_checkpoint(local, taken.number, status, false);
     });
   });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/hint.h"
@@ -10,6 +11,7 @@ namespace thalweg {
 namespace {
 
 constexpr Duration kEveryUnlessTold = std::chrono::minutes(5);
+constexpr std::uint64_t kWholeToChanges = 2;  // Whole ones are so many times as large as all changes since.
 
 Status make_directory(Disk& disk, const std::string& directory) {
   const auto found = disk.look(directory);
@@ -52,6 +54,7 @@ void CheckpointKeeper::follow(SchedulerOptions& job, checkpoint::Manifest about)
   job.checkpoint.place = checkpoint::attempt_prefix(disk_, directory_);
   job.checkpoint.every_steps = options_.every_steps;
   job.checkpoint.every = options_.every;
+  job.checkpoint.whole_every = options_.whole_every;
   if (options_.every_steps == 0 && options_.every <= Duration{}) job.checkpoint.every = kEveryUnlessTold;
   const auto keep = [this](auto outcome) {
     const std::lock_guard lock(mutex_);
@@ -86,14 +89,33 @@ Result<std::string> CheckpointKeeper::complete(const TakenCheckpoint& taken) {
     if (!part) return part.status();
     manifest.parts.push_back(*std::move(part));
   }
-  return checkpoint::complete(disk_, directory_, taken.place, manifest);
+  const auto has_changes = [](const checkpoint::Part& part) { return !part.changed.empty(); };
+  if (std::ranges::any_of(manifest.parts, has_changes)) {
+    if (taken.since != newest_number_)
+      return Status(Code::kRefused, "it has the changes since another checkpoint than the newest");
+    auto base = checkpoint::base_of(disk_, newest_);
+    if (!base) return base.status();
+    manifest.base = *std::move(base);
+  }
+  auto path = checkpoint::complete(disk_, directory_, taken.place, manifest);
+  if (path) count_bytes(manifest);
+  return path;
+}
+
+void CheckpointKeeper::count_bytes(const checkpoint::Manifest& manifest) {
+  if (!manifest.base) whole_bytes_ = manifest.bytes();
+  changes_bytes_ = manifest.base ? changes_bytes_ + manifest.bytes() : 0;
 }
 
 void CheckpointKeeper::on_taken(Cluster& cluster, const TakenCheckpoint& taken, const Say& say) {
   const auto path = complete(taken);
-  cluster.complete_checkpoint(taken.number, path.status());
-  if (!path) return on_failed(path.status(), say);
+  cluster.complete_checkpoint(taken.number, path.status(), kWholeToChanges * changes_bytes_ >= whole_bytes_);
+  if (!path) {
+    (void)disk_.remove(taken.place);
+    return on_failed(path.status(), say);
+  }
   newest_ = *path;
+  newest_number_ = taken.number;
   ++completed_;
   say(failing_ ? TrainMessage::kNote : TrainMessage::kDetail, "checkpoint at " + newest_);
   failing_ = false;

@@ -41,6 +41,7 @@ class CheckpointKeeper {
  private:
   explicit CheckpointKeeper(const CheckpointOptions& options) : options_(options) {}
   Result<std::string> complete(const TakenCheckpoint& taken);
+  void count_bytes(const checkpoint::Manifest& manifest);
   void on_taken(Cluster& cluster, const TakenCheckpoint& taken, const Say& say);
   void on_failed(const Status& why, const Say& say);
 
@@ -55,6 +56,9 @@ class CheckpointKeeper {
   std::uint64_t completed_ = 0, failed_ = 0;
   bool failing_ = false;  // Its user knows.
   std::string newest_;
+  std::uint64_t newest_number_ = 0;  // 0: it is of an earlier training.
+  // Of the newest that has all rows, and of those since that have the changes.
+  std::uint64_t whole_bytes_ = 0, changes_bytes_ = 0;
 };
 
 }  // namespace thalweg

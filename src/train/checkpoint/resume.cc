@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "checkpoint/contents.h"
 #include "checkpoint/part_file.h"
 #include "net/system_disk.h"
 
@@ -49,11 +50,7 @@ std::string differences(const Json& there, const Json& here) {
   return out;
 }
 
-// A block of a checkpoint's files, on its way to a server.
-struct FileBlock {
-  const File* file = nullptr;
-  checkpoint::BlockPlace place;
-};
+using checkpoint::Contents;
 
 // What a server is told of a block: rows, or the state of a range.
 struct ReadBlock {
@@ -63,30 +60,7 @@ struct ReadBlock {
   std::string state;
 };
 
-// All blocks of rows, or all others: of each file in turn, so that all servers have something to do.
-Result<std::vector<FileBlock>> blocks_of(const std::vector<std::unique_ptr<File>>& files, std::size_t tables,
-                                         bool states) {
-  std::vector<std::vector<FileBlock>> by_file;
-  std::size_t longest = 0;
-  for (const auto& file : files) {
-    std::vector<FileBlock>& blocks = by_file.emplace_back();
-    Status scanned = checkpoint::scan_blocks(*file, tables, [&](const checkpoint::BlockPlace& place) {
-      if (checkpoint::holds_state(place) == states) blocks.push_back({file.get(), place});
-      return ok_status();
-    });
-    if (!scanned.ok()) return scanned;
-    longest = std::max(longest, blocks.size());
-  }
-  std::vector<FileBlock> all;
-  for (std::size_t at = 0; at < longest; ++at) {
-    for (const auto& blocks : by_file) {
-      if (at < blocks.size()) all.push_back(blocks[at]);
-    }
-  }
-  return all;
-}
-
-Result<ReadBlock> read_block(const FileBlock& block, const TableSpec& spec) {
+Result<ReadBlock> read_block(const Contents& contents, const Contents::Block& block) {
   ReadBlock out;
   out.place = block.place;
   if (checkpoint::holds_state(block.place)) {
@@ -95,7 +69,7 @@ Result<ReadBlock> read_block(const FileBlock& block, const TableSpec& spec) {
     out.state = state->text();
     return out;
   }
-  auto read = checkpoint::read_rows(*block.file, block.place, spec);
+  auto read = contents.read(block);
   if (!read) return read.status();
   const auto keys = read->rows.keys.as<std::uint64_t>();
   out.keys.assign(keys.begin(), keys.end());
@@ -106,17 +80,16 @@ Result<ReadBlock> read_block(const FileBlock& block, const TableSpec& spec) {
 // Reads and unpacks some blocks ahead of who loads them, each on a thread of its own.
 class BlocksAhead {
  public:
-  BlocksAhead(std::vector<FileBlock> blocks, const std::vector<TableSpec>& tables)
-      : blocks_(std::move(blocks)), tables_(tables) {}
+  BlocksAhead(const Contents& contents, const std::vector<Contents::Block>& blocks)
+      : contents_(contents), blocks_(blocks) {}
 
   bool over() const { return next_ == blocks_.size() && reading_.empty(); }
   // The next one. Precondition: !over().
   Result<ReadBlock> take() {
     while (next_ < blocks_.size() && reading_.size() < kBlocksAhead) {
-      const FileBlock& block = blocks_[next_++];
-      reading_.push_back(std::async(std::launch::async, [&block, &spec = tables_[block.place.table.value]] {
-        return read_block(block, spec);
-      }));
+      const Contents::Block& block = blocks_[next_++];
+      reading_.push_back(std::async(std::launch::async,
+                                    [&block, &contents = contents_] { return read_block(contents, block); }));
     }
     Result<ReadBlock> read = reading_.front().get();
     reading_.pop_front();
@@ -124,8 +97,8 @@ class BlocksAhead {
   }
 
  private:
-  std::vector<FileBlock> blocks_;
-  const std::vector<TableSpec>& tables_;
+  const Contents& contents_;
+  const std::vector<Contents::Block>& blocks_;
   std::size_t next_ = 0;
   std::deque<std::future<Result<ReadBlock>>> reading_;
 };
@@ -136,12 +109,15 @@ Pending load_block(ShardStore& store, ReadBlock block) {
   return store.load(block.place.table, block.place.range, std::move(block.keys), std::move(block.rows));
 }
 
-Task<Status> load_blocks(ShardStore& store, BlocksAhead& blocks) {
+// Adds up in `rows` how many these were.
+Task<Status> load_blocks(ShardStore& store, BlocksAhead& blocks, std::uint64_t& rows) {
   std::deque<Pending> loads;
   while (!blocks.over() || !loads.empty()) {
     if (!blocks.over() && loads.size() < kLoadsUnderWay) {
       auto block = blocks.take();
       if (!block) co_return block.status();
+      rows += block->keys.size();
+      if (block->keys.empty() && !checkpoint::holds_state(block->place)) continue;
       loads.push_back(load_block(store, *std::move(block)));
       // What was asked leaves when the program waits.
       if (const Status status = (co_await store.yield()).status; !status.ok()) co_return status;
@@ -203,20 +179,22 @@ Status check_same_training(const ResumePoint& from, const TrainSpec& spec, const
 
 Task<Status> load_checkpoint(ShardStore& store, ResumePoint from, std::vector<TableSpec> tables) {
   const SystemDisk disk;
-  std::vector<std::unique_ptr<File>> files;
-  for (const checkpoint::Part& part : from.manifest.parts) {
-    auto file = disk.open(from.path + "/" + part.file);
-    if (!file) co_return file.status();
-    files.push_back(*std::move(file));
-  }
+  const auto contents = Contents::open(disk, from.path);
+  if (!contents) co_return contents.status();
+  const auto is_table = [](const checkpoint::TableRanges& there, const TableSpec& here) {
+    return there.name == here.name && there.ranges == here.ranges;
+  };
+  if (!std::ranges::equal(contents->manifest().tables, tables, is_table))
+    co_return Status(Code::kModel, from.path + ": it is of other tables, or of other key ranges");
+  std::uint64_t rows = 0;
   for (const bool states : {false, true}) {  // What else is known of a range comes behind its last row.
-    auto blocks = blocks_of(files, tables.size(), states);
-    if (!blocks) co_return blocks.status();
-    BlocksAhead ahead(*std::move(blocks), tables);
-    Status loaded = co_await load_blocks(store, ahead);
+    BlocksAhead ahead(*contents, states ? contents->states() : contents->rows());
+    Status loaded = co_await load_blocks(store, ahead, rows);
     if (!loaded.ok()) co_return loaded;
   }
-  co_return ok_status();
+  if (rows == from.manifest.rows()) co_return ok_status();
+  co_return Status(Code::kModel,
+                   fmt::format("{}: it has {} rows, expected {}", from.path, rows, from.manifest.rows()));
 }
 
 }  // namespace thalweg

@@ -24,8 +24,14 @@ Status run_ckpt_ls(const Options& options, Output& out) {
     if (one.status.ok()) {
       json["rows"] = one.manifest.rows();
       json["bytes"] = one.manifest.bytes();
-      text += fmt::format("{}  {} rows, {} bytes, {} parts\n", one.path, one.manifest.rows(),
+      json["since"] = nullptr;
+      text += fmt::format("{}  {} rows, {} bytes, {} parts", one.path, one.manifest.rows(),
                           one.manifest.bytes(), one.manifest.parts.size());
+      if (const auto& base = one.manifest.base) {
+        json["since"] = base->name;
+        text += fmt::format(", {} changed since {}", one.manifest.stored_rows(), base->name);
+      }
+      text += '\n';
     } else {
       json["error"] = one.status.message();
       text += fmt::format("{}  {}\n", one.path, one.status.message());

@@ -20,6 +20,11 @@ Status run_ckpt_show(const Options& options, Output& out) {
   std::string text = fmt::format("step {}: {} rows, {} bytes, of library version {}\n",
                                  checkpoint::step_text(manifest->step), manifest->rows(), manifest->bytes(),
                                  manifest->library_version);
+  const auto& base = manifest->base;
+  if (base) {
+    text += fmt::format("{} of the rows are here, what has changed since {}; the others are there\n",
+                        manifest->stored_rows(), base->name);
+  }
   nlohmann::ordered_json parts = nlohmann::ordered_json::array();
   for (const checkpoint::Part& part : manifest->parts) {
     text += fmt::format("{}: {} rows, {} bytes", part.file, part.rows, part.bytes);
@@ -44,6 +49,8 @@ Status run_ckpt_show(const Options& options, Output& out) {
             {"step", {manifest->step.epoch, manifest->step.index}},
             {"rows", manifest->rows()},
             {"bytes", manifest->bytes()},
+            {"stored_rows", manifest->stored_rows()},
+            {"since", base ? nlohmann::ordered_json(base->name) : nlohmann::ordered_json()},
             {"library_version", manifest->library_version},
             {"options", manifest->options},
             {"job", nlohmann::ordered_json::parse(manifest->job, nullptr, false)},
