@@ -60,8 +60,17 @@ Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ra
   return check_placed_keys(spec_, owned_, keys, ranges);
 }
 
+// Keys that have been shown were checked before, against ranges that are owned still.
 Status SparseTable::check(const Contribution& part, RangeSpan ranges) const {
-  return check_contribution(spec_, owned_, part, ranges);
+  const auto inside = [&](PlacedKey key) { return ranges.contains(range_of(key, spec_.ranges)); };
+  const bool checked = !part.keys.empty() && shown_.has(part.keys) && owned_.contains(ranges) &&
+                       inside(part.keys.front()) && inside(part.keys.back());
+  if (!checked) {
+    keys_checked_ += part.keys.size();
+    return check_contribution(spec_, owned_, part, ranges);
+  }
+  return check_values(spec_, part.grads, spec_.dim, part.keys.size(),
+                      [&](std::size_t i) { return unplace(part.keys[i]); });
 }
 
 void SparseTable::start(std::span<const PlacedKey> keys, Probe* probes) const {

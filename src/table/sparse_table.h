@@ -42,6 +42,8 @@ class SparseTable final : public Table {
   TableStats stats() const override;
   // Keys that were looked for so far.
   std::uint64_t lookups() const { return lookups_; }
+  // Keys whose order was looked at so far to check pushes.
+  std::uint64_t keys_checked() const { return keys_checked_; }
   // Initial rows that were computed so far.
   std::uint64_t initials_drawn() const { return initials_drawn_; }
 
@@ -95,6 +97,7 @@ class SparseTable final : public Table {
   StepRows shown_;
   Step shown_step_;
   mutable std::uint64_t lookups_ = 0;
+  mutable std::uint64_t keys_checked_ = 0;
   mutable std::uint64_t initials_drawn_ = 0;
 };
 

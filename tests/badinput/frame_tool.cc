@@ -1,4 +1,4 @@
-// Makes frames for tests in other languages: writes the version of the wire format, then reads lines "op
+// Makes frames for tests in other languages: writes the version that hellos say, then reads lines "op
 // flags cluster map_epoch request table range_begin range_end code shard owner_epoch step_epoch step_index
 // block first second", the last two hexadecimal or "-", and writes each frame in hexadecimal, its checksum
 // right whatever it says.
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/frame.h"
+#include "net/tcp/hello.h"
 
 namespace {
 
@@ -22,7 +23,7 @@ thalweg::Bytes from_hex(const std::string& text) {
 }  // namespace
 
 int main() {
-  std::cout << thalweg::kWireVersion << std::endl;
+  std::cout << thalweg::kStreamVersion << std::endl;
   unsigned op = 0, flags = 0, code = 0, block = 0;
   std::string first, second;
   thalweg::Frame frame;

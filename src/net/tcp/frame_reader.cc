@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "base/planted.h"
@@ -57,12 +58,27 @@ void FrameReader::filled(std::size_t bytes) {
   end_ += bytes;
 }
 
+// If there is one before the header.
+Status FrameReader::take_reference() {
+  const auto bytes = std::span<const std::byte>(small_).subspan(begin_, end_ - begin_);
+  if (named_ || bytes.size() < KnownKeys::kReferenceBytes || !KnownKeys::begins(bytes)) return ok_status();
+  auto named = known_.named(bytes.first(KnownKeys::kReferenceBytes));
+  if (!named) return named.status();
+  named_ = *std::move(named);
+  begin_ += KnownKeys::kReferenceBytes;
+  return ok_status();
+}
+
 Result<std::optional<Frame>> FrameReader::next() {
   if (payload_ == nullptr) {
+    if (Status status = take_reference(); !status.ok()) return status;
     if (end_ - begin_ < kHeaderBytes) return std::optional<Frame>();
     const auto header = std::span<const std::byte>(small_).subspan(begin_).first<kHeaderBytes>();
-    const auto lengths = decode_header(header, frame_bytes_max_, head_);
+    const auto room = frame_bytes_max_ - (named_ ? Frame::padded(named_->size()) : 0);
+    const auto lengths = decode_header(header, room, head_);
     if (!lengths) return lengths.status();
+    if (named_ && lengths->first != 0)
+      return Status(Code::kRefused, "frame refused: it names keys and has some of its own");
     begin_ += kHeaderBytes;
     lengths_ = *lengths;
     const std::size_t total = lengths_.wire_bytes();
@@ -87,6 +103,11 @@ Result<std::optional<Frame>> FrameReader::finish_frame() {
   if (!padding.ok()) return padding;
   if (Status status = check_payload(frame, lengths_); !status.ok() && !THALWEG_BUG(kChecksumUnread))
     return status;
+  if (named_) {
+    frame.first = *std::exchange(named_, std::nullopt);
+  } else {
+    known_.on_frame(frame);
+  }
   return std::optional<Frame>(std::move(frame));
 }
 

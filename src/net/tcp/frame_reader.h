@@ -11,6 +11,7 @@
 
 #include "base/frame.h"
 #include "base/limits.h"
+#include "net/tcp/known_keys.h"
 
 namespace thalweg {
 
@@ -26,9 +27,11 @@ class FrameReader {
   // The next whole frame, nothing when more bytes are needed, or why the stream cannot go on.
   Result<std::optional<Frame>> next();
   // Whether a frame has begun and not ended.
-  bool inside_frame() const { return payload_ != nullptr || begin_ != end_; }
+  bool inside_frame() const { return payload_ != nullptr || begin_ != end_ || named_; }
+  const KnownKeys& known() const { return known_; }
 
  private:
+  Status take_reference();
   Result<std::optional<Frame>> finish_frame();
 
   std::size_t frame_bytes_max_ = limits::kFrameBytesBeforeHello;
@@ -42,6 +45,8 @@ class FrameReader {
   PayloadLengths lengths_;
   std::shared_ptr<std::byte> payload_;  // `first` is 8-byte, `second` 64-byte aligned.
   std::size_t payload_got_ = 0;
+  std::optional<Bytes> named_;  // What has come as a reference is its first segment.
+  KnownKeys known_;
 };
 
 }  // namespace thalweg

@@ -1,5 +1,6 @@
 // Grammar, all integers little-endian:
-//   hello := from_role:u8 from_index:u32 to_role:u8 to_index:u32 cluster:u64 wire_version:u16 incarnation:u64
+//   hello := from_role:u8 from_index:u32 to_role:u8 to_index:u32 cluster:u64 stream_version:u16
+//   incarnation:u64
 #include "net/tcp/hello.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@ namespace thalweg {
 Bytes encode_hello(const Hello& hello) {
   Writer out;
   out.put(hello.from.role).put(hello.from.index).put(hello.to.role).put(hello.to.index);
-  out.put(hello.cluster).put(kWireVersion).put(hello.incarnation);
+  out.put(hello.cluster).put(kStreamVersion).put(hello.incarnation);
   return out.take();
 }
 
@@ -35,8 +36,9 @@ Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   const auto version = in.get<std::uint16_t>();
   hello.incarnation = in.get<std::uint64_t>();
   if (!in.done()) return refused(fmt::format("{} bytes are no hello", bytes.size()));
-  if (version != kWireVersion) {
-    return refused(fmt::format("wire version {}, this node speaks {}", version, kWireVersion));
+  if (version != kStreamVersion) {
+    const auto text = [](unsigned both) { return fmt::format("{}.{}", both & 0xff, both >> 8); };
+    return refused(fmt::format("wire version {}, this node speaks {}", text(version), text(kStreamVersion)));
   }
   if (hello.from.role > Role::kWorker || hello.to.role > Role::kWorker) return refused("unknown role");
   return hello;

@@ -16,8 +16,12 @@ struct Hello {
   std::uint64_t incarnation = 0;  // Drawn anew by each process, so that a restarted peer is known as such.
 };
 
+// That of frames in its low byte, and in the high one that of what goes before them: known_keys.h.
+inline constexpr std::uint16_t kStreamVersion = kWireVersion | 1 << 8;
+static_assert(kWireVersion < 1 << 8);
+
 Bytes encode_hello(const Hello& hello);
-// Refuses anything but a hello of this wire version.
+// Refuses anything but a hello of this version.
 Result<Hello> decode_hello(std::span<const std::byte> bytes);
 // The same as a frame: that a node has another name from now on.
 Frame hello_frame(const Hello& hello);

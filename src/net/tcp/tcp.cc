@@ -274,6 +274,7 @@ TcpStats Tcp::Impl::stats() const {
   }
   stats.frames_dropped = frames_dropped_;
   stats.refused = refused_;
+  stats.sent_bytes = sent_bytes_;
   return stats;
 }
 

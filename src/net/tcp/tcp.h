@@ -58,6 +58,7 @@ struct TcpStats {
   std::size_t queued_bytes = 0;      // In all send queues.
   std::uint64_t frames_dropped = 0;  // By full send queues.
   std::uint64_t refused = 0;         // Connections closed because of what they sent.
+  std::uint64_t sent_bytes = 0;      // That the kernel took, handshakes included.
 };
 
 // Not for several threads, but for wake(). Nodes run only inside run_until(), flush() and turn(); none of

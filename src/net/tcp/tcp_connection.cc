@@ -156,6 +156,7 @@ void Tcp::Impl::write(Connection& conn) {
       return;
     }
     progress_ = true;
+    sent_bytes_ += static_cast<std::uint64_t>(sent);
     if (greets) {
       conn.greeting.erase(conn.greeting.begin(), conn.greeting.begin() + sent);
       continue;

@@ -209,6 +209,7 @@ class Tcp::Impl {
   Instant next_housekeeping_{};
   std::uint64_t frames_dropped_ = 0;
   std::uint64_t refused_ = 0;
+  std::uint64_t sent_bytes_ = 0;
   LogLimit refusals_;
   LogLimit losses_;
   const std::function<bool()>* done_ = nullptr;  // Of run_until().

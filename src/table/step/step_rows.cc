@@ -41,6 +41,13 @@ std::span<const std::uint32_t> StepRows::ask(std::uint32_t position, const Share
   return numbers_of(asked_.back());
 }
 
+bool StepRows::has(std::span<const PlacedKey> keys) const {
+  return std::any_of(asked_.begin(), asked_.end(), [&](const Asked& asked) {
+    return asked.keys.owner != nullptr && asked.keys.keys.data() == keys.data() &&
+           asked.keys.keys.size() == keys.size();
+  });
+}
+
 void StepRows::add_initial(std::size_t number, std::span<const float> row) {
   initial_of_.resize(number + 1);
   initial_of_[number] = static_cast<std::uint32_t>(initials_.size() / row.size());

@@ -21,6 +21,8 @@ class StepRows {
   // What comes next is of keys of `owned`.
   void reset(const RangeSet& owned, std::uint16_t ranges);
   bool empty() const { return asked_.empty(); }
+  // Whether one of the positions has been shown keys that lie in this very memory.
+  bool has(std::span<const PlacedKey> keys) const;
   // What has been shown is shown no more; reset() comes before more is asked.
   void forget() { asked_.clear(); }
   // The number of each key, valid until the next call; rows() grows by as many as are new, which are null.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <set>
 
 #include "base/random.h"
@@ -151,6 +152,30 @@ TEST(StepRows, AreForgottenWhenTheTableChanges) {
     table.apply(parts_of(step)), plain.apply(parts_of(step));
     EXPECT_EQ(table.digest(), plain.digest()) << change;
   }
+}
+
+// A push of the memory that was shown, as drivers hand it on.
+TEST(StepRows, KeysThatWereShownAreNotCheckedAgain) {
+  const TableSpec spec = shown_spec(RuleKind::kFtrl, 1);
+  SparseTable table(spec, {0, 16}, nullptr);
+  Random random(5);
+  ShardStep shard = some_step(random, 1, 500)[0];
+  const auto keys = std::make_shared<const std::vector<std::uint64_t>>(shard.keys);
+  std::vector<float> shown(keys->size());
+  table.show({0, 0}, shard.position, {*keys, keys}, shown);
+  const Contribution same{*keys, shard.grads, shard.position};
+  const auto looked_at = [&](const Contribution& part, RangeSpan ranges, Code expected) {
+    const std::uint64_t before = table.keys_checked();
+    EXPECT_EQ(table.check(part, ranges).code(), expected);
+    return table.keys_checked() - before;
+  };
+  EXPECT_EQ(looked_at(same, {0, 16}, Code::kOk), 0U);
+  EXPECT_EQ(looked_at(shard.part(), {0, 16}, Code::kOk), keys->size()) << "the same keys elsewhere";
+  EXPECT_EQ(looked_at(same, {0, 2}, Code::kRefused), keys->size()) << "the push is of other ranges";
+  shard.grads[0] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(looked_at(same, {0, 16}, Code::kNonFinite), 0U);
+  table.write(shard.keys, 1, shown);
+  EXPECT_EQ(looked_at(same, {0, 16}, Code::kNonFinite), keys->size()) << "what was shown is forgotten";
 }
 
 // What nobody pushes to is kept for one step at most.
