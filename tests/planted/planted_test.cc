@@ -6,8 +6,8 @@
 
 #include "planted_for_test.h"
 #include "sim/cluster/orders_for_test.h"
-#include "sim/cluster/shrink.h"
 #include "sim/cluster/simulate.h"
+#include "sim/shrink/shrink.h"
 
 namespace thalweg::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/work/seed_runs.h"
 #include "cli/work/simulate_groups.h"
 #include "sim/cluster/run_plan.h"
-#include "sim/cluster/shrink.h"
+#include "sim/shrink/shrink.h"
 
 namespace thalweg {
 

@@ -1,4 +1,4 @@
-#include "sim/cluster/shrink.h"
+#include "sim/shrink/shrink.h"
 
 #include <gtest/gtest.h>
 
