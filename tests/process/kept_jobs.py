@@ -64,8 +64,8 @@ class KeptJobs(ClusterJobs):
             self.assertLess(time.monotonic(), deadline, status)
             time.sleep(0.02)
 
-    def await_work(self, workers, ticks=10):
-        """Until each of them has computed for so many more ticks of its processor's clock."""
+    def await_work(self, workers, ticks=60):
+        """Until each of them has computed for so many more ticks of 10 ms; one that waits uses one in some seconds."""
         def worked(process):
             with open("/proc/%d/stat" % process.pid, encoding="ascii", errors="replace") as stat:
                 return sum(int(field) for field in stat.read().rsplit(")", 1)[1].split()[11:13])

@@ -17,7 +17,7 @@ TEST(SeedRuns, ABrokenPromiseIsToldWithTheCommandThatShowsTheLeastOfIt) {
                 .message()
                 .find("replay it with: thalweg simulate faults --copies --replay 17 --trace"),
             std::string::npos);
-  EXPECT_FALSE(runs.to_json({}).contains("reduced"));
+  EXPECT_FALSE(runs.to_json(nlohmann::ordered_json::object()).contains("reduced"));
   failed.events = 70;
   failed.violation = "[ends] the small one";
   failed.plan = "sync, servers 1";
@@ -27,7 +27,7 @@ TEST(SeedRuns, ABrokenPromiseIsToldWithTheCommandThatShowsTheLeastOfIt) {
        {"after 9000 events", "[ends] the whole", "found in 40 tries, after 70 events", "[ends] the small one",
         "sync, servers 1", "thalweg simulate faults --copies --replay 17 --reduced drop,servers=1 --trace"})
     EXPECT_NE(text.find(what), std::string::npos) << text;
-  EXPECT_EQ(runs.to_json({})["reduced"]["reduced"], "drop,servers=1");
+  EXPECT_EQ(runs.to_json(nlohmann::ordered_json::object())["reduced"]["reduced"], "drop,servers=1");
 }
 
 }  // namespace
