@@ -6,7 +6,8 @@
 namespace thalweg {
 namespace {
 
-// Cells of a sparse range: 4 to 8 a row, so that a row that is meant brings a fifth of another along.
+// Cells of a sparse range: 4 to 8 a row, so that a row that is meant brings an eighth to a quarter of another
+// along.
 constexpr unsigned kCellBitsMin = 6, kCellBitsMax = 40, kCellBitsBesides = 2;
 constexpr unsigned kPlaceBits = 64;
 
