@@ -61,7 +61,8 @@ std::uint32_t Client::next_home(Instant now) const {
   auto homes = ring_.preference(place(asked_.key), replicas_);
   const auto away_until = [&](std::uint32_t home) {
     const auto away = away_until_.find(home);
-    return away == away_until_.end() || away->second <= now ? Instant{0} : away->second;
+    const bool is_away = away != away_until_.end() && (away->second > now || silent_.contains(home));
+    return is_away ? away->second : Instant{0};
   };
   std::ranges::stable_sort(homes, {}, away_until);  // Of silent ones that first which was asked longest ago.
   return homes[turn_ % homes.size()];

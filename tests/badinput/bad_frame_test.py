@@ -472,7 +472,9 @@ class BadFrameTest(ProgramTest):
                 peer.send(VERSIONED, first=versioned(STANDING))
                 self.assertEqual(peer.receive(VERSIONED)[0], OK)
             with self.assertRaises(ConnectionError):  # Of another ring.
-                Peer(holder, self.tool, port, (SERVER, (number + 1) % 3), to, cluster=12345).read(1)
+                other = Peer(holder, self.tool, port, (SERVER, (number + 1) % 3), to, cluster=12345)
+                self.addCleanup(other.close)
+                other.read(1)
         self.quorum("put", "8", "-", given=b"x" * (1 << 20))
         deaf = Peer(holder, self.tool, ports[0], (WORKER, 8), (SERVER, 0))
         self.addCleanup(deaf.close)

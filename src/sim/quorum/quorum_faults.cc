@@ -73,7 +73,8 @@ void QuorumWorld::crash(std::uint32_t victim) {
   if (disk) {
     ++disks_lost_;
     ++counts_.disks;
-    stores_[victim] = std::make_unique<quorum::VersionStore>(ring_, victim, plan_.replicas, ++lives_[victim]);
+    stores_[victim] = std::make_unique<quorum::VersionStore>(ring_, victim, plan_.replicas, ++lives_[victim],
+                                                             quorum::StoreLimits{plan_.hints});
   }
   if (noticed) {
     at(now_ + 10ms, [this, victim] {

@@ -73,6 +73,8 @@ QuorumPlan draw_quorum_plan(std::uint64_t seed) {
     plan.clock_begin_max = 1h;
     plan.clock_rate_off = 0.2;
   }
+  if (random.chance(0.3)) plan.hints = random.below(3);
+  if (random.chance(0.5)) plan.away_for = Duration{};
   return plan;
 }
 

@@ -15,6 +15,8 @@ struct QuorumPlan {
   std::uint32_t servers = 3;
   std::uint32_t replicas = 3;
   quorum::ServerOptions server;
+  std::size_t hints = quorum::kHintsMax;  // That a server keeps: where they are few, comparing does the rest.
+  Duration away_for = std::chrono::seconds(1);  // See ClientOptions.
   std::uint32_t clients = 1;
   std::uint32_t requests = 20;  // Of each client.
   std::uint32_t keys = 1;

@@ -28,7 +28,8 @@ QuorumWorld::QuorumWorld(const QuorumPlan& plan, Trace trace)
   }
   for (std::uint32_t s = 0; s < plan.servers; ++s) {
     processes_[s].id = server_node(s);
-    stores_.push_back(std::make_unique<quorum::VersionStore>(ring_, s, plan.replicas));
+    stores_.push_back(
+        std::make_unique<quorum::VersionStore>(ring_, s, plan.replicas, 0, quorum::StoreLimits{plan.hints}));
     start_server(s);
   }
   for (std::uint32_t c = 0; c < plan.clients; ++c) add_client(c);
@@ -50,6 +51,7 @@ void QuorumWorld::add_client(std::uint32_t client) {
   options.replicas = plan_.replicas;
   options.ring_epoch = old_ring ? 0 : plan_.server.ring_epoch;
   options.deadline = 8 * plan_.server.deadline;
+  options.away_for = plan_.away_for;
   options.try_timeout = plan_.server.deadline + plan_.server.deadline / 2;
   Process& process = processes_[plan_.servers + client];
   process.id = worker_node(client);
