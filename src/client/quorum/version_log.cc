@@ -3,8 +3,8 @@
 //   entry  := size:u32 check:u32 checksum:u64 body: of so many bytes, the size's hash, the body's hash
 //   body   := 0:u8 magic:u64 cluster:u64 node:u32 life:u32 boot:text   header
 //           | 1:u8 key:u64 record                                      all that there is of a key
-//           | 2:u8 node:u32 key:u64 record                             a hint for a node; an empty record:
-//           none | 3:u8                                                     the store is complete
+//           | 2:u8 node:u32 key:u64 record                             a hint for a node; empty: none
+//           | 3:u8                                                     the store is complete
 #include "client/quorum/version_log.h"
 
 #include <fmt/format.h>
