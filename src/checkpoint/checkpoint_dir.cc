@@ -54,8 +54,7 @@ Status put_in_place(Disk& disk, const std::string& directory, const std::string&
   return disk.sync_directory(directory);
 }
 
-// The manifest at `path`, and the hash of its text.
-Result<std::pair<Manifest, std::string>> read_manifest(const Disk& disk, const std::string& path) {
+Result<Layer> read_layer(const Disk& disk, const std::string& path) {
   const auto found = disk.look(path);
   if (!found) return found.status();
   if (*found != Entry::kDirectory) {
@@ -73,7 +72,7 @@ Result<std::pair<Manifest, std::string>> read_manifest(const Disk& disk, const s
     return status;
   auto manifest = parse_manifest(manifest_path, text);
   if (!manifest) return manifest.status();
-  return std::pair(*std::move(manifest), hash_text(text));
+  return Layer{path, *std::move(manifest), hash_text(text)};
 }
 
 Status look_at_parts(const Disk& disk, const Layer& layer) {
@@ -90,14 +89,14 @@ Status look_at_parts(const Disk& disk, const Layer& layer) {
   return ok_status();
 }
 
-// Why `found`, of which `hash` is the manifest's, is not what `layer` has the changes since; empty: it is.
-std::string mistaken(const Layer& layer, const Manifest& found, const std::string& hash) {
+// Why `found` is not what `layer` has the changes since; empty: it is.
+std::string mistaken(const Layer& layer, const Layer& found) {
   const Base& base = *layer.manifest.base;
-  if (hash != base.hash)
-    return fmt::format("it is another checkpoint: the hash of its {} is {}, expected {}", kManifestFile, hash,
-                       base.hash);
-  if (found.tables != layer.manifest.tables) return "it is of other tables";
-  if (found.step >= layer.manifest.step) return "it is no earlier one";
+  if (found.hash != base.hash)
+    return fmt::format("it is another checkpoint: the hash of its {} is {}, expected {}", kManifestFile,
+                       found.hash, base.hash);
+  if (found.manifest.tables != layer.manifest.tables) return "it is of other tables";
+  if (found.manifest.step >= layer.manifest.step) return "it is no earlier one";
   return {};
 }
 
@@ -135,13 +134,13 @@ Result<std::vector<Layer>> open_layers(const Disk& disk, const std::string& path
     return chain.empty() ? why : Status(Code::kModel, chain + why.message());
   };
   for (;;) {
-    auto read = read_manifest(disk, at);
+    auto read = read_layer(disk, at);
     if (!read) return broken(read.status());
     if (!layers.empty()) {
-      if (const std::string wrong = mistaken(layers.back(), read->first, read->second); !wrong.empty())
+      if (const std::string wrong = mistaken(layers.back(), *read); !wrong.empty())
         return broken({Code::kModel, at + ": " + wrong});
     }
-    layers.push_back({at, std::move(read->first)});
+    layers.push_back(*std::move(read));
     if (Status whole = look_at_parts(disk, layers.back()); !whole.ok()) return broken(whole);
     const std::optional<Base>& base = layers.back().manifest.base;
     if (!base) return layers;
@@ -157,10 +156,9 @@ Result<Manifest> open(const Disk& disk, const std::string& path) {
 }
 
 Result<Base> base_of(const Disk& disk, const std::string& path) {
-  if (const auto layers = open_layers(disk, path); !layers) return layers.status();
-  auto read = read_manifest(disk, path);
-  if (!read) return read.status();
-  return Base{directory_name(read->first.step), std::move(read->second)};
+  const auto layers = open_layers(disk, path);
+  if (!layers) return layers.status();
+  return Base{directory_name(layers->front().manifest.step), layers->front().hash};
 }
 
 Status verify(const Disk& disk, const std::string& path) {

@@ -29,6 +29,7 @@ void remove_attempts(Disk& disk, const std::string& directory);
 struct Layer {
   std::string path;
   Manifest manifest;
+  std::string hash{};  // XXH3-128 of its checkpoint.json.
 };
 // Reads checkpoint.json and looks whether the parts are there in full length; the same of what it has the
 // changes since, and so on: the one at `path` first. kIo or kModel, naming the file, and whose base it is of.

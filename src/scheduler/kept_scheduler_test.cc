@@ -100,6 +100,13 @@ struct KeptJob {
     for (std::uint32_t n = 0; n < 4; ++n) tell(temporary(n), join(n < 2 ? Role::kServer : Role::kWorker));
     for (std::uint32_t n = 0; n < 4; ++n) tell(n < 2 ? server_node(n) : worker_node(n - 2), heartbeat());
   }
+  // What is to be kept of it is on its way to the store when that hears again.
+  void report_unheard() {
+    store.hears_late = true;
+    tell(worker_node(0), report(0, 1));
+    keep();
+    store.hears_late = false;
+  }
   Frame report(std::uint32_t shard, std::uint32_t number) const {
     Frame frame = make_frame(Op::kReport, Bytes::of("r"));
     frame.head.shard = ShardId{shard};
@@ -227,11 +234,8 @@ TEST(KeptScheduler, AChangeThatComesLateUndoesNoLaterOne) {
   KeptJob job(store);
   job.begin();
   job.keep();
-  store.hears_late = true;
-  job.tell(worker_node(0), job.report(0, 1));
-  job.keep();
+  job.report_unheard();
   EXPECT_FALSE(job.kept->settled());
-  store.hears_late = false;
   job.kept->on_peer_lost(job.now, server_node(1), job.out);
   job.now = job.now + std::chrono::seconds(1);
   job.keep();
@@ -247,10 +251,7 @@ TEST(KeptScheduler, GoesOnWhereAChangeHasCountedBeforeItIsRepeated) {
   KeptJob job(store);
   job.begin();
   job.keep();
-  store.hears_late = true;
-  job.tell(worker_node(0), job.report(0, 1));
-  job.keep();
-  store.hears_late = false;
+  job.report_unheard();
   EXPECT_EQ(store.hear(), Code::kOk);
   job.now = job.now + std::chrono::seconds(1);
   EXPECT_EQ(count(job.keep(), Op::kReportReply), 1u);
@@ -263,10 +264,7 @@ TEST(KeptScheduler, AChangeThatComesWhenAnotherOneLeadsIsOfNoEffect) {
   KeptJob first(store);
   first.begin();
   first.keep();
-  store.hears_late = true;
-  first.tell(worker_node(0), first.report(0, 1));
-  first.keep();
-  store.hears_late = false;
+  first.report_unheard();
   KeptJob second(store);
   EXPECT_EQ(store.hear(), Code::kStale);
   first.now = first.now + std::chrono::seconds(1);

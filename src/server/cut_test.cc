@@ -15,12 +15,7 @@ Frame push_of(const Job& job, std::uint32_t shard, Step step, std::uint8_t flags
   frame.head.step = step;
   frame.head.ranges = kAll;
   frame.head.flags = flags;
-  std::vector<std::uint64_t> keys = draw_keys(random, job, kAll);
-  std::vector<float> values((job.sparse() ? keys.size() : keys[1]) * job.spec.dim);
-  if (!job.sparse()) keys.pop_back();
-  for (float& value : values) value = static_cast<float>(random.unit() - 0.5);
-  frame.first = Bytes::of(std::move(keys));
-  frame.second = Bytes::of(std::move(values));
+  fill_push(random, job, draw_keys(random, job, kAll), frame);
   return frame;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -69,6 +70,15 @@ inline std::vector<std::uint64_t> draw_keys(Random& random, const Job& job, Rang
   return keys;
 }
 
+// Rows of a push to these keys, by chance.
+inline void fill_push(Random& random, const Job& job, std::vector<std::uint64_t> keys, Frame& frame) {
+  std::vector<float> values((job.sparse() ? keys.size() : keys[1]) * job.spec.dim);
+  if (!job.sparse()) keys.pop_back();
+  for (float& value : values) value = static_cast<float>(random.unit() - 0.5);
+  frame.first = Bytes::of(std::move(keys));
+  frame.second = Bytes::of(std::move(values));
+}
+
 inline Frame draw_request(Random& random, const Job& job, const TableHost& host, Op op) {
   Frame frame;
   FrameHeader& head = frame.head;
@@ -92,12 +102,7 @@ inline Frame draw_request(Random& random, const Job& job, const TableHost& host,
     head.block = static_cast<std::uint8_t>(1 + random.below(2));
     head.shard.value &= ~(head.shard_count() - 1);
   }
-  const std::size_t rows = job.sparse() ? keys.size() : keys[1];
-  if (!job.sparse()) keys.pop_back();
-  std::vector<float> values(rows * job.spec.dim);
-  for (float& value : values) value = static_cast<float>(random.unit() - 0.5);
-  frame.first = Bytes::of(std::move(keys));
-  frame.second = Bytes::of(std::move(values));
+  fill_push(random, job, std::move(keys), frame);
   return frame;
 }
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
-#include <thread>
 
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
 #include "client/job/node_options.h"
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
+#include "net/tcp/tcp_spin.h"
 #include "server/server.h"
 
 namespace thalweg {
@@ -29,16 +29,13 @@ std::uint64_t new_cluster_id() {
   return (std::uint64_t{device()} << 32 | device()) | 1;
 }
 
-// Spinning pays only where every process can have a core.
-Duration spin() { return std::chrono::microseconds(std::thread::hardware_concurrency() >= 4 ? 50 : 0); }
-
 using Log = std::function<void(const std::string&)>;
 
 TcpOptions tcp_options(const Secret& secret, bool insecure, Duration grace, const std::atomic<bool>* stop,
                        const Log& log) {
   TcpOptions tcp;
   tcp.peer_grace = grace;
-  tcp.spin = spin();
+  tcp.spin = tcp_spin();
   tcp.secret = secret;
   tcp.insecure_no_auth = insecure;
   tcp.stop = stop;

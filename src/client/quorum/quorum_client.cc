@@ -20,15 +20,9 @@ constexpr Duration kStandingAskedEvery = std::chrono::milliseconds(500);
 
 Status check_ring_client(const QuorumClientOptions& options) {
   if (Status status = check(options.ring); !status.ok()) return status;
-  const std::pair<const char*, Duration> times[] = {{"deadline", options.deadline},
-                                                    {"try_for", options.try_for}};
-  for (const auto& [what, time] : times) {
-    if (time > Duration{0} && time <= limits::kTimeoutMax) continue;
-    return {Code::kUsage,
-            fmt::format("QuorumClientOptions::{} is {} ns, expected more than 0 and at most {} h", what,
-                        time.count(), limits::kTimeoutMax / std::chrono::hours(1))};
-  }
-  return ok_status();
+  const RingTime times[] = {{"QuorumClientOptions::deadline", options.deadline},
+                            {"QuorumClientOptions::try_for", options.try_for}};
+  return check_times(times, limits::kTimeoutMax);
 }
 
 quorum::ClientOptions ring_client(const QuorumClientOptions& options) {

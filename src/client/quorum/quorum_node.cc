@@ -68,15 +68,10 @@ Result<RingCounts> ring_counts(const QuorumNodeOptions& options) {
 }
 
 Status check_ring_times(const QuorumNodeOptions& options) {
-  const std::pair<const char*, Duration> times[] = {{"deadline", options.deadline},
-                                                    {"patience", options.patience},
-                                                    {"compare_every", options.compare_every}};
-  for (const auto& [what, time] : times) {
-    if (time > Duration{0} && time <= limits::kGraceMax) continue;
-    return {Code::kUsage, fmt::format("QuorumNodeOptions::{} is {} ns, expected more than 0 and at most 1 h",
-                                      what, time.count())};
-  }
-  return ok_status();
+  const RingTime times[] = {{"QuorumNodeOptions::deadline", options.deadline},
+                            {"QuorumNodeOptions::patience", options.patience},
+                            {"QuorumNodeOptions::compare_every", options.compare_every}};
+  return check_times(times, limits::kGraceMax);
 }
 
 // Nodes of which any was told something else are of different clusters, so that none hears the other.

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <optional>
 #include <random>
-#include <thread>
 
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
+#include "net/tcp/tcp_spin.h"
 #include "quorum/limits.h"
 
 namespace thalweg {
@@ -56,6 +56,15 @@ Status check(const QuorumRing& ring) {
   return ok_status();
 }
 
+Status check_times(std::span<const RingTime> times, Duration most) {
+  for (const auto& [what, time] : times) {
+    if (time > Duration{0} && time <= most) continue;
+    return {Code::kUsage, fmt::format("{} is {} ns, expected more than 0 and at most {} h", what,
+                                      time.count(), most / std::chrono::hours(1))};
+  }
+  return ok_status();
+}
+
 Result<Secret> ring_secret(const QuorumRing& ring, bool is_node) {
   if (ring.secret) return *ring.secret;
   if (!ring.secret_file.empty()) {
@@ -67,8 +76,7 @@ Result<Secret> ring_secret(const QuorumRing& ring, bool is_node) {
 
 TcpOptions ring_tcp(const QuorumRing& ring, const Secret& secret) {
   TcpOptions tcp;
-  // Spinning pays only where every process can have a core.
-  tcp.spin = std::chrono::microseconds(std::thread::hardware_concurrency() >= 4 ? 50 : 0);
+  tcp.spin = tcp_spin();
   tcp.secret = secret;
   tcp.insecure_no_auth = ring.insecure_no_auth;
   tcp.unmet_is_lost = true;

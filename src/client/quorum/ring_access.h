@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,13 @@ namespace thalweg {
 
 // kUsage: there is no node, one has no address, or two have the same.
 Status check(const QuorumRing& ring);
+// An option, by its full name.
+struct RingTime {
+  const char* what;
+  Duration time;
+};
+// kUsage: one is not more than 0, or above the most.
+Status check_times(std::span<const RingTime> times, Duration most);
 Result<Secret> ring_secret(const QuorumRing& ring, bool is_node);
 TcpOptions ring_tcp(const QuorumRing& ring, const Secret& secret);
 // By chance, at least 1: a name that no other client has, a life that no other process has.

@@ -30,11 +30,7 @@ Frame push_to_some(const Job& job, std::uint32_t shard, Step step) {
   } else {
     keys = draw_keys(random, job, kAll);
   }
-  std::vector<float> values((job.sparse() ? keys.size() : keys[1]) * job.spec.dim);
-  if (!job.sparse()) keys.pop_back();
-  for (float& value : values) value = static_cast<float>(random.unit() - 0.5);
-  frame.first = Bytes::of(std::move(keys));
-  frame.second = Bytes::of(std::move(values));
+  fill_push(random, job, std::move(keys), frame);
   return frame;
 }
 

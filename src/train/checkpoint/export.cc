@@ -19,6 +19,11 @@ using checkpoint::Contents;
 
 Result<std::uint64_t> count_rows(const Contents& contents, TableId table) {
   std::uint64_t rows = 0;
+  if (!contents.is_layered()) {  // As the blocks say, unread.
+    for (const Contents::Block& block : contents.rows())
+      rows += block.place.table == table ? block.place.rows : 0;
+    return rows;
+  }
   Status counted = contents.each(table, [&](const BlockRows& some) {
     rows += some.rows.keys.size() / sizeof(std::uint64_t);
     return ok_status();
