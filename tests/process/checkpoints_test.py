@@ -226,18 +226,26 @@ class CheckpointsTest(ClusterJobs):
             self.assertEqual(job.returncode, 0, err)
             return last_json(out)["model_digest"]
 
+        # Where a disk is slow, few are taken, and each has all rows.
+        deadline = time.monotonic() + PATIENCE_S
+        shown = None
         calm = train("--epochs", "3")
-        train("--epochs", "2", *self.keep("40-steps"), *changes, "--keep", "4")
-        listed = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
-        names = [os.path.basename(one["path"]) for one in listed]
-        self.assertTrue(all(one["complete"] for one in listed), listed)
-        since = {name: one["since"] for name, one in zip(names, listed)}
-        self.assertLess({base for base in since.values() if base}, set(names))
-        name = [name for name in names if since[name]][-1]
+        while shown is None:
+            self.assertLess(time.monotonic(), deadline, "no checkpoint has less than all rows")
+            shutil.rmtree(self.kept, ignore_errors=True)
+            train("--epochs", "2", *self.keep("40-steps"), *changes, "--keep", "4")
+            listed = last_json(self.ckpt("ls", "--json", self.kept).stdout)["checkpoints"]
+            self.assertTrue(all(one["complete"] for one in listed), listed)
+            names = [os.path.basename(one["path"]) for one in listed]
+            since = {name: one["since"] for name, one in zip(names, listed)}
+            if names:
+                self.assertLess({base for base in since.values() if base}, set(names))
+            for path in [one["path"] for one in listed if one["since"]]:
+                found = last_json(self.ckpt("show", "--json", path).stdout)
+                if found["stored_rows"] < found["rows"]:
+                    shown, name = found, os.path.basename(path)
         path, base = os.path.join(self.kept, name), os.path.join(self.kept, since[name])
-        shown = last_json(self.ckpt("show", "--json", path).stdout)
         self.assertEqual(shown["since"], since[name])
-        self.assertLess(shown["stored_rows"], shown["rows"])
         self.assertIn("changed since " + since[name], self.ckpt("ls", self.kept).stdout)
         self.assertIn("of the rows are here", self.ckpt("show", path).stdout)
         models = []
