@@ -84,6 +84,7 @@ enum class Bug {
   kTrimmedEarly,         // Others leave a chain before who comes behind them has what they have.
   kFormerOwnerFails,     // A worker that lives fails where it has yet to learn that a shard was given away.
   kFormerOwnerHeard,     // Entries of a server that has left a chain are taken.
+  kTriesApart,           // Each try of a put is a put of its own.
   kDotsForgotten,        // A version is taken for seen where a later one of its coordinator is.
   kHintKept,             // A hint is not dropped when it has been delivered.
   kReadsBeforeRestored,  // A server that has lost its disk answers gets before it has all again.

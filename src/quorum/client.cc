@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/planted.h"
 #include "quorum/limits.h"
 
 namespace thalweg::quorum {
@@ -32,6 +33,7 @@ void Client::put(Instant now, Key key, const VectorClock& context, Bytes value, 
   asked_.key = key;
   asked_.context = context;
   asked_.value = std::move(value);
+  asked_.end = next_number_;
   begin(now, out);
 }
 
@@ -50,6 +52,7 @@ void Client::begin(Instant now, Transport& out) {
 void Client::send_next(Instant now, Transport& out) {
   server_ = server_node(next_home(now));
   asked_.number = next_number_++;
+  if (THALWEG_BUG(kTriesApart) && asked_.kind == Kind::kPut) asked_.end = asked_.number;
   asked_.index = ring_epoch_;
   ++so_far_.tries;
   waits_ = true;
@@ -121,7 +124,7 @@ void Client::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   if (message->key != asked_.key) return;
   so_far_.context = message->context;
   for (const KeyedRecord& one : message->records) {
-    for (const Version& version : one.record.versions()) so_far_.values.push_back(version.value);
+    for (const Version* version : one.record.puts()) so_far_.values.push_back(version->value);
   }
   end(ok_status());
 }

@@ -47,7 +47,7 @@ struct Message {
   // and places as said above.
   std::uint64_t number = 0;
   Key key = 0;
-  std::uint64_t end = 0;
+  std::uint64_t end = 0;  // Put: the number of its first try.
   std::uint32_t server = 0;
   std::uint32_t index = 0;  // Of a node on its level. Get, put, ring: the epoch of the sender's ring.
   std::uint8_t level = 0;

@@ -86,7 +86,8 @@ class RingForTest {
       Letter letter = std::move(letters_.front());
       letters_.pop_front();
       const auto is_down = [&](NodeId id) { return id.role == Role::kServer && down.contains(id.index); };
-      if (is_down(letter.from) || is_down(letter.to)) continue;
+      const bool stranger = letter.to.role == Role::kWorker && letter.to != kClient;
+      if (stranger || is_down(letter.from) || is_down(letter.to)) continue;
       Node& node = letter.to == kClient ? static_cast<Node&>(*client) : *nodes[letter.to.index];
       node.on_frame(now, letter.from, std::move(letter.frame), sent_);
       collect(letter.to);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/planted.h"
 #include "quorum/limits.h"
 
@@ -20,6 +21,12 @@ std::string names_of(const std::vector<std::uint32_t>& servers) {
   for (const std::uint32_t server : servers)
     out += (out.empty() ? "" : ", ") + node_name(server_node(server));
   return out.empty() ? "nobody" : out;
+}
+
+// Numbers are a client's own.
+PutName name_of_put(NodeId client, const Message& put) {
+  const std::uint64_t parts[] = {client.index, put.end};
+  return put.end == 0 ? 0 : std::max<PutName>(hash64(parts, sizeof parts), 1);
 }
 
 }  // namespace
@@ -117,7 +124,8 @@ void Server::on_client(Instant now, NodeId from, const Message& asked, Transport
                                              node_name(server_node(store_.self())), requests_.size())});
   }
   if (asked.kind == Kind::kPut) {
-    if (Status status = store_.put(asked.key, asked.context, asked.value); !status.ok())
+    if (Status status = store_.put(asked.key, asked.context, asked.value, name_of_put(from, asked));
+        !status.ok())
       return refuse(status);
   }
   begin(now, from, asked, out);

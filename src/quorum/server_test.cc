@@ -194,6 +194,35 @@ TEST(QuorumServer, RefusesTooManySiblingsAndBadMessages) {
   EXPECT_EQ(out.take()[0].second.head.code, Code::kRefused);
 }
 
+// Of a client that was told of no success: each try through another home, of which none has heard.
+TEST(QuorumServer, APutThatWasTriedThroughAllHomesIsGotOnce) {
+  RingForTest ring(3, 3, {});
+  SentFrames lost;
+  Message put;
+  put.kind = Kind::kPut;
+  put.key = 7;
+  put.index = 1;
+  put.end = 5;
+  put.value = Bytes::of(std::string(kValueBytesMax, 'x'));
+  for (std::uint64_t tried = 0; tried < 9; ++tried) {
+    put.number = put.end + tried;
+    ring.nodes[tried % 3]->on_frame(ring.now, worker_node(9), frame_of(put), lost);
+  }
+  ring.run_for(std::chrono::seconds(5));
+  EXPECT_EQ(ring.get(7).values.size(), 1u);
+  EXPECT_EQ(ring.stores[0]->find(7)->versions().size(), 3u);
+  const ClientResult next = ring.put(7, {}, "y");  // There is room, as for any that has not seen it.
+  EXPECT_TRUE(next.status.ok()) << next.status.message();
+  EXPECT_EQ(ring.get(7).values.size(), 2u);
+  put.number = put.end = 20;  // The same client's next one, of the same value.
+  put.context = ring.get(7).context;
+  put.value = Bytes::of(std::string_view("y"));
+  ring.nodes[0]->on_frame(ring.now, worker_node(9), frame_of(put), lost);
+  ring.nodes[1]->on_frame(ring.now, worker_node(8), frame_of(put), lost);  // Another one's with its number.
+  ring.run_for(std::chrono::seconds(5));
+  EXPECT_EQ(texts(ring.get(7)), (Texts{"y", "y"}));
+}
+
 TEST(QuorumServer, RefusesAContextOfAnotherKeyAndHintsForStrangers) {
   RingForTest ring(3, 3, {});
   Key other = 8;  // Whose puts the same server coordinates.

@@ -32,6 +32,20 @@ bool Record::merge(const Record& other) {
   return news;
 }
 
+std::vector<const Version*> Record::puts() const {
+  std::vector<const Version*> out;
+  for (const Version& version : versions_) {
+    const bool again = version.put != 0 &&
+                       std::ranges::any_of(out, [&](const Version* one) { return one->put == version.put; });
+    if (!again) out.push_back(&version);
+  }
+  return out;
+}
+
+bool Record::has(PutName put) const {
+  return put != 0 && std::ranges::count(versions_, put, &Version::put) > 0;
+}
+
 VectorClock Record::clock() const {
   VectorClock clock;
   for (const Version& version : versions_) {
@@ -44,7 +58,7 @@ VectorClock Record::clock() const {
 std::size_t Record::bytes() const {
   std::size_t bytes = 4;
   for (const Version& version : versions_)
-    bytes += 24 + 16 * version.context.entries().size() + version.value.size();
+    bytes += 32 + 16 * version.context.entries().size() + version.value.size();
   return bytes;
 }
 
@@ -79,7 +93,7 @@ VectorClock get_clock(Reader& in) {
 void put_record(Writer& out, const Record& record) {
   out.put(static_cast<std::uint32_t>(record.versions().size()));
   for (const Version& version : record.versions()) {
-    out.put(version.dot.actor).put(version.dot.count);
+    out.put(version.dot.actor).put(version.dot.count).put(version.put);
     put_clock(out, version.context);
     out.put_text(version.value.text());
   }
@@ -87,11 +101,12 @@ void put_record(Writer& out, const Record& record) {
 
 Record get_record(Reader& in) {
   Record record;
-  const std::uint32_t count = in.get_count(kVersionsOfRecordMax, 24);
+  const std::uint32_t count = in.get_count(kVersionsOfRecordMax, 32);
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
     Version version;
     version.dot.actor = in.get<VectorClock::Actor>();
     version.dot.count = in.get<std::uint64_t>();
+    version.put = in.get<PutName>();
     version.context = get_clock(in);
     version.value = Bytes::of(in.get_text(kValueBytesMax));
     if (version.dot.count == 0) in.fail();

@@ -28,10 +28,14 @@ constexpr VectorClock::Actor actor_of(std::uint32_t server, std::uint32_t life) 
   return (VectorClock::Actor{life} << 32) | server;
 }
 
+// A put, however many tries it takes: several of them may have become versions. 0: it has no name.
+using PutName = std::uint64_t;
+
 struct Version {
   Dot dot;
   VectorClock context;  // What had been seen by whoever put it.
   Bytes value;
+  PutName put = 0;
 };
 
 // What is known of one key. Wherever an actor's dot is, all dots of the same actor and key before it have
@@ -42,6 +46,9 @@ class Record {
   bool merge(const Record& other);
   bool add(Version version);
   const std::vector<Version>& versions() const { return versions_; }  // By dot.
+  // One version of each put.
+  std::vector<const Version*> puts() const;
+  bool has(PutName put) const;
   bool empty() const { return versions_.empty(); }
   // The context of a put that has seen all versions.
   VectorClock clock() const;
@@ -55,7 +62,7 @@ class Record {
 
 // Grammar:
 //   clock  := count:u32 (actor:u64 events:u64)*, actors ascend, no events are 0
-//   record := count:u32 (actor:u64 count:u64 context:clock value:text)*
+//   record := count:u32 (actor:u64 count:u64 put:u64 context:clock value:text)*
 void put_clock(Writer& out, const VectorClock& clock);
 VectorClock get_clock(Reader& in);
 void put_record(Writer& out, const Record& record);

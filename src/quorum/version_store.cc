@@ -35,9 +35,10 @@ const Record* VersionStore::find(Key key) const {
   return found == records_.end() ? nullptr : &found->second;
 }
 
-Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
+Status VersionStore::put(Key key, const VectorClock& context, Bytes value, PutName put) {
   const VectorClock::Actor actor = actor_of(self_, life_);
   const Record* own = find(key);
+  if (own != nullptr && own->has(put)) return ok_status();
   const std::uint64_t known = own == nullptr ? 0 : own->clock().at(actor);
   if (context.at(actor) > known) {
     return {Code::kRefused,
@@ -47,7 +48,7 @@ Status VersionStore::put(Key key, const VectorClock& context, Bytes value) {
                 key, context.at(actor), known)};
   }
   Record with = own == nullptr ? Record() : *own;
-  with.add({{actor, known + 1}, context, std::move(value)});
+  with.add({{actor, known + 1}, context, std::move(value), put});
   if (with.versions().size() > kSiblingsMax || with.bytes() > kRecordBytesMax) {
     return {
         Code::kRefused,

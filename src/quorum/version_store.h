@@ -44,8 +44,9 @@ class VersionStore {
 
   // Null: nothing. Of a home.
   const Record* find(Key key) const;
-  // A new version, put by somebody who has seen `context`. Precondition: it is a home.
-  Status put(Key key, const VectorClock& context, Bytes value);
+  // A new version, put by somebody who has seen `context`; none where there is one of the same put.
+  // Precondition: it is a home.
+  Status put(Key key, const VectorClock& context, Bytes value, PutName put = 0);
   // Whether there is room for all of that, whatever is here of it.
   bool takes(const Record& record) const { return record.bytes() <= limits_.bytes - bytes_; }
   // What another server has. Whether it was news; not where there is no room. Precondition: it is a home.

@@ -29,7 +29,7 @@ class ChaosTest(ProgramTest):
         done = subprocess.run([sys.executable, os.path.join(HERE, "chaos.py"), "--kinds", ",".join(kinds), "--jobs", str(len(kinds)),
                                "--kills", "100000", "--seed", "1", "--steps", str(STEPS), "--epochs", str(STEPS // 100), "--silence",
                                str(SILENCE_S), "--pause", str(PAUSE_S), "--verbose"], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, 0, "\n".join(reversed(done.stderr.splitlines()[-60:])))  # What went wrong comes first.
         told = json.loads(done.stdout)
         self.assertEqual(told["jobs"], len(kinds))
         self.assertGreater(told["kills"], 5, done.stderr)

@@ -19,6 +19,7 @@ TEST_P(PlantedQuorumBug, IsFoundByItsChecker) {
 
 constexpr Planted kQuorumBugs[] = {
     {Bug::kDotsForgotten, "DotsForgotten", Checker::kFresh, Checker::kKept},
+    {Bug::kTriesApart, "TriesApart", Checker::kReaders},
     {Bug::kHintKept, "HintKept", Checker::kHints},
     {Bug::kReadsBeforeRestored, "ReadsBeforeRestored", Checker::kFresh},
     {Bug::kHintsCounted, "HintsCounted", Checker::kFresh},

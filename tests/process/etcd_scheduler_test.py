@@ -19,9 +19,11 @@ class EtcdSchedulerTest(KeptJobs):
 
     def test_a_killed_scheduler_is_taken_up_and_no_bit_changes(self):
         scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        self.assertIn("listens on", scheduler.stderr.readline())
+        # Before there is any work: that may be done by the time that a second scheduler is refused.
+        self.refused("leads the job whose state is there; --standby waits for its turn")
         nodes = self.start_nodes()
         self.await_reports(2)
-        self.refused("leads the job whose state is there; --standby waits for its turn")
         scheduler.kill()
         scheduler.wait()
         scheduler = self.start(*self.scheduler_command("--replicas", "2"))

@@ -19,7 +19,7 @@
 namespace thalweg {
 namespace {
 
-constexpr std::uint64_t kVersionLogMagic = 0x31474f4c51574c54;  // "TLWQLOG1".
+constexpr std::uint64_t kVersionLogMagic = 0x32474f4c51574c54;  // "TLWQLOG2".
 constexpr std::size_t kEntryHeadBytes = 16;
 constexpr std::size_t kBootBytesMax = 256;
 // A hint's record, or a home's, may hold what several coordinators took at once.

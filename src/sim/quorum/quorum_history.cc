@@ -56,6 +56,10 @@ std::vector<QuorumHistory::Value> QuorumHistory::end_get(Key key, Instant begun,
                                                          const std::vector<std::string>& texts,
                                                          bool must_be_fresh) {
   const std::vector<Value> values = values_of(key, texts);
+  for (auto at = values.begin(); at != values.end(); ++at) {
+    if (std::find(values.begin(), at, *at) == at) continue;
+    findings_.add(Checker::kReaders, fmt::format("a get of key {} has value {} twice", key, *at));
+  }
   const Value missed = missing(key, begun, values);
   if (missed == kNone) return values;
   ++stale_;
