@@ -143,7 +143,7 @@ FAULTS = [name for name in vars(Faults) if name.split("_")[0] in ("kill", "stop"
 
 
 class FullDisk:
-    """A small disk for checkpoints, which is full every now and then."""
+    """A small disk for checkpoints, which is full every now and then once it has one: from then on there is always one."""
 
     def __init__(self, folder, chance):
         self.folder, self.chance = folder, chance
@@ -158,7 +158,7 @@ class FullDisk:
             if now >= self.until:
                 os.remove(self.filler)
                 self.until = now + self.chance.uniform(0.5, 2)
-        elif now >= self.until:
+        elif now >= self.until and os.path.exists(os.path.join(self.folder, "checkpoint.json")):
             self.fill()
             self.until = now + self.chance.uniform(0.5, 2)
 
