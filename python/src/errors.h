@@ -3,7 +3,6 @@
 
 #include <nanobind/nanobind.h>
 
-#include <optional>
 #include <utility>
 
 #include "thalweg/status.h"
@@ -13,17 +12,6 @@ namespace thalweg::python {
 // Throws what thalweg._errors has for the status's code. Precondition: it is not OK, and this thread holds
 // the GIL.
 [[noreturn]] void raise(const Status& status);
-
-// Lets go of the GIL where this thread holds it, as a destructor cannot know.
-class WithoutGil {
- public:
-  WithoutGil() {
-    if (PyGILState_Check() != 0) released_.emplace();
-  }
-
- private:
-  std::optional<nanobind::gil_scoped_release> released_;
-};
 
 inline void check(const Status& status) {
   if (!status.ok()) raise(status);

@@ -33,11 +33,11 @@ std::chrono::nanoseconds of_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-// A group that its works and its memory keep; its calls take turns.
+// A group that its works and its memory keep; its calls take turns. Its last owner is Python, with the GIL.
 struct SharedGroup {
   explicit SharedGroup(Group its_group) : group(std::move(its_group)) {}
   ~SharedGroup() {
-    const WithoutGil no_gil;  // Other ranks may be threads that need it to come to their end.
+    const nb::gil_scoped_release no_gil;  // Other ranks may be threads that need it to come to their end.
     const Group gone = std::move(group);
   }
 

@@ -42,14 +42,15 @@ BlockingStore::Timeout timeout_of(Seconds seconds) {
   return seconds ? nanoseconds(*seconds) : BlockingStore::kJobTimeout;
 }
 
-// A job that its stores keep, and what each shard's calls take turns by.
+// A job that its stores keep, and what each shard's calls take turns by. Its last owner is Python, with the
+// GIL.
 class SharedJob {
  public:
   SharedJob(Job its_job, JobOptions its_options)
       : options(std::move(its_options)), turns(options.data_shards), job_(std::move(its_job)) {}
 
   ~SharedJob() {
-    const WithoutGil no_gil;
+    const nb::gil_scoped_release no_gil;
     job_.reset();
   }
 
