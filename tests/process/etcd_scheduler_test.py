@@ -7,7 +7,7 @@ import unittest
 
 from cluster_jobs import PATIENCE_S
 from etcd_server import Etcd
-from kept_jobs import KeptJobs
+from kept_jobs import WORK, KeptJobs
 from programs import PROGRAM
 
 
@@ -73,14 +73,14 @@ class EtcdSchedulerTest(KeptJobs):
             self.assertLess(time.monotonic(), deadline, event)
             time.sleep(0.1)
 
-    def start_with_standby(self):
+    def start_with_standby(self, work=WORK):
         """The one that leads, the one that waits, and the nodes, which know of both."""
         other = self.free_address()
         self.joined = "%s,%s" % (other, self.address)
-        leader = self.start(*self.scheduler_command("--replicas", "2"))
+        leader = self.start(*self.scheduler_command("--replicas", "2", work=work))
         nodes = self.start_nodes()
         self.await_reports(2)
-        standby = self.start(*self.scheduler_command("--replicas", "2", "--standby", address=other))
+        standby = self.start(*self.scheduler_command("--replicas", "2", "--standby", address=other, work=work))
         line = standby.stderr.readline()
         self.assertIn("waiting for its turn: the scheduler at %s leads the job" % self.address, line)
         return leader, standby, nodes
@@ -96,7 +96,10 @@ class EtcdSchedulerTest(KeptJobs):
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
     def test_a_scheduler_that_wakes_after_its_standby_took_over_changes_nothing(self):
-        leader, standby, nodes = self.start_with_standby()
+        # Longer than the others: workers go on meanwhile, and are to have work left.
+        work = ("--epochs", "240", "--batch", "256", "--keep", "last")
+        self.calm = self.undisturbed(work)
+        leader, standby, nodes = self.start_with_standby(work)
         leader.send_signal(signal.SIGSTOP)
         status = self.await_reports(3)
         self.await_event("resumed")

@@ -15,9 +15,13 @@ class KeptJobs(ClusterJobs):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        done = subprocess.run([PROGRAM, "train", cls.train, "--valid", cls.valid, "--json", *WORK], capture_output=True, text=True,
+        cls.calm = cls.undisturbed(WORK)
+
+    @classmethod
+    def undisturbed(cls, work):
+        done = subprocess.run([PROGRAM, "train", cls.train, "--valid", cls.valid, "--json", *work], capture_output=True, text=True,
                               timeout=PATIENCE_S, check=True)
-        cls.calm = last_json(done.stdout)
+        return last_json(done.stdout)
 
     def setUp(self):
         super().setUp()
