@@ -338,6 +338,22 @@ TEST(Program, ReplaysASeedWithLessOfItsCluster) {
     EXPECT_EQ(run(std::string("simulate faults ") + wrong).code, 2) << wrong;
 }
 
+TEST(Program, ReplaysASeedWithLessOfItsRing) {
+  const Ran whole = run("simulate quorum --replay 4 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less = run("simulate quorum --replay 4 --reduced clients=1,requests=2 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran unknown = run("simulate quorum --replay 4 --reduced nothing");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--reduced: 'nothing' names what this seed's ring does not have, which is: "),
+            std::string::npos)
+      << unknown.err;
+  for (const char* wrong : {"--seeds 1:3 --reduced clients=1", "--replay 4 --reduced requests=1000",
+                            "--replay 4 --reduced clients=1,clients=1"})
+    EXPECT_EQ(run(std::string("simulate quorum ") + wrong).code, 2) << wrong;
+}
+
 TEST(Program, SimulatesEveryRouteWithOneObjectALine) {
   const Ran ran =
       run("simulate exchange --topology pcie-box --route all --ranks 4 --bytes 16M --no-pipeline --json");

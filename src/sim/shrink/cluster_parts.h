@@ -1,0 +1,11 @@
+// The parts of a random cluster's plan.
+#pragma once
+
+#include "sim/cluster/plan.h"
+#include "sim/shrink/parts.h"
+
+namespace thalweg::sim {
+
+const Parts<Plan>& parts_of(const Plan& plan);
+
+}  // namespace thalweg::sim
