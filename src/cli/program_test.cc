@@ -338,6 +338,19 @@ TEST(Program, ReplaysASeedWithLessOfItsCluster) {
     EXPECT_EQ(run(std::string("simulate faults ") + wrong).code, 2) << wrong;
 }
 
+TEST(Program, ReplaysASeedWithLessOfItsGroup) {
+  const Ran whole = run("simulate faults --groups --replay 4 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less = run("simulate faults --groups --replay 4 --reduced operations=1,ranks=3 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran unknown = run("simulate faults --groups --replay 4 --reduced drop");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--reduced: 'drop' names what this seed's group does not have, which is: "),
+            std::string::npos)
+      << unknown.err;
+}
+
 TEST(Program, ReplaysASeedWithLessOfItsRing) {
   const Ran whole = run("simulate quorum --replay 4 --json");
   ASSERT_EQ(whole.code, 0) << whole.err;

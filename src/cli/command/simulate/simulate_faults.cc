@@ -42,8 +42,7 @@ Result<Flavour> asked_flavour(const Options& options) {
 // Of what is not shrunk.
 Status check_not_reduced(const AskedSeeds& asked) {
   if (asked.reductions.empty()) return ok_status();
-  return {Code::kUsage,
-          "--reduced goes neither with --groups nor with --restarts, whose runs are no single cluster's"};
+  return {Code::kUsage, "--reduced does not go with --restarts, whose runs are no single cluster's"};
 }
 
 Status run_simulate_faults(const Options& options, Output& out) {
@@ -51,9 +50,9 @@ Status run_simulate_faults(const Options& options, Output& out) {
   if (!asked) return asked.status();
   const auto flavour = asked_flavour(options);
   if (!flavour) return flavour.status();
-  const bool of_plans = flavour->flag != kGroups.flag && flavour->servers != sim::Servers::kRestarted;
-  if (Status status = of_plans ? ok_status() : check_not_reduced(*asked); !status.ok()) return status;
   if (flavour->flag == kGroups.flag) return run_simulate_groups(*asked, out);
+  const bool of_plans = flavour->servers != sim::Servers::kRestarted;
+  if (Status status = of_plans ? ok_status() : check_not_reduced(*asked); !status.ok()) return status;
   std::uint64_t whole_models = 0;
   double time_used_max = 0;  // Of the virtual time that a run is allowed.
   const auto count = [&](const sim::Report& report) {
