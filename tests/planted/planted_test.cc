@@ -5,6 +5,8 @@
 #include <string>
 
 #include "planted_for_test.h"
+#include "sim/change/restarts.h"
+#include "sim/change/restarts_parts.h"
 #include "sim/cluster/orders_for_test.h"
 #include "sim/cluster/simulate.h"
 #include "sim/shrink/cluster_parts.h"
@@ -269,6 +271,12 @@ constexpr Planted kRestartBugs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PlantedRestarts, AFailingSeedShrinksToASmallJobThatFailsAsWell) {
+  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.2);
+  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4, "storing");
+  expect_shrinks(Bug::kStateUncopied, draw_restarts_plan, run_restarts, 0.2, "replicas");
+}
 
 }  // namespace
 }  // namespace thalweg::sim

@@ -12,7 +12,6 @@ namespace thalweg::sim {
 Report run_plan(const Plan& plan, Trace trace = nullptr);
 // Of a seed. Precondition: `servers` is not kRestarted, whose runs are of several plans.
 Plan plan_of(std::uint64_t seed, Servers servers);
-// The same.
 Seeds<Report> cluster_seeds(Servers servers);
 
 }  // namespace thalweg::sim

@@ -10,6 +10,7 @@
 #include "sim/change/joins.h"
 #include "sim/change/moves.h"
 #include "sim/change/restarts.h"
+#include "sim/change/restarts_parts.h"
 #include "sim/change/scheduler_restarts.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
@@ -249,11 +250,12 @@ Plan plan_of(std::uint64_t seed, Servers servers) {
 }
 
 Seeds<Report> cluster_seeds(Servers servers) {
+  if (servers == Servers::kRestarted) return seeds_of(draw_restarts_plan, run_restarts);
   return seeds_of([servers](std::uint64_t seed) { return plan_of(seed, servers); }, run_plan);
 }
 
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
-  if (servers == Servers::kRestarted) return run_restarts(seed, std::move(trace));
+  if (servers == Servers::kRestarted) return run_restarts(draw_restarts_plan(seed), std::move(trace));
   return run_plan(plan_of(seed, servers), std::move(trace));
 }
 

@@ -33,9 +33,7 @@ std::uint64_t most_steps(const Plan& plan) {
 void leave_shards(Plan& plan, std::uint64_t left) {
   plan.shards = static_cast<std::uint32_t>(left);
   plan.steps.resize(left);
-  std::uint32_t& bound = plan.consistency.bound;
-  if (plan.consistency.counts_pushes()) bound = std::min(bound, plan.shards);
-  if (plan.consistency.kind == Consistency::Kind::kBackup) bound = std::min(bound, plan.shards - 1);
+  plan.consistency = for_shards(plan.consistency, plan.shards);
 }
 
 void leave_restarts(Plan& plan, std::uint64_t left) {
@@ -139,6 +137,13 @@ constexpr Knob<Plan> kClusterParts[] = {
 };
 
 }  // namespace
+
+Consistency for_shards(Consistency consistency, std::uint32_t shards) {
+  std::uint32_t& bound = consistency.bound;
+  if (consistency.counts_pushes()) bound = std::min(bound, shards);
+  if (consistency.kind == Consistency::Kind::kBackup) bound = std::min(bound, shards - 1);
+  return consistency;
+}
 
 const Parts<Plan>& parts_of(const Plan& /*plan*/) {
   static constexpr Parts<Plan> kParts = {

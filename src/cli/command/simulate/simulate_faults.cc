@@ -39,20 +39,12 @@ Result<Flavour> asked_flavour(const Options& options) {
   return asked;
 }
 
-// Of what is not shrunk.
-Status check_not_reduced(const AskedSeeds& asked) {
-  if (asked.reductions.empty()) return ok_status();
-  return {Code::kUsage, "--reduced does not go with --restarts, whose runs are no single cluster's"};
-}
-
 Status run_simulate_faults(const Options& options, Output& out) {
   const auto asked = asked_seeds(options, out);
   if (!asked) return asked.status();
   const auto flavour = asked_flavour(options);
   if (!flavour) return flavour.status();
   if (flavour->flag == kGroups.flag) return run_simulate_groups(*asked, out);
-  const bool of_plans = flavour->servers != sim::Servers::kRestarted;
-  if (Status status = of_plans ? ok_status() : check_not_reduced(*asked); !status.ok()) return status;
   std::uint64_t whole_models = 0;
   double time_used_max = 0;  // Of the virtual time that a run is allowed.
   const auto count = [&](const sim::Report& report) {
@@ -60,13 +52,7 @@ Status run_simulate_faults(const Options& options, Output& out) {
     time_used_max =
         std::max(time_used_max, VirtualHours(report.virtual_time) / VirtualHours(report.time_allowed));
   };
-  const auto ran =
-      of_plans
-          ? run_plans(*asked, sim::cluster_seeds(flavour->servers), count, out)
-          : run_seeds(
-                asked->first, asked->end,
-                [&](std::uint64_t seed) { return sim::run_seed_twice(seed, asked->trace, flavour->servers); },
-                count);
+  const auto ran = run_plans(*asked, sim::cluster_seeds(flavour->servers), count, out);
   if (!ran) return ran.status();
   const SeedRuns& runs = *ran;
   const std::uint64_t errors = runs.seeds - whole_models - (runs.failed ? 1 : 0);
