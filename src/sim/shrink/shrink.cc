@@ -1,5 +1,6 @@
 #include "sim/shrink/shrink.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
