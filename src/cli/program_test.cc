@@ -334,8 +334,50 @@ TEST(Program, ReplaysASeedWithLessOfItsCluster) {
             std::string::npos)
       << unknown.err;
   for (const char* wrong : {"--seeds 1:3 --reduced drop", "--replay 2 --groups --reduced drop",
-                            "--replay 2 --restarts --reduced drop", "--replay 2 --reduced workers=x"})
+                            "--replay 2 --restarts --reduced epochs=1", "--replay 2 --reduced workers=x"})
     EXPECT_EQ(run(std::string("simulate faults ") + wrong).code, 2) << wrong;
+}
+
+TEST(Program, ReplaysASeedWithLessOfItsGroup) {
+  const Ran whole = run("simulate faults --groups --replay 4 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less = run("simulate faults --groups --replay 4 --reduced operations=1,ranks=3 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran unknown = run("simulate faults --groups --replay 4 --reduced drop");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--reduced: 'drop' names what this seed's group does not have, which is: "),
+            std::string::npos)
+      << unknown.err;
+}
+
+TEST(Program, ReplaysASeedWithLessOfItsLives) {
+  const Ran whole = run("simulate faults --restarts --replay 2 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less =
+      run("simulate faults --restarts --replay 2 --reduced life.1,life.2,shards=1,passes=1 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran none = run("simulate faults --restarts --replay 2 --reduced life.0,life.1,life.2,life.3,life.4");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("--reduced: life=0: this seed's job has 5, expected 1 to that"), std::string::npos)
+      << none.err;
+}
+
+TEST(Program, ReplaysASeedWithLessOfItsRing) {
+  const Ran whole = run("simulate quorum --replay 4 --json");
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const Ran less = run("simulate quorum --replay 4 --reduced clients=1,requests=2 --json");
+  ASSERT_EQ(less.code, 0) << less.err;
+  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
+  const Ran unknown = run("simulate quorum --replay 4 --reduced nothing");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--reduced: 'nothing' names what this seed's ring does not have, which is: "),
+            std::string::npos)
+      << unknown.err;
+  for (const char* wrong : {"--seeds 1:3 --reduced clients=1", "--replay 4 --reduced requests=1000",
+                            "--replay 4 --reduced clients=1,clients=1"})
+    EXPECT_EQ(run(std::string("simulate quorum ") + wrong).code, 2) << wrong;
 }
 
 TEST(Program, SimulatesEveryRouteWithOneObjectALine) {

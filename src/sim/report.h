@@ -99,9 +99,17 @@ struct Report : RunReport {
   StateCounts state;
 };
 
+// `run(of, trace)` twice, untraced the second time; that both take the same course is one more promise.
+template <class Run, class Of>
+auto run_twice(const Run& run, const Of& of, const Trace& trace) {
+  auto first = run(of, trace);
+  if (first.ok()) first.violation = other_course(first, run(of, nullptr));
+  return first;
+}
+
 // Same seed, same report.
 Report run_seed(std::uint64_t seed, Trace trace = nullptr, Servers servers = Servers::kAny);
-// Twice, untraced the second time; that both take the same course is one more promise.
-Report run_seed_twice(std::uint64_t seed, Trace trace = nullptr, Servers servers = Servers::kAny);
+// Twice.
+Report run_seed_twice(std::uint64_t seed, const Trace& trace = nullptr, Servers servers = Servers::kAny);
 
 }  // namespace thalweg::sim

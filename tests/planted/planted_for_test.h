@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "base/planted.h"
 #include "sim/findings.h"
+#include "sim/shrink/shrink.h"
 
 namespace thalweg::sim {
 
@@ -46,5 +48,37 @@ class PlantedBug : public testing::TestWithParam<Planted> {
     FAIL() << kSeedsMax << " seeds did not find it";
   }
 };
+
+// Finds the bug by some seed, and makes that seed's plan so much smaller that its run has at most `most` of
+// the events, without losing what the bug `needs`.
+template <class Draw, class Run>
+void expect_shrinks(Bug bug, const Draw& draw, const Run& run, double most, std::string_view needs = "") {
+  planted = bug;
+  std::uint64_t seed = 1;
+  RunReport failed = run(draw(seed), nullptr);
+  while (failed.ok() && seed < kSeedsMax) failed = run(draw(++seed), nullptr);
+  const Shrunk shrunk = shrink(
+      draw(seed), failed, [&](const auto& tried) -> RunReport { return run(tried, nullptr); },
+      [] { return true; });
+  const auto parsed = parse_reductions(to_text(shrunk.reductions));
+  ASSERT_TRUE(parsed) << parsed.status().message();
+  auto small = draw(seed);
+  EXPECT_EQ(reduce(small, *parsed).message(), "");
+  const RunReport again = run(small, nullptr);
+  planted = Bug::kNone;
+  ASSERT_FALSE(failed.ok());
+  EXPECT_TRUE(shrunk.whole);
+  EXPECT_FALSE(shrunk.reductions.empty());
+  EXPECT_EQ(again.violation, shrunk.report.violation) << "it is had again by what is printed";
+  EXPECT_EQ(again.violation.substr(0, again.violation.find(']')),
+            failed.violation.substr(0, failed.violation.find(']')));
+  EXPECT_LE(static_cast<double>(again.events), most * static_cast<double>(failed.events));
+  EXPECT_FALSE(shrunk.reductions.contains(std::string(needs)));
+  EXPECT_TRUE(run(small, nullptr).ok()) << "the bug it is";
+  std::cout << "seed " << seed << ", " << failed.events << " events: " << failed.violation << "\n  "
+            << failed.plan << "\nafter " << shrunk.tries << " tries " << again.events
+            << " events: " << again.violation << "\n  " << again.plan << "\n  --reduced "
+            << to_text(shrunk.reductions) << "\n";
+}
 
 }  // namespace thalweg::sim

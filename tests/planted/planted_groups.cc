@@ -6,6 +6,7 @@
 #include <string>
 
 #include "planted_for_test.h"
+#include "sim/group/group_parts.h"
 #include "sim/group/simulate_groups.h"
 
 namespace thalweg::sim {
@@ -30,6 +31,12 @@ constexpr Planted kGroupBugs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedGroupBug, testing::ValuesIn(kGroupBugs),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PlantedGroups, AFailingSeedShrinksToASmallGroupThatFailsAsWell) {
+  expect_shrinks(Bug::kSendersUntold, draw_group_plan, run_group_plan, 0.25, "fault.0");
+  expect_shrinks(Bug::kGuiltyExpected, draw_group_plan, run_group_plan, 0.1, "fault.0");
+  expect_shrinks(Bug::kLeftOutUnsaid, draw_group_plan, run_group_plan, 0.25, "fault.1");
+}
 
 TEST(PlantedGroups, NoneFindsNothing) {
   ASSERT_EQ(planted, Bug::kNone);

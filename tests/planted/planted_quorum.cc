@@ -6,6 +6,7 @@
 #include <string>
 
 #include "planted_for_test.h"
+#include "sim/quorum/quorum_parts.h"
 #include "sim/quorum/simulate_quorum.h"
 
 namespace thalweg::sim {
@@ -29,6 +30,12 @@ constexpr Planted kQuorumBugs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedQuorumBug, testing::ValuesIn(kQuorumBugs),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PlantedQuorum, AFailingSeedShrinksToASmallRingThatFailsAsWell) {
+  expect_shrinks(Bug::kHintKept, draw_quorum_plan, run_quorum_plan, 0.4);
+  expect_shrinks(Bug::kReadsBeforeRestored, draw_quorum_plan, run_quorum_plan, 0.5, "disks");
+  expect_shrinks(Bug::kNeverCompared, draw_quorum_plan, run_quorum_plan, 0.3, "crashes");
+}
 
 TEST(PlantedQuorum, NoneFindsNothing) {
   ASSERT_EQ(planted, Bug::kNone);

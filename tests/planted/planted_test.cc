@@ -5,9 +5,11 @@
 #include <string>
 
 #include "planted_for_test.h"
+#include "sim/change/restarts.h"
+#include "sim/change/restarts_parts.h"
 #include "sim/cluster/orders_for_test.h"
 #include "sim/cluster/simulate.h"
-#include "sim/shrink/shrink.h"
+#include "sim/shrink/cluster_parts.h"
 
 namespace thalweg::sim {
 namespace {
@@ -178,46 +180,14 @@ constexpr Planted kEtcdBugs[] = {
 INSTANTIATE_TEST_SUITE_P(Each, PlantedEtcd, testing::ValuesIn(kEtcdBugs),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Finds each of these bugs by some seed, and makes that seed's cluster smaller.
 TEST(Planted, AFailingSeedShrinksToASmallClusterThatFailsAsWell) {
-  struct Case {
-    Bug bug;
-    Servers servers;
-    std::string_view needs;  // What no smaller cluster goes without.
+  const auto shrinks = [](Bug bug, Servers servers, double most, std::string_view needs) {
+    expect_shrinks(
+        bug, [&](std::uint64_t seed) { return plan_of(seed, servers); }, run_plan, most, needs);
   };
-  for (const auto& [bug, servers, needs] :
-       {Case{Bug::kNoDedup, Servers::kAny, ""}, Case{Bug::kEntryTwice, Servers::kCopied, ""},
-        Case{Bug::kTermUnguarded, Servers::kTakenUp, "late"}}) {
-    planted = bug;
-    std::uint64_t seed = 1;
-    Plan plan = plan_of(seed, servers);
-    Report failed = run_plan(plan);
-    while (failed.ok() && seed < kSeedsMax) {
-      plan = plan_of(++seed, servers);
-      failed = run_plan(plan);
-    }
-    const auto run = [](const Plan& tried) { return run_plan(tried); };
-    const Shrunk shrunk = shrink(plan, failed, run, [] { return true; });
-    Plan small = plan_of(seed, servers);
-    const auto parsed = parse_reductions(to_text(shrunk.reductions));
-    ASSERT_TRUE(parsed) << parsed.status().message();
-    EXPECT_EQ(reduce(small, *parsed).message(), "");
-    const Report again = run_plan(small);
-    planted = Bug::kNone;
-    ASSERT_FALSE(failed.ok());
-    EXPECT_TRUE(shrunk.whole);
-    EXPECT_FALSE(shrunk.reductions.empty());
-    EXPECT_EQ(again.violation, shrunk.report.violation) << "it is had again by what is printed";
-    EXPECT_EQ(again.violation.substr(0, again.violation.find(']')),
-              failed.violation.substr(0, failed.violation.find(']')));
-    EXPECT_LT(again.events, failed.events);
-    EXPECT_FALSE(needs.empty() ? false : shrunk.reductions.contains(std::string(needs)));
-    EXPECT_TRUE(run_plan(small).ok()) << "the bug it is";
-    std::cout << "seed " << seed << ", " << failed.events << " events: " << failed.violation << "\n  "
-              << failed.plan << "\nafter " << shrunk.tries << " tries " << again.events
-              << " events: " << again.violation << "\n  " << again.plan << "\n  --reduced "
-              << to_text(shrunk.reductions) << "\n";
-  }
+  shrinks(Bug::kNoDedup, Servers::kAny, 0.5, "");
+  shrinks(Bug::kEntryTwice, Servers::kCopied, 0.5, "");
+  shrinks(Bug::kTermUnguarded, Servers::kTakenUp, 0.99, "late");
 }
 
 // One server stops hearing a worker, the worker goes on with the other servers alone, and dies: how a sync
@@ -301,6 +271,12 @@ constexpr Planted kRestartBugs[] = {
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedRestart, testing::ValuesIn(kRestartBugs),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(PlantedRestarts, AFailingSeedShrinksToASmallJobThatFailsAsWell) {
+  expect_shrinks(Bug::kCutRowsLate, draw_restarts_plan, run_restarts, 0.2);
+  expect_shrinks(Bug::kCutRowsChanged, draw_restarts_plan, run_restarts, 0.4, "storing");
+  expect_shrinks(Bug::kStateUncopied, draw_restarts_plan, run_restarts, 0.2, "replicas");
+}
 
 }  // namespace
 }  // namespace thalweg::sim

@@ -248,7 +248,7 @@ constexpr OptionRow kRows[] = {
      .help = "Run the cluster of one seed alone", .example = "17", .placeholder = "SEED", .low = 0,
      .high = kIntMax},
     {.name = "reduced", .key = "", .type = T::kText, .group = "Simulation",
-     .help = "With --replay, parts of the cluster that are left out, or so much of them left, as a broken promise prints them",
+     .help = "With --replay, parts of what is simulated that are left out, or so much of them left, as a broken promise prints them",
      .example = "drop,workers=2", .placeholder = "LIST"},
     {.name = "groups", .key = "", .type = T::kFlag, .group = "Simulation",
      .help = "Simulate groups of ranks that exchange vectors, instead of clusters", .example = ""},

@@ -9,10 +9,15 @@
 
 namespace thalweg {
 
-AskedSeeds asked_seeds(const Options& options, Output& out) {
+Result<AskedSeeds> asked_seeds(const Options& options, Output& out) {
   const auto replay = options.maybe_integer("replay");
   const Interval seeds = options.interval("seeds");
+  const std::string reduced = options.maybe_text("reduced").value_or("");
+  if (!reduced.empty() && !replay) return Status(Code::kUsage, "--reduced goes with --replay SEED");
+  auto reductions = sim::parse_reductions(reduced);
+  if (!reductions) return Status(Code::kUsage, "--reduced: " + reductions.status().message());
   AskedSeeds asked;
+  asked.reductions = *std::move(reductions);
   asked.first = static_cast<std::uint64_t>(replay ? *replay : seeds.first);
   asked.end = replay ? asked.first + 1 : static_cast<std::uint64_t>(seeds.second);
   if (options.flag("trace")) asked.trace = [&](std::string_view line) { out.note(line); };

@@ -12,19 +12,21 @@
 #include "cli/options/options.h"
 #include "cli/view/output.h"
 #include "sim/report.h"
+#include "sim/shrink/parts.h"
 #include "thalweg/status.h"
 
 namespace thalweg {
 
 using VirtualHours = std::chrono::duration<double, std::ratio<3600>>;
 
-// Of --seeds or --replay, and --trace.
+// Of --seeds or --replay, --reduced and --trace.
 struct AskedSeeds {
   std::uint64_t first = 0, end = 0;  // From `first` to `end` - 1.
+  sim::Reductions reductions;        // Of a single seed.
   sim::Trace trace;                  // May be empty.
 };
 // `out` outlives the trace.
-AskedSeeds asked_seeds(const Options& options, Output& out);
+Result<AskedSeeds> asked_seeds(const Options& options, Output& out);
 
 struct SeedRuns {
   std::uint64_t seeds = 0;

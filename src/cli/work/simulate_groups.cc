@@ -4,20 +4,23 @@
 #include <fmt/format.h>
 
 #include "cli/command/commands.h"
+#include "cli/work/plan_runs.h"
 #include "sim/group/simulate_groups.h"
 
 namespace thalweg {
 
 Status run_simulate_groups(const AskedSeeds& asked, Output& out) {
   std::uint64_t groups = 0, operations = 0, failures = 0;
-  const SeedRuns runs = run_seeds(
-      asked.first, asked.end,
-      [&](std::uint64_t seed) { return sim::run_group_seed_twice(seed, asked.trace); },
+  const auto ran = run_plans(
+      asked, sim::group_seeds(),
       [&](const sim::GroupReport& report) {
         groups += report.groups;
         operations += report.operations;
         failures += report.failures;
-      });
+      },
+      out);
+  if (!ran) return ran.status();
+  const SeedRuns& runs = *ran;
   out.json(runs.to_json({{"groups", groups}, {"operations", operations}, {"failed_operations", failures}}));
   if (runs.failed) return runs.status("thalweg simulate faults --groups");
   out.human(

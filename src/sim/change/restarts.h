@@ -4,12 +4,12 @@
 // shows.
 #pragma once
 
-#include <cstdint>
-
+#include "sim/change/restarts_plan.h"
 #include "sim/report.h"
 
 namespace thalweg::sim {
 
-Report run_restarts(std::uint64_t seed, Trace trace = nullptr);
+// Precondition: the plan has lives, of which the last runs to its end.
+Report run_restarts(const RestartsPlan& plan, Trace trace = nullptr);
 
 }  // namespace thalweg::sim

@@ -5,6 +5,8 @@
 
 #include "base/cases_for_test.h"
 #include "sim/change/restarts.h"
+#include "sim/change/restarts_parts.h"
+#include "sim/shrink/shrink_for_test.h"
 
 namespace thalweg::sim {
 namespace {
@@ -18,6 +20,31 @@ TEST(Restarts, LoseNoPushAndCountNoneTwice) {
     ++seen[report.consistency.kind];
   }
   EXPECT_GE(seen.size(), kEveryForTest == 1 ? 7u : 5u) << "modes";
+}
+
+TEST(Restarts, SmallerJobsKeepTheirPromises) {
+  for (std::uint64_t seed = 1; seed <= 16; seed += kEveryForTest) {
+    const RestartsPlan plan = draw_restarts_plan(seed);
+    const auto run = [](const RestartsPlan& smaller) { return run_restarts(smaller); };
+    const Shrunk shrunk = shrink_what_holds(plan, run, 60);
+    if (!shrunk.whole || seed % 2 != 0) continue;
+    RestartsPlan least = plan;
+    ASSERT_TRUE(reduce(least, shrunk.reductions).ok());
+    EXPECT_EQ(least.lives.size(), 1u);
+    EXPECT_EQ(least.shards, 1u);
+    EXPECT_EQ(least.lives[0].cluster.servers, 1u);
+    EXPECT_EQ(least.lives[0].cluster.workers, 1u);
+  }
+}
+
+TEST(Restarts, WhatAJobDoesNotHaveIsRefused) {
+  RestartsPlan plan = draw_restarts_plan(3);
+  for (const char* wrong : {"life.5", "life.0,life.1,life.2,life.3,life.4", "epochs=1", "workers=99"}) {
+    const Status status = reduce(plan, *parse_reductions(wrong));
+    EXPECT_EQ(status.code(), Code::kUsage) << wrong;
+    EXPECT_NE(status.message().find("this seed's job"), std::string::npos) << status.message();
+    plan = draw_restarts_plan(3);
+  }
 }
 
 // Two servers were asked a pass apart: some shards had left an end that others had yet to come to again.

@@ -5,13 +5,13 @@
 
 #include "sim/cluster/plan.h"
 #include "sim/report.h"
+#include "sim/shrink/seeds.h"
 
 namespace thalweg::sim {
 
 Report run_plan(const Plan& plan, Trace trace = nullptr);
-// Twice, as run_seed_twice() does.
-Report run_plan_twice(const Plan& plan, Trace trace = nullptr);
 // Of a seed. Precondition: `servers` is not kRestarted, whose runs are of several plans.
 Plan plan_of(std::uint64_t seed, Servers servers);
+Seeds<Report> cluster_seeds(Servers servers);
 
 }  // namespace thalweg::sim

@@ -10,9 +10,11 @@
 #include "sim/change/joins.h"
 #include "sim/change/moves.h"
 #include "sim/change/restarts.h"
+#include "sim/change/restarts_parts.h"
 #include "sim/change/scheduler_restarts.h"
 #include "sim/cluster/verdict.h"
 #include "sim/faults.h"
+#include "sim/shrink/cluster_parts.h"
 
 namespace thalweg::sim {
 namespace {
@@ -232,12 +234,6 @@ Report run_plan(const Plan& plan, Trace trace) {
   return report;
 }
 
-Report run_plan_twice(const Plan& plan, Trace trace) {
-  Report first = run_plan(plan, std::move(trace));
-  if (first.ok()) first.violation = other_course(first, run_plan(plan));
-  return first;
-}
-
 Plan plan_of(std::uint64_t seed, Servers servers) {
   switch (servers) {
     case Servers::kTakenUp:
@@ -253,15 +249,18 @@ Plan plan_of(std::uint64_t seed, Servers servers) {
   }
 }
 
+Seeds<Report> cluster_seeds(Servers servers) {
+  if (servers == Servers::kRestarted) return seeds_of(draw_restarts_plan, run_restarts);
+  return seeds_of([servers](std::uint64_t seed) { return plan_of(seed, servers); }, run_plan);
+}
+
 Report run_seed(std::uint64_t seed, Trace trace, Servers servers) {
-  if (servers == Servers::kRestarted) return run_restarts(seed, std::move(trace));
+  if (servers == Servers::kRestarted) return run_restarts(draw_restarts_plan(seed), std::move(trace));
   return run_plan(plan_of(seed, servers), std::move(trace));
 }
 
-Report run_seed_twice(std::uint64_t seed, Trace trace, Servers servers) {
-  Report first = run_seed(seed, std::move(trace), servers);
-  if (first.ok()) first.violation = other_course(first, run_seed(seed, nullptr, servers));
-  return first;
+Report run_seed_twice(std::uint64_t seed, const Trace& trace, Servers servers) {
+  return run_twice([&](std::uint64_t of, const Trace& to) { return run_seed(of, to, servers); }, seed, trace);
 }
 
 }  // namespace thalweg::sim

@@ -110,16 +110,16 @@ std::string describe(const GroupPlan& plan) {
   return text;
 }
 
-GroupOperation draw_group_operation(std::uint64_t seed, std::uint64_t group, std::uint32_t number,
+GroupOperation draw_group_operation(const GroupPlan& whole, std::uint64_t group, std::uint32_t number,
                                     std::uint32_t ranks) {
-  Random random = Random(seed).split(21).split(group << 20 | number);
+  Random random = Random(whole.seed).split(21).split(group << 20 | number);
   constexpr std::uint64_t kCounts[] = {1, 17, 300, 5000};
   for (;;) {
     GroupOperation drawn;
     drawn.layout.route = kDrawnRoutes[random.below(std::size(kDrawnRoutes))];
     thalweg::Plan& plan = drawn.layout.plan = *parse_route(drawn.layout.route);
     drawn.demand.operation = static_cast<Operation>(random.below(kOperations));
-    drawn.count = kCounts[random.below(std::size(kCounts))];
+    drawn.count = std::min(kCounts[random.below(std::size(kCounts))], whole.elements);
     plan.piece_elements = random.chance(0.5) ? 64 : 0;
     if (plan.route == &routes::kRings) {
       auto rings = rings_by_stride(ranks, 0);

@@ -29,9 +29,10 @@ struct GroupFault {
 struct GroupPlan {
   std::uint64_t seed = 0;
   std::uint32_t ranks = 2;
-  std::uint32_t operations = 1;  // Of each group, until its ranks leave.
-  bool repeats = false;          // One operation of a group, again and again.
-  Duration timeout{};            // Of operations and meetings.
+  std::uint32_t operations = 1;   // Of each group, until its ranks leave.
+  bool repeats = false;           // One operation of a group, again and again.
+  std::uint64_t elements = 5000;  // Of a vector, at most.
+  Duration timeout{};             // Of operations and meetings.
   Duration patience{};
   Duration latency{};
   Duration jitter{};
@@ -54,7 +55,7 @@ struct GroupOperation {
   std::uint64_t count = 0;
 };
 // The same for all ranks of a group.
-GroupOperation draw_group_operation(std::uint64_t seed, std::uint64_t group, std::uint32_t number,
+GroupOperation draw_group_operation(const GroupPlan& plan, std::uint64_t group, std::uint32_t number,
                                     std::uint32_t ranks);
 
 }  // namespace thalweg::sim

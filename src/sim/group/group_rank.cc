@@ -378,8 +378,7 @@ bool GroupRank::advance_work() {
 void GroupRank::begin_work() {
   Membership& group = *groups_.back();
   const std::uint32_t which = world_.plan().repeats ? 0 : number_;
-  const GroupOperation operation =
-      draw_group_operation(world_.plan().seed, group.table.id, which, group.size());
+  const GroupOperation operation = draw_group_operation(world_.plan(), group.table.id, which, group.size());
   work_ = std::make_unique<Work>(operation, group.rank, group.size(), number_);
   ++group.activity.entered;
   world_.note(process_, "begins " + work_->exchange.name());

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "sim/group/group_parts.h"
 #include "sim/group/group_rank.h"
 
 namespace thalweg::sim {
@@ -44,10 +45,6 @@ GroupReport run_group_seed(std::uint64_t seed, Trace trace) {
   return run_group_plan(draw_group_plan(seed), std::move(trace));
 }
 
-GroupReport run_group_seed_twice(std::uint64_t seed, Trace trace) {
-  GroupReport first = run_group_seed(seed, std::move(trace));
-  if (first.ok()) first.violation = other_course(first, run_group_seed(seed));
-  return first;
-}
+Seeds<GroupReport> group_seeds() { return seeds_of(draw_group_plan, run_group_plan); }
 
 }  // namespace thalweg::sim

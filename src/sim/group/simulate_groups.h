@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sim/report.h"
+#include "sim/shrink/seeds.h"
 
 namespace thalweg::sim {
 
@@ -19,7 +20,6 @@ struct GroupReport : RunReport {
 // Same seed, same report.
 GroupReport run_group_seed(std::uint64_t seed, Trace trace = nullptr);
 GroupReport run_group_plan(const GroupPlan& plan, Trace trace = nullptr);
-// Twice, untraced the second time; that both take the same course is one more promise.
-GroupReport run_group_seed_twice(std::uint64_t seed, Trace trace = nullptr);
+Seeds<GroupReport> group_seeds();
 
 }  // namespace thalweg::sim

@@ -5,7 +5,8 @@
 #include <cstdlib>
 
 #include "base/cases_for_test.h"
-#include "sim/group/group_plan.h"
+#include "sim/group/group_parts.h"
+#include "sim/shrink/shrink_for_test.h"
 
 namespace thalweg::sim {
 namespace {
@@ -33,7 +34,7 @@ TEST(SimulateGroups, FreshSeedsHold) {
 
 TEST(SimulateGroups, SameSeedSameRun) {
   for (std::uint64_t seed = 1; seed <= 50; seed += kEveryForTest) {
-    const GroupReport report = run_group_seed_twice(seed);
+    const GroupReport report = group_seeds().run(seed, {}, nullptr);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation;
   }
 }
@@ -54,6 +55,40 @@ TEST(SimulateGroups, SeedsReachWhatTheyCheck) {
     EXPECT_GT(plans[kind], 5U) << kind;
     EXPECT_GT(failures[kind], 2U) << kind;
     EXPECT_GT(anew[kind], 2U) << kind;
+  }
+}
+
+TEST(SimulateGroups, SmallerGroupsKeepTheirPromises) {
+  for (std::uint64_t seed = 1; seed <= 30; seed += kEveryForTest) {
+    const GroupPlan plan = draw_group_plan(seed);
+    const auto run = [](const GroupPlan& smaller) { return run_group_plan(smaller); };
+    const Shrunk shrunk = shrink_what_holds(plan, run, 60);
+    if (!shrunk.whole || seed % 2 != 0) continue;
+    GroupPlan least = plan;
+    ASSERT_TRUE(reduce(least, shrunk.reductions).ok());
+    EXPECT_TRUE(least.faults.empty());
+    EXPECT_EQ(least.ranks, 2u);
+    EXPECT_EQ(least.operations, 1u);
+    EXPECT_EQ(least.elements, 1u);
+  }
+}
+
+// What happens to others goes on happening, only sooner.
+TEST(SimulateGroups, LessOfAGroupKeepsWhatIsLeftOfItsFaults) {
+  GroupPlan plan;
+  plan.ranks = 6;
+  const auto at = [](int ms) { return Instant{} + std::chrono::milliseconds(ms); };
+  plan.faults = {{GroupFault::Kind::kKill, 5, 0, at(30), {}},
+                 {GroupFault::Kind::kDisconnect, 1, 3, at(50), {}},
+                 {GroupFault::Kind::kPause, 2, 0, at(90), std::chrono::seconds(1)}};
+  ASSERT_EQ(reduce(plan, *parse_reductions("fault.0,ms-before-faults=10,ranks=4")).message(), "");
+  ASSERT_EQ(plan.faults.size(), 2u);
+  EXPECT_EQ(plan.faults[0].at, at(10));
+  EXPECT_EQ(plan.faults[1].at, at(50));
+  for (const char* wrong : {"ranks=3", "fault.2", "servers=1", "ms-before-faults=11"}) {
+    const Status status = reduce(plan, *parse_reductions(wrong));
+    EXPECT_EQ(status.code(), Code::kUsage) << wrong;
+    EXPECT_NE(status.message().find("this seed's group"), std::string::npos) << status.message();
   }
 }
 

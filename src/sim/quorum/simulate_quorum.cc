@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/quorum/quorum_history.h"
+#include "sim/quorum/quorum_parts.h"
 #include "sim/quorum/quorum_world.h"
 
 namespace thalweg::sim {
@@ -215,10 +216,6 @@ QuorumReport run_quorum_seed(std::uint64_t seed, Trace trace) {
   return run_quorum_plan(draw_quorum_plan(seed), std::move(trace));
 }
 
-QuorumReport run_quorum_seed_twice(std::uint64_t seed, Trace trace) {
-  QuorumReport first = run_quorum_seed(seed, std::move(trace));
-  if (first.ok()) first.violation = other_course(first, run_quorum_seed(seed));
-  return first;
-}
+Seeds<QuorumReport> quorum_seeds() { return seeds_of(draw_quorum_plan, run_quorum_plan); }
 
 }  // namespace thalweg::sim

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/report.h"
+#include "sim/shrink/seeds.h"
 
 namespace thalweg::sim {
 
@@ -22,7 +23,6 @@ struct QuorumReport : RunReport {
 // Same seed, same report.
 QuorumReport run_quorum_seed(std::uint64_t seed, Trace trace = nullptr);
 QuorumReport run_quorum_plan(const QuorumPlan& plan, Trace trace = nullptr);
-// Twice, untraced the second time; that both take the same course is one more promise.
-QuorumReport run_quorum_seed_twice(std::uint64_t seed, Trace trace = nullptr);
+Seeds<QuorumReport> quorum_seeds();
 
 }  // namespace thalweg::sim

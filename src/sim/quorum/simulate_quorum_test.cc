@@ -5,7 +5,8 @@
 #include <cstdlib>
 
 #include "base/cases_for_test.h"
-#include "sim/quorum/quorum_plan.h"
+#include "sim/quorum/quorum_parts.h"
+#include "sim/shrink/shrink_for_test.h"
 
 namespace thalweg::sim {
 namespace {
@@ -45,7 +46,7 @@ TEST(SimulateQuorum, FreshSeedsHold) {
 
 TEST(SimulateQuorum, SameSeedSameRun) {
   for (std::uint64_t seed = 1; seed <= 50; seed += kEveryForTest) {
-    const QuorumReport report = run_quorum_seed_twice(seed);
+    const QuorumReport report = quorum_seeds().run(seed, {}, nullptr);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation;
   }
 }
@@ -87,6 +88,30 @@ TEST(SimulateQuorum, SeedsReachWhatTheyCheck) {
        {all.failed, all.stale, all.hints_kept, all.hints_delivered, all.repairs, all.synced, all.restored,
         all.redirected, all.crashes, all.disks, all.partitions, all.pauses})
     EXPECT_GT(count, 3U);
+}
+
+TEST(SimulateQuorum, SmallerRingsKeepTheirPromises) {
+  for (std::uint64_t seed = 1; seed <= 20; seed += kEveryForTest) {
+    const QuorumPlan plan = draw_quorum_plan(seed);
+    const auto run = [](const QuorumPlan& smaller) { return run_quorum_plan(smaller); };
+    const Shrunk shrunk = shrink_what_holds(plan, run, 60);
+    if (!shrunk.whole || seed % 2 != 0) continue;
+    QuorumPlan least = plan;
+    ASSERT_TRUE(reduce(least, shrunk.reductions).ok());
+    EXPECT_FALSE(least.any_fault());
+    EXPECT_EQ(least.servers, plan.replicas);
+    EXPECT_EQ(least.clients, 1u);
+    EXPECT_EQ(least.requests, 1u);
+  }
+}
+
+TEST(SimulateQuorum, WhatARingDoesNotHaveIsRefused) {
+  QuorumPlan plan = draw_quorum_plan(3);
+  for (const char* wrong : {"workers=1", "fault.0", "requests=1000", "servers"}) {
+    const Status status = reduce(plan, *parse_reductions(wrong));
+    EXPECT_EQ(status.code(), Code::kUsage) << wrong;
+    EXPECT_NE(status.message().find("this seed's ring"), std::string::npos) << status.message();
+  }
 }
 
 TEST(SimulateQuorum, WithoutFaultsNothingFails) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command/command.h"
+#include "cli/work/plan_runs.h"
 #include "cli/work/seed_runs.h"
 #include "sim/quorum/simulate_quorum.h"
 
@@ -9,12 +10,12 @@ namespace thalweg {
 namespace {
 
 Status run_simulate_quorum(const Options& options, Output& out) {
-  const AskedSeeds asked = asked_seeds(options, out);
+  const auto asked = asked_seeds(options, out);
+  if (!asked) return asked.status();
   sim::QuorumReport all;
   std::uint64_t fresh_gets = 0;  // Where quorums overlap.
-  const SeedRuns runs = run_seeds(
-      asked.first, asked.end,
-      [&](std::uint64_t seed) { return sim::run_quorum_seed_twice(seed, asked.trace); },
+  const auto ran = run_plans(
+      *asked, sim::quorum_seeds(),
       [&](const sim::QuorumReport& report) {
         all.puts += report.puts;
         all.gets += report.gets;
@@ -25,7 +26,10 @@ Status run_simulate_quorum(const Options& options, Output& out) {
         all.hints_delivered += report.hints_delivered;
         all.repairs += report.repairs;
         all.disks += report.disks;
-      });
+      },
+      out);
+  if (!ran) return ran.status();
+  const SeedRuns& runs = *ran;
   out.json(runs.to_json({{"puts", all.puts},
                          {"gets", all.gets},
                          {"gets_of_overlapping_quorums", fresh_gets},
@@ -52,7 +56,7 @@ extern constinit const Command kSimulateQuorumCommand = {
     .summary = "Run random rings of servers of versioned values in which anything may fail, and check them",
     .example = "thalweg simulate quorum --seeds 0:1000",
     .run = run_simulate_quorum,
-    .options = {"seeds|replay|trace"},
+    .options = {"seeds|replay|trace|reduced"},
 };
 
 }  // namespace thalweg
