@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/planted.h"
+#include "base/reached.h"
 
 namespace thalweg {
 namespace {
@@ -192,6 +193,7 @@ Status status_of(const Frame& frame) {
 }
 
 void put_status(Frame& frame, const Status& status) {
+  THALWEG_CODE_SAID(status.code());
   frame.head.code = status.code();
   if (!status.ok())
     frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));

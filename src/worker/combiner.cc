@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/planted.h"
+#include "base/reached.h"
 #include "table/update_kernels.h"
 
 namespace thalweg {
@@ -91,6 +92,7 @@ std::vector<Combiner::Batch> Combiner::take(Instant now) {
       ++group;
       continue;
     }
+    if (!complete(group->first)) THALWEG_REACHED(kSumOverdue);
     const std::size_t before = out.size();
     cover(group->second, out);
     leaving[std::get<Lane>(group->first)] += out.size() - before;
