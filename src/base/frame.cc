@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/hash.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg::cluster {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/hash.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "quorum/limits.h"
 
 namespace thalweg::quorum {

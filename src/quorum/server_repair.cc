@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "quorum/limits.h"
 #include "quorum/server.h"
 

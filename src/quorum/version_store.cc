@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/reached.h"
+#include "base/coverage/reached.h"
 #include "quorum/limits.h"
 
 namespace thalweg::quorum {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/barriers.h"
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "cluster/pace.h"
 
 namespace thalweg {

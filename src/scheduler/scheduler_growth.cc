@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "placement/placement.h"
 #include "scheduler/scheduler.h"
 #include "staleness/step_policy.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/reached.h"
+#include "base/coverage/reached.h"
 #include "scheduler/scheduler.h"
 
 namespace thalweg {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "table/update_kernels.h"
 
 namespace thalweg {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "cluster/pace.h"
 
 namespace thalweg {

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/frame.h"
 #include "base/limits.h"
 #include "base/placed_keys.h"
 #include "base/planted.h"
-#include "base/reached.h"
 
 namespace thalweg {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/reached.h"
+#include "base/coverage/reached.h"
 #include "cluster/pace.h"
 
 namespace thalweg {

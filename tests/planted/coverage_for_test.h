@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/reached.h"
+#include "base/coverage/reached.h"
 #include "thalweg/status.h"
 
 namespace thalweg {

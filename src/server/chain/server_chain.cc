@@ -7,8 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "server/server.h"
 
 namespace thalweg {

@@ -4,8 +4,8 @@
 // Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004, section 3.3.
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "server/chain/copy_state.h"
 #include "server/server.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
-#include "base/reached.h"
 #include "server/table_host.h"
 
 namespace thalweg {
