@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/hash.h"
 #include "base/planted.h"
 
@@ -192,6 +193,7 @@ Status status_of(const Frame& frame) {
 }
 
 void put_status(Frame& frame, const Status& status) {
+  THALWEG_CODE_SAID(status.code());
   frame.head.code = status.code();
   if (!status.ok())
     frame.first = Bytes::of(std::string_view(status.message()).substr(0, limits::kTextOfStatusMax));

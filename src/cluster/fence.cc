@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 
 namespace thalweg::cluster {
 
 Status check_map_epoch(const FrameHeader& head, const wire::Map& map) {
-  if (map.epoch == 0 || head.map_epoch > map.epoch) return {Code::kRetry, "this node awaits the map"};
+  if (map.epoch == 0 || head.map_epoch > map.epoch) {
+    THALWEG_REACHED(kMapAwaited);
+    return {Code::kRetry, "this node awaits the map"};
+  }
   if (head.map_epoch < map.epoch && !THALWEG_BUG(kStaleMapAccepted) && !THALWEG_BUG(kNoFence)) {
+    THALWEG_REACHED(kMapOld);
     return {Code::kStale, fmt::format("map epoch {}, the newest is {}", head.map_epoch, map.epoch)};
   }
   return ok_status();
@@ -26,6 +31,7 @@ Status check_owner(NodeId from, const FrameHeader& head, const wire::Map& map, c
   const std::uint32_t now =
       map.shards[first].owner_epoch;  // Those of a block's others are its sender's care.
   if (head.owner_epoch != now) {
+    THALWEG_REACHED(kOwnerFormer);
     return {Code::kAborted, fmt::format("{}: shard changed hands (owner epoch {}, now {})", describe(head),
                                         head.owner_epoch, now)};
   }

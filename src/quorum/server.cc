@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/hash.h"
 #include "base/planted.h"
 #include "quorum/limits.h"
@@ -110,6 +111,7 @@ void Server::on_client(Instant now, NodeId from, const Message& asked, Transport
   };
   if (asked.key == kReservedKey) return refuse({Code::kRefused, "the key 2^64-1 is reserved"});
   if (!store_.is_home(asked.key) || asked.index < options_.ring_epoch) {
+    THALWEG_REACHED(kRedirected);
     ++counts_.redirected;
     Message ring;
     ring.kind = Kind::kRing;
@@ -189,6 +191,7 @@ void Server::find_stand_ins(std::uint64_t number, Request& request, Transport& o
     const auto found = std::ranges::find_if(
         all, [&](std::uint32_t server) { return !used.contains(server) && !silent_.contains(server); });
     if (found != all.end()) {
+      THALWEG_REACHED(kStandInAsked);
       request.stand_ins[home] = *found;
       used.insert(*found);
       ask(number, request, *found, home, out);
@@ -200,6 +203,7 @@ void Server::find_stand_ins(std::uint64_t number, Request& request, Transport& o
 
 void Server::keep_hint(Request& request, std::uint32_t home) {
   if (!store_.keep_hint(home, request.key, request.record)) return;
+  THALWEG_REACHED(kHintKept);
   if (request.kept.insert(home).second) ++counts_.hints_kept;
 }
 
@@ -216,6 +220,7 @@ void Server::on_read(NodeId from, const Message& asked, Transport& out) {
     return out.send(
         from, failure_of(asked.kind, asked.number, {Code::kStale, "the servers' rings are not the same"}));
   } else if (!store_.complete() && !THALWEG_BUG(kReadsBeforeRestored)) {
+    THALWEG_REACHED(kReadRefused);
     return out.send(from,
                     failure_of(asked.kind, asked.number, {Code::kRetry, incompleteness(store_.self())}));
   } else if (const Record* own = store_.find(asked.key)) {
@@ -307,6 +312,7 @@ void Server::repair(const Request& request, Transport& out) {
   const std::uint64_t whole = request.record.digest(request.key);
   for (const auto& [home, digest] : request.answers) {
     if (digest == whole) continue;
+    THALWEG_REACHED(kReadRepaired);
     ++counts_.repairs;
     if (home == store_.self()) {
       store_.merge(request.key, request.record);
@@ -344,6 +350,7 @@ Status Server::timeout(const Request& request) const {
 
 void Server::give_up(Request& request, Transport& out) {
   if (!request.answered) {
+    THALWEG_REACHED(kQuorumMissed);
     ++counts_.failed;
     out.send(request.client,
              failure_of(request.put ? Kind::kPutDone : Kind::kGot, request.client_number, timeout(request)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "quorum/limits.h"
 #include "quorum/server.h"
@@ -42,6 +43,7 @@ void Server::hand_over(const VersionStore::Hints::value_type& hint, Transport& o
 void Server::on_handed_over(std::uint32_t target, const Message& reply, Transport& out) {
   if (THALWEG_BUG(kHintKept)) return;
   if (!store_.drop_hint(target, reply.key, reply.number)) return;
+  THALWEG_REACHED(kHintDelivered);
   ++counts_.hints_delivered;
   const auto& hints = store_.hints();
   auto next = hints.lower_bound({target, 0});
@@ -67,6 +69,7 @@ void Server::on_compare(NodeId from, const Message& theirs, Transport& out) {
   std::size_t followed = 0;
   for (std::uint32_t child = 0; child < MerkleTree::kFan && followed < kDescendMax; ++child) {
     if (own[child] == theirs.digests[child].first) continue;
+    THALWEG_REACHED(kLeavesDiffered);
     ++followed;
     const auto index = static_cast<std::uint32_t>(theirs.index * MerkleTree::kFan + child);
     if (theirs.level + 1 == MerkleTree::kLevels) {
@@ -198,7 +201,9 @@ void Server::on_page(NodeId from, const Message& page, Transport& out) {
   restore.done = !page.more;
   restore.next = page.end;
   if (!restore.done) return scan_next(from.index, restore, out);
-  if (std::ranges::all_of(restores_, [](const auto& one) { return one.second.done; })) store_.set_complete();
+  if (!std::ranges::all_of(restores_, [](const auto& one) { return one.second.done; })) return;
+  THALWEG_REACHED(kDiskRestored);
+  store_.set_complete();
 }
 
 }  // namespace thalweg::quorum

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "quorum/limits.h"
 
 namespace thalweg::quorum {
@@ -38,7 +39,10 @@ const Record* VersionStore::find(Key key) const {
 Status VersionStore::put(Key key, const VectorClock& context, Bytes value, PutName put) {
   const VectorClock::Actor actor = actor_of(self_, life_);
   const Record* own = find(key);
-  if (own != nullptr && own->has(put)) return ok_status();
+  if (own != nullptr && own->has(put)) {
+    THALWEG_REACHED(kPutTriedAgain);
+    return ok_status();
+  }
   const std::uint64_t known = own == nullptr ? 0 : own->clock().at(actor);
   if (context.at(actor) > known) {
     return {Code::kRefused,

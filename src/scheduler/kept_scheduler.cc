@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
 
@@ -45,6 +46,7 @@ class KeptScheduler::Gate final : public Transport {
       }
       if (told || op == Op::kHeartbeat || op == Op::kMap) out_.send(one.to, std::move(alive));
       if (op == Op::kHeartbeat || (told && op == Op::kWaiting) || owner_.held_.size() >= kHeldMax) continue;
+      THALWEG_REACHED(kSaidLater);
       one.change = owner_.changes_;
       owner_.held_.push_back(std::move(one));
     }
@@ -74,6 +76,7 @@ Status KeptScheduler::Write::look() {
 
 void KeptScheduler::Write::compute() {
   if (in_doubt_) {
+    THALWEG_REACHED(kWriteInDoubt);
     const Status seen = look();
     in_doubt_ = !seen.ok();
     if (in_doubt_) {
@@ -88,8 +91,10 @@ void KeptScheduler::Write::compute() {
   in_doubt_ = !done;
   if (done) last_.revision = *done;
   // Another one leads, or the write before has counted meanwhile.
-  if (done.status().code() == Code::kStale && look().code() != Code::kStale)
+  if (done.status().code() == Code::kStale && look().code() != Code::kStale) {
+    THALWEG_REACHED(kWriteCountedLate);
     done = Status(Code::kRetry, "a write before it has counted late");
+  }
 }
 
 void KeptScheduler::turn(Transport& out, const std::function<void(Transport&)>& act) {
@@ -165,6 +170,7 @@ Computation* KeptScheduler::take_work() {
 
 void KeptScheduler::lose_lead() {
   if (fenced_) return;
+  THALWEG_REACHED(kLeadLost);
   fenced_ = Status(Code::kAborted, "another scheduler has taken this job up from its state");
   held_.clear();
 }

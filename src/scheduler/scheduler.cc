@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/barriers.h"
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
 #include "cluster/pace.h"
@@ -187,6 +188,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
   if (member->second.left) return send(from, Op::kStop, ok_status(), {}, out);
   if (member->second.lost) {  // The others are the reason why the job has stopped.
     if (stopped_ && !replaced) return send(from, Op::kStop, *stopped_, {}, out);
+    THALWEG_REACHED(kReplacedHeard);
     return send(from, Op::kStop,
                 {Code::kAborted, node_name(from) + " was silent too long and has been replaced"}, {}, out);
   }
@@ -212,6 +214,7 @@ void Scheduler::on_heartbeat(Instant now, NodeId from, const Frame& frame, Trans
 void Scheduler::forgive_own_pause(Instant now) {
   const Duration late = now - wake_;
   if (late < cluster::heartbeat_every(map_) || THALWEG_BUG(kOwnPauseBlamed)) return;
+  THALWEG_REACHED(kOwnPauseForgiven);
   for (auto& [id, member] : members_) member.heard = std::min(now, member.heard + late);
 }
 
@@ -264,6 +267,7 @@ bool Scheduler::on_node_dead(Instant now, std::string_view name, const std::stri
   std::vector<NodeId> dead;
   for (auto& [id, member] : members_) {
     if ((member.name != name) != THALWEG_BUG(kOthersBuried) || member.observer) continue;
+    THALWEG_REACHED(kDeathTold);
     member.dead = true;
     dead.push_back(id);
   }
@@ -286,17 +290,20 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
   if (!std::exchange(found->second.lost, true)) timeline_.add(now, JobEvent::Kind::kLost, node, why);
   if (found->second.observer) return stop(now, {Code::kPeerLost, describe_member(node) + " " + why}, out);
   if (!started()) {  // Another worker may take its place, or it comes back; never two under one name.
+    THALWEG_REACHED(kLostBeforeBegin);
     if (node.role == Role::kWorker && !THALWEG_BUG(kEarlyDeathEnds)) return;
     return stop(now, {Code::kPeerLost, describe_member(node) + " " + why + " before the job began"}, out);
   }
   if (node.role == Role::kServer) {
     const std::string ranges = lost_ranges(node);
     if (!ranges.empty() || count(Role::kServer, true) == 0) {
+      THALWEG_REACHED(kRangesLost);
       return stop(now,
                   {Code::kPeerLost, fmt::format("{} {}; lost key ranges: {}", describe_member(node), why,
                                                 ranges.empty() ? "none" : ranges)},
                   out);
     }
+    THALWEG_REACHED(kServerLost);
     keep_leaving(now, node);
     keep_growing(node.index);
     const std::string heirs = fail_over(now, node.index);
@@ -306,9 +313,11 @@ void Scheduler::lose(Instant now, NodeId node, const std::string& why, Transport
     return publish(out);
   }
   if (count(Role::kWorker, true) == 0) {
+    THALWEG_REACHED(kLastWorkerLost);
     return stop(now, {Code::kPeerLost, fmt::format("{} {}; no worker is left", describe_member(node), why)},
                 out);
   }
+  THALWEG_REACHED(kWorkerLost);
   tell_event(fmt::format("{} {}; {}", describe_member(node), why, reassign(now, node.index)));
   publish(out);
 }
@@ -324,6 +333,7 @@ bool Scheduler::owns(NodeId from, const FrameHeader& head) const {
 // Why another than the shard's present owner is not heard. Who lives and has yet to get the map does not
 // fail: by that the shard is none of its.
 Status Scheduler::disowned(const FrameHeader& head) const {
+  THALWEG_REACHED(kFormerOwnerStale);
   if (head.map_epoch < map_.epoch && !THALWEG_BUG(kFormerOwnerFails))
     return {Code::kStale, "the shard was given to another worker by a newer map"};
   return {Code::kAborted, "the shard was given to another worker"};
@@ -351,6 +361,7 @@ void Scheduler::on_barrier(NodeId from, const Frame& frame, Transport& out) {
       opens_by_observer(id) &&
       !(id == kLoadedBarrier ? THALWEG_BUG(kLoadAwaitedByNone) : THALWEG_BUG(kLookAwaitedByNone));
   barrier.open = barrier.open || (waits_for_observer ? watches : barrier.arrived.size() >= wanted);
+  if (held_by_none) THALWEG_REACHED(kEndAsked);
   if (barrier.open || held_by_none) {
     barrier.open = true;
     answer(from, head, Op::kBarrierReply, ok_status(), out);
@@ -395,6 +406,8 @@ void Scheduler::on_report(NodeId from, const Frame& frame, Transport& out) {
     ++progress_;
     if (options_.kept) kept_reports_.push_back({head.shard, id, std::string(frame.first.text())});
     if (options_.on_report) options_.on_report(head.shard, id, frame.first.text());
+  } else {
+    THALWEG_REACHED(kReportRepeated);
   }
   answer(from, head, Op::kReportReply, ok_status(), out);
 }

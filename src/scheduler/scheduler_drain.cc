@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "scheduler/scheduler.h"
 #include "staleness/step_policy.h"
@@ -30,8 +31,10 @@ void Scheduler::on_drain(Instant now, NodeId from, const Frame& frame, Transport
   const bool again =
       known != drains_.end() && known->second.asker == from && known->second.request == frame.head.request;
   if (!again) {
-    if (const Status may = may_leave(asked->server); !may.ok())
+    if (const Status may = may_leave(asked->server); !may.ok()) {
+      THALWEG_REACHED(kDrainRefused);
       return answer(from, frame.head, Op::kDrainReply, may, out);
+    }
     begin_drain(now, from, frame.head.request, asked->server, out);
   }
   tell_drain(now, from, frame.head, asked->server, out);
@@ -144,6 +147,7 @@ void Scheduler::let_go(Instant now, Transport& out) {
 void Scheduler::note_left(Instant now, NodeId server) {
   Drain& drain = drains_.at(server.index);
   if (drain.phase != Drain::Phase::kTold) return;
+  THALWEG_REACHED(kDrainedLeft);
   drain.phase = Drain::Phase::kLeft;
   drain.ended = now;
   members_.at(server).stop_seen = true;
@@ -160,8 +164,10 @@ void Scheduler::keep_leaving(Instant now, NodeId lost) {
   const NodeId server = server_node(*leaving_);
   Drain& drain = drains_.at(server.index);
   if (lost == server) {
+    THALWEG_REACHED(kDrainedLost);
     drain.why = {Code::kPeerLost, node_name(server) + " was lost before it had left"};
   } else if (servers_that_stay() < copies_wanted()) {
+    THALWEG_REACHED(kDrainedStays);
     const std::string why =
         fmt::format("{} was lost meanwhile, and without {} there would be too few servers", node_name(lost),
                     node_name(server));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "placement/placement.h"
 #include "scheduler/scheduler.h"
@@ -196,6 +197,7 @@ void Scheduler::follow_goals(Instant now) {
 }
 
 void Scheduler::tell_grown(Instant now, const Growth::Newcomer& newcomer) {
+  THALWEG_REACHED(kNewcomerServed);
   std::size_t owned = 0, copied = 0;
   for (const Placement& placement : map_.placement) {
     owned += placement.owned_by(newcomer.server).size();
@@ -215,7 +217,10 @@ void Scheduler::tell_grown(Instant now, const Growth::Newcomer& newcomer) {
 void Scheduler::keep_growing(std::uint32_t lost) {
   const auto is_lost = [&](const Growth::Newcomer& one) { return one.server == lost; };
   std::erase_if(growth_.waiting, is_lost);
-  if (growth_.now && is_lost(*growth_.now)) growth_.now.reset();
+  if (growth_.now && is_lost(*growth_.now)) {
+    THALWEG_REACHED(kNewcomerLost);
+    growth_.now.reset();
+  }
   const bool enough = count(Role::kServer, true) > copies_wanted();
   std::erase_if(growth_.goals,
                 [&](const Goal& goal) { return goal.server == lost || (goal.owns && !enough); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "scheduler/scheduler.h"
 
 namespace thalweg {
@@ -94,6 +95,7 @@ std::string Scheduler::take_shares(Instant now, std::uint32_t newcomer) {
                               node_name(worker_node(worker))));
   }
   if (from.empty()) return {};
+  THALWEG_REACHED(kSharesGiven);
   return fmt::format("it has {} data shard{} of {}", own.size(), own.size() == 1 ? "" : "s",
                      some_names(from));
 }

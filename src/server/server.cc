@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 
 namespace thalweg {
@@ -68,7 +69,10 @@ void Server::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
 }
 
 void Server::on_time(Instant now, Transport& out) {
-  if (const auto why = member_.scheduler_lost()) member_.fail({Code::kPeerLost, *why}, out);
+  if (const auto why = member_.scheduler_lost()) {
+    THALWEG_REACHED(kSchedulerGivenUp);
+    member_.fail({Code::kPeerLost, *why}, out);
+  }
   now_ = now;
   if (now >= member_.next_deadline()) {
     member_.speak(now, counters(), out);
@@ -202,6 +206,7 @@ Result<TableHost*> Server::admit(const FrameHeader& head) const {
   }
   const bool counts = head.op == Op::kScan && (head.flags & frame_flags::kReadOnly) != 0;
   if (counts ? !awaited_[t].empty() : awaited_[t].intersects(head.ranges)) {
+    THALWEG_REACHED(kRangesAwaited);
     return Status(Code::kRetry, fmt::format("{}: {} awaits ranges {}", describe(head),
                                             node_name(*member_.id()), text_of(awaited_[t])));
   }
@@ -241,8 +246,10 @@ void Server::on_push(NodeId from, const Frame& frame, Transport& out) {
   push_bytes_ += frame.size_bytes();
   push_value_bytes_ += frame.second.size();
   // Who comes again and again learns that others get on meanwhile, and whom it waits for.
-  if (host && status.code() == Code::kRetry)
+  if (host && status.code() == Code::kRetry) {
+    THALWEG_REACHED(kPushHeldUp);
     reply(from, frame.head, Op::kWaiting, ok_status(), encode((*host)->waiting_for(frame.head)), {}, out);
+  }
   if (!status.ok() || !(*host)->logs()) {
     reply(from, frame.head, Op::kPushReply, status, {}, {}, out);
   } else {
@@ -264,6 +271,7 @@ void Server::on_pull(NodeId from, Frame frame, Transport& out) {
   if (waiting.size() >= limits::kWaitingPullsMax && waiting.count(key) == 0) {
     return reply(from, frame.head, Op::kPullReply, {Code::kRetry, "too many pulls wait here"}, {}, {}, out);
   }
+  THALWEG_REACHED(kPullWaited);
   const auto missing = tables_[frame.head.table.value]->waiting_for(frame.head);
   reply(from, frame.head, Op::kWaiting, ok_status(), encode(missing), {}, out);
   waiting.insert_or_assign(key, std::move(frame));

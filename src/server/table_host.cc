@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 
 namespace thalweg {
@@ -131,7 +132,7 @@ Status TableHost::push(const Frame& frame, std::uint64_t room) {
     const bool retry = entry.status().code() == Code::kRetry;
     return THALWEG_BUG(kAckBeforeCheck) && retry ? ok_status() : entry.status();
   }
-  if (entry->fresh.empty()) ++repeats_;
+  if (entry->fresh.empty()) THALWEG_REACHED(kPushRepeated), ++repeats_;
   apply(*std::move(entry));
   return ok_status();
 }
@@ -188,7 +189,9 @@ Status TableHost::find_news(const FrameHeader& head, PushEntry& entry) const {
           ++news;
       }
     }
-    if (rounds_.counts() && news > 0 && news < entry.shards)
+    const bool in_part = news > 0 && news < entry.shards;
+    if (in_part) THALWEG_REACHED(kSumAppliedInPart);
+    if (rounds_.counts() && in_part)
       return {Code::kRetry, fmt::format("{}: some of it is applied, and a sum has no parts", describe(head))};
   }
   return ok_status();
@@ -208,6 +211,7 @@ void TableHost::apply(PushEntry entry) {
   policy_->keeps_steps() ? log_.await(entry) : log_.add_push(entry);
   if (keeps_images_) open_arrivals_.insert(entry.step);
   if (is_late(entry.step)) {
+    THALWEG_REACHED(kPushLate);
     if (entry.ends == LastOf::kNothing && !entry.fresh.empty()) ++dropped_;
   } else if (!rounds_.counts()) {
     for (const RangeSpan run : entry.fresh.runs()) apply_part(entry, run);
@@ -292,6 +296,7 @@ Instant TableHost::closes_at(Instant now) {
 
 void TableHost::close_expired(Instant now) {
   if (closes_at(now) > now) return;
+  THALWEG_REACHED(kStepExpired);
   gate_.expire(timed_.next());
   timed_out_ = kNever;
   ++version_;
@@ -373,6 +378,7 @@ Result<Bytes> TableHost::pull(const Frame& frame) {
   if (read_only) return bytes;
   // Asked for in other pieces before some range came here, or went.
   if (head.step < applied_) {
+    THALWEG_REACHED(kShownAgain);
     images_.restore(table_->spec(), frame, {out.get(), floats});
     replies_.restore(table_->spec(), frame, {out.get(), floats});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
 #include "table/update_kernels.h"
@@ -91,6 +92,7 @@ std::vector<Combiner::Batch> Combiner::take(Instant now) {
       ++group;
       continue;
     }
+    if (!complete(group->first)) THALWEG_REACHED(kSumOverdue);
     const std::size_t before = out.size();
     cover(group->second, out);
     leaving[std::get<Lane>(group->first)] += out.size() - before;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "cluster/pace.h"
 
@@ -225,15 +226,19 @@ void RequestBook::on_answer(NodeId from, Frame& frame) {
       // What others had done by then may be where only a newer map sends this node.
       if (frame.head.op == Op::kBarrierReply && frame.head.map_epoch > map().epoch &&
           !THALWEG_BUG(kBarrierByOldMap)) {
+        THALWEG_REACHED(kBarrierAhead);
         retry_refused(part);
         return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
       }
       return finish_part(found, frame);
     case Code::kRetry:
-      if (part.request->kind == RequestKind::kCombined && !sums_replace())
+      if (part.request->kind == RequestKind::kCombined && !sums_replace()) {
+        THALWEG_REACHED(kSumRefused);
         return finish(part.request, status_of(frame));
+      }
       return retry_refused(part);
     case Code::kStale:
+      THALWEG_REACHED(kMapFetched);
       return member_.tell(Op::kGetMap, ok_status(), {}, *turn_.out);
     default: {
       const auto request = part.request;
@@ -389,10 +394,12 @@ void RequestBook::retry_due() {
       part.request->deadline = std::max(part.request->deadline, turn_.now + map().timeout);
     if (turn_.now >= part.request->deadline) {
       if (std::find(late.begin(), late.end(), part.request) != late.end()) continue;
+      THALWEG_REACHED(kRequestTimedOut);
       late.push_back(part.request);
       why.push_back(timeout(part));
     } else if (turn_.now >= part.retry_at) {
       if (part.fresh && is_timed(part)) retry_timer_.on_silence(part.sent_at);
+      THALWEG_REACHED(kSentAgain);
       part.fresh = false;
       transmit(part);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/coverage/reached.h"
 #include "base/frame.h"
 #include "base/limits.h"
 #include "base/placed_keys.h"
@@ -179,6 +180,8 @@ void ShardStore::release_advance() {
   if (THALWEG_BUG(kNoWindow)) window = ~std::size_t{0};
   if (advancing_ && (!failure_.ok() || steps_behind() < window)) {
     answer(*std::exchange(advancing_, nullptr), {failure_, {}, {}});
+  } else if (advancing_) {
+    THALWEG_REACHED(kWindowFull);
   }
   if (ending_ && (!failure_.ok() || in_flight_.empty()))
     answer(*std::exchange(ending_, nullptr), {failure_, {}, {}});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "cluster/pace.h"
 
 namespace thalweg {
@@ -123,6 +124,7 @@ void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
 
 void Worker::lose_scheduler(std::string why) {
   if (stopped()) return;
+  THALWEG_REACHED(kSchedulerGivenUp);
   member_.leave({Code::kPeerLost, std::move(why)});
   give_up(*member_.stopped());
 }
@@ -192,6 +194,7 @@ void Worker::adopt_shards() {
 }
 
 void Worker::drop_shard(ShardId shard, const Status& why) {
+  THALWEG_REACHED(kShardTakenAway);
   book_.fail_all_of(shard, why);
   refuse(rows_.take_of(shard), why);
   runner_.drop(shard, why);
@@ -224,6 +227,7 @@ void Worker::on_ended(const Request& request, Answer answer) {
   const ShardId shard = request.shard;
   switch (request.kind) {
     case RequestKind::kMarks:
+      if (status.ok()) THALWEG_REACHED(kHeirBegins);
       if (status.ok()) return runner_.start(shard, request.marks);
       return status.code() == Code::kAborted ? void() : end(status);
     case RequestKind::kFollow:

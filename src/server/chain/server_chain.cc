@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "server/server.h"
 
@@ -18,6 +19,7 @@ void Server::reply_committed(NodeId to, Frame answer, Transport& out) {
   if (outbox_.committed() == outbox_.newest() || THALWEG_BUG(kAckUncommitted)) {
     out.send(to, std::move(answer));
   } else {
+    THALWEG_REACHED(kAnswerAwaitedCopies);
     committing_.push_back({outbox_.newest(), to, std::move(answer)});
   }
 }
@@ -32,6 +34,7 @@ void Server::release_committed(Transport& out) {
 void Server::answer_push(NodeId from, const Frame& push, TableHost& host, Transport& out) {
   const FrameHeader& head = push.head;
   if (host.holds_back(head) && !THALWEG_BUG(kAckUncommitted)) {
+    THALWEG_REACHED(kPushKept);
     kept_pushes_[head.table.value].insert_or_assign({from, head.request}, head);
     reply(from, head, Op::kWaiting, ok_status(), encode(host.waiting_for(head)), {}, out, frame_flags::kKept);
   } else {
@@ -138,14 +141,19 @@ Status Server::replay(const Frame& entry) {
 void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
   const FrameHeader& head = frame.head;
   if (!takes_from(from, head)) {
-    if (head.map_epoch > map().epoch && from.role == Role::kServer) refuse_entry(from, head, out);
+    if (head.map_epoch > map().epoch && from.role == Role::kServer) return refuse_entry(from, head, out);
+    THALWEG_REACHED(kEntryOfFormer);
     return;
   }
   const replication::StreamId stream{from, head.shard.value, head.version};
   Inbound& inbound = inbound_[stream];
   const std::uint64_t number = number_of(head);
-  if (number > inbound.expected) return;  // What comes before it is sent again.
+  if (number > inbound.expected) {  // What comes before it is sent again.
+    THALWEG_REACHED(kEntryAhead);
+    return;
+  }
   const bool again = number < inbound.expected, copy = head.op == Op::kCopy;
+  if (again) THALWEG_REACHED(kEntryRepeated);
   if (!again || (THALWEG_BUG(kEntryTwice) && !copy)) {
     if (const Status status = copy ? take_piece(from, frame) : replay(frame); !status.ok()) {
       return member_.fail(
@@ -171,6 +179,7 @@ void Server::on_entry(NodeId from, const Frame& frame, Transport& out) {
 
 // By whose map it comes behind the sender is on its way here: sooner than the sender would wonder.
 void Server::refuse_entry(NodeId from, const FrameHeader& entry, Transport& out) {
+  THALWEG_REACHED(kEntryRefused);
   Frame answer;
   answer.head.op = Op::kEntryReply;
   answer.head.code = Code::kRetry;
@@ -219,6 +228,7 @@ void Server::take_over(std::size_t table, Transport& out) {
     }
   }
   if (mine.empty()) return;
+  THALWEG_REACHED(kTakenOver);
   room_left_ = 0;
   if (Status adopted = tables_[table]->take_over(copy, mine); !adopted.ok())
     member_.fail(std::move(adopted), out);
@@ -238,7 +248,9 @@ void Server::mend_chains(Transport& out) {
   std::map<replication::StreamId, std::pair<replication::StreamId, std::uint64_t>> newest;
   for (auto& [stream, frame] : outbox_.drop(std::not_fn(is_next))) {
     const auto next = next_of(frame.head.table, frame.head.ranges);
-    if (next && frame.head.op != Op::kCopy) newest[stream] = {*next, outbox_.add(*next, std::move(frame))};
+    if (!next || frame.head.op == Op::kCopy) continue;
+    THALWEG_REACHED(kChainMended);
+    newest[stream] = {*next, outbox_.add(*next, std::move(frame))};
   }
   for (auto& [before, inbound] : inbound_) {
     for (Inbound::Passed& passed : inbound.passed) {

@@ -4,6 +4,7 @@
 // Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004, section 3.3.
 #include <algorithm>
 
+#include "base/coverage/reached.h"
 #include "base/planted.h"
 #include "server/chain/copy_state.h"
 #include "server/server.h"
@@ -35,8 +36,10 @@ void Server::follow_joins(Transport& out) {
         if (THALWEG_BUG(kJoinedUnseen)) joined_[range] = run.joining;
       });
     }
-    if (const RangeSet rest = copies_[t]->owned() - kept; !rest.empty())
+    if (const RangeSet rest = copies_[t]->owned() - kept; !rest.empty()) {
+      THALWEG_REACHED(kJoinGivenUp);
       static_cast<void>(copies_[t]->give_up(rest));
+    }
     for (const PlacedRun& run : placement.joiners_of(self())) {
       for_each_range(TableId{t}, run.ranges, [&](RangeOf range) {
         const auto before = sent_.find(range);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
 #include "server/table_host.h"
@@ -110,7 +111,11 @@ Status TableHost::replay(const StepEntry& entry) {
     if (step < entry.closed) images_.on_closed(step, ranges);
   }
   for (const auto& [step, sum] : entry.sums) {
-    if (step >= copied_[entry.ranges.begin] || THALWEG_BUG(kEntryTwice)) redo_.add(step, entry.ranges, sum);
+    if (step < copied_[entry.ranges.begin] && !THALWEG_BUG(kEntryTwice)) {
+      THALWEG_REACHED(kSumKnown);
+      continue;
+    }
+    redo_.add(step, entry.ranges, sum);
   }
   for (const PushEntry& arrival : entry.arrivals) mark(arrival);
   for (std::uint16_t range = entry.ranges.begin; range < entry.ranges.end; ++range)
@@ -121,7 +126,10 @@ Status TableHost::replay(const StepEntry& entry) {
 
 // Where a chain has lost a link it may come behind pushes, which hold it already.
 Status TableHost::replay(const LoadEntry& load) {
-  if (has_pushes(load.range) && !THALWEG_BUG(kLoadTakesBack)) return ok_status();
+  if (has_pushes(load.range) && !THALWEG_BUG(kLoadTakesBack)) {
+    THALWEG_REACHED(kLoadKnown);
+    return ok_status();
+  }
   const auto keys = load.rows.keys.as<std::uint64_t>();
   if (Status status = table_->check_keys(keys, only(load.range)); !status.ok()) return status;
   return table_->load(load.range, {keys, load.rows.values.as<float>(), load.width});

@@ -118,6 +118,11 @@ bool Arrivals::may_read(TableId table, const RangeSet& owned, ShardId shard, Ste
   return slowest(table, owned) >= Step{wanted.epoch, wanted.index - std::min(wanted.index, bound)};
 }
 
+bool Arrivals::must_be_shown(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const {
+  const bool by_time = workload_.plan().consistency.kind == Consistency::Kind::kMaxWait;
+  return may_read(table, owned, shard, wanted) && (!by_time || slowest(table, owned) >= wanted);
+}
+
 std::uint32_t Arrivals::lead(TableId table, const RangeSet& owned, Step wanted) const {
   const Step last = slowest(table, owned);
   if (last >= wanted) return 0;

@@ -22,6 +22,8 @@ class Arrivals {
   bool knows(const FrameHeader& push) const;
   // Whether a reader of `shard` at `wanted` may read, judged by what arrived for the ranges `owned`.
   bool may_read(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const;
+  // Whether it waits for nothing any more.
+  bool must_be_shown(TableId table, const RangeSet& owned, ShardId shard, Step wanted) const;
   // How many steps a reader of `wanted` is ahead of the slowest shard within its epoch.
   std::uint32_t lead(TableId table, const RangeSet& owned, Step wanted) const;
   Step clock(TableId table, const RangeSet& owned, ShardId shard) const;

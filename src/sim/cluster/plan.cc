@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "staleness/step_policy.h"
+#include "thalweg/wait_limit.h"
 
 namespace thalweg::sim {
 namespace {
@@ -272,6 +273,8 @@ Plan draw_plan(std::uint64_t seed) {
   if (plan.consistency.kind == Consistency::Kind::kAsync && soft.chance(0.6))
     plan.consistency = soft.chance(0.5) ? Consistency::softsync(count(soft, 1, plan.shards))
                                         : Consistency::backup(count(soft, 0, plan.shards - 1));
+  if (plan.consistency.kind == Consistency::Kind::kBackup && soft.chance(0.4))
+    plan.consistency = max_wait(between(soft, 1ms, 60ms));
   plan.loads = Random(seed).split(13).chance(0.3);
   Random combine = Random(seed).split(14);
   if (plan.consistency.kind == Consistency::Kind::kSoftsync && combine.chance(0.7)) {

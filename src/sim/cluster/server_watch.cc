@@ -37,7 +37,7 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
   if (head.op == Op::kWaiting && asked != nullptr && asked->head.op == Op::kPush) return;  // It comes again.
   if (head.op == Op::kWaiting) {
     if (copied()) return;  // It may wait at a server that others have taken over from.
-    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step)) {
+    if (arrivals_.must_be_shown(head.table, owned(server, head.table), head.shard, head.step)) {
       findings_.add(Checker::kPromptness,
                     fmt::format("{}: told to wait for {}, which it may read", node_name(id), describe(head)));
     }
@@ -142,7 +142,7 @@ void ServerWatch::check_waiting(NodeId id, const Server& server) {
       pull = owed.waiting.erase(pull);  // It comes again, perhaps from elsewhere or to elsewhere.
       continue;
     }
-    if (arrivals_.may_read(head.table, owned(server, head.table), head.shard, head.step))
+    if (arrivals_.must_be_shown(head.table, owned(server, head.table), head.shard, head.step))
       findings_.add(Checker::kPromptness,
                     fmt::format("{}: keeps {} waiting, which may be read", node_name(id), describe(head)));
     ++pull;
