@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "client/replica/replica.h"
+#include "client/replica/replica_algorithm.h"
 #include "client/replica/shard_group.h"
 #include "thalweg/wait_limit.h"
 #include "train/algorithm/mixing.h"
