@@ -322,59 +322,46 @@ TEST(Program, ReplaysASeedWithAReadableTrace) {
     EXPECT_NE(ran.err.find(what), std::string::npos) << what;
 }
 
-TEST(Program, ReplaysASeedWithLessOfItsCluster) {
-  const Ran whole = run("simulate faults --schedulers --replay 2 --json");
+// A seed runs with less of what it means.
+void expect_smaller(const std::string& replay, const std::string& reduced) {
+  const Ran whole = run(replay + " --json");
   ASSERT_EQ(whole.code, 0) << whole.err;
-  const Ran less = run("simulate faults --schedulers --replay 2 --reduced workers=1,shards=1,steps=1 --json");
+  const Ran less = run(replay + " --reduced " + reduced + " --json");
   ASSERT_EQ(less.code, 0) << less.err;
   EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
-  const Ran unknown = run("simulate faults --replay 2 --reduced nothing");
-  EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("--reduced: 'nothing' names what this seed's cluster does not have, which is: "),
-            std::string::npos)
-      << unknown.err;
+}
+
+void expect_refused(const std::string& command, const std::string& why) {
+  const Ran refused = run(command);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+}
+
+TEST(Program, ReplaysASeedWithLessOfItsCluster) {
+  expect_smaller("simulate faults --schedulers --replay 2", "workers=1,shards=1,steps=1");
+  expect_refused("simulate faults --replay 2 --reduced nothing",
+                 "--reduced: 'nothing' names what this seed's cluster does not have, which is: ");
   for (const char* wrong : {"--seeds 1:3 --reduced drop", "--replay 2 --groups --reduced drop",
                             "--replay 2 --restarts --reduced epochs=1", "--replay 2 --reduced workers=x"})
     EXPECT_EQ(run(std::string("simulate faults ") + wrong).code, 2) << wrong;
 }
 
 TEST(Program, ReplaysASeedWithLessOfItsGroup) {
-  const Ran whole = run("simulate faults --groups --replay 4 --json");
-  ASSERT_EQ(whole.code, 0) << whole.err;
-  const Ran less = run("simulate faults --groups --replay 4 --reduced operations=1,ranks=3 --json");
-  ASSERT_EQ(less.code, 0) << less.err;
-  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
-  const Ran unknown = run("simulate faults --groups --replay 4 --reduced drop");
-  EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("--reduced: 'drop' names what this seed's group does not have, which is: "),
-            std::string::npos)
-      << unknown.err;
+  expect_smaller("simulate faults --groups --replay 4", "operations=1,ranks=3");
+  expect_refused("simulate faults --groups --replay 4 --reduced drop",
+                 "--reduced: 'drop' names what this seed's group does not have, which is: ");
 }
 
 TEST(Program, ReplaysASeedWithLessOfItsLives) {
-  const Ran whole = run("simulate faults --restarts --replay 2 --json");
-  ASSERT_EQ(whole.code, 0) << whole.err;
-  const Ran less =
-      run("simulate faults --restarts --replay 2 --reduced life.1,life.2,shards=1,passes=1 --json");
-  ASSERT_EQ(less.code, 0) << less.err;
-  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
-  const Ran none = run("simulate faults --restarts --replay 2 --reduced life.0,life.1,life.2,life.3,life.4");
-  EXPECT_EQ(none.code, 2);
-  EXPECT_NE(none.err.find("--reduced: life=0: this seed's job has 5, expected 1 to that"), std::string::npos)
-      << none.err;
+  expect_smaller("simulate faults --restarts --replay 2", "life.1,life.2,shards=1,passes=1");
+  expect_refused("simulate faults --restarts --replay 2 --reduced life.0,life.1,life.2,life.3,life.4",
+                 "--reduced: life=0: this seed's job has 5, expected 1 to that");
 }
 
 TEST(Program, ReplaysASeedWithLessOfItsRing) {
-  const Ran whole = run("simulate quorum --replay 4 --json");
-  ASSERT_EQ(whole.code, 0) << whole.err;
-  const Ran less = run("simulate quorum --replay 4 --reduced clients=1,requests=2 --json");
-  ASSERT_EQ(less.code, 0) << less.err;
-  EXPECT_LT(last_line(less.out)["events"], last_line(whole.out)["events"]);
-  const Ran unknown = run("simulate quorum --replay 4 --reduced nothing");
-  EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("--reduced: 'nothing' names what this seed's ring does not have, which is: "),
-            std::string::npos)
-      << unknown.err;
+  expect_smaller("simulate quorum --replay 4", "clients=1,requests=2");
+  expect_refused("simulate quorum --replay 4 --reduced nothing",
+                 "--reduced: 'nothing' names what this seed's ring does not have, which is: ");
   for (const char* wrong : {"--seeds 1:3 --reduced clients=1", "--replay 4 --reduced requests=1000",
                             "--replay 4 --reduced clients=1,clients=1"})
     EXPECT_EQ(run(std::string("simulate quorum ") + wrong).code, 2) << wrong;

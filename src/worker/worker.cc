@@ -227,9 +227,9 @@ void Worker::on_ended(const Request& request, Answer answer) {
   const ShardId shard = request.shard;
   switch (request.kind) {
     case RequestKind::kMarks:
-      if (status.ok()) THALWEG_REACHED(kHeirBegins);
-      if (status.ok()) return runner_.start(shard, request.marks);
-      return status.code() == Code::kAborted ? void() : end(status);
+      if (!status.ok()) return status.code() == Code::kAborted ? void() : end(status);
+      THALWEG_REACHED(kHeirBegins);
+      return runner_.start(shard, request.marks);
     case RequestKind::kFollow:
       return take_rows(request, answer);
     case RequestKind::kCombined:

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <utility>
@@ -55,5 +56,14 @@ class Coverage {
  private:
   std::vector<std::string> missed_, left_out_;
 };
+
+// What `run(first, count)` returns, of the program's FIRST and COUNT; 1 and 300 unless told.
+template <class Run>
+int run_coverage(int argc, char** argv, const Run& run) {
+  const auto number = [&](int at, std::uint64_t unless_told) {
+    return argc > at ? std::strtoull(argv[at], nullptr, 10) : unless_told;
+  };
+  return run(number(1, 1), number(2, 300));
+}
 
 }  // namespace thalweg

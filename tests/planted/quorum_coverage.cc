@@ -1,7 +1,5 @@
 // quorum_coverage FIRST COUNT: so many seeds of rings of versioned values, and what they came to. Ends with 1
 // where a seed breaks a promise, with 2 where a kind of fault, a code or a branch was never met.
-#include <cstdlib>
-
 #include "coverage_for_test.h"
 #include "sim/quorum/simulate_quorum.h"
 
@@ -31,9 +29,4 @@ int main_of(std::uint64_t first, std::uint64_t count) {
 }  // namespace
 }  // namespace thalweg::sim
 
-int main(int argc, char** argv) {
-  const auto number = [&](int at, std::uint64_t unless_told) {
-    return argc > at ? std::strtoull(argv[at], nullptr, 10) : unless_told;
-  };
-  return thalweg::sim::main_of(number(1, 1), number(2, 300));
-}
+int main(int argc, char** argv) { return thalweg::run_coverage(argc, argv, thalweg::sim::main_of); }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "base/random.h"
 #include "sim/shrink/shrink.h"
 
@@ -23,6 +25,16 @@ Shrunk shrink_what_holds(const P& plan, const Run& run, std::uint64_t tries_max)
   };
   return shrink(plan, failed, run_and_fail,
                 [&] { return ++tried <= tries_max && !testing::Test::HasFailure(); });
+}
+
+// What is left of an even seed's plan once nothing more can be left out.
+template <class P, class Run>
+std::optional<P> least_that_holds(const P& plan, const Run& run, std::uint64_t tries_max) {
+  const Shrunk shrunk = shrink_what_holds(plan, run, tries_max);
+  if (!shrunk.whole || plan.seed % 2 != 0) return std::nullopt;
+  P least = plan;
+  EXPECT_TRUE(reduce(least, shrunk.reductions).ok());
+  return least;
 }
 
 }  // namespace thalweg::sim
