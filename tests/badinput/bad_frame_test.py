@@ -18,7 +18,7 @@ from programs import PROGRAM, SANITIZER, ProgramTest, patience
 from reserved_port import reserved_port
 
 FRAME_TOOL = os.environ["THALWEG_TEST_FRAME_TOOL"]
-PATIENCE_S = patience(60)
+PATIENCE_S = patience(180)
 LONG_ENOUGH = ("--epochs", "8" if SANITIZER else "40", "--batch", "128")  # For strangers to come while it lasts.
 HEADER = struct.Struct("<IHBBQIIHHHHIIIIIIQQQ")
 (HELLO, JOIN, WELCOME, MAP, GET_MAP, PUSH, PUSH_REPLY, PULL, PULL_REPLY, WAITING, BARRIER, BARRIER_REPLY, REPORT,

@@ -9,7 +9,7 @@ import time
 
 from programs import PROGRAM, SANITIZER, ProgramTest, alive, patience
 
-PATIENCE_S = patience(120)
+PATIENCE_S = patience(240)
 ROWS = 2000 if SANITIZER else 20000
 
 
