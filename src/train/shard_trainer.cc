@@ -180,9 +180,7 @@ Status ShardTrainer::learn(const Prepared& prepared) {
   pass_rows_ += prepared.rows;
   const Batch& batch = prepared.batch.rows();
   for (std::size_t r = 0; r < prepared.rows && is_of_score(spec_.model.loss); r += kSampleEvery) {
-    report_.scores.push_back(scores_[r]);
-    report_.labels.push_back(batch.labels[r]);
-    if (!batch.weights.empty()) report_.weights.push_back(batch.weights[r]);
+    report_.add_sampled(scores_[r], batch.labels[r], batch.weights.empty() ? 1.0f : batch.weights[r]);
   }
   return ok_status();
 }

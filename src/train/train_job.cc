@@ -160,7 +160,11 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   wanted.timeout = options_.timeout;
   wanted.silence = options_.silence;
   wanted.on_report = [this](ShardId shard, ReportId id, std::string_view text) {
-    monitor_->add(shard, id, text);
+    if (monitor_->add(shard, id, text)) return;
+    const std::lock_guard lock(news_mutex_);
+    if (std::exchange(told_unread_, true)) return;
+    news_.push_back(fmt::format(
+        "a report of data shard {} cannot be read: rows and losses that are told lack it", shard.value));
   };
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());

@@ -134,8 +134,9 @@ class TrainJob {
   std::function<Instant()> clock_;  // In its place, where there is one.
   std::function<void()> on_pass_;
   std::atomic<bool> closing_{false};
-  std::mutex news_mutex_;          // Guards news_.
+  std::mutex news_mutex_;          // Guards news_ and told_unread_.
   std::vector<std::string> news_;  // Of nodes that come and go, not yet told.
+  bool told_unread_ = false;       // That a report was none.
   std::mutex epochs_mutex_;        // Guards epochs_ while the job runs.
   // Written by the observer's turns; all but epochs_ is read once the job is over.
   std::vector<EpochNumbers> epochs_;

@@ -79,6 +79,15 @@ bool decode(std::string_view text, Loss loss, TrainReport& out) {
 
 }  // namespace
 
+void TrainReport::add_sampled(float score, float label, float weight) {
+  if (weight != 1 || !weights.empty()) {
+    weights.resize(scores.size(), 1.0f);
+    weights.push_back(weight);
+  }
+  scores.push_back(score);
+  labels.push_back(label);
+}
+
 std::string to_text(const TrainReport& report) {
   Writer out;
   out.put(Begin::kReport)

@@ -44,6 +44,9 @@ struct TrainReport {
   std::vector<float> labels;
   std::vector<float> weights;              // Empty when all are 1.
   std::optional<HeldOutSummary> held_out;  // Of all of the shard's, with the last part.
+
+  // One more row of the sample.
+  void add_sampled(float score, float label, float weight);
 };
 std::string to_text(const TrainReport& report);
 

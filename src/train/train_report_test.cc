@@ -73,6 +73,17 @@ TEST(TrainMonitor, MeasuresASampleOfTheRowsOfAPassesLatterHalf) {
   EXPECT_EQ(monitor.epoch_numbers(1).sampled.sums.rows, 2u);
 }
 
+// As where weights are those of one label, and rows are sorted by it.
+TEST(TrainMonitor, TakesASampleInWhichOnlyLaterRowsHaveWeights) {
+  TrainMonitor monitor(Loss::kLogistic, 1, 1);
+  TrainReport report = training(1, 3, 1.0f);
+  for (const float weight : {1.0f, 1.0f, 3.0f, 1.0f}) report.add_sampled(0, weight > 1 ? 1 : 0, weight);
+  EXPECT_EQ(report.weights, std::vector<float>({1, 1, 3, 1}));
+  EXPECT_TRUE(monitor.add(ShardId{0}, {0, 8}, to_text(report)));
+  EXPECT_EQ(monitor.numbers().examples, 3u);
+  EXPECT_DOUBLE_EQ(monitor.epoch_numbers(0).sampled.sums.weight, 6);
+}
+
 TrainReport scored(Loss loss, std::vector<float> scores, const std::vector<float>& labels,
                    const std::vector<float>& weights = {}) {
   TrainReport report;

@@ -176,6 +176,21 @@ TEST_F(UnevenLabels, TheSampleIsTheSameWhoeverTrains) {
   EXPECT_NE(run(options_).model_digest, one.model_digest);
 }
 
+TEST_F(UnevenLabels, EachRowIsReportedWhereOnlySomeHaveWeights) {
+  std::string text;
+  for (const char* const row : {"0 1:1 7:1\n", "1 2:1 7:1\n"}) {
+    for (std::uint32_t i = 0; i < 6000; ++i) text += row;
+  }
+  options_.files = {folder_.write("sorted.svm", text)};
+  options_.valid_part = 0;
+  options_.epochs = 2;
+  options_.pos_weight = 3;
+  const TrainResult trained = run(options_);
+  ASSERT_TRUE(trained.complete) << trained.status.message();
+  for (const TrainEpoch& epoch : trained.epochs) EXPECT_EQ(epoch.examples, 12000u);
+  EXPECT_EQ(trained.examples, 24000u);
+}
+
 TEST_F(UnevenLabels, WhatMakesNoSenseIsRefused) {
   options_.negative_sample = 0;
   EXPECT_NE(refused(options_).message().find("--negative-sample 0; expected a part above 0"),
