@@ -8,6 +8,7 @@ namespace thalweg {
 namespace {
 
 constexpr std::string_view kReports = "report/";
+constexpr std::size_t kForgottenAtOnce = 500;  // Keys; a store may limit them.
 
 bool read_hex(std::string_view& text, std::uint32_t& out) {
   if (text.size() < 8) return false;
@@ -62,6 +63,26 @@ Result<KeptState> take_lead(StateStore& store) {
     kept.reports.push_back(std::move(report));
   }
   return kept;
+}
+
+// Its image goes last: until then it is known to be over.
+Status forget_job(StateStore& store, KeptState& kept) {
+  std::vector<StateChange> changes;
+  const auto forget = [&] {
+    const auto done = store.swap(std::span(&kept.lead, 1), changes);
+    changes.clear();
+    return done.status();
+  };
+  for (const KeptReport& report : kept.reports) {
+    changes.push_back({report_key(report.shard, report.number), std::nullopt});
+    if (changes.size() < kForgottenAtOnce) continue;
+    if (Status status = forget(); !status.ok()) return status;
+  }
+  changes.push_back({kJobKey, std::nullopt});
+  if (Status status = forget(); !status.ok()) return status;
+  kept.image.clear();
+  kept.reports.clear();
+  return ok_status();
 }
 
 }  // namespace thalweg

@@ -29,4 +29,8 @@ struct KeptState {
 // Ends the lead of whoever has had it, and reads what there is. kRetry: another one was faster.
 Result<KeptState> take_lead(StateStore& store);
 
+// Forgets the job of `kept`, which is over, so that another one may begin in its place. On an error the job
+// is still there, or its image at least, and whoever has the lead now must not go on with it.
+Status forget_job(StateStore& store, KeptState& kept);
+
 }  // namespace thalweg

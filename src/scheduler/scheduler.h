@@ -107,6 +107,13 @@ class Scheduler final : public Node {
   Status restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports);
   // The cluster of an image; empty where it cannot be read.
   static std::optional<std::uint64_t> cluster_of(std::string_view image);
+  // What an image is of; empty where it cannot be read.
+  struct Imaged {
+    wire::Map map;
+    bool loaded = false;            // As loaded() has it.
+    std::optional<Status> stopped;  // As stopped() has it.
+  };
+  static std::optional<Imaged> imaged(std::string_view image);
   // What was taken is complete where it was to be, or why not.
   void complete_checkpoint(Instant now, std::uint64_t number, const Status& status, bool whole_next) {
     checkpoints_.on_completed(now, number, status, whole_next);
@@ -230,6 +237,7 @@ class Scheduler final : public Node {
   void get_members(Instant now, Reader& from);
   void put_changes(Writer& to) const;
   void get_changes(Instant now, Reader& from);
+  bool read_image(Instant now, std::string_view image);
   Status is_of_this_job(const wire::Map& map) const;
 
   static constexpr Duration kStopPatience = std::chrono::seconds(3);

@@ -224,14 +224,12 @@ Status Scheduler::is_of_this_job(const wire::Map& map) const {
   return ok_status();
 }
 
-Status Scheduler::restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports) {
+bool Scheduler::read_image(Instant now, std::string_view image) {
   Reader in(std::as_bytes(std::span(image)));
-  const Status unreadable(Code::kModel, "the state of the job cannot be read, or is another version's");
   const auto version = in.get<std::uint32_t>();
   const auto cluster = in.get<std::uint64_t>();
   const auto map = wire::decode_map(Bytes::of(in.get_text(kTextMax)));
-  if (version != kImageVersion || !map) return unreadable;
-  if (Status same = is_of_this_job(*map); !same.ok()) return same;
+  if (version != kImageVersion || !map) return false;
   map_ = *map;
   options_.cluster = cluster;
   options_.first = map_.first;
@@ -251,7 +249,20 @@ Status Scheduler::restore(Instant now, std::string_view image, const std::vector
   const bool stopped = in.get<std::uint8_t>() != 0;
   const auto code = static_cast<Code>(in.get<std::uint8_t>());
   const std::string message = in.get_text(kTextMax);
-  if (!in.done()) return unreadable;
+  if (stopped) stopped_ = Status(code, message);
+  return in.done();
+}
+
+std::optional<Scheduler::Imaged> Scheduler::imaged(std::string_view image) {
+  Scheduler of_it{SchedulerOptions()};
+  if (!of_it.read_image(Instant{}, image)) return std::nullopt;
+  return Imaged{of_it.map_, of_it.loaded(), of_it.stopped_};
+}
+
+Status Scheduler::restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports) {
+  if (!read_image(now, image))
+    return {Code::kModel, "the state of the job cannot be read, or is another version's"};
+  if (Status same = is_of_this_job(map_); !same.ok()) return same;
   timeline_.begin(now);
   timeline_.add(now, JobEvent::Kind::kResumed, kScheduler, "took the job up from its state");
   for (const KeptReport& report : reports) {
@@ -262,10 +273,7 @@ Status Scheduler::restore(Instant now, std::string_view image, const std::vector
     if (options_.on_program_end) options_.on_program_end(shard);
   }
   wake_ = now;
-  if (stopped) {
-    stopped_ = Status(code, message);
-    stop_until_ = stop_servers_at_ = now + kStopPatience;
-  }
+  if (stopped_) stop_until_ = stop_servers_at_ = now + kStopPatience;
   tell_event(fmt::format(
       "the scheduler has taken the job up as its state has it: {} servers, {} workers, map epoch {}",
       count(Role::kServer, true), count(Role::kWorker, true), map_.epoch));

@@ -58,8 +58,6 @@ Status check_state(const TrainerOptions& options, const TrainSpec& spec) {
     return Status(Code::kUsage, fmt::format("--state cannot be combined with {}: {}", what, why));
   };
   if (options.state.empty()) return ok_status();
-  if (!options.checkpoint.directory.empty() || !options.checkpoint.resume.empty())
-    return no("--checkpoint and --resume", "a job that is taken up goes on where it is, not at a checkpoint");
   if (spec.shows_passes)
     return no("--keep best", "the best model so far is in the memory of the scheduler's process");
   if (!spec.exchange.empty()) return no("--exchange", "the loss of any process of such a job ends it");
@@ -80,7 +78,9 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
     if (Status status = check_model_destination(SystemDisk(), given.out); !status.ok()) return status;
   }
   std::vector<std::string> passed_over;
-  auto resume = find_resume(given.checkpoint, passed_over);
+  // Where there is a state, it says where the job goes on.
+  auto resume =
+      given.state.empty() ? find_resume(given.checkpoint, passed_over) : std::optional<ResumePoint>();
   if (!resume) return resume.status();
   auto start = WarmStart::open(given);
   if (!start) return start.status();
@@ -94,16 +94,7 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
     if (Status status = (*start)->check(plan->spec, job_tables(plan->spec, **model)); !status.ok())
       return status;
   }
-  plan->spec.loads = plan->spec.loads || has_initial(**model) || *resume;
-  plan->spec.loads_state = plan->spec.loads_state || *resume;
-  if (*resume) plan->spec.reached = (**resume).manifest.reached();
-  if (plan->spec.loads && chosen(*options, *plan).combine.kind == Combining::Kind::kTreeBothWays) {
-    return Status(
-        Code::kUsage,
-        fmt::format("--algorithm {} makes no sense with weights that come from a file: its workers pass on "
-                    "rows from the first moment, before these are loaded; expected rudra-adv or another",
-                    plan->spec.algorithm));
-  }
+  plan->spec.loads = plan->spec.loads || has_initial(**model);
   if (const std::string& script = plan->spec.model.script; !script.empty()) {
     auto hash = hash_of(script);
     if (!hash) return hash.status();
@@ -114,7 +105,6 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   if (Status status = check_state(job->options_, plan->spec); !status.ok()) return status;
   job->start_ = std::move(start).value();
   job->model_ = std::move(model).value();
-  if (job->start_ != nullptr && !*resume) job->notes_.push_back(job->start_->description());
   for (const std::string& text : passed_over) job->say(TrainMessage::kWarning, text);
   for (const std::string& text : plan->warnings) job->say(TrainMessage::kWarning, text);
   auto inputs = open_inputs(std::move(plan->spec), std::move(plan->pipe));
@@ -122,7 +112,9 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
   job->notes_.insert(job->notes_.end(), plan->notes.begin(), plan->notes.end());
   job->inputs_ = std::move(inputs).value();
   job->tables_ = job_tables(job->spec(), *job->model_);
-  if (Status status = job->open_checkpoints(*std::move(resume)); !status.ok()) return status;
+  if (given.state.empty()) {
+    if (Status status = job->begin_with(*std::move(resume)); !status.ok()) return status;
+  }
   const TrainSpec& s = job->spec();
   job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
                                                  s.train.shuffle.order != RowOrder::kFiles);
@@ -169,7 +161,7 @@ SchedulerOptions TrainJob::scheduler_options(std::uint32_t servers, std::uint32_
   SchedulerOptions job = thalweg::scheduler_options(wanted);
   job.job = to_text(spec());
   job.shards_stay = has_own_state(spec());
-  if (resume_ && spec().reached.empty()) job.first = resume_->manifest.step;
+  if (spec().reached.empty()) job.first = first_;
   if (resume_) job.checkpoint.newest = resume_->manifest.step;
   if (keeper_ != nullptr) {
     checkpoint::Manifest about;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "client/job/job_cluster.h"
+#include "client/job/scheduler_state.h"
 #include "model/format/model_dir.h"
 #include "net/real_clock.h"
 #include "thalweg/trainer.h"
@@ -48,8 +49,9 @@ class TrainJob {
   void save_below(double loss) { save_below_ = loss; }
   // What is counted before nodes of this process begin, which would not be heard of meanwhile.
   Status count_keys() const;
-  // The job is another scheduler's, which may have had the rows that it begins with loaded.
-  void take_up(bool loaded) { loaded_ = loaded; }
+  // Of a job with a state, before its nodes begin: it is the one that is kept there, or begins where there is
+  // none, or one that is over and is to go on from its checkpoints.
+  Status begin_kept(StateStore& store, KeptState& kept);
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -59,7 +61,13 @@ class TrainJob {
   Instant now() const { return clock_ ? clock_() : real_clock_.now(); }
   void warn_of_inputs() const;
   std::string inputs_text() const;
-  Status open_checkpoints(std::optional<ResumePoint> resume);
+  // The job begins there, or anew.
+  Status begin_with(std::optional<ResumePoint> resume);
+  Status find_and_begin();
+  // `of_this_job`: those that are there.
+  Status open_checkpoints(bool of_this_job);
+  // The job is another scheduler's.
+  Status take_up(const Scheduler::Imaged& job);
   Task<Status> load(ShardStore& store);
   // As Cluster::wait(), for a while; completes checkpoints meanwhile.
   bool wait(Cluster& cluster);
@@ -68,7 +76,7 @@ class TrainJob {
   Status with_way_on(Status status) const;
   std::uint32_t first_epoch() const {
     if (!spec().reached.empty()) return first_open_pass(spec().reached);
-    return resume_ ? resume_->manifest.step.epoch : 0;
+    return first_.epoch;
   }
   Task<Status> observe(ShardStore& store);
   // A model that is written, and not seen before it is committed.
@@ -119,6 +127,7 @@ class TrainJob {
   std::shared_ptr<TrainInputs> inputs_;
   std::unique_ptr<WarmStart> start_;  // Null: with nothing.
   std::optional<ResumePoint> resume_;
+  Step first_;                                // That data shards begin with, where not each has its own.
   std::unique_ptr<CheckpointKeeper> keeper_;  // Null: none are taken.
   // Once it is to end early: until when, and what the keeper had done by then.
   struct Ending {

@@ -297,6 +297,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
     auto opened = open_scheduler_state(state_place(place, node.scheduler));
     if (!opened) return failed(opened.status());
     state = *std::move(opened);
+    if (Status status = job->begin_kept(*state->store, state->kept); !status.ok()) return failed(status);
   }
   RemoteClusterOptions cluster = remote(servers, workers);
   cluster.listen = node.scheduler;
@@ -310,7 +311,6 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
     cluster.state = state->store.get();
     cluster.kept = std::move(state->kept);
     if (state->lead) cluster.lead_lost = [&lead = *state->lead] { return lead.lost(); };
-    cluster.on_taken_up = [this](const Scheduler& scheduler) { job->take_up(scheduler.loaded()); };
   }
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());

@@ -9,17 +9,11 @@ import subprocess
 import time
 import unittest
 
+from checkpoint_names import complete_in
 from cluster_jobs import PATIENCE_S, ClusterJobs, children_of, last_json
 from programs import PROGRAM
 
 WORK = ("--epochs", "12", "--batch", "256")
-
-
-def complete_in(folder):
-    """Steps of checkpoints, by their names."""
-    if not os.path.isdir(folder):
-        return []
-    return sorted(tuple(map(int, name[5:].split("."))) for name in os.listdir(folder) if name.startswith("step-"))
 
 
 class CheckpointsTest(ClusterJobs):

@@ -71,7 +71,6 @@ class KeptSchedulerTest(KeptJobs):
         scheduler.kill()
         scheduler.wait()
         self.refused("expected those of this one", "--rate", "0.3")
-        self.refused("--state cannot be combined with --checkpoint", "--checkpoint", self.state + ".ckpt")
         self.refused("--state cannot be combined with --keep best", work=("--epochs", "80", "--keep", "best"))
         scheduler = self.start(*self.scheduler_command())
         out, err = scheduler.communicate(timeout=PATIENCE_S)

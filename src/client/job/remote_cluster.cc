@@ -107,9 +107,7 @@ auto RemoteCluster::look(const Ask& ask) {
 
 Status RemoteCluster::restore() {
   if (options_.kept.image.empty()) return ok_status();
-  Status status = scheduler_.restore(clock_.now(), options_.kept.image, options_.kept.reports);
-  if (status.ok() && options_.on_taken_up) options_.on_taken_up(scheduler_);
-  return status;
+  return scheduler_.restore(clock_.now(), options_.kept.image, options_.kept.reports);
 }
 
 void RemoteCluster::act(const std::function<void(Instant, Transport&)>& turn) {

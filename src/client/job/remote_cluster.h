@@ -38,8 +38,6 @@ struct RemoteClusterOptions {
   StateStore* state = nullptr;
   KeptState kept;
   std::function<bool()> lead_lost;  // Whether another scheduler has taken the job up. Empty: nobody can.
-  // The job of another scheduler goes on in this one, whose nodes have no turns yet.
-  std::function<void(const Scheduler&)> on_taken_up;
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
   std::vector<NodeProcess> processes;
   std::function<void(const std::string&)> log;  // On any thread.

@@ -23,7 +23,8 @@ Status make_directory(Disk& disk, const std::string& directory) {
 
 }  // namespace
 
-Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const CheckpointOptions& options) {
+Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const CheckpointOptions& options,
+                                                                 bool of_this_job) {
   std::unique_ptr<CheckpointKeeper> keeper(new CheckpointKeeper(options));
   Disk& disk = keeper->disk_;
   if (Status made = make_directory(disk, options.directory); !made.ok())
@@ -39,7 +40,10 @@ Result<std::unique_ptr<CheckpointKeeper>> CheckpointKeeper::open(const Checkpoin
   checkpoint::remove_attempts(disk, keeper->directory_);
   const auto there = checkpoint::list(disk, keeper->directory_);
   if (!there) return there.status();
-  if (options.resume.empty() && !there->empty()) {
+  for (const checkpoint::Listed& one : *there) {
+    if (of_this_job && one.status.ok()) keeper->newest_ = one.path;
+  }
+  if (!of_this_job && options.resume.empty() && !there->empty()) {
     return with_hint(
         {Code::kUsage, fmt::format("--checkpoint {}: there are checkpoints of another training, such as {}",
                                    options.directory, there->back().path)},

@@ -19,9 +19,9 @@ namespace thalweg {
 
 class CheckpointKeeper {
  public:
-  // kUsage: there are checkpoints, and the training does not go on from any. kIo: the directory cannot be
-  // used.
-  static Result<std::unique_ptr<CheckpointKeeper>> open(const CheckpointOptions& options);
+  // `of_this_job`: the checkpoints that are there are this training's, the newest is what it has kept so far.
+  // kUsage: there are others, and the training does not go on from any. kIo: the directory cannot be used.
+  static Result<std::unique_ptr<CheckpointKeeper>> open(const CheckpointOptions& options, bool of_this_job);
 
   // Has the job of this scheduler take them, each with what `about` says but its step and parts. `this`
   // outlives the job.

@@ -14,26 +14,88 @@ namespace {
 constexpr Duration kLookEvery = std::chrono::milliseconds(100),
                    kCompleteEvery = std::chrono::milliseconds(10);
 
+// Whether a job whose shards begin there begins with that checkpoint.
+bool is_where(const ResumePoint& point, const std::vector<Reached>& reached, Step first) {
+  return point.manifest.reached() == reached && (!reached.empty() || point.manifest.step == first);
+}
+
 }  // namespace
 
 std::string TrainJob::inputs_text() const { return fmt::format("{:016x}", inputs_->fingerprint); }
 
-Status TrainJob::open_checkpoints(std::optional<ResumePoint> resume) {
+Status TrainJob::begin_with(std::optional<ResumePoint> resume) {
   const CheckpointOptions& wanted = options_.checkpoint;
+  TrainSpec& spec = inputs_->spec;
   if (resume) {
-    if (Status same = check_same_training(*resume, spec(), inputs_text()); !same.ok()) return same;
+    if (Status same = check_same_training(*resume, spec, inputs_text()); !same.ok()) return same;
+    spec.loads = spec.loads_state = true;
+    spec.reached = resume->manifest.reached();
+    first_ = resume->manifest.step;
     notes_.push_back(fmt::format("goes on from {}, before step {}, {} rows", resume->path,
-                                 checkpoint::step_text(resume->manifest.step), resume->manifest.rows()));
-  } else if (!wanted.resume.empty()) {
-    notes_.push_back(fmt::format("no checkpoint in {} yet: training begins anew", wanted.directory));
+                                 checkpoint::step_text(first_), resume->manifest.rows()));
+  } else {
+    if (start_ != nullptr) notes_.insert(notes_.begin(), start_->description());
+    if (!wanted.resume.empty())
+      notes_.push_back(fmt::format("no checkpoint in {} yet: training begins anew", wanted.directory));
+  }
+  if (spec.loads && options_.combine.kind == Combining::Kind::kTreeBothWays) {
+    return {
+        Code::kUsage,
+        fmt::format("--algorithm {} makes no sense with weights that come from a file: its workers pass on "
+                    "rows from the first moment, before these are loaded; expected rudra-adv or another",
+                    spec.algorithm)};
   }
   resume_ = std::move(resume);
-  if (wanted.directory.empty()) return ok_status();
-  auto keeper = CheckpointKeeper::open(wanted);
+  return open_checkpoints(false);
+}
+
+Status TrainJob::open_checkpoints(bool of_this_job) {
+  if (options_.checkpoint.directory.empty()) return ok_status();
+  auto keeper = CheckpointKeeper::open(options_.checkpoint, of_this_job);
   if (!keeper) return keeper.status();
   keeper_ = *std::move(keeper);
   if (resume_) keeper_->begin_with(resume_->path);
   return ok_status();
+}
+
+Status TrainJob::find_and_begin() {
+  std::vector<std::string> passed_over;
+  auto resume = find_resume(options_.checkpoint, passed_over);
+  if (!resume) return resume.status();
+  for (const std::string& text : passed_over) say(TrainMessage::kWarning, text);
+  return begin_with(*std::move(resume));
+}
+
+Status TrainJob::begin_kept(StateStore& store, KeptState& kept) {
+  if (kept.image.empty()) return find_and_begin();
+  const auto job = Scheduler::imaged(kept.image);
+  if (!job) return ok_status();  // It is for whoever restores it to say so.
+  const bool failed = job->stopped && !job->stopped->ok();
+  if (!failed || options_.checkpoint.resume.empty()) return take_up(*job);
+  if (Status status = find_and_begin(); !status.ok()) return status;
+  say(TrainMessage::kNote, "the job that --state has kept is over; another one takes its place there");
+  return forget_job(store, kept);
+}
+
+// Where it began is what it was told then: of what has been kept since, it has to read nothing again.
+Status TrainJob::take_up(const Scheduler::Imaged& job) {
+  const auto began = train_spec_from_text(job.map.job);
+  if (!began) return began.status();
+  TrainSpec& spec = inputs_->spec;
+  const bool may_begin_without = spec.loads;  // There is more that it may load.
+  spec.loads = began->loads;
+  spec.loads_state = began->loads_state;
+  spec.reached = began->reached;
+  first_ = job.map.first;
+  loaded_ = job.loaded;
+  if (!spec.loads || loaded_ || options_.checkpoint.resume.empty()) return open_checkpoints(true);
+  std::vector<std::string> passed_over;  // Whoever began the job has told of them.
+  auto resume = find_resume(options_.checkpoint, passed_over);
+  if (!resume) return resume.status();
+  if (*resume ? !is_where(**resume, spec.reached, first_) : !may_begin_without)
+    return {Code::kUsage, "--resume: the checkpoint that the job of --state began to load is gone"};
+  resume_ = *std::move(resume);
+  return open_checkpoints(true);
 }
 
 // What the model begins with.

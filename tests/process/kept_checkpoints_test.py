@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Jobs with a state and checkpoints: the one outlives their scheduler, from the others they go on where they have failed."""
+import os
+import random
+import subprocess
+import time
+import unittest
+
+from checkpoint_names import complete_in
+from cluster_jobs import PATIENCE_S
+from kept_jobs import WORK, KeptJobs
+from programs import PROGRAM
+
+
+class KeptCheckpointsTest(KeptJobs):
+    def setUp(self):
+        super().setUp()
+        self.kept = self.state + ".kept"
+        self.flags = ("--checkpoint", self.kept, "--checkpoint-every", "20-steps", "--resume", "auto")
+
+    def job(self, *flags, **more):
+        return self.scheduler_command(*self.flags, *flags, **more)
+
+    def await_checkpoint(self, later_than):
+        deadline = time.monotonic() + PATIENCE_S
+        while max(complete_in(self.kept), default=(0, 0)) <= later_than:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.005)
+        return max(complete_in(self.kept))
+
+    def assert_whole(self):
+        done = subprocess.run([PROGRAM, "ckpt", "verify", self.kept], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(len(os.listdir(self.kept)), len(complete_in(self.kept)), os.listdir(self.kept))
+
+    def end_well(self, nodes):
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=PATIENCE_S), 0, node.communicate())
+
+    # Some of them with a checkpoint under way, and with one that is stored and not yet in its place.
+    def test_checkpoints_go_on_with_the_next_scheduler(self):
+        chance = random.Random(7)
+        scheduler = self.start(*self.job("--checkpoint-whole-every", "3"))
+        nodes = self.start_nodes()
+        newest = (0, 0)
+        for _ in range(4):
+            newest = self.await_checkpoint(newest)
+            time.sleep(chance.random() * 0.1)
+            scheduler.kill()
+            scheduler.wait()
+            newest = max(complete_in(self.kept))
+            scheduler = self.start(*self.job("--checkpoint-whole-every", "3"))
+        self.assertGreater(self.await_checkpoint(newest), newest)
+        self.assertNotEqual(self.ask("status")["last_checkpoint"], "")
+        self.assert_as_undisturbed(scheduler)
+        self.end_well(nodes)
+        self.assert_whole()
+        self.refused("the job that is kept there is over", *self.flags, "--checkpoint-whole-every", "3", code=1)
+
+    # Whatever has happened, it is the same command that goes on.
+    def test_a_job_that_has_failed_goes_on_from_its_checkpoint(self):
+        command = self.job("--replicas", "1")
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        self.await_checkpoint((3, 0))
+        nodes[0].kill()
+        _, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 5, err)
+        self.assertIn("go on from %s" % self.kept, err)
+        for node in nodes:
+            node.wait(timeout=PATIENCE_S)
+        failed_at = max(complete_in(self.kept))
+        self.refused("the job that is kept there is over", "--checkpoint", self.kept, "--replicas", "1", code=1)
+
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        newest = self.await_checkpoint(failed_at)
+        scheduler.kill()
+        _, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertIn("the job that --state has kept is over; another one takes its place there", err)
+        self.assertIn("goes on from %s" % self.kept, err)
+        scheduler = self.start(*command)  # This time it is the job that goes on, not one of its checkpoints.
+        self.assertGreater(self.await_checkpoint(newest), newest)
+        out, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 0, err)
+        self.assertNotIn("goes on from", err)
+        self.assertIn('"model_digest":"%s"' % self.calm["model_digest"], out.replace(": ", ":"))
+        self.end_well(nodes)
+        self.assert_whole()
+
+    def test_free_steps_count_once_from_checkpoint_to_checkpoint(self):
+        work = ("--epochs", "40", "--batch", "256", "--keep", "last", "--algorithm", "async")
+        command = self.job("--replicas", "1", work=work)
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        self.await_checkpoint((1, 0))
+        nodes[1].kill()
+        scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 5)
+        for node in nodes:
+            node.wait(timeout=PATIENCE_S)
+        failed_at = max(complete_in(self.kept))
+        scheduler = self.start(*command)
+        nodes = self.start_nodes()
+        self.await_checkpoint(failed_at)
+        scheduler.kill()
+        scheduler.wait()
+        scheduler = self.start(*command)
+        out, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertEqual(scheduler.returncode, 0, err)
+        self.assertIn('"model_rows":', out.replace(" ", ""))
+        self.end_well(nodes)
+        self.assert_whole()
+
+    def test_checkpoints_of_another_training_are_refused(self):
+        os.makedirs(os.path.join(self.kept, "step-1.0"))
+        self.refused("there are checkpoints of another training", "--checkpoint", self.kept)
+
+
+if __name__ == "__main__":
+    unittest.main()
