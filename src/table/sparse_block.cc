@@ -13,8 +13,12 @@ namespace {
 // row of three floats and its key within 32 bytes.
 constexpr std::size_t kLoadNumerator = 4, kLoadDenominator = 5;
 constexpr std::size_t kFirstCapacity = 4;
+// Below it a block grows by half: its table is small whatever that takes, and most keys that come are new.
+constexpr std::size_t kSmallCapacity = 4096;
 
-std::size_t grown(std::size_t capacity) { return capacity + capacity / 4 + 1; }
+std::size_t grown(std::size_t capacity) {
+  return capacity + capacity / (capacity < kSmallCapacity ? 2 : 4) + 1;
+}
 std::size_t capacity_for(std::size_t size) { return size * kLoadDenominator / kLoadNumerator + 1; }
 std::size_t default_slack(std::size_t capacity) { return std::clamp<std::size_t>(capacity / 4, 4, 40); }
 

@@ -78,6 +78,18 @@ TEST(SparseBlock, IsEmptyWithoutMemory) {
   EXPECT_FALSE(block.holds(block.find(kNoPlace - 1), kNoPlace - 1));
 }
 
+TEST(SparseBlock, SmallBlocksGrowByHalf) {
+  SparseBlock block(3, 1);
+  Random random(3);
+  int growths = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::size_t bytes = block.bytes();
+    block.insert(random.next() >> 1 << 1);
+    growths += block.bytes() != bytes;
+  }
+  EXPECT_LE(growths, 20);
+}
+
 TEST(SparseBlock, ReserveSparesLaterGrowth) {
   SparseBlock block(3, 1);
   block.reserve(1000);

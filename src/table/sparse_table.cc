@@ -23,27 +23,6 @@ inline void prefetch_floats(const float* row, std::size_t floats) {
   __builtin_prefetch(reinterpret_cast<const void*>(last), 1);
 }
 
-// Ascending runs one after the other, few and long, become one.
-template <class Key>
-void merge_runs(std::vector<Key>& keys) {
-  const auto less = [](const Key& a, const Key& b) { return a.place < b.place; };
-  std::vector<std::ptrdiff_t> begins{0};
-  for (std::size_t i = 1; i < keys.size(); ++i) {
-    if (less(keys[i], keys[i - 1])) begins.push_back(static_cast<std::ptrdiff_t>(i));
-  }
-  begins.push_back(static_cast<std::ptrdiff_t>(keys.size()));
-  while (begins.size() > 2) {
-    std::vector<std::ptrdiff_t> merged{0};
-    for (std::size_t run = 2; run < begins.size(); run += 2) {
-      std::inplace_merge(keys.begin() + begins[run - 2], keys.begin() + begins[run - 1],
-                         keys.begin() + begins[run], less);
-      merged.push_back(begins[run]);
-    }
-    if (merged.back() != begins.back()) merged.push_back(begins.back());
-    begins = std::move(merged);
-  }
-}
-
 }  // namespace
 
 SparseTable::SparseTable(const TableSpec& spec, const RangeSet& owned,
@@ -296,14 +275,16 @@ void SparseTable::apply(std::span<const Contribution> parts) {
 }
 
 void SparseTable::apply_shown(std::span<const Contribution> parts) {
-  NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(parts);
+  const NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(parts);
   shown_.forget();  // To make a row moves others.
-  make_rows(std::move(made));
+  make_rows(made);
 }
 
 SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
   const std::vector<float*>& rows = shown_.rows();
   NewRows made;
+  made.keys.reserve(static_cast<std::size_t>(std::count(rows.begin(), rows.end(), nullptr)));
+  made.grads.reserve(made.keys.capacity());
   float* now[kBatch + 1];
   float grads[kBatch + 1];
   for (std::size_t done = 0; done < rows.size(); done += kBatch) {
@@ -317,7 +298,7 @@ SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
     }
     for (std::size_t n = done; n < end && count < end - done; ++n) {
       if (rows[n] != nullptr) continue;
-      made.keys.push_back({shown_.keys()[n], made.keys.size()});
+      made.keys.push_back(shown_.keys()[n]);
       made.grads.push_back(sums[n]);
     }
     rule_.update_rows(now, grads, count);
@@ -338,7 +319,7 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
   shown_.sum_rows(parts, dim, [&](std::size_t number, const float* sum) {
     if (number + kAhead < rows.size()) prefetch_floats(rows[number + kAhead], width_);
     if (rows[number] == nullptr) {
-      made.keys.push_back({shown_.keys()[number], made.keys.size()});
+      made.keys.push_back(shown_.keys()[number]);
       made.grads.insert(made.grads.end(), sum, sum + dim);
       return;
     }
@@ -353,46 +334,43 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
   return made;
 }
 
-// Updates rows before they are in the table, so that each key is looked up once: to find its place.
-void SparseTable::fetch_places(std::span<const NewRows::Key> keys) const {
+// Starts to fetch what insert() of this key will change.
+void SparseTable::fetch_place(PlacedKey key) const {
   constexpr std::size_t kClusterFloats = 16;
-  for (const NewRows::Key& key : keys) {
-    const SparseBlock& block = blocks_[range_of(key.place, spec_.ranges).value];
-    const std::size_t home = block.home(SparseBlock::fraction(key.place, spec_.ranges));
-    __builtin_prefetch(block.slot_key(home), 1);
-    __builtin_prefetch(block.slot_key(home) + SparseBlock::kCounted, 1);
-    if (const float* const row = block.row_to_come(home)) {
-      __builtin_prefetch(row, 1);
-      __builtin_prefetch(row + kClusterFloats, 1);
-      __builtin_prefetch(row + 2 * kClusterFloats, 1);
-    }
+  const SparseBlock& block = blocks_[range_of(key, spec_.ranges).value];
+  const std::size_t home = block.home(SparseBlock::fraction(key, spec_.ranges));
+  __builtin_prefetch(block.slot_key(home), 1);
+  __builtin_prefetch(block.slot_key(home) + SparseBlock::kCounted, 1);
+  if (const float* const row = block.row_to_come(home)) {
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(row + kClusterFloats, 1);
+    __builtin_prefetch(row + 2 * kClusterFloats, 1);
   }
 }
 
-void SparseTable::make_rows(NewRows made) {
-  merge_runs(made.keys);
+// Updates rows before they are in the table, so that each key is looked up once: to find its place.
+void SparseTable::make_rows(const NewRows& made) {
+  constexpr std::size_t kAhead = 16;  // More places on their way would push out the first of them.
   const std::size_t dim = spec_.dim;
-  std::vector<float> rows(std::min(kBatch, made.keys.size()) * width_), grads(kBatch * dim);
+  std::vector<float> rows(std::min(kBatch, made.keys.size()) * width_);
   float* at[kBatch] = {};
   for (std::size_t done = 0; done < made.keys.size(); done += kBatch) {
     const std::size_t count = std::min(kBatch, made.keys.size() - done);
-    const std::size_t next = done + count;
-    fetch_places(std::span(made.keys).subspan(next, std::min(kBatch, made.keys.size() - next)));
     for (std::size_t i = 0; i < count; ++i) {
-      const NewRows::Key& key = made.keys[done + i];
       at[i] = rows.data() + i * width_;
       if (made.initials.empty()) {
-        fill_new(key.place, {at[i], width_});
+        fill_new(made.keys[done + i], {at[i], width_});
       } else {
-        copy_floats(made.initials.data() + key.row * dim, dim, at[i]);
+        copy_floats(made.initials.data() + (done + i) * dim, dim, at[i]);
         rule_.fill_state({at[i], dim}, {at[i] + dim, width_ - dim});
       }
-      copy_floats(made.grads.data() + key.row * dim, dim, grads.data() + i * dim);
     }
-    rule_.update_rows(at, grads.data(), count);
-    if (THALWEG_BUG(kRowUpdatedTwice)) rule_.update_rows(at, grads.data(), count);
+    const float* const grads = made.grads.data() + done * dim;
+    rule_.update_rows(at, grads, count);
+    if (THALWEG_BUG(kRowUpdatedTwice)) rule_.update_rows(at, grads, count);
     for (std::size_t i = 0; i < count; ++i) {
-      const PlacedKey key = made.keys[done + i].place;
+      if (done + i + kAhead < made.keys.size()) fetch_place(made.keys[done + i + kAhead]);
+      const PlacedKey key = made.keys[done + i];
       SparseBlock& block = blocks_[range_of(key, spec_.ranges).value];
       copy_floats(at[i], width_, block.row(block.insert(key)));
     }

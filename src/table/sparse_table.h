@@ -58,11 +58,7 @@ class SparseTable final : public Table {
 
   // What apply() gives rows that have to be made.
   struct NewRows {
-    struct Key {
-      PlacedKey place;
-      std::size_t row;
-    };
-    std::vector<Key> keys;
+    std::vector<PlacedKey> keys;
     std::vector<float> grads;
     std::vector<float> initials;  // What they begin with, if that is known.
   };
@@ -83,8 +79,8 @@ class SparseTable final : public Table {
   void apply_shown(std::span<const Contribution> parts);
   NewRows update_floats(std::span<const float> sums);
   NewRows update_shown(std::span<const Contribution> parts);
-  void fetch_places(std::span<const NewRows::Key> keys) const;
-  void make_rows(NewRows made);
+  void fetch_place(PlacedKey key) const;
+  void make_rows(const NewRows& made);
   void make_room(SparseBlock& block, std::span<const PlacedKey> keys) const;
 
   TableSpec spec_;
