@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "model/place_keys.h"
+#include "model/take_slots.h"
 
 namespace thalweg {
 namespace {
@@ -77,21 +78,14 @@ bool KeyIndex::place_entries(std::span<const Key> keys, std::uint32_t* local) {
 
 // Empties the table into `out` and slot_of_, in slot order.
 void KeyIndex::gather_keys(std::vector<PlacedKey>& out) {
-  out.resize(distinct_ + 1);  // The branch-free loop writes one past the last key.
-  slot_of_.resize(distinct_ + 1);
+  static_assert(kFree == 0);
+  out.resize(distinct_ + kTakenAtOnce);
+  slot_of_.resize(distinct_ + kTakenAtOnce);
   std::uint64_t* const slots = slots_.data();
   PlacedKey* const keys = out.data();
   std::uint32_t* const slot_of = slot_of_.data();
-  const std::size_t home = std::size_t{1} << bits_;
-  std::size_t count = 0;
-  std::size_t slot = 0;
-  for (; slot < home; ++slot) {
-    const std::uint64_t held = slots[slot];
-    slots[slot] = kFree;
-    keys[count] = ~held;
-    slot_of[count] = static_cast<std::uint32_t>(slot);
-    count += held != kFree;
-  }
+  std::size_t slot = std::size_t{1} << bits_;
+  std::size_t count = take_slots({slots, slot}, keys, slot_of);
   for (; slots[slot] != kFree; ++slot) {
     keys[count] = ~slots[slot];
     slot_of[count++] = static_cast<std::uint32_t>(slot);

@@ -32,11 +32,16 @@ Status check_model_destination(const Disk& disk, const std::string& path);
 // dense table the key is the row's number.
 class TableDigest {
  public:
-  explicit TableDigest(std::size_t dim) : bytes_(8 + 4 * dim) {}
+  explicit TableDigest(std::size_t dim);
   void add(Key key, std::span<const float> row);
-  std::uint64_t sum() const { return sum_; }
+  std::uint64_t sum() const { return sum_ + sum_of_held(); }
 
  private:
+  std::uint64_t sum_of_held() const;
+
+  std::size_t row_bytes_;
+  std::size_t held_most_;
+  std::size_t held_ = 0;  // Rows in bytes_ that sum_ lacks: to read what was just written would wait for it.
   std::vector<std::byte> bytes_;
   std::uint64_t sum_ = 0;
 };

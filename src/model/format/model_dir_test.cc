@@ -91,6 +91,22 @@ TEST(ModelDir, DigestIgnoresStateAndOrderAndSeesKeysRowsAndTables) {
   EXPECT_EQ(digest_text(0x12ab), "00000000000012ab");
 }
 
+TEST(ModelDir, DigestIsTheSumOfThoseOfSingleRowsHoweverMany) {
+  for (const std::size_t dim : {1u, 7u, 1000u}) {
+    TableDigest all(dim);
+    std::uint64_t sum = 0;
+    std::vector<float> row(dim);
+    for (Key key = 0; key < 300; ++key) {
+      row[key % dim] = static_cast<float>(key);
+      TableDigest one(dim);
+      one.add(key, row);
+      all.add(key, row);
+      sum += one.sum();
+      ASSERT_EQ(all.sum(), sum) << key << " of dimension " << dim;
+    }
+  }
+}
+
 TEST(ModelDir, FlippedBytesAreFoundAndTheirFileNamed) {
   TemporaryFolder folder;
   SystemDisk disk;

@@ -13,6 +13,12 @@
 namespace thalweg {
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::size_t kDigestBytes = 1024;  // Of rows that are hashed together.
+
+}  // namespace
+
 Status check_model_destination(const Disk& disk, const std::string& path) {
   const std::string target = disk.resolve(path);
   const Result<Entry> found = disk.look(target);
@@ -32,10 +38,24 @@ Status check_model_destination(const Disk& disk, const std::string& path) {
   return disk.check_writable(fs::path(target).parent_path().string());
 }
 
+TableDigest::TableDigest(std::size_t dim)
+    : row_bytes_(sizeof(Key) + sizeof(float) * dim),
+      held_most_(std::max<std::size_t>(1, kDigestBytes / row_bytes_)),
+      bytes_(held_most_ * row_bytes_) {}
+
 void TableDigest::add(Key key, std::span<const float> row) {
-  std::memcpy(bytes_.data(), &key, sizeof key);
-  std::memcpy(bytes_.data() + sizeof key, row.data(), bytes_.size() - sizeof key);
-  sum_ += XXH3_64bits(bytes_.data(), bytes_.size());
+  std::byte* const to = bytes_.data() + held_ * row_bytes_;
+  std::memcpy(to, &key, sizeof key);
+  std::memcpy(to + sizeof key, row.data(), row_bytes_ - sizeof key);
+  if (++held_ < held_most_) return;
+  sum_ += sum_of_held();
+  held_ = 0;
+}
+
+std::uint64_t TableDigest::sum_of_held() const {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < held_; ++i) sum += XXH3_64bits(bytes_.data() + i * row_bytes_, row_bytes_);
+  return sum;
 }
 
 std::uint64_t table_part_of_digest(std::string_view table_name, std::uint64_t sum) {
