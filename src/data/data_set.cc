@@ -208,9 +208,11 @@ std::unique_ptr<RowParser> DataSet::parser_for_looking() const {
 
 // `rows`: whole lines, as sample_rows() has them.
 Batch DataSet::look_at_rows(std::string_view rows) const {
+  constexpr std::size_t kBytesPerEntry = 8;
   const std::unique_ptr<RowParser> parser = parser_for_looking();
   Cursor cursor{rows.data(), rows.data() + rows.size(), 0};
   Batch batch;
+  batch.keys.resize(rows.size() / kBytesPerEntry);  // Rather than to grow from little.
   BatchWriter writer;
   writer.attach(batch, parser->with_fields(), false);
   for (RowError error; !parser->parse(cursor, rows.size(), writer, error);)

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kPieces = 64;
 constexpr std::size_t kPieceBytes = kSampleBytes / kPieces;
+constexpr std::size_t kMarginBytes = kTextPad + kPieces;  // Behind all pieces, and line ends that they lack.
 
 // The lines that lie whole in a piece of text, the first without its `skip` bytes of a mark.
 void append_lines(std::string_view piece, bool from_begin, bool to_end, std::string& rows) {
@@ -38,6 +39,7 @@ Result<std::string> sample_plain(const std::vector<InputFile>& files, bool heade
   const bool all = total <= kSampleBytes;
   const std::uint64_t stride = std::max<std::uint64_t>(total / kPieces, 1);
   std::string rows, piece;
+  rows.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(total, kSampleBytes)) + kMarginBytes);
   std::uint64_t next = 0, before = 0;  // Of all bytes: where the next piece is, where this file begins.
   for (std::uint32_t f = 0; f < files.size(); before += files[f++].size_bytes) {
     const std::uint64_t size = files[f].size_bytes;
