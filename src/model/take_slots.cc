@@ -16,12 +16,12 @@ std::size_t TakeSlots(std::uint64_t* slots, std::size_t size, PlacedKey* keys, s
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
   // Without highway's Compress(): g++ copies its table of 2 KB to the stack for each vector.
   static_assert(kTakenAtOnce * sizeof(std::uint64_t) == sizeof(__m512i));
-  const __m512i free = _mm512_setzero_si512();
+  const __m512i none = _mm512_setzero_si512();
   __m512i numbers = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
   for (; i + kTakenAtOnce <= size; i += kTakenAtOnce) {
     const __m512i held = _mm512_loadu_si512(slots + i);
-    const __mmask8 taken = _mm512_cmpneq_epi64_mask(held, free);
-    _mm512_storeu_si512(slots + i, free);
+    const __mmask8 taken = _mm512_cmpneq_epi64_mask(held, none);
+    _mm512_storeu_si512(slots + i, none);
     const __m512i kept = _mm512_maskz_compress_epi64(taken, held);
     _mm512_storeu_si512(keys + count, _mm512_xor_si512(kept, _mm512_set1_epi64(-1)));
     const __m256i kept_numbers = _mm512_cvtepi64_epi32(_mm512_maskz_compress_epi64(taken, numbers));
