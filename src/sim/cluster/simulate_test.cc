@@ -130,7 +130,7 @@ TEST(Network, RefusesEveryDamagedFrame) {
   frame.second = Bytes::of(std::vector<float>{1, 2, 3});
   for (int i = 0; i < 20000; ++i) {
     std::vector<Network::Arrival> arrivals;
-    EXPECT_EQ(network.send(Instant{0}, {1, 2}, frame, false, arrivals), Fate::kFlipped);
+    EXPECT_EQ(network.send(Instant{0}, {1, 2}, Frame(frame), false, arrivals), Fate::kFlipped);
     ASSERT_EQ(arrivals.size(), 1u);
     ASSERT_NE(arrivals[0].damaged, encode_frame(frame));
     EXPECT_FALSE(network.read_damaged(arrivals[0].damaged));
