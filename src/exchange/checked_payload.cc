@@ -17,11 +17,13 @@ std::byte* bytes_of(std::vector<std::int32_t>& vector) {
 
 }  // namespace
 
-CheckedPayload::CheckedPayload(const Demand& demand, const Layout& layout, std::uint64_t count)
+CheckedPayload::CheckedPayload(const Demand& demand, const Layout& layout, std::uint64_t count,
+                               std::optional<std::uint32_t> only)
     : demand_(demand), group_(layout.size()), count_(count), in_(group_), out_(group_) {
-  for (std::uint32_t rank = 0; rank < group_; ++rank) {
+  for (std::uint32_t rank = only.value_or(0); rank < (only ? *only + 1 : group_); ++rank) {
     const Block input = input_of(rank);
-    for (std::uint64_t e = input.begin; e < input.end(); ++e) in_[rank].push_back(contribution(rank, e));
+    in_[rank].resize(input.count);
+    for (std::uint64_t i = 0; i < input.count; ++i) in_[rank][i] = contribution(rank, input.begin + i);
     out_[rank].assign(output_of(rank).count, INT32_MIN);
   }
 }
@@ -83,46 +85,60 @@ Call CheckedPayload::call(std::uint32_t rank) {
   return call;
 }
 
-// What `rank` must find at a place of its output, which begins at the whole vector's `element` 0 or its own
-// part's.
-std::int32_t CheckedPayload::expected(std::uint32_t rank, std::uint64_t element, const Vector& sums) const {
-  switch (demand_.operation) {
-    case Operation::kAllGather:
-    case Operation::kGather: {
-      std::uint32_t owner = 0;
-      while (part(owner).end() <= element) ++owner;
-      return contribution(owner, element);
-    }
-    case Operation::kBroadcast:
-    case Operation::kScatter:
-    case Operation::kPointToPoint:
-      return contribution(demand_.root, element);
-    case Operation::kAllToAll: {
-      const Block own = part(rank);
-      return contribution(static_cast<std::uint32_t>(element / own.count), own.begin + element % own.count);
-    }
-    case Operation::kNeighbours:
-      return contribution(ring_neighbours(rank, group_)[element / count_], element % count_);
-    default:
-      return sums[element];
-  }
-}
-
 CheckedPayload::Vector CheckedPayload::sums() const {
+  switch (demand_.operation) {
+    case Operation::kAllReduce:
+    case Operation::kReduceScatter:
+    case Operation::kReduce:
+      break;
+    default:
+      return {};
+  }
   Vector sums(count_);
   for (std::uint32_t rank = 0; rank < demand_.ranks; ++rank) {
-    for (std::uint64_t e = 0; e < in_[rank].size() && in_[rank].size() == count_; ++e)
-      sums[e] += in_[rank][e];
+    for (std::uint64_t e = 0; e < count_; ++e) sums[e] += contribution(rank, e);
   }
   return sums;
 }
 
 bool CheckedPayload::right(std::uint32_t rank, const Vector& sums) const {
   const Block output = output_of(rank);
-  for (std::uint64_t i = 0; i < output.count; ++i) {
-    if (out_[rank][i] != expected(rank, output.begin + i, sums)) return false;
+  const Vector& out = out_[rank];
+  if (out.size() != output.count) return false;
+  if (output.count == 0) return true;
+  // Whether what was at `block` of a rank's vector lies at `place`.
+  const auto holds = [&out](std::uint64_t place, std::uint32_t from, Block block) {
+    bool all = true;
+    for (std::uint64_t i = 0; i < block.count; ++i)
+      all = all && out[place + i] == contribution(from, block.begin + i);
+    return all;
+  };
+  bool all = true;
+  switch (demand_.operation) {
+    case Operation::kAllGather:
+    case Operation::kGather:
+      for (std::uint32_t owner = 0; owner < group_; ++owner)
+        all = all && holds(part(owner).begin, owner, part(owner));
+      return all;
+    case Operation::kBroadcast:
+    case Operation::kScatter:
+    case Operation::kPointToPoint:
+      return holds(0, demand_.root, output);
+    case Operation::kAllToAll:
+      for (std::uint32_t peer = 0; peer < group_; ++peer)
+        all = all && holds(peer * part(rank).count, peer, part(rank));
+      return all;
+    case Operation::kNeighbours: {
+      std::uint64_t place = 0;
+      for (const std::uint32_t peer : ring_neighbours(rank, group_)) {
+        all = all && holds(place, peer, {0, count_});
+        place += count_;
+      }
+      return all;
+    }
+    default:
+      return std::equal(out.begin(), out.end(), sums.begin() + static_cast<std::ptrdiff_t>(output.begin));
   }
-  return true;
 }
 
 bool CheckedPayload::right(std::uint32_t rank) const { return right(rank, sums()); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "exchange/block.h"
@@ -13,8 +14,9 @@ namespace thalweg {
 // One operation's buffers on every rank of a simulation.
 class CheckedPayload {
  public:
-  // `count`: elements of the whole vector.
-  CheckedPayload(const Demand& demand, const Layout& layout, std::uint64_t count);
+  // `count`: elements of the whole vector. `only`: the rank that there are buffers for; unset: all.
+  CheckedPayload(const Demand& demand, const Layout& layout, std::uint64_t count,
+                 std::optional<std::uint32_t> only = std::nullopt);
   // The call of one rank, with buffers that this object owns.
   Call call(std::uint32_t rank);
   // Whether every rank has exactly what the operation promises it.
@@ -28,9 +30,9 @@ class CheckedPayload {
   bool contributes(std::uint32_t rank) const { return rank < demand_.ranks; }
   Block input_of(std::uint32_t rank) const;  // Elements of the whole vector.
   Block output_of(std::uint32_t rank) const;
+  // Of all contributions, where the operation promises them.
   Vector sums() const;
   bool right(std::uint32_t rank, const Vector& sums) const;
-  std::int32_t expected(std::uint32_t rank, std::uint64_t element, const Vector& sums) const;
 
   Demand demand_;
   std::uint32_t group_;  // Ranks, servers included.

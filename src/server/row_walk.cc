@@ -15,8 +15,7 @@ RowWalk::RowWalk(const Table& table, std::shared_ptr<const TouchedRows> touched)
       touched_(std::move(touched)),
       dense_(table.spec().kind == TableSpec::Kind::kDense),
       width_(table.stored_width()),
-      shift_(64 - kBucketBits),
-      kept_(std::size_t{1} << kBucketBits) {
+      shift_(64 - kBucketBits) {
   if (dense_) {
     const auto bits = static_cast<unsigned>(std::bit_width(table.spec().rows));
     shift_ = bits > kBucketBits ? bits - kBucketBits : 0;
@@ -38,6 +37,7 @@ void RowWalk::before_rows(std::span<const std::uint64_t> keys) {
   constexpr std::size_t kAtOnce = 256;
   if (ranges_.empty() || THALWEG_BUG(kCutRowsChanged)) return;
   keys = keys.subspan(static_cast<std::size_t>(std::ranges::lower_bound(keys, from_) - keys.begin()));
+  if (kept_.empty()) kept_.resize(std::size_t{1} << kBucketBits);
   std::vector<std::uint64_t> news;
   std::vector<std::uint32_t> numbers;
   const auto keep_all = [&] {
@@ -85,6 +85,7 @@ std::optional<LoadEntry> RowWalk::next(std::size_t bytes) {
 }
 
 void RowWalk::turn_back(std::vector<std::uint64_t>& keys, std::vector<float>& rows) {
+  if (kept_.empty()) return;
   std::size_t left = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const KeptRows& kept = bucket(keys[i]);
@@ -101,7 +102,9 @@ void RowWalk::turn_back(std::vector<std::uint64_t>& keys, std::vector<float>& ro
 
 // Whole buckets, behind which nothing is to come.
 void RowWalk::forget(std::uint64_t begin, std::uint64_t end) {
-  for (std::uint64_t of = begin >> shift_; of < end >> shift_; ++of) kept_[of] = {};
+  for (std::uint64_t of = begin >> shift_; of < end >> shift_ && !kept_.empty(); ++of) {
+    if (kept_[of].size() > 0) kept_[of] = {};
+  }
 }
 
 std::uint64_t RowWalk::end_of(RangeId range) const {

@@ -51,7 +51,7 @@ class RowWalk {
   std::vector<std::uint16_t> ranges_;  // Those to come, the next one last.
   std::uint64_t from_ = 0;             // Rows before this one have been given out.
   unsigned shift_;
-  std::vector<KeptRows> kept_;
+  std::vector<KeptRows> kept_;  // None before the first change: most walks end without one.
 };
 
 }  // namespace thalweg

@@ -39,7 +39,7 @@ class EventQueue {
   std::uint64_t next_ = 0;
 };
 
-// Things by number; numbers are used again.
+// Things by number; numbers are used again. A T that was moved from holds nothing.
 template <class T>
 class Slots {
  public:
@@ -53,10 +53,17 @@ class Slots {
     things_[slot] = std::move(thing);
     return slot;
   }
+  // The number of one that holds nothing yet.
+  std::uint32_t put_empty() {
+    if (free_.empty()) return put(T());
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
   T& operator[](std::uint32_t slot) { return things_[slot]; }
   T take(std::uint32_t slot) {
     free_.push_back(slot);
-    return std::exchange(things_[slot], T());
+    return std::move(things_[slot]);
   }
 
  private:

@@ -13,6 +13,22 @@ namespace {
 using namespace std::chrono_literals;
 constexpr std::size_t kProcessesForFaults = 30;
 
+// Nothing of some processes reaches the others.
+struct Parted {
+  bool both_ways = false;
+  std::vector<std::uint32_t> apart, others;
+
+  template <class Use>
+  void for_each_link(const Use& use) const {
+    for (const std::uint32_t a : apart) {
+      for (const std::uint32_t b : others) {
+        use(Link{a, b});
+        if (both_ways) use(Link{b, a});
+      }
+    }
+  }
+};
+
 }  // namespace
 
 Faults::Faults(const Plan& plan, Cluster& cluster)
@@ -72,28 +88,20 @@ void Faults::strike() {
 }
 
 void Faults::partition() {
-  std::vector<Link> cut;
-  const bool both_ways = random_.chance(0.5);
+  Parted parted;
+  parted.both_ways = random_.chance(0.5);
   const auto count = static_cast<std::uint32_t>(cluster_.processes().size());
-  std::vector<bool> apart(count);
-  for (std::uint32_t p = 0; p < count; ++p) apart[p] = random_.chance(0.3);
-  for (std::uint32_t a = 0; a < count; ++a) {
-    for (std::uint32_t b = 0; b < count; ++b) {
-      if (!apart[a] || apart[b]) continue;
-      cut.push_back({a, b});
-      if (both_ways) cut.push_back({b, a});
-    }
-  }
-  for (const Link link : cut) cluster_.network().block(link);
-  std::string names;
-  for (std::uint32_t p = 0; p < count; ++p) {
-    if (apart[p]) names += fmt::format(" {}", who(cluster_.processes()[p]->id));
-  }
-  cluster_.note(fmt::format("partition: nothing leaves{}{}", both_ways ? " nor reaches" : "",
-                            names.empty() ? " nobody" : names));
-  cluster_.at(cluster_.now() + some_time(), [this, cut] {
+  for (std::uint32_t p = 0; p < count; ++p) (random_.chance(0.3) ? parted.apart : parted.others).push_back(p);
+  parted.for_each_link([this](Link link) { cluster_.network().block(link); });
+  cluster_.note([&] {
+    std::string names;
+    for (const std::uint32_t p : parted.apart) names += fmt::format(" {}", who(cluster_.processes()[p]->id));
+    return fmt::format("partition: nothing leaves{}{}", parted.both_ways ? " nor reaches" : "",
+                       names.empty() ? " nobody" : names);
+  });
+  cluster_.at(cluster_.now() + some_time(), [this, parted = std::move(parted)] {
     cluster_.note("partition heals");
-    for (const Link link : cut) cluster_.network().unblock(link);
+    parted.for_each_link([this](Link link) { cluster_.network().unblock(link); });
   });
 }
 
@@ -102,8 +110,10 @@ void Faults::clog() {
   const Link link{static_cast<std::uint32_t>(random_.below(count)),
                   static_cast<std::uint32_t>(random_.below(count))};
   const Instant until = cluster_.now() + std::min<Duration>(some_time(), 10 * limits::kRetryFirst);
-  cluster_.note(fmt::format("clog of {} -> {} until {:.6f}", who(cluster_.processes()[link.from]->id),
-                            who(cluster_.processes()[link.to]->id), static_cast<double>(until.ns) * 1e-9));
+  cluster_.note([&] {
+    return fmt::format("clog of {} -> {} until {:.6f}", who(cluster_.processes()[link.from]->id),
+                       who(cluster_.processes()[link.to]->id), static_cast<double>(until.ns) * 1e-9);
+  });
   cluster_.network().clog(link, until);
 }
 

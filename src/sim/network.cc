@@ -27,11 +27,11 @@ Network::Network(const Plan& plan, Findings& findings)
       random_(Random(plan.seed).split(1)),
       damage_random_(Random(plan.seed).split(7)) {}
 
-Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out) {
+Fate Network::send(Instant now, Link link, Frame&& frame, bool must_arrive, std::vector<Arrival>& out) {
   ++counts_.sent;
   if (frame.head.op == Op::kPush && frame.head.block > 0) ++counts_.combined;
   if (must_arrive || healed_) {
-    out.push_back({plan_.latency, frame, {}});
+    out.push_back({plan_.latency, std::move(frame), {}});
     return Fate::kSent;
   }
   const FrameFaults& faults = plan_.frame_faults;
@@ -57,9 +57,9 @@ Fate Network::send(Instant now, Link link, const Frame& frame, bool must_arrive,
     out.push_back({plan_.latency + scaled(plan_.jitter, damage_random_.unit()), {}, damage(frame)});
     return Fate::kFlipped;
   }
-  out.push_back({latency(now, link) + passage(now, link, frame),
-                 counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : frame,
-                 {}});
+  const Duration after = latency(now, link) + passage(now, link, frame);
+  out.push_back(
+      {after, counts_.sent % kThroughBytesEvery == 0 ? through_bytes(frame) : std::move(frame), {}});
   return Fate::kSent;
 }
 
@@ -125,7 +125,7 @@ std::optional<Frame> Network::read_damaged(const std::vector<std::byte>& bytes) 
 
 void Network::close(Instant now, Link link) {
   ++counts_.closed;
-  ++connections_[std::minmax(link.from, link.to)];
+  ++connections_.at(std::min(link.from, link.to), std::max(link.from, link.to));
   const Instant again = now + scaled(limits::kReconnectFirst, 0.5 + damage_random_.unit());
   for (const Link way : {link, Link{link.to, link.from}})
     broken(way).clogged_until = std::max(broken(way).clogged_until, again);

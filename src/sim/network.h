@@ -29,6 +29,24 @@ struct Link {
 // What becomes of a frame itself, whatever else arrives of it.
 enum class Fate : std::uint8_t { kSent, kDropped, kFlipped, kCutOff, kNobody };
 
+// A T for each pair of processes that there was something to say of.
+template <class T>
+class ByPair {
+ public:
+  T& at(std::uint32_t from, std::uint32_t to) {
+    if (rows_.size() <= from) rows_.resize(from + 1);
+    std::vector<T>& row = rows_[from];
+    if (row.size() <= to) row.resize(to + 1);
+    return row[to];
+  }
+  const T* find(std::uint32_t from, std::uint32_t to) const {
+    return from < rows_.size() && to < rows_[from].size() ? &rows_[from][to] : nullptr;
+  }
+
+ private:
+  std::vector<std::vector<T>> rows_;
+};
+
 class Network {
  public:
   struct Arrival {
@@ -39,8 +57,9 @@ class Network {
 
   Network(const Plan& plan, Findings& findings);
 
-  // Adds to `out` what arrives of `frame`. `must_arrive`: this one is spared.
-  Fate send(Instant now, Link link, const Frame& frame, bool must_arrive, std::vector<Arrival>& out);
+  // Adds to `out` what arrives of `frame`, which is left as it was unless it is sent. `must_arrive`: this one
+  // is spared.
+  Fate send(Instant now, Link link, Frame&& frame, bool must_arrive, std::vector<Arrival>& out);
   void block(Link link) { ++broken(link).blocks; }
   void unblock(Link link) { --broken(link).blocks; }
   void clog(Link link, Instant until) { broken(link).clogged_until = until; }
@@ -50,8 +69,9 @@ class Network {
   void close(Instant now, Link link);
   // Grows with each such end: what was sent before it and has not come is lost.
   std::uint32_t connection(Link link) const {
-    const auto ended = connections_.find(std::minmax(link.from, link.to));
-    return ended == connections_.end() ? 0 : ended->second;
+    const std::uint32_t* const ended =
+        connections_.find(std::min(link.from, link.to), std::max(link.from, link.to));
+    return ended == nullptr ? 0 : *ended;
   }
   // From now on nothing goes wrong.
   void heal() { healed_ = true; }
@@ -69,10 +89,10 @@ class Network {
     Instant sent{0};
     Instant received{0};
   };
-  Broken& broken(Link link) { return broken_[{link.from, link.to}]; }
+  Broken& broken(Link link) { return broken_.at(link.from, link.to); }
   Broken state(Link link) const {
-    const auto found = broken_.find({link.from, link.to});
-    return found == broken_.end() ? Broken() : found->second;
+    const Broken* const found = broken_.find(link.from, link.to);
+    return found == nullptr ? Broken() : *found;
   }
   bool happens(double probability) { return probability > 0 && random_.chance(probability); }
   Duration latency(Instant now, Link link);
@@ -86,8 +106,8 @@ class Network {
   Findings& findings_;
   Random random_;
   Random damage_random_;  // Of what was drawn later, so that seeds of old keep their course.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Broken> broken_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> connections_;  // That have ended.
+  ByPair<Broken> broken_;
+  ByPair<std::uint32_t> connections_;  // That have ended.
   std::map<std::uint32_t, Port> ports_;
   bool healed_ = false;
   NetworkCounts counts_;

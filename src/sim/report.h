@@ -75,6 +75,7 @@ struct RunReport {
   std::string violation;  // Empty: none.
   std::string plan;       // For people.
   std::uint64_t trace_hash = 0;
+  std::uint64_t outcome_hash = 0;  // Of what all that is compared at the end follows from; 0: nothing is.
   std::uint64_t events = 0;
   Duration virtual_time{};
   bool ok() const { return violation.empty(); }
@@ -99,11 +100,17 @@ struct Report : RunReport {
   StateCounts state;
 };
 
-// `run(of, trace)` twice, untraced the second time; that both take the same course is one more promise.
+// `run(of, trace)` twice, untraced the second time; that both take the same course is one more promise. The
+// second time is `run.again(of, first)` where there is such a thing.
 template <class Run, class Of>
 auto run_twice(const Run& run, const Of& of, const Trace& trace) {
   auto first = run(of, trace);
-  if (first.ok()) first.violation = other_course(first, run(of, nullptr));
+  if (!first.ok()) return first;
+  if constexpr (requires { run.again(of, first); }) {
+    first.violation = other_course(first, run.again(of, first));
+  } else {
+    first.violation = other_course(first, run(of, nullptr));
+  }
   return first;
 }
 

@@ -16,6 +16,9 @@ TEST(RunReport, AnotherCourseIsOneOfOtherEventsOrViolations) {
   second.events = 21;
   EXPECT_NE(other_course(first, second), "");
   second = first;
+  second.outcome_hash = 9;
+  EXPECT_NE(other_course(first, second).find("differ at the end"), std::string::npos);
+  second = first;
   second.violation = "[sums] ";
   EXPECT_NE(other_course(first, second).find("[sums]"), std::string::npos);
 }

@@ -279,6 +279,16 @@ const RuleFacts& facts_of(RuleKind builtin) {
   return facts.at(static_cast<std::size_t>(builtin));
 }
 
+namespace {
+
+// By the powers beta1^t and beta2^t.
+AdamFactors factors_of(const RuleSpec& rule, double power1, double power2) {
+  return {static_cast<float>(static_cast<double>(rule.rate) / (1.0 - power1)),
+          static_cast<float>(1.0 / std::sqrt(1.0 - power2))};
+}
+
+}  // namespace
+
 AdamFactors adam_factors(const RuleSpec& rule, std::uint32_t t) {
   const auto power = [t](double base) {
     double result = 1.0;
@@ -287,10 +297,23 @@ AdamFactors adam_factors(const RuleSpec& rule, std::uint32_t t) {
     }
     return result;
   };
-  const double correction1 = 1.0 - power(static_cast<double>(rule.beta1));
-  const double correction2 = 1.0 - power(static_cast<double>(rule.beta2));
-  return {static_cast<float>(static_cast<double>(rule.rate) / correction1),
-          static_cast<float>(1.0 / std::sqrt(correction2))};
+  return factors_of(rule, power(static_cast<double>(rule.beta1)), power(static_cast<double>(rule.beta2)));
+}
+
+std::vector<AdamFactors> first_adam_factors(const RuleSpec& rule, std::uint32_t count) {
+  // By repeated squaring the power of t is that of t without its highest bit, times that bit's.
+  const auto powers = [count](double square) {
+    std::vector<double> out(std::size_t{count} + 1, 1.0);
+    for (std::uint32_t bit = 1; bit <= count; bit *= 2, square *= square) {
+      for (std::uint32_t t = bit; t <= count && t < 2 * bit; ++t) out[t] = out[t - bit] * square;
+    }
+    return out;
+  };
+  const std::vector<double> first = powers(static_cast<double>(rule.beta1));
+  const std::vector<double> second = powers(static_cast<double>(rule.beta2));
+  std::vector<AdamFactors> factors(count);
+  for (std::uint32_t t = 1; t <= count; ++t) factors[t - 1] = factors_of(rule, first[t], second[t]);
+  return factors;
 }
 
 namespace kernels {

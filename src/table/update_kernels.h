@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "table/rule/rule_facts.h"
 #include "thalweg/options.h"
@@ -29,6 +30,8 @@ struct UpdateParams {
 
 // Adam's factors at step t >= 1 from powers by repeated squaring in double: the same bits on every machine.
 AdamFactors adam_factors(const RuleSpec& rule, std::uint32_t t);
+// Those of the steps 1 to `count`, with the same bits.
+std::vector<AdamFactors> first_adam_factors(const RuleSpec& rule, std::uint32_t count);
 
 // Contiguous storage of a block of rows: `row` and each state array hold count * dim floats, `steps` one a
 // row. Arrays that the rule lacks are null.

@@ -52,7 +52,7 @@ UpdateRule::UpdateRule(const RuleSpec& rule, std::size_t dim, std::shared_ptr<co
   facts_ = facts_of(rule.kind);
   state_floats_ = static_cast<std::size_t>(facts_.states) * dim + (facts_.counts_updates ? 1 : 0);
   if (!facts_.counts_updates) return;
-  for (std::uint32_t t = 1; t <= kPreparedSteps; ++t) factors_.push_back(adam_factors(rule, t));
+  factors_ = first_adam_factors(rule, kPreparedSteps);
   params_.factors = factors_;
 }
 

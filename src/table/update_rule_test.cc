@@ -160,6 +160,21 @@ TEST(UpdateRule, AdamFactorsBeyondThePreparedStepsFollowTheFormula) {
   }
 }
 
+TEST(UpdateRule, PreparedAdamFactorsHaveTheBitsOfThoseOfOneStep) {
+  RuleSpec spec;
+  spec.kind = RuleKind::kAdam, spec.rate = 0.3f;
+  for (const auto& [beta1, beta2] :
+       {std::pair(0.9f, 0.999f), std::pair(0.0f, 0.37f), std::pair(0.99999f, 0.0f)}) {
+    spec.beta1 = beta1, spec.beta2 = beta2;
+    const std::vector<AdamFactors> prepared = first_adam_factors(spec, 4099);
+    ASSERT_EQ(prepared.size(), 4099u);
+    for (std::uint32_t t = 1; t <= prepared.size(); ++t) {
+      const AdamFactors one = adam_factors(spec, t);
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(prepared[t - 1]), std::bit_cast<std::uint64_t>(one)) << t;
+    }
+  }
+}
+
 TEST(UpdateRule, RefusesUndefinedNumbers) {
   const auto refused = [](RuleKind kind, float RuleSpec::*number, float value, const char* field) {
     RuleSpec spec;

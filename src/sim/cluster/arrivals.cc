@@ -10,8 +10,9 @@ Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
   const Plan& plan = workload.plan();
   if (!plan.judged) return;
   for (const TableSpec& table : plan.tables) {
-    auto& cells = cells_.emplace_back(std::size_t{plan.shards} * table.ranges);
-    for (Cell& cell : cells) cell.seen.resize(plan.epochs() + 1);  // The last one is the end of work.
+    auto& seen = seen_.emplace_back(std::size_t{plan.shards} * table.ranges);
+    for (Seen& of_range : seen) of_range.resize(plan.epochs() + 1);  // The last one is the end of work.
+    lows_.emplace_back(seen.size());
   }
   epochs_.assign(plan.shards, std::vector<Epoch>(plan.epochs() + 1));
   for (std::uint32_t s = 0; s < plan.shards && !plan.stops(); ++s) {
@@ -23,10 +24,6 @@ Arrivals::Arrivals(const Workload& workload) : workload_(workload) {
 std::uint32_t Arrivals::steps(ShardId shard, std::uint32_t epoch) const {
   const Epoch& at = epochs_[shard.value][epoch];
   return at.end == kOpen ? at.accepted : at.end;
-}
-
-std::size_t Arrivals::place(TableId table, ShardId shard, std::uint16_t range) const {
-  return std::size_t{shard.value} * workload_.plan().tables[table.value].ranges + range;
 }
 
 // Empty, or why the push cannot be what it says of the shard's end.
@@ -64,14 +61,14 @@ std::string Arrivals::accept_of(ShardId shard, const FrameHeader& push) {
   const Step step = push.step;
   const std::vector<Epoch>& epochs = epochs_[shard.value];
   for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
-    Cell& at = cells_[push.table.value][place(push.table, shard, range)];
-    at.seen[step.epoch].resize(std::max<std::size_t>(at.seen[step.epoch].size(), step.index + 1));
-    at.seen[step.epoch][step.index] = true;
-    if (epochs[step.epoch].of_work && at.low == step.next_epoch()) at.low = kEndOfWork;
-    while (at.low.epoch < at.seen.size() && at.low.index < at.seen[at.low.epoch].size() &&
-           at.seen[at.low.epoch][at.low.index]) {
-      const Epoch& epoch = epochs[at.low.epoch];
-      at.low = at.low.index < epoch.end ? at.low.next() : epoch.of_work ? kEndOfWork : at.low.next_epoch();
+    Seen& seen = seen_[push.table.value][place(push.table, shard, range)];
+    Step& low = lows_[push.table.value][place(push.table, shard, range)];
+    if (seen[step.epoch].size() <= step.index) seen[step.epoch].resize(step.index + 1);
+    seen[step.epoch][step.index] = true;
+    if (epochs[step.epoch].of_work && low == step.next_epoch()) low = kEndOfWork;
+    while (low.epoch < seen.size() && low.index < seen[low.epoch].size() && seen[low.epoch][low.index]) {
+      const Epoch& epoch = epochs[low.epoch];
+      low = low.index < epoch.end ? low.next() : epoch.of_work ? kEndOfWork : low.next_epoch();
     }
   }
   return {};
@@ -80,8 +77,8 @@ std::string Arrivals::accept_of(ShardId shard, const FrameHeader& push) {
 bool Arrivals::knows(const FrameHeader& push) const {
   for (std::uint32_t i = 0; i < push.shard_count(); ++i) {
     for (std::uint16_t range = push.ranges.begin; range < push.ranges.end; ++range) {
-      const Cell& at = cells_[push.table.value][place(push.table, ShardId{push.shard.value + i}, range)];
-      const auto& seen = at.seen[push.step.epoch];
+      const std::size_t at = place(push.table, ShardId{push.shard.value + i}, range);
+      const auto& seen = seen_[push.table.value][at][push.step.epoch];
       if (push.step.index >= seen.size() || !seen[push.step.index]) return false;
     }
   }
@@ -90,18 +87,22 @@ bool Arrivals::knows(const FrameHeader& push) const {
 
 Step Arrivals::clock(TableId table, const RangeSet& owned, ShardId shard) const {
   Step low{~0u, 0};
-  for (const RangeSpan run : owned.runs()) {
-    for (std::uint16_t range = run.begin; range < run.end; ++range)
-      low = std::min(low, cells_[table.value][place(table, shard, range)].low);
-  }
+  const Step* const lows = lows_[table.value].data() + place(table, shard, 0);
+  for (const RangeSpan run : owned.runs())
+    low = std::min(low, *std::min_element(lows + run.begin, lows + run.end));
   return low;
 }
 
 // But for so many that are slower.
 Step Arrivals::slowest(TableId table, const RangeSet& owned, std::uint32_t but) const {
-  std::vector<Step> clocks;
-  for (std::uint32_t s = 0; s < workload_.plan().shards; ++s)
-    clocks.push_back(clock(table, owned, ShardId{s}));
+  const std::uint32_t shards = workload_.plan().shards;
+  if (but == 0) {
+    Step low = clock(table, owned, ShardId{0});
+    for (std::uint32_t s = 1; s < shards; ++s) low = std::min(low, clock(table, owned, ShardId{s}));
+    return low;
+  }
+  std::vector<Step> clocks(shards);
+  for (std::uint32_t s = 0; s < shards; ++s) clocks[s] = clock(table, owned, ShardId{s});
   std::ranges::sort(clocks);
   return clocks[std::min<std::size_t>(but, clocks.size() - 1)];
 }

@@ -32,10 +32,7 @@ class Arrivals {
 
  private:
   static constexpr std::uint32_t kOpen = ~0u;
-  struct Cell {
-    std::vector<std::vector<bool>> seen;  // Epoch, index.
-    Step low;
-  };
+  using Seen = std::vector<std::vector<bool>>;  // Epoch, index.
   // Of one epoch of one shard.
   struct Epoch {
     std::uint32_t end = kOpen;   // The index of its end, which comes after its last step, once known.
@@ -44,11 +41,14 @@ class Arrivals {
   };
   std::string accept_of(ShardId shard, const FrameHeader& push);
   std::string check_end(ShardId shard, const FrameHeader& push);
-  std::size_t place(TableId table, ShardId shard, std::uint16_t range) const;
+  std::size_t place(TableId table, ShardId shard, std::uint16_t range) const {
+    return std::size_t{shard.value} * workload_.plan().tables[table.value].ranges + range;
+  }
   Step slowest(TableId table, const RangeSet& owned, std::uint32_t but = 0) const;
 
   const Workload& workload_;
-  std::vector<std::vector<Cell>> cells_;    // Table; shard x ranges.
+  std::vector<std::vector<Seen>> seen_;     // Table; shard x ranges.
+  std::vector<std::vector<Step>> lows_;     // The same: before which all were.
   std::vector<std::vector<Epoch>> epochs_;  // Shard, epoch.
 };
 

@@ -115,15 +115,17 @@ bool Cluster::step() {
 }
 
 void Cluster::deliver(std::uint32_t slot) {
-  Mail mail = mails_.take(slot);
-  const std::uint32_t place = mail.to;
+  const std::uint32_t place = mails_[slot].to;
   Process& process = *processes_[place];
-  if (!process.runs() || !survives(mail)) return;
+  if (!process.runs() || !survives(mails_[slot])) {
+    mails_.take(slot);
+    return;
+  }
   if (now_ >= process.busy_until && process.inbox.empty()) {
-    take_frame(process, std::move(mail));
+    take_frame(process, mails_.take(slot));
     return after_turn(place);
   }
-  process.inbox.push_back(mails_.put(std::move(mail)));
+  process.inbox.push_back(slot);
   if (process.inbox_armed) return;
   process.inbox_armed = true;
   queue_.push(std::max(now_, process.busy_until), {Event::Kind::kInbox, place});
@@ -139,7 +141,9 @@ bool Cluster::survives(Mail& mail) {
   auto frame = network_.read_damaged(mail.damaged);
   if (!frame) {
     if (plan_.frame_faults.flip_closes) network_.close(now_, mail.link);
-    note(fmt::format("{} refuses a damaged frame of {}", who(processes_[mail.to]->id), who(mail.from)));
+    note([&] {
+      return fmt::format("{} refuses a damaged frame of {}", who(processes_[mail.to]->id), who(mail.from));
+    });
     return false;
   }
   mail.frame = std::move(*frame);
@@ -170,8 +174,8 @@ void Cluster::take_frame(Process& process, Mail mail) {
     watch_.on_asked(process.id, *process.server, mail.from, mail.frame.head);
   if (mail.from == kScheduler) process.scheduler_heard = local;
   Outgoing out(*this, process);
-  const Frame asked = mail.frame;
-  asked_ = &asked;
+  Frame asked;  // Of servers alone is it compared with what they answer.
+  if (process.server != nullptr) asked_ = &(asked = mail.frame);
   process.node->on_frame(local, mail.from, std::move(mail.frame), out);
   asked_ = nullptr;
   if (process.scheduler != nullptr && plan_.judged) patience_.after_turn(local, *process.scheduler, false);
@@ -280,15 +284,21 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   const Process& other = *processes_[link.to];
   const bool looks_on = from.observer ? other.server != nullptr : other.observer && from.server != nullptr;
   const bool must_arrive = (sign_of_life && now_ - from.heard > kSilenceMax) || (looks_on && !plan_.judged);
-  const Fate fate = network_.send(now_, link, frame, must_arrive, arrivals_);
+  const Fate fate = network_.send(now_, link, std::move(frame), must_arrive, arrivals_);
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
   const std::uint32_t connection = must_arrive ? kAnyConnection : network_.connection(link);
   for (Network::Arrival& arrival : arrivals_) {
     const bool soon = arrival.after < std::chrono::milliseconds(100) && arrival.damaged.empty();
     if (must_arrive || (sign_of_life && soon && !plan_.frame_faults.flip_closes)) from.heard = now_;
-    queue_.push(now_ + arrival.after,
-                {Event::Kind::kFrame, mails_.put({link.to, from.id, std::move(arrival.frame),
-                                                  std::move(arrival.damaged), link, connection})});
+    const std::uint32_t slot = mails_.put_empty();
+    Mail& mail = mails_[slot];
+    mail.to = link.to;
+    mail.from = from.id;
+    mail.frame = std::move(arrival.frame);
+    mail.damaged = std::move(arrival.damaged);
+    mail.link = link;
+    mail.connection = connection;
+    queue_.push(now_ + arrival.after, {Event::Kind::kFrame, slot});
   }
 }
 
@@ -336,7 +346,7 @@ void Cluster::at_event(std::uint64_t number, std::function<void()> action) {
 
 void Cluster::kill(std::uint32_t place) {
   Process& process = *processes_[place];
-  note("kill " + who(process.id));
+  note([&] { return "kill " + who(process.id); });
   if (process.worker != nullptr) {
     process.node.reset();
   } else {
@@ -350,7 +360,9 @@ void Cluster::kill(std::uint32_t place) {
 
 void Cluster::pause(std::uint32_t place, Instant until) {
   Process& process = *processes_[place];
-  note(fmt::format("pause {} until {:.6f}", who(process.id), static_cast<double>(until.ns) * 1e-9));
+  note([&] {
+    return fmt::format("pause {} until {:.6f}", who(process.id), static_cast<double>(until.ns) * 1e-9);
+  });
   if (!process.paused_since) process.paused_since = now_;
   process.busy_until = std::max(process.busy_until, until);
 }
@@ -372,7 +384,7 @@ void Cluster::by_driver(std::uint32_t place, std::function<void(Process&, Instan
 void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
   by_driver(place, [this, lost = directory_.at(peer)](Process& process, Instant local, Transport& out) {
     const NodeId id = processes_[lost]->id;
-    note(fmt::format("{} is told that {} is lost", who(process.id), who(id)));
+    note([&] { return fmt::format("{} is told that {} is lost", who(process.id), who(id)); });
     process.told_of_scheduler = process.told_of_scheduler || id == kScheduler;
     if (process.scheduler != nullptr) patience_.on_given_up(id);
     process.node->on_peer_lost(local, id, out);
@@ -383,7 +395,7 @@ void Cluster::tell_dead(std::uint32_t place) {
   by_driver(0, [this, place](Process& process, Instant, Transport& out) {
     const Process& dead = *processes_[place];
     THALWEG_CHECK(dead.node == nullptr, "only the killed are dead");
-    note(fmt::format("the scheduler is told that {} {}", who(dead.id), kKilled));
+    note([&] { return fmt::format("the scheduler is told that {} {}", who(dead.id), kKilled); });
     patience_.on_dead(dead.id);
     scheduler_turn(process, out, [&](Scheduler& scheduler, Instant at, Transport& gate) {
       scheduler.on_node_dead(at, dead.name, kKilled, gate);

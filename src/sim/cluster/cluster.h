@@ -2,6 +2,7 @@
 // is a pure function of its plan.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -153,6 +154,11 @@ class Cluster {
   // Every other node's driver finds that the scheduler is lost.
   void tell_all_of_scheduler(Instant when);
   void note(std::string_view what);
+  // `say()`: what it would be, which nobody puts together where nobody reads it.
+  template <std::invocable Say>
+  void note(const Say& say) {
+    if (trace_) note(std::string_view(say()));
+  }
 
   // All rows of a table, state included, over all servers in ascending key order; killed ones as they died.
   Contents contents(TableId table) const;

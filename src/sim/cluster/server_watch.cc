@@ -45,12 +45,13 @@ void ServerWatch::on_answer(NodeId id, const Server& server, NodeId to, const Fr
     return;
   }
   if (head.op == Op::kPullReply) {
-    const auto waited = owed_[id].waiting.extract(asker);
-    const auto request = owed_[id].asked.find(asker);
-    const FrameHeader* pull = waited                             ? &waited.mapped()
-                              : answers(head, asked)             ? &asked->head
-                              : request != owed_[id].asked.end() ? &request->second
-                                                                 : nullptr;
+    Owed& owed = owed_[id];
+    const auto waited = owed.waiting.extract(asker);
+    const auto request = owed.asked.find(asker);
+    const FrameHeader* pull = waited                        ? &waited.mapped()
+                              : answers(head, asked)        ? &asked->head
+                              : request != owed.asked.end() ? &request->second
+                                                            : nullptr;
     if (head.code != Code::kOk || pull == nullptr) return;
     check_owner(server, head);
     on_pull_reply(id, server, head, (pull->flags & frame_flags::kReadOnly) != 0);
@@ -94,8 +95,9 @@ void ServerWatch::on_pull_reply(NodeId id, const Server& server, const FrameHead
   if (read_only) return;
   const std::uint32_t lead = arrivals_.lead(head.table, ranges, head.step);
   lead_max_ = std::max(lead_max_, lead);
-  std::uint32_t& of_table = owed_[id].lead_max[head.table];
-  of_table = std::max(of_table, lead);
+  std::vector<std::uint32_t>& lead_max = owed_[id].lead_max;
+  lead_max.resize(workload_.plan().tables.size());
+  lead_max[head.table.value] = std::max(lead_max[head.table.value], lead);
 }
 
 void ServerWatch::on_marks_reply(NodeId id, const Server& server, const Frame& sent) {
@@ -121,10 +123,13 @@ void ServerWatch::on_combiner_answer(NodeId id, const FrameHeader& head) {
 }
 
 void ServerWatch::after_turn(NodeId id, const Server& server) {
-  check_limits(id, server);
-  check_waiting(id, server);
-  for (std::uint16_t t = 0; t < server.tables().size() && !copied(); ++t) {
-    const std::uint32_t said = server.tables()[t]->leads().most(), seen = owed_[id].lead_max[TableId{t}];
+  Owed& owed = owed_[id];
+  check_limits(id, server, owed);
+  check_waiting(id, server, owed);
+  if (copied()) return;
+  owed.lead_max.resize(workload_.plan().tables.size());
+  for (std::uint16_t t = 0; t < server.tables().size(); ++t) {
+    const std::uint32_t said = server.tables()[t]->leads().most(), seen = owed.lead_max[t];
     if (said == seen) continue;
     findings_.add(Checker::kStaleness,
                   fmt::format("{}: says that answers of table {} were at most {} steps ahead, {} were seen",
@@ -133,8 +138,7 @@ void ServerWatch::after_turn(NodeId id, const Server& server) {
 }
 
 // A pull that waits is answered in the very turn that makes it readable, not when it is sent again.
-void ServerWatch::check_waiting(NodeId id, const Server& server) {
-  Owed& owed = owed_[id];
+void ServerWatch::check_waiting(NodeId id, const Server& server, Owed& owed) {
   if (!std::exchange(owed.news, false)) return;
   for (auto pull = owed.waiting.begin(); pull != owed.waiting.end();) {
     const FrameHeader& head = pull->second;
@@ -149,7 +153,7 @@ void ServerWatch::check_waiting(NodeId id, const Server& server) {
   }
 }
 
-void ServerWatch::check_limits(NodeId id, const Server& server) const {
+void ServerWatch::check_limits(NodeId id, const Server& server, const Owed& owed) const {
   const auto check = [&](const char* what, std::size_t count, std::size_t most) {
     if (count > most)
       findings_.add(Checker::kLimits, fmt::format("{}: {} {}, at most {}", node_name(id), count, what, most));
@@ -161,8 +165,7 @@ void ServerWatch::check_limits(NodeId id, const Server& server) const {
   for (const TableSpec& table : plan.tables)
     pieces = std::max<std::size_t>(pieces, plan.moves > 0 || copied() ? table.ranges * (plan.moves + 1) : 1);
   // And a worker that follows rows, for what is newer of each.
-  const auto owed = owed_.find(id);
-  const std::size_t followers = owed == owed_.end() ? 0 : owed->second.followers.size();
+  const std::size_t followers = owed.followers.size();
   check("waiting pulls", server.pulls_waiting(), pieces * (2 * plan.shards + followers) * plan.tables.size());
   for (const auto& host : server.tables()) {
     check("open steps", host->steps_open(), std::size_t{2} * limits::kStepWindow);

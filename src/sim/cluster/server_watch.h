@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "server/server.h"
 #include "sim/cluster/arrivals.h"
@@ -34,17 +35,16 @@ class ServerWatch {
   void on_pull_reply(NodeId id, const Server& server, const FrameHeader& head, bool read_only);
   void on_marks_reply(NodeId id, const Server& server, const Frame& sent);
   void check_owner(const Server& server, const FrameHeader& head);
-  void check_limits(NodeId id, const Server& server) const;
-  void check_waiting(NodeId id, const Server& server);
-
   // What one server owes.
   struct Owed {
     std::set<NodeId> followers;  // Who has been told to wait for newer rows.
     std::map<std::pair<NodeId, std::uint32_t>, FrameHeader> waiting;  // Pulls, by asker and request.
     std::map<std::pair<NodeId, std::uint32_t>, FrameHeader> asked;    // Pushes and pulls, the same way.
-    std::map<TableId, std::uint32_t> lead_max;                        // Of its answers to pulls.
+    std::vector<std::uint32_t> lead_max;                              // By table: of its answers to pulls.
     bool news = false;                                                // A push has arrived in this turn.
   };
+  void check_limits(NodeId id, const Server& server, const Owed& owed) const;
+  void check_waiting(NodeId id, const Server& server, Owed& owed);
 
   // Where others have copies of what servers have, answers come later than they could.
   bool copied() const { return workload_.plan().copies(); }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/cases_for_test.h"
@@ -56,11 +57,20 @@ TEST(Simulate, FreshSeedsHold) {
 }
 
 TEST(Simulate, SameSeedSameRun) {
+  std::set<std::uint64_t> outcomes;
+  std::size_t compared = 0;
   for (std::uint64_t seed = 1; seed <= 100; seed += kEveryForTest) {
-    const Report first = run_seed(seed), second = run_seed(seed);
+    const Report first = run_seed(seed);
+    const Report second = run_plan_again(plan_of(seed, Servers::kAny), first);
     EXPECT_EQ(first.trace_hash, second.trace_hash) << seed;
     EXPECT_EQ(first.events, second.events) << seed;
+    EXPECT_EQ(first.outcome_hash, second.outcome_hash) << seed;
+    EXPECT_EQ(first.ended_well, first.outcome_hash != 0) << seed;
+    if (!first.ended_well) continue;
+    ++compared;
+    outcomes.insert(first.outcome_hash);
   }
+  EXPECT_EQ(outcomes.size(), compared);  // It is of what they ended with.
 }
 
 // Each kind of fault really strikes, and the bound on staleness is really reached.
@@ -130,7 +140,7 @@ TEST(Network, RefusesEveryDamagedFrame) {
   frame.second = Bytes::of(std::vector<float>{1, 2, 3});
   for (int i = 0; i < 20000; ++i) {
     std::vector<Network::Arrival> arrivals;
-    EXPECT_EQ(network.send(Instant{0}, {1, 2}, frame, false, arrivals), Fate::kFlipped);
+    EXPECT_EQ(network.send(Instant{0}, {1, 2}, Frame(frame), false, arrivals), Fate::kFlipped);
     ASSERT_EQ(arrivals.size(), 1u);
     ASSERT_NE(arrivals[0].damaged, encode_frame(frame));
     EXPECT_FALSE(network.read_damaged(arrivals[0].damaged));

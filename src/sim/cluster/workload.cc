@@ -46,13 +46,15 @@ Random Workload::random(TableId table, ShardId shard, Step step, std::uint64_t p
 RowSet Workload::sparse_rows(Random& random, std::span<const Key> always, std::uint32_t count_max) const {
   std::vector<Key> keys(always.begin(), always.end());
   const std::uint64_t more = random.below(count_max + 1);
+  keys.reserve(keys.size() + more);
   for (std::uint64_t i = 0; i < more; ++i) {
     const double skewed = std::pow(random.unit(), 1 + plan_.skew);
     keys.push_back(static_cast<Key>(skewed * plan_.keys));
   }
   RowSet set;
   set.keys = Keys::of(keys);
-  for (std::size_t i = 0; i < set.keys.size(); ++i) set.rows.push_back(set.keys.key(i));
+  set.rows.resize(set.keys.size());
+  for (std::size_t i = 0; i < set.rows.size(); ++i) set.rows[i] = set.keys.key(i);
   return set;
 }
 

@@ -41,7 +41,7 @@ struct GroupRank::Membership {
 
 struct GroupRank::Work {
   Work(const GroupOperation& operation, std::uint32_t rank, std::uint32_t ranks, std::uint64_t number)
-      : payload(operation.demand, operation.layout, operation.count),
+      : payload(operation.demand, operation.layout, operation.count, rank),
         plan(operation.layout.plan),
         exchange(payload.call(rank), plan, rank, ranks, number) {}
   CheckedPayload payload;

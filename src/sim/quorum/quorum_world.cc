@@ -93,7 +93,7 @@ void QuorumWorld::turn(std::uint32_t client,
 void QuorumWorld::send(std::uint32_t from, NodeId to, Frame frame) {
   const std::uint32_t place = place_of(to);
   arrivals_.clear();
-  const Fate fate = network_.send(now_, {from, place}, frame, false, arrivals_);
+  const Fate fate = network_.send(now_, {from, place}, std::move(frame), false, arrivals_);
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, processes_[from].id, to, frame, fate));
   for (Network::Arrival& arrival : arrivals_) {
     queue_.push(now_ + arrival.after,
