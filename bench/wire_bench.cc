@@ -1,5 +1,5 @@
 // What the drivers add to the wire: round trips, small messages with many in flight, and one-way megabytes,
-// between two processes over TCP and between two nodes of one process.
+// between two processes, by TCP and by the local way, and between two nodes of one process.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -108,7 +108,7 @@ void print(const std::string& where, const Shape& shape, const Asker& asker, dou
   std::fflush(stdout);
 }
 
-void over_tcp(const Shape& shape, std::uint16_t port, const thalweg::TcpOptions& options) {
+void between_processes(const Shape& shape, std::uint16_t port, const thalweg::TcpOptions& options) {
   const thalweg::RealClock clock;
   thalweg::Tcp net(clock, options);
   Asker warm_up(64, 100, 1);
@@ -123,7 +123,8 @@ void over_tcp(const Shape& shape, std::uint16_t port, const thalweg::TcpOptions&
   const Instant begin = clock.now();
   net.turn(kAsker, [&](Instant now, Transport& out) { asker.start(now, out); });
   net.run_until([&] { return asker.done(); });
-  print("tcp", shape, asker, static_cast<double>((clock.now() - begin).count()) * 1e-9);
+  print(net.stats().local > 0 ? "local" : "tcp", shape, asker,
+        static_cast<double>((clock.now() - begin).count()) * 1e-9);
 }
 
 void in_process(const Shape& shape, std::size_t threads) {
@@ -175,7 +176,12 @@ int main(int argc, char** argv) {
       {"1 MB, 1 in flight", 1U << 20, 2000, 1}, {"1 MB, 4 in flight", 1U << 20, 4000, 4},
       {"16 MB, 2 in flight", 1U << 24, 200, 2}};
   for (int i = 0; i < repeats; ++i) {
-    for (const Shape& shape : shapes) over_tcp(shape, port, options);
+    for (const Shape& shape : shapes) {
+      for (const bool local : {false, true}) {
+        options.local_way = local;
+        between_processes(shape, port, options);
+      }
+    }
     for (const std::size_t threads : {0U, 2U}) {
       in_process(shapes[0], threads);
       in_process({"64 B, 32 in flight", 64, 500000, 32}, threads);

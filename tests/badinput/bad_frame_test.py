@@ -2,6 +2,7 @@
 """Hostile peers of a live job that know its secret, and strangers: their frames get typed answers or none, and change
 nothing."""
 import argparse
+import itertools
 import json
 import os
 import random
@@ -13,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from handshake import Refused, dial, read_secret
+from handshake import Refused, call, dial, read_secret
 from programs import PROGRAM, SANITIZER, ProgramTest, patience
 from reserved_port import reserved_port
 
@@ -28,6 +29,8 @@ GET, PUT, WRITE, HANDOFF, SYNC, STANDING = 0, 2, 7, 9, 13, 16  # Kinds of versio
 OK, REFUSED, RETRY, STALE, NON_FINITE, ABORTED = 0, 5, 6, 7, 10, 12
 SCHEDULER, SERVER, WORKER = range(3)
 TEMPORARY = 1 << 31
+WAYS = (False, True)  # By TCP, and locally.
+NEXT_WAY = itertools.cycle(WAYS)
 NO_COUNTERS = bytes(4)  # A heartbeat's body.
 
 
@@ -73,7 +76,7 @@ class Peer:
     def __init__(self, job, tool, port, me, to, cluster=0, incarnation=None):
         self.tool, self.to, self.cluster = tool, to, cluster
         self.incarnation = incarnation or random.getrandbits(63) | 1
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.socket = call(port, PATIENCE_S, next(NEXT_WAY))
         self.request = 0
         try:
             answer = dial(self.socket, job.secret, self.hello_body(me))
@@ -176,10 +179,6 @@ class Job:
             node.log.close()
 
 
-def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
-
-
 class BadFrameTest(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -212,9 +211,10 @@ class BadFrameTest(ProgramTest):
         huge = bytearray(good)
         huge[48:52] = b"\xff\xff\xff\xff"
         other = self.tool.frame(PUSH, first=u64s(1), second=floats(1))
-        for bytes_sent in (*cuts, *changed, bytes(huge), other, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01",
-                           b"", bytes(100), chance.randbytes(5000)):
-            with connect(port) as peer:
+        inputs = (*cuts, *changed, bytes(huge), other, b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01",
+                  b"", bytes(100), chance.randbytes(5000))
+        for bytes_sent, locally in itertools.product(inputs, WAYS):
+            with call(port, PATIENCE_S, locally) as peer:
                 try:
                     peer.sendall(bytes_sent)
                     peer.shutdown(socket.SHUT_WR)
@@ -253,15 +253,15 @@ class BadFrameTest(ProgramTest):
         """The attack that once ended in another digest and exit code 0: a push of 1e30 under a worker's name."""
         push = self.tool.frame(PUSH, table=1, ranges=(0, 256), map_epoch=1, first=u64s(1), second=floats(1e30))
         hello = struct.pack("<BIBIQHQ", WORKER, 0, *to, 0, self.tool.wire_version, 77)
-        for guess in (bytes(16), b"0123456789abcdef"):
-            with connect(port) as stranger, self.assertRaises(Refused) as refused:
+        for guess, locally in itertools.product((bytes(16), b"0123456789abcdef"), WAYS):
+            with call(port, PATIENCE_S, locally) as stranger, self.assertRaises(Refused) as refused:
                 try:
                     dial(stranger, guess, hello)
                     stranger.sendall(push)
                 except BrokenPipeError as gone:
                     raise Refused(b"") from gone
             self.assertEqual(refused.exception.told, b"")  # After its challenge.
-        with connect(port) as stranger:
+        with call(port, PATIENCE_S) as stranger:
             stranger.sendall(self.tool.frame(HELLO, first=hello) + push)
             try:
                 self.assertEqual(stranger.recv(1000), b"")

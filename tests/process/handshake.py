@@ -1,6 +1,7 @@
 """The handshake of src/net/socket/handshake.cc, by Python's own HMAC: for tests that are peers, and for those that only try."""
 import hmac
 import os
+import socket as sockets
 import struct
 
 GREETING = struct.Struct("<IHH16s")
@@ -14,6 +15,16 @@ class Refused(ConnectionError):
     def __init__(self, told):
         super().__init__("hung up in the handshake")
         self.told = told
+
+
+def call(port, timeout, locally=False):
+    """A connection to a node, by TCP or by the name that its machine's processes call it by."""
+    if not locally:
+        return sockets.create_connection(("127.0.0.1", port), timeout=timeout)
+    peer = sockets.socket(sockets.AF_UNIX)
+    peer.settimeout(timeout)
+    peer.connect("\0thalweg-127.0.0.1-%d" % port)
+    return peer
 
 
 def read(socket, size):

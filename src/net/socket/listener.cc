@@ -45,8 +45,11 @@ FileDescriptor open_reserve() { return FileDescriptor(::open("/dev/null", O_RDON
 
 }  // namespace
 
-Listener::Listener(FileDescriptor socket)
-    : socket_(std::move(socket)), address_(local_address(socket_.get())), reserve_(open_reserve()) {}
+Listener::Listener(FileDescriptor socket, int buffer_bytes)
+    : socket_(std::move(socket)),
+      address_(local_address(socket_.get())),
+      buffer_bytes_(buffer_bytes),
+      reserve_(open_reserve()) {}
 
 Result<Listener> Listener::open(const SocketAddress& address, const ListenOptions& options) {
   if (!is_loopback(address) && !options.insecure_no_auth) return beyond_loopback(address);
@@ -59,7 +62,7 @@ Result<Listener> Listener::open(const SocketAddress& address, const ListenOption
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return cannot_listen(address, errno);
   }
-  return Listener(std::move(socket));
+  return Listener(std::move(socket), options.buffer_bytes);
 }
 
 Result<Listener> Listener::adopt(FileDescriptor socket, const ListenOptions& options) {
@@ -69,7 +72,7 @@ Result<Listener> Listener::adopt(FileDescriptor socket, const ListenOptions& opt
       ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0 || ::fcntl(socket.get(), F_SETFD, FD_CLOEXEC) != 0) {
     return Status(Code::kIo, fmt::format("descriptor {} is not a socket that listens", socket.get()));
   }
-  Listener listener(std::move(socket));
+  Listener listener(std::move(socket), options.buffer_bytes);
   if (!is_loopback(listener.address()) && !options.insecure_no_auth)
     return beyond_loopback(listener.address());
   return listener;
@@ -98,6 +101,8 @@ std::optional<Listener::Call> Listener::accept_once() {
     call.socket = FileDescriptor(
         ::accept4(fd(), as_sockaddr(call.remote), &call.remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (call.socket) {
+      const bool has_default_buffers = address_.storage.ss_family == AF_UNIX && buffer_bytes_ > 0;
+      if (has_default_buffers) set_buffers(call.socket.get(), buffer_bytes_);
       tune(call.socket.get(), call.remote);
       return call;
     }

@@ -40,11 +40,12 @@ class Listener {
   std::optional<Call> accept_by_reserve();
 
  private:
-  explicit Listener(FileDescriptor socket);
+  explicit Listener(FileDescriptor socket, int buffer_bytes);
   std::optional<Call> accept_once();
 
   FileDescriptor socket_;
   SocketAddress address_;
+  int buffer_bytes_;
   FileDescriptor reserve_;
 };
 

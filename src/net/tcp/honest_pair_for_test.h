@@ -26,6 +26,7 @@ class HonestPair : public testing::Test {
     server_ = std::make_unique<TcpProcess>(kEcho, echo_, server, "127.0.0.1:0", cluster);
     server_->start();
     client.stop = &stop_;
+    client.local_way = server.local_way;
     client_ = std::make_unique<Tcp>(kClock, client);
     client_->add(kAsker, ask_, client_cluster);
     EXPECT_TRUE(client_->introduce(kEcho, at(server_->port)).ok());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +19,9 @@
 #include <vector>
 
 #include "base/frame.h"
+#include "net/socket/address.h"
 #include "net/socket/handshake.h"
+#include "net/socket/local_way.h"
 #include "net/socket/secret_file.h"
 #include "net/tcp/hello.h"
 
@@ -44,9 +47,19 @@ class RawPeer {
     peer.connect(port);
     return peer;
   }
+  // To the same node by the way of its own machine.
+  static RawPeer connected_locally(std::uint16_t port) {
+    FileDescriptor socket = dial_locally(loopback(port));
+    EXPECT_TRUE(socket);
+    RawPeer peer(::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+    EXPECT_EQ(::fcntl(peer.fd_, F_SETFL, 0), 0);  // It waits.
+    return peer;
+  }
   // Connected and past the handshake as worker 100.
   static RawPeer greeted(std::uint16_t port, NodeId to, NodeId as = worker_node(100)) {
-    RawPeer peer = connected(port);
+    return greeted(connected(port), to, as);
+  }
+  static RawPeer greeted(RawPeer peer, NodeId to, NodeId as) {
     EXPECT_TRUE(peer.greet(encode_hello({as, to, 0, 77}).span()));
     return peer;
   }
@@ -69,13 +82,19 @@ class RawPeer {
     }
     return true;
   }
-  void connect(std::uint16_t port) {
+  static SocketAddress loopback(std::uint16_t port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const void* any = &address;
-    EXPECT_EQ(::connect(fd_, static_cast<const sockaddr*>(any), sizeof address), 0) << std::strerror(errno);
+    SocketAddress any;
+    std::memcpy(&any.storage, &address, sizeof address);
+    any.size = sizeof address;
+    set_port(any, port);
+    return any;
+  }
+  void connect(std::uint16_t port) {
+    const SocketAddress address = loopback(port);
+    EXPECT_EQ(::connect(fd_, as_sockaddr(address), address.size), 0) << std::strerror(errno);
   }
   // A listening socket on a free port.
   static std::pair<RawPeer, std::uint16_t> listening() {

@@ -76,7 +76,7 @@ Status Tcp::Impl::introduce(NodeId node, std::string_view address) {
       if (!conn->closed && conn->peer == peer.get() && conn->dialled && conn->state != State::kOpen)
         abandon(*conn);
     }
-    peer->dialling = false;
+    peer->dialling = peer->by_tcp = false;
     ++peer->dials;
     peer->candidates.clear();
     peer->moved = peer->conn != nullptr;
@@ -268,6 +268,8 @@ bool Tcp::Impl::drained() const {
 TcpStats Tcp::Impl::stats() const {
   TcpStats stats;
   stats.connections = connections_.size();
+  stats.local = static_cast<std::size_t>(
+      std::ranges::count_if(connections_, [](const auto& conn) { return conn->local; }));
   stats.strangers = strangers_;
   for (const auto& [key, peer] : peers_) {
     if (key.second == peer->id) stats.queued_bytes += peer->queue.bytes();

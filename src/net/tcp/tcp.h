@@ -44,6 +44,8 @@ struct TcpOptions {
   std::size_t connections_max = limits::kConnectionsMax;
   // Of those that have not said who they are, or have no place in the job yet, the oldest makes room.
   std::size_t strangers_max = limits::kConnectionsBeforeHelloMax;
+  // Nodes of this user on this machine are reached by sockets that are cheaper than TCP.
+  bool local_way = true;
   // Ends every wait soon after it turns true; may be set by a signal handler.
   const std::atomic<bool>* stop = nullptr;
   // One line for people about each refused connection and each lost peer, at most so many of either a minute:
@@ -54,6 +56,7 @@ struct TcpOptions {
 
 struct TcpStats {
   std::size_t connections = 0;
+  std::size_t local = 0;             // Of them, those that are not by TCP.
   std::size_t strangers = 0;         // Of them, those that have no place in the job.
   std::size_t queued_bytes = 0;      // In all send queues.
   std::uint64_t frames_dropped = 0;  // By full send queues.

@@ -74,16 +74,27 @@ std::vector<Input> bad_inputs(const std::vector<std::byte>& frame) {
   };
 }
 
-TcpOptions patient_for(Duration hello_timeout) {
+TcpOptions options_for(Duration hello_timeout, bool local_way) {
   TcpOptions options;
   options.hello_timeout = hello_timeout;
+  options.local_way = local_way;
   return options;
 }
 
-// Each refusal is logged.
-class TcpBadInput : public HonestPair {
+// Each refusal is logged. By TCP, or by the way of one machine, which is as open to all its processes.
+class TcpBadInput : public HonestPair, public testing::WithParamInterface<bool> {
  protected:
-  explicit TcpBadInput(Duration hello_timeout = 60s) : HonestPair(patient_for(hello_timeout), {}, 0xc1, 0) {}
+  explicit TcpBadInput(Duration hello_timeout = 60s)
+      : HonestPair(options_for(hello_timeout, GetParam()), {}, 0xc1, 0) {}
+  RawPeer connected() const {
+    return GetParam() ? RawPeer::connected_locally(port()) : RawPeer::connected(port());
+  }
+  RawPeer greeted(NodeId as = worker_node(100)) const { return RawPeer::greeted(connected(), kEcho, as); }
+  std::vector<RawPeer> strangers(std::size_t count) const {
+    std::vector<RawPeer> crowd;
+    for (std::size_t i = 0; i < count; ++i) crowd.push_back(connected());
+    return crowd;
+  }
   void TearDown() override {
     HonestPair::TearDown();
     server_->end();
@@ -96,7 +107,11 @@ struct TcpHurried : TcpBadInput {
   TcpHurried() : TcpBadInput(500ms) {}
 };
 
-TEST_F(TcpBadInput, BeforeTheHandshake) {
+std::string way_of(const testing::TestParamInfo<bool>& info) { return info.param ? "Locally" : "ByTcp"; }
+INSTANTIATE_TEST_SUITE_P(Ways, TcpBadInput, testing::Bool(), way_of);
+INSTANTIATE_TEST_SUITE_P(Ways, TcpHurried, testing::Bool(), way_of);
+
+TEST_P(TcpBadInput, BeforeTheHandshake) {
   const auto hello = hello_bytes({worker_node(9), kEcho, 0, 3});
   auto inputs = bad_inputs(hello);
   inputs.emplace_back("a push without a hello", encode_frame(with_payload(1, 1)));
@@ -104,7 +119,7 @@ TEST_F(TcpBadInput, BeforeTheHandshake) {
   for (const auto& [name, bytes] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");
-    const RawPeer peer = RawPeer::connected(port());
+    const RawPeer peer = connected();
     peer.send(bytes);
     peer.await_close();
     EXPECT_EQ(lines_.count("closed: "), before + 1);
@@ -112,7 +127,7 @@ TEST_F(TcpBadInput, BeforeTheHandshake) {
 }
 
 // By one who knows the secret.
-TEST_F(TcpBadInput, InTheHandshake) {
+TEST_P(TcpBadInput, InTheHandshake) {
   const std::pair<std::string, Bytes> inputs[] = {
       {"hello for nobody here", encode_hello({worker_node(9), server_node(77), 0, 3})},
       {"hello of another cluster", encode_hello({worker_node(9), kEcho, 0xc2, 3})},
@@ -124,7 +139,7 @@ TEST_F(TcpBadInput, InTheHandshake) {
   for (const auto& [name, hello] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");
-    const RawPeer peer = RawPeer::connected(port());
+    const RawPeer peer = connected();
     peer.greet(hello.span());
     peer.await_close();
     EXPECT_EQ(lines_.count("closed: "), before + 1);
@@ -132,20 +147,20 @@ TEST_F(TcpBadInput, InTheHandshake) {
 }
 
 // Nobody waits for the bytes of a length that was not sent.
-TEST_F(TcpBadInput, AFlippedBitOfALength) {
+TEST_P(TcpBadInput, AFlippedBitOfALength) {
   Frame push = with_payload(2, 3);
   push.head.op = Op::kPush;
   const auto frame = encode_frame(push);
   for (std::size_t bit = kFirstBytesAt * 8; bit < (kSecondBytesAt + 4) * 8; ++bit) {
     const std::byte flipped = frame[bit / 8] ^ static_cast<std::byte>(1u << (bit % 8));
-    const RawPeer peer = RawPeer::greeted(port(), kEcho);
+    const RawPeer peer = greeted();
     peer.send(damaged(frame, bit / 8, flipped));
     peer.await_close();
   }
   EXPECT_EQ(lines_.count("checksum of its header does not match"), 64U) << lines_.all();
 }
 
-TEST_F(TcpBadInput, AfterTheHandshake) {
+TEST_P(TcpBadInput, AfterTheHandshake) {
   Frame push = with_payload(2, 3, Op::kHeartbeat);
   auto inputs = bad_inputs(encode_frame(push));
   std::erase_if(inputs, [](const Input& input) { return input.first == "length 0"; });
@@ -156,7 +171,7 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
   for (const auto& [name, bytes] : inputs) {
     SCOPED_TRACE(name);
     const std::size_t before = lines_.count("closed: ");
-    const RawPeer peer = RawPeer::greeted(port(), kEcho);
+    const RawPeer peer = greeted();
     peer.send(bytes);
     peer.await_close();
     EXPECT_EQ(lines_.count("closed: "), before + 1);
@@ -165,29 +180,28 @@ TEST_F(TcpBadInput, AfterTheHandshake) {
 }
 
 // A node tells everybody who knows the secret which process it is of.
-TEST_F(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
-  const RawPeer curious = RawPeer::connected(port());
+TEST_P(TcpBadInput, TheNameOfANodeThatIsHereInTheNameOfItsProcess) {
+  const RawPeer curious = connected();
   const auto answer = curious.greet(encode_hello({worker_node(9), kEcho, 0, 3}).span());
   ASSERT_TRUE(answer);
   const auto told = decode_hello(*answer);
   ASSERT_TRUE(told.ok());
-  const RawPeer liar = RawPeer::connected(port());
+  const RawPeer liar = connected();
   liar.greet(encode_hello({kEcho, kEcho, 0, told->incarnation}).span());
   liar.await_close();
   EXPECT_EQ(lines_.count("server-0 is of this process"), 1U) << lines_.all();
 }
 
-TEST_F(TcpBadInput, CutAtEachByte) {
+TEST_P(TcpBadInput, CutAtEachByte) {
   Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kFrames, {}, draw_nonce());
   const std::vector<std::byte> greeting = handshake.take_output();
   for (std::size_t size = 0; size < greeting.size(); ++size) {
-    const RawPeer peer = RawPeer::connected(port());
+    const RawPeer peer = connected();
     peer.send(std::span(greeting).first(size));
   }
   const auto bytes = encode_frame(with_payload(2, 3));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    const RawPeer peer =
-        RawPeer::greeted(port(), kEcho, worker_node(1000 + static_cast<std::uint32_t>(size)));
+    const RawPeer peer = greeted(worker_node(1000 + static_cast<std::uint32_t>(size)));
     peer.send(std::span(bytes).first(size));
   }
 }
@@ -222,11 +236,11 @@ TEST(Tcp, AStrangerDoesNotKeepTheNameThatANodeHereIsGiven) {
   for (const NodeId from : node.heard) EXPECT_EQ(from, worker_node(9));
 }
 
-TEST_F(TcpHurried, IdleAndSlowStrangers) {
+TEST_P(TcpHurried, IdleAndSlowStrangers) {
   std::vector<RawPeer> idle;
-  for (int i = 0; i < 200; ++i) idle.push_back(RawPeer::connected(port()));
+  for (int i = 0; i < 200; ++i) idle.push_back(connected());
   std::vector<RawPeer> slow;
-  for (int i = 0; i < 20; ++i) slow.push_back(RawPeer::connected(port()));
+  for (int i = 0; i < 20; ++i) slow.push_back(connected());
   Handshake handshake(Handshake::Side::kDialler, Handshake::Use::kFrames, {}, draw_nonce());
   const std::vector<std::byte> greeting = handshake.take_output();
   // The last byte is never sent.
@@ -284,36 +298,29 @@ bool is_heard(const RawPeer& peer, const std::vector<std::byte>& frame) {
   return peer.send(frame) && peer.receive(frame.size());
 }
 
-std::vector<RawPeer> strangers(std::uint16_t port, std::size_t count) {
-  std::vector<RawPeer> crowd;
-  for (std::size_t i = 0; i < count; ++i) crowd.push_back(RawPeer::connected(port));
-  return crowd;
-}
-
-TEST_F(TcpBadInput, StrangersKeepNobodyOut) {
-  const auto crowd = strangers(port(), limits::kConnectionsBeforeHelloMax + 20);
+TEST_P(TcpBadInput, StrangersKeepNobodyOut) {
+  const auto crowd = strangers(limits::kConnectionsBeforeHelloMax + 20);
   for (std::uint32_t i = 0; i < 30; ++i)
-    EXPECT_TRUE(
-        is_heard(RawPeer::greeted(port(), kEcho, worker_node(100 + i)), encode_frame(with_payload(1, 1))));
+    EXPECT_TRUE(is_heard(greeted(worker_node(100 + i)), encode_frame(with_payload(1, 1))));
   for (std::size_t i = 0; i < 21; ++i) crowd[i].await_close();
   EXPECT_EQ(lines_.count("others came before it had joined"), 21U) << lines_.all();
 }
 
-TEST_F(TcpBadInput, ANameThatNobodyGaveIsAStrangers) {
+TEST_P(TcpBadInput, ANameThatNobodyGaveIsAStrangers) {
   std::vector<RawPeer> crowd;
   for (std::uint32_t i = 0; i < limits::kConnectionsBeforeHelloMax; ++i)
-    crowd.push_back(RawPeer::greeted(port(), kEcho, nameless(i)));
-  EXPECT_TRUE(is_heard(RawPeer::greeted(port(), kEcho), large_frame()));
+    crowd.push_back(greeted(nameless(i)));
+  EXPECT_TRUE(is_heard(greeted(), large_frame()));
   crowd.front().await_close();
   EXPECT_FALSE(is_heard(crowd.back(), large_frame()));
   EXPECT_EQ(lines_.count("closed: "), 2U) << lines_.all();
 }
 
-TEST_F(TcpBadInput, ANodeThatHasBeenNamedIsAStrangerNoMore) {
-  const RawPeer node = RawPeer::greeted(port(), kEcho, nameless(1));
+TEST_P(TcpBadInput, ANodeThatHasBeenNamedIsAStrangerNoMore) {
+  const RawPeer node = greeted(nameless(1));
   EXPECT_TRUE(node.send(hello_bytes({worker_node(70), kEcho, 0, 77})));
   EXPECT_TRUE(is_heard(node, large_frame()));
-  const auto crowd = strangers(port(), limits::kConnectionsBeforeHelloMax + 20);
+  const auto crowd = strangers(limits::kConnectionsBeforeHelloMax + 20);
   crowd[19].await_close();
   EXPECT_TRUE(is_heard(node, large_frame()));
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "net/socket/local_way.h"
 #include "net/tcp/tcp_impl.h"
 
 namespace thalweg {
@@ -187,9 +188,13 @@ void Tcp::Impl::set_paused(Peer& peer) {
   }
 }
 
+std::string Tcp::Impl::where(const Connection& conn) {
+  return conn.local && !conn.dialled ? other_process(conn.socket.get()) : to_text(conn.remote);
+}
+
 void Tcp::Impl::refuse(Connection& conn, const std::string& why) {
   const std::string who = conn.state == State::kOpen ? node_name(conn.peer->id) + " at " : "";
-  log_refusal(fmt::format("connection with {}{} closed: {}", who, to_text(conn.remote), why));
+  log_refusal(fmt::format("connection with {}{} closed: {}", who, where(conn), why));
   close(conn);
 }
 

@@ -36,6 +36,7 @@ void Tcp::Impl::shake_hands(Connection& conn, std::span<const std::byte> bytes) 
     return conn.dialled ? refuse_dialled(conn, why.message()) : refuse(conn, why.message());
   };
   if (const Status status = conn.handshake->take(bytes); !status.ok()) return refused(status);
+  if (conn.local && conn.dialled && conn.handshake->proven()) conn.peer->by_tcp = false;
   if (!conn.handshake->heard()) return send_handshake(conn);
   const auto hello = decode_hello(conn.handshake->hello());
   if (!hello) return refused(hello.status());

@@ -71,6 +71,7 @@ class Tcp::Impl {
     SocketAddress remote;
     Peer* peer = nullptr;  // Known from the start when we dialled, else from the handshake's end on.
     bool dialled = false;
+    bool local = false;     // By a Unix-domain socket; `remote` of one that we dialled is the TCP address.
     bool stranger = false;  // Accepted, and not yet of a node that the scheduler has named.
     bool blocked = false;   // The kernel takes no more for now.
     bool paused = false;    // Its peer reads our answers too slowly to be heard.
@@ -90,6 +91,7 @@ class Tcp::Impl {
     Connection* conn = nullptr;      // The one that is sent on, kept while it lives so that order is kept.
     std::vector<Connection*> conns;  // All open ones: both sides may have dialled at once.
     bool dialling = false;
+    bool by_tcp = false;                    // Who answered by the local way last proved nothing.
     std::uint32_t dials = 0;                // So far.
     bool moved = false;                     // It may be elsewhere: `conn` stays until somebody answers there.
     bool replaced = false;                  // Another has taken its name.
@@ -139,6 +141,8 @@ class Tcp::Impl {
 
   // tcp_listen.cc
   Result<std::uint16_t> listen_on(const SocketAddress& address);
+  void listen_beside(const SocketAddress& address);
+  bool watch(Listener listener);
   void accept_all(WatchedListener& watched);
   void accept_one(Listener::Call call);
   bool turn_away_oldest_stranger();
@@ -155,6 +159,7 @@ class Tcp::Impl {
   void send_failed(Connection& conn);
   void set_paused(Peer& peer);
   void heat(Connection& conn);
+  static std::string where(const Connection& conn);  // Its other end, for people.
   void refuse(Connection& conn, const std::string& why);
   void refuse_namesake(Connection& conn);  // Of a node of this process.
   void close(Connection& conn);

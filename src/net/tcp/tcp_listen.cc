@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "net/socket/local_way.h"
 #include "net/tcp/tcp_impl.h"
 
 namespace thalweg {
@@ -36,17 +37,34 @@ Result<std::uint16_t> Tcp::Impl::listen_on(const SocketAddress& address) {
   Result<Listener> opened =
       Listener::open(address, {options_.insecure_no_auth, options_.socket_buffer_bytes});
   if (!opened) return opened.status();
-  listeners_.push_back(std::make_unique<WatchedListener>(WatchedListener{*std::move(opened), nullptr}));
+  const SocketAddress bound = opened->address();
+  if (!watch(*std::move(opened))) {
+    return Status{Code::kIo,
+                  fmt::format("cannot listen on {}: the socket cannot be watched", to_text(address))};
+  }
+  if (options_.local_way) listen_beside(bound);
+  return port_of(bound);
+}
+
+// Who cannot be called by the local way is called by TCP.
+void Tcp::Impl::listen_beside(const SocketAddress& address) {
+  Result<Listener> local = listen_locally(address, options_.socket_buffer_bytes);
+  if (local && watch(*std::move(local))) return;
+  log(fmt::format("nodes of this machine reach {} by TCP alone: {}", to_text(address),
+                  local ? "the socket cannot be watched" : local.status().message()));
+}
+
+bool Tcp::Impl::watch(Listener listener) {
+  listeners_.push_back(std::make_unique<WatchedListener>(WatchedListener{std::move(listener), nullptr}));
   WatchedListener& watched = *listeners_.back();
   watched.watch = loop_.watch(
       watched.listener.fd(), [this, &watched] { accept_all(watched); }, [] {});
   if (watched.watch == nullptr) {
     listeners_.pop_back();
-    return Status{Code::kIo,
-                  fmt::format("cannot listen on {}: the socket cannot be watched", to_text(address))};
+    return false;
   }
   watched.watch->want_read();
-  return port_of(watched.listener.address());
+  return true;
 }
 
 void Tcp::Impl::accept_all(WatchedListener& watched) {
@@ -64,14 +82,20 @@ void Tcp::Impl::accept_all(WatchedListener& watched) {
 }
 
 void Tcp::Impl::accept_one(Listener::Call call) {
+  const bool local = call.remote.storage.ss_family == AF_UNIX;
+  if (local && !is_of_this_user(call.socket.get()))
+    return log_refusal(fmt::format("connection from {} refused: it is another user's, which calls by TCP",
+                                   other_process(call.socket.get())));
   const bool full = connections_.size() >= options_.connections_max;
   const bool crowded = full || strangers_ >= options_.strangers_max;
   if (crowded && !turn_away_oldest_stranger()) {
-    return log_refusal(fmt::format("connection from {} refused: there are {} already", to_text(call.remote),
+    return log_refusal(fmt::format("connection from {} refused: there are {} already",
+                                   local ? other_process(call.socket.get()) : to_text(call.remote),
                                    connections_.size()));
   }
   Connection* conn = adopt(std::move(call.socket), call.remote);
   if (conn == nullptr) return;
+  conn->local = local;
   begin_handshake(*conn, Handshake::Side::kAcceptor);
   conn->stranger = true;
   ++strangers_;

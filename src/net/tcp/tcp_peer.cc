@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "net/socket/dialler.h"
+#include "net/socket/local_way.h"
 #include "net/tcp/tcp_impl.h"
 
 namespace thalweg {
@@ -35,8 +36,7 @@ void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
     peer.conn = nullptr;
   }
   if (peer.incarnation != incarnation && peer.conn != nullptr) {
-    refuse(conn,
-           fmt::format("another {} is connected from {}", node_name(peer.id), to_text(peer.conn->remote)));
+    refuse(conn, fmt::format("another {} is connected from {}", node_name(peer.id), where(*peer.conn)));
     return;
   }
   conn.state = State::kOpen;
@@ -50,6 +50,7 @@ void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
   peer.connected_once = true;
   peer.complaint.clear();
   if (conn.dialled) peer.dialling = peer.moved = false;
+  peer.by_tcp = false;
   if (peer.conn == nullptr) {
     peer.conn = &conn;
     peer.queue.restart();
@@ -99,8 +100,7 @@ void Tcp::Impl::rename_peer(Connection& conn, NodeId id) {
   auto& slot = peers_[{old->self, id}];
   if (slot != nullptr && slot != old) {  // Frames for the new name came before the name.
     if (slot->conn != nullptr) {
-      refuse(conn,
-             fmt::format("another {} is connected from {}", node_name(id), to_text(slot->conn->remote)));
+      refuse(conn, fmt::format("another {} is connected from {}", node_name(id), where(*slot->conn)));
       return;
     }
     for (const auto& other : connections_) {
@@ -162,7 +162,12 @@ void Tcp::Impl::dial_next(Peer& peer) {
   THALWEG_CHECK(!peer.candidates.empty(), "a name that is found has an address");
   const SocketAddress address = peer.candidates.back();
   peer.candidates.pop_back();
-  Result<FileDescriptor> socket = begin_dial(address, options_.socket_buffer_bytes);
+  FileDescriptor local;
+  if (options_.local_way && !peer.by_tcp) local = dial_locally(address, options_.socket_buffer_bytes);
+  const bool locally = static_cast<bool>(local);
+  peer.by_tcp = peer.by_tcp || locally;  // Until who answers there has proven itself.
+  Result<FileDescriptor> socket =
+      locally ? std::move(local) : begin_dial(address, options_.socket_buffer_bytes);
   if (!socket) {
     const bool refused = socket.status().code() == Code::kRetry && is_loopback(address);
     return dial_failed(peer, socket.status().message(), refused);
@@ -170,13 +175,14 @@ void Tcp::Impl::dial_next(Peer& peer) {
   Connection* conn = adopt(*std::move(socket), address);
   if (conn == nullptr) return dial_failed(peer, "the socket cannot be watched", false);
   conn->dialled = true;
+  conn->local = locally;
   conn->peer = &peer;
   conn->state = State::kConnecting;
   conn->watch->want_write();
 }
 
 void Tcp::Impl::on_connected(Connection& conn) {
-  const Status connected = end_dial(conn.socket.get(), conn.remote);
+  const Status connected = conn.local ? ok_status() : end_dial(conn.socket.get(), conn.remote);
   Peer& peer = *conn.peer;
   if (!connected.ok()) {
     const bool refused = connected.code() == Code::kRetry && is_loopback(conn.remote);
