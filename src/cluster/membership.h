@@ -64,6 +64,8 @@ class Membership {
   void speak(Instant now, const Counters& counters, Transport& out);
   // Whether a scheduler that is gone is worth waiting for, until scheduler_lost().
   bool awaits_scheduler() const { return map_.scheduler_kept && !stopped_; }
+  // So that whoever leads next hears of this node as soon as it can be reached, not at the next heartbeat.
+  void call_scheduler(Transport& out) const { tell(Op::kGetMap, ok_status(), {}, out); }
   // Why the scheduler is given up, if it is; to be asked whenever the node has the time.
   std::optional<std::string> scheduler_lost() const { return scheduler_.lost(map_); }
 

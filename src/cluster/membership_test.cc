@@ -241,6 +241,22 @@ Frame said(Op op, wire::StateMark now, wire::StateMark heard, Bytes first = {}) 
   return frame;
 }
 
+TEST(Membership, CallsASchedulerThatIsGoneWithoutWaitingForAHeartbeat) {
+  Member member;
+  wire::Map map = job_map(3);
+  map.scheduler_kept = true;
+  member.begin(map);
+  ASSERT_TRUE(member.membership.awaits_scheduler());
+  const Instant due = member.membership.next_deadline();
+  member.membership.call_scheduler(member.out);
+  const auto sent = member.out.take();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].first, kScheduler);
+  EXPECT_EQ(sent[0].second.head.op, Op::kGetMap);
+  EXPECT_EQ(sent[0].second.head.map_epoch, 3u);
+  EXPECT_EQ(member.membership.next_deadline(), due);
+}
+
 // One that does not know how far the state of the one before was may know less than this node.
 TEST(Membership, HearsAnotherSchedulerOnceThatKnowsWhatThisNodeWasTold) {
   Member member;
