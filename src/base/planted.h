@@ -105,6 +105,9 @@ enum class Bug {
   kAnnouncedUnkept,         // The scheduler says what its state does not have yet.
   kTermUnguarded,           // A scheduler writes its state whoever leads by now.
   kWritesUnchained,         // A write whose answer was lost counts after later ones, too.
+  kForgottenAwaited,        // A standby goes on from a revision that the store has forgotten.
+  kOlderStateTaken,         // A job is taken up by a state that is older than what nodes were told.
+  kGoneBackWritten,         // A scheduler goes on to write a state that has gone back.
   kBarriersUnkept,          // Its state forgets which barriers have opened.
   kLeftOutUnsaid,           // A rank is not told that the group formed anew without it.
 };

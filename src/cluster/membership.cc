@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/coverage/reached.h"
 #include "base/limits.h"
 #include "base/planted.h"
 #include "cluster/fence.h"
@@ -32,6 +33,7 @@ Membership::News Membership::hear(Instant now, NodeId from, const Frame& frame, 
   const bool order = op == Op::kWelcome || op == Op::kMap || op == Op::kStop;
   if (order && from != kScheduler) return News::kNone;
   if (from == kScheduler) scheduler_.heard(), unheard_ = 0;
+  if (from == kScheduler && !may_say(now, frame)) return News::kNone;
   switch (op) {
     case Op::kWelcome:
       return on_welcome(frame, out);
@@ -44,6 +46,26 @@ Membership::News Membership::hear(Instant now, NodeId from, const Frame& frame, 
     default:
       return News::kOther;
   }
+}
+
+// Another scheduler than the one before is heard once it knows how far that one's state was, and has gone on:
+// its own may be older. A sign of life without a mark says no more than that there is one.
+bool Membership::may_say(Instant now, const Frame& frame) {
+  const bool alive = frame.head.op == Op::kHeartbeat || frame.head.op == Op::kWaiting;
+  if (frame.second.empty()) return told_.lead == 0 || alive;
+  const auto said = wire::decode_said_mark(frame.second);
+  if (!said || said->now.lead == 0) return false;
+  if (told_.lead == said->now.lead) {
+    told_.write = std::max(told_.write, said->now.write);
+    return true;
+  }
+  if (told_.lead != 0 && said->heard != told_) {
+    THALWEG_REACHED(kNextUnheard);
+    speak_at_ = std::min(speak_at_, now);
+    return false;
+  }
+  told_ = said->now;
+  return true;
 }
 
 Membership::News Membership::on_welcome(const Frame& frame, Transport& out) {
@@ -94,6 +116,7 @@ void Membership::tell(Op op, const Status& status, Bytes body, Transport& out) c
   frame.first = std::move(body);
   stamp(frame.head);
   put_status(frame, status);
+  if (told_.lead != 0) frame.second = encode(told_);
   out.send(kScheduler, std::move(frame));
 }
 

@@ -13,6 +13,7 @@
 #include "cluster/scheduler_watch.h"
 #include "node/node.h"
 #include "wire/messages.h"
+#include "wire/state_mark.h"
 
 namespace thalweg::cluster {
 
@@ -47,6 +48,8 @@ class Membership {
   const CombineTree& combine_tree() const { return tree_; }
   // Whether the newest map gives ranges to other servers than the one before, or names more of them.
   bool ranges_moved() const { return ranges_moved_; }
+  // How far the scheduler's state was by what this node was told last.
+  const wire::StateMark& told() const { return told_; }
   // How the job ended for this node; empty while it runs.
   const std::optional<Status>& stopped() const { return stopped_; }
   // Whether the scheduler has said that it is over.
@@ -61,6 +64,8 @@ class Membership {
   void speak(Instant now, const Counters& counters, Transport& out);
   // Whether a scheduler that is gone is worth waiting for, until scheduler_lost().
   bool awaits_scheduler() const { return map_.scheduler_kept && !stopped_; }
+  // So that whoever leads next hears of this node as soon as it can be reached, not at the next heartbeat.
+  void call_scheduler(Transport& out) const { tell(Op::kGetMap, ok_status(), {}, out); }
   // Why the scheduler is given up, if it is; to be asked whenever the node has the time.
   std::optional<std::string> scheduler_lost() const { return scheduler_.lost(map_); }
 
@@ -84,6 +89,7 @@ class Membership {
   News on_welcome(const Frame& frame, Transport& out);
   News on_map(Instant now, const Frame& frame);
   void look_for_scheduler(Transport& out);
+  bool may_say(Instant now, const Frame& frame);
 
   Role role_;
   MemberOptions options_;
@@ -93,6 +99,7 @@ class Membership {
   CombineTree tree_;
   bool ranges_moved_ = false;
   SchedulerWatch scheduler_;
+  wire::StateMark told_;
   std::size_t asked_ = 0;      // Of the schedulers.
   std::uint32_t unheard_ = 0;  // Words to it since it last said anything.
   Instant speak_at_{0};

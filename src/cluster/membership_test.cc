@@ -235,5 +235,54 @@ TEST(Membership, EndsAsTheSchedulerSays) {
   EXPECT_EQ(confirmed[0].second.head.code, Code::kOk);
 }
 
+Frame said(Op op, wire::StateMark now, wire::StateMark heard, Bytes first = {}) {
+  Frame frame = make_frame(op, std::move(first));
+  frame.second = encode(wire::SaidMark{now, heard});
+  return frame;
+}
+
+TEST(Membership, CallsASchedulerThatIsGoneWithoutWaitingForAHeartbeat) {
+  Member member;
+  wire::Map map = job_map(3);
+  map.scheduler_kept = true;
+  member.begin(map);
+  ASSERT_TRUE(member.membership.awaits_scheduler());
+  const Instant due = member.membership.next_deadline();
+  member.membership.call_scheduler(member.out);
+  const auto sent = member.out.take();
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].first, kScheduler);
+  EXPECT_EQ(sent[0].second.head.op, Op::kGetMap);
+  EXPECT_EQ(sent[0].second.head.map_epoch, 3u);
+  EXPECT_EQ(member.membership.next_deadline(), due);
+}
+
+// One that does not know how far the state of the one before was may know less than this node.
+TEST(Membership, HearsAnotherSchedulerOnceThatKnowsWhatThisNodeWasTold) {
+  Member member;
+  member.begin(job_map(1));
+  EXPECT_EQ(member.hear(said(Op::kHeartbeat, {5, 3}, {})), News::kOther);
+  EXPECT_EQ(member.hear(said(Op::kMap, {5, 4}, {}, encode(job_map(2)))), News::kMap);
+  EXPECT_EQ(member.hear(said(Op::kHeartbeat, {5, 2}, {})), News::kOther);  // An earlier word comes late.
+  member.membership.speak(member.now, {}, member.out);
+  EXPECT_EQ(wire::decode_state_mark(member.out.take().at(0).second.second), (wire::StateMark{5, 4}));
+
+  member.now = member.now + 1ms;
+  EXPECT_EQ(member.hear(said(Op::kMap, {6, 9}, {5, 3}, encode(job_map(3)))), News::kNone);
+  EXPECT_EQ(member.membership.map().epoch, 2u);
+  EXPECT_LE(member.membership.next_deadline(), member.now) << "it says so at once";
+  EXPECT_EQ(member.hear(job_map(3)), News::kNone);
+  EXPECT_EQ(member.hear(make_frame(Op::kStop)), News::kNone);
+  EXPECT_EQ(member.hear(make_frame(Op::kHeartbeat)), News::kOther) << "there is one";
+  EXPECT_EQ(member.hear(said(Op::kMap, {6, 9}, {5, 4}, encode(job_map(3)))), News::kMap);
+  EXPECT_EQ(member.membership.told(), (wire::StateMark{6, 9}));
+  EXPECT_EQ(member.hear(said(Op::kMap, {5, 9}, {5, 4}, encode(job_map(4)))), News::kNone);  // Of the dead.
+  for (const std::size_t bytes : {1u, 8u, 15u, 17u}) {
+    Frame frame = make_frame(Op::kMap, encode(job_map(4)));
+    frame.second = Bytes::of(std::string(bytes, 'x'));
+    EXPECT_EQ(member.hear(std::move(frame)), News::kNone) << bytes;
+  }
+}
+
 }  // namespace
 }  // namespace thalweg::cluster

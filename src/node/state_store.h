@@ -45,7 +45,8 @@ struct StateEvent {
 using StateLease = std::uint64_t;  // 0: none.
 
 // Revisions count the changes of a whole store and never fall. An error of kIo, kTimeout or kRetry leaves
-// open whether changes were made; any other one means that they were not.
+// open whether changes were made; any other one means that they were not. kModel: what is there is not
+// what the store has told before, or nothing that can be read, for good.
 class StateStore {
  public:
   virtual ~StateStore() = default;

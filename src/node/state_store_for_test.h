@@ -21,6 +21,8 @@ class StoreUnderTest {
   // A lease of the length in which none of the suite's calls takes long.
   virtual Duration lease_length() const = 0;
   virtual void let_pass(Duration time) = 0;
+  // What has been before its newest revision is known no more.
+  virtual void forget() = 0;
 };
 
 struct StoreMaker {
@@ -38,6 +40,7 @@ class StateStoreSuite : public testing::TestWithParam<StoreMaker> {
   }
   StateStore& store() { return made_->store(); }
   void let_pass(Duration time) { made_->let_pass(time); }
+  void forget() { made_->forget(); }
   Duration lease_length() const { return made_->lease_length(); }
 
   std::uint64_t set(const std::string& key, const std::string& value, StateLease lease = 0) {
@@ -144,6 +147,24 @@ TEST_P(StateStoreSuite, WatchTellsWhatHasChangedSince) {
     }
   }
   EXPECT_EQ(told, "a/x=1 a/y=1 a/x=gone ");
+}
+
+TEST_P(StateStoreSuite, AWatchOfWhatIsForgottenIsStaleAndGoesOnFromWhatIsGotAnew) {
+  const auto first = set("a", "1");
+  set("b", "1"), set("a", "2");
+  forget();
+  EXPECT_EQ(store().watch("a", first, Duration{0}).status().code(), Code::kStale);
+  const auto view = store().get("");
+  ASSERT_TRUE(view.ok()) << view.status().message();
+  EXPECT_EQ(text(), "a=2 b=1 ");
+  const auto none = store().watch("a", view->revision, Duration{0});
+  ASSERT_TRUE(none.ok()) << none.status().message();
+  EXPECT_TRUE(none->empty());
+  set("a", "3");
+  const auto events = store().watch("a", view->revision, std::chrono::seconds(5));
+  ASSERT_TRUE(events.ok()) << events.status().message();
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ(events->front().change.value, "3");
 }
 
 TEST_P(StateStoreSuite, WhatIsBoundToALeaseEndsWithIt) {

@@ -1,5 +1,7 @@
 #include "scheduler/kept_scheduler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/coverage/reached.h"
@@ -14,6 +16,17 @@ constexpr std::size_t kHeldMax = 4 * limits::kNodesMax;
 
 }  // namespace
 
+KeptScheduler::KeptScheduler(Scheduler& scheduler, StateStore* store, const KeptState& kept)
+    : scheduler_(scheduler),
+      store_(store),
+      image_(scheduler.image()),
+      kept_epoch_(scheduler.map().epoch),
+      write_(store, kept.lead, kept.last_write),
+      number_(kept.number),
+      writes_before_(kept.writes) {
+  if (store_ != nullptr && !THALWEG_BUG(kOlderStateTaken)) awaited_ = scheduler_.members_told();
+}
+
 // What one turn says.
 class KeptScheduler::Gate final : public Transport {
  public:
@@ -25,10 +38,12 @@ class KeptScheduler::Gate final : public Transport {
   // Once it is known whether anything has changed. That the scheduler is there may be said at any time, by
   // the newest map that is kept; also in place of what is held back, for whoever waits for a sign of life.
   void close() {
-    const bool free = owner_.kept_ == owner_.changes_ || THALWEG_BUG(kAnnouncedUnkept);
+    const bool settled = owner_.kept_ == owner_.changes_ || THALWEG_BUG(kAnnouncedUnkept);
+    const bool free = settled && owner_.awaited_.empty();
     for (Held& one : said_) {
       const bool for_people = one.frame.head.op == Op::kStatusReply;  // Nobody acts upon it.
       if (for_people || (free && owner_.held_.empty())) {
+        if (!for_people) one.frame.second = owner_.mark_for(one.to);
         out_.send(one.to, std::move(one.frame));
         continue;
       }
@@ -37,6 +52,7 @@ class KeptScheduler::Gate final : public Transport {
       alive.head.op = Op::kHeartbeat;
       alive.head.map_epoch = owner_.kept_epoch_;
       alive.head.code = Code::kOk;
+      if (owner_.awaited_.empty()) alive.second = owner_.mark_for(one.to);
       const Op op = one.frame.head.op;
       const bool awaited = op == Op::kReportReply || op == Op::kBarrierReply || op == Op::kWaiting;
       const bool told = awaited && owner_.keeps_waiting();
@@ -58,13 +74,19 @@ class KeptScheduler::Gate final : public Transport {
   std::vector<Held> said_;
 };
 
-// Which write was the last that has counted. kStale: another one leads.
+// Which write was the last that has counted. kStale: another one leads. kModel: none of what has.
 Status KeptScheduler::Write::look() {
   for (StateGuard guard : {lead_, last_}) {
     const auto view = store_->get(guard.key);
+    if (view.status().code() == Code::kModel) return view.status();
     if (!view) return {Code::kRetry, view.status().message()};
     const auto found = view->entries.find(guard.key);
     const std::uint64_t revision = found == view->entries.end() ? 0 : found->second.revision;
+    if (revision < guard.revision && !(guard.key == last_.key && THALWEG_BUG(kGoneBackWritten))) {
+      THALWEG_REACHED(kOwnWriteGone);
+      return {Code::kModel, fmt::format("'{}' is of revision {} there, expected {} or a later one", guard.key,
+                                        revision, guard.revision)};
+    }
     if (guard.key == last_.key) {
       last_.revision = revision;
     } else if (revision != lead_.revision) {
@@ -87,14 +109,54 @@ void KeptScheduler::Write::compute() {
   std::vector<StateGuard> guards;
   if (!THALWEG_BUG(kTermUnguarded)) guards.push_back(lead_);
   if (!THALWEG_BUG(kWritesUnchained)) guards.push_back(last_);
+  changes.back().value = std::to_string(++tries);
   done = store_->swap(guards, changes);
   in_doubt_ = !done;
   if (done) last_.revision = *done;
-  // Another one leads, or the write before has counted meanwhile.
-  if (done.status().code() == Code::kStale && look().code() != Code::kStale) {
-    THALWEG_REACHED(kWriteCountedLate);
-    done = Status(Code::kRetry, "a write before it has counted late");
+  if (done.status().code() != Code::kStale) return;
+  const Status seen = look();  // Another one leads, the state has gone back, or the write before has counted.
+  done = seen;
+  if (!seen.ok()) return;
+  THALWEG_REACHED(kWriteCountedLate);
+  done = Status(Code::kRetry, "a write before it has counted late");
+}
+
+Bytes KeptScheduler::mark_for(NodeId to) const {
+  const auto told = told_.find(to);
+  return encode(wire::SaidMark{{number_, writes_}, told == told_.end() ? wire::StateMark() : told->second});
+}
+
+void KeptScheduler::hear_mark(NodeId from, const wire::StateMark& told) {
+  const auto before = writes_before_.find(told.lead);
+  const std::uint32_t known = told.lead == number_             ? writes_
+                              : before == writes_before_.end() ? 0
+                                                               : before->second;
+  const bool never = told.lead != number_ && before == writes_before_.end();
+  if ((never || told.write > known) && !THALWEG_BUG(kOlderStateTaken)) {
+    THALWEG_REACHED(kStateOlder);
+    return fence(
+        {Code::kModel,
+         fmt::format("{} was told what the state of this job does not have, write {} of scheduler {:08x}, of "
+                     "which {} are there",
+                     node_name(from), told.write, told.lead, never ? 0 : known)});
   }
+  told_[from] = told;
+  awaited_.erase(from);
+}
+
+// Who is lost meanwhile cannot say anything.
+void KeptScheduler::await_members() {
+  if (scheduler_.stopped() && scheduler_.finished()) awaited_.clear();
+  std::erase_if(awaited_, [this](NodeId node) { return scheduler_.lost(node) || scheduler_.has_left(node); });
+}
+
+void KeptScheduler::fence(Status why) {
+  if (fenced_) return;
+  fenced_ =
+      Status(why.code(), "the scheduler's state has gone back, such as by an older backup: " + why.message() +
+                             "; nobody was told anything by it. Start the scheduler again on a state that is "
+                             "no older, else the job anew, from its last checkpoint where it has one");
+  held_.clear();
 }
 
 void KeptScheduler::turn(Transport& out, const std::function<void(Transport&)>& act) {
@@ -103,6 +165,8 @@ void KeptScheduler::turn(Transport& out, const std::function<void(Transport&)>& 
   Gate gate(*this, out);
   act(gate);
   note_changes();
+  await_members();
+  let_out(out);
   gate.close();
 }
 
@@ -122,13 +186,20 @@ void KeptScheduler::note_changes() {
   epochs_[++changes_] = scheduler_.map().epoch;
 }
 
-// Whether the store is away, or slow.
+// Whether the store is away or slow, or some member has yet to say what it was told.
 bool KeptScheduler::keeps_waiting() const {
+  if (!awaited_.empty()) return true;
   return unkept_since_ && now_ - *unkept_since_ >= limits::kRetryFirst;
 }
 
 void KeptScheduler::on_frame(Instant now, NodeId from, Frame frame, Transport& out) {
   now_ = now;
+  const auto told = wire::decode_state_mark(frame.second);
+  if (told && told->lead != 0 && store_ != nullptr) {
+    hear_mark(from, *told);
+  } else if (frame.head.op == Op::kHeartbeat) {
+    awaited_.erase(from);  // It has been told nothing by any state.
+  }
   turn(out, [&](Transport& gate) { scheduler_.on_frame(now, from, std::move(frame), gate); });
 }
 
@@ -164,7 +235,7 @@ Computation* KeptScheduler::take_work() {
   if (image && all) write_.changes.push_back({kJobKey, std::move(*image)});
   if (image && !all) unkept_[kJobKey] = *std::move(image);
   write_.number = all ? changes_ : kept_;
-  write_.changes.push_back({kWriteKey, std::to_string(write_.number)});
+  write_.changes.push_back({writes_key(number_), std::string()});  // How often, last of all.
   return &write_;
 }
 
@@ -181,10 +252,11 @@ void KeptScheduler::on_computed(Instant now, Transport& out) {
     lose_lead();
     return;
   }
+  if (write_.done.status().code() == Code::kModel) return fence(write_.done.status());
   if (!write_.done) {  // It may be there nevertheless. What has changed since goes before.
     trouble_ = write_.done.status();
     for (StateChange& change : write_.changes) {
-      if (change.key != kWriteKey) unkept_.try_emplace(change.key, *std::move(change.value));
+      if (change.key != writes_key(number_)) unkept_.try_emplace(change.key, *std::move(change.value));
     }
     write_at_ = now + limits::kRetryFirst;
     return;
@@ -192,6 +264,7 @@ void KeptScheduler::on_computed(Instant now, Transport& out) {
   trouble_ = ok_status();
   write_at_ = Instant{0};
   kept_ = write_.number;
+  writes_ = write_.tries;
   unkept_since_.reset();
   if (!settled()) unkept_since_ = now;
   while (!epochs_.empty() && epochs_.begin()->first <= kept_) {
@@ -202,7 +275,8 @@ void KeptScheduler::on_computed(Instant now, Transport& out) {
 }
 
 void KeptScheduler::let_out(Transport& out) {
-  while (!held_.empty() && held_.front().change <= kept_) {
+  while (awaited_.empty() && !held_.empty() && held_.front().change <= kept_) {
+    held_.front().frame.second = mark_for(held_.front().to);
     out.send(held_.front().to, std::move(held_.front().frame));
     held_.pop_front();
   }

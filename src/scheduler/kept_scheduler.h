@@ -1,6 +1,8 @@
 // A scheduler whose state outlives it: what follows from a change is said once a store has that change, and
 // not before, so that another scheduler may take the job up wherever this one ends. What it takes to write is
-// computed between turns; meanwhile the scheduler hears everybody, and says that it is there.
+// computed between turns; meanwhile the scheduler hears everybody, and says that it is there. Who takes a job
+// up says no more than that before all members have said what they were told: where the state does not have
+// that, it is older, and this scheduler ends.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "node/state_store.h"
 #include "scheduler/kept_state.h"
 #include "scheduler/scheduler.h"
+#include "wire/state_mark.h"
 
 namespace thalweg {
 
@@ -23,12 +27,7 @@ class KeptScheduler final : public Node {
  public:
   // Both outlive this. Without a store nothing is kept, and all is said at once. `kept`: as take_lead() gave
   // it.
-  KeptScheduler(Scheduler& scheduler, StateStore* store, const KeptState& kept)
-      : scheduler_(scheduler),
-        store_(store),
-        image_(scheduler.image()),
-        kept_epoch_(scheduler.map().epoch),
-        write_(store, kept.lead, kept.last_write) {}
+  KeptScheduler(Scheduler& scheduler, StateStore* store, const KeptState& kept);
 
   void on_frame(Instant now, NodeId from, Frame frame, Transport& out) override;
   void on_time(Instant now, Transport& out) override;
@@ -45,7 +44,8 @@ class KeptScheduler final : public Node {
   void turn(Transport& out, const std::function<void(Transport&)>& act);
   // Somebody knows that another one has taken the job up, before a write has found it.
   void lose_lead();
-  // Why it no longer leads: another one has taken the job up. Nobody has been told anything since.
+  // Why it no longer leads: another one has taken the job up, or (kModel) the state has gone back. Nobody has
+  // been told anything since.
   const std::optional<Status>& fenced() const { return fenced_; }
   // Whether the store has all that the scheduler knows.
   bool settled() const { return kept_ == changes_; }
@@ -65,6 +65,7 @@ class KeptScheduler final : public Node {
     void compute() override;
     std::vector<StateChange> changes;
     std::uint64_t number = 0;  // Of the newest change that it has.
+    std::uint32_t tries = 0;   // So far, of all writes.
     Result<std::uint64_t> done{Status()};
 
    private:
@@ -81,6 +82,11 @@ class KeptScheduler final : public Node {
     Frame frame;
     std::uint64_t change = 0;  // Is said once this one is kept.
   };
+  // What is said by a state that has all writes so far, of a receiver that has said what it was told.
+  Bytes mark_for(NodeId to) const;
+  void hear_mark(NodeId from, const wire::StateMark& told);
+  void await_members();
+  void fence(Status why);
   void note_changes();
   bool keeps_waiting() const;
   void let_out(Transport& out);
@@ -95,6 +101,11 @@ class KeptScheduler final : public Node {
   std::map<std::uint64_t, std::uint32_t> epochs_;  // By later change.
   bool writing_ = false;
   Write write_;
+  const std::uint32_t number_;  // As the state has it, and those before, with how often they have written.
+  const std::map<std::uint32_t, std::uint32_t> writes_before_;
+  std::uint32_t writes_ = 0;                // Of this one, that are in the store.
+  std::map<NodeId, wire::StateMark> told_;  // What each node has said that it was told.
+  std::set<NodeId> awaited_;                // Members that have yet to say that.
   Instant write_at_{0}, now_{0};
   std::optional<Instant> unkept_since_;  // That a store has had nothing of what has changed.
   std::uint64_t waits_ = 0;              // Counts those who were told that they are to wait.

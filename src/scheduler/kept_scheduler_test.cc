@@ -4,127 +4,10 @@
 
 #include <utility>
 
-#include "scheduler/members_for_test.h"
+#include "scheduler/kept_job_for_test.h"
 
 namespace thalweg {
 namespace {
-
-// A store in memory, which may be out of order for a while.
-class StoreInMemory final : public StateStore {
- public:
-  Result<StateView> get(std::string_view prefix) override {
-    StateView view{{}, revision_};
-    for (const auto& [key, entry] : entries_) {
-      if (key.starts_with(prefix)) view.entries[key] = entry;
-    }
-    return view;
-  }
-  Result<std::uint64_t> swap(std::span<const StateGuard> guards, std::span<const StateChange> changes,
-                             StateLease) override {
-    if (fails) return Status(Code::kIo, "the store is out of order");
-    if (hears_late) {
-      under_way_ = {{guards.begin(), guards.end()}, {changes.begin(), changes.end()}};
-      return Status(Code::kTimeout, "no answer");
-    }
-    for (const StateGuard& guard : guards) {
-      const auto entry = entries_.find(guard.key);
-      if ((entry == entries_.end() ? 0 : entry->second.revision) != guard.revision)
-        return Status(Code::kStale, guard.key);
-    }
-    ++revision_;
-    most = std::max(most, changes.size());
-    for (const StateChange& change : changes) entries_[change.key] = {*change.value, revision_};
-    if (loses_answers) return Status(Code::kTimeout, "no answer");
-    return revision_;
-  }
-  Result<std::vector<StateEvent>> watch(std::string_view, std::uint64_t, Duration) override {
-    return std::vector<StateEvent>();
-  }
-  Result<StateLease> grant(Duration) override { return StateLease{1}; }
-  Status renew(StateLease) override { return ok_status(); }
-  Status revoke(StateLease) override { return ok_status(); }
-
-  // A change that was not heard when it was asked for comes now.
-  Code hear() { return swap(under_way_.guards, under_way_.changes, 0).status().code(); }
-
-  bool fails = false;
-  bool hears_late = false;
-  bool loses_answers = false;  // Of what it does.
-  std::size_t most = 0;        // Keys of one change.
-
- private:
-  struct Call {
-    std::vector<StateGuard> guards;
-    std::vector<StateChange> changes;
-  };
-  Call under_way_;
-  std::map<std::string, StateEntry> entries_;
-  std::uint64_t revision_ = 0;
-};
-
-// One scheduler after another of a job with two servers, which each have all ranges, and two workers.
-struct KeptJob {
-  explicit KeptJob(StoreInMemory& its_store) : store(its_store) {
-    auto lead = take_lead(store);
-    EXPECT_TRUE(lead.ok()) << lead.status().message();
-    state = *std::move(lead);
-    options.servers = options.replicas = options.workers = 2;
-    options.shards = 4;
-    options.tables.resize(1);
-    options.tables[0].name = "t";
-    options.kept = true;
-    options.cluster = 77;
-    options.before = state.before;
-    options.observer = temporary(100);
-    options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
-      reports += std::to_string(shard.value) + "." + std::to_string(number.index) + std::string(text) + " ";
-    };
-    scheduler.emplace(options);
-    if (!state.image.empty()) restored = scheduler->restore(now, state.image, state.reports);
-    kept.emplace(*scheduler, &store, state);
-  }
-  std::vector<std::pair<NodeId, Frame>> tell(NodeId from, Frame frame) {
-    kept->on_frame(now, from, std::move(frame), out);
-    return out.take();
-  }
-  // As a driver: what is to be kept is written.
-  std::vector<std::pair<NodeId, Frame>> keep() {
-    kept->on_time(now, out);
-    if (Computation* work = kept->take_work()) {
-      work->compute();
-      kept->on_computed(now, out);
-    }
-    return out.take();
-  }
-  void begin() {
-    for (std::uint32_t n = 0; n < 4; ++n) tell(temporary(n), join(n < 2 ? Role::kServer : Role::kWorker));
-    for (std::uint32_t n = 0; n < 4; ++n) tell(n < 2 ? server_node(n) : worker_node(n - 2), heartbeat());
-  }
-  // What is to be kept of it is on its way to the store when that hears again.
-  void report_unheard() {
-    store.hears_late = true;
-    tell(worker_node(0), report(0, 1));
-    keep();
-    store.hears_late = false;
-  }
-  Frame report(std::uint32_t shard, std::uint32_t number) const {
-    Frame frame = make_frame(Op::kReport, Bytes::of("r"));
-    frame.head.shard = ShardId{shard};
-    frame.head.step = {0, number};
-    frame.head.owner_epoch = scheduler->map().shards[shard].owner_epoch;
-    return frame;
-  }
-
-  StoreInMemory& store;
-  KeptState state;
-  SchedulerOptions options;
-  Status restored;
-  std::string reports;
-  Instant now{0};
-  SentFrames out;
-  std::optional<Scheduler> scheduler;
-  std::optional<KeptScheduler> kept;
-};
 
 std::size_t count(const std::vector<std::pair<NodeId, Frame>>& frames, Op op) {
   return static_cast<std::size_t>(
@@ -329,6 +212,7 @@ TEST(KeptScheduler, AnotherOneTakesTheJobUp) {
   EXPECT_EQ(second.scheduler->view().failovers.size(), 1u);
   EXPECT_EQ(Scheduler::cluster_of(second.state.image), 77u);
   EXPECT_EQ(second.scheduler->status({}).events.back().kind, JobEvent::Kind::kResumed);
+  second.hear_all({1, 1});
   // What has been said goes on: a report again is none, a member has its name, and the observer another one.
   second.tell(worker_node(0), second.report(0, 2));
   second.keep();
@@ -363,6 +247,97 @@ TEST(KeptScheduler, WhoHasLostTheLeadSaysNothingAnyMore) {
   EXPECT_EQ(KeptJob(store).scheduler->map().epoch, 1u);
 }
 
+wire::StateMark mark_of(const std::vector<std::pair<NodeId, Frame>>& frames) {
+  const auto said = wire::decode_said_mark(frames.at(0).second.second);
+  return said ? said->now : wire::StateMark();
+}
+
+TEST(KeptScheduler, SaysNothingOfAJobBeforeAllHaveSaidWhatTheyWereTold) {
+  StoreInMemory store;
+  KeptJob first(store);
+  first.begin();
+  const wire::StateMark told = mark_of(first.keep());
+  EXPECT_EQ(told, (wire::StateMark{1, 1}));
+  KeptJob second(store);
+  const auto get_map = [&] { return second.tell(worker_node(0), make_frame(Op::kGetMap)); };
+  EXPECT_EQ(count(get_map(), Op::kMap), 0u);
+  for (const NodeId node : {server_node(0), server_node(1), worker_node(0)}) {
+    const auto answers = second.beat(node, told);
+    ASSERT_EQ(answers.size(), 1u);
+    EXPECT_EQ(answers[0].second.head.op, Op::kHeartbeat) << "it is there";
+    EXPECT_TRUE(answers[0].second.second.empty()) << "and nothing is said by its state";
+  }
+  EXPECT_GE(count(second.beat(worker_node(1), told), Op::kMap), 1u);
+  const auto answers = get_map();
+  ASSERT_EQ(count(answers, Op::kMap), 1u);
+  const auto said = wire::decode_said_mark(answers[0].second.second);
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->now, (wire::StateMark{2, 0}));
+  EXPECT_EQ(said->heard, told);
+}
+
+TEST(KeptScheduler, AwaitsNobodyWhoIsLost) {
+  StoreInMemory store;
+  KeptJob first(store);
+  first.begin();
+  const wire::StateMark told = mark_of(first.keep());
+  KeptJob second(store);
+  for (const NodeId node : {server_node(0), server_node(1), worker_node(0)}) second.beat(node, told);
+  second.kept->on_peer_lost(second.now, worker_node(1), second.out);
+  EXPECT_GE(count(second.keep(), Op::kMap), 3u);
+}
+
+TEST(KeptScheduler, TakesUpNoStateThatIsOlderThanWhatANodeWasTold) {
+  StoreInMemory store;
+  KeptJob first(store);
+  first.begin();
+  const wire::StateMark begun = mark_of(first.keep());
+  const auto restore = store.backup();
+  first.tell(worker_node(0), first.report(0, 1));
+  const wire::StateMark told = mark_of(first.keep());
+  EXPECT_GT(told.write, begun.write);
+  restore();
+  KeptJob second(store);
+  EXPECT_EQ(count(second.beat(server_node(0), begun), Op::kMap), 0u);
+  EXPECT_FALSE(second.kept->fenced());
+  EXPECT_EQ(second.beat(worker_node(0), told).size(), 0u);
+  ASSERT_TRUE(second.kept->fenced());
+  EXPECT_EQ(second.kept->fenced()->code(), Code::kModel);
+  EXPECT_NE(
+      second.kept->fenced()->message().find("worker-0 was told what the state of this job does not have"),
+      std::string::npos)
+      << second.kept->fenced()->message();
+  EXPECT_TRUE(second.kept->finished());
+  // However often that one has written, and whoever has led since.
+  KeptJob third(store);
+  for (std::uint32_t number = 2; number < 6; ++number) {
+    third.tell(worker_node(0), third.report(0, number));
+    third.keep();
+  }
+  third.beat(worker_node(0), told);
+  EXPECT_TRUE(third.kept->fenced());
+  // Nor one that knows nothing of who led.
+  KeptJob fourth(store);
+  fourth.beat(server_node(1), {77, 0});
+  EXPECT_TRUE(fourth.kept->fenced());
+}
+
+TEST(KeptScheduler, WritesNothingMoreWhereItsStateHasGoneBack) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  const auto restore = store.backup();
+  job.tell(worker_node(0), job.report(0, 1));
+  job.keep();
+  restore();
+  job.tell(worker_node(0), job.report(0, 2));
+  EXPECT_EQ(count(job.keep(), Op::kReportReply), 0u);
+  ASSERT_TRUE(job.kept->fenced());
+  EXPECT_EQ(job.kept->fenced()->code(), Code::kModel) << job.kept->fenced()->message();
+  EXPECT_EQ(store.get("report/")->entries.size(), 0u);
+}
+
 TEST(KeptScheduler, AJobThatIsOverStaysSo) {
   StoreInMemory store;
   KeptJob first(store);
@@ -384,7 +359,7 @@ TEST(KeptScheduler, TakesUpNoOtherJob) {
   KeptJob first(store);
   first.begin();
   first.keep();
-  const auto state = take_lead(store);
+  const auto state = take_lead(store, ++store.led);
   ASSERT_TRUE(state.ok());
   const auto restore = [&](const std::function<void(SchedulerOptions&)>& change, std::string image) {
     SchedulerOptions options = first.options;

@@ -26,7 +26,9 @@ std::string report_key(ShardId shard, ReportId number) {
   return fmt::format("{}{:08x}.{:08x}.{:08x}", kReports, shard.value, number.epoch, number.index);
 }
 
-Result<KeptState> take_lead(StateStore& store) {
+std::string writes_key(std::uint32_t lead) { return fmt::format("{}{:08x}", kLeadsPrefix, lead); }
+
+Result<KeptState> take_lead(StateStore& store, std::uint32_t number) {
   const auto before = store.get(kTermKey);
   if (!before) return before.status();
   std::uint64_t term = 0;
@@ -36,8 +38,9 @@ Result<KeptState> take_lead(StateStore& store) {
     const std::string& text = found->second.value;
     std::from_chars(text.data(), text.data() + text.size(), term);
   }
-  const StateChange change{kTermKey, std::to_string(term + 1)};
-  const auto led = store.swap(std::span(&guard, 1), std::span(&change, 1));
+  const std::vector<StateGuard> guards = {guard, {writes_key(number), 0}};
+  const std::vector<StateChange> changes = {{kTermKey, std::to_string(term + 1)}, {writes_key(number), "0"}};
+  const auto led = store.swap(guards, changes);
   if (led.status().code() == Code::kStale)
     return Status(Code::kRetry, "another scheduler has taken the lead just now");
   if (!led) return led.status();
@@ -45,13 +48,22 @@ Result<KeptState> take_lead(StateStore& store) {
   if (!view) return view.status();
   KeptState kept;
   kept.lead = {kTermKey, *led};
-  kept.last_write = {kWriteKey, 0};
+  kept.last_write = {writes_key(number), *led};
+  kept.number = number;
   constexpr std::uint64_t kTermsMax = wire::kFirstTemporary / 2;
   if (term >= kTermsMax) return Status(Code::kModel, fmt::format("the state has had {} schedulers", term));
   kept.before = static_cast<std::uint32_t>(term);
   for (const auto& [key, entry] : view->entries) {
     if (key == kJobKey) kept.image = entry.value;
-    if (key == kWriteKey) kept.last_write.revision = entry.revision;
+    if (key.starts_with(kLeadsPrefix)) {
+      std::string_view name = std::string_view(key).substr(kLeadsPrefix.size());
+      std::uint32_t lead = 0, writes = 0;
+      const char* const end = entry.value.data() + entry.value.size();
+      const auto read = std::from_chars(entry.value.data(), end, writes);
+      if (!read_hex(name, lead) || !name.empty() || read.ec != std::errc() || read.ptr != end)
+        return Status(Code::kModel, fmt::format("the state has writes '{}' of '{}'", entry.value, key));
+      if (lead != number) kept.writes[lead] = writes;
+    }
     if (!key.starts_with(kReports)) continue;
     std::string_view rest = std::string_view(key).substr(kReports.size());
     KeptReport report;

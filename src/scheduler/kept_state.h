@@ -1,11 +1,13 @@
 // What a scheduler keeps in a state store, by key, and how one takes the lead of a job: `term` counts those
-// who have led it, and whoever has another one than is there can change nothing any more. `write` is changed
-// by each write of whoever leads, and is what the next one's guard is about: none counts after a later one
-// has.
+// who have led it, and whoever has another one than is there can change nothing any more. `leads/NUMBER` is
+// the own key of each of them, by a number that it has drawn: it counts its writes, is changed by each of
+// them, and is what the next one's guard is about: none counts after a later one has.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "node/state_store.h"
@@ -14,20 +16,24 @@
 namespace thalweg {
 
 inline constexpr char kTermKey[] = "term";
-inline constexpr char kWriteKey[] = "write";
 inline constexpr char kJobKey[] = "job";
+inline constexpr std::string_view kLeadsPrefix = "leads/";
 std::string report_key(ShardId shard, ReportId number);
+std::string writes_key(std::uint32_t lead);
 
 struct KeptState {
-  std::uint32_t before = 0;         // Those who have had the lead.
-  StateGuard lead;                  // By which changes are made,
-  StateGuard last_write;            // and the first of them also by this.
-  std::string image;                // See Scheduler::image(); empty: the job has yet to begin.
-  std::vector<KeptReport> reports;  // By shard and number.
+  std::uint32_t before = 0;                       // Those who have had the lead.
+  StateGuard lead;                                // By which changes are made,
+  StateGuard last_write;                          // and the first of them also by this.
+  std::uint32_t number = 0;                       // Drawn.
+  std::map<std::uint32_t, std::uint32_t> writes;  // Of those before, by theirs.
+  std::string image;                              // See Scheduler::image(); empty: the job has yet to begin.
+  std::vector<KeptReport> reports;                // By shard and number.
 };
 
-// Ends the lead of whoever has had it, and reads what there is. kRetry: another one was faster.
-Result<KeptState> take_lead(StateStore& store);
+// Ends the lead of whoever has had it, and reads what there is. `number`: not 0, and drawn anew each time.
+// kRetry: another one was faster.
+Result<KeptState> take_lead(StateStore& store, std::uint32_t number);
 
 // Forgets the job of `kept`, which is over, so that another one may begin in its place. On an error the job
 // is still there, or its image at least, and whoever has the lead now must not go on with it.

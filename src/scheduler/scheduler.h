@@ -133,6 +133,8 @@ class Scheduler final : public Node {
     const auto member = members_.find(node);
     return member != members_.end() && member->second.left;
   }
+  // Who may have been told something by the scheduler before, of a job that goes on.
+  std::set<NodeId> members_told() const;
   // Whether the rows that the job begins with are there.
   bool loaded() const {
     const auto barrier = barriers_.find(kLoadedBarrier);

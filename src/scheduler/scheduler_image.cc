@@ -212,6 +212,14 @@ std::optional<std::uint64_t> Scheduler::cluster_of(std::string_view image) {
   return cluster;
 }
 
+std::set<NodeId> Scheduler::members_told() const {
+  std::set<NodeId> told;
+  for (const auto& [id, member] : members_) {
+    if (started() && !stopped_ && member.named && !member.gone() && !member.observer) told.insert(id);
+  }
+  return told;
+}
+
 Status Scheduler::is_of_this_job(const wire::Map& map) const {
   const auto other = [](const std::string& what, auto is, auto expected) {
     return Status(Code::kUsage,

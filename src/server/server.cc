@@ -94,8 +94,9 @@ void Server::close_expired(Transport& out) {
 }
 
 void Server::on_peer_lost(Instant, NodeId peer, Transport& out) {
-  if (peer == kScheduler && !member_.awaits_scheduler())
-    member_.fail({Code::kPeerLost, "scheduler is gone"}, out);
+  if (peer != kScheduler) return;
+  if (!member_.awaits_scheduler()) return member_.fail({Code::kPeerLost, "scheduler is gone"}, out);
+  member_.call_scheduler(out);
 }
 
 // All requests were asked under older maps; whoever waits asks again under this one, where that is now. Once

@@ -462,6 +462,16 @@ TEST(Server, WhoJoinsAChainLeavesACutAlone) {
   EXPECT_EQ(state(), wire::CheckpointReport::State::kFailed);
 }
 
+TEST(Server, CallsASchedulerThatIsGoneWhereAnotherMayCome) {
+  Started job;
+  wire::Map map = job_map(2);
+  map.scheduler_kept = true;
+  job.tell(kScheduler, make_frame(Op::kMap, encode(map)));
+  job.server.on_peer_lost(kNow, kScheduler, job.out);
+  EXPECT_EQ(job.out.take(Op::kGetMap).size(), 1u);
+  EXPECT_FALSE(job.server.membership().stopped());
+}
+
 TEST(Server, LeavesASchedulerThatAnswersNothing) {
   SentFrames out;
   Server server{ServerOptions{{.patience = 10s}}};

@@ -59,11 +59,15 @@ struct RestartCounts {
 
 // Of a scheduler's calls to an etcd.
 struct StateCounts {
-  std::uint64_t unheard = 0;       // Changes that it never heard of;
-  std::uint64_t late = 0;          // that it heard of when their caller had given up, of which
-  std::uint64_t late_refused = 0;  // so many were of no effect.
-  std::uint64_t unanswered = 0;    // Calls whose answers were lost.
-  std::uint64_t away = 0;          // Times that it was away.
+  std::uint64_t unheard = 0;        // Changes that it never heard of;
+  std::uint64_t late = 0;           // that it heard of when their caller had given up, of which
+  std::uint64_t late_refused = 0;   // so many were of no effect.
+  std::uint64_t unanswered = 0;     // Calls whose answers were lost.
+  std::uint64_t away = 0;           // Times that it was away,
+  std::uint64_t went_back = 0;      // that it became what it was before,
+  std::uint64_t refused = 0;        // that a scheduler ended because of that;
+  std::uint64_t compacted = 0;      // that it forgot what had been, by which
+  std::uint64_t stale_watches = 0;  // so many watches were to be begun anew.
 };
 
 // What else happens to servers beside what happens in any job.

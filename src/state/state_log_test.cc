@@ -23,8 +23,13 @@ class ClockByHand final : public Clock {
 
 class LogUnderTest final : public StoreUnderTest {
  public:
-  LogUnderTest(std::unique_ptr<Disk> disk, const std::string& directory) : disk_(std::move(disk)) {
-    auto log = StateLog::open(*disk_, directory, clock_);
+  LogUnderTest(std::unique_ptr<Disk> disk, std::string directory)
+      : disk_(std::move(disk)), directory_(std::move(directory)) {
+    forget();
+  }
+  void forget() override {
+    log_.reset();
+    auto log = StateLog::open(*disk_, directory_, clock_);
     EXPECT_TRUE(log.ok()) << log.status().message();
     log_ = *std::move(log);
   }
@@ -34,6 +39,7 @@ class LogUnderTest final : public StoreUnderTest {
 
  private:
   std::unique_ptr<Disk> disk_;
+  const std::string directory_;
   ClockByHand clock_;
   std::unique_ptr<StateLog> log_;
 };
@@ -47,6 +53,7 @@ class LogInAFolder final : public StoreUnderTest {
   StateStore& store() override { return log_.store(); }
   Duration lease_length() const override { return log_.lease_length(); }
   void let_pass(Duration time) override { log_.let_pass(time); }
+  void forget() override { log_.forget(); }
 
  private:
   TemporaryFolder folder_;

@@ -119,7 +119,9 @@ void Worker::turn(Instant now, Transport& out, const std::function<void()>& work
 
 void Worker::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   Turn turn(*this, now, out);
-  if (peer == kScheduler && !member_.awaits_scheduler()) lose_scheduler("scheduler is gone");
+  if (peer != kScheduler) return;
+  if (!member_.awaits_scheduler()) return lose_scheduler("scheduler is gone");
+  member_.call_scheduler(out);
 }
 
 void Worker::lose_scheduler(std::string why) {

@@ -157,9 +157,9 @@ TEST_P(PlantedTakeOver, IsFoundByItsChecker) {
 }
 
 constexpr Planted kTakeOverBugs[] = {
-    {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kMaps, Checker::kTakeOver},
+    {Bug::kAnnouncedUnkept, "AnnouncedUnkept", Checker::kTakeOver},
     {Bug::kBarriersUnkept, "BarriersUnkept", Checker::kEnds, Checker::kProgress},
-    {Bug::kStateUnsynced, "StateUnsynced", Checker::kTakeOver, Checker::kMaps},
+    {Bug::kStateUnsynced, "StateUnsynced", Checker::kTakeOver},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedTakeOver, testing::ValuesIn(kTakeOverBugs),
@@ -175,6 +175,9 @@ TEST_P(PlantedEtcd, IsFoundByItsChecker) {
 constexpr Planted kEtcdBugs[] = {
     {Bug::kTermUnguarded, "TermUnguarded", Checker::kTakeOver},
     {Bug::kWritesUnchained, "WritesUnchained", Checker::kTakeOver},
+    {Bug::kForgottenAwaited, "ForgottenAwaited", Checker::kProgress},
+    {Bug::kOlderStateTaken, "OlderStateTaken", Checker::kTakeOver},
+    {Bug::kGoneBackWritten, "GoneBackWritten", Checker::kTakeOver},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedEtcd, testing::ValuesIn(kEtcdBugs),

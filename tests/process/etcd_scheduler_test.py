@@ -112,6 +112,31 @@ class EtcdSchedulerTest(KeptJobs):
         for node in nodes:
             self.assertEqual(node.wait(timeout=60), 0, node.communicate())
 
+    def test_a_state_that_has_gone_back_is_refused_and_a_later_one_is_taken_up(self):
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        nodes = self.start_nodes()
+        self.await_reports(2)
+        self.etcd.copy("older")
+        self.await_reports(4)
+        self.etcd.become("older", now="later")
+        # The one that leads ends, and has told nobody anything since.
+        _, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertNotEqual(scheduler.returncode, 0)
+        self.assertIn("the scheduler's state has gone back, such as by an older backup", err)
+        # Nor does another one go on from there.
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        _, err = scheduler.communicate(timeout=PATIENCE_S)
+        self.assertNotEqual(scheduler.returncode, 0)
+        self.assertIn("was told what the state of this job does not have", err)
+        self.assertIn("Start the scheduler again on a state that is no older", err)
+        for node in nodes:
+            self.assertIsNone(node.poll())
+        self.etcd.become("later")
+        scheduler = self.start(*self.scheduler_command("--replicas", "2"))
+        self.assert_as_undisturbed(scheduler)
+        for node in nodes:
+            self.assertEqual(node.wait(timeout=60), 0, node.communicate())
+
     def test_what_is_no_state_is_refused(self):
         self.state = "etcd://%s" % self.etcd.address
         self.refused("it has no prefix")

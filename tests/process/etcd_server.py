@@ -1,6 +1,7 @@
 """An etcd of a test's own, which it may kill and start again."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -48,6 +49,21 @@ class Etcd:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+    def copy(self, name):
+        """Of all that it has; as who runs it would take a backup."""
+        self.kill()
+        shutil.copytree(os.path.join(self.folder, "data"), os.path.join(self.folder, name))
+        self.start()
+
+    def become(self, name, now=None):
+        """What it was when that copy was made; a copy of what it is may get a name as well."""
+        self.kill()
+        if now:
+            shutil.copytree(os.path.join(self.folder, "data"), os.path.join(self.folder, now))
+        shutil.rmtree(os.path.join(self.folder, "data"))
+        shutil.copytree(os.path.join(self.folder, name), os.path.join(self.folder, "data"))
+        self.start()
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)

@@ -54,6 +54,9 @@
   BRANCH(kWriteInDoubt, "a write of a state may have counted or not")                               \
   BRANCH(kWriteCountedLate, "a write of a state counts after it was given up")                      \
   BRANCH(kLeadLost, "a scheduler learns that another one leads")                                    \
+  BRANCH(kOwnWriteGone, "a scheduler finds its state as it was before")                             \
+  BRANCH(kStateOlder, "a scheduler hears of more than its state has")                               \
+  BRANCH(kNextUnheard, "a node waits until the next scheduler knows what it was told")              \
   BRANCH(kSentAgain, "a request is sent again")                                                     \
   BRANCH(kRequestTimedOut, "a request gets no answer in its time")                                  \
   BRANCH(kMapFetched, "a worker asks for the map because its own is old")                           \

@@ -63,8 +63,9 @@ void Lead::regain(const std::optional<StateGuard>& term) {
     const auto now = store_->get(term->key);
     if (!now) return;
     const auto is = now->entries.find(term->key);
-    lost_ = is == now->entries.end() || is->second.revision != term->revision;
-    if (lost_) return;
+    const std::uint64_t revision = is == now->entries.end() ? 0 : is->second.revision;
+    lost_ = revision > term->revision;
+    if (revision != term->revision) return;  // Where it has gone back, whoever writes there finds out.
   }
   const auto lease = store_->grant(length_);
   if (!lease) return;

@@ -110,7 +110,7 @@ TEST(Lead, IsTakenAgainWhereNobodyElseHasLed) {
   SharedState state;
   auto first = lead_of(state, "first");
   StoreOfProcess store(state);
-  (*first)->set_term(take_lead(store)->lead);
+  (*first)->set_term(take_lead(store, 1)->lead);
   state.end_leases();
   EXPECT_TRUE(comes([&] { return state.leader() == "first"; }));
   EXPECT_FALSE((*first)->lost());
@@ -120,8 +120,8 @@ TEST(Lead, IsLostOnceAnotherOneHasTakenTheJobUp) {
   SharedState state;
   auto first = lead_of(state, "first");
   StoreOfProcess store(state);
-  (*first)->set_term(take_lead(store)->lead);
-  ASSERT_TRUE(take_lead(store).ok());
+  (*first)->set_term(take_lead(store, 1)->lead);
+  ASSERT_TRUE(take_lead(store, 2).ok());
   EXPECT_FALSE((*first)->lost());  // Its lease holds, and its writes have no effect.
   state.end_leases();
   EXPECT_TRUE(comes([&] { return (*first)->lost(); }));

@@ -242,10 +242,12 @@ Status RemoteCluster::wait_started() {
   Instant changed_at = now(), nag_at = now() + kNagEvery;
   for (;;) {
     const auto news = [&] {
-      return scheduler_.stopped() || observer_.started(kNoShard) || scheduler_.missing() != missed;
+      return scheduler_.stopped() || kept_.fenced() || observer_.started(kNoShard) ||
+             scheduler_.missing() != missed;
     };
     const Instant deadline = changed_at + options_.patience;
     const bool any_news = driver_.wait_until(news, std::min(nag_at, deadline));
+    if (const auto fenced = look([this] { return kept_.fenced(); })) return *fenced;
     if (const auto over = look([this] { return scheduler_.stopped(); })) {
       return over->ok() ? Status(Code::kAborted, "the job is over") : *over;
     }
@@ -257,7 +259,8 @@ Status RemoteCluster::wait_started() {
     } else if (now() >= deadline) {
       stop({Code::kTimeout, fmt::format("{} did not join in {:.1f} s", missed, seconds(options_.patience))});
     } else {
-      if (options_.log) options_.log("waiting for " + missed);
+      if (options_.log)
+        options_.log("waiting for " + (missed.empty() ? "members to say what they were told" : missed));
       nag_at = now() + kNagEvery;
     }
   }

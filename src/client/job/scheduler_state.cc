@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <random>
 #include <thread>
 #include <utility>
 
 #include "net/etcd/etcd_store.h"
+#include "scheduler/key_watch.h"
 #include "state/state_log.h"
 
 namespace thalweg {
@@ -34,6 +37,7 @@ Status open_log(const StatePlace& place, SchedulerState& state) {
 // Until nobody else leads.
 Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_store, SchedulerState& state) {
   const Instant begun = state.clock.now();
+  KeyWatch leader(kLeadKey);  // What has ended is seen at once.
   for (;;) {
     auto lead = Lead::take(its_store, place.leader, kLeadLength);
     if (lead) {
@@ -53,10 +57,7 @@ Status take_etcd_lead(const StatePlace& place, std::unique_ptr<StateStore> its_s
     const std::string whom =
         led ? "its turn: " + lead.status().message() + " leads the job" : "etcd: " + lead.status().message();
     if (place.waiting && !place.waiting(waited, whom)) return {Code::kAborted, "it need not wait any more"};
-    const auto view = its_store->get(kLeadKey);  // What has ended since is seen at once.
-    if (view && view->entries.contains(kLeadKey) && its_store->watch(kLeadKey, view->revision, kLookEvery))
-      continue;
-    std::this_thread::sleep_for(kLookEvery / 5);
+    if (!led || !leader.gone(*its_store, kLookEvery)) std::this_thread::sleep_for(kLookEvery / 5);
   }
 }
 
@@ -80,9 +81,10 @@ Result<std::unique_ptr<SchedulerState>> open_scheduler_state(const StatePlace& p
   };
   const Status opened = is_etcd_place(place.where) ? open_etcd(place, *state) : open_log(place, *state);
   if (!opened.ok()) return said(opened);
-  auto kept = take_lead(*state->store);
-  for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries)
-    kept = take_lead(*state->store);
+  std::random_device random;
+  const auto take = [&] { return take_lead(*state->store, std::max(1u, random())); };
+  auto kept = take();
+  for (int tries = 1; !kept && may_pass(kept.status().code()) && tries < kTries; ++tries) kept = take();
   if (!kept) return said(kept.status());
   state->kept = *std::move(kept);
   if (state->lead) state->lead->set_term(state->kept.lead);

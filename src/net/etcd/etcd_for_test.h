@@ -58,6 +58,15 @@ class EtcdForTest {
   std::string address(bool secure = false) const {
     return (secure ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
   }
+  // Of what a store does not ask for.
+  Result<std::string> ask(const std::string& path, const std::string& body) const {
+    auto http = HttpClient::make(place_.tls);
+    if (!http) return http.status();
+    const auto answer = (*http)->post(place_.endpoints.front() + path, body, std::chrono::seconds(9));
+    if (!answer) return answer.status();
+    return answer->code == 200 ? Result<std::string>(answer->body)
+                               : etcd::error_of(answer->code, answer->body);
+  }
   // Once it answers.
   std::unique_ptr<EtcdStore> open(EtcdLimits limits = {}) const {
     auto store = EtcdStore::open(place_, {limits.answer, std::chrono::seconds(30)});

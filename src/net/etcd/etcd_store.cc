@@ -106,13 +106,11 @@ Result<std::string> EtcdStore::ask(const std::string& path, const std::string& b
 Status EtcdStore::note(const etcd::Header& header, bool of_newest) {
   if (cluster_ == 0) cluster_ = header.cluster;
   if (header.cluster != cluster_)
-    changed_ = {Code::kIo, fmt::format("{} is of etcd's cluster {:x}, expected {:x} as before",
-                                       place_.endpoints[endpoint_], header.cluster, cluster_)};
+    changed_ = {Code::kModel, fmt::format("{} is of etcd's cluster {:x}, expected {:x} as before",
+                                          place_.endpoints[endpoint_], header.cluster, cluster_)};
   if (of_newest && header.revision < newest_)
-    changed_ = {Code::kIo,
-                fmt::format("etcd's revision went back from {} to {}: it has lost changes, such as by an "
-                            "older backup, and nothing is changed there any more",
-                            newest_, header.revision)};
+    changed_ = {Code::kModel,
+                fmt::format("etcd's revision went back from {} to {}", newest_, header.revision)};
   if (of_newest && changed_.ok()) newest_ = header.revision;
   return changed_;
 }

@@ -18,6 +18,8 @@ constexpr Duration kShortLife = std::chrono::seconds(1);
 constexpr Duration kHousekeepingMax = std::chrono::seconds(1);
 // Before a peer is dialled again, so that what others say at the same time is heard first: they may all end.
 constexpr Duration kRedialAfter = std::chrono::milliseconds(1);
+// Whoever takes a job up waits for all who knew the scheduler before.
+constexpr Duration kReconnectSchedulerMax = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -199,7 +201,8 @@ void Tcp::Impl::on_connected(Connection& conn) {
 void Tcp::Impl::back_off(Peer& peer) {
   const auto jittered = static_cast<double>(peer.backoff.count()) * (0.5 + random_.unit());
   peer.next_dial = clock_.now() + Duration(static_cast<std::int64_t>(jittered));
-  peer.backoff = std::min<Duration>(peer.backoff * 2, limits::kReconnectMax);
+  const Duration most = peer.id == kScheduler ? kReconnectSchedulerMax : limits::kReconnectMax;
+  peer.backoff = std::min<Duration>(peer.backoff * 2, most);
   housekeep_by(peer.next_dial);
 }
 

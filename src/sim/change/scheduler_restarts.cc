@@ -45,7 +45,11 @@ void SchedulerRestarts::kill() {
   --left_;
   cluster_.kill_scheduler(dark);
   cluster_.at(cluster_.now() + scaled(plan_.restart_takes, random_.unit()), [this] {
-    cluster_.restart_scheduler();
+    if (plan_.standby) {
+      cluster_.end_lead();
+    } else {
+      cluster_.restart_scheduler();
+    }
     if (left_ > 0) next();
   });
 }

@@ -174,10 +174,13 @@ void Cluster::take_frame(Process& process, Mail mail) {
     watch_.on_asked(process.id, *process.server, mail.from, mail.frame.head);
   if (mail.from == kScheduler) process.scheduler_heard = local;
   Outgoing out(*this, process);
-  Frame asked;  // Of servers alone is it compared with what they answer.
-  if (process.server != nullptr) asked_ = &(asked = mail.frame);
+  Frame asked;  // Of servers it is compared with what they answer, and of kept schedulers it is noted.
+  const bool of_kept = home_ && mail.from == kScheduler;
+  if (process.server != nullptr || of_kept) asked = mail.frame;
+  if (process.server != nullptr) asked_ = &asked;
   process.node->on_frame(local, mail.from, std::move(mail.frame), out);
   asked_ = nullptr;
+  if (of_kept) note_received(process, asked);
   if (process.scheduler != nullptr && plan_.judged) patience_.after_turn(local, *process.scheduler, false);
 }
 
@@ -257,7 +260,7 @@ void Cluster::after_turn(std::uint32_t place) {
   if (process.node->finished()) {
     process.over = true;
     process.inbox.clear();
-    if (process.scheduler == nullptr) return;
+    if (process.scheduler == nullptr || comes_again()) return;
     gone_ = true;
     return tell_all_of_scheduler(now_ + limits::kPeerGrace);
   }

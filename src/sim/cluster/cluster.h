@@ -121,10 +121,15 @@ class Cluster {
   void pause(std::uint32_t process, Instant until);
   // With its observer; where `dark` its machine loses its power as well. Precondition: its state is kept.
   void kill_scheduler(bool dark);
-  // Another one comes in its place, once its state can be read.
+  // Another one comes in its place, once its state can be read. Where one stands by, that is when it sees
+  // that nobody leads.
   void restart_scheduler();
+  void end_lead();
   // Of its calls to an etcd.
   StateCounts state_counts() const;
+  // Whether its etcd has become what it was before, and whether the scheduler has ended because of that.
+  bool went_back() const;
+  bool refused() const;
   // Whether whatever the scheduler knows is kept.
   bool settled() const;
   void tell_lost(std::uint32_t process, NodeId peer);
@@ -180,7 +185,12 @@ class Cluster {
   void start_scheduler();
   SchedulerOptions scheduler_options();
   bool open_state();
+  void on_etcd_back();
+  void forget_unheard();
+  void note_received(const Process& process, const Frame& frame);
+  bool comes_again();
   void keep_state();
+  void stand_by();
   void watch_kept(const Frame& frame);
   void scheduler_turn(Process& process, Transport& out,
                       const std::function<void(Scheduler&, Instant, Transport&)>& act);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/mix.h"
+#include "scheduler/key_watch.h"
 #include "sim/cluster/cluster.h"
 #include "sim/disk.h"
 #include "sim/sim_etcd.h"
@@ -17,6 +19,7 @@ constexpr Duration kWriteTakesMax = std::chrono::milliseconds(4);
 // For an etcd that has not answered.
 constexpr Duration kLooksAgain = std::chrono::milliseconds(100);
 constexpr char kStatePlace[] = "/state";
+constexpr char kLead[] = "lead";
 
 class NoClock final : public Clock {
  public:
@@ -38,12 +41,21 @@ struct Cluster::SchedulerHome {
   NoClock clock;
   StateStore* store() { return etcd ? static_cast<StateStore*>(etcd.get()) : log.get(); }
   SimDisk disk;
-  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs, or of the etcd.
+  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs.
   std::unique_ptr<SimEtcd> etcd;         // Null: its state is on the disk.
+  KeyWatch lead{kLead};                  // Of who stands by.
   KeptState kept;                        // As that found it.
   std::uint64_t life = 0;                // Counts them.
   std::map<ShardId, ReportId> answered;  // The newest report of each shard that was.
   std::map<std::uint32_t, Owners> told;  // By map epoch.
+  std::map<ShardId, ReportId> received;  // Of what was answered, what has come there.
+  bool went_back = false;
+  bool older = false;         // What was taken up lacks what nodes know.
+  std::uint64_t refused = 0;  // Schedulers that ended because it went back.
+  std::uint64_t drawn = 0;    // Numbers of those who lead.
+  std::uint32_t number(std::uint64_t seed) {
+    return static_cast<std::uint32_t>(splitmix(seed ^ ++drawn << 40)) | 1;
+  }
 };
 
 // Both here, where SchedulerHome is whole.
@@ -100,11 +112,11 @@ SchedulerOptions Cluster::scheduler_options() {
 void Cluster::start_scheduler() {
   if (plan_.restarts > 0) home_ = std::make_unique<SchedulerHome>(plan_.seed);
   if (plan_.etcd) {
-    home_->log = *state::StateLog::open(home_->disk, kStatePlace, home_->clock);
     home_->etcd = std::make_unique<SimEtcd>(
-        plan_, *home_->log, findings_,
+        plan_, findings_,
         SimEtcd::World{[this] { return now_; },
-                       [this](Instant when, std::function<void()> action) { at(when, std::move(action)); }});
+                       [this](Instant when, std::function<void()> action) { at(when, std::move(action)); },
+                       [this] { on_etcd_back(); }});
   }
   if (home_) open_state();
   SchedulerOptions options = scheduler_options();
@@ -128,9 +140,14 @@ bool Cluster::open_state() {
   SchedulerHome& home = *home_;
   ++home.life;
   if (home.etcd) {
-    auto kept = take_lead(*home.etcd);
+    auto kept = take_lead(*home.etcd, home.number(plan_.seed));
+    const Code code = kept.status().code();
     if (kept) home.kept = *std::move(kept);
-    if (!kept && kept.status().code() != Code::kTimeout)
+    if (kept && plan_.standby) {
+      home.etcd->bind(kLead);
+      stand_by();
+    }
+    if (!kept && code != Code::kTimeout && code != Code::kRetry)
       findings_.add(Checker::kTakeOver, "etcd's state cannot be opened: " + kept.status().message());
     return kept.ok();
   }
@@ -141,7 +158,7 @@ bool Cluster::open_state() {
     Status status = log.status();
     if (log) {
       home.log = *std::move(log);
-      auto kept = take_lead(*home.log);
+      auto kept = take_lead(*home.log, home.number(plan_.seed));
       status = kept.status();
       if (kept) {
         home.kept = *std::move(kept);
@@ -152,6 +169,61 @@ bool Cluster::open_state() {
     findings_.add(Checker::kTakeOver, "the scheduler's state cannot be opened: " + status.message());
     return false;
   }
+}
+
+void Cluster::stand_by() {
+  at(now_ + kLooksAgain, [this] {
+    if (gone_) return;
+    const auto gone = home_->lead.gone(*home_->etcd, Duration{0});
+    return gone && *gone ? restart_scheduler() : stand_by();
+  });
+}
+
+void Cluster::end_lead() { home_->etcd->end_lease_of(kLead); }
+
+void Cluster::on_etcd_back() {
+  note("etcd becomes what it was before");
+  home_->went_back = true;
+}
+
+// Of what a state that went back has lost counts what has come to somebody.
+void Cluster::forget_unheard() {
+  home_->answered = home_->received;
+  std::uint32_t newest = 0;
+  for (const auto& process : processes_) newest = std::max(newest, process->map_epoch);
+  home_->told.erase(home_->told.upper_bound(newest), home_->told.end());
+}
+
+// What a node has heard of its scheduler, and taken.
+void Cluster::note_received(const Process& process, const Frame& frame) {
+  const auto said = wire::decode_said_mark(frame.second);
+  if (!said || process.worker == nullptr || frame.head.op != Op::kReportReply ||
+      frame.head.code != Code::kOk || (frame.head.flags & frame_flags::kEndOfWork) != 0 ||
+      process.worker->membership().told().lead != said->now.lead)
+    return;
+  ReportId& newest = home_->received[frame.head.shard];
+  newest = std::max(newest, numbered<ReportId>(frame.head));
+}
+
+bool Cluster::went_back() const { return home_ && home_->went_back; }
+
+bool Cluster::refused() const {
+  const Process& process = *processes_[0];
+  return went_back() && process.kept_scheduler != nullptr && process.kept_scheduler->fenced() &&
+         process.kept_scheduler->fenced()->code() == Code::kModel;
+}
+
+// Whoever runs schedulers starts another one, once, where one has ended because etcd has gone back.
+bool Cluster::comes_again() {
+  const KeptScheduler* const kept = processes_[0]->kept_scheduler;
+  if (kept != nullptr && kept->fenced() && kept->fenced()->code() == Code::kModel && !home_->went_back)
+    findings_.add(Checker::kTakeOver, kept->fenced()->message());
+  if (!refused() || ++home_->refused > 1) return false;
+  for (std::uint32_t p = 1; p < processes_.size(); ++p) {
+    if (processes_[p]->runs() && processes_[p]->observer) kill(p);
+  }
+  at(now_ + scaled(plan_.restart_takes, home_->random.unit()), [this] { restart_scheduler(); });
+  return true;
 }
 
 // What is computed is what it takes to write; it is done wherever the scheduler is killed, or not.
@@ -184,7 +256,9 @@ void Cluster::scheduler_turn(Process& process, Transport& out,
 }
 
 StateCounts Cluster::state_counts() const {
-  return home_ && home_->etcd ? home_->etcd->counts() : StateCounts();
+  StateCounts counts = home_ && home_->etcd ? home_->etcd->counts() : StateCounts();
+  if (home_) counts.refused = home_->refused;
+  return counts;
 }
 
 bool Cluster::settled() const {
@@ -224,10 +298,15 @@ void Cluster::restart_scheduler() {
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + births_);
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
+  if (home_->went_back) forget_unheard();
   std::map<ShardId, ReportId> newest;
   for (const KeptReport& report : home_->kept.reports) newest[report.shard] = report.number;
   for (const auto& [shard, number] : home_->answered) {
     if (newest.contains(shard) && newest.at(shard) >= number) continue;
+    if (home_->went_back) {
+      home_->older = true;
+      continue;
+    }
     findings_.add(Checker::kTakeOver, fmt::format("report {}.{} of shard {} was answered, and is forgotten",
                                                   number.epoch, number.index, shard.value));
   }
@@ -237,6 +316,10 @@ void Cluster::restart_scheduler() {
                               : scheduler->restore(local, home_->kept.image, home_->kept.reports);
   if (!restored.ok()) return findings_.add(Checker::kTakeOver, restored.message());
   work_.note_loaded(scheduler->loaded());
+  for (const auto& other : processes_) {
+    const bool knows_more = other->runs() && other->map_epoch > scheduler->map().epoch;
+    home_->older |= home_->went_back && knows_more;
+  }
   process.corpse.reset();
   process.led = std::move(scheduler);
   process.scheduler = process.led.get();
@@ -244,6 +327,8 @@ void Cluster::restart_scheduler() {
   process.kept_scheduler = kept.get();
   process.node = std::move(kept);
   process.paused_since.reset();
+  process.stopped_at.reset();
+  process.over = false;
   process.busy_until = process.armed = now_;
   patience_.on_restart(local, *process.scheduler);
   queue_.push(now_, {Event::Kind::kTimer, 0});
@@ -252,6 +337,10 @@ void Cluster::restart_scheduler() {
 
 // What the scheduler says is known to whoever comes in its place: two maps of one epoch say the same.
 void Cluster::watch_kept(const Frame& frame) {
+  const Op op = frame.head.op;
+  if (home_->older && op != Op::kHeartbeat && op != Op::kWaiting && op != Op::kStatusReply)
+    findings_.add(Checker::kTakeOver,
+                  "a scheduler goes on from a state that is older than what nodes were told");
   if (frame.head.op == Op::kReportReply && frame.head.code == Code::kOk &&
       (frame.head.flags & frame_flags::kEndOfWork) == 0) {
     ReportId& newest = home_->answered[frame.head.shard];
@@ -260,6 +349,8 @@ void Cluster::watch_kept(const Frame& frame) {
   if (frame.head.op != Op::kMap) return;
   const auto map = wire::decode_map(frame.first);
   if (!map) return;
+  if (map->epoch > processes_[0]->kept_scheduler->kept_epoch())
+    findings_.add(Checker::kTakeOver, fmt::format("a map of epoch {} is said that is not kept", map->epoch));
   Owners says{map->shards, map->placement};
   const auto [told, first] = home_->told.try_emplace(map->epoch, says);
   if (!first && told->second != says)

@@ -47,6 +47,11 @@ void PatienceWatch::on_restart(Instant now, const Scheduler& scheduler) {
 }
 
 void PatienceWatch::on_heard(Instant now, NodeId from) {
+  for (auto& [id, member] : members_) {  // Who asks again to join, and has yet to get its name.
+    if (member.temporary != from) continue;
+    member.heard = now;
+    member.paused = member.forgiven = {};
+  }
   const auto member = members_.find(from);
   if (member == members_.end()) return;
   member->second.heard = now;

@@ -202,6 +202,8 @@ Duration time_allowed(const Plan& plan) {
   all +=
       plan.restarts * (plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after + limits::kRetryMax));
   if (plan.etcd) all += plan.state_faults.until + by_slow_clock(plan, limits::kRetryMax);
+  if (plan.state_faults.back_after > 0)
+    all += 2 * plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after);
   // Those who come in the place of others may come so late.
   if (faults.crash || faults.disconnect) all += 2 * plan.suspect_after;
   // The scheduler may be gone without a word, or wait for somebody who never joins; whoever was taken for
@@ -371,6 +373,21 @@ Plan draw_restarted_plan(std::uint64_t seed) {
   return plan;
 }
 
+namespace {
+
+// Whoever was told something lives then, and can say so.
+void draw_going_back(Plan& plan, Random& random) {
+  StateFaults& faults = plan.state_faults;
+  faults.back_after = count(random, 2, random.chance(0.5) ? 4 : 20);
+  faults.back_by = count(random, 1, std::min(faults.back_after - 1, 6u));
+  plan.standby = false;
+  plan.drains = plan.joins = 0;
+  plan.core_faults.clear();
+  plan.node_faults = {.every = plan.node_faults.every, .until = plan.node_faults.until};
+}
+
+}  // namespace
+
 Plan draw_etcd_plan(std::uint64_t seed) {
   Plan plan = draw_restarted_plan(seed);
   Random random = Random(seed).split(24);
@@ -385,6 +402,10 @@ Plan draw_etcd_plan(std::uint64_t seed) {
     faults.away_max = between(random, 50ms, 3s);
   }
   faults.until = between(random, 500ms, 10s);
+  Random later = Random(seed).split(27);
+  if (later.chance(0.5)) faults.forget_every = between(later, 10ms, 2s);
+  plan.standby = later.chance(0.5);
+  if (later.chance(0.3)) draw_going_back(plan, later);
   return plan;
 }
 
@@ -395,7 +416,7 @@ Plan draw_taken_up_plan(std::uint64_t seed) {
 Plan fault_free(const Plan& plan) {
   Plan calm = plan;
   calm.restarts = 0;
-  calm.etcd = false;
+  calm.etcd = calm.standby = false;
   calm.replicas = 1;
   calm.drains = calm.joins = 0;
   calm.servers = calm.workers = calm.machines = 1;
@@ -411,69 +432,6 @@ Plan fault_free(const Plan& plan) {
   calm.clock_rate_off = 0;
   calm.moves = 0;
   return calm;
-}
-
-namespace {
-
-std::string describe_state(const Plan& plan) {
-  if (!plan.etcd) return {};
-  const StateFaults& faults = plan.state_faults;
-  return fmt::format(", its state in an etcd: unheard {:.2f} unanswered {:.2f} late {:.2f}{}{}",
-                     faults.unheard, faults.unanswered, faults.late, faults.slow > Duration{} ? " slow" : "",
-                     faults.away_every > Duration{} ? " away" : "");
-}
-
-}  // namespace
-
-std::string describe(const Plan& plan) {
-  constexpr std::string_view kModes[] = {"sync",   "bounded",       "async",   "softsync",
-                                         "backup", "free softsync", "max wait"};
-  std::string mode(kModes[static_cast<std::size_t>(plan.consistency.kind)]);
-  if (plan.consistency.kind != Consistency::Kind::kSync && plan.consistency.kind != Consistency::Kind::kAsync)
-    mode += fmt::format(" {}", plan.consistency.bound);
-  if (plan.combine.kind == Combining::Kind::kMachine)
-    mode += fmt::format(" combined on {} machines", plan.machines);
-  if (plan.combine.is_tree()) {
-    const bool both_ways = plan.combine.kind == Combining::Kind::kTreeBothWays;
-    mode += fmt::format(" combined in a tree of {}{}", plan.combine.arity, both_ways ? ", both ways" : "");
-  }
-  std::string tables;
-  for (const TableSpec& table : plan.tables) {
-    tables +=
-        fmt::format(" {}({} dim {} ranges {} rule {})", table.name,
-                    table.kind == TableSpec::Kind::kDense ? fmt::format("dense {}", table.rows) : "sparse",
-                    table.dim, table.ranges, static_cast<int>(table.rule.kind));
-  }
-  const std::string computing =
-      plan.compute_max > Duration{}
-          ? fmt::format(", computing up to {:.3f} s", static_cast<double>(plan.compute_max.count()) * 1e-9)
-          : "";
-  std::string core = plan.spares_core ? "" : ", nobody is spared";
-  for (const CoreFault& fault : plan.core_faults) {
-    core += fmt::format(", {} {} at event {}", fault.pause > Duration{} ? "pause of" : "death of",
-                        fault.role == Role::kScheduler ? "the scheduler"
-                        : fault.role == Role::kWorker  ? "the first worker"
-                                                       : fmt::format("server {}", fault.index),
-                        fault.event);
-  }
-  const FrameFaults& f = plan.frame_faults;
-  const NodeFaults& n = plan.node_faults;
-  const std::string replicas =
-      plan.replicas > 1 ? fmt::format(" of which {} have each range", plan.replicas) : "";
-  return fmt::format(
-      "{}, servers {}{}, workers {}, shards {}, epochs {}, tables:{}, drop {:.2f} repeat {:.2f} delay {:.2f} "
-      "flip {:.2f} split {:.2f}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}",
-      mode, plan.servers, replicas, plan.workers, plan.shards, plan.epochs(), tables, f.drop, f.repeat,
-      f.delay, f.flip, f.split, n.partition ? " partitions" : "", n.clog ? " clogs" : "",
-      n.pause ? " pauses" : "", n.crash ? " crashes" : "", n.disconnect ? " disconnects" : "",
-      n.told > 0 ? " deaths are told" : "", plan.stops() ? " stop" : "", plan.loads ? " loads" : "",
-      plan.clock_begin_max > Duration{} ? fmt::format(" clocks off by {:.2f}", plan.clock_rate_off) : "",
-      computing, core, plan.moves > 0 ? fmt::format(", {} moves of ranges", plan.moves) : "",
-      plan.drains > 0 ? fmt::format(", {} times a server is to leave", plan.drains) : "",
-      plan.joins > 0 ? fmt::format(", {} servers join", plan.joins) : "",
-      plan.restarts > 0
-          ? fmt::format(", the scheduler is killed {} times{}", plan.restarts, describe_state(plan))
-          : "");
 }
 
 }  // namespace thalweg::sim

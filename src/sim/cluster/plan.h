@@ -60,7 +60,10 @@ struct StateFaults {
   Duration slow{};        // Answers take up to so long.
   Duration away_every{};  // On average, it hears nobody for up to `away_max`; 0: never.
   Duration away_max{};
+  Duration forget_every{};  // On average, it forgets what has been; 0: never.
   Duration until{};
+  std::uint32_t back_after = 0;  // Of a job's changes: then it becomes what it was back_by before; 0: never.
+  std::uint32_t back_by = 0;
 };
 
 struct Plan {
@@ -118,6 +121,7 @@ struct Plan {
   Duration restart_takes{};
   bool etcd = false;  // Their state is in one, not on a disk.
   StateFaults state_faults;
+  bool standby = false;  // Another scheduler waits there for the lead to be nobody's.
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;

@@ -44,7 +44,7 @@ std::string compare_with_saved(const Cluster& cluster) {
 std::string run_to_end(Cluster& cluster, Instant limit) {
   const auto failed = [&cluster] {  // Though it was to end well.
     const auto& stopped = cluster.scheduler().stopped();
-    return cluster.workload().plan().spares_core && stopped && !stopped->ok();
+    return cluster.workload().plan().spares_core && !cluster.went_back() && stopped && !stopped->ok();
   };
   while (!cluster.over() && !failed() && cluster.step()) {
     if (cluster.now() > limit || cluster.events() > kEventsMax) {
@@ -150,7 +150,8 @@ std::string check_chains(const Cluster& cluster) {
   const auto since = scheduler.copying_since();
   if (!since) return {};
   const Instant lost = cluster.processes()[0]->clock.world(*since);
-  if (cluster.now() - std::max(lost, Instant{plan.node_faults.until.count()}) < kPatience) return {};
+  const Instant ended = cluster.processes()[0]->stopped_at.value_or(cluster.now());
+  if (ended - std::max(lost, Instant{plan.node_faults.until.count()}) < kPatience) return {};
   return violation(Checker::kProgress, "copies are not made again");
 }
 
@@ -240,6 +241,7 @@ Report run_once(const Plan& plan, Trace trace, const RunReport* first) {
   report.ended_well = ended_well(cluster);
   const auto& ending = cluster.scheduler().stopped();
   if (!report.ended_well) report.error = ending ? ending->message() : "the scheduler was killed";
+  if (cluster.refused()) report.error = "the state has gone back";
   if (report.ok() && report.ended_well) report.violation = compare_with_saved(cluster);
   if (report.ok() && report.ended_well && plan.copies()) report.violation = compare_copies(cluster);
   if (report.ok() && report.ended_well) report.violation = joins.check_shares();

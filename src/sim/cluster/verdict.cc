@@ -98,7 +98,9 @@ std::string judge_timeout(const Cluster& cluster, const Status& why) {
 
 // Empty, or why nothing that happened calls for this end of the job.
 std::string judge_cause(const Cluster& cluster, const Status& why) {
-  if (cluster.workload().plan().spares_core) return "nothing happened that ends a job";
+  // Of a state that has gone back to before the job's end all who were told of that may have left.
+  const bool all_left = cluster.went_back() && why.code() == Code::kPeerLost;
+  if (cluster.workload().plan().spares_core && !all_left) return "nothing happened that ends a job";
   switch (why.code()) {
     case Code::kPeerLost:
       return judge_loss(cluster, why);
@@ -114,7 +116,7 @@ bool may_end_alone(const Cluster& cluster, const Process& process, const Status&
   switch (how.code()) {
     case Code::kAborted:
       if (process.server == nullptr && (process.worker == nullptr || process.kept)) return false;
-      return cluster.scheduler().lost(process.id);
+      return cluster.scheduler().lost(process.id) || cluster.refused();  // That may not know it any more.
     case Code::kRefused:
       return process.id.index >= wire::kFirstTemporary &&
              (says(how, "the job is over") || says(how, "no server can join"));
@@ -128,7 +130,7 @@ bool may_end_alone(const Cluster& cluster, const Process& process, const Status&
 
 // Empty, or what is wrong with how a node that was not killed ended.
 std::string judge_node(const Cluster& cluster, const Process& process) {
-  if (process.gave_up) return {};
+  if (process.gave_up || (process.scheduler != nullptr && cluster.refused())) return {};
   const std::optional<Status>& job = cluster.scheduler().stopped();
   const std::optional<Status>& how = *ending(process);
   const std::string name = who(process.id);
@@ -136,7 +138,7 @@ std::string judge_node(const Cluster& cluster, const Process& process) {
   if (process.worker != nullptr && process.worker->requests_open() > 0)
     return fmt::format("{} has {} requests open at the end", name, process.worker->requests_open());
   if (job && how->code() == job->code() && how->message() == job->message()) return {};
-  if (how->ok() && cluster.scheduler().has_left(process.id)) return {};
+  if (how->ok() && (cluster.scheduler().has_left(process.id) || cluster.went_back())) return {};
   if (!how->ok() && may_end_alone(cluster, process, *how)) return {};
   return fmt::format("{} ended with {}; the job with {}", name, told(*how), job ? told(*job) : "nothing");
 }
@@ -151,7 +153,7 @@ const std::optional<Status>* ending(const Process& process) {
 
 bool ended_well(const Cluster& cluster) {
   const auto& job = cluster.scheduler().stopped();
-  return job && job->ok();
+  return job && job->ok() && !cluster.refused();
 }
 
 std::string judge_ends(const Cluster& cluster) {

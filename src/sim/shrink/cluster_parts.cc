@@ -38,7 +38,7 @@ void leave_shards(Plan& plan, std::uint64_t left) {
 
 void leave_restarts(Plan& plan, std::uint64_t left) {
   plan.restarts = static_cast<std::uint32_t>(left);
-  if (left == 0) plan.etcd = false;
+  if (left == 0) plan.etcd = plan.standby = false;
 }
 
 void end_faults_at(Plan& plan, std::uint64_t ms) {
@@ -90,6 +90,12 @@ constexpr Knob<Plan> kClusterParts[] = {
         "slow", [](auto& plan) -> auto& { return plan.state_faults.slow; }),
     kind_part<Plan>(
         "away", [](auto& plan) -> auto& { return plan.state_faults.away_every; }),
+    kind_part<Plan>(
+        "forgets", [](auto& plan) -> auto& { return plan.state_faults.forget_every; }),
+    kind_part<Plan>(
+        "back", [](auto& plan) -> auto& { return plan.state_faults.back_after; }),
+    kind_part<Plan>(
+        "standby", [](auto& plan) -> auto& { return plan.standby; }),
     kind_part<Plan>(
         "stop", [](auto& plan) -> auto& { return plan.stop_at; }),
     kind_part<Plan>(
