@@ -151,7 +151,7 @@ class BenchJob {
     kept.whole_every = whole_every;
     kept.directory = directory;
     kept.every = std::chrono::hours(24);
-    auto keeper = CheckpointKeeper::open(kept);
+    auto keeper = CheckpointKeeper::open(kept, false);
     THALWEG_CHECK(keeper.ok(), "checkpoints can be kept there");
     keeper_ = *std::move(keeper);
     LocalClusterOptions options;
