@@ -2,6 +2,7 @@
 // crashes, asks for no more than its programs do, and a stop ends everything. Other frames come while a
 // program computes.
 #include "node/fuzz_input.h"
+#include "wire/state_mark.h"
 #include "worker/worker.h"
 
 namespace thalweg {
@@ -181,7 +182,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     turns(what % 4 != 3);
     THALWEG_CHECK(worker.requests_open() <= 1024, "open requests are those of the programs");
   }
-  order(Op::kStop, {});
+  Frame stop{{Op::kStop}, {}, {}};  // By a scheduler that knows all that this node was told.
+  if (const wire::StateMark told = worker.membership().told(); told.lead != 0)
+    stop.second = encode(wire::SaidMark{told, told});
+  worker.on_frame(now, kScheduler, std::move(stop), out);
   for (int i = 0; i < 1000 && worker.next_deadline() <= now; ++i) worker.on_time(now, out);
   THALWEG_CHECK(worker.membership().stopped().has_value(), "a stop is a stop");
   return 0;
