@@ -68,6 +68,16 @@ class KeptJobs(ClusterJobs):
             self.assertLess(time.monotonic(), deadline, status)
             time.sleep(0.02)
 
+    def await_all_alive(self):
+        """The scheduler's own observer joins once the others have said what they were told."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            status = self.ask("status")
+            if status and {node["state"] for node in status["nodes"]} == {"alive"}:
+                return status
+            self.assertLess(time.monotonic(), deadline, status)
+            time.sleep(0.02)
+
     def await_work(self, workers, ticks=60):
         """Until each of them has computed for so many more ticks of 10 ms; one that waits uses one in some seconds."""
         def worked(process):
