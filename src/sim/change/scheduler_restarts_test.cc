@@ -68,11 +68,9 @@ TEST(SchedulerRestarts, AStateInAnEtcdIsTakenUpAndLateChangesHaveNoEffect) {
     all.compacted += report.state.compacted;
     all.stale_watches += report.state.stale_watches;
   }
-  for (const std::uint64_t times :
-       {killed, all.unheard, all.unanswered, all.late, all.away, all.compacted})
+  for (const std::uint64_t times : {killed, all.unheard, all.unanswered, all.late, all.away, all.compacted})
     EXPECT_GT(times, kSeeds / 10 / kEveryForTest);
-  for (const std::uint64_t times :
-       {all.late_refused, all.stale_watches, all.went_back, all.refused, gone_on})
+  for (const std::uint64_t times : {all.late_refused, all.stale_watches, all.went_back, all.refused, gone_on})
     EXPECT_GT(times, kSeeds / 60 / kEveryForTest);
   std::cout << killed << " schedulers were killed; of changes " << all.unheard << " were never heard, "
             << all.late << " late, of which " << all.late_refused << " had no effect; " << all.unanswered
