@@ -227,6 +227,7 @@ Computation* KeptScheduler::take_work() {
   // The image last: of nothing that it knows reports are missing then.
   std::optional<std::string> image;
   if (auto job = unkept_.extract(kJobKey)) image = std::move(job.mapped());
+  // Reports that have come meanwhile go into the next write.
   while (!unkept_.empty() && write_.changes.size() < kKeysAtOnce) {
     auto first = unkept_.extract(unkept_.begin());
     write_.changes.push_back({first.key(), std::move(first.mapped())});

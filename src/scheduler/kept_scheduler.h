@@ -75,8 +75,6 @@ class KeptScheduler final : public Node {
     StateGuard last_;
     bool in_doubt_ = false;  // Whether the one before has counted.
   };
-  // Of one write, which a store may limit; reports that have come meanwhile go into the next.
-  static constexpr std::size_t kKeysAtOnce = 500;
   struct Held {
     NodeId to;
     Frame frame;

@@ -8,7 +8,6 @@ namespace thalweg {
 namespace {
 
 constexpr std::string_view kReports = "report/";
-constexpr std::size_t kForgottenAtOnce = 500;  // Keys; a store may limit them.
 
 bool read_hex(std::string_view& text, std::uint32_t& out) {
   if (text.size() < 8) return false;
@@ -87,7 +86,7 @@ Status forget_job(StateStore& store, KeptState& kept) {
   };
   for (const KeptReport& report : kept.reports) {
     changes.push_back({report_key(report.shard, report.number), std::nullopt});
-    if (changes.size() < kForgottenAtOnce) continue;
+    if (changes.size() < kKeysAtOnce) continue;
     if (Status status = forget(); !status.ok()) return status;
   }
   changes.push_back({kJobKey, std::nullopt});

@@ -17,6 +17,7 @@ namespace thalweg {
 
 inline constexpr char kTermKey[] = "term";
 inline constexpr char kJobKey[] = "job";
+inline constexpr std::size_t kKeysAtOnce = 500;  // Of one change of a state, which a store may limit.
 inline constexpr std::string_view kLeadsPrefix = "leads/";
 std::string report_key(ShardId shard, ReportId number);
 std::string writes_key(std::uint32_t lead);

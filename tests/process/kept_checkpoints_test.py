@@ -88,7 +88,7 @@ class KeptCheckpointsTest(KeptJobs):
         self.end_well(nodes)
         self.assert_whole()
 
-    def test_free_steps_count_once_from_checkpoint_to_checkpoint(self):
+    def test_a_job_of_free_steps_goes_on_from_its_checkpoint_and_is_taken_up(self):
         work = ("--epochs", "40", "--batch", "256", "--keep", "last", "--algorithm", "async")
         command = self.job("--replicas", "1", work=work)
         scheduler = self.start(*command)
