@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct NodeOptions {
   // A node whose connection has closed counts as lost when it has not come back after this, at most 1 h. One
   // of this machine whose port is closed as well is lost at once.
   std::chrono::nanoseconds grace = std::chrono::seconds(3);
+  // Server: share the work of large pulls and pushes; 0: one a core, at most 8.
+  std::uint32_t threads = 0;
   // One line for people: who is waited for, who is lost. On any thread.
   std::function<void(const std::string& line)> log;
 };

@@ -142,7 +142,7 @@ Result<std::unique_ptr<TableHost>> Server::make_host(std::size_t table, const Ra
   std::shared_ptr<const CustomRule> custom;
   if (spec.rule.kind == RuleKind::kCustom && options_.custom_rule)
     custom = options_.custom_rule(spec.rule.custom);
-  auto made = make_table(spec, owned, std::move(custom));
+  auto made = make_table(spec, owned, std::move(custom), options_.threads.get());
   if (!made) return made.status();
   return std::make_unique<TableHost>(*std::move(made), map().consistency,
                                      static_cast<std::uint32_t>(map().shards.size()), map().first,

@@ -29,7 +29,8 @@ struct ServerOptions {
   std::uint64_t table_bytes_max = 0;
   StoreCut store_cut{};  // Empty: this server's part of a checkpoint cannot be stored.
   std::size_t cut_piece_bytes = kCutPieceBytes;  // Of rows, that are handed to be stored in one turn.
-  bool heirs_come = true;  // As TableHost has it: not where all workers are of this process.
+  bool heirs_come = true;                 // As TableHost has it: not where all workers are of this process.
+  std::shared_ptr<SideBySide> threads{};  // Share the work of large pulls and steps.
 };
 
 class Server final : public Node {

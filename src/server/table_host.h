@@ -179,6 +179,7 @@ class TableHost {
   void close_steps();
   void close_before(Step closed);
   void take_rows();
+  void before_change(const Contribution& part);
   void change_rows(std::span<const Contribution> parts);
   void add_known(TableCut& cut) const;
   void own_anew();

@@ -64,10 +64,14 @@ std::optional<LoadEntry> TableHost::next_of_cut(std::size_t bytes) {
   return rows;
 }
 
-// Every change of rows but loads goes through this.
+// Of every change of rows but loads.
+void TableHost::before_change(const Contribution& part) {
+  if (walk_) walk_->before(part);
+  touched_.add(part);
+}
+
 void TableHost::change_rows(std::span<const Contribution> parts) {
-  for (std::size_t i = 0; walk_ && i < parts.size(); ++i) walk_->before(parts[i]);
-  for (const Contribution& part : parts) touched_.add(part);
+  for (const Contribution& part : parts) before_change(part);
   table_->apply(parts);
 }
 

@@ -154,8 +154,13 @@ void DenseTable::sum(std::span<const Contribution> parts, const SumSink& sink) {
 }
 
 void DenseTable::apply(std::span<const Contribution> parts) {
+  apply(parts, [](const Contribution&) {});
+}
+
+void DenseTable::apply(std::span<const Contribution> parts, const SumSink& before) {
   if (parts.empty()) return;
-  sum(parts, [this](const Contribution& all) {
+  sum(parts, [&](const Contribution& all) {
+    before(all);
     update(all.keys[0], all.grads.data(), all.grads.size() / spec_.dim);
   });
 }

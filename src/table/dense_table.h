@@ -20,7 +20,7 @@ class DenseTable final : public Table {
   std::size_t stored_width() const override { return width_; }
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
-  void sum(std::span<const Contribution> parts, const SumSink& sink) override;
+  void apply(std::span<const Contribution> parts, const SumSink& before) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void show(Step, std::uint32_t, const SharedKeys& keys, std::span<float> out) override {
     read(keys.keys, out);
@@ -64,6 +64,7 @@ class DenseTable final : public Table {
   void put_row(std::uint64_t row, std::span<const float> stored);
   void get_row(std::uint64_t row, std::span<float> stored) const;
   void update(std::uint64_t row, const float* grads, std::size_t count);
+  void sum(std::span<const Contribution> parts, const SumSink& sink);
   void reduce(std::span<const Contribution> parts, const SumSink& sink);
 
   TableSpec spec_;

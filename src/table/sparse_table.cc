@@ -235,47 +235,95 @@ void SparseTable::insert_missing(std::span<const PlacedKey> keys, const float* c
   }
 }
 
+// Rows that are missing are made behind the others: to make one moves others.
 void SparseTable::update(const Contribution& part) {
   shown_.forget();
+  const std::size_t dim = spec_.dim;
   Probe probes[kBatch];
   const float* found[kBatch];
   float* rows[kBatch];
+  std::vector<float> present;
+  NewRows made;
   const auto batch = [&](std::size_t done) {
     return part.keys.subspan(done, std::min(kBatch, part.keys.size() - done));
   };
   start(batch(0), probes);
-  const float* grads = part.grads.data();
   for (std::size_t done = 0; done < part.keys.size();) {
     const auto now = batch(done);
-    if (find(now, probes, width_, found) > 0) {
-      insert_missing(now, found);
-      start(now, probes);
-      find(now, probes, width_, found);
-      if (THALWEG_BUG(kRowUpdatedTwice)) {
-        for (std::size_t i = 0; i < now.size(); ++i) rows[i] = const_cast<float*>(found[i]);
-        rule_.update_rows(rows, grads, now.size());
-      }
-    }
-    for (std::size_t i = 0; i < now.size(); ++i) rows[i] = const_cast<float*>(found[i]);
+    const float* grads = part.grads.data() + done * dim;
+    const std::size_t missing = find(now, probes, width_, found);
     done += now.size();
     start(batch(done), probes);
-    rule_.update_rows(rows, grads, now.size());
-    grads += now.size() * spec_.dim;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      rows[count] = const_cast<float*>(found[i]);
+      count += found[i] != nullptr;
+    }
+    if (missing > 0) {
+      present.clear();
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        std::vector<float>& to = found[i] != nullptr ? present : made.grads;
+        to.insert(to.end(), grads + i * dim, grads + (i + 1) * dim);
+        if (found[i] == nullptr) made.keys.push_back(now[i]);
+      }
+      grads = present.data();
+    }
+    rule_.update_rows(rows, grads, count);
   }
+  make_rows(made);
 }
 
-void SparseTable::sum(std::span<const Contribution> parts, const SumSink& sink) {
-  sink(parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins()));
+bool SparseTable::all_shown(std::span<const Contribution> parts) {
+  return !rule_.last_wins() && shown_.fits(parts);
+}
+
+Contribution SparseTable::reduced(std::span<const Contribution> parts) {
+  return parts.size() == 1 ? parts[0] : reducer_.reduce(parts, spec_.dim, rule_.last_wins());
+}
+
+Contribution SparseTable::sum(std::span<const Contribution> parts) {
+  sum_ = {}, shown_sums_ = {};
+  if (parts.empty()) return sum_;
+  if (!all_shown(parts)) return sum_ = reduced(parts);
+  shown_sums_ = sum_shown(parts);
+  return sum_ = parts.size() == 1 ? parts[0] : shown_.in_order(shown_sums_, spec_.dim);
+}
+
+void SparseTable::apply_sum() {
+  if (shown_sums_.empty()) return update(sum_);
+  const auto each = [&](const auto& use) {
+    for (std::size_t n = 0; n < shown_.keys().size(); ++n) use(n, shown_sums_.data() + n * spec_.dim);
+  };
+  const NewRows made = spec_.dim == 1 ? update_floats(shown_sums_) : update_shown(each);
+  shown_.forget();  // To make a row moves others.
+  make_rows(made);
+}
+
+// By number.
+std::span<const float> SparseTable::sum_shown(std::span<const Contribution> parts) {
+  if (spec_.dim == 1) return shown_.sum_floats(parts);
+  row_sums_.resize(shown_.keys().size() * spec_.dim);
+  shown_.sum_rows(parts, spec_.dim, [&](std::size_t number, const float* sum) {
+    copy_floats(sum, spec_.dim, row_sums_.data() + number * spec_.dim);
+  });
+  return row_sums_;
 }
 
 void SparseTable::apply(std::span<const Contribution> parts) {
   if (parts.empty()) return;
-  if (!rule_.last_wins() && shown_.fits(parts)) return apply_shown(parts);
-  sum(parts, [this](const Contribution& all) { update(all); });
+  if (all_shown(parts)) return apply_shown(parts);
+  update(reduced(parts));
+}
+
+void SparseTable::apply(std::span<const Contribution> parts, const SumSink& before) {
+  if (parts.empty()) return;
+  before(sum(parts));
+  apply_sum();
 }
 
 void SparseTable::apply_shown(std::span<const Contribution> parts) {
-  const NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(parts);
+  const auto each = [&](const auto& use) { shown_.sum_rows(parts, spec_.dim, use); };
+  const NewRows made = spec_.dim == 1 ? update_floats(shown_.sum_floats(parts)) : update_shown(each);
   shown_.forget();  // To make a row moves others.
   make_rows(made);
 }
@@ -306,7 +354,8 @@ SparseTable::NewRows SparseTable::update_floats(std::span<const float> sums) {
   return made;
 }
 
-SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> parts) {
+template <class Each>
+SparseTable::NewRows SparseTable::update_shown(const Each& each) {
   constexpr std::size_t kAhead = 8;
   const std::size_t dim = spec_.dim;
   const std::vector<float*>& rows = shown_.rows();
@@ -316,7 +365,7 @@ SparseTable::NewRows SparseTable::update_shown(std::span<const Contribution> par
   float* now[kBatch];
   std::vector<float> grads(kBatch * dim);
   std::size_t count = 0;
-  shown_.sum_rows(parts, dim, [&](std::size_t number, const float* sum) {
+  each([&](std::size_t number, const float* sum) {
     if (number + kAhead < rows.size()) prefetch_floats(rows[number + kAhead], width_);
     if (rows[number] == nullptr) {
       made.keys.push_back(shown_.keys()[number]);
@@ -405,8 +454,8 @@ std::uint64_t SparseTable::digest() const {
 }
 
 TableStats SparseTable::stats() const {
-  TableStats stats{
-      0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes() + shown_.bytes()};
+  TableStats stats{0, sizeof(*this) + blocks_.capacity() * sizeof(SparseBlock) + reducer_.bytes() +
+                          shown_.bytes() + row_sums_.capacity() * sizeof(float)};
   for (const SparseBlock& block : blocks_) {
     stats.rows += block.size();
     stats.bytes += block.bytes();

@@ -22,7 +22,7 @@ class SparseTable final : public Table {
   std::size_t stored_width() const override { return width_; }
   Status check(const Contribution& part, RangeSpan ranges) const override;
   void apply(std::span<const Contribution> parts) override;
-  void sum(std::span<const Contribution> parts, const SumSink& sink) override;
+  void apply(std::span<const Contribution> parts, const SumSink& before) override;
   void read(std::span<const std::uint64_t> keys, std::span<float> out) const override;
   void show(Step step, std::uint32_t position, const SharedKeys& keys, std::span<float> out) override;
   using Table::read_stored;
@@ -40,6 +40,10 @@ class SparseTable final : public Table {
   void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
+  // What the parts sum to, valid until the next call that is not const. Precondition: as for apply().
+  Contribution sum(std::span<const Contribution> parts);
+  // Applies what sum(), the last call that was not const, has returned.
+  void apply_sum();
   // Keys that were looked for so far.
   std::uint64_t lookups() const { return lookups_; }
   // Keys whose order was looked at so far to check pushes.
@@ -76,9 +80,14 @@ class SparseTable final : public Table {
   void update(const Contribution& part);
   // Finds the rows of keys that shown_ has numbered from `known` to `end`.
   void locate(std::size_t known, std::size_t end);
+  bool all_shown(std::span<const Contribution> parts);
+  Contribution reduced(std::span<const Contribution> parts);
   void apply_shown(std::span<const Contribution> parts);
+  std::span<const float> sum_shown(std::span<const Contribution> parts);
   NewRows update_floats(std::span<const float> sums);
-  NewRows update_shown(std::span<const Contribution> parts);
+  // Calls each(use), which calls use(number, sum) for each key that was shown, in order of numbers.
+  template <class Each>
+  NewRows update_shown(const Each& each);
   void fetch_place(PlacedKey key) const;
   void make_rows(const NewRows& made);
   void make_room(SparseBlock& block, std::span<const PlacedKey> keys) const;
@@ -92,6 +101,9 @@ class SparseTable final : public Table {
   SparseReducer reducer_;
   StepRows shown_;
   Step shown_step_;
+  Contribution sum_;                   // That sum() has returned.
+  std::span<const float> shown_sums_;  // The same by number, where all of it was shown.
+  std::vector<float> row_sums_;
   mutable std::uint64_t lookups_ = 0;
   mutable std::uint64_t keys_checked_ = 0;
   mutable std::uint64_t initials_drawn_ = 0;

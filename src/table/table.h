@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/range_set.h"
+#include "table/parts/side_by_side.h"
 #include "table/row_cells.h"
 #include "thalweg/ids.h"
 #include "thalweg/options.h"
@@ -57,10 +58,10 @@ class Table {
   // Reduces the parts by the tree over their positions (reduce.h) and updates each touched row once.
   // Precondition: check() passed for each, and positions ascend.
   virtual void apply(std::span<const Contribution> parts) = 0;
-  // What these parts sum to, as contributions that share no row: applying each comes to the same as applying
-  // the parts. They are valid during the call. Precondition: as for apply(), and there is one at least.
+  // As apply(), and `before` is told what the parts sum to, as contributions that share no row, each before
+  // those rows change: applying each comes to the same as applying the parts. They are valid during the call.
   using SumSink = std::function<void(const Contribution& sum)>;
-  virtual void sum(std::span<const Contribution> parts, const SumSink& sink) = 0;
+  virtual void apply(std::span<const Contribution> parts, const SumSink& before) = 0;
   // Fills `out` (dim floats a key; dense: out.size()/dim rows from keys[0]). Creates nothing: an unseen key
   // reads as its initial value. Precondition: keys ascending (checked by check_keys()).
   virtual void read(std::span<const std::uint64_t> keys, std::span<float> out) const = 0;
@@ -104,8 +105,10 @@ class Table {
   virtual TableStats stats() const = 0;
 };
 
-// The part of `spec` that covers `owned`. `custom` is needed only when the rule's kind is kCustom.
+// The part of `spec` that covers `owned`. `custom` is needed only when the rule's kind is kCustom. `threads`,
+// which outlive the table, share the work of large calls where the table is sparse and its rule not custom.
 Result<std::unique_ptr<Table>> make_table(const TableSpec& spec, const RangeSet& owned,
-                                          std::shared_ptr<const CustomRule> custom = nullptr);
+                                          std::shared_ptr<const CustomRule> custom = nullptr,
+                                          SideBySide* threads = nullptr);
 
 }  // namespace thalweg

@@ -273,6 +273,8 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   const auto add = [&](Role role, std::vector<std::string> arguments, std::uint32_t count) {
     std::replace(arguments.begin(), arguments.end(), std::string("{memory}"),
                  memory_part(options.memory, count));
+    std::replace(arguments.begin(), arguments.end(), std::string("{threads}"),
+                 std::to_string(std::max(1u, cores() / count)));
     cluster.processes.insert(cluster.processes.end(), count, {role, arguments});
   };
   add(Role::kServer, processes.server, servers);

@@ -41,6 +41,7 @@ TrainResult run_trainer(const Options& options, Trainer& trainer) {
                                     fmt::format("{}", options.real("grace"))};
   };
   processes.server = node("server");
+  processes.server.insert(processes.server.end(), {"--threads", "{threads}"});
   processes.worker = node("worker");
   return trainer.run(processes);
 }

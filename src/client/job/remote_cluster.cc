@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <thread>
 
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
@@ -13,6 +14,7 @@
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
 #include "net/tcp/tcp_spin.h"
+#include "net/work_threads.h"
 #include "server/server.h"
 
 namespace thalweg {
@@ -296,6 +298,11 @@ cluster::MemberOptions member_of(const NodeOptions& options, std::uint16_t port)
           .patience = options.patience};
 }
 
+std::size_t threads_of(const NodeOptions& options) {
+  constexpr std::uint32_t kMost = 8;
+  return options.threads != 0 ? options.threads : std::min(kMost, std::thread::hardware_concurrency());
+}
+
 // Pumps the driver until the node's job is over.
 template <class NodeType>
 NodeEnd run_node(Tcp& driver, NodeType& node, NodeId id, const NodeOptions& options,
@@ -330,7 +337,8 @@ NodeEnd run_remote_server(const NodeOptions& options, const CustomRules& rules, 
   if (!port) return {port.status()};
   Server server(ServerOptions{member_of(options, *port),
                               [&rules](const std::string& name) { return find_rule(rules, name); },
-                              table_bytes_max, std::move(store_cut)});
+                              table_bytes_max, std::move(store_cut), kCutPieceBytes, true,
+                              std::make_shared<WorkThreads>(threads_of(options))});
   if (options.log) options.log("server listens on " + with_port(options.listen, *port));
   return run_node(driver, server, server_node(temporary_index()), options, stop);
 }

@@ -14,6 +14,15 @@ namespace {
 // A kept node's sign of life arrives when the last one is this long ago.
 constexpr Duration kSilenceMax = std::chrono::milliseconds(1100);
 
+// As threads might come to it.
+class LastPartFirst final : public SideBySide {
+ public:
+  std::size_t width() const override { return 2; }
+  void run(std::size_t count, const std::function<void(std::size_t)>& part) override {
+    while (count > 0) part(--count);
+  }
+};
+
 }  // namespace
 
 // As the scheduler's driver does between its turns.
@@ -28,8 +37,10 @@ void Cluster::complete_later(const TakenCheckpoint& taken) {
 
 std::uint32_t Cluster::start_server() {
   const std::string name = fmt::format("process-{}", births_);
-  auto server = std::make_unique<Server>(ServerOptions{
-      {.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut, programs_.cut_piece_bytes});
+  ServerOptions options{
+      {.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut, programs_.cut_piece_bytes};
+  if (births_ % 2 == 1) options.threads = std::make_shared<LastPartFirst>();
+  auto server = std::make_unique<Server>(std::move(options));
   Server* raw = server.get();
   const std::uint32_t place =
       add({Role::kServer, wire::kFirstTemporary + births_++}, std::move(server), plan_.server_turn);

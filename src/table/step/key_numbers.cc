@@ -93,6 +93,34 @@ void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
   size_ = size;
 }
 
+// Slots are in order but for keys that met on their way to one: each is moved past those few.
+void KeyNumbers::sort(std::vector<PlacedKey>& keys, std::vector<std::uint32_t>& numbers) const {
+  keys.resize(size_ + 1);  // One more, since nothing branches on whether a slot is free.
+  numbers.resize(size_ + 1);
+  std::size_t count = 0;
+  const auto take = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t slot = begin; slot < end; ++slot) {
+      keys[count] = ~held_[slot];
+      numbers[count] = numbers_[slot];
+      count += held_[slot] != 0;
+    }
+  };
+  // Those that came past the last slot are in the first ones.
+  std::size_t first = 0;
+  while (first < held_.size() && held_[first] != 0 && home(~held_[first]) > first) ++first;
+  take(first, held_.size());
+  take(0, first);
+  keys.resize(size_);
+  numbers.resize(size_);
+  for (std::size_t i = 1; i < size_; ++i) {
+    const PlacedKey key = keys[i];
+    const std::uint32_t number = numbers[i];
+    std::size_t at = i;
+    for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1], numbers[at] = numbers[at - 1];
+    keys[at] = key, numbers[at] = number;
+  }
+}
+
 std::size_t KeyNumbers::bytes() const {
   return held_.capacity() * sizeof(std::uint64_t) + numbers_.capacity() * sizeof(std::uint32_t) +
          keys_.capacity() * sizeof(PlacedKey) + place_of_range_.capacity() * sizeof(std::uint32_t);

@@ -20,6 +20,8 @@ class KeyNumbers {
   void add(std::span<const PlacedKey> keys, std::uint32_t* numbers);
   // By number.
   std::span<const PlacedKey> keys() const { return {keys_.data(), size_}; }
+  // All keys ascending, with their numbers.
+  void sort(std::vector<PlacedKey>& keys, std::vector<std::uint32_t>& numbers) const;
   std::size_t bytes() const;
 
  private:

@@ -49,6 +49,9 @@ class StepRows {
   template <class Use>
   void sum_rows(std::span<const Contribution> parts, std::size_t dim, const Use& use);
 
+  // The keys ascending with `dim` floats each, which `sums` has by number; valid until the next call.
+  Contribution in_order(std::span<const float> sums, std::size_t dim);
+
   std::size_t bytes() const;
 
  private:
@@ -76,6 +79,9 @@ class StepRows {
   std::vector<std::vector<float>> planes_;
   std::vector<std::uint32_t> first_place_;  // By number, and one more.
   std::vector<Place> places_;
+  std::vector<PlacedKey> ordered_keys_;
+  std::vector<std::uint32_t> ordered_numbers_;
+  std::vector<float> ordered_sums_;
 };
 
 template <class Use>

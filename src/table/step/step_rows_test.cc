@@ -73,6 +73,34 @@ void show_all(SparseTable& table, Step step, const std::vector<ShardStep>& shard
   }
 }
 
+TEST(KeyNumbers, AreSortedByTheirKeys) {
+  Random random(3);
+  for (int round = 0; round < 2000; ++round) {
+    const RangeSet owned = RangeSet(0, 2) + RangeSet(9, 12);
+    KeyNumbers numbers;
+    numbers.reset(owned, 16);
+    std::vector<std::uint32_t> out;
+    for (int list = 0; list < 3; ++list) {
+      // Most are near the end of a range, the last one too, so that they go past the last slot.
+      std::set<std::uint64_t> keys;
+      for (std::uint64_t i = random.below(30); i > 0; --i) {
+        const std::uint32_t range = random.chance(0.5) ? 11 : 9;
+        keys.insert(range_first_key(range + 1, 16) - 1 - random.below(random.chance(0.5) ? 40 : 1ull << 59));
+      }
+      const std::vector<std::uint64_t> sorted(keys.begin(), keys.end());
+      out.resize(sorted.size());
+      numbers.add(sorted, out.data());
+    }
+    std::vector<std::uint64_t> keys;
+    std::vector<std::uint32_t> of;
+    numbers.sort(keys, of);
+    ASSERT_EQ(keys.size(), numbers.keys().size());
+    ASSERT_TRUE(std::ranges::is_sorted(keys));
+    for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(numbers.keys()[of[i]], keys[i]);
+    ASSERT_EQ(std::set<std::uint32_t>(of.begin(), of.end()).size(), of.size());
+  }
+}
+
 TEST(StepRows, ChangeNoBit) {
   for (const RuleKind kind : {RuleKind::kFtrl, RuleKind::kAdagrad, RuleKind::kAdam, RuleKind::kAssign}) {
     for (const std::uint32_t dim : {1u, 3u, 8u, 40u}) {
