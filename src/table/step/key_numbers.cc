@@ -14,6 +14,8 @@ constexpr std::size_t kSlotsAKey = 2;  // Home slots at least, so that clusters 
 void KeyNumbers::reset(const RangeSet& owned, std::uint16_t ranges) {
   ranges_ = ranges;
   owned_ = 0;
+  run_.reset();
+  if (owned.runs().size() == 1) run_ = owned.runs()[0].begin;
   place_of_range_.assign(ranges, 0);
   for (const RangeSpan run : owned.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
@@ -62,19 +64,17 @@ void KeyNumbers::add(std::span<const PlacedKey> keys, std::uint32_t* numbers) {
 }
 
 // As find() goes, with all that the loop needs in registers. Precondition: there is room.
-void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
+template <class Home>
+void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out, const Home& home) {
   std::uint64_t* const held = held_.data();
   std::uint32_t* const numbers = numbers_.data();
-  const std::uint32_t* const places = place_of_range_.data();
   PlacedKey* const known = keys_.data();
-  const std::size_t slots = held_.size(), slots_a_range = slots_a_range_;
-  const std::uint16_t ranges = ranges_;
+  const std::size_t slots = held_.size();
   std::size_t size = size_;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const PlacedKey key = keys[i];
     const std::uint64_t wanted = ~key;
-    std::size_t slot =
-        places[range_of(key, ranges).value] * slots_a_range + scale_to(key * ranges, slots_a_range);
+    std::size_t slot = home(key);
     std::uint64_t there = held[slot];
     // min() is zero where the slot is free or has the key: whether a key is new is as good as random, so
     // nothing branches on it.
@@ -83,7 +83,8 @@ void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
       there = held[slot];
     }
     const bool fresh = there == 0;
-    const std::uint32_t number = fresh ? static_cast<std::uint32_t>(size) : numbers[slot];
+    const auto is_new = -static_cast<std::uint32_t>(fresh);
+    const std::uint32_t number = (static_cast<std::uint32_t>(size) & is_new) | (numbers[slot] & ~is_new);
     held[slot] = wanted;
     numbers[slot] = number;
     known[size] = key;
@@ -91,6 +92,17 @@ void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
     out[i] = number;
   }
   size_ = size;
+}
+
+void KeyNumbers::add_some(std::span<const PlacedKey> keys, std::uint32_t* out) {
+  if (run_) {  // One multiplication comes to the same as those of home().
+    const std::uint64_t slots = ranges_ * slots_a_range_, before = *run_ * slots_a_range_;
+    return add_some(keys, out, [=](PlacedKey key) { return scale_to(key, slots) - before; });
+  }
+  const std::uint32_t* const places = place_of_range_.data();
+  add_some(keys, out, [places, ranges = ranges_, slots = slots_a_range_](PlacedKey key) {
+    return places[range_of(key, ranges).value] * slots + scale_to(key * ranges, slots);
+  });
 }
 
 // Slots are in order but for keys that met on their way to one: each is moved past those few.

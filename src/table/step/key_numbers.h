@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,9 +30,12 @@ class KeyNumbers {
   void make_room(std::size_t keys);
   std::size_t find(PlacedKey key) const;
   void add_some(std::span<const PlacedKey> keys, std::uint32_t* numbers);
+  template <class Home>
+  void add_some(std::span<const PlacedKey> keys, std::uint32_t* numbers, const Home& home);
 
   std::uint16_t ranges_ = 1;
   std::vector<std::uint32_t> place_of_range_;  // Among those that are owned.
+  std::optional<std::size_t> run_;             // Where these are neighbours: the first of them.
   std::size_t owned_ = 0;
   std::size_t slots_a_range_ = 0;
   std::vector<std::uint64_t> held_;     // By slot: ~key; 0: free.
