@@ -31,13 +31,8 @@ void TouchedRows::add_rows(std::span<const std::uint64_t> keys) {
   if (keys.empty()) return;
   if (dense_) return add_run(keys.front(), keys.back() + 1);
   const std::size_t count = keys.size() - (THALWEG_BUG(kTouchMissed) ? 1 : 0);
-  for (std::size_t i = 0; i < count;) {
-    const RangeId range = range_of(keys[i], ranges_);
-    const std::uint64_t end = range_first_key(range.value + 1u, ranges_);
-    std::optional<RowCells>& cells = cells_[range.value];
-    for (; i < count && keys[i] < end; ++i) {
-      if (cells) cells->add(keys[i]);
-    }
+  for (const std::uint64_t key : keys.first(count)) {
+    if (auto& cells = cells_[range_of(key, ranges_).value]) cells->add(key);
   }
 }
 

@@ -38,8 +38,10 @@ PartedTable::PartedTable(const TableSpec& spec, const RangeSet& owned,
     : owned_(owned),
       begins_(cut_evenly(spec.ranges, owned, threads.width() * kTablesAThread)),
       threads_(threads) {
-  for (std::size_t t = 0; t + 1 < begins_.size(); ++t)
+  for (std::size_t t = 0; t + 1 < begins_.size(); ++t) {
+    firsts_.push_back(range_first_key(begins_[t], spec.ranges));
     tables_.push_back(std::make_unique<SparseTable>(spec, owned & ranges_of(t), custom));
+  }
 }
 
 std::size_t PartedTable::table_of(RangeId range) const {
@@ -48,15 +50,13 @@ std::size_t PartedTable::table_of(RangeId range) const {
 }
 
 PartedTable::Slice PartedTable::slice_of(std::size_t table, std::span<const std::uint64_t> keys) const {
-  const std::uint16_t ranges = begins_.back();
-  const auto first_of = [&](std::uint16_t range) {
-    if (range == ranges) return keys.size();
-    const PlacedKey first = range_first_key(range, ranges);
-    return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), first) - keys.begin());
+  const auto begin_of = [&](std::size_t t) {
+    if (t == 0) return std::size_t{0};
+    if (t == firsts_.size()) return keys.size();
+    return static_cast<std::size_t>(std::lower_bound(keys.begin(), keys.end(), firsts_[t]) - keys.begin());
   };
-  const RangeSpan of = ranges_of(table);
-  const std::size_t begin = of.begin == 0 ? 0 : first_of(of.begin);
-  return {begin, std::max(begin, first_of(of.end))};
+  const std::size_t begin = begin_of(table);
+  return {begin, std::max(begin, begin_of(table + 1))};
 }
 
 template <class Use>

@@ -64,6 +64,7 @@ class PartedTable final : public Table {
 
   RangeSet owned_;
   std::vector<std::uint16_t> begins_;  // By table, its first range, and one more: where all ranges end.
+  std::vector<PlacedKey> firsts_;      // The first keys of these, but for the end of all.
   std::vector<std::unique_ptr<SparseTable>> tables_;
   SideBySide& threads_;
 };
