@@ -60,6 +60,8 @@ function(thalweg_gtest name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   target_compile_definitions(${name} PRIVATE THALWEG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # What is tested is in archives, as it ships; the tests' own code compiles in two thirds of the time this way.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(CMAKE_UNITY_BUILD)
     set_target_properties(${name} PROPERTIES THALWEG_TESTS_AS_ONE ON)
   endif()
