@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
+#include <utility>
 
 namespace thalweg {
 
@@ -41,7 +43,7 @@ void WorkThreads::run(std::size_t count, const std::function<void(std::size_t)>&
     for (std::size_t i = 0; i < count; ++i) part(i);
     return;
   }
-  while (threads_.size() + 1 < width_) threads_.emplace_back([this] { help(); });
+  begin_threads();
   const auto work = std::make_shared<Work>(count, part);
   {
     const std::lock_guard lock(mutex_);
@@ -51,6 +53,15 @@ void WorkThreads::run(std::size_t count, const std::function<void(std::size_t)>&
   news_.notify_all();
   work->take_parts();
   work->wait();
+}
+
+// Where the system has no more threads those that there are do the work.
+void WorkThreads::begin_threads() {
+  if (std::exchange(begun_, true)) return;
+  try {
+    while (threads_.size() + 1 < width_) threads_.emplace_back([this] { help(); });
+  } catch (const std::system_error&) {
+  }
 }
 
 void WorkThreads::help() {

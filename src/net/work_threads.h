@@ -25,10 +25,12 @@ class WorkThreads final : public SideBySide {
 
  private:
   struct Work;
+  void begin_threads();
   void help();
 
   const std::size_t width_;
   std::vector<std::thread> threads_;
+  bool begun_ = false;
   std::mutex mutex_;
   std::condition_variable news_;
   std::shared_ptr<Work> work_;  // The newest.
