@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "table/buffer.h"
 #include "table/reduce.h"
 #include "table/update_kernels.h"
 
