@@ -106,6 +106,8 @@ enum class Bug {
   kTermUnguarded,           // A scheduler writes its state whoever leads by now.
   kWritesUnchained,         // A write whose answer was lost counts after later ones, too.
   kForgottenAwaited,        // A standby goes on from a revision that the store has forgotten.
+  kLeaseEndIgnored,         // A scheduler that leads goes on as it was when its lease has ended.
+  kDoubtUnsaid,             // It does not tell nodes that another one may lead.
   kOlderStateTaken,         // A job is taken up by a state that is older than what nodes were told.
   kGoneBackWritten,         // A scheduler goes on to write a state that has gone back.
   kBarriersUnkept,          // Its state forgets which barriers have opened.

@@ -33,6 +33,7 @@ Membership::News Membership::hear(Instant now, NodeId from, const Frame& frame, 
   const bool order = op == Op::kWelcome || op == Op::kMap || op == Op::kStop;
   if (order && from != kScheduler) return News::kNone;
   if (from == kScheduler) scheduler_.heard(), unheard_ = 0;
+  if (from == kScheduler && op == Op::kHeartbeat) hear_doubt(now, (frame.head.flags & wire::kInDoubt) != 0);
   if (from == kScheduler && !may_say(now, frame)) return News::kNone;
   switch (op) {
     case Op::kWelcome:
@@ -90,8 +91,16 @@ Membership::News Membership::on_map(Instant now, const Frame& frame) {
   return first ? News::kFirstMap : News::kMap;
 }
 
+// Whoever leads by now may wait for this node for no longer than for any other.
+void Membership::hear_doubt(Instant now, bool in_doubt) {
+  doubted_ = in_doubt && options_.schedulers.size() > 1;
+  if (doubted_) speak_at_ = std::min(speak_at_, now + heartbeat_every(map_) / 4);
+}
+
 void Membership::look_for_scheduler(Transport& out) {
-  if (options_.schedulers.size() < 2 || ++unheard_ <= kUnheardMax) return;
+  const bool doubted = std::exchange(doubted_, false);
+  if (options_.schedulers.size() < 2 || (++unheard_ <= kUnheardMax && !doubted)) return;
+  if (doubted) THALWEG_REACHED(kLeadDoubted);
   asked_ = (asked_ + 1) % options_.schedulers.size();
   out.introduce(kScheduler, options_.schedulers[asked_]);
 }

@@ -88,6 +88,7 @@ class Membership {
  private:
   News on_welcome(const Frame& frame, Transport& out);
   News on_map(Instant now, const Frame& frame);
+  void hear_doubt(Instant now, bool in_doubt);
   void look_for_scheduler(Transport& out);
   bool may_say(Instant now, const Frame& frame);
 
@@ -102,6 +103,7 @@ class Membership {
   wire::StateMark told_;
   std::size_t asked_ = 0;      // Of the schedulers.
   std::uint32_t unheard_ = 0;  // Words to it since it last said anything.
+  bool doubted_ = false;       // It has said that another one may lead.
   Instant speak_at_{0};
   std::optional<Status> ended_;  // Said until the job is over.
   std::optional<Status> stopped_;

@@ -193,6 +193,30 @@ TEST(Membership, LooksForASchedulerElsewhereWhereOneAnswersNothing) {
   EXPECT_TRUE(alone.out.introduced.empty());
 }
 
+// It answers, and another one may lead that this node has to be seen by.
+TEST(Membership, LooksForASchedulerElsewhereWhereTheOneThatAnswersIsInDoubt) {
+  SentFrames out;
+  MemberOptions options;
+  options.schedulers = {"a:1", "b:1"};
+  Membership membership(Role::kWorker, options);
+  const auto speak = [&](std::uint8_t flags) {
+    membership.speak(membership.next_deadline(), {}, out);
+    Frame answer = make_frame(Op::kHeartbeat);
+    answer.head.flags = flags;
+    membership.hear({}, kScheduler, answer, out);
+    return std::exchange(out.introduced, {}).size();
+  };
+  membership.hear({}, kScheduler, welcome(worker_node(0)), out);
+  membership.hear({}, kScheduler, make_frame(Op::kMap, encode(job_map(1))), out);
+  EXPECT_EQ(speak(0), 0u);
+  EXPECT_EQ(speak(wire::kInDoubt), 0u);
+  EXPECT_LT(membership.next_deadline(), Instant{} + limits::kHeartbeatEvery) << "sooner than else";
+  EXPECT_EQ(speak(wire::kInDoubt), 1u);
+  membership.hear({}, kScheduler, make_frame(Op::kWaiting), out);
+  EXPECT_EQ(speak(0), 1u) << "what else it says is no sign that it leads";
+  EXPECT_EQ(speak(0), 0u);
+}
+
 TEST(Membership, SaysUntilTheStopThatItsPartIsOver) {
   Member member(Role::kWorker);
   member.begin(job_map(1));

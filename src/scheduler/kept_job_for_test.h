@@ -40,7 +40,10 @@ class StoreInMemory final : public StateStore {
     }
     ++revision_;
     most = std::max(most, changes.size());
-    for (const StateChange& change : changes) entries_[change.key] = {*change.value, revision_};
+    for (const StateChange& change : changes) {
+      entries_.erase(change.key);
+      if (change.value) entries_[change.key] = {*change.value, revision_};
+    }
     if (loses_answers) return Status(Code::kTimeout, "no answer");
     return revision_;
   }

@@ -24,6 +24,7 @@ KeptScheduler::KeptScheduler(Scheduler& scheduler, StateStore* store, const Kept
       write_(store, kept.lead, kept.last_write),
       number_(kept.number),
       writes_before_(kept.writes) {
+  for (const auto& [lead, writes] : writes_before_) leads_before_.insert(lead);
   if (store_ != nullptr && !THALWEG_BUG(kOlderStateTaken)) awaited_ = scheduler_.members_told();
 }
 
@@ -42,6 +43,8 @@ class KeptScheduler::Gate final : public Transport {
     const bool free = settled && owner_.awaited_.empty();
     for (Held& one : said_) {
       const bool for_people = one.frame.head.op == Op::kStatusReply;  // Nobody acts upon it.
+      const std::uint8_t doubt = owner_.in_doubt_ && !THALWEG_BUG(kDoubtUnsaid) ? wire::kInDoubt : 0;
+      if (one.frame.head.op == Op::kHeartbeat) one.frame.head.flags = doubt;
       if (for_people || (free && owner_.held_.empty())) {
         if (!for_people) one.frame.second = owner_.mark_for(one.to);
         out_.send(one.to, std::move(one.frame));
@@ -60,6 +63,7 @@ class KeptScheduler::Gate final : public Transport {
         alive.head.op = Op::kWaiting;
         alive.first = encode(wire::Waiting{++owner_.waits_, {}});
       }
+      if (!told) alive.head.flags = doubt;
       if (told || op == Op::kHeartbeat || op == Op::kMap) out_.send(one.to, std::move(alive));
       if (op == Op::kHeartbeat || (told && op == Op::kWaiting) || owner_.held_.size() >= kHeldMax) continue;
       THALWEG_REACHED(kSaidLater);
@@ -132,7 +136,9 @@ void KeptScheduler::hear_mark(NodeId from, const wire::StateMark& told) {
                               : before == writes_before_.end() ? 0
                                                                : before->second;
   const bool never = told.lead != number_ && before == writes_before_.end();
-  if ((never || told.write > known) && !THALWEG_BUG(kOlderStateTaken)) {
+  // Whoever is lost stays so, in every later state: its lead may be forgotten.
+  const bool is_out = scheduler_.lost(from) || scheduler_.has_left(from);
+  if ((never ? !is_out : told.write > known) && !THALWEG_BUG(kOlderStateTaken)) {
     THALWEG_REACHED(kStateOlder);
     return fence(
         {Code::kModel,
@@ -214,6 +220,16 @@ void KeptScheduler::on_peer_lost(Instant now, NodeId peer, Transport& out) {
   turn(out, [&](Transport& gate) { scheduler_.on_peer_lost(now, peer, gate); });
 }
 
+// No member that lives was told anything last by these, once all have said what they were told.
+void KeptScheduler::forget_leads() {
+  if (!awaited_.empty() || !scheduler_.started() || scheduler_.stopped()) return;
+  std::set<std::uint32_t> forgotten = leads_before_;
+  for (const auto& [node, told] : told_) forgotten.erase(told.lead);
+  for (const std::uint32_t lead : forgotten) {
+    if (write_.changes.size() < kKeysAtOnce) write_.changes.push_back({writes_key(lead), std::nullopt});
+  }
+}
+
 Instant KeptScheduler::next_deadline() const {
   if (fenced_) return kNever;
   const bool write = !unkept_.empty() && !writing_;
@@ -236,6 +252,7 @@ Computation* KeptScheduler::take_work() {
   if (image && all) write_.changes.push_back({kJobKey, std::move(*image)});
   if (image && !all) unkept_[kJobKey] = *std::move(image);
   write_.number = all ? changes_ : kept_;
+  forget_leads();
   write_.changes.push_back({writes_key(number_), std::string()});  // How often, last of all.
   return &write_;
 }
@@ -257,13 +274,18 @@ void KeptScheduler::on_computed(Instant now, Transport& out) {
   if (!write_.done) {  // It may be there nevertheless. What has changed since goes before.
     trouble_ = write_.done.status();
     for (StateChange& change : write_.changes) {
-      if (change.key != writes_key(number_)) unkept_.try_emplace(change.key, *std::move(change.value));
+      if (change.key.starts_with(kLeadsPrefix)) continue;
+      unkept_.try_emplace(change.key, *std::move(change.value));
     }
     write_at_ = now + limits::kRetryFirst;
     return;
   }
   trouble_ = ok_status();
   write_at_ = Instant{0};
+  for (const StateChange& change : write_.changes) {
+    if (!change.value)
+      std::erase_if(leads_before_, [&](auto lead) { return writes_key(lead) == change.key; });
+  }
   kept_ = write_.number;
   writes_ = write_.tries;
   unkept_since_.reset();

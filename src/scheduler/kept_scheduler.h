@@ -44,6 +44,8 @@ class KeptScheduler final : public Node {
   void turn(Transport& out, const std::function<void(Transport&)>& act);
   // Somebody knows that another one has taken the job up, before a write has found it.
   void lose_lead();
+  // Whether another one may have, of which this one cannot know now: nodes are to look for it.
+  void doubt_lead(bool in_doubt) { in_doubt_ = in_doubt; }
   // Why it no longer leads: another one has taken the job up, or (kModel) the state has gone back. Nobody has
   // been told anything since.
   const std::optional<Status>& fenced() const { return fenced_; }
@@ -84,6 +86,7 @@ class KeptScheduler final : public Node {
   Bytes mark_for(NodeId to) const;
   void hear_mark(NodeId from, const wire::StateMark& told);
   void await_members();
+  void forget_leads();
   void fence(Status why);
   void note_changes();
   bool keeps_waiting() const;
@@ -101,6 +104,7 @@ class KeptScheduler final : public Node {
   Write write_;
   const std::uint32_t number_;  // As the state has it, and those before, with how often they have written.
   const std::map<std::uint32_t, std::uint32_t> writes_before_;
+  std::set<std::uint32_t> leads_before_;    // Of those, whom the state still has.
   std::uint32_t writes_ = 0;                // Of this one, that are in the store.
   std::map<NodeId, wire::StateMark> told_;  // What each node has said that it was told.
   std::set<NodeId> awaited_;                // Members that have yet to say that.
@@ -108,6 +112,7 @@ class KeptScheduler final : public Node {
   std::optional<Instant> unkept_since_;  // That a store has had nothing of what has changed.
   std::uint64_t waits_ = 0;              // Counts those who were told that they are to wait.
   std::deque<Held> held_;
+  bool in_doubt_ = false;
   std::optional<Status> fenced_;
   Status trouble_;
 };

@@ -338,6 +338,61 @@ TEST(KeptScheduler, WritesNothingMoreWhereItsStateHasGoneBack) {
   EXPECT_EQ(store.get("report/")->entries.size(), 0u);
 }
 
+TEST(KeptScheduler, SaysWithItsSignsOfLifeThatItMayLeadNoMore) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  job.keep();
+  const auto flags = [&] {
+    const auto answers = job.tell(server_node(0), heartbeat());
+    return answers.size() == 1 ? answers[0].second.head.flags : 0xff;
+  };
+  EXPECT_EQ(flags(), 0);
+  job.kept->doubt_lead(true);
+  EXPECT_EQ(flags(), wire::kInDoubt);
+  store.fails = true;
+  job.kept->on_peer_lost(job.now, server_node(1), job.out);
+  job.keep();
+  EXPECT_EQ(flags(), wire::kInDoubt) << "also where its state is away";
+  job.kept->doubt_lead(false);
+  EXPECT_EQ(flags(), 0);
+}
+
+TEST(KeptScheduler, ForgetsThoseWhoLedOnceNobodyWasToldAnythingByThemLast) {
+  StoreInMemory store;
+  KeptJob first(store);
+  first.begin();
+  const wire::StateMark told = mark_of(first.keep());
+  KeptJob second(store), third(store), fourth(store);
+  const auto leads = [&] { return store.get(kLeadsPrefix)->entries.size(); };
+  fourth.kept->on_peer_lost(fourth.now, server_node(1), fourth.out);
+  for (const NodeId node : {server_node(0), worker_node(0)}) fourth.beat(node, told);
+  fourth.keep();
+  EXPECT_EQ(leads(), 4u) << "somebody has yet to say what it was told";
+  fourth.beat(worker_node(1), {3, 0});
+  store.loses_answers = true;
+  fourth.tell(worker_node(0), fourth.report(0, 1));
+  fourth.keep();
+  store.loses_answers = false;
+  fourth.now = fourth.now + std::chrono::seconds(1);
+  fourth.keep();
+  EXPECT_TRUE(fourth.kept->settled());
+  EXPECT_EQ(leads(), 3u) << "of the second nobody has heard";
+  KeptJob fifth(store);
+  EXPECT_EQ(fifth.reports, "0.1r ");
+  const wire::StateMark newest{4, fifth.state.writes.at(4)};
+  for (const NodeId node : {server_node(0), worker_node(0), worker_node(1)}) fifth.beat(node, newest);
+  fifth.tell(worker_node(0), fifth.report(0, 2));
+  fifth.keep();
+  EXPECT_EQ(leads(), 2u);
+  // Who is lost may still have heard of none but those, and is told that it is lost.
+  KeptJob sixth(store);
+  sixth.beat(server_node(1), told);
+  EXPECT_FALSE(sixth.kept->fenced());
+  sixth.beat(worker_node(1), told);
+  EXPECT_TRUE(sixth.kept->fenced());
+}
+
 TEST(KeptScheduler, AJobThatIsOverStaysSo) {
   StoreInMemory store;
   KeptJob first(store);

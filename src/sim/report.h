@@ -68,6 +68,11 @@ struct StateCounts {
   std::uint64_t refused = 0;        // that a scheduler ended because of that;
   std::uint64_t compacted = 0;      // that it forgot what had been, by which
   std::uint64_t stale_watches = 0;  // so many watches were to be begun anew.
+  std::uint64_t leases_early = 0;  // Renewals of leases that ended before their time was over unless renewed;
+  std::uint64_t leases_late = 0;   // times that one lasted longer instead.
+  std::uint64_t cut = 0;           // Calls of a scheduler that alone was cut off.
+  std::uint64_t replaced = 0;      // Schedulers that lived when another one took their job up.
+  std::uint64_t moved = 0;         // Nodes that left one of those for who leads.
 };
 
 // What else happens to servers beside what happens in any job.

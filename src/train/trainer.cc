@@ -312,7 +312,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   if (state) {
     cluster.state = state->store.get();
     cluster.kept = std::move(state->kept);
-    if (state->lead) cluster.lead_lost = [&lead = *state->lead] { return lead.lost(); };
+    cluster.lead = state->lead.get();
   }
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());

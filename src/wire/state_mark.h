@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/frame.h"
 
 namespace thalweg::wire {
 
@@ -22,6 +23,9 @@ struct SaidMark {
   StateMark now;
   StateMark heard;
 };
+
+// A heartbeat of a scheduler that does not know whether it still leads: another one may by now.
+inline constexpr std::uint8_t kInDoubt = frame_flags::kNewer;
 
 inline Bytes encode(const StateMark& mark) {
   return Bytes::of(std::vector<std::uint32_t>{mark.lead, mark.write});

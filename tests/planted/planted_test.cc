@@ -178,6 +178,8 @@ constexpr Planted kEtcdBugs[] = {
     {Bug::kForgottenAwaited, "ForgottenAwaited", Checker::kProgress},
     {Bug::kOlderStateTaken, "OlderStateTaken", Checker::kTakeOver},
     {Bug::kGoneBackWritten, "GoneBackWritten", Checker::kTakeOver},
+    {Bug::kLeaseEndIgnored, "LeaseEndIgnored", Checker::kEnds},
+    {Bug::kDoubtUnsaid, "DoubtUnsaid", Checker::kEnds},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, PlantedEtcd, testing::ValuesIn(kEtcdBugs),

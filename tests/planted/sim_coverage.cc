@@ -40,6 +40,13 @@ constexpr Happened kFaults[] = {
     {"Forgotten", "etcd forgets what has been", [](const Report& r) { return r.state.compacted; }},
     {"WatchAnew", "a standby's watch is begun anew by that",
      [](const Report& r) { return r.state.stale_watches; }},
+    {"LeaseEarly", "a lease of etcd's ends before its time",
+     [](const Report& r) { return r.state.leases_early; }},
+    {"LeaseLate", "one lasts longer", [](const Report& r) { return r.state.leases_late; }},
+    {"CutOff", "a scheduler alone does not reach etcd", [](const Report& r) { return r.state.cut; }},
+    {"Replaced", "a scheduler lives when another one takes the job up",
+     [](const Report& r) { return r.state.replaced; }},
+    {"Moved", "a node leaves it for that one", [](const Report& r) { return r.state.moved; }},
     {"WentBack", "etcd becomes what it was before", [](const Report& r) { return r.state.went_back; }},
     {"WentBackRefused", "a scheduler ends because of that", [](const Report& r) { return r.state.refused; }},
     {"Whole", "a job ends well", [](const Report& r) { return std::uint64_t{r.ended_well}; }},
@@ -78,8 +85,7 @@ int main_of(std::uint64_t first, std::uint64_t count) {
       {{Branch::kRangesAwaited, "of ranges that are placed by hand"},
        {Branch::kLoadKnown, "a chain loses a link while rows are loaded: one of thousands of seeds"},
        {Branch::kOwnerFormer, "of a worker that has the map and does not follow it"},
-       {Branch::kWriteCountedLate, "a look at the state and the write after it are one moment here"},
-       {Branch::kLeadLost, "schedulers die before another one leads"}});
+       {Branch::kWriteCountedLate, "a look at the state and the write after it are one moment here"}});
   return coverage.result();
 }
 

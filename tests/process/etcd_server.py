@@ -3,8 +3,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -45,6 +47,14 @@ class Etcd:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.loads(answer.read())
 
+    def end_leases(self):
+        """All that there are, whoever renews them."""
+        for lease in self.ask("lease/leases", {}).get("leases", []):
+            try:
+                self.ask("lease/revoke", {"ID": lease["ID"]})
+            except urllib.error.HTTPError:
+                pass  # It has ended by itself meanwhile.
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
@@ -70,3 +80,42 @@ class Etcd:
 
     def go_on(self):
         self.process.send_signal(signal.SIGCONT)
+
+
+class Way:
+    """To an etcd, of one process alone: while it is cut, what is sent stays under way."""
+    def __init__(self, test, address):
+        host, port = address.rsplit(":", 1)
+        self.there = (host, int(port))
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.server.getsockname()[1]
+        self.open = threading.Event()
+        self.open.set()
+        test.addCleanup(self.server.close)
+        test.addCleanup(self.mend)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def cut(self):
+        self.open.clear()
+
+    def mend(self):
+        self.open.set()
+
+    def accept(self):
+        while True:
+            try:
+                here, _ = self.server.accept()
+                there = socket.create_connection(self.there)
+            except OSError:
+                return
+            for ends in ((here, there), (there, here)):
+                threading.Thread(target=self.carry, args=ends, daemon=True).start()
+
+    def carry(self, source, to):
+        try:
+            while data := source.recv(65536):
+                self.open.wait()
+                to.sendall(data)
+            to.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass

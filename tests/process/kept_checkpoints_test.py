@@ -8,6 +8,7 @@ import unittest
 
 from checkpoint_names import complete_in
 from cluster_jobs import PATIENCE_S
+from etcd_server import Etcd
 from kept_jobs import WORK, KeptJobs
 from programs import PROGRAM
 
@@ -57,8 +58,15 @@ class KeptCheckpointsTest(KeptJobs):
         self.assert_whole()
         self.refused("the job that is kept there is over", *self.flags, "--checkpoint-whole-every", "3", code=1)
 
-    # Whatever has happened, it is the same command that goes on.
     def test_a_job_that_has_failed_goes_on_from_its_checkpoint(self):
+        self.fail_and_go_on()
+
+    def test_a_job_that_has_failed_in_an_etcd_goes_on_from_its_checkpoint(self):
+        self.state = "etcd://%s/jobs/kept" % Etcd(self).address
+        self.fail_and_go_on()
+
+    # Whatever has happened, it is the same command that goes on.
+    def fail_and_go_on(self):
         command = self.job("--replicas", "1")
         scheduler = self.start(*command)
         nodes = self.start_nodes()

@@ -1,10 +1,9 @@
-// Which of several schedulers leads a job whose state they share: whoever has the key `lead`, which is bound
-// to a lease that a thread of its own renews. That a lease has ended is no proof that its holder has: the
-// term fences that one, see kept_state.h.
+// Keeps the lease of a scheduler that leads, by a thread of its own.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,36 +11,37 @@
 #include <thread>
 #include <utility>
 
+#include "net/real_clock.h"
 #include "node/state_store.h"
+#include "scheduler/lead_lease.h"
 
 namespace thalweg {
 
-inline constexpr char kLeadKey[] = "lead";
-
 class Lead {
  public:
-  // kRetry: another one leads, in its words; `store` is still the caller's then.
+  // As LeadLease::take(); on an error `store` is still the caller's.
   static Result<std::unique_ptr<Lead>> take(std::unique_ptr<StateStore>& store, const std::string& words,
                                             Duration length);
-  ~Lead();  // Ends the lease, so that another one need not wait for that.
+  ~Lead();  // Ends the lease.
 
   // By which changes are made from now on.
   void set_term(StateGuard term);
-  // Another one has taken the job up: for good.
+  // See LeadLease.
   bool lost() const { return lost_; }
+  bool in_doubt() const;  // Also where an answer takes too long.
 
  private:
-  Lead(std::unique_ptr<StateStore> store, std::string words, Duration length)
-      : store_(std::move(store)), words_(std::move(words)), length_(length) {}
+  Lead(std::unique_ptr<StateStore> store, LeadLease lease, Duration length)
+      : store_(std::move(store)), lease_(std::move(lease)), length_(length), told_ns_(clock_.now().ns) {}
   void keep();
-  void regain(const std::optional<StateGuard>& term);
 
-  const std::unique_ptr<StateStore> store_;  // Its thread's, once that runs.
-  const std::string words_;
+  const std::unique_ptr<StateStore> store_;  // Its thread's, once that runs,
+  LeadLease lease_;                          // and so is this.
   const Duration length_;
-  StateLease lease_ = 0;
-  std::atomic<bool> lost_{false};
-  std::mutex mutex_;  // Of these two:
+  const RealClock clock_;
+  std::atomic<bool> lost_{false}, in_doubt_{false};
+  std::atomic<std::int64_t> told_ns_;  // When it was told last that the lease is there.
+  std::mutex mutex_;                   // Of these two:
   std::optional<StateGuard> term_;
   bool over_ = false;
   std::condition_variable changed_;

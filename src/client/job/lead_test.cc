@@ -2,87 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-
 #include "scheduler/kept_state.h"
+#include "scheduler/lead_store_for_test.h"
 
 namespace thalweg {
 namespace {
-
-// What several processes have, whose leases end when the test says so.
-struct SharedState {
-  std::mutex mutex;
-  std::map<std::string, std::pair<StateEntry, StateLease>, std::less<>> entries;
-  std::set<StateLease> leases;
-  StateLease last = 0;
-  std::uint64_t revision = 0;
-  std::size_t renewed = 0;
-
-  void end_leases() {
-    const std::lock_guard lock(mutex);
-    leases.clear();
-    std::erase_if(entries, [](const auto& one) { return one.second.second != 0; });
-  }
-  std::string leader() {
-    const std::lock_guard lock(mutex);
-    const auto at = entries.find(kLeadKey);
-    return at == entries.end() ? "nobody" : at->second.first.value;
-  }
-  std::size_t renewals() {
-    const std::lock_guard lock(mutex);
-    return renewed;
-  }
-};
-
-class StoreOfProcess final : public StateStore {
- public:
-  explicit StoreOfProcess(SharedState& state) : state_(state) {}
-  Result<StateView> get(std::string_view prefix) override {
-    const std::lock_guard lock(state_.mutex);
-    StateView view{{}, state_.revision};
-    for (const auto& [key, held] : state_.entries) {
-      if (key.starts_with(prefix)) view.entries[key] = held.first;
-    }
-    return view;
-  }
-  Result<std::uint64_t> swap(std::span<const StateGuard> guards, std::span<const StateChange> changes,
-                             StateLease lease) override {
-    const std::lock_guard lock(state_.mutex);
-    if (lease != 0 && !state_.leases.contains(lease)) return Status(Code::kRefused, "ended");
-    for (const StateGuard& guard : guards) {
-      const auto at = state_.entries.find(guard.key);
-      if ((at == state_.entries.end() ? 0 : at->second.first.revision) != guard.revision)
-        return Status(Code::kStale, guard.key);
-    }
-    ++state_.revision;
-    for (const StateChange& change : changes)
-      state_.entries[change.key] = {{*change.value, state_.revision}, lease};
-    return state_.revision;
-  }
-  Result<std::vector<StateEvent>> watch(std::string_view, std::uint64_t, Duration) override {
-    return std::vector<StateEvent>();
-  }
-  Result<StateLease> grant(Duration) override {
-    const std::lock_guard lock(state_.mutex);
-    state_.leases.insert(++state_.last);
-    return state_.last;
-  }
-  Status renew(StateLease lease) override {
-    const std::lock_guard lock(state_.mutex);
-    ++state_.renewed;
-    return state_.leases.contains(lease) ? ok_status() : Status(Code::kRefused, "ended");
-  }
-  Status revoke(StateLease lease) override {
-    const std::lock_guard lock(state_.mutex);
-    state_.leases.erase(lease);
-    std::erase_if(state_.entries, [&](const auto& one) { return one.second.second == lease; });
-    return ok_status();
-  }
-
- private:
-  SharedState& state_;
-};
 
 Result<std::unique_ptr<Lead>> lead_of(SharedState& state, const std::string& words) {
   std::unique_ptr<StateStore> store = std::make_unique<StoreOfProcess>(state);
@@ -114,6 +38,20 @@ TEST(Lead, IsTakenAgainWhereNobodyElseHasLed) {
   state.end_leases();
   EXPECT_TRUE(comes([&] { return state.leader() == "first"; }));
   EXPECT_FALSE((*first)->lost());
+}
+
+TEST(Lead, IsInDoubtWhileItsStoreIsAway) {
+  SharedState state;
+  auto first = lead_of(state, "first");
+  const auto set_away = [&](bool away) {
+    const std::lock_guard lock(state.mutex);
+    state.away = away;
+  };
+  set_away(true);
+  EXPECT_TRUE(comes([&] { return (*first)->in_doubt(); }));
+  EXPECT_FALSE((*first)->lost());
+  set_away(false);
+  EXPECT_TRUE(comes([&] { return !(*first)->in_doubt(); }));
 }
 
 TEST(Lead, IsLostOnceAnotherOneHasTakenTheJobUp) {

@@ -129,6 +129,17 @@ void RemoteCluster::tell_trouble() {
                    : "the scheduler's state cannot be kept, so that what changes waits: " + trouble);
 }
 
+void RemoteCluster::look_at_lead() {
+  if (options_.lead == nullptr) return;
+  const bool lost = options_.lead->lost(), in_doubt = options_.lead->in_doubt();
+  if (!lost && in_doubt == in_doubt_) return;
+  in_doubt_ = in_doubt;
+  driver_.turn(kScheduler, [&](Instant, Transport&) {
+    kept_.doubt_lead(in_doubt);
+    if (lost) kept_.lose_lead();
+  });
+}
+
 RemoteCluster::~RemoteCluster() { driver_.stop(driver_.now() + kFlushPatience); }
 
 Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions options) {
@@ -161,9 +172,7 @@ Status RemoteCluster::start_process(const NodeProcess& process) {
 bool RemoteCluster::wait(Duration wait) {
   watch_processes();
   tell_trouble();
-  if (options_.lead_lost && options_.lead_lost()) {
-    driver_.turn(kScheduler, [this](Instant, Transport&) { kept_.lose_lead(); });
-  }
+  look_at_lead();
   if (!driver_.wait_until([this] { return kept_.finished(); }, now() + wait)) return false;
   watch_processes();
   children_.finish(kChildPatience);

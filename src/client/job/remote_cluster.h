@@ -8,6 +8,7 @@
 
 #include "client/job/child_processes.h"
 #include "client/job/job_cluster.h"
+#include "client/job/lead.h"
 #include "net/real_clock.h"
 #include "net/socket/file_descriptor.h"
 #include "net/tcp/tcp_thread.h"
@@ -37,7 +38,7 @@ struct RemoteClusterOptions {
   // Where the scheduler keeps its state, which outlives the cluster, and what there was. Null: nowhere.
   StateStore* state = nullptr;
   KeptState kept;
-  std::function<bool()> lead_lost;  // Whether another scheduler has taken the job up. Empty: nobody can.
+  const Lead* lead = nullptr;  // Of this process. Null: nobody can take the job up from it.
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
   std::vector<NodeProcess> processes;
   std::function<void(const std::string&)> log;  // On any thread.
@@ -76,6 +77,7 @@ class RemoteCluster final : public JobCluster {
   // A turn of the scheduler.
   void act(const std::function<void(Instant, Transport&)>& turn);
   void tell_trouble();
+  void look_at_lead();
   Status start_process(const NodeProcess& process);
   void watch_processes();
   void on_process_ended(const ChildProcesses::Ended& ended);
@@ -95,6 +97,7 @@ class RemoteCluster final : public JobCluster {
   std::string killed_;                             // The first one that a signal ended, in words.
   std::uint32_t replaced_ = 0;
   bool was_over_ = false;  // The job that was taken up.
+  bool in_doubt_ = false;  // Whether another one leads, as last told to the scheduler.
   std::string trouble_;    // Of keeping the state, as last said.
   std::string address_;
   std::atomic<bool> started_{false};

@@ -66,7 +66,8 @@ Status open_etcd(const StatePlace& place, SchedulerState& state) {
   if (!where) return where.status();
   auto store = EtcdStore::open(*where);
   if (!store) return store.status();
-  auto of_lead = EtcdStore::open(*where);  // A slow change keeps no lease from being renewed.
+  // A slow change keeps no lease from being renewed, nor does an address that does not answer.
+  auto of_lead = EtcdStore::open(*where, {.answer = kLeadLength / 2});
   if (!of_lead) return of_lead.status();
   state.store = *std::move(store);
   return take_etcd_lead(place, *std::move(of_lead), state);

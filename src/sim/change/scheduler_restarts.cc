@@ -45,11 +45,7 @@ void SchedulerRestarts::kill() {
   --left_;
   cluster_.kill_scheduler(dark);
   cluster_.at(cluster_.now() + scaled(plan_.restart_takes, random_.unit()), [this] {
-    if (plan_.standby) {
-      cluster_.end_lead();
-    } else {
-      cluster_.restart_scheduler();
-    }
+    if (!plan_.standby) cluster_.restart_scheduler();  // Else it comes by itself once the lease has ended.
     if (left_ > 0) next();
   });
 }

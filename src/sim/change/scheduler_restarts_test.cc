@@ -67,9 +67,16 @@ TEST(SchedulerRestarts, AStateInAnEtcdIsTakenUpAndLateChangesHaveNoEffect) {
     all.away += report.state.away;
     all.compacted += report.state.compacted;
     all.stale_watches += report.state.stale_watches;
+    all.leases_early += report.state.leases_early;
+    all.leases_late += report.state.leases_late;
+    all.cut += report.state.cut;
+    all.replaced += report.state.replaced;
+    all.moved += report.state.moved;
   }
   for (const std::uint64_t times : {killed, all.unheard, all.unanswered, all.late, all.away, all.compacted})
     EXPECT_GT(times, kSeeds / 10 / kEveryForTest);
+  for (const std::uint64_t times : {all.leases_early, all.leases_late, all.cut, all.replaced, all.moved})
+    EXPECT_GT(times, kSeeds / 20 / kEveryForTest);
   for (const std::uint64_t times : {all.late_refused, all.stale_watches, all.went_back, all.refused, gone_on})
     EXPECT_GT(times, kSeeds / 60 / kEveryForTest);
   std::cout << killed << " schedulers were killed; of changes " << all.unheard << " were never heard, "
@@ -78,7 +85,11 @@ TEST(SchedulerRestarts, AStateInAnEtcdIsTakenUpAndLateChangesHaveNoEffect) {
             << "it became what it had been " << all.went_back << " times, because of which " << all.refused
             << " schedulers ended and " << gone_on << " jobs went on\n"
             << "what had been was forgotten " << all.compacted << " times, and " << all.stale_watches
-            << " watches were begun anew because of that\n";
+            << " watches were begun anew because of that\n"
+            << all.leases_early << " times a lease was to end early, " << all.leases_late
+            << " times one ended late, and " << all.cut << " calls were of a scheduler that was cut off; "
+            << all.replaced << " schedulers lived when another one took their job up, of which " << all.moved
+            << " nodes left one\n";
 }
 
 TEST(SchedulerRestarts, TheSameSeedTakesTheSameCourse) {

@@ -37,8 +37,11 @@ void Cluster::complete_later(const TakenCheckpoint& taken) {
 
 std::uint32_t Cluster::start_server() {
   const std::string name = fmt::format("process-{}", births_);
-  ServerOptions options{
-      {.name = name, .patience = plan_.timeout}, {}, 0, programs_.store_cut, programs_.cut_piece_bytes};
+  ServerOptions options{{.name = name, .schedulers = scheduler_addresses(), .patience = plan_.timeout},
+                        {},
+                        0,
+                        programs_.store_cut,
+                        programs_.cut_piece_bytes};
   if (births_ % 2 == 1) options.threads = std::make_shared<LastPartFirst>();
   auto server = std::make_unique<Server>(std::move(options));
   Server* raw = server.get();
@@ -59,6 +62,7 @@ std::uint32_t Cluster::start_worker(Duration turn, bool observer) {
   member.machine = fmt::format("machine-{}", births_ % plan_.machines);
   member.observer = observer;
   member.patience = plan_.timeout;
+  if (!observer) member.schedulers = scheduler_addresses();
   auto worker = std::make_unique<Worker>(WorkerOptions{std::move(member), std::move(program)});
   Worker* raw = worker.get();
   const std::uint32_t place =
@@ -77,10 +81,7 @@ std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn)
   process->node = std::move(node);
   process->turn = turn;
   process->armed = now_;
-  if (plan_.clock_begin_max > Duration{}) {
-    process->clock = NodeClock(scaled(plan_.clock_begin_max, clocks_.unit()),
-                               1 + plan_.clock_rate_off * (2 * clocks_.unit() - 1));
-  }
+  process->clock = draw_clock();
   process->scheduler_heard = process->clock.local(now_);
   at(process->clock.world(process->scheduler_heard + plan_.timeout),
      [this, place] { give_up_unwelcomed(place); });
@@ -88,6 +89,12 @@ std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn)
   directory_[id] = place;
   queue_.push(now_, {Event::Kind::kTimer, place});
   return place;
+}
+
+NodeClock Cluster::draw_clock() {
+  if (plan_.clock_begin_max == Duration{}) return {};
+  const Duration begin = scaled(plan_.clock_begin_max, clocks_.unit());
+  return {begin, 1 + plan_.clock_rate_off * (2 * clocks_.unit() - 1)};
 }
 
 // What the driver of a node does that has found no scheduler to join. The observer's is the scheduler's.
@@ -126,6 +133,7 @@ bool Cluster::step() {
 }
 
 void Cluster::deliver(std::uint32_t slot) {
+  if (mails_[slot].receiver != nullptr) mails_[slot].to = mails_[slot].receiver->place;
   const std::uint32_t place = mails_[slot].to;
   Process& process = *processes_[place];
   if (!process.runs() || !survives(mails_[slot])) {
@@ -180,7 +188,7 @@ void Cluster::take_frame(Process& process, Mail mail) {
   record(process, &mail);
   begin_turn(process);
   const Instant local = process.clock.local(now_);
-  if (process.scheduler != nullptr && plan_.judged) patience_.on_heard(local, mail.from);
+  if (leads(process) && plan_.judged) patience_.on_heard(local, mail.from);
   if (process.server != nullptr && plan_.judged)
     watch_.on_asked(process.id, *process.server, mail.from, mail.frame.head);
   if (mail.from == kScheduler) process.scheduler_heard = local;
@@ -192,12 +200,12 @@ void Cluster::take_frame(Process& process, Mail mail) {
   process.node->on_frame(local, mail.from, std::move(mail.frame), out);
   asked_ = nullptr;
   if (of_kept) note_received(process, asked);
-  if (process.scheduler != nullptr && plan_.judged) patience_.after_turn(local, *process.scheduler, false);
+  if (leads(process) && plan_.judged) patience_.after_turn(local, *process.scheduler, false);
 }
 
 void Cluster::begin_turn(Process& process) {
   const auto since = std::exchange(process.paused_since, std::nullopt);
-  if (!since || process.scheduler == nullptr) return;
+  if (!since || !leads(process)) return;
   patience_.on_own_pause(process.clock.local(std::min(now_, process.busy_until) - *since));
 }
 
@@ -212,7 +220,7 @@ void Cluster::on_timer(std::uint32_t place) {
     Outgoing out(*this, process);
     process.node->on_time(local, out);
     begin_computing(process);
-    if (process.scheduler != nullptr) {
+    if (leads(process)) {
       if (plan_.judged) patience_.after_turn(local, *process.scheduler, true);
       await_all(process);
     }
@@ -223,7 +231,7 @@ void Cluster::on_timer(std::uint32_t place) {
 // At the end of a turn. What is computed takes virtual time, during which the node has turns, and is done at
 // the end of that.
 void Cluster::begin_computing(Process& process) {
-  if (process.kept_scheduler != nullptr) return keep_state();
+  if (process.kept_scheduler != nullptr) return keep_state(process);
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
   if (programs_.computed_for && !process.observer) return compute_as_told(process);
@@ -271,7 +279,9 @@ void Cluster::after_turn(std::uint32_t place) {
   if (process.node->finished()) {
     process.over = true;
     process.inbox.clear();
-    if (process.scheduler == nullptr || comes_again()) return;
+    if (process.scheduler == nullptr) return;
+    if (replaced(process)) return on_replaced(process);
+    if (comes_again()) return;
     gone_ = true;
     return tell_all_of_scheduler(now_ + limits::kPeerGrace);
   }
@@ -285,19 +295,22 @@ void Cluster::after_turn(std::uint32_t place) {
 void Cluster::send(Process& from, NodeId to, Frame frame) {
   if (from.server != nullptr && programs_.on_answer) programs_.on_answer(from.id, asked_, frame);
   if (plan_.judged) watch_send(from, to, frame);
-  const auto found = directory_.find(to);
-  if (found == directory_.end() || !processes_[found->second]->runs()) {
+  const Process* const receiver = receiver_of(from, to);
+  if (receiver == nullptr || !receiver->runs()) {
     if (trace_) trace_(loss_line(now_, from.id, to, frame, Fate::kNobody));
     return;
   }
-  const Link link{from.place, found->second};
+  const Link link{from.place, receiver->place};
   const bool sign_of_life =
       from.kept && to == kScheduler && (frame.head.op == Op::kHeartbeat || frame.head.op == Op::kJoin);
   arrivals_.clear();
   if (room_ && room_->join(link)) return send_in_room(from, link, std::move(frame));
   const Process& other = *processes_[link.to];
   const bool looks_on = from.observer ? other.server != nullptr : other.observer && from.server != nullptr;
-  const bool must_arrive = (sign_of_life && now_ - from.heard > kSilenceMax) || (looks_on && !plan_.judged);
+  const bool doubts = from.scheduler != nullptr && other.kept && frame.head.op == Op::kHeartbeat &&
+                      (frame.head.flags & wire::kInDoubt) != 0;
+  const bool must_arrive =
+      (sign_of_life && now_ - from.heard > kSilenceMax) || doubts || (looks_on && !plan_.judged);
   const Fate fate = network_.send(now_, link, std::move(frame), must_arrive, arrivals_);
   if (trace_ && fate != Fate::kSent) trace_(loss_line(now_, from.id, to, frame, fate));
   const std::uint32_t connection = must_arrive ? kAnyConnection : network_.connection(link);
@@ -307,6 +320,7 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
     const std::uint32_t slot = mails_.put_empty();
     Mail& mail = mails_[slot];
     mail.to = link.to;
+    mail.receiver = receiver;
     mail.from = from.id;
     mail.frame = std::move(arrival.frame);
     mail.damaged = std::move(arrival.damaged);
@@ -316,11 +330,21 @@ void Cluster::send(Process& from, NodeId to, Frame frame) {
   }
 }
 
+// Who has that name, and where schedulers come and go, a connection with the sender.
+const Process* Cluster::receiver_of(const Process& from, NodeId to) const {
+  if (to == kScheduler && from.follows != nullptr) return from.follows;
+  const auto found = directory_.find(to);
+  if (found == directory_.end()) return nullptr;
+  const Process* const process = processes_[found->second].get();
+  return from.scheduler == nullptr || connected(from, *process) ? process : nullptr;
+}
+
 void Cluster::watch_send(const Process& from, NodeId to, const Frame& frame) {
   if (from.server != nullptr) watch_.on_answer(from.id, *from.server, to, asked_, frame);
   if (from.worker != nullptr && frame.head.op == Op::kPushReply)
     watch_.on_combiner_answer(from.id, frame.head);
   if (from.scheduler == nullptr) return;
+  if (former(from)) return watch_former(from, frame);
   patience_.on_sent(from.clock.local(now_), to, frame);
   if (home_) watch_kept(frame);
 }
@@ -366,7 +390,7 @@ void Cluster::kill(std::uint32_t place) {
   } else {
     process.corpse = std::move(process.node);
   }
-  if (process.scheduler != nullptr) gone_ = true;
+  if (leads(process)) gone_ = true;
   process.server = nullptr;
   process.worker = nullptr;
   process.inbox.clear();
@@ -391,7 +415,7 @@ void Cluster::by_driver(std::uint32_t place, std::function<void(Process&, Instan
   Outgoing out(*this, process);
   const Instant local = process.clock.local(now_);
   turn(process, local, out);
-  if (process.scheduler != nullptr) patience_.after_turn(local, *process.scheduler, false);
+  if (leads(process)) patience_.after_turn(local, *process.scheduler, false);
   after_turn(place);
 }
 
@@ -400,7 +424,7 @@ void Cluster::tell_lost(std::uint32_t place, NodeId peer) {
     const NodeId id = processes_[lost]->id;
     note([&] { return fmt::format("{} is told that {} is lost", who(process.id), who(id)); });
     process.told_of_scheduler = process.told_of_scheduler || id == kScheduler;
-    if (process.scheduler != nullptr) patience_.on_given_up(id);
+    if (leads(process)) patience_.on_given_up(id);
     process.node->on_peer_lost(local, id, out);
   });
 }

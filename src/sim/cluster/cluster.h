@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "scheduler/kept_scheduler.h"
+#include "scheduler/lead_lease.h"
 #include "scheduler/scheduler.h"
 #include "server/server.h"
 #include "sim/cluster/patience_watch.h"
@@ -30,6 +31,8 @@ namespace thalweg::sim {
 
 // How the scheduler is told that a killed process ended.
 inline constexpr char kKilled[] = "was ended by signal 9";
+
+class EtcdWay;
 
 // What shards and the observer do instead of the workload, and who looks on.
 struct Programs {
@@ -59,6 +62,11 @@ struct Process {
   std::unique_ptr<Scheduler> led;  // By `kept_scheduler`, which is the node then.
   KeptScheduler* kept_scheduler = nullptr;
   Scheduler* scheduler = nullptr;  // Of the corpse, too.
+  std::uint64_t life = 0;          // Which of the schedulers that came it is.
+  std::shared_ptr<EtcdWay> way;    // Of one that leads by a lease.
+  std::optional<LeadLease> lease;
+  std::optional<StateGuard> term;
+  Process* follows = nullptr;  // The scheduler that it is connected with, where that is not who leads.
   Server* server = nullptr;
   Worker* worker = nullptr;
   bool observer = false;
@@ -124,7 +132,8 @@ class Cluster {
   // Another one comes in its place, once its state can be read. Where one stands by, that is when it sees
   // that nobody leads.
   void restart_scheduler();
-  void end_lead();
+  // Whether that process is a scheduler in whose place another one leads.
+  bool former(const Process& process) const { return process.scheduler != nullptr && process.place != 0; }
   // Of its calls to an etcd.
   StateCounts state_counts() const;
   // Whether its etcd has become what it was before, and whether the scheduler has ended because of that.
@@ -176,8 +185,9 @@ class Cluster {
     Frame frame;
     std::vector<std::byte> damaged;  // See Network::Arrival.
     Link link;
-    std::uint32_t connection = 0;  // Kept nodes' signs of life do not depend on theirs.
-    RoomLinks::Passage passage{};  // Of a frame in the room.
+    std::uint32_t connection = 0;       // Kept nodes' signs of life do not depend on theirs.
+    RoomLinks::Passage passage{};       // Of a frame in the room.
+    const Process* receiver = nullptr;  // Not in the room: who has that place, or had it as this was sent.
   };
   static constexpr std::uint32_t kAnyConnection = ~0u;
 
@@ -189,9 +199,26 @@ class Cluster {
   void forget_unheard();
   void note_received(const Process& process, const Frame& frame);
   bool comes_again();
-  void keep_state();
+  void keep_state(Process& process);
+  void take_up();
+  std::vector<std::string> scheduler_addresses() const;
   void stand_by();
+  bool take_lease();
+  void lead_by_lease(Process& process);
+  void keep_lease(Process& process);
+  void step_aside();
+  void on_replaced(Process& process);
+  void kill_observers();
+  void look_for_scheduler(Process& node, std::string_view address);
+  // The one that does, as far as its state tells.
+  static bool leads(const Process& process) { return process.scheduler != nullptr && process.place == 0; }
+  bool replaced(const Process& process) const;
+  const Process* receiver_of(const Process& from, NodeId to) const;
+  bool connected(const Process& scheduler, const Process& node) const;
+  NodeClock draw_clock();
   void watch_kept(const Frame& frame);
+  void watch_map(const Process& scheduler, const Frame& frame);
+  void watch_former(const Process& process, const Frame& frame);
   void scheduler_turn(Process& process, Transport& out,
                       const std::function<void(Scheduler&, Instant, Transport&)>& act);
   void complete_later(const TakenCheckpoint& taken);
@@ -250,7 +277,9 @@ class Cluster::Outgoing final : public Transport {
  public:
   Outgoing(Cluster& cluster, Process& process) : cluster_(cluster), process_(process) {}
   void send(NodeId to, Frame frame) override { cluster_.send(process_, to, std::move(frame)); }
-  void introduce(NodeId, std::string_view) override {}
+  void introduce(NodeId node, std::string_view address) override {
+    if (node == kScheduler) cluster_.look_for_scheduler(process_, address);
+  }
   void rename_self(NodeId id, std::uint64_t) override {
     cluster_.directory_[id] = process_.place;
     process_.id = id;

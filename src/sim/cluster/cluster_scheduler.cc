@@ -3,60 +3,16 @@
 
 #include <algorithm>
 
-#include "base/mix.h"
-#include "scheduler/key_watch.h"
-#include "sim/cluster/cluster.h"
-#include "sim/disk.h"
-#include "sim/sim_etcd.h"
-#include "sim/trace_line.h"
-#include "state/state_log.h"
+#include "sim/change/scheduler_home.h"
 
 namespace thalweg::sim {
 namespace {
 
 // A disk has taken a change after up to so long, and says so after as long again.
 constexpr Duration kWriteTakesMax = std::chrono::milliseconds(4);
-// For an etcd that has not answered.
-constexpr Duration kLooksAgain = std::chrono::milliseconds(100);
 constexpr char kStatePlace[] = "/state";
-constexpr char kLead[] = "lead";
-
-class NoClock final : public Clock {
- public:
-  Instant now() const override { return {}; }  // Nobody has a lease here.
-};
-
-// What a map says of who has what.
-struct Owners {
-  std::vector<wire::ShardOwner> shards;
-  std::vector<Placement> placement;
-  bool operator==(const Owners&) const = default;
-};
 
 }  // namespace
-
-struct Cluster::SchedulerHome {
-  explicit SchedulerHome(std::uint64_t seed) : random(Random(seed).split(22)), disk(random.next()) {}
-  Random random;
-  NoClock clock;
-  StateStore* store() { return etcd ? static_cast<StateStore*>(etcd.get()) : log.get(); }
-  SimDisk disk;
-  std::unique_ptr<state::StateLog> log;  // Of the scheduler that runs.
-  std::unique_ptr<SimEtcd> etcd;         // Null: its state is on the disk.
-  KeyWatch lead{kLead};                  // Of who stands by.
-  KeptState kept;                        // As that found it.
-  std::uint64_t life = 0;                // Counts them.
-  std::map<ShardId, ReportId> answered;  // The newest report of each shard that was.
-  std::map<std::uint32_t, Owners> told;  // By map epoch.
-  std::map<ShardId, ReportId> received;  // Of what was answered, what has come there.
-  bool went_back = false;
-  bool older = false;         // What was taken up lacks what nodes know.
-  std::uint64_t refused = 0;  // Schedulers that ended because it went back.
-  std::uint64_t drawn = 0;    // Numbers of those who lead.
-  std::uint32_t number(std::uint64_t seed) {
-    return static_cast<std::uint32_t>(splitmix(seed ^ ++drawn << 40)) | 1;
-  }
-};
 
 // Both here, where SchedulerHome is whole.
 Cluster::Cluster(const Plan& plan, Trace trace, Programs programs)
@@ -97,7 +53,9 @@ SchedulerOptions Cluster::scheduler_options() {
   options.tables = plan_.tables;
   options.timeout = plan_.timeout;
   options.suspect_after = plan_.suspect_after;
-  options.on_report = [this](ShardId shard, ReportId number, std::string_view text) {
+  options.on_report = [this, life = home_ ? home_->life : 0](ShardId shard, ReportId number,
+                                                             std::string_view text) {
+    if (home_ && home_->life != life) return;  // Its own process hears of it, which ends.
     if (programs_.on_report) return programs_.on_report(now_, shard, number, text);
     work_.on_report(shard, number, text);
   };
@@ -127,26 +85,28 @@ void Cluster::start_scheduler() {
     processes_[add(kScheduler, std::move(scheduler), {})]->scheduler = raw;
     return;
   }
-  auto kept = std::make_unique<KeptScheduler>(*raw, home_->store(), home_->kept);
+  StateStore* const store = home_->way ? static_cast<StateStore*>(home_->way.get()) : home_->store();
+  auto kept = std::make_unique<KeptScheduler>(*raw, store, home_->kept);
   KeptScheduler* const node = kept.get();
   Process& process = *processes_[add(kScheduler, std::move(kept), {})];
   process.led = std::move(scheduler);
   process.kept_scheduler = node;
   process.scheduler = raw;
+  process.life = home_->life;
+  if (!plan_.standby) return;
+  lead_by_lease(process);
+  stand_by();
 }
 
 // What is on the disk, by whoever comes now. At times the disk fails once, then or later.
 bool Cluster::open_state() {
+  if (plan_.standby) return take_lease();
   SchedulerHome& home = *home_;
   ++home.life;
   if (home.etcd) {
     auto kept = take_lead(*home.etcd, home.number(plan_.seed));
     const Code code = kept.status().code();
     if (kept) home.kept = *std::move(kept);
-    if (kept && plan_.standby) {
-      home.etcd->bind(kLead);
-      stand_by();
-    }
     if (!kept && code != Code::kTimeout && code != Code::kRetry)
       findings_.add(Checker::kTakeOver, "etcd's state cannot be opened: " + kept.status().message());
     return kept.ok();
@@ -170,16 +130,6 @@ bool Cluster::open_state() {
     return false;
   }
 }
-
-void Cluster::stand_by() {
-  at(now_ + kLooksAgain, [this] {
-    if (gone_) return;
-    const auto gone = home_->lead.gone(*home_->etcd, Duration{0});
-    return gone && *gone ? restart_scheduler() : stand_by();
-  });
-}
-
-void Cluster::end_lead() { home_->etcd->end_lease_of(kLead); }
 
 void Cluster::on_etcd_back() {
   note("etcd becomes what it was before");
@@ -227,22 +177,21 @@ bool Cluster::comes_again() {
 }
 
 // What is computed is what it takes to write; it is done wherever the scheduler is killed, or not.
-void Cluster::keep_state() {
-  Computation* const work = processes_[0]->node->take_work();
+void Cluster::keep_state(Process& process) {
+  Computation* const work = process.node->take_work();
   if (work == nullptr) return;
-  const std::uint64_t life = home_->life;
-  const auto still_lives = [this, life] { return home_->life == life && processes_[0]->runs(); };
+  const auto still_lives = [&process, life = process.life] { return process.life == life && process.runs(); };
   const auto takes = [this] { return scaled(kWriteTakesMax, home_->random.unit()); };
   // What was on its way to an etcd comes there though its scheduler is dead.
-  const auto comes = [this, life, still_lives] {
-    return still_lives() || (home_->etcd && home_->life == life && processes_[0]->corpse);
+  const auto comes = [this, &process, life = process.life, still_lives] {
+    return still_lives() || (home_->etcd && process.life == life && process.corpse);
   };
-  at(now_ + takes(), [this, work, still_lives, comes, takes] {
+  at(now_ + takes(), [this, work, &process, still_lives, comes, takes] {
     if (!comes()) return;
     work->compute();
-    at(now_ + (home_->etcd ? home_->etcd->answer_takes() : takes()), [this, still_lives] {
-      by_driver(0, [still_lives](Process& process, Instant local, Transport& out) {
-        if (still_lives()) process.node->on_computed(local, out);
+    at(now_ + (home_->etcd ? home_->etcd->answer_takes() : takes()), [this, &process, still_lives] {
+      by_driver(process.place, [still_lives](Process& its, Instant local, Transport& out) {
+        if (still_lives()) its.node->on_computed(local, out);
       });
     });
   });
@@ -257,7 +206,11 @@ void Cluster::scheduler_turn(Process& process, Transport& out,
 
 StateCounts Cluster::state_counts() const {
   StateCounts counts = home_ && home_->etcd ? home_->etcd->counts() : StateCounts();
-  if (home_) counts.refused = home_->refused;
+  if (home_) {
+    counts.refused = home_->refused;
+    counts.replaced = home_->replaced;
+    counts.moved = home_->moved;
+  }
   return counts;
 }
 
@@ -281,20 +234,22 @@ void Cluster::kill_scheduler(bool dark) {
     if (!other.runs()) continue;
     if (other.observer) {
       kill(p);
-    } else if (other.map_epoch > 0 && home_->random.chance(0.7)) {
+    } else if (other.map_epoch > 0 && connected(process, other) && home_->random.chance(0.7)) {
       at(now_ + scaled(limits::kPeerGrace, home_->random.unit()), [this, p] { tell_lost(p, kScheduler); });
     }
   }
 }
 
 void Cluster::restart_scheduler() {
-  Process& process = *processes_[0];
   note("another scheduler comes");
+  if (open_state()) return take_up();
+  if (home_->etcd) at(now_ + kLooksAgain, [this] { restart_scheduler(); });
+}
+
+// What is kept, by the scheduler that has opened it.
+void Cluster::take_up() {
+  Process& process = *processes_[0];
   const Instant local = process.clock.local(now_);
-  if (!open_state()) {
-    if (home_->etcd) at(now_ + kLooksAgain, [this] { restart_scheduler(); });
-    return;
-  }
   SchedulerOptions options = scheduler_options();
   options.observer = worker_node(wire::kFirstTemporary + births_);
   auto scheduler = std::make_unique<Scheduler>(std::move(options));
@@ -323,16 +278,19 @@ void Cluster::restart_scheduler() {
   process.corpse.reset();
   process.led = std::move(scheduler);
   process.scheduler = process.led.get();
-  auto kept = std::make_unique<KeptScheduler>(*process.led, home_->store(), home_->kept);
+  StateStore* const store = home_->way ? static_cast<StateStore*>(home_->way.get()) : home_->store();
+  auto kept = std::make_unique<KeptScheduler>(*process.led, store, home_->kept);
   process.kept_scheduler = kept.get();
   process.node = std::move(kept);
   process.paused_since.reset();
   process.stopped_at.reset();
   process.over = false;
+  process.life = home_->life;
   process.busy_until = process.armed = now_;
   patience_.on_restart(local, *process.scheduler);
   queue_.push(now_, {Event::Kind::kTimer, 0});
   processes_[start_worker({}, true)]->kept = plan_.spares_core;
+  if (plan_.standby) lead_by_lease(process);
 }
 
 // What the scheduler says is known to whoever comes in its place: two maps of one epoch say the same.
@@ -346,10 +304,13 @@ void Cluster::watch_kept(const Frame& frame) {
     ReportId& newest = home_->answered[frame.head.shard];
     newest = std::max(newest, numbered<ReportId>(frame.head));
   }
-  if (frame.head.op != Op::kMap) return;
+  if (op == Op::kMap) watch_map(*processes_[0], frame);
+}
+
+void Cluster::watch_map(const Process& scheduler, const Frame& frame) {
   const auto map = wire::decode_map(frame.first);
   if (!map) return;
-  if (map->epoch > processes_[0]->kept_scheduler->kept_epoch())
+  if (map->epoch > scheduler.kept_scheduler->kept_epoch())
     findings_.add(Checker::kTakeOver, fmt::format("a map of epoch {} is said that is not kept", map->epoch));
   Owners says{map->shards, map->placement};
   const auto [told, first] = home_->told.try_emplace(map->epoch, says);

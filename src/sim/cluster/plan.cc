@@ -202,6 +202,7 @@ Duration time_allowed(const Plan& plan) {
   all +=
       plan.restarts * (plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after + limits::kRetryMax));
   if (plan.etcd) all += plan.state_faults.until + by_slow_clock(plan, limits::kRetryMax);
+  if (plan.standby) all += (plan.restarts + 1) * (plan.lease + by_slow_clock(plan, 2 * plan.suspect_after));
   if (plan.state_faults.back_after > 0)
     all += 2 * plan.restart_takes + by_slow_clock(plan, 2 * plan.suspect_after);
   // Those who come in the place of others may come so late.
@@ -386,6 +387,18 @@ void draw_going_back(Plan& plan, Random& random) {
   plan.node_faults = {.every = plan.node_faults.every, .until = plan.node_faults.until};
 }
 
+void draw_leases(Plan& plan, Random random) {
+  StateFaults& faults = plan.state_faults;
+  plan.lease = between(random, 500ms, 3s);
+  if (random.chance(0.5)) faults.lease_early = 0.5 * random.unit();
+  if (random.chance(0.5)) faults.lease_late = 0.8 * random.unit();
+  if (random.chance(0.5)) {
+    faults.cut_every = between(random, 50ms, 4s);
+    faults.cut_max = between(random, 1s, 20s);
+    faults.until = std::max(faults.until, between(random, 5s, 20s));
+  }
+}
+
 }  // namespace
 
 Plan draw_etcd_plan(std::uint64_t seed) {
@@ -406,6 +419,7 @@ Plan draw_etcd_plan(std::uint64_t seed) {
   if (later.chance(0.5)) faults.forget_every = between(later, 10ms, 2s);
   plan.standby = later.chance(0.5);
   if (later.chance(0.3)) draw_going_back(plan, later);
+  if (plan.standby) draw_leases(plan, Random(seed).split(28));
   return plan;
 }
 

@@ -61,6 +61,10 @@ struct StateFaults {
   Duration away_every{};  // On average, it hears nobody for up to `away_max`; 0: never.
   Duration away_max{};
   Duration forget_every{};  // On average, it forgets what has been; 0: never.
+  double lease_early = 0;   // A lease ends after a part of its time, as by a clock that runs fast.
+  double lease_late = 0;    // One that has ended gets its whole time anew, as by a leader that has just come.
+  Duration cut_every{};     // On average, each scheduler alone is cut off for up to `cut_max`; 0: never.
+  Duration cut_max{};
   Duration until{};
   std::uint32_t back_after = 0;  // Of a job's changes: then it becomes what it was back_by before; 0: never.
   std::uint32_t back_by = 0;
@@ -122,6 +126,7 @@ struct Plan {
   bool etcd = false;  // Their state is in one, not on a disk.
   StateFaults state_faults;
   bool standby = false;  // Another scheduler waits there for the lead to be nobody's.
+  Duration lease{};      // Of who leads then, and by which it has to be renewed.
   // Clocks of nodes begin up to so much after the world's, and run up to so much faster or slower.
   Duration clock_begin_max{};
   double clock_rate_off = 0;

@@ -11,11 +11,15 @@ namespace {
 std::string describe_state(const Plan& plan) {
   if (!plan.etcd) return {};
   const StateFaults& faults = plan.state_faults;
-  return fmt::format(", its state in an etcd: unheard {:.2f} unanswered {:.2f} late {:.2f}{}{}{}{}{}",
+  return fmt::format(", its state in an etcd: unheard {:.2f} unanswered {:.2f} late {:.2f}{}{}{}{}{}{}{}{}",
                      faults.unheard, faults.unanswered, faults.late, faults.slow > Duration{} ? " slow" : "",
                      faults.away_every > Duration{} ? " away" : "",
                      faults.forget_every > Duration{} ? " forgetful" : "",
-                     plan.standby ? " with a standby" : "", faults.back_after > 0 ? " goes back" : "");
+                     plan.standby ? " with a standby" : "",
+                     plan.standby && faults.lease_early > 0 ? " leases end early" : "",
+                     plan.standby && faults.lease_late > 0 ? " leases end late" : "",
+                     plan.standby && faults.cut_every > Duration{} ? " cut off" : "",
+                     faults.back_after > 0 ? " goes back" : "");
 }
 
 }  // namespace

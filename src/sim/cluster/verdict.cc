@@ -128,8 +128,22 @@ bool may_end_alone(const Cluster& cluster, const Process& process, const Status&
   }
 }
 
+// A scheduler in whose place another one came says that it leads no more, or ends as those do that all others
+// have left.
+std::string judge_former(const Cluster& cluster, const Process& process) {
+  if (const auto& fenced = process.kept_scheduler->fenced())
+    return fenced->code() == Code::kAborted ? ""
+                                            : "a scheduler that was replaced ended with " + told(*fenced);
+  const std::optional<Status>& how = process.scheduler->stopped();
+  const std::optional<Status>& job = cluster.scheduler().stopped();
+  if (!how) return "a scheduler that was replaced does not know that";
+  return !how->ok() || (job && job->ok()) ? ""
+                                          : "a scheduler that was replaced ended well, and the job did not";
+}
+
 // Empty, or what is wrong with how a node that was not killed ended.
 std::string judge_node(const Cluster& cluster, const Process& process) {
+  if (cluster.former(process)) return judge_former(cluster, process);
   if (process.gave_up || (process.scheduler != nullptr && cluster.refused())) return {};
   const std::optional<Status>& job = cluster.scheduler().stopped();
   const std::optional<Status>& how = *ending(process);

@@ -95,6 +95,12 @@ constexpr Knob<Plan> kClusterParts[] = {
     kind_part<Plan>(
         "back", [](auto& plan) -> auto& { return plan.state_faults.back_after; }),
     kind_part<Plan>(
+        "lease-early", [](auto& plan) -> auto& { return plan.state_faults.lease_early; }),
+    kind_part<Plan>(
+        "lease-late", [](auto& plan) -> auto& { return plan.state_faults.lease_late; }),
+    kind_part<Plan>(
+        "cut-off", [](auto& plan) -> auto& { return plan.state_faults.cut_every; }),
+    kind_part<Plan>(
         "standby", [](auto& plan) -> auto& { return plan.standby; }),
     kind_part<Plan>(
         "stop", [](auto& plan) -> auto& { return plan.stop_at; }),
