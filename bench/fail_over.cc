@@ -6,9 +6,7 @@
 // before the worker is answered nothing for longest, to the next one, over the second that the kill begins.
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,14 +14,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <functional>
-#include <new>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
+#include "bench/members/child.h"
 #include "thalweg/node.h"
 
 namespace thalweg {
@@ -83,28 +80,17 @@ Task<Status> push_for_ever(Store& store, Watch& watch, std::size_t rows) {
   co_return ok_status();
 }
 
-pid_t start(const std::function<Status()>& run) {
-  const pid_t child = ::fork();
-  THALWEG_CHECK(child >= 0, "a process can be made");
-  if (child > 0) return child;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::_Exit(run().ok() ? 0 : 1);
-}
-
 // In milliseconds. A job of its own for each kill, in a process of its own, since it has threads.
 double gap_of_one_kill(Consistency consistency, std::size_t rows, std::uint32_t seed) {
-  void* const shared =
-      ::mmap(nullptr, sizeof(Watch), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  THALWEG_CHECK(shared != MAP_FAILED, "a page of memory can be had");
-  Watch& watch = *new (shared) Watch;
+  auto& watch = bench::make_shared_with_children<Watch>();
   NodeOptions node;
   node.scheduler = fmt::format("127.0.0.1:{}", 20000 + (::getpid() * 64 + static_cast<int>(seed)) % 10000);
   node.insecure_no_auth = true;
   std::array<pid_t, kServers> servers;
-  for (pid_t& server : servers) server = start([&] { return run_server(node); });
-  const pid_t worker = start(
+  for (pid_t& server : servers) server = bench::start_child([&] { return run_server(node); });
+  const pid_t worker = bench::start_child(
       [&] { return run_worker(node, [&](Store& store) { return push_for_ever(store, watch, rows); }); });
-  const pid_t job = start([&] {
+  const pid_t job = bench::start_child([&] {
     JobOptions options;
     options.servers = kServers;
     options.replicas = 2;
@@ -135,7 +121,7 @@ double gap_of_one_kill(Consistency consistency, std::size_t rows, std::uint32_t 
   THALWEG_CHECK(status == 0 && !stopped, "the job goes on and ends well");
   for (const pid_t child : servers) ::waitpid(child, nullptr, 0);
   ::waitpid(worker, nullptr, 0);
-  ::munmap(shared, sizeof(Watch));
+  ::munmap(&watch, sizeof(Watch));
   return gap;
 }
 

@@ -52,7 +52,7 @@ inline constexpr std::size_t kRedoBytesMax = std::size_t{8} << 20;
 inline constexpr std::size_t kLogBytesMax = std::size_t{256}
                                             << 20;  // Not acknowledged; above it, pushes are put off.
 // To servers that join chains, of one server, and not acknowledged; one range's at least. In pieces.
-inline constexpr std::size_t kCopyBytesInFlight = std::size_t{4} << 20;
+inline constexpr std::size_t kCopyBytesInFlight = std::size_t{256} << 10;
 inline constexpr std::size_t kCopyPieceBytes = std::size_t{1} << 20;
 
 // Groups.

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -57,8 +60,19 @@ FileDescriptor dial_locally(const SocketAddress& address, int buffer_bytes) {
 bool is_of_this_user(int socket) { return credentials(socket).uid == ::geteuid(); }
 
 std::string other_process(int socket) {
-  const pid_t process = credentials(socket).pid;  // 0: this process's namespace does not have it.
+  const pid_t process = process_at(socket);
   return process == 0 ? "this machine" : fmt::format("process {} of this machine", process);
+}
+
+pid_t process_at(int socket) { return credentials(socket).pid; }
+
+// One whose parent has yet to ask for it is still there to be signalled, but its descriptor can be read.
+bool has_ended(pid_t process) {
+  if (process == 0) return false;
+  const FileDescriptor its(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!its) return errno == ESRCH;
+  pollfd ended{its.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 1;
 }
 
 }  // namespace thalweg

@@ -2,6 +2,8 @@
 // Unix-domain name that says the port's address, which calls to that address try first. See docs/adr/0113.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "net/socket/address.h"
@@ -21,5 +23,9 @@ FileDescriptor dial_locally(const SocketAddress& address, int buffer_bytes = 0);
 bool is_of_this_user(int socket);
 // It, such as "process 4711 of this machine".
 std::string other_process(int socket);
+// Its number; 0: this process's namespace does not have it.
+pid_t process_at(int socket);
+// False as well where that is not known.
+bool has_ended(pid_t process);
 
 }  // namespace thalweg

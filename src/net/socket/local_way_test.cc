@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <vector>
 
@@ -101,6 +102,24 @@ TEST(LocalWay, ANameIsOnesWhoTookIt) {
   const Status second = listen_locally(address).status();
   EXPECT_EQ(second.code(), Code::kIo);
   EXPECT_NE(second.message().find("@thalweg-127.0.0.1-"), std::string::npos) << second.message();
+}
+
+TEST(LocalWay, SaysWhetherAProcessHasEnded) {
+  EXPECT_FALSE(has_ended(0));
+  EXPECT_FALSE(has_ended(::getpid()));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_FALSE(has_ended(child));
+  ::kill(child, SIGKILL);
+  siginfo_t ended;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_TRUE(has_ended(child));  // Though its number is still taken.
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(has_ended(child));
 }
 
 TEST(LocalWay, DoesNotLeadToAnotherUser) {

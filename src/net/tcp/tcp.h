@@ -27,7 +27,7 @@ struct TcpOptions {
   bool insecure_no_auth = false;
   Duration peer_grace = limits::kPeerGrace;
   Duration hello_timeout = limits::kHelloTimeout;
-  // Of a peer on this machine that was connected: its port is closed, so its process is gone. Do not wait
+  // Of a peer on this machine that was connected: its port is closed, or its process has ended. Do not wait
   // for the grace to pass.
   bool refused_is_lost = true;
   // A peer that never was connected is lost as well, each time that it cannot be called: for nodes that have

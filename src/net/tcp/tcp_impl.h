@@ -99,6 +99,7 @@ class Tcp::Impl {
     std::uint64_t incarnation = 0;
     bool connected_once = false;  // Since it was last lost.
     bool flush_due = false;
+    pid_t process = 0;  // That was connected last; 0: not by the local way.
     Instant closed_at{};
     Instant next_dial{};
     Duration backoff = limits::kReconnectFirst;
@@ -190,6 +191,7 @@ class Tcp::Impl {
   void pass_over(Peer& peer);
   void dial_failed(Peer& peer, const std::string& why, bool refused);
   void lose(NodeId id, const std::string& why);
+  std::string why_lost(const Peer& peer, Instant now);
   void housekeep(Instant now);
   void forgive_own_pause(Instant now);
   void housekeep_by(Instant at) { next_housekeeping_ = std::min(next_housekeeping_, at); }

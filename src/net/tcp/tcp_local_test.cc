@@ -1,10 +1,13 @@
 // Nodes of one machine reach each other by the local way, and by TCP where that leads elsewhere or nowhere.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +80,34 @@ TEST(TcpLocal, APeerWhoseProcessEndsIsLostAtOnce) {
     process.end();
     EXPECT_TRUE(net.run_until([&] { return !ask.lost.empty(); }, kClock.now() + 60s));
   }
+}
+
+// The one that is called has no address to call back at.
+TEST(TcpLocal, ACallerWhoseProcessEndsIsLostAtOnce) {
+  const std::uint16_t port = port_for_this_test();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    AskNode ask({kEcho}, 1, 1);
+    ask.finishes = false;
+    Tcp net(kClock, {});
+    net.add(kAsker, ask);
+    if (!net.introduce(kEcho, at(port)).ok()) ::_exit(1);
+    net.run_until([] { return false; });
+  }
+  EchoNode echo;
+  TcpOptions options;
+  options.peer_grace = 1h;
+  Tcp net(kClock, options);
+  net.add(kEcho, echo);
+  ASSERT_TRUE(net.listen(at(port)).ok());
+  ASSERT_TRUE(net.run_until([&] { return echo.received > 0; }, kClock.now() + 60s));
+  ASSERT_EQ(net.stats().local, 1U);
+  ::kill(child, SIGKILL);  // Its end is yet to be asked for.
+  EXPECT_TRUE(net.run_until([&] { return !echo.lost.empty(); }, kClock.now() + 60s));
+  EXPECT_EQ(echo.lost, std::vector{kAsker});
+  ::waitpid(child, nullptr, 0);
 }
 
 // Passes what is said at a port of its own on to another.

@@ -18,6 +18,9 @@ constexpr Duration kShortLife = std::chrono::seconds(1);
 constexpr Duration kHousekeepingMax = std::chrono::seconds(1);
 // Before a peer is dialled again, so that what others say at the same time is heard first: they may all end.
 constexpr Duration kRedialAfter = std::chrono::milliseconds(1);
+// Whether the process of a peer that hung up has ended is looked at so often. Who started it may know more,
+// such as the signal that ended it, and has been told by then.
+constexpr Duration kEndLook = std::chrono::milliseconds(200);
 // Whoever takes a job up waits for all who knew the scheduler before.
 constexpr Duration kReconnectSchedulerMax = std::chrono::milliseconds(250);
 
@@ -50,6 +53,7 @@ void Tcp::Impl::attach(Connection& conn, Peer& peer, std::uint64_t incarnation) 
   peer.conns.push_back(&conn);
   peer.incarnation = incarnation;
   peer.connected_once = true;
+  peer.process = conn.local ? process_at(conn.socket.get()) : 0;
   peer.complaint.clear();
   if (conn.dialled) peer.dialling = peer.moved = false;
   peer.by_tcp = false;
@@ -93,7 +97,7 @@ void Tcp::Impl::detach(Connection& conn) {
   } else {
     back_off(peer);
   }
-  housekeep_by(peer.closed_at + options_.peer_grace);
+  housekeep_by(peer.closed_at + std::min(options_.peer_grace, kEndLook));
 }
 
 void Tcp::Impl::rename_peer(Connection& conn, NodeId id) {
@@ -250,6 +254,19 @@ void Tcp::Impl::forgive_own_pause(Instant now) {
   for (const auto& [key, peer] : peers_) peer->closed_at = std::min(now, peer->closed_at + late);
 }
 
+// Of one that hung up; empty: it may yet come back.
+std::string Tcp::Impl::why_lost(const Peer& peer, Instant now) {
+  const Instant deadline = peer.closed_at + options_.peer_grace;
+  if (now >= deadline)
+    return fmt::format("not connected for {} ms", options_.peer_grace / std::chrono::milliseconds(1));
+  housekeep_by(deadline);
+  if (!options_.refused_is_lost || peer.process == 0) return "";
+  const Instant look = peer.closed_at + kEndLook;
+  if (now >= look && has_ended(peer.process)) return "its process has ended";
+  housekeep_by(std::max(look, now + kEndLook));
+  return "";
+}
+
 void Tcp::Impl::housekeep(Instant now) {
   forgive_own_pause(now);
   next_housekeeping_ = now + kHousekeepingMax;
@@ -274,23 +291,14 @@ void Tcp::Impl::housekeep(Instant now) {
       refuse(conn, "it stopped in the middle of a frame");
     }
   }
-  std::vector<NodeId> lost;
+  std::map<NodeId, std::string> lost;
   for (const auto& [key, peer] : peers_) {
     if (peer->conn != nullptr) continue;
-    if (peer->connected_once) {
-      const Instant deadline = peer->closed_at + options_.peer_grace;
-      if (now >= deadline) {
-        lost.push_back(peer->id);
-      } else {
-        housekeep_by(deadline);
-      }
-    }
+    if (const std::string why = peer->connected_once ? why_lost(*peer, now) : ""; !why.empty())
+      lost[peer->id] = why;
     dial(*peer);
   }
-  std::ranges::sort(lost);
-  lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
-  for (const NodeId id : lost)
-    lose(id, fmt::format("not connected for {} ms", options_.peer_grace / std::chrono::milliseconds(1)));
+  for (const auto& [id, why] : lost) lose(id, why);
   std::erase_if(peers_, [this](const auto& entry) {
     const Peer& peer = *entry.second;
     if (options_.unmet_is_lost && peer.dials > 0) return false;  // Its back-off goes on.
