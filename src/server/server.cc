@@ -173,12 +173,16 @@ void Server::follow_placement(Transport& out) {
     TableHost& host = *tables_[t];
     const RangeSet placed = map().placement[t].owned_by(self());
     if (const RangeSet lost = host.owned() - placed; !lost.empty()) {
-      std::vector<RangeState> states = host.give_up(lost);
-      if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
-      for (RangeState& state : states) {
-        if (!map().by_hand) break;  // Who owns them now had them already.
-        const RangeId range = state.range;
-        given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
+      if (!map().by_hand && !THALWEG_BUG(kOldOwnerAnswers)) {
+        host.drop(lost);  // Who owns them now had them already.
+      } else {
+        std::vector<RangeState> states = host.give_up(lost);
+        if (THALWEG_BUG(kOldOwnerAnswers)) static_cast<void>(host.adopt(states));
+        for (RangeState& state : states) {
+          if (!map().by_hand) break;
+          const RangeId range = state.range;
+          given_up_.insert_or_assign({TableId{t}, range}, std::move(state));
+        }
       }
     }
     take_over(t, out);

@@ -117,8 +117,10 @@ class TableHost {
   RangeState state_of(RangeId range) const;
   // The same but for its rows.
   RangeState known_of(RangeId range) const;
-  // Gives ranges up with all that is known of them, one value each. Precondition: they are owned.
+  // Gives ranges up with all that is known of them, one value each, or without. Precondition of both: they
+  // are owned.
   std::vector<RangeState> give_up(const RangeSet& ranges);
+  void drop(const RangeSet& ranges);
   // Takes over what others gave up. Unless OK, nothing has changed. Precondition: none of it is owned.
   Status adopt(std::vector<RangeState> states);
 
@@ -182,6 +184,10 @@ class TableHost {
   void before_change(const Contribution& part);
   void change_rows(std::span<const Contribution> parts);
   void add_known(TableCut& cut) const;
+  std::vector<RangeState> known_of(const RangeSet& ranges) const;
+  Status check_gain(const std::vector<RangeState>& states) const;
+  void gain(std::vector<RangeState> states);
+  void forget(const RangeSet& ranges);
   void own_anew();
   void count_read(const FrameHeader& head);
 

@@ -44,11 +44,7 @@ void TableHost::take_rows() {
 
 void TableHost::add_known(TableCut& cut) const {
   cut.states.clear();
-  if (in_lockstep()) return;
-  for (const RangeSpan run : owned().runs()) {
-    for (std::uint16_t range = run.begin; range < run.end; ++range)
-      cut.states.push_back(known_of(RangeId{range}));
-  }
+  if (!in_lockstep()) cut.states = known_of(owned());
 }
 
 TableCut TableHost::take_cut() {

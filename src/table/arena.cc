@@ -9,6 +9,7 @@
 namespace thalweg {
 
 void* Arena::allocate(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
   auto piece = free_.end();
   for (auto free = free_.begin(); free != free_.end(); ++free) {
     if (free->second >= bytes && (piece == free_.end() || free->second < piece->second)) piece = free;
@@ -21,6 +22,7 @@ void* Arena::allocate(std::size_t bytes) {
 }
 
 void Arena::release(void* at, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
   auto piece = free_.emplace(static_cast<std::byte*>(at), bytes).first;
   if (const auto next = std::next(piece);
       next != free_.end() && piece->first + piece->second == next->first) {

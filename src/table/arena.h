@@ -6,11 +6,12 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace thalweg {
 
-// Best fit; free neighbours are joined. Not for several threads. Outlives what it gave.
+// Best fit; free neighbours are joined. Any thread may call it. Outlives what it gave.
 class Arena {
  public:
   static constexpr std::size_t kAlign = 64;
@@ -27,7 +28,10 @@ class Arena {
   // Takes back what allocate(bytes) returned.
   void release(void* at, std::size_t bytes);
 
-  std::size_t pieces_free() const { return free_.size(); }
+  std::size_t pieces_free() const {
+    const std::lock_guard lock(mutex_);
+    return free_.size();
+  }
 
  private:
   struct Free {
@@ -37,6 +41,7 @@ class Arena {
 
   Piece add_chunk(std::size_t bytes);
 
+  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<void, Free>> chunks_;
   std::size_t chunk_bytes_ = 0;
   std::map<std::byte*, std::size_t> free_;  // Start and size of each free piece.

@@ -32,7 +32,7 @@ SparseTable::SparseTable(const TableSpec& spec, const RangeSet& owned,
       rule_(spec.rule, spec.dim, std::move(custom)),
       width_(spec.dim + rule_.state_floats()) {
   blocks_.reserve(spec.ranges);
-  for (std::size_t i = 0; i < spec.ranges; ++i) blocks_.emplace_back(width_, spec.ranges, &arena_);
+  for (std::size_t i = 0; i < spec.ranges; ++i) blocks_.emplace_back(width_, spec.ranges, arena_.get());
 }
 
 Status SparseTable::check_keys(std::span<const std::uint64_t> keys, RangeSpan ranges) const {
@@ -438,8 +438,21 @@ void SparseTable::remove(const RangeSet& ranges) {
   owned_ = owned_ - ranges;
   for (const RangeSpan run : ranges.runs()) {
     for (std::uint16_t range = run.begin; range < run.end; ++range)
-      blocks_[range] = SparseBlock(width_, spec_.ranges, &arena_);
+      blocks_[range] = SparseBlock(width_, spec_.ranges, arena_.get());
   }
+}
+
+void SparseTable::swap_rows(RangeId range, SparseTable& other) {
+  shown_.forget();
+  other.shown_.forget();
+  std::swap(blocks_[range.value], other.blocks_[range.value]);
+  keep_alive(other.arena_);
+  other.keep_alive(arena_);
+}
+
+void SparseTable::keep_alive(const std::shared_ptr<Arena>& arena) {
+  const bool known = arena == arena_ || std::ranges::find(other_arenas_, arena) != other_arenas_.end();
+  if (!known) other_arenas_.push_back(arena);
 }
 
 std::uint64_t SparseTable::digest() const {

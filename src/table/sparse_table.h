@@ -44,6 +44,10 @@ class SparseTable final : public Table {
   Contribution sum(std::span<const Contribution> parts);
   // Applies what sum(), the last call that was not const, has returned.
   void apply_sum();
+  SparseTable* part_with(RangeId) override { return this; }
+  // Exchanges all rows of one range, and with them the memory that they lie in. Precondition: both tables own
+  // it, and are of one spec.
+  void swap_rows(RangeId range, SparseTable& other);
   // Keys that were looked for so far.
   std::uint64_t lookups() const { return lookups_; }
   // Keys whose order was looked at so far to check pushes.
@@ -91,12 +95,14 @@ class SparseTable final : public Table {
   void fetch_place(PlacedKey key) const;
   void make_rows(const NewRows& made);
   void make_room(SparseBlock& block, std::span<const PlacedKey> keys) const;
+  void keep_alive(const std::shared_ptr<Arena>& arena);
 
   TableSpec spec_;
   RangeSet owned_;
   UpdateRule rule_;
   std::size_t width_;
-  Arena arena_;                      // Of the blocks' arrays.
+  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();  // Of the blocks' arrays,
+  std::vector<std::shared_ptr<Arena>> other_arenas_;          // but for those that came from other tables.
   std::vector<SparseBlock> blocks_;  // One a range of the table; those of others stay empty.
   SparseReducer reducer_;
   StepRows shown_;

@@ -46,6 +46,8 @@ struct RowsView {
   std::size_t width = 0;
 };
 
+class SparseTable;
+
 class Table {
  public:
   virtual ~Table() = default;
@@ -100,6 +102,8 @@ class Table {
   virtual Status add(const RangeSet& ranges) = 0;
   // Forgets these ranges with their rows.
   virtual void remove(const RangeSet& ranges) = 0;
+  // The sparse table that has this range's rows; null: they are no rows of sparse tables.
+  virtual SparseTable* part_with(RangeId) { return nullptr; }
   // Order-independent hash of all keys, rows and state: equal for equal contents however they came about.
   virtual std::uint64_t digest() const = 0;
   virtual TableStats stats() const = 0;

@@ -38,7 +38,7 @@ void Server::follow_joins(Transport& out) {
     }
     if (const RangeSet rest = copies_[t]->owned() - kept; !rest.empty()) {
       THALWEG_REACHED(kJoinGivenUp);
-      static_cast<void>(copies_[t]->give_up(rest));
+      copies_[t]->drop(rest);
     }
     for (const PlacedRun& run : placement.joiners_of(self())) {
       for_each_range(TableId{t}, run.ranges, [&](RangeOf range) {

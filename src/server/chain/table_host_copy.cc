@@ -31,20 +31,13 @@ CopyState TableHost::copy_state(RangeId range) {
 
 Status TableHost::join(CopyState copy) {
   const RangeId range = copy.state.range;
-  if (owned().contains(range)) static_cast<void>(give_up(only(range)));
+  if (owned().contains(range)) drop(only(range));
   std::vector<RangeState> states;
   states.push_back(std::move(copy.state));
   if (Status adopted = adopt(std::move(states)); !adopted.ok()) return adopted;
   copied_[range.value] = copy.copied;
   images_.put(range, std::move(copy.images));
   return ok_status();
-}
-
-Status TableHost::take_over(TableHost& copies, const RangeSet& ranges) {
-  copies.redo(0);
-  images_.take(copies.images_, ranges);
-  keep_images();
-  return adopt(copies.give_up(ranges));
 }
 
 // The runs of those that are owned, which have come equally far.

@@ -39,6 +39,7 @@ class PartedTable final : public Table {
   void remove(const RangeSet& ranges) override;
   std::uint64_t digest() const override;
   TableStats stats() const override;
+  SparseTable* part_with(RangeId range) override { return tables_[table_of(range)].get(); }
   // How many tables it is.
   std::size_t size() const { return tables_.size(); }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "table/parts/move_ranges.h"
 
 namespace thalweg {
 namespace {
@@ -152,6 +153,31 @@ TEST_P(PartedTables, RangesComeAndGo) {
   }
 }
 
+// Rows of a range lie where they lay, learn on in their new table, and outlive the old one.
+TEST_P(PartedTables, GetRangesOfAnotherTable) {
+  const RangeSet some = RangeSet(1, 4) + RangeSet(9, 16);
+  // Cut at other places.
+  std::unique_ptr<Table> copies = std::make_unique<PartedTable>(spec_, RangeSet(0, 3), nullptr, threads_);
+  ASSERT_TRUE(copies->add({3, 16}).ok());
+  for (int round = 0; round < 3; ++round) {
+    const KeysAndGrads push = draw(6000);
+    const Contribution pushed = push.at(0);
+    whole_->apply({&pushed, 1}), copies->apply({&pushed, 1});
+  }
+  parted_->remove(some);
+  ASSERT_TRUE(move_ranges(*copies, *parted_, some).ok());
+  EXPECT_EQ(parted_->owned(), RangeSet(owned_));
+  EXPECT_EQ(copies->owned(), RangeSet(owned_) - some);
+  parted_->remove(RangeSet(owned_) - some);
+  ASSERT_TRUE(move_ranges(*copies, *parted_, RangeSet(owned_) - some).ok());
+  EXPECT_EQ(copies->stats().rows, 0U);
+  copies.reset();
+  const KeysAndGrads more = draw(6000);
+  const Contribution pushed = more.at(0);
+  whole_->apply({&pushed, 1}), parted_->apply({&pushed, 1});
+  expect_same(more);
+}
+
 // Whatever is wrong with a push is said in the words of one table.
 TEST_P(PartedTables, RefuseWhatOneTableRefuses) {
   const auto alike = [&](const Contribution& part, RangeSpan ranges) {
@@ -179,6 +205,23 @@ TEST_P(PartedTables, RefuseWhatOneTableRefuses) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfFloats, PartedTables, ::testing::Values(1U, 3U));
+
+TEST(MoveRanges, TakesDenseRowsToo) {
+  TableSpec spec;
+  spec.name = "t", spec.kind = TableSpec::Kind::kDense, spec.dim = 3, spec.rows = 40, spec.ranges = 8;
+  spec.init = {InitSpec::Kind::kUniform, 0.5f, 11};
+  const auto whole = make_table(spec, {0, 8}), to = make_table(spec, {5, 8}), from = make_table(spec, {0, 5});
+  const std::uint64_t first = 0, sixth = range_first_row(5, 8, 40);
+  const std::vector<float> grads(40 * 3, 0.5f);
+  const auto push = [&](Table& table, const std::uint64_t& row, std::uint64_t rows) {
+    const Contribution pushed{{&row, 1}, std::span(grads).first(rows * 3)};
+    table.apply({&pushed, 1});
+  };
+  push(**whole, first, 40), push(**from, first, sixth), push(**to, sixth, 40 - sixth);
+  ASSERT_TRUE(move_ranges(**from, **to, {0, 5}).ok());
+  EXPECT_EQ((*to)->digest(), (*whole)->digest());
+  EXPECT_TRUE((*from)->owned().empty());
+}
 
 TEST(PartedTable, HasNoMorePartsThanRanges) {
   TableSpec spec;
