@@ -344,8 +344,8 @@ TEST(KeptScheduler, SaysWithItsSignsOfLifeThatItMayLeadNoMore) {
   job.begin();
   job.keep();
   const auto flags = [&] {
-    const auto answers = job.tell(server_node(0), heartbeat());
-    return answers.size() == 1 ? answers[0].second.head.flags : 0xff;
+    const auto answers = job.beat(server_node(0), {1, 1});
+    return count(answers, Op::kHeartbeat) == 1 ? answers[0].second.head.flags : 0xff;
   };
   EXPECT_EQ(flags(), 0);
   job.kept->doubt_lead(true);

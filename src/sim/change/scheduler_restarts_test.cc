@@ -20,6 +20,15 @@ TEST(SchedulerRestarts, SeedsThatOnceFailedHold) {
   }
 }
 
+// Nodes stayed with a scheduler that alone did not reach etcd, and the one that had taken its job up took them
+// all for lost.
+TEST(SchedulerRestarts, SeedsOfAnEtcdThatOnceFailedHold) {
+  for (const std::uint64_t seed : {38u}) {
+    const Report report = run_plan(draw_etcd_plan(seed));
+    EXPECT_TRUE(report.ok()) << "seed " << seed << ": " << report.violation << "\n" << report.plan;
+  }
+}
+
 TEST(SchedulerRestarts, SeedsOfEitherStateThatOnceFailedHold) {
   for (const std::uint64_t seed : {594u, 20398u, 20678u, 702085u, 707683u}) {
     const Report report = run_plan(draw_taken_up_plan(seed));
