@@ -107,11 +107,11 @@ class KeptProcessesTest(KeptJobs):
         self.assert_gone(self.started)
 
     def test_nobody_comes_again(self):
-        job = self.begin("--timeout", "2")
+        job = self.begin("--timeout", "5")
         nodes = self.await_passes(2)
         self.kill(job)
         self.assert_gone(nodes.values())
-        self.refuse("expected --checkpoint DIR --resume auto", *self.flags("--timeout", "2"), code=1)
+        self.refuse("expected --checkpoint DIR --resume auto", *self.flags("--timeout", "5"), code=1)
 
     def test_where_it_cannot_be(self):
         self.refuse("--state is for a scheduler whose nodes are processes of their own", "--state", self.state)
