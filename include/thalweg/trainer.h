@@ -185,7 +185,7 @@ struct TrainerOptions {
   std::string sweep;
   std::string out;  // Where the model is saved, a directory; empty: nowhere.
   // The model is that of the pass with the least loss on held-out rows, not of the last one. Unset: so where
-  // rows are held out and there are neither checkpoints nor a `state`.
+  // rows are held out and there are no checkpoints, nor a `state` in an etcd without `out`.
   std::optional<bool> keep_best;
   // Training ends once so many passes in a row were no better; 0: never. With keep_best.
   std::uint32_t patience = 0;
@@ -197,7 +197,8 @@ struct TrainerOptions {
   CheckpointOptions checkpoint;
   // For Trainer::run(NodeOptions): where the scheduler keeps what another one has to know to take the job up
   // where it is killed: a directory, or etcd://HOST:PORT[,HOST:PORT...]/PREFIX, with TLS etcds://. Empty: its
-  // death ends the job. docs/fault-tolerance.md.
+  // death ends the job. For run(TrainProcesses) a directory: the processes outlive this one, too, and the
+  // next run() with it takes their job up. docs/fault-tolerance.md.
   std::string state;
   StateTls state_tls;
   bool standby = false;  // Waits while another scheduler leads the job of that state.
@@ -297,7 +298,8 @@ class Trainer {
 
   // On threads of this process.
   TrainResult run();
-  // By processes that are started here with other arguments, and end with the job.
+  // By processes that are started here with other arguments, and end with the job; those of a job that
+  // TrainerOptions::state has are not started again.
   TrainResult run(const TrainProcesses& processes);
   // As the scheduler at `node.scheduler` of servers and workers that join.
   TrainResult run(const NodeOptions& node);

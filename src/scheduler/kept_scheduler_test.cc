@@ -92,6 +92,25 @@ TEST(KeptScheduler, TellsWhoeverAsksToWaitWhileAStoreIsNotThere) {
   EXPECT_EQ(count(job.tell(worker_node(0), job.report(0, 1)), Op::kReportReply), 1u);
 }
 
+TEST(KeptScheduler, AnImageSaysWhichBarriersAreOpen) {
+  StoreInMemory store;
+  KeptJob job(store);
+  job.begin();
+  constexpr BarrierId kPass{0, 1};
+  for (std::uint32_t shard = 0; shard < 4; ++shard) {
+    const auto image = Scheduler::imaged(job.scheduler->image());
+    ASSERT_TRUE(image);
+    EXPECT_FALSE(image->open.contains(kPass)) << shard;
+    const wire::ShardOwner& owner = job.scheduler->map().shards[shard];
+    Frame barrier = make_frame(Op::kBarrier);
+    barrier.head.shard = ShardId{shard};
+    barrier.head.owner_epoch = owner.owner_epoch;
+    barrier.head.step = in_place_of_step(kPass);
+    job.tell(worker_node(owner.worker), barrier);
+  }
+  EXPECT_TRUE(Scheduler::imaged(job.scheduler->image())->open.contains(kPass));
+}
+
 // What is not known to be there is written again, and then it is.
 TEST(KeptScheduler, RepeatsAWriteWhoseAnswerWasLost) {
   StoreInMemory store;

@@ -112,6 +112,7 @@ class Scheduler final : public Node {
     wire::Map map;
     bool loaded = false;            // As loaded() has it.
     std::optional<Status> stopped;  // As stopped() has it.
+    std::set<BarrierId> open;
   };
   static std::optional<Imaged> imaged(std::string_view image);
   // What was taken is complete where it was to be, or why not.

@@ -264,7 +264,9 @@ bool Scheduler::read_image(Instant now, std::string_view image) {
 std::optional<Scheduler::Imaged> Scheduler::imaged(std::string_view image) {
   Scheduler of_it{SchedulerOptions()};
   if (!of_it.read_image(Instant{}, image)) return std::nullopt;
-  return Imaged{of_it.map_, of_it.loaded(), of_it.stopped_};
+  Imaged out{of_it.map_, of_it.loaded(), of_it.stopped_, {}};
+  for (const auto& [id, barrier] : of_it.barriers_) out.open.insert(id);  // An image has no others.
+  return out;
 }
 
 Status Scheduler::restore(Instant now, std::string_view image, const std::vector<KeptReport>& reports) {

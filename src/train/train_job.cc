@@ -58,10 +58,8 @@ Status check_state(const TrainerOptions& options, const TrainSpec& spec) {
     return Status(Code::kUsage, fmt::format("--state cannot be combined with {}: {}", what, why));
   };
   if (options.state.empty()) return ok_status();
-  if (spec.shows_passes)
-    return no("--keep best", "the best model so far is in the memory of the scheduler's process");
   if (!spec.exchange.empty()) return no("--exchange", "the loss of any process of such a job ends it");
-  return ok_status();
+  return spec.shows_passes ? BestSoFar::check(options) : ok_status();
 }
 
 double mean(const LossSum& sum) { return sum.weight > 0 ? sum.loss / sum.weight : std::nan(""); }
@@ -116,11 +114,16 @@ Result<std::unique_ptr<TrainJob>> TrainJob::create(const TrainerOptions& given) 
     if (Status status = job->begin_with(*std::move(resume)); !status.ok()) return status;
   }
   const TrainSpec& s = job->spec();
-  job->monitor_ = std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
-                                                 s.train.shuffle.order != RowOrder::kFiles);
+  job->monitor_ = job->new_monitor();
   job->warn_of_inputs();
   job->say(TrainMessage::kDetail, fmt::format("{} rows a step over {} data shards", s.batch_rows, s.shards));
   return job;
+}
+
+std::unique_ptr<TrainMonitor> TrainJob::new_monitor() const {
+  const TrainSpec& s = spec();
+  return std::make_unique<TrainMonitor>(s.model.loss, s.epochs, s.shards,
+                                        s.train.shuffle.order != RowOrder::kFiles);
 }
 
 Status TrainJob::count_keys() const {
@@ -203,8 +206,9 @@ Task<Status> TrainJob::observe(ShardStore& store) {
     if (const Status status = (co_await store.barrier({epoch, 1})).status; !status.ok()) co_return status;
     if (Status status = monitor_->inputs_agree(); !status.ok()) co_return status;
     EpochNumbers numbers = monitor_->epoch_numbers(epoch);
-    numbers.cut_short = store.closing();
-    if (numbers.cut_short) numbers.has_valid = false;  // The barrier held nobody: rows may be missing.
+    // A barrier holds nobody then: rows may be missing, unless another scheduler has closed the job later.
+    numbers.cut_short = store.closing() && !(best_ && monitor_->is_scored(epoch));
+    if (numbers.cut_short) numbers.has_valid = false;
     numbers.ended = now();
     if (on_pass_) on_pass_();
     add_pass(numbers);
@@ -369,6 +373,7 @@ TrainResult TrainJob::run(Cluster& cluster, std::uint32_t servers, std::uint32_t
   const Status status = cluster.status();
   result.complete = status.ok() && collected_;
   if (result.complete) {
+    if (best_) best_->forget_others("");
     if (!closed) tell_epochs(told, cluster);  // The job is over: no more come.
     sum_up(cluster.view(), closed, result);
   }

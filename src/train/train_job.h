@@ -18,6 +18,7 @@
 #include "thalweg/trainer.h"
 #include "train/checkpoint/checkpoint_keeper.h"
 #include "train/checkpoint/resume.h"
+#include "train/saved/best_so_far.h"
 #include "train/shard_trainer.h"
 #include "train/train_report.h"
 #include "train/warm_start/warm_start.h"
@@ -51,7 +52,8 @@ class TrainJob {
   Status count_keys() const;
   // Of a job with a state, before its nodes begin: it is the one that is kept there, or begins where there is
   // none, or one that is over and is to go on from its checkpoints.
-  Status begin_kept(StateStore& store, KeptState& kept);
+  // `alone`: none of its nodes is there any more.
+  Status begin_kept(StateStore& store, KeptState& kept, bool alone);
   // Asks for an early end: with checkpoints by taking one more, else by what has been learnt.
   void close() { closing_ = true; }
   void say(TrainMessage kind, const std::string& line) const;
@@ -67,7 +69,10 @@ class TrainJob {
   // `of_this_job`: those that are there.
   Status open_checkpoints(bool of_this_job);
   // The job is another scheduler's.
-  Status take_up(const Scheduler::Imaged& job);
+  Status take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
+  // What its observer had seen to, and the best model of that.
+  Status take_up_best(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports);
+  std::unique_ptr<TrainMonitor> new_monitor() const;
   Task<Status> load(ShardStore& store);
   // As Cluster::wait(), for a while; completes checkpoints meanwhile.
   bool wait(Cluster& cluster);
@@ -84,11 +89,19 @@ class TrainJob {
     std::unique_ptr<Disk> disk;
     std::unique_ptr<ModelWriter> writer;  // Null: it is to be saved nowhere.
     std::string place;
-    std::size_t epochs = 0;  // After so many of epochs_.
+    std::size_t epochs = 0;           // After so many of epochs_.
+    std::string kept_at;              // By best_, until it is copied; empty: it is not.
+    std::optional<ModelReader> kept;  // From there, once it is read.
   };
   // What the servers have becomes staged_.
   Task<Status> stage(ShardStore& store);
   Task<Status> stage_at(ShardStore& store, const std::string& place, Staged& staged);
+  // Where another scheduler finds it.
+  Task<Status> stage_best(ShardStore& store);
+  // Of staged_, which is kept: its digest and rows.
+  Status read_kept();
+  Task<Status> copy_kept(ShardStore& store);
+  static Task<Status> copy_tables(const ModelReader& from, ModelWriter& to, ShardStore& store);
   Task<Status> stage_elsewhere(ShardStore& store, Status refused, Staged& staged);
   // Of TrainSpec::shows_passes: stages the best model so far, and ends the training once that is long ago.
   Task<Status> show_pass(ShardStore& store, std::uint32_t epoch);
@@ -154,6 +167,8 @@ class TrainJob {
   std::uint64_t model_rows_ = 0;
   bool collected_ = false;  // The whole model, and saved if that was asked for.
   std::optional<Staged> staged_;
+  std::optional<BestSoFar> best_;    // Where there is a state that knows of it.
+  std::uint32_t shown_ = 0;          // Passes that another scheduler's observer has seen to.
   std::atomic<bool> enough_{false};  // No pass was better for long: training ends.
   std::optional<double> save_below_;
   bool loaded_ = false;     // Before the observer came.

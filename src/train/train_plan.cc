@@ -15,6 +15,7 @@
 #include "train/rows/data_fields.h"
 #include "train/rows/key_ages.h"
 #include "train/rows/row_plan.h"
+#include "train/saved/best_so_far.h"
 
 namespace thalweg {
 namespace {
@@ -290,7 +291,8 @@ void note_idle_workers(const TrainerOptions& options, TrainPlan& plan) {
 // Whether the best pass's model is kept, for which the observer must see each.
 Status choose_kept(const TrainerOptions& options, TrainSpec& spec) {
   const bool checkpoints = !options.checkpoint.directory.empty() || !options.checkpoint.resume.empty();
-  const bool best = options.keep_best.value_or(spec.has_valid() && !checkpoints && options.state.empty());
+  const bool best =
+      options.keep_best.value_or(spec.has_valid() && !checkpoints && BestSoFar::check(options).ok());
   if (!best && options.patience != 0) {
     return {Code::kUsage, "--patience goes with --keep best, which needs held-out rows and no checkpoints"};
   }

@@ -243,6 +243,7 @@ void TrainMonitor::add_one(ShardId shard, ReportId id, const TrainReport& report
   if (held_out) {
     if (!report.held_out) return;
     epoch.has_valid = true;
+    epoch.scored.insert(shard);
     epoch.metrics[shard.value] = report.held_out->metrics();
     if (!epoch.valid_auc) epoch.auc.merge(report.held_out->auc());
     return;
@@ -285,6 +286,11 @@ TrainNumbers TrainMonitor::numbers() const {
   }
   out.done = known ? done / static_cast<double>(shard_done_.size() * epochs_.size()) : -1;
   return out;
+}
+
+bool TrainMonitor::is_scored(std::uint32_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  return epochs_[epoch].scored.size() == shard_done_.size();
 }
 
 EpochNumbers TrainMonitor::epoch_numbers(std::uint32_t epoch) {

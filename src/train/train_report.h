@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,8 @@ class TrainMonitor {
   TrainNumbers numbers() const;
   // Of pass `epoch`. What is reported later of its held-out rows does not count in their AUC.
   EpochNumbers epoch_numbers(std::uint32_t epoch);
+  // Whether every shard has told of its held-out rows after pass `epoch`.
+  bool is_scored(std::uint32_t epoch) const;
 
  private:
   // Sums are kept by shard, so that the order in which reports of different shards come changes no bit of
@@ -117,6 +120,7 @@ class TrainMonitor {
     std::optional<double> valid_auc{};  // Once it was asked for.
     double valid_precision = 0;         // Then.
     bool has_valid = false;
+    std::set<ShardId> scored;
   };
   // What one shard has told of its newest pass.
   struct Pass {

@@ -108,6 +108,19 @@ TEST(TrainMonitor, NoBitDependsOnWhichShardReportsFirst) {
   EXPECT_EQ(sums({2, 1, 0}), sums({1, 0, 2}));
 }
 
+TEST(TrainMonitor, APassIsScoredOnceAllShardsHaveToldOfTheirRows) {
+  TrainMonitor monitor(Loss::kLogistic, 2, 2);
+  const std::string some = to_text(training(1, 10, 1.0f)), all = to_text(scored(Loss::kLogistic, {1}, {1}));
+  EXPECT_TRUE(monitor.add(ShardId{0}, {1, 1}, all));
+  EXPECT_TRUE(monitor.add(ShardId{0}, {1, 1}, all)) << "told again";
+  EXPECT_TRUE(monitor.add(ShardId{1}, {0, 8}, some));
+  EXPECT_TRUE(monitor.epoch_numbers(0).has_valid);
+  EXPECT_FALSE(monitor.is_scored(0));
+  EXPECT_TRUE(monitor.add(ShardId{1}, {1, 2}, all));
+  EXPECT_TRUE(monitor.is_scored(0));
+  EXPECT_FALSE(monitor.is_scored(1));
+}
+
 TEST(TrainMonitor, NoticesShardsReadFromDifferentFiles) {
   TrainMonitor monitor(Loss::kLogistic, 1, 2);
   TrainReport report = training(5, 80, 0.5f);

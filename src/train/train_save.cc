@@ -73,6 +73,12 @@ std::uint64_t take_out_expired(const KeyAges& ages, const Answer& aged, std::uin
 
 // What a place to save at cannot take, the next one may.
 Task<Status> TrainJob::stage(ShardStore& store) {
+  if (best_) {
+    const Status kept = co_await stage_best(store);
+    if (kept.code() != Code::kIo) co_return kept;
+    say(TrainMessage::kWarning,
+        kept.message() + "; until a later pass is better, nobody can take the job up with its best model");
+  }
   const std::string& asked = options_.out;
   Staged staged;
   staged.disk = std::make_unique<SystemDisk>();
@@ -113,6 +119,7 @@ Task<Status> TrainJob::stage_at(ShardStore& store, const std::string& place, Sta
   if (!writer) co_return writer.status();
   staged.writer = std::move(writer).value();
   staged.place = place;
+  if (staged.kept) co_return co_await copy_tables(*staged.kept, *staged.writer, store);
   co_return co_await collect(store, staged.writer.get());
 }
 
@@ -121,14 +128,17 @@ Task<Status> TrainJob::save(ShardStore& store) {
   if (!staged_) {
     if (Status status = co_await stage(store); !status.ok()) co_return status;
   }
+  if (Status status = read_kept(); !status.ok()) co_return status;
   if (options_.out.empty()) co_return ok_status();
   if (!options_.keep_bad) not_kept_ = worse_than_chance(spec().model.loss, kept_epochs());
   if (!not_kept_.empty() || is_outdone()) {
     staged_->writer.reset();
     co_return ok_status();
   }
+  if (Status status = co_await copy_kept(store); !status.ok()) co_return status;
   Status status = commit();
-  if (status.code() != Code::kIo || staged_->epochs != epochs_.size()) co_return status;
+  const bool may_write_again = staged_->kept || staged_->epochs == epochs_.size();
+  if (status.code() != Code::kIo || !may_write_again) co_return status;
   if (status = co_await stage_elsewhere(store, status, *staged_); !status.ok()) co_return status;
   co_return commit();
 }
@@ -162,12 +172,15 @@ std::vector<EpochNumbers> TrainJob::kept_epochs() const {
 Task<Status> TrainJob::show_pass(ShardStore& store, std::uint32_t epoch) {
   const auto best = best_epoch(spec().model.loss, epochs_);
   const std::size_t newest = epochs_.size() - 1;
-  if (best == newest) {
+  if (best == newest && newest >= shown_) {
     if (Status status = co_await stage(store); !status.ok()) co_return status;
   }
   enough_ = options_.patience != 0 && newest - best.value_or(0) >= options_.patience;
   if (enough_) co_return ok_status();  // The end that is asked for lets the shards go.
-  co_return (co_await store.barrier(observers_barrier(epoch))).status;
+  const Status shown = (co_await store.barrier(observers_barrier(epoch))).status;
+  // Now it is known by whoever takes the job up which one is the best.
+  if (shown.ok() && best_ && staged_ && !staged_->kept_at.empty()) best_->forget_others(staged_->kept_at);
+  co_return shown;
 }
 
 Task<Status> TrainJob::collect(ShardStore& store, ModelWriter* writer) {

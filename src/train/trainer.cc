@@ -1,6 +1,7 @@
 #include "thalweg/trainer.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,10 +13,12 @@
 
 #include "checkpoint/part_file.h"
 #include "client/job/job_options.h"
+#include "client/job/lasting_processes.h"
 #include "client/job/local_cluster.h"
 #include "client/job/node_options.h"
 #include "client/job/remote_cluster.h"
 #include "client/job/scheduler_state.h"
+#include "net/etcd/etcd_place.h"
 #include "net/system_disk.h"
 #include "train/algorithm_plan.h"
 #include "train/replica_trainer.h"
@@ -71,8 +74,19 @@ class Trainer::Impl {
   Status refuse_sweep() const;
   Status refuse_state() const;
   Status refuse_stateless() const;
-  StatePlace state_place(const std::string& where, const std::string& address);
+  Status refuse_far_state() const;
+  Status refuse_unshared() const;
+  StatePlace state_place(const std::string& where, std::string scheduler);
   RemoteClusterOptions remote(std::uint32_t servers, std::uint32_t workers);
+  // What a scheduler's process has besides, where its job outlives it.
+  struct Kept {
+    std::unique_ptr<SchedulerState> state;  // Null: it does not.
+    std::optional<LastingProcesses> lasting;
+  };
+  Status open_lasting(Kept& kept);
+  void hand_over(Kept& kept, RemoteClusterOptions& cluster) const;
+  void add_processes(const TrainProcesses& processes, std::uint32_t servers, std::uint32_t workers,
+                     RemoteClusterOptions& cluster) const;
   void tell_address(const RemoteCluster& cluster, const std::string& more) const;
 
   const TrainerOptions given;
@@ -94,11 +108,20 @@ Status Trainer::Impl::refuse_sweep() const {
   return {Code::kUsage, "--sweep is for one process, whose trainings share what was read"};
 }
 
-// Of jobs whose scheduler is of one process with the others, or started them.
+// Of jobs whose scheduler is of one process with the others.
 Status Trainer::Impl::refuse_state() const {
   if (given.state.empty()) return ok_status();
   return {Code::kUsage,
-          "--state is for a scheduler whose nodes are processes of their own, thalweg node scheduler"};
+          "--state is for a scheduler whose nodes are processes of their own, with --processes or thalweg "
+          "node scheduler; in one process --checkpoint DIR --resume auto goes on after its end"};
+}
+
+// Processes of one machine, which others do not reach.
+Status Trainer::Impl::refuse_far_state() const {
+  if (!is_etcd_place(given.state)) return ok_status();
+  return {Code::kUsage,
+          "--processes are of this machine, and so is their scheduler's state; expected --state DIR, or "
+          "thalweg node scheduler and nodes of any machine"};
 }
 
 // What has no meaning without a state.
@@ -108,7 +131,7 @@ Status Trainer::Impl::refuse_stateless() const {
           "--standby, --state-ca, --state-cert and --state-key go with --state etcd://HOST:PORT/PREFIX"};
 }
 
-StatePlace Trainer::Impl::state_place(const std::string& where, const std::string& address) {
+StatePlace Trainer::Impl::state_place(const std::string& where, std::string scheduler) {
   const TrainerOptions& wanted = job->options();
   const auto waiting = [this](Duration waited, const std::string& whom) {
     TrainProgress shown;
@@ -117,7 +140,7 @@ StatePlace Trainer::Impl::state_place(const std::string& where, const std::strin
     if (given.on_progress) given.on_progress(shown);
     return !closing;
   };
-  return {where, wanted.state_tls, "the scheduler at " + address, wanted.standby, waiting};
+  return {where, wanted.state_tls, std::move(scheduler), wanted.standby, waiting};
 }
 
 TrainResult Trainer::Impl::run_here() {
@@ -244,8 +267,39 @@ void Trainer::Impl::tell_address(const RemoteCluster& cluster, const std::string
   if (job->options().on_listening) job->options().on_listening(cluster.address());
 }
 
+// Why not every process of a job over several could have what this one has.
+Status Trainer::Impl::refuse_unshared() const {
+  const TrainerOptions& options = job->options();
+  if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end()) {
+    return {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"};
+  }
+  if (!options.more.rows.empty()) {
+    return {Code::kUsage, options.more.rows.begin()->first +
+                              ": rows in memory are for one process; give files, or leave --processes out"};
+  }
+  if (options.threads != 0) {
+    return {Code::kUsage,
+            "--threads is for one process; with --processes each worker has one, so say --workers"};
+  }
+  return ok_status();
+}
+
+void Trainer::Impl::add_processes(const TrainProcesses& processes, std::uint32_t servers,
+                                  std::uint32_t workers, RemoteClusterOptions& cluster) const {
+  const auto add = [&](Role role, std::vector<std::string> arguments, std::uint32_t count) {
+    std::replace(arguments.begin(), arguments.end(), std::string("{memory}"),
+                 memory_part(job->options().memory, count));
+    std::replace(arguments.begin(), arguments.end(), std::string("{threads}"),
+                 std::to_string(std::max(1u, cores() / count)));
+    cluster.processes.insert(cluster.processes.end(), count, {role, arguments});
+  };
+  add(Role::kServer, processes.server, servers);
+  add(Role::kWorker, processes.worker, workers);
+}
+
 TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
-  for (const Status& status : {begin(), refuse_sweep(), refuse_state()}) {
+  for (const Status& status :
+       {begin(), refuse_sweep(), refuse_stateless(), refuse_far_state(), refuse_unshared()}) {
     if (!status.ok()) return failed(status);
   }
   const TrainerOptions& options = job->options();
@@ -253,38 +307,52 @@ TrainResult Trainer::Impl::run_processes(const TrainProcesses& processes) {
   const TrainSpec& spec = job->spec();
   const std::uint32_t alone = spec.exchange.empty() ? std::min(cores(), spec.shards) : spec.shards;
   const std::uint32_t workers = options.workers != 0 ? options.workers : alone;
-  if (std::find(options.files.begin(), options.files.end(), "-") != options.files.end()) {
-    return failed(
-        {Code::kUsage, "--processes cannot share standard input; give a file, or leave --processes out"});
-  }
-  if (!options.more.rows.empty()) {
-    return failed(
-        {Code::kUsage, options.more.rows.begin()->first +
-                           ": rows in memory are for one process; give files, or leave --processes out"});
-  }
-  if (options.threads != 0) {
-    return failed({Code::kUsage,
-                   "--threads is for one process; with --processes each worker has one, so say --workers"});
+  const auto of_user = job_secret({}, true);
+  Kept kept;  // Outlives the cluster.
+  if (!options.state.empty()) {
+    if (!of_user) return failed(of_user.status());
+    if (Status status = open_lasting(kept); !status.ok()) return failed(status);
   }
   RemoteClusterOptions cluster = remote(servers, workers);
-  const auto of_user = job_secret({}, true);
   cluster.secret = of_user ? *of_user : draw_secret();
   cluster.log = [this](const std::string& line) { job->say(TrainMessage::kDetail, line); };
-  const auto add = [&](Role role, std::vector<std::string> arguments, std::uint32_t count) {
-    std::replace(arguments.begin(), arguments.end(), std::string("{memory}"),
-                 memory_part(options.memory, count));
-    std::replace(arguments.begin(), arguments.end(), std::string("{threads}"),
-                 std::to_string(std::max(1u, cores() / count)));
-    cluster.processes.insert(cluster.processes.end(), count, {role, arguments});
-  };
-  add(Role::kServer, processes.server, servers);
-  add(Role::kWorker, processes.worker, workers);
+  hand_over(kept, cluster);
+  if (cluster.kept.image.empty()) add_processes(processes, servers, workers, cluster);
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());
   tell_address(**started, of_user
                               ? fmt::format("thalweg status --join {} shows the job", (*started)->address())
                               : "nobody can ask it: " + of_user.status().message());
   return job->run(**started, servers, workers);
+}
+
+// Processes of a job that is kept look for its scheduler where it was.
+Status Trainer::Impl::open_lasting(Kept& kept) {
+  const std::string& place = job->options().state;
+  auto opened = open_scheduler_state(state_place(place, fmt::format("process {}", getpid())));
+  if (!opened) return opened.status();
+  kept.state = *std::move(opened);
+  auto lasting = LastingProcesses::of(place);
+  if (!lasting) return lasting.status();
+  kept.lasting = *std::move(lasting);
+  if (!kept.state->kept.image.empty() && !kept.lasting->known()) {
+    return {Code::kUsage,
+            fmt::format("--state {}: the job that is kept there was begun by thalweg node scheduler, which "
+                        "takes it up; expected another directory for another job",
+                        place)};
+  }
+  return job->begin_kept(*kept.state->store, kept.state->kept, kept.lasting->address().empty());
+}
+
+void Trainer::Impl::hand_over(Kept& kept, RemoteClusterOptions& cluster) const {
+  if (!kept.state) return;
+  cluster.state = kept.state->store.get();
+  cluster.kept = std::move(kept.state->kept);
+  cluster.lead = kept.state->lead.get();
+  if (!kept.lasting) return;
+  cluster.lasting = &*kept.lasting;
+  if (!cluster.kept.image.empty() && !kept.lasting->address().empty())
+    cluster.listen = kept.lasting->address();
 }
 
 TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
@@ -294,12 +362,13 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   const std::uint32_t servers = servers_of(job->options(), 1);
   const TrainSpec& spec = job->spec();
   const std::uint32_t workers = spec.exchange.empty() ? std::max(job->options().workers, 1u) : spec.shards;
-  std::unique_ptr<SchedulerState> state;  // Outlives the cluster.
+  Kept kept;  // Outlives the cluster.
   if (const std::string& place = job->options().state; !place.empty()) {
-    auto opened = open_scheduler_state(state_place(place, node.scheduler));
+    auto opened = open_scheduler_state(state_place(place, "the scheduler at " + node.scheduler));
     if (!opened) return failed(opened.status());
-    state = *std::move(opened);
-    if (Status status = job->begin_kept(*state->store, state->kept); !status.ok()) return failed(status);
+    kept.state = *std::move(opened);
+    if (Status status = job->begin_kept(*kept.state->store, kept.state->kept, false); !status.ok())
+      return failed(status);
   }
   RemoteClusterOptions cluster = remote(servers, workers);
   cluster.listen = node.scheduler;
@@ -309,11 +378,7 @@ TrainResult Trainer::Impl::run_listening(const NodeOptions& node) {
   cluster.insecure_no_auth = node.insecure_no_auth;
   cluster.grace = node.grace;
   cluster.log = node.log;
-  if (state) {
-    cluster.state = state->store.get();
-    cluster.kept = std::move(state->kept);
-    cluster.lead = state->lead.get();
-  }
+  hand_over(kept, cluster);
   auto started = RemoteCluster::start(std::move(cluster));
   if (!started) return failed(started.status());
   const std::string missing = (*started)->missing();

@@ -11,6 +11,10 @@ from programs import PROGRAM, SANITIZER, ProgramTest, alive, patience
 
 PATIENCE_S = patience(240)
 ROWS = 2000 if SANITIZER else 20000
+# At a rate near 0 all gradients are those of weights 0, so that weights count rows: a push that is lost or
+# counts twice moves some by half the rate for each of its rows, all that depends on timing by far less.
+COUNTED_RATE = 1e-9
+COUNTED = ("--optimizer", "sgd", "--rate", str(COUNTED_RATE), "--keep-bad")
 
 
 def write_rows(path, rows, seed):
@@ -116,6 +120,22 @@ class ClusterJobs(ProgramTest):
             same = len(lines) - flipped
             out.writelines(lines[:same] + [b"%d%s" % (1 - int(line[:1]), line[1:]) for line in lines[same:]])
         return copy
+
+    @staticmethod
+    def weights_of(model):
+        text = model + "-text"
+        subprocess.run([PROGRAM, "model", "export", model, "--format", "text", "-o", text, "-q"], check=True, timeout=PATIENCE_S)
+        out = {}
+        for name in os.listdir(text):
+            with open(os.path.join(text, name), encoding="ascii") as rows:
+                out.update(((name, line.split()[0]), float(line.split()[1])) for line in rows)
+        return out
+
+    def assert_counted_as(self, calm, model):
+        """Of trainings with COUNTED."""
+        found = self.weights_of(model)
+        self.assertEqual(found.keys(), calm.keys())
+        self.assertLess(max(abs(found[key] - calm[key]) for key in calm), COUNTED_RATE / 10)
 
     def assert_gone(self, pids):
         deadline = time.monotonic() + PATIENCE_S

@@ -7,9 +7,9 @@ import time
 import unittest
 
 from checkpoint_names import complete_in
-from cluster_jobs import PATIENCE_S
+from cluster_jobs import COUNTED, PATIENCE_S
 from etcd_server import Etcd
-from kept_jobs import WORK, KeptJobs
+from kept_jobs import KeptJobs
 from programs import PROGRAM
 
 
@@ -96,28 +96,34 @@ class KeptCheckpointsTest(KeptJobs):
         self.end_well(nodes)
         self.assert_whole()
 
-    def test_a_job_of_free_steps_goes_on_from_its_checkpoint_and_is_taken_up(self):
-        work = ("--epochs", "40", "--batch", "256", "--keep", "last", "--algorithm", "async")
-        command = self.job("--replicas", "1", work=work)
-        scheduler = self.start(*command)
-        nodes = self.start_nodes()
-        self.await_checkpoint((1, 0))
-        nodes[1].kill()
-        scheduler.communicate(timeout=PATIENCE_S)
-        self.assertEqual(scheduler.returncode, 5)
-        for node in nodes:
-            node.wait(timeout=PATIENCE_S)
-        failed_at = max(complete_in(self.kept))
-        scheduler = self.start(*command)
-        nodes = self.start_nodes()
-        self.await_checkpoint(failed_at)
-        scheduler.kill()
-        scheduler.wait()
-        scheduler = self.start(*command)
-        out, err = scheduler.communicate(timeout=PATIENCE_S)
+    # The scheduler is killed before the job fails, and after another has begun from the newest checkpoint.
+    def test_each_push_of_free_steps_counts_once(self):
+        work = ("--epochs", "40", "--batch", "256", "--keep", "last", *COUNTED)
+        self.run_job(*work, "--out", self.state + ".calm", "--valid", self.valid)
+        calm = self.weights_of(self.state + ".calm")
+        out = self.state + ".model"
+        command = self.job("--replicas", "1", "--algorithm", "async", "--out", out, work=work)
+        failed_at = (0, 0)
+        for victim in (1, 0, None):
+            scheduler = self.start(*command)
+            nodes = self.start_nodes()
+            newest = self.await_checkpoint(failed_at)
+            scheduler.kill()
+            scheduler.wait()
+            scheduler = self.start(*command)
+            self.await_checkpoint(newest)
+            if victim is None:
+                break
+            nodes[victim].kill()
+            _, err = scheduler.communicate(timeout=PATIENCE_S)
+            self.assertEqual(scheduler.returncode, 5, err)
+            for node in nodes:
+                node.wait(timeout=PATIENCE_S)
+            failed_at = max(complete_in(self.kept))
+        _, err = scheduler.communicate(timeout=PATIENCE_S)
         self.assertEqual(scheduler.returncode, 0, err)
-        self.assertIn('"model_rows":', out.replace(" ", ""))
         self.end_well(nodes)
+        self.assert_counted_as(calm, out)
         self.assert_whole()
 
     def test_checkpoints_of_another_training_are_refused(self):

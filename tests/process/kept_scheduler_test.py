@@ -71,7 +71,7 @@ class KeptSchedulerTest(KeptJobs):
         scheduler.kill()
         scheduler.wait()
         self.refused("expected those of this one", "--rate", "0.3")
-        self.refused("--state cannot be combined with --keep best", work=("--epochs", "80", "--keep", "best"))
+        self.refused("expected those of this one", work=("--epochs", "80", "--keep", "best"))
         scheduler = self.start(*self.scheduler_command())
         out, err = scheduler.communicate(timeout=PATIENCE_S)
         self.assertEqual(scheduler.returncode, 0, err)

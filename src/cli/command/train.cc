@@ -57,6 +57,7 @@ Status run_train(const Options& options, Output& out) {
   if (Status status = check_remembering(options); !status.ok()) return status;
   auto wanted = wanted_training(options);
   if (!wanted) return wanted.status();
+  wanted->state = options.maybe_text("state").value_or("");
   wanted->sweep = options.maybe_text("sweep").value_or("");
   return show_training(options, *std::move(wanted), out, [&](Trainer& trainer) {
     TrainResult result = run_trainer(options, trainer);
@@ -73,7 +74,7 @@ extern constinit const Command kTrainCommand = {
     .example = "thalweg train clicks.svm --valid-part 10 --out model",
     .run = run_train,
     .options = {kReadOptions, kTrainOptions, kCheckpointOptions,
-                "from-command|command-timeout|processes|memory|threads"},
+                "from-command|command-timeout|processes|state|memory|threads"},
     .own = kTrainOwnOptions,
     .arguments = "FILE...",
     .arguments_min = 1,

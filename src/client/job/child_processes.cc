@@ -19,7 +19,7 @@ namespace thalweg {
 ChildProcesses::~ChildProcesses() { finish(Duration{0}); }
 
 Status ChildProcesses::start(const std::string& program, const std::vector<std::string>& arguments,
-                             int handed) {
+                             std::span<const int> handed, End end) {
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -27,13 +27,17 @@ Status ChildProcesses::start(const std::string& program, const std::vector<std::
   const pid_t pid = fork();
   if (pid < 0) return {Code::kIo, fmt::format("cannot start {}: {}", program, std::strerror(errno))};
   if (pid == 0) {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);  // The parent ended before it could be watched.
+    if (end == End::kByItself) {
+      setsid();
+    } else {
+      setpgid(0, 0);
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (getppid() != parent) _exit(127);  // The parent ended before it could be watched.
+    }
     const int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDOUT_FILENO);
-    if (handed >= 0) fcntl(handed, F_SETFD, 0);
+    for (const int descriptor : handed) fcntl(descriptor, F_SETFD, 0);
     execv(program.c_str(), argv.data());
     _exit(127);
   }

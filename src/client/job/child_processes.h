@@ -1,8 +1,10 @@
-// Processes of a job on this machine: started together, and ended with their parent whatever ends it.
+// Processes of a job on this machine: started together, and ended with their parent whatever ends it, unless
+// they are to outlive it.
 #pragma once
 
 #include <sys/types.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,10 +20,12 @@ class ChildProcesses {
   ChildProcesses(const ChildProcesses&) = delete;
   ChildProcesses& operator=(const ChildProcesses&) = delete;
 
+  enum class End { kWithParent, kByItself };
   // Runs `program` with `arguments`, in a process group of its own so that the terminal's Ctrl-C is the
-  // parent's to answer; the kernel kills it when the thread that started it ends. It inherits the descriptor
-  // `handed` by its number, unless that is -1.
-  Status start(const std::string& program, const std::vector<std::string>& arguments, int handed = -1);
+  // parent's to answer; the kernel kills it when the thread that started it ends, unless it ends by itself:
+  // then it is in a session of its own, too. It inherits the descriptors `handed` by their numbers.
+  Status start(const std::string& program, const std::vector<std::string>& arguments,
+               std::span<const int> handed = {}, End end = End::kWithParent);
   struct Ended {
     std::size_t number = 0;  // In the order of start().
     pid_t pid = 0;
@@ -33,6 +37,8 @@ class ChildProcesses {
   std::vector<Ended> take_ended();
   // Waits for all to end; kills those that have not after `patience`.
   void finish(Duration patience);
+  // They go on without this process.
+  void leave() { children_.clear(); }
 
  private:
   struct Child {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -22,6 +23,7 @@ namespace {
 
 constexpr Duration kFlushPatience = std::chrono::seconds(2);
 constexpr Duration kChildPatience = std::chrono::seconds(5);
+constexpr Duration kGoneEvery = std::chrono::milliseconds(5);
 constexpr Duration kNagEvery = std::chrono::seconds(5);
 // Of processes that end before the job begins; more than that do so for a reason that stays.
 constexpr std::uint32_t kReplacedMax = 3;
@@ -153,6 +155,11 @@ Result<std::unique_ptr<RemoteCluster>> RemoteCluster::start(RemoteClusterOptions
     auto secret = secret_descriptor(with.secret);
     if (!secret) return secret.status();
     cluster->secret_ = std::move(secret).value();
+    if (with.lasting != nullptr) {
+      auto lasting = with.lasting->begin(cluster->address_);
+      if (!lasting) return lasting.status();
+      cluster->lasting_ = std::move(lasting).value();
+    }
   }
   for (const NodeProcess& process : with.processes) {
     if (Status status = cluster->start_process(process); !status.ok()) return status;
@@ -166,7 +173,9 @@ Status RemoteCluster::start_process(const NodeProcess& process) {
   std::replace(arguments.begin(), arguments.end(), std::string("{scheduler}"), address_);
   std::replace(arguments.begin(), arguments.end(), std::string("{secret}"), descriptor_path(secret_.get()));
   started_processes_.push_back(process);
-  return children_.start(own_program(), arguments, secret_.get());
+  if (!lasting_) return children_.start(own_program(), arguments, std::array{secret_.get()});
+  return children_.start(own_program(), arguments, std::array{secret_.get(), lasting_.get()},
+                         ChildProcesses::End::kByItself);
 }
 
 bool RemoteCluster::wait(Duration wait) {
@@ -175,8 +184,18 @@ bool RemoteCluster::wait(Duration wait) {
   look_at_lead();
   if (!driver_.wait_until([this] { return kept_.finished(); }, now() + wait)) return false;
   watch_processes();
-  children_.finish(kChildPatience);
+  end_processes();
   return true;
+}
+
+// Those of a scheduler that has said nothing wait for another one.
+void RemoteCluster::end_processes() {
+  if (look([this] { return kept_.fenced(); })) return children_.leave();
+  children_.finish(kChildPatience);
+  if (options_.lasting == nullptr) return;
+  lasting_.reset();
+  for (const Instant until = now() + kChildPatience; !options_.lasting->gone() && now() < until;)
+    std::this_thread::sleep_for(kGoneEvery);
 }
 
 void RemoteCluster::watch_processes() {

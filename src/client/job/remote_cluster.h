@@ -8,6 +8,7 @@
 
 #include "client/job/child_processes.h"
 #include "client/job/job_cluster.h"
+#include "client/job/lasting_processes.h"
 #include "client/job/lead.h"
 #include "net/real_clock.h"
 #include "net/socket/file_descriptor.h"
@@ -41,6 +42,8 @@ struct RemoteClusterOptions {
   const Lead* lead = nullptr;  // Of this process. Null: nobody can take the job up from it.
   // Processes to start here and now. One thread starts the cluster and waits for it: they end with that.
   std::vector<NodeProcess> processes;
+  // Where it is told of processes that outlive this one; it outlives the cluster. Null: they end with it.
+  LastingProcesses* lasting = nullptr;
   std::function<void(const std::string&)> log;  // On any thread.
 };
 
@@ -81,6 +84,7 @@ class RemoteCluster final : public JobCluster {
   Status start_process(const NodeProcess& process);
   void watch_processes();
   void on_process_ended(const ChildProcesses::Ended& ended);
+  void end_processes();
 
   const RemoteClusterOptions options_;
   RealClock clock_;
@@ -90,7 +94,8 @@ class RemoteCluster final : public JobCluster {
   Worker observer_;
   NodeId observer_id_;
   TcpThread driver_;
-  FileDescriptor secret_;  // The secret, for processes that are started.
+  FileDescriptor secret_;   // The secret, for processes that are started,
+  FileDescriptor lasting_;  // and by what they are known to live, where they outlive this one.
   ChildProcesses children_;
   std::vector<NodeProcess> started_processes_;     // By number of the child.
   std::vector<ChildProcesses::Ended> had_a_word_;  // Their last words may not have been heard yet.

@@ -66,19 +66,30 @@ Status TrainJob::find_and_begin() {
   return begin_with(*std::move(resume));
 }
 
-Status TrainJob::begin_kept(StateStore& store, KeptState& kept) {
-  if (kept.image.empty()) return find_and_begin();
+Status TrainJob::begin_kept(StateStore& store, KeptState& kept, bool alone) {
+  if (spec().shows_passes) best_.emplace(options_, kept.before);
+  if (kept.image.empty()) {
+    if (best_) best_->forget_others("");  // Of a job that its starter has not seen begin.
+    return find_and_begin();
+  }
   const auto job = Scheduler::imaged(kept.image);
   if (!job) return ok_status();  // It is for whoever restores it to say so.
-  const bool failed = job->stopped && !job->stopped->ok();
-  if (!failed || options_.checkpoint.resume.empty()) return take_up(*job);
+  const bool failed = job->stopped ? !job->stopped->ok() : alone;
+  const bool begins_anew = failed && !options_.checkpoint.resume.empty();
+  if (!job->stopped && alone && !begins_anew) {
+    return {Code::kRefused,
+            "--state: all processes of the job that is kept there are gone, and what they had learnt with "
+            "them; expected --checkpoint DIR --resume auto to go on from its newest checkpoint, or another "
+            "directory for another job"};
+  }
+  if (!begins_anew) return take_up(*job, kept.reports);
   if (Status status = find_and_begin(); !status.ok()) return status;
   say(TrainMessage::kNote, "the job that --state has kept is over; another one takes its place there");
   return forget_job(store, kept);
 }
 
 // Where it began is what it was told then: of what has been kept since, it has to read nothing again.
-Status TrainJob::take_up(const Scheduler::Imaged& job) {
+Status TrainJob::take_up(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports) {
   const auto began = train_spec_from_text(job.map.job);
   if (!began) return began.status();
   TrainSpec& spec = inputs_->spec;
@@ -88,6 +99,7 @@ Status TrainJob::take_up(const Scheduler::Imaged& job) {
   spec.reached = began->reached;
   first_ = job.map.first;
   loaded_ = job.loaded;
+  if (Status status = take_up_best(job, reports); !status.ok()) return status;
   if (!spec.loads || loaded_ || options_.checkpoint.resume.empty()) return open_checkpoints(true);
   std::vector<std::string> passed_over;  // Whoever began the job has told of them.
   auto resume = find_resume(options_.checkpoint, passed_over);

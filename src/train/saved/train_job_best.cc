@@ -1,0 +1,107 @@
+// The part of TrainJob that keeps the best model where whoever takes the job up finds it.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/barriers.h"
+#include "base/mix.h"
+#include "train/advice/train_advice.h"
+#include "train/saved/training_record.h"
+#include "train/train_job.h"
+
+namespace thalweg {
+namespace {
+
+constexpr std::size_t kFloatsATurn = std::size_t{1} << 20;
+
+}  // namespace
+
+// What that is follows from the reports, as it did for the scheduler before.
+Status TrainJob::take_up_best(const Scheduler::Imaged& job, const std::vector<KeptReport>& reports) {
+  if (!best_ || job.stopped) return ok_status();
+  const std::unique_ptr<TrainMonitor> told = new_monitor();
+  for (const KeptReport& report : reports) told->add(report.shard, report.number, report.text);
+  std::vector<EpochNumbers> epochs;
+  for (std::uint32_t pass = first_epoch(); pass < spec().epochs; ++pass) {
+    // Where the job was to end early, barriers have opened for that.
+    if (!job.open.contains(observers_barrier(pass)) || !told->is_scored(pass)) break;
+    epochs.push_back(told->epoch_numbers(pass));
+  }
+  shown_ = static_cast<std::uint32_t>(epochs.size());
+  const auto best = best_epoch(spec().model.loss, epochs);
+  if (!best) return ok_status();
+  auto found = best_->find(first_epoch() + *best + 1);
+  if (found) {
+    staged_.emplace();
+    staged_->disk = std::make_unique<SystemDisk>();
+    staged_->epochs = *best + 1;
+    staged_->kept_at = *std::move(found);
+    return ok_status();
+  }
+  // It ended just when that was to be kept: servers have that pass's model yet.
+  if (job.map.closing && *best + 1 == shown_) {
+    --shown_;
+    return ok_status();
+  }
+  return {found.status().code(), "--state: " + found.status().message()};
+}
+
+Task<Status> TrainJob::stage_best(ShardStore& store) {
+  Staged staged;
+  staged.disk = std::make_unique<SystemDisk>();
+  staged.epochs = epochs_.size();
+  const std::string place = best_->place(first_epoch() + epochs_.size());
+  if (Status status = co_await stage_at(store, place, staged); !status.ok()) co_return status;
+  const auto kept = staged.writer->commit(spec().model, options_to_store(), {});
+  if (!kept) co_return kept.status();
+  staged.writer.reset();
+  staged.kept_at = place;
+  staged_.reset();  // Its writer goes before its disk.
+  staged_ = std::move(staged);
+  co_return ok_status();
+}
+
+Status TrainJob::read_kept() {
+  if (staged_->kept_at.empty()) return ok_status();
+  auto reader = ModelReader::open(*staged_->disk, staged_->kept_at);
+  if (!reader) return reader.status();
+  digest_ = reader->manifest().digest;
+  model_rows_ = model_rows(reader->manifest());
+  staged_->kept = *std::move(reader);
+  return ok_status();
+}
+
+Task<Status> TrainJob::copy_tables(const ModelReader& from, ModelWriter& to, ShardStore& store) {
+  std::vector<std::uint64_t> placed;
+  std::size_t floats = 0;
+  for (std::size_t t = 0; t < from.manifest().tables.size(); ++t) {
+    const TableManifest& table = from.manifest().tables[t];
+    const bool sparse = table.spec.kind == TableSpec::Kind::kSparse;
+    Status status = to.begin_table(table.spec, table.rows, table.spec.dim + table.state_floats);
+    if (!status.ok()) co_return status;
+    ModelReader::Cursor rows = from.rows(t, true);
+    for (;;) {
+      const auto block = rows.next();
+      if (!block) co_return block.status();
+      if (block->keys.empty()) break;
+      placed.assign(block->keys.begin(), block->keys.end());
+      for (std::uint64_t& key : placed) key = sparse ? place(key) : key;
+      if (status = to.append(placed, block->rows); !status.ok()) co_return status;
+      floats += block->rows.size();
+      if (floats < kFloatsATurn) continue;
+      floats = 0;  // The scheduler is of the same thread; it is to hear the others meanwhile.
+      if (status = (co_await store.yield()).status; !status.ok()) co_return status;
+    }
+    if (status = to.end_table(); !status.ok()) co_return status;
+  }
+  co_return ok_status();
+}
+
+Task<Status> TrainJob::copy_kept(ShardStore& store) {
+  if (!staged_->kept) co_return ok_status();
+  const Status status = co_await stage_at(store, options_.out, *staged_);
+  if (status.code() != Code::kIo) co_return status;
+  co_return co_await stage_elsewhere(store, status, *staged_);
+}
+
+}  // namespace thalweg
