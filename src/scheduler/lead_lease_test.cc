@@ -8,6 +8,13 @@
 namespace thalweg {
 namespace {
 
+struct NoMutex {
+  void lock() {}
+  void unlock() {}
+};
+using SharedState = SharedStateOf<NoMutex>;
+using StoreOfProcess = StoreOf<NoMutex>;
+
 constexpr Duration kLength = std::chrono::seconds(3);
 
 struct Leader {

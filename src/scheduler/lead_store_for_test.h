@@ -13,9 +13,10 @@
 
 namespace thalweg {
 
-// What several processes have, whose leases end when the test says so.
-struct SharedState {
-  std::mutex mutex;
+// What several processes have. `Mutex`: where they are threads.
+template <class Mutex>
+struct SharedStateOf {
+  Mutex mutex;
   std::map<std::string, std::pair<StateEntry, StateLease>, std::less<>> entries;
   std::set<StateLease> leases;
   StateLease last = 0;
@@ -39,9 +40,10 @@ struct SharedState {
   }
 };
 
-class StoreOfProcess final : public StateStore {
+template <class Mutex>
+class StoreOf final : public StateStore {
  public:
-  explicit StoreOfProcess(SharedState& state) : state_(state) {}
+  explicit StoreOf(SharedStateOf<Mutex>& state) : state_(state) {}
   Result<StateView> get(std::string_view prefix) override {
     const std::lock_guard lock(state_.mutex);
     StateView view{{}, state_.revision};
@@ -86,7 +88,7 @@ class StoreOfProcess final : public StateStore {
   }
 
  private:
-  SharedState& state_;
+  SharedStateOf<Mutex>& state_;
 };
 
 }  // namespace thalweg

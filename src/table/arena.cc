@@ -3,13 +3,14 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/check.h"
 
 namespace thalweg {
 
 void* Arena::allocate(std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
+  join_returned();
   auto piece = free_.end();
   for (auto free = free_.begin(); free != free_.end(); ++free) {
     if (free->second >= bytes && (piece == free_.end() || free->second < piece->second)) piece = free;
@@ -21,9 +22,24 @@ void* Arena::allocate(std::size_t bytes) {
   return start;
 }
 
+// Rows that have gone to another table give their memory back while this one's thread takes some.
 void Arena::release(void* at, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  auto piece = free_.emplace(static_cast<std::byte*>(at), bytes).first;
+  static_assert(sizeof(Returned) <= kAlign);
+  auto* const piece = new (at) Returned{bytes, returned_.load()};
+  while (!returned_.compare_exchange_weak(piece->next, piece)) {
+  }
+}
+
+void Arena::join_returned() {
+  for (Returned* piece = returned_.exchange(nullptr); piece != nullptr;) {
+    const Returned it = *piece;
+    add_free(static_cast<std::byte*>(static_cast<void*>(piece)), it.bytes);
+    piece = it.next;
+  }
+}
+
+void Arena::add_free(std::byte* at, std::size_t bytes) {
+  auto piece = free_.emplace(at, bytes).first;
   if (const auto next = std::next(piece);
       next != free_.end() && piece->first + piece->second == next->first) {
     piece->second += next->second;

@@ -2,16 +2,16 @@
 // the TLB far less often.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace thalweg {
 
-// Best fit; free neighbours are joined. Any thread may call it. Outlives what it gave.
+// Best fit; free neighbours are joined. Of one thread, but for release(). Outlives what it gave.
 class Arena {
  public:
   static constexpr std::size_t kAlign = 64;
@@ -25,11 +25,11 @@ class Arena {
 
   // Aligned to kAlign and not initialised. Precondition: `bytes` is a multiple of kAlign, not 0.
   void* allocate(std::size_t bytes);
-  // Takes back what allocate(bytes) returned.
+  // Takes back what allocate(bytes) returned, on any thread.
   void release(void* at, std::size_t bytes);
 
-  std::size_t pieces_free() const {
-    const std::lock_guard lock(mutex_);
+  std::size_t pieces_free() {
+    join_returned();
     return free_.size();
   }
 
@@ -37,14 +37,21 @@ class Arena {
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
+  // At the beginning of a piece that has come back.
+  struct Returned {
+    std::size_t bytes = 0;
+    Returned* next = nullptr;
+  };
   using Piece = std::map<std::byte*, std::size_t>::iterator;
 
   Piece add_chunk(std::size_t bytes);
+  void join_returned();
+  void add_free(std::byte* at, std::size_t bytes);
 
-  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<void, Free>> chunks_;
   std::size_t chunk_bytes_ = 0;
-  std::map<std::byte*, std::size_t> free_;  // Start and size of each free piece.
+  std::map<std::byte*, std::size_t> free_;     // Start and size of each free piece,
+  std::atomic<Returned*> returned_ = nullptr;  // but for these.
 };
 
 }  // namespace thalweg

@@ -27,6 +27,9 @@ class SparseBlock {
         apart_(width >= kWideFloats),
         arena_(arena) {}
 
+  // What it takes memory from, from now on.
+  void use(Arena* arena) { arena_ = arena; }
+
   // Where a key lies inside its range, as a fraction of 2^64.
   static constexpr std::uint64_t fraction(PlacedKey key, std::uint16_t ranges) { return key * ranges; }
   std::size_t home(std::uint64_t fraction) const { return scale_to(fraction, capacity_); }

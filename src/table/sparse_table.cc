@@ -446,6 +446,8 @@ void SparseTable::swap_rows(RangeId range, SparseTable& other) {
   shown_.forget();
   other.shown_.forget();
   std::swap(blocks_[range.value], other.blocks_[range.value]);
+  blocks_[range.value].use(arena_.get());
+  other.blocks_[range.value].use(other.arena_.get());
   keep_alive(other.arena_);
   other.keep_alive(arena_);
 }

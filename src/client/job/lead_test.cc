@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <mutex>
+
 #include "scheduler/kept_state.h"
 #include "scheduler/lead_store_for_test.h"
 
 namespace thalweg {
 namespace {
+
+using SharedState = SharedStateOf<std::mutex>;
+using StoreOfProcess = StoreOf<std::mutex>;
 
 Result<std::unique_ptr<Lead>> lead_of(SharedState& state, const std::string& words) {
   std::unique_ptr<StateStore> store = std::make_unique<StoreOfProcess>(state);

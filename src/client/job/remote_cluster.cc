@@ -12,10 +12,10 @@
 #include "base/limits.h"
 #include "client/job/custom_rules.h"
 #include "client/job/node_options.h"
+#include "client/job/work_threads.h"
 #include "net/socket/address.h"
 #include "net/socket/secret_file.h"
 #include "net/tcp/tcp_spin.h"
-#include "net/work_threads.h"
 #include "server/server.h"
 
 namespace thalweg {

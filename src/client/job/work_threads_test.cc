@@ -1,4 +1,4 @@
-#include "net/work_threads.h"
+#include "client/job/work_threads.h"
 
 #include <gtest/gtest.h>
 
