@@ -20,8 +20,8 @@ TEST(SchedulerRestarts, SeedsThatOnceFailedHold) {
   }
 }
 
-// Nodes stayed with a scheduler that alone did not reach etcd, and the one that had taken its job up took them
-// all for lost.
+// Nodes stayed with a scheduler that alone did not reach etcd, and the one that had taken its job up took
+// them all for lost.
 TEST(SchedulerRestarts, SeedsOfAnEtcdThatOnceFailedHold) {
   for (const std::uint64_t seed : {38u}) {
     const Report report = run_plan(draw_etcd_plan(seed));
