@@ -93,8 +93,8 @@ std::uint32_t Cluster::add(NodeId id, std::unique_ptr<Node> node, Duration turn)
 
 NodeClock Cluster::draw_clock() {
   if (plan_.clock_begin_max == Duration{}) return {};
-  const Duration begin = scaled(plan_.clock_begin_max, clocks_.unit());
-  return {begin, 1 + plan_.clock_rate_off * (2 * clocks_.unit() - 1)};
+  const double rate = 1 + plan_.clock_rate_off * (2 * clocks_.unit() - 1);
+  return {scaled(plan_.clock_begin_max, clocks_.unit()), rate};
 }
 
 // What the driver of a node does that has found no scheduler to join. The observer's is the scheduler's.
