@@ -120,7 +120,7 @@ class TrainMonitor {
     std::optional<double> valid_auc{};  // Once it was asked for.
     double valid_precision = 0;         // Then.
     bool has_valid = false;
-    std::set<ShardId> scored;
+    std::set<ShardId> scored{};
   };
   // What one shard has told of its newest pass.
   struct Pass {
