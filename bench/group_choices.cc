@@ -2,10 +2,8 @@
 // machine.
 //   group_choices [--ranks N[,N...]] [--transport shm|tcp[,...]] [--op NAME[,NAME...]] [--bytes B[,B...]]
 //                 [--costs FILE] [--runs N]
-// One line a point: the choice, its time, its place among all routes, and the two fastest. A route is timed
-// whole and in pieces as groups cut it, and its better time counts; vectors are in ordinary memory. The runs
-// of all routes take turns, so that what else the machine does falls on all of them alike; the fastest run
-// counts.
+// One line a point: the choice, its time, its place among all routes, and the two fastest. Of a route that is
+// timed whole and in pieces the better time counts; vectors are in ordinary memory.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -19,11 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/work/exchange_meter.h"
 #include "cli/work/local_ranks.h"
+#include "cli/work/measure/route_meter.h"
 #include "client/group/group_routes.h"
-#include "exchange/route/route.h"
-#include "topology/costs/costs_file.h"
+#include "exchange/costs/costs_file.h"
 
 namespace thalweg {
 namespace {
@@ -47,83 +44,22 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-struct Point {
-  Operation operation{};
-  std::uint64_t bytes = 0;
-};
-
-std::vector<std::string> names_of(std::uint32_t ranks, bool shares) {
-  std::vector<std::string> names;
-  for (const Route* route : routes::all()) {
-    if (route->shape == RouteShape::kByTrees || route->number.where == &Plan::servers) continue;
-    if (route->in_memory && !shares) continue;
-    if (route->shape != RouteShape::kByLevels) names.emplace_back(route->name);
-  }
-  if (ranks == 4) names.insert(names.end(), {"hierarchical:2x2", "hierarchical:2tx2d"});
-  return names;
-}
-
-// Seconds of one call by each route, by name, of rank 0.
-using Times = std::map<std::string, double>;
-
-struct Candidate {
-  std::string name;
-  RouteChoice route;
-};
-
-Result<std::vector<Candidate>> candidates_of(const Point& point, std::uint32_t ranks, bool shares) {
-  std::vector<Candidate> made;
-  for (const std::string& name : names_of(ranks, shares)) {
-    const auto plan = parse_route(name);
-    if (!plan) return plan.status();
-    const bool has_levels = plan->route->shape == RouteShape::kByLevels;
-    if (!supports(point.operation, *plan->route)) continue;
-    if (has_levels && !check_plan(*plan, point.operation, ranks).ok()) continue;
-    for (const std::size_t piece : {std::size_t{0}, shares ? kSharedMemoryPieceBytes : kLoopbackPieceBytes}) {
-      if (piece >= point.bytes) continue;
-      auto route = RouteChoice::named(name, {piece, 1});
-      if (!route) return route.status();
-      made.push_back({name, *std::move(route)});
-    }
-  }
-  return made;
-}
-
-Status time_point(Group& group, const Point& point, bool shares, int runs, Times& times) {
-  ExchangeTask task;
-  task.operation = point.operation;
-  task.count = std::max<std::uint64_t>(point.bytes / sizeof(float) / group.size(), 1) * group.size();
-  task.iterations =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{8} << 20) / point.bytes, 2, 200));
-  std::vector<std::byte> memory(2 * task.count * sizeof(float));
-  const auto all = candidates_of(point, group.size(), shares);
-  if (!all) return all.status();
-  for (int run = 0; run < runs; ++run) {
-    for (const Candidate& each : *all) {
-      task.route = each.route;
-      const auto timing = measure(group, task, memory.data());
-      if (!timing) return timing.status();
-      const auto [known, is_new] = times.try_emplace(each.name, timing->seconds);
-      known->second = std::min(known->second, timing->seconds);
-    }
-  }
-  return ok_status();
-}
-
 struct Summary {
   int points = 0, among_two = 0, within = 0;
   double worst = 1;
 };
 
-void show(const std::string& transport, std::uint32_t ranks, const Point& point, const std::string& choice,
-          const Times& times, Summary& summary) {
+void show(const std::string& transport, const MeasuredPoint& point, const std::string& choice,
+          const std::vector<TimedRoute>& timed, Summary& summary) {
   std::vector<std::pair<double, std::string>> order;
-  for (const auto& [name, seconds] : times) order.emplace_back(seconds, name);
-  std::sort(order.begin(), order.end());
+  for (const TimedRoute& each : timed) {
+    const auto is_it = [&each](const auto& known) { return known.second == each.name; };
+    if (std::none_of(order.begin(), order.end(), is_it)) order.emplace_back(each.seconds, each.name);
+  }
   const auto is_it = [&choice](const auto& each) { return each.second == choice; };
   const auto found = std::find_if(order.begin(), order.end(), is_it);
   if (found == order.end()) {
-    fmt::print("{} {} {} {}: {} was not timed\n", transport, ranks, operation_name(point.operation),
+    fmt::print("{} {} {} {}: {} was not timed\n", transport, point.ranks, operation_name(point.operation),
                point.bytes, choice);
     return;
   }
@@ -135,7 +71,7 @@ void show(const std::string& transport, std::uint32_t ranks, const Point& point,
   summary.worst = std::max(summary.worst, found->first / order[0].first);
   fmt::print(
       "{:<4} {:>2} {:<15}{:>10}  {:<20}{:>12.2f} us  {:>2} of {:<3} {:<20}{:>12.2f} us  {:<20}{:>12.2f} us\n",
-      transport, ranks, operation_name(point.operation), point.bytes, choice, found->first * 1e6, place,
+      transport, point.ranks, operation_name(point.operation), point.bytes, choice, found->first * 1e6, place,
       order.size(), order[0].second, order[0].first * 1e6,
       order[std::min<std::size_t>(1, order.size() - 1)].second, second * 1e6);
   std::fflush(stdout);
@@ -147,13 +83,16 @@ std::uint32_t cores() {
   return static_cast<std::uint32_t>(CPU_COUNT(&set));
 }
 
-Status run(const Settings& settings, const MachineCosts& costs, std::uint32_t ranks,
+Status run(const Settings& settings, const MachineFigures& figures, std::uint32_t ranks,
            const std::string& transport, Summary& summary) {
   const bool shares = transport == "shm";
   std::vector<RankPlace> places;
   for (std::uint32_t rank = 0; rank < ranks; ++rank)
-    places.push_back({0, shares ? 0 : rank, std::min(cores(), ranks), costs});
-  GroupRoutes routes(places);  // As each rank of such a group makes them.
+    places.push_back(
+        {0, shares ? 0 : rank, std::min(cores(), ranks), figures.costs, figures.routes.digest()});
+  GroupRoutes routes(places, nullptr, figures.routes);  // As each rank of such a group makes them.
+  TimingEffort effort;
+  effort.runs = settings.runs;
   return run_local_ranks(
       ranks, transport,
       [&](Group& group) {
@@ -161,13 +100,13 @@ Status run(const Settings& settings, const MachineCosts& costs, std::uint32_t ra
           const auto operation = parse_operation(name);
           if (!operation) return operation.status();
           for (const std::string& bytes : split(settings.bytes)) {
-            const Point point{*operation, std::stoull(bytes)};
-            Times times;
-            if (Status status = time_point(group, point, shares, settings.runs, times); !status.ok())
-              return status;
+            const MeasuredPoint point{shares, ranks, *operation, std::stoull(bytes)};
+            std::vector<std::byte> memory(route_memory_bytes(point.bytes, ranks));
+            const auto timed = time_routes(group, point, effort, memory.data());
+            if (!timed) return timed.status();
             if (group.rank() == 0)
-              show(transport, ranks, point, routes.choose(point.operation, point.bytes, sizeof(float)).name(),
-                   times, summary);
+              show(transport, point, routes.choose(point.operation, point.bytes, sizeof(float)).name(),
+                   *timed, summary);
           }
         }
         return group.barrier();
@@ -176,20 +115,20 @@ Status run(const Settings& settings, const MachineCosts& costs, std::uint32_t ra
 }
 
 Status run_all(const Settings& settings) {
-  MachineCosts costs;
+  MachineFigures figures;
   if (!settings.costs.empty()) {
     std::ifstream file(settings.costs);
     std::ostringstream text;
     text << file.rdbuf();
     const auto read = parse_costs(text.str(), settings.costs);
     if (!read) return read.status();
-    costs = *read;
+    figures = *read;
   }
   Summary summary;
   for (const std::string& transport : split(settings.transports)) {
     for (const std::string& ranks : split(settings.ranks)) {
       const auto number = static_cast<std::uint32_t>(std::stoul(ranks));
-      if (Status status = run(settings, costs, number, transport, summary); !status.ok()) return status;
+      if (Status status = run(settings, figures, number, transport, summary); !status.ok()) return status;
     }
   }
   fmt::print(

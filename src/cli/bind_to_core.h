@@ -25,4 +25,19 @@ inline void bind_to_core(std::uint32_t rank, std::uint32_t ranks) {
   ::sched_setaffinity(0, sizeof own, &own);
 }
 
+// The calling thread may use the same cores afterwards, so that what it starts next may, too.
+class CoresKept {
+ public:
+  CoresKept() : known_(::sched_getaffinity(0, sizeof cores_, &cores_) == 0) {}
+  ~CoresKept() {
+    if (known_) ::sched_setaffinity(0, sizeof cores_, &cores_);
+  }
+  CoresKept(const CoresKept&) = delete;
+  CoresKept& operator=(const CoresKept&) = delete;
+
+ private:
+  cpu_set_t cores_{};
+  bool known_;
+};
+
 }  // namespace thalweg

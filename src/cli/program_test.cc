@@ -12,7 +12,6 @@
 #include "cli/path_for_test.h"
 #include "cli/run_for_test.h"
 #include "cli/view/output.h"
-#include "topology/costs/costs_file.h"
 
 namespace thalweg {
 namespace {
@@ -160,24 +159,6 @@ TEST(Program, ConfigShowPrintsAFileThatConfigReads) {
     }
   }
   EXPECT_NE(run("config show --origin", "THALWEG_EPOCHS=7").out.find("train.epochs = 7"), std::string::npos);
-  std::remove(path.c_str());
-}
-
-TEST(Program, MeasuresWhatThisMachineTakes) {
-  const std::string path = test_path("costs.toml");
-  const Ran measured = run("topo bench --transport inproc --json --costs " + path);
-  ASSERT_EQ(measured.code, 0) << measured.err;
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  const auto costs = parse_costs(text.str(), path);
-  ASSERT_TRUE(costs.ok()) << costs.status().message();
-  const nlohmann::json told = last_line(measured.out)["costs"];
-  each_cost(*costs, [&told](const char* part, const char* key, double value, auto) {
-    EXPECT_EQ(told[part][key].get<double>(), value) << part << "." << key;
-  });
-  EXPECT_NE(*costs, MachineCosts{});
-  EXPECT_EQ(run("bench exchange --transport shm --bytes 4K --iterations 1 --costs " + path).code, 0);
-  EXPECT_EQ(run("bench exchange --transport shm --bytes 4K --iterations 1 --costs /nowhere").code, 3);
   std::remove(path.c_str());
 }
 

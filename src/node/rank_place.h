@@ -12,6 +12,8 @@ struct RankPlace {
   std::uint32_t memory = 0;   // The lowest rank that sees the same allocate()d memory.
   std::uint32_t cores = 1;    // That the ranks of this machine may run on.
   MachineCosts costs{};       // As the lowest rank on the machine knows them.
+  // Digest of the routes that this rank knows to have been measured; 0: none.
+  std::uint64_t measured_routes = 0;
   bool operator==(const RankPlace&) const = default;
 };
 

@@ -1,5 +1,5 @@
-// Strict reading of TOML tables: every key known, every value of its type, every error at its place. For the
-// layer's own .cc files: includes toml++.
+// Strict reading of TOML tables: every key known, every value of its type, every error at its place. For
+// .cc files: includes toml++.
 #pragma once
 
 #include <fmt/format.h>

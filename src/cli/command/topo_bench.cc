@@ -1,10 +1,12 @@
-// topo bench: measures the link between two ranks of this machine and fits the model's two numbers to it, and
-// what its transports and cores take.
+// topo bench: measures the link between two ranks of this machine and fits the model's two numbers to it,
+// what its transports and cores take, and which routes are the fastest.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "cli/command/command.h"
@@ -13,7 +15,8 @@
 #include "cli/view/output.h"
 #include "cli/work/local_ranks.h"
 #include "cli/work/machine_meter.h"
-#include "topology/costs/costs_file.h"
+#include "cli/work/measure/route_grid.h"
+#include "exchange/costs/costs_file.h"
 #include "topology/fit.h"
 #include "topology/render.h"
 #include "topology/units.h"
@@ -94,7 +97,90 @@ nlohmann::ordered_json show_costs(const MachineCosts& costs, Output& out) {
   return object;
 }
 
+// Of --routes: none where it was not given.
+Result<std::optional<RouteGrid>> read_grid(const Options& options) {
+  constexpr std::uint32_t kRanksMax = 64;
+  constexpr std::size_t kNumbersMax = 8;
+  const std::optional<std::string> text = options.maybe_text("routes");
+  if (!text) return std::optional<RouteGrid>();
+  RouteGrid grid;
+  const char *at = text->data(), *const end = at + text->size();
+  for (bool more = true; more;) {
+    std::uint32_t ranks = 0;
+    const auto [behind, error] = std::from_chars(at, end, ranks);
+    more = behind < end && *behind == ',';
+    if (error != std::errc() || (behind < end && !more) || ranks < 2 || ranks > kRanksMax ||
+        grid.ranks.size() == kNumbersMax) {
+      return Status(
+          Code::kUsage,
+          fmt::format(
+              "--routes '{}': expected numbers of ranks from 2 to {}, such as 2,4; at most {} of them", *text,
+              kRanksMax, kNumbersMax));
+    }
+    if (std::ranges::find(grid.ranks, ranks) == grid.ranks.end()) grid.ranks.push_back(ranks);
+    at = behind + (more ? 1 : 0);
+  }
+  grid.limit = options.duration("routes-limit");
+  grid.in_group_memory = options.choice("bench-memory").word == "group";
+  return std::optional(std::move(grid));
+}
+
+class ShownRoutes {
+ public:
+  explicit ShownRoutes(Output& out) : out_(out) {}
+
+  void add(const MeasuredPoint& point, const std::vector<TimedRoute>& timed) {
+    const TimedRoute &first = timed.front(), &second = timed[timed.size() > 1 ? 1 : 0];
+    const char* const transport = point.shares_memory ? "shm" : "tcp";
+    const char* const operation = operation_name(point.operation);
+    if (rows_.empty())
+      out_.human(fmt::format("\n{:<9} {:>5} {:<15}{:>10}  {:<20}{:>8} {:>12}  {:<20}{:>12}\n", "transport",
+                             "ranks", "operation", "bytes", "route", "piece", "us", "second", "us"));
+    out_.human(fmt::format("{:<9} {:>5} {:<15}{:>10}  {:<20}{:>8} {:>12.2f}  {:<20}{:>12.2f}\n", transport,
+                           point.ranks, operation, point.bytes, first.name, first.piece_bytes,
+                           first.seconds * 1e6, second.name, second.seconds * 1e6));
+    rows_.push_back({{"transport", transport},
+                     {"ranks", point.ranks},
+                     {"operation", operation},
+                     {"bytes", point.bytes},
+                     {"route", first.name},
+                     {"piece_bytes", first.piece_bytes},
+                     {"seconds", first.seconds},
+                     {"second", second.name},
+                     {"second_seconds", second.seconds}});
+  }
+  const nlohmann::ordered_json& rows() const { return rows_; }
+
+ private:
+  Output& out_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+};
+
+// The fastest route of each point that there is time for.
+Result<nlohmann::ordered_json> measure_grid(const RouteGrid& grid, MeasuredRoutes& routes, Output& out) {
+  out.note(fmt::format("timing all routes at {} points, for at most {} s", grid.points(),
+                       std::chrono::duration_cast<std::chrono::seconds>(grid.limit).count()));
+  ShownRoutes shown(out);
+  Status failed;
+  const Status measured =
+      measure_routes(grid, [&](const MeasuredPoint& point, const std::vector<TimedRoute>& timed) {
+        Result<Plan> plan = measured_plan(timed.front().name, point);
+        if (!plan) failed = plan.status();
+        if (!plan || !routes.add(point, {*std::move(plan), timed.front().piece_bytes})) return;
+        shown.add(point, timed);
+      });
+  if (!measured.ok()) return measured;
+  if (!failed.ok()) return failed;
+  const std::size_t left = grid.points() - routes.all().size();
+  if (left > 0)
+    out.warn(
+        fmt::format("{} points were left when time was over; a greater --routes-limit measures them", left));
+  return shown.rows();
+}
+
 Status run_topo_bench(const Options& options, Output& out) {
+  const Result<std::optional<RouteGrid>> grid = read_grid(options);
+  if (!grid) return grid.status();
   const std::string transport = options.choice("link-transport").word;
   std::vector<Sample> samples;
   const Status measured = run_local_ranks(2, transport, [&samples](Group& group) {
@@ -121,14 +207,22 @@ Status run_topo_bench(const Options& options, Output& out) {
                         fit->error * 100));
   const Result<MachineCosts> costs = measure_costs();
   if (!costs) return costs.status();
-  out.json({{"transport", transport},
-            {"latency_seconds", latency_seconds},
-            {"bytes_per_second", fit->speed.bytes_per_second},
-            {"median_error", fit->error},
-            {"samples", rows},
-            {"costs", show_costs(*costs, out)}});
+  MachineFigures figures{*costs, {}};
+  nlohmann::ordered_json result = {{"transport", transport},
+                                   {"latency_seconds", latency_seconds},
+                                   {"bytes_per_second", fit->speed.bytes_per_second},
+                                   {"median_error", fit->error},
+                                   {"samples", rows},
+                                   {"costs", show_costs(*costs, out)}};
+  if (grid->has_value()) {
+    const auto routes = measure_grid(**grid, figures.routes, out);
+    if (!routes) return routes.status();
+    result["routes"] = *routes;
+    result["points_left"] = (*grid)->points() - routes->size();
+  }
+  out.json(result);
   if (const auto file = options.maybe_text("costs-out")) {
-    if (Status written = write_file(*file, to_toml(*costs), out); !written.ok()) return written;
+    if (Status written = write_file(*file, to_toml(figures), out); !written.ok()) return written;
   }
   const auto path = options.maybe_text("room");
   if (!path) return ok_status();
@@ -140,10 +234,12 @@ Status run_topo_bench(const Options& options, Output& out) {
 
 extern constinit const Command kTopoBenchCommand = {
     .path = "topo bench",
-    .summary = "Measure the link between two ranks of this machine, and what its transports and cores take",
-    .example = "thalweg topo bench --transport tcp --room here.toml --costs costs.toml",
+    .summary =
+        "Measure the link between two ranks of this machine, what its transports and cores take, and which "
+        "routes are fastest",
+    .example = "thalweg topo bench --routes 2,4 --costs costs.toml",
     .run = run_topo_bench,
-    .options = {"link-transport|room|room-ranks|costs-out"},
+    .options = {"link-transport|room|room-ranks|costs-out|routes|routes-limit|bench-memory"},
 };
 
 }  // namespace thalweg

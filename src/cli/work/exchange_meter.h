@@ -16,6 +16,7 @@ struct ExchangeTask {
   std::uint64_t count = 0;  // Elements of the whole vector.
   std::uint32_t iterations = 1;
   bool in_place = false;
+  bool checks = true;  // Else it tells the time alone.
 };
 
 struct ExchangeTiming {

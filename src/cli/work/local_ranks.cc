@@ -78,6 +78,7 @@ Status run_processes(GroupOptions options, const Body& body) {
 
 Status run_local_ranks(std::uint32_t ranks, std::string_view transport, const Body& body,
                        const std::string& costs_file) {
+  const CoresKept cores;
   if (transport == "inproc") return run_threads(ranks, body);
   GroupOptions options;
   options.size = ranks;

@@ -12,9 +12,9 @@
 #include "client/group/group_call.h"
 #include "client/group/group_impl.h"
 #include "exchange/block.h"
+#include "exchange/costs/costs_file.h"
 #include "net/group/form_group.h"
 #include "net/in_process/in_process_fabric.h"
-#include "topology/costs/costs_file.h"
 
 namespace thalweg {
 
@@ -57,8 +57,10 @@ Detached report_end(Task<Status> program, std::shared_ptr<GroupWork::State> stat
 }  // namespace
 
 Group Group::Impl::make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
-                             Duration timeout, GroupStage* stage) {
-  auto links = std::make_shared<GroupLinks>(std::move(fabric), stage);
+                             Duration timeout, GroupStage* stage,
+                             std::shared_ptr<const MeasuredRoutes> measured) {
+  if (!measured) measured = std::make_shared<const MeasuredRoutes>();
+  auto links = std::make_shared<GroupLinks>(std::move(fabric), stage, std::move(measured));
   auto view = std::make_shared<GroupView>(links->driver.fabric(), std::vector<std::uint32_t>{}, size,
                                           std::uint16_t{0}, std::uint64_t{0});
   return Group(std::make_unique<Impl>(std::move(links), std::move(view), rank, size, timeout));
@@ -278,8 +280,8 @@ Group::~Group() = default;
 
 namespace {
 
-Result<MachineCosts> read_costs_file(const std::string& path) {
-  if (path.empty()) return MachineCosts{};
+Result<MachineFigures> read_costs_file(const std::string& path) {
+  if (path.empty()) return MachineFigures{};
   std::ifstream file(path, std::ios::binary);
   std::string text(kCostsBytesMax + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
@@ -292,11 +294,12 @@ Result<MachineCosts> read_costs_file(const std::string& path) {
 }  // namespace
 
 Result<Group> Group::join(const GroupOptions& options) {
-  Result<MachineCosts> costs = read_costs_file(options.costs_file);
-  if (!costs) return costs.status();
-  Result<std::unique_ptr<ProcessGroup>> fabric = form_group(options, *costs);
+  Result<MachineFigures> figures = read_costs_file(options.costs_file);
+  if (!figures) return figures.status();
+  auto fabric = form_group(options, figures->costs, figures->routes.digest());
   if (!fabric) return fabric.status();
-  return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout);
+  return Impl::make_root(*std::move(fabric), options.rank, options.size, options.timeout, nullptr,
+                         std::make_shared<const MeasuredRoutes>(std::move(figures->routes)));
 }
 
 std::vector<Group> Group::in_process(std::uint32_t size, std::chrono::nanoseconds timeout) {
@@ -321,7 +324,8 @@ Result<Group> Group::regroup() {
   Result<std::unique_ptr<ProcessGroup>> anew = processes->regroup(impl_->timeout);
   if (!anew) return anew.status();
   const std::uint32_t its_rank = (*anew)->rank(), its_size = (*anew)->size();
-  return Impl::make_root(*std::move(anew), its_rank, its_size, impl_->timeout);
+  return Impl::make_root(*std::move(anew), its_rank, its_size, impl_->timeout, nullptr,
+                         impl_->links->measured);
 }
 
 Group::Part Group::part(std::size_t count, std::uint32_t rank) const {

@@ -6,16 +6,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "exchange/costs/piece_bytes.h"
 #include "exchange/plan/cost.h"
 #include "node/rank_place.h"
 #include "topology/topology.h"
 
 namespace thalweg {
 
-// In which large blocks travel best.
-inline constexpr std::size_t kSharedMemoryPieceBytes = 128 << 10;
-// Four packets of loopback, which carry 65483 bytes: 128 KiB would take three, the third for 106 bytes.
-inline constexpr std::size_t kLoopbackPieceBytes = 4 * 65280;
 // Between machines: 10 Gbit/s through one switch.
 inline constexpr double kNetworkBytesPerSecond = 1.25e9;
 inline constexpr std::uint64_t kNetworkLatencyNs = 25'000;

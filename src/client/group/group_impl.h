@@ -19,9 +19,11 @@ namespace thalweg {
 
 // What a group and those split off it have in common.
 struct GroupLinks {
-  explicit GroupLinks(std::unique_ptr<LiveFabric> fabric, GroupStage* stage = nullptr)
-      : driver(std::move(fabric), stage) {}
+  GroupLinks(std::unique_ptr<LiveFabric> fabric, GroupStage* stage,
+             std::shared_ptr<const MeasuredRoutes> its_measured)
+      : driver(std::move(fabric), stage), measured(std::move(its_measured)) {}
   GroupDriver driver;
+  const std::shared_ptr<const MeasuredRoutes> measured;  // As this rank knows them.
   ChannelBlocks blocks;
   std::mutex memory;  // Of the fabric, for whoever allocates.
 };
@@ -35,7 +37,7 @@ class Group::Impl {
         rank(its_rank),
         size(its_size),
         timeout(its_timeout),
-        routes_(places_of(*links, *view, its_size), planner_of(*links, *view)),
+        routes_(places_of(*links, *view, its_size), planner_of(*links, *view), *links->measured),
         sent_(its_size),
         received_(its_size) {}
   // Waits for what was started. Channels on which an operation failed may hold bytes of it, and are not used
@@ -47,7 +49,8 @@ class Group::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   static Group make_root(std::unique_ptr<LiveFabric> fabric, std::uint32_t rank, std::uint32_t size,
-                         Duration timeout, GroupStage* stage = nullptr);
+                         Duration timeout, GroupStage* stage = nullptr,
+                         std::shared_ptr<const MeasuredRoutes> measured = {});
 
   Status run(const GroupCall& asked);
   GroupWork start(const GroupCall& asked);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -27,9 +28,7 @@ bool has_groups_of(const PlanLevels& levels, const PlanLevels& machines) {
 
 // Whose routes formulas tell apart.
 bool is_planned(Operation operation) {
-  return operation == Operation::kAllReduce || operation == Operation::kReduceScatter ||
-         operation == Operation::kAllGather || operation == Operation::kReduce ||
-         operation == Operation::kBroadcast;
+  return std::ranges::find(kChosenOperations, operation) != kChosenOperations.end();
 }
 
 Plan plan_by(const Route& route, std::uint32_t channels = 1) {
@@ -79,14 +78,7 @@ Result<RouteChoice> RouteChoice::named(std::string_view name, Tuning tuning) {
   return choose_by_name(name, tuning, {});
 }
 
-std::uint32_t channels_of(const Plan& plan) {
-  std::size_t lanes = plan.route->lanes;
-  if (plan.route->shape == RouteShape::kByRings) lanes *= plan.rings.size();
-  if (plan.route->shape == RouteShape::kByTrees) lanes *= plan.trees.size();
-  return static_cast<std::uint32_t>(plan.channels * lanes);
-}
-
-GroupRoutes::GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner)
+GroupRoutes::GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner, const MeasuredRoutes& measured)
     : places_(std::move(places)),
       levels_(machine_levels(places_)),
       cost_model_(group_cost_model(places_)),
@@ -101,6 +93,35 @@ GroupRoutes::GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner)
     shares_memory_ = shares_memory_ && place.memory == places_[0].memory;
     one_machine_ = one_machine_ && place.machine == places_[0].machine;
   }
+  if (!planner_ && one_machine_ && !measured.empty()) take_measured(measured);
+}
+
+void GroupRoutes::take_measured(const MeasuredRoutes& measured) {
+  const std::uint64_t digest = measured.digest();
+  std::set<std::uint32_t> memories;
+  for (const RankPlace& place : places_) {
+    if (place.measured_routes != digest) return;
+    memories.insert(place.memory);
+  }
+  if (!shares_memory_ && memories.size() < places_.size()) return;
+  for (const Operation operation : kChosenOperations) {
+    const auto ranks = static_cast<std::uint32_t>(places_.size());
+    for (const auto& [bytes_max, way] : measured.of(shares_memory_, ranks, operation)) {
+      measured_[static_cast<std::size_t>(operation)].push_back(
+          {bytes_max, RoutePlans(way->plan, way->piece_bytes)});
+    }
+  }
+}
+
+bool GroupRoutes::go_by_measured() const {
+  return std::ranges::any_of(measured_, [](const auto& sizes) { return !sizes.empty(); });
+}
+
+const RoutePlans* GroupRoutes::measured_route(Operation operation, std::uint64_t bytes) const {
+  for (const MeasuredPlans& each : measured_[static_cast<std::size_t>(operation)]) {
+    if (bytes <= each.bytes_max) return &each.plans;
+  }
+  return nullptr;
 }
 
 const RoutePlans& GroupRoutes::only_route(Operation operation) const {
@@ -145,6 +166,8 @@ std::unique_ptr<const RoutePlans> GroupRoutes::planned(Operation operation, std:
 
 const Plan& GroupRoutes::choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
                                 bool in_order) {
+  const RoutePlans* const measured = in_order ? nullptr : measured_route(operation, bytes);
+  if (measured) return measured->of(element_bytes);
   if (shares_memory_ && bytes >= kSharedBytes && supports(operation, routes::kShared) &&
       operation != Operation::kBarrier) {
     return shared_.of(element_bytes);

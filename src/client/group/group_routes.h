@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/group/group_cost_model.h"
+#include "exchange/costs/measured_routes.h"
 #include "exchange/plan/plan.h"
 #include "thalweg/group.h"
 
@@ -32,20 +33,18 @@ struct RoutePlans {
 Result<RouteChoice> choose_by_name(std::string_view name, RouteChoice::Tuning tuning,
                                    std::span<const Route* const> own);
 
-// Channels that an operation by this plan uses at most.
-std::uint32_t channels_of(const Plan& plan);
-
-// Channels that what a group chooses by itself uses at most.
-inline constexpr std::uint32_t kChosenChannelsMax = 8;
 // The plan of an operation on so many bytes where somebody knows more of the network than a group does; the
 // same at all ranks.
 using RoutePlanner = std::function<Plan(Operation operation, std::uint64_t bytes)>;
 
-// One group's routes. They follow from where its ranks run alone, so that all of them choose the same.
+// One group's routes. They follow from where its ranks run and from what was measured, where all of them know
+// the same of it, so that all choose the same.
 class GroupRoutes {
  public:
   // `places`: of the group's ranks, in their order. `planner`, if any, chooses in the place of formulas.
-  explicit GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner = nullptr);
+  // `measured`: as this rank knows it; what `places` say decides whether it counts.
+  explicit GroupRoutes(std::vector<RankPlace> places, RoutePlanner planner = nullptr,
+                       const MeasuredRoutes& measured = {});
   // The plan lives as long as this does. A size is looked at when it comes first, and its choice kept.
   // `in_order`: contributions must combine in the order of ranks.
   const Plan& choose(Operation operation, std::size_t bytes, std::size_t element_bytes,
@@ -53,6 +52,8 @@ class GroupRoutes {
   // Where the plans leave rings or levels to the group, the same with this group's; else the plans
   // themselves. Errors: kUsage.
   Result<std::shared_ptr<const RoutePlans>> shape(const std::shared_ptr<const RoutePlans>& plans);
+  // Whether any choice is a measured one.
+  bool go_by_measured() const;
   // How often the planner was asked: once for each operation and size, to a power of two.
   std::size_t plans_made() const { return plans_made_; }
   // Group::has_time_to_overlap() of such ranks.
@@ -60,6 +61,10 @@ class GroupRoutes {
 
  private:
   static constexpr std::size_t kSizeClasses = 8 * sizeof(std::size_t) + 1;
+  // What was measured of such a group counts.
+  void take_measured(const MeasuredRoutes& measured);
+  // Null where nothing was.
+  const RoutePlans* measured_route(Operation operation, std::uint64_t bytes) const;
   // Of operations that have one route.
   const RoutePlans& only_route(Operation operation) const;
   // Of others, what the planner chooses for vectors of that size.
@@ -73,6 +78,11 @@ class GroupRoutes {
   const RoutePlanner planner_;
   bool shares_memory_ = true;  // All ranks, with each other.
   bool one_machine_ = true;
+  struct MeasuredPlans {
+    std::uint64_t bytes_max = 0;
+    RoutePlans plans;
+  };
+  std::array<std::vector<MeasuredPlans>, kOperations> measured_;  // By size.
   std::array<std::array<std::unique_ptr<const RoutePlans>, kSizeClasses>, kOperations> planned_;
   std::size_t plans_made_ = 0;
   const RoutePlans shared_;

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder_for_test.h"
 #include "client/group/group_threads_for_test.h"
+#include "exchange/costs/costs_file.h"
 #include "exchange/exchange_case_for_test.h"
 #include "exchange/route/lanes.h"
 #include "exchange/route/route.h"
@@ -214,6 +216,115 @@ TEST(GroupRoutes, PiecesAreOfBytesWhateverTheElements) {
   const std::size_t bytes = std::size_t{4} << 20;
   EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 4).piece_elements, kLoopbackPieceBytes / 4);
   EXPECT_EQ(routes.choose(Operation::kAllReduce, bytes, 8).piece_elements, kLoopbackPieceBytes / 8);
+}
+
+// Of four ranks of one machine: broadcasts go by chains up to 8 KiB, and by stars above.
+MeasuredRoutes some_measured(bool shares_memory) {
+  MeasuredRoutes routes;
+  const auto add = [&](std::uint64_t bytes, const char* name, std::size_t piece) {
+    const MeasuredPoint point{shares_memory, 4, Operation::kBroadcast, bytes};
+    routes.add(point, {*measured_plan(name, point), piece});
+  };
+  add(4096, "chain", 0);
+  add(16384, "star", 2048);
+  return routes;
+}
+
+std::vector<RankPlace> knowing(const MeasuredRoutes& measured, std::vector<RankPlace> places) {
+  for (RankPlace& place : places) place.measured_routes = measured.digest();
+  return places;
+}
+
+TEST(GroupRoutes, GoByWhatWasMeasuredOfSuchAGroup) {
+  for (const bool share : {true, false}) {
+    const MeasuredRoutes measured = some_measured(share);
+    GroupRoutes routes(knowing(measured, machines(1, 4, 2, share)), nullptr, measured);
+    EXPECT_TRUE(routes.go_by_measured());
+    for (const std::size_t bytes : {0u, 1u, 4096u, 8192u}) {
+      EXPECT_EQ(routes.choose(Operation::kBroadcast, bytes, 4).route, &routes::kChain) << bytes;
+      EXPECT_EQ(routes.choose(Operation::kBroadcast, bytes, 4).piece_elements, 0u);
+    }
+    for (const std::size_t bytes : {std::size_t{8193}, std::size_t{16384}, std::size_t{1} << 30}) {
+      EXPECT_EQ(routes.choose(Operation::kBroadcast, bytes, 8).route, &routes::kStar) << bytes;
+      EXPECT_EQ(routes.choose(Operation::kBroadcast, bytes, 8).piece_elements, 256u) << "of eight bytes";
+    }
+    EXPECT_EQ(routes.plans_made(), 0u);
+    // What was not measured, and what needs the order of ranks, goes as ever.
+    GroupRoutes usual(machines(1, 4, 2, share));
+    EXPECT_EQ(routes_by_size(routes, Operation::kAllReduce), routes_by_size(usual, Operation::kAllReduce));
+    EXPECT_EQ(routes.choose(Operation::kBroadcast, 100, 4, true).route,
+              usual.choose(Operation::kBroadcast, 100, 4, true).route);
+  }
+}
+
+TEST(GroupRoutes, GoByFormulaWhereSuchAGroupWasNotMeasuredOrNotAllKnowOfIt) {
+  const MeasuredRoutes measured = some_measured(true);
+  const auto go_by_measured = [&measured](const std::vector<RankPlace>& places) {
+    return GroupRoutes(places, nullptr, measured).go_by_measured();
+  };
+  EXPECT_TRUE(go_by_measured(knowing(measured, machines(1, 4, 2, true))));
+  EXPECT_FALSE(go_by_measured(knowing(measured, machines(1, 3, 2, true)))) << "three ranks";
+  EXPECT_FALSE(go_by_measured(knowing(measured, machines(2, 2, 2, true)))) << "two machines";
+  EXPECT_FALSE(go_by_measured(knowing(measured, machines(1, 4, 2, false)))) << "by TCP";
+  EXPECT_FALSE(go_by_measured(machines(1, 4, 2, true))) << "nobody says so";
+  std::vector<RankPlace> mixed = knowing(measured, machines(1, 4, 2, true)), odd = mixed;
+  mixed[3].memory = 3;
+  EXPECT_FALSE(go_by_measured(mixed)) << "one by TCP";
+  ++odd[2].measured_routes;
+  EXPECT_FALSE(go_by_measured(odd)) << "another file";
+  const auto planner = [](Operation, std::uint64_t) { return Plan(); };
+  EXPECT_FALSE(GroupRoutes(knowing(measured, machines(1, 4, 2, true)), planner, measured).go_by_measured());
+}
+
+// Bytes that rank 0 sends for a broadcast of 100 kB, by the route that is asked for or chosen.
+Result<std::uint64_t> bytes_of_broadcast(Group& group, const RouteChoice& route) {
+  std::vector<float> data(25'000, group.rank() == 0 ? 5.0F : 0.0F);
+  const std::uint64_t before = group.bytes_sent();
+  if (Status s = group.broadcast(std::span(data), 0, route); !s.ok()) return s;
+  if (data != std::vector<float>(25'000, 5.0F)) return Status(Code::kIo, "wrong data");
+  std::uint64_t sent = group.bytes_sent() - before;
+  if (Status s = group.broadcast(std::span(&sent, 1), 0); !s.ok()) return s;
+  return sent;
+}
+
+// Four ranks with these files; whether what they choose sends what a star does.
+std::string broadcasts_as(GroupTransport transport, const std::vector<std::string>& files, bool as_star) {
+  GroupOptions options;
+  options.size = 4;
+  options.transport = transport;
+  options.master_port = port_for_this_test();
+  const auto join = [&](std::uint32_t rank) {
+    GroupOptions mine = options;
+    mine.rank = rank;
+    mine.costs_file = files[rank];
+    return Group::join(mine);
+  };
+  return on_ranks(4, join, [as_star](Group& group) -> std::string {
+    const auto star = bytes_of_broadcast(group, *RouteChoice::named("star", {2048, 1}));
+    const auto chosen = bytes_of_broadcast(group, {});
+    if (!star || !chosen) return (star ? chosen : star).status().message();
+    const bool alike = *star == *chosen;
+    return alike == as_star ? "" : fmt::format("star sends {} bytes, the choice {}", *star, *chosen);
+  });
+}
+
+TEST(GroupRoutes, LiveRanksTakeWhatWasMeasuredWhereAllHaveTheSameFile) {
+  const TemporaryFolder folder;
+  MachineFigures figures;
+  figures.routes = some_measured(true);
+  const MeasuredRoutes by_tcp = some_measured(false);
+  for (const auto& [point, way] : by_tcp.all()) figures.routes.add(point, way);
+  const std::string measured = folder.write("measured.toml", to_toml(figures));
+  figures.routes.add({true, 5, Operation::kReduce, 4096}, figures.routes.all().begin()->second);
+  const std::string other = folder.write("other.toml", to_toml(figures));
+  for (const GroupTransport transport : {GroupTransport::kShm, GroupTransport::kTcp}) {
+    const auto all = [](const std::string& file) { return std::vector<std::string>(4, file); };
+    EXPECT_EQ(broadcasts_as(transport, all(measured), true), "");
+    EXPECT_EQ(broadcasts_as(transport, all(other), true), "");
+    EXPECT_EQ(broadcasts_as(transport, all(""), false), "");
+    EXPECT_EQ(broadcasts_as(transport, {measured, measured, other, measured}, false), "");
+    EXPECT_EQ(broadcasts_as(transport, {measured, measured, measured, ""}, false), "");
+  }
 }
 
 // Ranks whose plans differ refuse each other, so agreement shows in that every operation succeeds.

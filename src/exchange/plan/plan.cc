@@ -136,6 +136,13 @@ Status refuse_route(std::string_view name, std::string why) {
   return {Code::kUsage, "route " + std::string(name) + ": " + std::move(why)};
 }
 
+std::uint32_t channels_of(const Plan& plan) {
+  std::size_t lanes = plan.route->lanes;
+  if (plan.route->shape == RouteShape::kByRings) lanes *= plan.rings.size();
+  if (plan.route->shape == RouteShape::kByTrees) lanes *= plan.trees.size();
+  return static_cast<std::uint32_t>(plan.channels * lanes);
+}
+
 Result<std::vector<Ring>> rings_by_stride(std::uint32_t ranks, std::uint32_t count) {
   std::vector<Ring> rings;
   const auto add = [&](std::uint32_t stride) {

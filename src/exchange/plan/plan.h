@@ -50,6 +50,10 @@ Result<Plan> parse_route(std::string_view name, std::span<const Route* const> ow
 // The same name, or the present one of a route that is called by a former name ("gpu0").
 std::string_view present_name(std::string_view name, std::span<const Route* const> own = {});
 Status refuse_route(std::string_view name, std::string why);  // kUsage.
+// Channels that an operation by this plan uses at most.
+std::uint32_t channels_of(const Plan& plan);
+// Channels that what a group chooses by itself uses at most.
+inline constexpr std::uint32_t kChosenChannelsMax = 8;
 // `count` rings through all ranks, each by strides of its own that have no factor in common with `ranks`: 1,
 // then the way back, then 2 and back, ... No two use a cable the same way. 0: two, or one where there are no
 // more. kUsage when there are fewer.

@@ -56,11 +56,16 @@ void warn_if_reachable(const GroupOptions& options, const SocketAddress& address
   std::fprintf(stderr, "thalweg: warning: %s\n", line.c_str());
 }
 
-Result<Meeting> meet_first(const GroupOptions& options, const MachineCosts& costs, Instant deadline,
-                           std::shared_ptr<GroupAcceptor>& acceptor) {
+Member describe(const GroupOptions& options, const MachineCosts& costs, std::uint64_t measured_routes) {
   Member self = describe_this_process(options.rank, options.size, options.group);
   self.over_ucx = options.transport == GroupTransport::kUcx;
   self.costs = costs;
+  self.measured_routes = measured_routes;
+  return self;
+}
+
+Result<Meeting> meet_first(const GroupOptions& options, const Member& self, Instant deadline,
+                           std::shared_ptr<GroupAcceptor>& acceptor) {
   const auto addresses = resolve(options.master_host, options.master_port, deadline);
   if (!addresses) return addresses.status();
   SocketAddress here = addresses->front();
@@ -89,7 +94,8 @@ Result<GroupTransport> parse_group_transport(std::string_view name) {
   return Status(Code::kUsage, fmt::format("transport '{}' is unknown; expected auto, shm, tcp or ucx", name));
 }
 
-Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options, const MachineCosts& costs) {
+Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options, const MachineCosts& costs,
+                                                 std::uint64_t measured_routes) {
   if (options.size == 0 || options.size > limits::kGroupRanksMax || options.rank >= options.size) {
     return Status(Code::kUsage,
                   fmt::format("rank {} of {}: expected a rank below the number of ranks, which is 1 to {}",
@@ -100,7 +106,8 @@ Result<std::unique_ptr<ProcessGroup>> form_group(const GroupOptions& options, co
   }
   const Instant deadline = live_now() + options.timeout;
   std::shared_ptr<GroupAcceptor> acceptor;
-  Result<Meeting> meeting = meet_first(options, costs, deadline, acceptor);
+  Result<Meeting> meeting =
+      meet_first(options, describe(options, costs, measured_routes), deadline, acceptor);
   if (!meeting) return meeting.status();
   return ProcessGroup::connect(options, *std::move(meeting), std::move(acceptor), deadline + kConnectTimeout);
 }

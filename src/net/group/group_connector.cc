@@ -68,7 +68,7 @@ bool GroupConnector::is_local(std::uint32_t peer) const {
   return !here.empty() && here == table_.members[peer].machine;
 }
 
-// A rank that is to use TCP alone has no local name.
+// A rank that is to use TCP alone has no local name. Nobody has measured routes over UCX.
 std::vector<RankPlace> GroupConnector::places() const {
   std::vector<RankPlace> places(size());
   std::map<std::string, std::uint32_t> machines;
@@ -87,11 +87,13 @@ std::vector<RankPlace> GroupConnector::places() const {
     CPU_OR(&all, &all, &its);
     ++ranks;
   }
-  for (RankPlace& place : places) {
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    RankPlace& place = places[rank];
     const auto& [all, ranks] = cores.at(place.machine);
     const auto known = static_cast<std::uint32_t>(CPU_COUNT(&all));
     place.cores = known > 0 ? known : ranks;
     place.costs = table_.members[place.machine].costs;
+    place.measured_routes = table_.members[rank].over_ucx ? 0 : table_.members[rank].measured_routes;
   }
   return places;
 }

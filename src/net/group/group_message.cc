@@ -3,7 +3,7 @@
 //   nonce:u64[2]
 //              call:u64[2] 0:u64
 //   member  := rank:u32 size:u32 group:text host:text port:u16 machine:text local_name:text cores:text
-//              uid:u32 pid:u32 over_ucx:u8 costs:f64[9]
+//              uid:u32 pid:u32 over_ucx:u8 costs:f64[9] measured_routes:u64
 //   answer  := "THWA":u32 version:u16 refused:u8 0:u8 body_bytes:u32 0:u32 (table | refusal)
 //   table   := nonce:u64[2] count:u32 member[count]
 //   refusal := code:u8 text
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kOpeningMagic = 0x47574854;
 constexpr std::uint32_t kAnswerMagic = 0x41574854;
-constexpr std::size_t kMemberBytesMin = 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 4 + 1 + 9 * 8;
+constexpr std::size_t kMemberBytesMin = 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 4 + 1 + 9 * 8 + 8;
 constexpr std::size_t kTextBytesMax = limits::kNameBytesMax;
 
 Status refused(std::string why) { return {Code::kRefused, std::move(why)}; }
@@ -32,6 +32,7 @@ void put(Writer& out, const Member& member) {
       .put(member.pid)
       .put(std::uint8_t{member.over_ucx});
   each_cost(member.costs, [&out](const char*, const char*, double value, auto) { out.put(value); });
+  out.put(member.measured_routes);
 }
 
 Member get_member(Reader& in) {
@@ -53,6 +54,7 @@ Member get_member(Reader& in) {
     value = in.get<double>();
     if (!is_valid(value)) in.fail();
   });
+  member.measured_routes = in.get<std::uint64_t>();
   return member;
 }
 

@@ -14,7 +14,7 @@
 
 namespace thalweg {
 
-inline constexpr std::uint16_t kGroupWireVersion = 3;
+inline constexpr std::uint16_t kGroupWireVersion = 4;
 
 // Drawn anew for each group that forms, so that no connection meant for another is taken for one of its own.
 using GroupNonce = std::array<std::uint64_t, 2>;
@@ -51,8 +51,9 @@ struct Member {
   std::string cores;       // That its process may run on: a cpu_set_t.
   std::uint32_t uid = 0;
   std::uint32_t pid = 0;
-  bool over_ucx = false;  // Its streams are UCX's.
-  MachineCosts costs{};   // Of its machine, as it knows them.
+  bool over_ucx = false;              // Its streams are UCX's.
+  MachineCosts costs{};               // Of its machine, as it knows them.
+  std::uint64_t measured_routes = 0;  // RankPlace's own.
   bool operator==(const Member&) const = default;
 };
 
